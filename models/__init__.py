@@ -1,0 +1,1 @@
+"""The model, and every way to tell it where a token stands."""

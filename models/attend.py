@@ -1,0 +1,73 @@
+"""Carrying out an effect: one meaning, several kernels.
+
+`logits` is the meaning. The kernels in `models.kernels` must agree with it; the tests
+hold them to that for every encoding, forward and backward.
+"""
+
+from torch import Tensor
+
+from models.effect import Effect
+from models.kernels import explicit, flex, sdpa
+from models.kernels.pairs import allowed
+
+KERNELS = ("reference", "explicit", "sdpa", "flex")
+
+
+def attend(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    effect: Effect,
+    causal: bool = True,
+    x: Tensor | None = None,
+    kernel: str = "auto",
+) -> Tensor:
+    """(B, H, T, D) attention of q, k, v (B, H, T, D) under `effect`; x is the hidden state (B, T, C)."""
+    if kernel == "auto":
+        kernel = choose(q, effect)
+    if kernel == "reference":
+        return reference(q, k, v, effect, causal, x)
+    return {"explicit": explicit.attend, "sdpa": sdpa.attend, "flex": flex.attend}[kernel](
+        q, k, v, effect, causal, x
+    )
+
+
+def choose(q: Tensor, effect: Effect) -> str:
+    """The fastest kernel for this form of effect on this device."""
+    if effect.adjust is not None or not q.is_cuda:
+        return "explicit"
+    return "sdpa" if sdpa.is_plain(effect) else "flex"
+
+
+def logits(
+    q: Tensor, k: Tensor, effect: Effect, causal: bool = True, x: Tensor | None = None
+) -> Tensor:
+    """(B, H, T, T) float32: exactly what the reference kernel softmaxes; -inf where a key is not seen."""
+    scale, at = q.size(-1) ** -0.5, effect.positions.at
+    i, j = at[:, None], at[None, :]
+    q, k = q.float(), k.float()
+    seen = allowed(effect, at, at, causal)  # (T, T)
+    turned_q, turned_k = effect.rotate(q, k) if effect.rotate else (q, k)
+    result = turned_q.float() @ turned_k.float().mT * scale
+    if effect.far is not None:
+        far_q, far_k = effect.far.rotate(q, k)
+        result = (far_q.float() @ far_k.float().mT * scale).where(i - j >= effect.far.window, result)
+    if effect.bias is not None:
+        result = result + effect.bias(i, j).float()
+    if effect.potential is not None:
+        if x is None:
+            raise ValueError("This encoding reads the hidden state: pass it as x.")
+        height = effect.potential(x)  # (B, H, T)
+        result = result + height[..., :, None] - height[..., None, :]
+    if effect.adjust is not None:
+        result = effect.adjust(result.masked_fill(~seen, float("-inf")), q, k, i, j)
+    if effect.temperature is not None:
+        result = result.masked_fill(~seen, 0) * effect.temperature[..., None]
+    return result.masked_fill(~seen, float("-inf"))
+
+
+def reference(
+    q: Tensor, k: Tensor, v: Tensor, effect: Effect, causal: bool = True, x: Tensor | None = None
+) -> Tensor:
+    """Textbook attention in float32, the whole table of logits at once."""
+    return (logits(q, k, effect, causal, x).softmax(-1) @ v.float()).to(v.dtype)

@@ -1,0 +1,23 @@
+"""ALiBi (Press et al., 2021, https://arxiv.org/abs/2108.12409): logits fall linearly with distance."""
+
+import torch
+from torch import Tensor
+
+from models.effect import Effect, Encoding, Positions
+
+
+class ALiBi(Encoding):
+    def __init__(self, heads: int) -> None:
+        super().__init__()
+        self.heads = heads
+
+    def forward(self, positions: Positions) -> Effect:
+        distance = positions.distances.abs().float()
+        return Effect(positions, bias=positions.curve(-slopes(self.heads).to(distance.device)[:, None] * distance))
+
+
+def slopes(heads: int) -> Tensor:
+    """(H,) 2^(-8/H), 2^(-16/H), ...; between powers of two, filled up from the next one as the authors do."""
+    power = 1 << (heads.bit_length() - 1)
+    first = 2.0 ** (-8 / power * torch.arange(1, power + 1))
+    return first if heads == power else torch.cat([first, slopes(2 * power)[0::2][: heads - power]])

@@ -1,0 +1,38 @@
+"""SSMax (Nakanishi, 2025, https://arxiv.org/abs/2501.19399): attention that sharpens as it sees more keys."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import torch
+from torch import Tensor, nn
+
+from models.effect import Effect, Encoding, Positions
+
+
+class SSMax(Encoding):
+    """Any encoding, its logits multiplied by s ln n: s learned per head, n the keys a query sees."""
+
+    def __init__(self, inner: Encoding, heads: int, start: float = 0.43) -> None:
+        super().__init__()
+        self.inner, self.strength = inner, nn.Parameter(torch.full((heads,), start))
+        self.limit, self.context, self.draws = inner.limit, inner.context, inner.draws
+
+    @classmethod
+    def of(cls, inner: Encoding) -> "SSMax":
+        return cls(inner, inner.shape["heads"])
+
+    def forward(self, positions: Positions) -> Effect:
+        effect = self.inner.at(positions)
+        return replace(effect, temperature=self.strength[:, None] * seen(positions).log())
+
+    def within(self, change: Callable[[Encoding], Encoding]) -> "SSMax":
+        outer = SSMax(change(self.inner), self.strength.numel())
+        outer.strength = self.strength
+        return outer
+
+
+def seen(positions: Positions) -> Tensor:
+    """(T,) how many keys each query sees."""
+    length = positions.at.numel()
+    count = torch.arange(1, length + 1, device=positions.at.device).float()
+    return count if positions.causal else torch.full_like(count, length)

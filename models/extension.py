@@ -1,0 +1,29 @@
+"""What all extensions share: a trained encoding, used differently, with no new weights."""
+
+from typing import ClassVar
+
+from models.effect import Effect, Encoding, Positions
+
+
+class Extension(Encoding):
+    """A trained encoding inside another way of using it."""
+
+    fits: ClassVar[tuple[type[Encoding], ...]] = (Encoding,)
+
+    def __init__(self, encoding: Encoding) -> None:
+        super().__init__()
+        self.encoding = encoding
+        self.limit, self.context, self.draws = encoding.limit, encoding.context, encoding.draws
+
+    @classmethod
+    def fits_to(cls, encoding: Encoding) -> bool:
+        """Whether it applies to this encoding itself (not to one inside it)."""
+        return isinstance(encoding, cls.fits)
+
+    def forward(self, positions: Positions) -> Effect:
+        return self.encoding.at(positions)
+
+
+def times_longer(factor: float | str, span: int, length: int) -> float:
+    """`factor`, or for `auto` how many times longer than in training this sequence is; at least 1."""
+    return max(1.0, span / length) if factor == "auto" else float(factor)

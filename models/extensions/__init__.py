@@ -1,0 +1,1 @@
+"""Ways to use a trained encoding past its training length, one file each."""

@@ -1,0 +1,135 @@
+"""A GPT, pre-norm and bias-free, with the position left open."""
+
+from collections.abc import Sequence
+from typing import cast
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from models.attend import attend
+from models.effect import Effect, Encoding, Positions
+
+
+class GPT(nn.Module):
+    """Tokens in, logits out. The encodings are tiled over the layers: one is shared by all
+    of them, `depth` of them give each layer its own, four repeat every fourth layer.
+
+    The same `seed` gives the same initial weights whatever the encodings are.
+    """
+
+    def __init__(
+        self,
+        vocab: int,
+        width: int,
+        depth: int,
+        heads: int,
+        encodings: Sequence[Encoding],
+        norm: str = "rms",
+        tied: bool = True,
+        causal: bool = True,
+        kernel: str = "auto",
+        seed: int = 0,
+    ) -> None:
+        super().__init__()
+        self.causal = causal
+        self.encodings = nn.ModuleList(encodings)
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            self.embed = nn.Embedding(vocab, width)
+            self.blocks = nn.ModuleList(Block(width, heads, norm, causal, kernel) for _ in range(depth))
+            self.norm = normalisation(norm, width)
+            self.head = nn.Linear(width, vocab, bias=False)
+            self.initialise(depth)
+        if tied:
+            self.head.weight = self.embed.weight
+
+    def initialise(self, depth: int) -> None:
+        """N(0, 0.02), smaller by sqrt(2 depth) where a block writes to the residual stream (GPT-2)."""
+        for block in cast(Sequence[Block], self.blocks):
+            for linear in (block.attention.qkv, block.mlp.up):
+                nn.init.normal_(linear.weight, std=0.02)
+            for linear in (block.attention.out, block.mlp.down):
+                nn.init.normal_(linear.weight, std=0.02 * (2 * depth) ** -0.5)
+        nn.init.normal_(self.embed.weight, std=0.02)
+        nn.init.normal_(self.head.weight, std=0.02)
+
+    @property
+    def limit(self) -> int | None:
+        """Longest sequence all encodings are defined on."""
+        limits = [e.limit for e in cast(Sequence[Encoding], self.encodings) if e.limit is not None]
+        return min(limits, default=None)
+
+    def forward(self, tokens: Tensor, draw: int = 0) -> Tensor:
+        """(B, T) -> (B, T, vocab)"""
+        return cast(Tensor, self.head(self.hidden(tokens, draw)))
+
+    def hidden(self, tokens: Tensor, draw: int = 0) -> Tensor:
+        """(B, T) -> (B, T, C), what the head reads."""
+        contexts = [e.context for e in cast(Sequence[Encoding], self.encodings) if e.context is not None]
+        context = min(contexts, default=tokens.size(1))
+        if tokens.size(1) <= context:
+            return self.through(tokens, draw)
+        rest = tokens.size(1) % context  # the first piece is the short one
+        pieces = self.through(tokens[:, rest:].reshape(-1, context), draw)
+        whole = pieces.reshape(tokens.size(0), -1, pieces.size(-1))
+        return torch.cat([self.through(tokens[:, :rest], draw), whole], dim=1) if rest else whole
+
+    def through(self, tokens: Tensor, draw: int = 0) -> Tensor:
+        effects = self.effects(tokens.size(1), tokens.device, draw)
+        x = self.embed(tokens)
+        for effect in effects:
+            if effect.embed is not None:
+                x = effect.embed(x)
+        for layer, block in enumerate(self.blocks):
+            x = block(x, effects[layer % len(effects)])
+        return cast(Tensor, self.norm(x))
+
+    def effects(self, length: int, device: torch.device | str = "cpu", draw: int = 0) -> list[Effect]:
+        """What each encoding does to a sequence of `length` tokens."""
+        positions = Positions.of(length, device, self.causal, draw)
+        return [encoding.at(positions) for encoding in cast(Sequence[Encoding], self.encodings)]
+
+
+def normalisation(norm: str, width: int) -> nn.Module:
+    """`rms` or `layer`."""
+    if norm == "rms":
+        return nn.RMSNorm(width, eps=1e-6)
+    if norm == "layer":
+        return nn.LayerNorm(width, bias=False)
+    raise ValueError(f"model.norm is '{norm}', but the norms are: layer, rms.")
+
+
+class Block(nn.Module):
+    def __init__(self, width: int, heads: int, norm: str, causal: bool, kernel: str) -> None:
+        super().__init__()
+        self.norm1, self.attention = normalisation(norm, width), Attention(width, heads, causal, kernel)
+        self.norm2, self.mlp = normalisation(norm, width), MLP(width)
+
+    def forward(self, x: Tensor, effect: Effect) -> Tensor:
+        x = x + self.attention(self.norm1(x), effect)
+        return x + cast(Tensor, self.mlp(self.norm2(x)))
+
+
+class Attention(nn.Module):
+    def __init__(self, width: int, heads: int, causal: bool, kernel: str) -> None:
+        super().__init__()
+        if width % heads:
+            raise ValueError(f"model.heads={heads} does not divide model.width={width}.")
+        self.heads, self.causal, self.kernel = heads, causal, kernel
+        self.qkv = nn.Linear(width, 3 * width, bias=False)
+        self.out = nn.Linear(width, width, bias=False)
+
+    def forward(self, x: Tensor, effect: Effect) -> Tensor:
+        q, k, v = self.qkv(x).unflatten(-1, (3, self.heads, -1)).permute(2, 0, 3, 1, 4)  # each (B, H, T, D)
+        y = attend(q, k, v, effect, self.causal, x, self.kernel)
+        return cast(Tensor, self.out(y.transpose(1, 2).flatten(2)))
+
+
+class MLP(nn.Module):
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.up, self.down = nn.Linear(width, 4 * width, bias=False), nn.Linear(4 * width, width, bias=False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return cast(Tensor, self.down(F.gelu(self.up(x))))
