@@ -1,0 +1,1 @@
+"""What can be chosen: one folder a noun, one file a choice."""

@@ -1,0 +1,1 @@
+"""Text or task -> token ids -> Batch. Knows nothing of models."""

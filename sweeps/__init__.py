@@ -1,0 +1,1 @@
+"""The ablations (*.yaml), and the report on what came out of them."""

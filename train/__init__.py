@@ -1,0 +1,1 @@
+"""One run: build, fit, evaluate, write rows."""

@@ -1,0 +1,68 @@
+"""The unit of result: a flat row, one JSON object a line of `results.jsonl`.
+
+Rows are the truth; W&B and the report are views of them.
+"""
+
+import json
+import math
+import os
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Row:
+    """One number: how a run did at a length."""
+
+    run: str  # the run folder's name
+    encoding: str  # that the model was trained with
+    extension: str  # that it was evaluated under; `none` where there is none
+    seed: int
+    trained_length: int  # tokens
+    data: str
+    protocol: str  # same_tokens, nonoverlapping, ..., by_position, training
+    length: int  # tokens of context; for by_position the number of tokens up to the position
+    metric: str  # loss (nats a token), bits_per_byte, accuracy, tokens_per_second, peak_memory (bytes), ...
+    value: float | None  # None where the method is undefined at this length
+    error: float | None  # standard error over documents; None where there is none
+    sequences: int  # documents behind the value
+    kernel: str
+    precision: str
+    corpus: str  # sha256
+    commit: str
+    versions: str
+
+
+def append(file: Path, rows: Iterable[Row]) -> None:
+    """Add rows to a results file; they are on the disk when this returns."""
+    text = "".join(json.dumps(finite(asdict(row))) + "\n" for row in rows)
+    with file.open("a") as out:
+        out.write(text)
+        out.flush()
+        os.fsync(out.fileno())
+
+
+def read(file: Path) -> list[Row]:
+    """The rows of a results file; a last line torn by a crash is left out, any other bad line is an error."""
+    names = {field.name for field in fields(Row)}
+    lines, rows = file.read_text().split("\n"), []
+    for number, line in enumerate(lines, 1):
+        if not line:
+            continue
+        try:
+            content = json.loads(line)
+            if set(content) != names:
+                raise ValueError("keys")
+            rows.append(Row(**content))
+        except (ValueError, TypeError):
+            if number < len(lines):
+                raise ValueError(
+                    f"{file} is damaged at line {number}: delete that line, or the folder, and run again."
+                ) from None
+    return rows
+
+
+def finite(content: dict) -> dict:
+    """JSON has no nan: what is not finite becomes null."""
+    return {k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in content.items()}
