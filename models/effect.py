@@ -10,7 +10,7 @@ fastest kernel that can.
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -117,14 +117,23 @@ class Encoding(nn.Module):
 
     limit: int | None = None  # longest sequence it is defined on; None: any length
     context: int | None = None  # longest context it is shown; longer inputs are cut, aligned with their end
-    relative: ClassVar[bool] = True  # logits are unchanged when all positions shift by a constant
-    prefix: ClassVar[bool] = True  # what comes after a token does not change its logits
-    needs_causal: ClassVar[bool] = False  # undefined without the causal mask
+    relative: bool = True  # logits are unchanged when all positions shift by a constant
+    prefix: bool = True  # what comes after a token does not change its logits
+    needs_causal: bool = False  # undefined without the causal mask
     draws: int = 1  # how many draws an evaluation averages; 1: nothing is drawn
     shape: dict[str, int]  # heads, head_width, width, depth, length it was built for
 
     def forward(self, positions: Positions) -> Effect:
         raise NotImplementedError
+
+    def inherit(self, *inside: "Encoding") -> None:
+        """What a wrapper declares because the encodings inside it do."""
+        self.limit = min((e.limit for e in inside if e.limit is not None), default=None)
+        self.context = min((e.context for e in inside if e.context is not None), default=None)
+        self.draws = max(e.draws for e in inside)
+        self.relative = self.relative and all(e.relative for e in inside)
+        self.prefix = self.prefix and all(e.prefix for e in inside)
+        self.needs_causal = self.needs_causal or any(e.needs_causal for e in inside)
 
     def within(self, change: Callable[["Encoding"], "Encoding"]) -> "Encoding | None":
         """The same around a changed inside, for an encoding that wraps others; None where it wraps none."""

@@ -13,7 +13,7 @@ class Extension(Encoding):
     def __init__(self, encoding: Encoding) -> None:
         super().__init__()
         self.encoding = encoding
-        self.limit, self.context, self.draws = encoding.limit, encoding.context, encoding.draws
+        self.inherit(encoding)
 
     @classmethod
     def fits_to(cls, encoding: Encoding) -> bool:

@@ -48,9 +48,9 @@ def extend(name: str, encoding: Encoding, **parameters: Any) -> Encoding:
 
 
 def extended(name: str, settings: Mapping[str, Any], encoding: Encoding) -> Encoding:
-    """`encoding` under an extension; inside a wrapper where only what it wraps fits."""
+    """`encoding` under an extension; inside a schedule, or a wrapper where only what it wraps fits."""
     kind: type[Extension] = locate(settings["_target_"])
-    if kind.fits_to(encoding):
+    if kind.fits_to(encoding) and not isinstance(encoding, Schedule):
         result = construct(settings, encoding.shape, encoding=encoding)
         result.shape = encoding.shape
         return result

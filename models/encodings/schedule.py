@@ -14,7 +14,7 @@ class Schedule(Encoding):
     def __init__(self, pattern: Sequence[Encoding]) -> None:
         super().__init__()
         self.pattern = nn.ModuleList(pattern)
-        self.limit = min((e.limit for e in pattern if e.limit is not None), default=None)
+        self.inherit(*pattern)
 
     @property
     def members(self) -> list[Encoding]:

@@ -15,7 +15,7 @@ class SSMax(Encoding):
     def __init__(self, inner: Encoding, heads: int, start: float = 0.43) -> None:
         super().__init__()
         self.inner, self.strength = inner, nn.Parameter(torch.full((heads,), start))
-        self.limit, self.context, self.draws = inner.limit, inner.context, inner.draws
+        self.inherit(inner)
 
     @classmethod
     def of(cls, inner: Encoding) -> "SSMax":
