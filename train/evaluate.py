@@ -1,0 +1,111 @@
+"""Evaluation: the loss of a trained model at every length, as rows.
+
+    python -m train.evaluate run=outputs/runs/rope-s0-1a2b3c4d evaluation.extensions=[pi,ntk,yarn]
+"""
+
+from typing import Any
+
+import numpy as np
+from lightning.pytorch import Trainer
+from torch import Tensor
+
+from data.source import Source, Windows
+from models.attend import choose
+from models.effect import Encoding
+from models.gpt import GPT
+from train.fit import Trained
+from train.protocols import BY_POSITION, PROTOCOLS
+from train.rows import Row
+from train.scoring import Key, Scoring
+
+NATS_PER_BIT = float(np.log(2))
+
+
+def evaluate(
+    trainer: Trainer,
+    model: GPT,
+    variants: dict[str, list[Encoding]],
+    windows: Windows,
+    source: Source,
+    settings: dict[str, Any],
+    identity: dict[str, Any],
+    found: Trained,
+) -> tuple[list[Row], dict[str, np.ndarray]]:
+    """Rows of every extension, protocol and length; and the loss of each window, for paired statistics."""
+    chosen = settings["evaluation"]
+    scoring = Scoring(
+        model, variants, windows, chosen["lengths"], chosen["protocols"], settings["model"]["length"], chosen["tokens"]
+    )
+    plain = list(model.encodings)
+    trainer.validate(scoring, verbose=False)
+    model.encodings = type(model.encodings)(plain)
+    base = identity | {"kernel": kernels(model, settings)}
+    rows = training_rows(base, found, model, settings)
+    for key, (sums, counts) in scoring.sums.items():
+        rows += loss_rows(base, key, sums, counts, windows, source)
+    for (extension, length), (tokens, seconds, peak) in scoring.cost.items():
+        speed = float(tokens / seconds) * trainer.world_size
+        rows.append(row(base, extension, "same_tokens", length, "tokens_per_second", speed))
+        rows.append(row(base, extension, "same_tokens", length, "peak_memory", float(peak) or None))
+    for extension in variants:
+        for length in sorted(set(chosen["lengths"]) - set(scoring.defined(extension))):
+            for protocol in [p for p in chosen["protocols"] if p != BY_POSITION]:
+                rows.append(row(base, extension, protocol, length, "loss", None))
+    documents = {"|".join(map(str, key)): (s / n).numpy() for key, (s, n) in scoring.sums.items()}
+    return rows, documents | {"document": windows.document.numpy()}
+
+
+def loss_rows(
+    base: dict[str, Any], key: Key, sums: Tensor, counts: Tensor, windows: Windows, source: Source
+) -> list[Row]:
+    """Loss and bits per byte; the error is over documents, whose windows hang together."""
+    extension, protocol, length = key
+    value = float(sums.sum() / counts.sum())
+    documents = windows.document.unique()
+    means = [float(sums[windows.document == d].sum() / counts[windows.document == d].sum()) for d in documents]
+    error = float(np.std(means, ddof=1) / np.sqrt(len(means))) if len(means) > 1 else None
+    rows = [row(base, extension, protocol, length, "loss", value, error, len(means))]
+    if source.bytes_per_token and protocol in PROTOCOLS:
+        bits = 1 / NATS_PER_BIT / source.bytes_per_token
+        spread = None if error is None else error * bits
+        rows.append(row(base, extension, protocol, length, "bits_per_byte", value * bits, spread, len(means)))
+    return rows
+
+
+def training_rows(base: dict[str, Any], found: Trained, model: GPT, settings: dict[str, Any]) -> list[Row]:
+    """What the training was, and what it cost."""
+    values = {
+        "loss": found.history[-1][1] if found.history else None,
+        "tokens_per_second": found.tokens_per_second,
+        "seconds": found.seconds,
+        "peak_memory": found.peak_memory,
+        "parameters": sum(p.numel() for p in model.parameters()),
+        "encoding_parameters": sum(p.numel() for p in model.encodings.parameters()),
+    }
+    length = settings["model"]["length"]
+    return [row(base, "none", "training", length, metric, value) for metric, value in values.items()]
+
+
+def row(
+    base: dict[str, Any],
+    extension: str,
+    protocol: str,
+    length: int,
+    metric: str,
+    value: float | None,
+    error: float | None = None,
+    sequences: int = 0,
+) -> Row:
+    return Row(
+        **base, extension=extension, protocol=protocol, length=length, metric=metric,
+        value=value, error=error, sequences=sequences,
+    )  # fmt: skip
+
+
+def kernels(model: GPT, settings: dict[str, Any]) -> str:
+    """The kernel that carries out the effects of the encodings."""
+    asked = settings["model"]["kernel"]
+    if asked != "auto":
+        return str(asked)
+    parameter = next(model.parameters())
+    return "+".join(sorted({choose(parameter, effect) for effect in model.effects(2, parameter.device)}))

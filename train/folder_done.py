@@ -1,0 +1,8 @@
+"""Whether a run folder holds a finished run; apart from `train.folder` because a sweep's parent asks without numpy."""
+
+from pathlib import Path
+
+
+def is_done(folder: Path, cell: str) -> bool:
+    done = folder / "DONE"
+    return done.exists() and done.read_text().strip() == cell

@@ -1,0 +1,98 @@
+"""Training as Lightning sees it: loss, optimizer, schedule, batches; nothing else."""
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from lightning.pytorch import LightningModule
+from torch import Tensor
+from torch.optim import Optimizer
+
+from data.batch import Batch
+from data.source import Source
+from models.gpt import GPT
+from train.loss import token_losses
+from train.objective import OBJECTIVES
+
+
+class Training(LightningModule):
+    """One GPT on its way through `max_steps` batches."""
+
+    def __init__(self, model: GPT, source: Source, settings: dict[str, Any], length: int) -> None:
+        super().__init__()
+        self.model, self.source, self.settings, self.length = model, source, settings, length
+        self.objective = OBJECTIVES[settings["objective"]]
+
+    def train_dataloader(self) -> "Batches":
+        return Batches(self)
+
+    def transfer_batch_to_device(self, batch: Batch, device: torch.device, dataloader_idx: int) -> Batch:
+        move = lambda x: None if x is None else x.to(device, non_blocking=True)  # noqa: E731
+        return Batch(move(batch.tokens), move(batch.targets), move(batch.mask))  # type: ignore[arg-type]
+
+    def training_step(self, batch: Batch, index: int) -> Tensor:
+        loss = token_losses(self.model, batch.tokens, batch.targets, draw=self.global_step)
+        return loss.mean() if batch.mask is None else loss[batch.mask].mean()
+
+    def configure_optimizers(self) -> dict[str, Any]:
+        optimizer = adamw(self.model, self.settings["optimizer"], fused=self.trainer.precision != "16-mixed")
+        steps = int(self.trainer.max_steps)
+        schedule = torch.optim.lr_scheduler.LambdaLR(
+            optimizer, lambda step: warmup_cosine(step, steps, **pick(self.settings["optimizer"]))
+        )
+        return {"optimizer": optimizer, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}
+
+    def configure_gradient_clipping(
+        self,
+        optimizer: Optimizer,
+        gradient_clip_val: float | None = None,
+        gradient_clip_algorithm: str | None = None,
+    ) -> None:
+        # Lightning's own clipping refuses fused AdamW under mixed precision
+        clip = self.settings["optimizer"]["clip"]
+        if clip:
+            torch.nn.utils.clip_grad_norm_(self.model.parameters(), clip)
+
+
+class Batches:
+    """The batches from the trainer's step on: an interrupted run meets the same ones as if never stopped."""
+
+    def __init__(self, module: Training) -> None:
+        self.module = module
+
+    def __iter__(self) -> Iterator[Batch]:
+        module, trainer, settings = self.module, self.module.trainer, self.module.settings
+        step = trainer.global_step
+        while True:
+            batch = module.source.batch(
+                step, module.length, settings["batch"], settings["seed"], trainer.global_rank, trainer.world_size
+            )
+            yield module.objective(batch, step, settings["seed"])
+            step += 1
+
+
+def adamw(model: GPT, settings: dict[str, Any], fused: bool) -> torch.optim.AdamW:
+    """Matrices outside the encodings are decayed, all else is not."""
+    of_encodings = {id(p) for p in model.encodings.parameters()}
+    named = list(model.parameters())
+    decayed = [p for p in named if p.ndim >= 2 and id(p) not in of_encodings]
+    others = [p for p in named if p.ndim < 2 or id(p) in of_encodings]
+    groups = [
+        {"params": decayed, "weight_decay": settings["weight_decay"]},
+        {"params": others, "weight_decay": 0.0},
+    ]
+    return torch.optim.AdamW(groups, lr=settings["learning_rate"], betas=tuple(settings["betas"]), fused=fused)
+
+
+def pick(settings: dict[str, Any]) -> dict[str, float]:
+    return {"warmup": settings["warmup"], "final": settings["final"]}
+
+
+def warmup_cosine(step: int, steps: int, warmup: float, final: float) -> float:
+    """The factor on the learning rate at a step."""
+    rising = max(1, round(warmup * steps))
+    if step < rising:
+        return (step + 1) / rising
+    done = min(1.0, (step - rising) / max(1, steps - rising))
+    return final + (1 - final) * 0.5 * (1 + math.cos(math.pi * done))

@@ -1,0 +1,176 @@
+"""One run, from settings to rows: train (or find the training), evaluate at every length, write."""
+
+import logging
+import os
+import platform
+import shlex
+import subprocess
+import sys
+import time
+import warnings
+from collections.abc import Callable
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import torch
+from lightning.pytorch import Trainer
+from lightning.pytorch.utilities import rank_zero_only
+
+import data
+from data.source import Source
+from models.effect import Encoding
+from models.gpt import GPT
+from models.registry import encoding_fits, extend, extended, names
+from train import build, fit
+from train.check import check
+from train.evaluate import evaluate
+from train.folder import Folder
+from train.precision import keep_memory, resolved
+from train.settings import ROOT, cell, training_cell, versions
+from train.track import tracked
+
+
+def job(settings: dict[str, Any], folder: Path) -> None:
+    """Everything from settings to `DONE`."""
+    check(settings)
+    quiet()
+    place = Folder(folder, cell(settings))
+    if place.is_done():
+        print(f"{folder} is done already.")
+        return
+    started = time.perf_counter()
+    use_threads(settings["trainer"]["threads"])
+    keep_memory()
+    precision = resolved(settings["trainer"]["precision"], settings["trainer"]["accelerator"])
+    source = load_data(settings)
+    make = partial(trainer, settings["trainer"], precision)
+    model = build.gpt(settings)
+    lengths = wanted_lengths(settings)
+    settings["evaluation"]["lengths"] = lengths
+    windows = source.windows(settings["evaluation"]["windows"], max(lengths))
+    extensions = wanted_extensions(settings, build.encodings(settings))
+    identity = {
+        "run": folder.name, "encoding": settings["names"]["encoding"], "seed": settings["seed"],
+        "trained_length": settings["model"]["length"], "data": settings["names"]["data"],
+        "precision": precision, "corpus": source.fingerprint, "commit": commit(), "versions": versions(),
+    }  # fmt: skip
+    tracking = {"name": folder.name, "group": folder.parent.name, "folder": Path(settings["outputs"])}
+    mode = settings["wandb"] if rank_zero_only.rank == 0 else settings["wandb"] | {"mode": "disabled"}
+    with tracked(mode, **tracking, config=settings | {"encoding": settings["names"]["encoding"], "settings": settings}) as run:
+        training = training_cell(settings, source.fingerprint, precision)
+        arguments = (settings["model"]["length"], settings["trainer"]["max_steps"], make, run.log_training)
+        found = fit.trained(model, source, settings, training, *arguments)
+        variants = {name: variant(model, source, settings, name, training, make, run.log_training) for name in extensions}
+        rows, documents = evaluate(make(), model, variants, windows, source, settings, identity, found)
+        if rank_zero_only.rank == 0:
+            about = identity | {
+                "settings": settings, "corpus_description": source.description, "command": command(),
+                "machine": machine(), "started": datetime.now(UTC).isoformat(timespec="seconds"),
+                "seconds": time.perf_counter() - started, "training": training, "history": found.history,
+            }  # fmt: skip
+            place.write(rows, documents, about, found.file)
+            run.log_rows(rows)
+            place.finish()
+
+
+def load_data(settings: dict[str, Any]) -> Source:
+    chosen = settings["data"] | {"name": settings["names"]["data"]}
+    source: Source = data.load(chosen, settings["model"]["vocab"], Path(settings["outputs"]) / "data")
+    return source
+
+
+def variant(
+    model: GPT, source: Source, settings: dict[str, Any], name: str, training: str, make: Any, log: fit.Log
+) -> list[Encoding]:
+    """The encodings of the trained model under an extension."""
+    plain: list[Encoding] = list(model.encodings)  # type: ignore[arg-type]
+    if name == "none":
+        return plain
+    if name != settings["names"]["extension"]:
+        return [extend_where_it_fits(lambda e: extend(name, e), name, e) for e in plain]
+    own = {k: v for k, v in settings["extension"].items() if not k.startswith("finetune_")}
+    return [extend_where_it_fits(lambda e: extended(name, own, e), name, e) for e in plain]
+
+
+def extend_where_it_fits(change: Callable[[Encoding], Encoding], name: str, encoding: Encoding) -> Encoding:
+    """In a schedule, the layers that an extension does not fit stay as they are."""
+    return change(encoding) if encoding_fits(name, encoding) else encoding
+
+
+def wanted_lengths(settings: dict[str, Any]) -> list[int]:
+    """The lengths to evaluate at, in tokens."""
+    chosen = settings["evaluation"]
+    if chosen["lengths"] != "ladder":
+        return sorted(set(chosen["lengths"]))
+    return sorted({int(settings["model"]["length"] * times) for times in chosen["ladder"]})
+
+
+def wanted_extensions(settings: dict[str, Any], encodings: list[Encoding]) -> list[str]:
+    """The extensions to evaluate under: the chosen one, and `evaluation.extensions`."""
+    chosen, listed = settings["names"]["extension"], settings["evaluation"]["extensions"]
+    fitting = [name for name in names("extension") if any(encoding_fits(name, e) for e in encodings)]
+    wanted = [chosen, *([n for n in fitting if n != "none"] if listed == "all" else listed)]
+    for name in wanted:
+        if name not in fitting:
+            extend(name, encodings[0])  # says which encodings fit
+    return list(dict.fromkeys(wanted))
+
+
+def trainer(knobs: dict[str, Any], precision: str, **more: Any) -> Trainer:
+    """Lightning's Trainer for training and for evaluation."""
+    several = knobs["devices"] != 1 or knobs["num_nodes"] != 1
+    more.setdefault("enable_checkpointing", bool(more.get("callbacks")))
+    return Trainer(
+        accelerator=knobs["accelerator"],
+        devices=knobs["devices"],
+        num_nodes=knobs["num_nodes"],
+        strategy="ddp" if several and knobs["strategy"] == "auto" else knobs["strategy"] if several else "auto",
+        precision=precision,  # type: ignore[arg-type]
+        logger=False,
+        enable_progress_bar=sys.stdout.isatty(),
+        enable_model_summary=False,
+        use_distributed_sampler=False,
+        num_sanity_val_steps=0,
+        max_epochs=-1,
+        **more,
+    )
+
+
+def use_threads(threads: int | str) -> None:
+    if threads != "auto":
+        torch.set_num_threads(int(threads))
+
+
+def quiet() -> None:
+    """Lightning's tips and warnings about what is meant to be so."""
+    for name in ("lightning.pytorch", "lightning.fabric", "lightning"):
+        logging.getLogger(name).setLevel(logging.ERROR)
+    warnings.filterwarnings("ignore", module="lightning")
+    warnings.filterwarnings("ignore", message=".*is not a supported tensor core.*")
+
+
+def command() -> str:
+    return "python -m train " + shlex.join(arg for arg in sys.argv[1:] if not arg.startswith("hydra."))
+
+
+def machine() -> str:
+    gpu = torch.cuda.get_device_name() if torch.cuda.is_available() else "no GPU"
+    return f"{processor()}, {os.cpu_count()} cores, {gpu}, Python {platform.python_version()}"
+
+
+def processor() -> str:
+    info = Path("/proc/cpuinfo")
+    lines = info.read_text().splitlines() if info.exists() else []
+    return next((line.split(":")[1].strip() for line in lines if line.startswith("model name")), platform.machine())
+
+
+def commit() -> str:
+    """The commit of the code, with `+` where it was changed since; empty outside a repository."""
+    run = partial(subprocess.run, cwd=ROOT, capture_output=True, text=True, check=False)
+    try:
+        head = run(["git", "rev-parse", "--short=12", "HEAD"]).stdout.strip()
+        return head + ("+" if head and run(["git", "status", "--porcelain", "-uno"]).stdout.strip() else "")
+    except OSError:
+        return ""

@@ -1,0 +1,129 @@
+"""Scoring: every span of every held-out window under every extension, on any number of processes.
+
+Sums and counts are kept per window in float64 and added over the processes, so that the
+result does not depend on how many there are.
+"""
+
+import time
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import cast
+
+import torch
+from lightning.pytorch import LightningModule
+from torch import Tensor, nn
+
+from data.source import Windows
+from models.effect import Encoding
+from models.gpt import GPT
+from train.loss import token_losses
+from train.precision import forget_peak, peak_memory
+from train.protocols import BY_POSITION, PROTOCOLS, Span, position_bins
+
+Key = tuple[str, str, int]  # extension, protocol, length
+
+
+@dataclass(frozen=True)
+class Part:
+    """Windows that are scored together: one forward pass of equally long spans."""
+
+    extension: str
+    length: int
+    windows: Tensor  # indices
+    span: Span
+    counted: tuple[tuple[Key, int, int], ...]  # which targets (from, to) add to which result
+
+
+class Scoring(LightningModule):
+    """Per-window sums of the loss (in nats) and counts of targets, for each extension, protocol and length."""
+
+    def __init__(
+        self,
+        model: GPT,
+        variants: dict[str, list[Encoding]],
+        windows: Windows,
+        lengths: list[int],
+        protocols: list[str],
+        trained_length: int,
+        tokens: int,
+    ) -> None:
+        super().__init__()
+        self.model, self.windows, self.lengths, self.protocols, self.tokens = model, windows, lengths, protocols, tokens
+        self.variants = nn.ModuleDict({name: nn.ModuleList(layers) for name, layers in variants.items()})
+        self.longest = windows.tokens.size(1) - 1
+        self.scored = min(trained_length, *lengths)
+        count = windows.tokens.size(0)
+        self.sums: dict[Key, Tensor] = defaultdict(lambda: torch.zeros(2, count, dtype=torch.float64))
+        self.cost: dict[tuple[str, int], Tensor] = defaultdict(lambda: torch.zeros(3, dtype=torch.float64))
+
+    def val_dataloader(self) -> "list[Part]":
+        return list(self.parts(self.trainer.global_rank, self.trainer.world_size))
+
+    def parts(self, rank: int, world: int) -> Iterator[Part]:
+        """This process's share; every process goes through the same keys in the same order."""
+        mine = torch.arange(self.windows.tokens.size(0))[rank::world]
+        for extension, layers in self.variants.items():
+            draws = max(cast(Encoding, e).draws for e in cast(nn.ModuleList, layers))
+            for length in self.defined(extension):
+                self.cost[extension, length]  # noqa: B018  the same keys on every process
+                for span, counted in self.spans(extension, length).items():
+                    for key, _, _ in counted:
+                        self.sums[key]  # noqa: B018
+                    size = max(1, self.tokens // (length * draws))
+                    for some in mine.split(size) if len(mine) else ():
+                        yield Part(extension, length, some, span, tuple(counted))
+
+    def spans(self, extension: str, length: int) -> dict[Span, list[tuple[Key, int, int]]]:
+        """What is shown at a length, and which of its targets count for what; the same tokens are shown once."""
+        shown: dict[tuple[int, int], list[tuple[Key, int, int]]] = defaultdict(list)
+        for protocol in self.protocols:
+            if protocol == BY_POSITION:
+                if length == self.longest:
+                    ends = position_bins(length)
+                    for start, end in zip([0, *ends], ends, strict=False):
+                        shown[0, length].append(((extension, protocol, end), start, end))
+                continue
+            for span in PROTOCOLS[protocol](self.longest, length, self.scored):
+                target = ((extension, protocol, length), span.scored - span.start, span.stop - span.start)
+                shown[span.start, span.stop].append(target)
+        return {
+            Span(start, stop, start + min(first for _, first, _ in counted)): counted
+            for (start, stop), counted in shown.items()
+        }
+
+    def defined(self, extension: str) -> list[int]:
+        """The lengths at which the encodings are defined."""
+        layers = [cast(Encoding, e) for e in cast(nn.ModuleList, self.variants[extension])]
+        limit = min((e.limit for e in layers if e.limit is not None), default=self.longest)
+        context = min((e.context for e in layers if e.context is not None), default=self.longest)
+        return [length for length in self.lengths if min(length, context) <= limit]
+
+    def transfer_batch_to_device(self, batch: Part, device: torch.device, dataloader_idx: int) -> Part:
+        return batch
+
+    def validation_step(self, part: Part, index: int) -> None:
+        started = time.perf_counter()
+        if not self.cost[part.extension, part.length][0]:
+            forget_peak()
+        layers = cast(nn.ModuleList, self.variants[part.extension])
+        self.model.encodings = layers
+        text = self.windows.tokens[part.windows, part.span.start : part.span.stop + 1].to(self.device)
+        draws = max(cast(Encoding, e).draws for e in layers)
+        first = part.span.scored - part.span.start
+        losses = torch.stack(
+            [token_losses(self.model, text[:, :-1], text[:, 1:], draw, first) for draw in range(draws)]
+        )
+        losses = losses.mean(0).double().cpu()  # (windows, targets from `first` on)
+        for key, start, end in part.counted:
+            self.sums[key][0, part.windows] += losses[:, start - first : end - first].sum(-1)
+            self.sums[key][1, part.windows] += end - start
+        spent = time.perf_counter() - started
+        cost = self.cost[part.extension, part.length]
+        cost += torch.tensor([part.windows.numel() * part.length * draws, spent, 0.0])
+        cost[2] = max(cost[2], float(peak_memory() or 0))
+
+    def on_validation_end(self) -> None:
+        for table in (self.sums, self.cost):
+            for key in table:
+                table[key] = self.trainer.strategy.reduce(table[key].to(self.device), reduce_op="sum").cpu()  # type: ignore[index,union-attr,arg-type]
