@@ -1,0 +1,145 @@
+"""Every method of `conf/`, built small, with all its parameters moved away from where they start,
+and a tiny GPT around it. A file that is added under `conf/` is tested without another line here."""
+
+import os
+
+os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from models import registry
+from models.attend import logits
+from models.effect import Encoding, Positions
+from models.encodings.schedule import Schedule
+from models.gpt import GPT
+
+torch.set_num_threads(1)
+
+LENGTH, VOCAB = 16, 13
+SHAPE = {"heads": 4, "head_width": 8, "width": 32, "depth": 2, "length": LENGTH}
+FAR = 1 << 30  # longer than anything here
+
+
+@dataclass(frozen=True)
+class Method:
+    """An encoding, and the extension that it is used under."""
+
+    encoding: str
+    extension: str = "none"
+
+    def __str__(self) -> str:
+        return self.encoding if self.extension == "none" else f"{self.encoding}+{self.extension}"
+
+    def fresh(self, **parameters: object) -> Encoding:
+        """Built anew, parameters moved: the same every time."""
+        with torch.random.fork_rng():
+            torch.manual_seed(0)
+            encoding = registry.load(self.encoding, **SHAPE, **parameters)
+        return registry.extend(self.extension, moved(encoding))
+
+    @property
+    def built(self) -> Encoding:
+        """Built once for all tests: never change it."""
+        return built(self)
+
+    @property
+    def span(self) -> int:
+        """The longest span that it has an effect for."""
+        return self.built.limit or FAR
+
+    @property
+    def longest(self) -> int:
+        """The longest sequence that a model with it takes."""
+        context = self.built.context
+        return FAR if context is not None and context <= self.span else self.span
+
+
+@cache
+def built(method: Method) -> Encoding:
+    return method.fresh()
+
+
+ENCODINGS = [Method(name) for name in registry.names("encoding")]
+EXTENDED = [
+    Method(encoding, extension)
+    for extension in registry.names("extension")
+    if extension != "none"
+    for encoding in registry.names("encoding")
+    if registry.fits(extension, encoding)
+]
+EVERY = ENCODINGS + EXTENDED
+ONE_OF_EACH = ENCODINGS + list({method.extension: method for method in reversed(EXTENDED)}.values())
+"""Every encoding, and every extension on one encoding: for what is slow to test."""
+
+
+def over(methods: list[Method]) -> pytest.MarkDecorator:
+    """A test for each of these, named after it."""
+    return pytest.mark.parametrize("method", methods, ids=str)
+
+
+def moved(module: Any, seed: int = 3) -> Any:
+    """Its parameters changed by about a fifth, so that none is zero, one, or equal to another."""
+    noise = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for parameter in module.parameters():
+            some = 0.2 * torch.randn(parameter.shape, generator=noise)
+            parameter.copy_(torch.where(parameter == 0, some, parameter * (1 + some)))
+    return module
+
+
+def members(encoding: Encoding) -> list[Encoding]:
+    """What is tiled over the layers."""
+    return encoding.members if isinstance(encoding, Schedule) else [encoding]
+
+
+def gpt(encoding: Encoding, depth: int = 2, **options: object) -> GPT:
+    """A tiny GPT whose weights are large enough for attention to be far from uniform."""
+    tiled = members(encoding)
+    model = GPT(VOCAB, SHAPE["width"], max(depth, len(tiled)), SHAPE["heads"], [], **options)
+    noise = torch.Generator().manual_seed(4)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter += 0.2 * torch.randn(parameter.shape, generator=noise)
+    model.encodings = nn.ModuleList(tiled)
+    return model
+
+
+@cache
+def model_of(method: Method, **options: object) -> GPT:
+    """Shared between tests: never change it."""
+    return gpt(method.built, **options)
+
+
+def tokens(length: int = LENGTH, batch: int = 2, seed: int = 1) -> Tensor:
+    return torch.randint(VOCAB, (batch, length), generator=torch.Generator().manual_seed(seed))
+
+
+@cache
+def content(length: int, batch: int = 1) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """x (B, T, C), q, k, v (B, H, T, D); a shorter one is the beginning of a longer one."""
+    x = torch.randn(2, 8 * LENGTH, SHAPE["width"], generator=torch.Generator().manual_seed(5))
+    wide = torch.randn(3, SHAPE["width"], SHAPE["width"], generator=torch.Generator().manual_seed(6))
+    x = x[:batch, :length]
+    q, k, v = (heads(x @ w * w.size(0) ** -0.5) for w in wide)
+    return x, q, k, v
+
+
+def heads(x: Tensor) -> Tensor:
+    """(B, T, C) -> (B, H, T, D)"""
+    return x.unflatten(-1, (SHAPE["heads"], -1)).transpose(1, 2)
+
+
+def scores(encoding: Encoding, positions: Positions) -> Tensor:
+    """(1, H, T, T) logits of fixed content, changed first by what the encoding does to embeddings."""
+    effect = encoding.at(positions)
+    x, q, k, _ = content(positions.at.numel())
+    if effect.embed is not None:
+        change = effect.embed(x) - x
+        x, q, k = x + change, q + heads(change), k + heads(change)
+    return logits(q, k, effect, positions.causal, x)

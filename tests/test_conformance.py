@@ -1,0 +1,369 @@
+"""What every encoding must do, alone and under every extension that fits it.
+
+Add a file under `conf/encoding` or `conf/extension` and it is held to all of this. Formulas are
+held to their papers in `tests/papers`; here a method is held to what it declares of itself.
+"""
+
+import io
+from copy import deepcopy
+from dataclasses import replace
+
+import pytest
+import torch
+from torch import Tensor
+
+from models import registry
+from models.attend import attend, logits
+from models.effect import Effect, Encoding, Positions
+from models.encodings.ssmax import SSMax
+from models.kernels import explicit, sdpa
+from tests.conftest import (
+    ENCODINGS,
+    EVERY,
+    LENGTH,
+    ONE_OF_EACH,
+    SHAPE,
+    VOCAB,
+    Method,
+    content,
+    gpt,
+    members,
+    model_of,
+    moved,
+    over,
+    scores,
+    tokens,
+)
+
+NO_FUTURE = "defined by the causal mask"
+LIMIT = "not defined past"
+
+
+def output(method: Method, x: Tensor, draw: int = 0, **options: object) -> Tensor:
+    with torch.no_grad():
+        return model_of(method, **options)(x, draw)
+
+
+def close(a: Tensor, b: Tensor, tolerance: float = 1e-5) -> bool:
+    return torch.allclose(a, b, atol=tolerance, rtol=tolerance)
+
+
+# ---- what a token may see
+
+
+@over(EVERY)
+def test_sees_no_future(method: Method) -> None:
+    """Row s of the batch has another token at s: nothing before s may notice."""
+    length = min(method.longest, 2 * LENGTH + 3)
+    x = tokens(length, 1).repeat(length, 1)
+    x.diagonal().add_(1).remainder_(VOCAB)
+    change = (output(method, x) - output(method, tokens(length, 1))).abs().amax(-1)  # (changed token, T)
+    assert change.tril(-1).max() < 1e-5
+    assert (change.diagonal() > 1e-5).all()
+
+
+@over(EVERY)
+def test_sees_the_future_where_it_may(method: Method) -> None:
+    """Without the causal mask the first token notices the last one, or the method says what it needs."""
+    x = tokens()
+    y = x.clone()
+    y[:, -1] = (x[:, -1] + 1) % VOCAB
+    if method.built.needs_causal:
+        with pytest.raises(ValueError, match=NO_FUTURE):
+            output(method, x, causal=False)
+        return
+    a, b = output(method, x, causal=False), output(method, y, causal=False)
+    assert a.isfinite().all()
+    assert not close(a[:, 0], b[:, 0])
+
+
+@over(EVERY)
+def test_rows_of_a_batch_are_independent(method: Method) -> None:
+    x = tokens(batch=3)
+    assert close(output(method, x)[1:2], output(method, x[1:2]))
+
+
+@over(EVERY)
+def test_order_matters(method: Method) -> None:
+    """One layer swaps two earlier tokens: it is blind to that where position enters nowhere."""
+    x = tokens(batch=1)
+    x[0, -4], x[0, -2] = 1, 2
+    y = x.clone()
+    y[0, -4], y[0, -2] = 2, 1
+    first = members(method.built)[0]
+    change = {}
+    for norm in ("rms", "layer"):
+        model = gpt(first, depth=1, norm=norm)
+        with torch.no_grad():
+            change[norm] = (model(x) - model(y))[0, -1].abs().max()
+    silent = position_enters_nowhere(first.at(Positions.of(LENGTH)))
+    assert (change["rms"] < 1e-5) == silent
+    if method in ENCODINGS:
+        assert silent == (method.encoding == "nope")
+        assert (change["layer"] < 1e-4) == (method.encoding in ("nope", "integer"))
+
+
+def position_enters_nowhere(effect: Effect) -> bool:
+    parts = effect.embed, effect.rotate, effect.far, effect.bias, effect.potential, effect.adjust
+    return all(part is None for part in parts)
+
+
+# ---- what a method declares
+
+
+@over(EVERY)
+def test_shifting_all_positions(method: Method) -> None:
+    """Logits stay the same if the method is declared relative, and change if it is not."""
+    shift, span = 5, min(method.span, 2 * LENGTH + 8)
+    at = torch.arange(span - shift)
+    same = []
+    for member in members(method.built):
+        here = scores(member, Positions(at, span))
+        there = scores(member, Positions(at + shift, span))
+        same.append(close(here, there, 2e-4))
+        assert same[-1] == member.relative, f"declared {member.relative}"
+    assert all(same) == method.built.relative
+
+
+@over(EVERY)
+def test_longer_span_alone(method: Method) -> None:
+    """Relative and prefix-consistent: positions may be cut from any longer sequence."""
+    if not (method.built.relative and method.built.prefix):
+        return
+    at, longest = torch.arange(LENGTH), min(method.span, 4 * LENGTH)
+    for member in members(method.built):
+        here = scores(member, Positions(at, LENGTH))
+        there = scores(member, Positions(at + longest - LENGTH, longest))
+        assert close(here, there, 2e-4)
+
+
+@over(EVERY)
+def test_what_comes_after(method: Method) -> None:
+    """Tokens that follow change nothing if the method is declared prefix-consistent; else they do."""
+    long = min(method.longest, 2 * LENGTH + 3)
+    x = tokens(long)
+    whole = output(method, x)
+    same = [close(output(method, x[:, :t]), whole[:, :t]) for t in {3, LENGTH - 3, LENGTH, long - 1}]
+    assert all(same) == method.built.prefix, f"declared {method.built.prefix}"
+
+
+@over(EVERY)
+def test_runs_at_any_length_or_says_why_not(method: Method) -> None:
+    for length in (1, 2, LENGTH, LENGTH + 1, 4 * LENGTH):
+        if length <= method.longest:
+            assert output(method, tokens(length)).isfinite().all()
+        else:
+            with pytest.raises(ValueError, match=LIMIT):
+                output(method, tokens(length))
+
+
+@over(EVERY)
+def test_remembers_nothing(method: Method) -> None:
+    """A long sequence never changes what a later short one gets."""
+    if method.longest <= LENGTH:
+        return
+    used = gpt(method.fresh())
+    with torch.no_grad():
+        used(tokens(min(method.longest, 4 * LENGTH)))
+        assert torch.equal(used(tokens()), gpt(method.fresh())(tokens()))
+
+
+# ---- parameters
+
+
+@over(EVERY)
+def test_every_parameter_learns(method: Method) -> None:
+    model = gpt(method.fresh())
+    silent = all(position_enters_nowhere(e) for e in model.effects(LENGTH))
+    out = model(tokens(min(method.longest, 2 * LENGTH)))
+    (out * torch.randn(out.shape, generator=torch.Generator().manual_seed(7))).sum().backward()
+    for name, parameter in model.named_parameters():
+        gradient = parameter.grad
+        if silent and name.startswith("encodings."):
+            continue  # position was dropped: what it was made of rests
+        assert gradient is not None, name
+        assert gradient.isfinite().all(), name
+        assert gradient.abs().max() > 1e-7, name
+
+
+@over(EVERY)
+def test_state_is_parameters_alone(method: Method) -> None:
+    """No table is saved, or rounded when the model is."""
+    parameters = dict(method.built.named_parameters())
+    assert set(method.built.state_dict()) == set(parameters)
+    assert not list(method.built.named_buffers())
+    assert all(parameter.requires_grad for parameter in parameters.values())
+
+
+@over(EVERY)
+def test_is_copied_and_saved(method: Method) -> None:
+    x, model = tokens(), gpt(method.fresh())
+    with torch.no_grad():
+        expected = model(x)
+        copy = deepcopy(model)
+        moved(model, seed=8)
+        assert torch.equal(copy(x), expected)
+        file = io.BytesIO()
+        torch.save(copy.state_dict(), file)
+        file.seek(0)
+        model.load_state_dict(torch.load(file))
+        assert torch.equal(model(x), expected)
+
+
+@over(ENCODINGS)
+def test_one_a_layer(method: Method) -> None:
+    """`share: false` gives each layer parameters of its own; together they are as many as layers."""
+    settings = registry.read("encoding", method.encoding)
+    apart = registry.layers(settings | {"share": False}, 3, SHAPE)
+    assert len({id(e) for e in apart}) == 3
+    shared = sum(p.numel() for p in method.built.parameters())
+    assert sum(p.numel() for e in apart for p in e.parameters()) == 3 * shared
+
+
+# ---- numbers
+
+
+@over(EVERY)
+def test_long_positions_survive_bfloat16(method: Method) -> None:
+    """In a bfloat16 model the tables stay float32: only parameters and content are rounded."""
+    start = min(method.span - LENGTH, 4096)
+    positions = Positions(start + torch.arange(LENGTH), start + LENGTH)
+    x, q, k, _ = (t.bfloat16() for t in content(LENGTH))
+    rounded = deepcopy(method.built).bfloat16()
+    exact = deepcopy(rounded).float()
+    for a, b in zip(members(rounded), members(exact), strict=True):
+        low, high = a.at(positions), b.at(positions)
+        expected = logits(q.float(), k.float(), high, x=x.float())
+        torch.testing.assert_close(logits(q, k, low, x=x), expected, atol=2e-3, rtol=2e-3)
+        if low.embed is not None and high.embed is not None:
+            wanted = high.embed(x.float()).bfloat16()
+            torch.testing.assert_close(low.embed(x), wanted, atol=0.02, rtol=0.02)
+        through = attend(q, k, content(LENGTH)[3].bfloat16(), low, x=x, kernel="explicit").float()
+        wanted = attend(q.float(), k.float(), content(LENGTH)[3], high, x=x.float(), kernel="reference")
+        torch.testing.assert_close(through, wanted, atol=0.05, rtol=0.05)
+
+
+@over(EVERY)
+def test_keeps_the_precision_it_is_given(method: Method) -> None:
+    encoding, positions = deepcopy(method.built).bfloat16(), Positions.of(LENGTH)
+    x, q, k, v = (t.bfloat16() for t in content(LENGTH))
+    for member in members(encoding):
+        effect = member.at(positions)
+        for rotate in [effect.rotate] + ([effect.far.rotate] if effect.far else []):
+            assert rotate is None or {t.dtype for t in rotate(q, k)} == {q.dtype}
+        assert effect.embed is None or effect.embed(x).dtype == x.dtype
+        i, j = positions.at[:, None], positions.at[None, :]
+        assert effect.bias is None or effect.bias(i, j).dtype == torch.float32
+        assert effect.potential is None or effect.potential(x).dtype == torch.float32
+        assert effect.temperature is None or effect.temperature.dtype == torch.float32
+        for kernel in kernels(effect):
+            assert attend(q, k, v, effect, x=x, kernel=kernel).dtype == v.dtype
+
+
+@over(EVERY)
+def test_trains_in_mixed_precision(method: Method) -> None:
+    model = gpt(method.fresh())
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        out = model(tokens())
+    out.float().square().mean().backward()
+    assert all(p.grad is None or p.grad.isfinite().all() for p in model.parameters())
+    expected = output(method, tokens())
+    assert (out - expected).abs().mean() < 0.1 * expected.abs().mean()
+
+
+@over(EVERY)
+def test_follows_the_device(method: Method) -> None:
+    """Nothing stays behind on the CPU, and no value is asked for: either would stop a GPU."""
+    encoding = deepcopy(method.built).to("meta")
+    x, q, k, v = (t.to("meta") for t in content(LENGTH))
+    for member in members(encoding):
+        effect = member.at(Positions.of(LENGTH, "meta"))
+        if effect.embed is not None:
+            assert effect.embed(x).device.type == "meta"
+        for kernel in kernels(effect):
+            assert attend(q, k, v, effect, x=x, kernel=kernel).device.type == "meta"
+
+
+# ---- kernels
+
+
+def kernels(effect: Effect) -> list[str]:
+    plain = effect.adjust is None and effect.far is None
+    return ["reference", "explicit", "sdpa"] if plain else ["reference", "explicit"]
+
+
+@over(EVERY)
+@pytest.mark.parametrize("causal", [True, False], ids=["causal", "both"])
+def test_kernels_agree(method: Method, causal: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Forward and gradients, whole and in blocks of a few queries."""
+    if not causal and method.built.needs_causal:
+        return
+    length = min(method.span, method.built.context or 2 * LENGTH + 3)
+    for member in dict.fromkeys(members(method.built)):
+        expected = carried_out(member, "reference", length, causal)
+        for kernel in kernels(member.at(Positions.of(length, causal=causal)))[1:]:
+            for rows in (length, 5):
+                monkeypatch.setattr(explicit, "BUDGET", rows * SHAPE["heads"] * length)
+                monkeypatch.setattr(sdpa, "ROWS", rows)
+                torch.testing.assert_close(carried_out(member, kernel, length, causal), expected)
+
+
+def carried_out(encoding: Encoding, kernel: str, length: int, causal: bool) -> dict[str, Tensor]:
+    """What comes out of attention, and the gradient of everything that went in."""
+    inputs = dict(zip("xqkv", (t.clone().requires_grad_() for t in content(length)), strict=True))
+    wanted = {**inputs, **dict(encoding.named_parameters())}
+    effect = encoding.at(Positions.of(length, causal=causal))
+    x, q, k, v = inputs.values()
+    out = attend(q, k, v, effect, causal, x, kernel)
+    target = torch.linspace(-1, 1, out.numel()).view_as(out).sin()
+    gradients = torch.autograd.grad((out * target).sum(), list(wanted.values()), allow_unused=True)
+    found = {name: g for name, g in zip(wanted, gradients, strict=True) if g is not None}
+    return {"out": out.detach(), **found}
+
+
+@over(ONE_OF_EACH)
+def test_compiles_in_one_graph(method: Method) -> None:
+    model = gpt(method.built, depth=1)
+    torch._dynamo.reset()
+    compiled = torch.compile(model, backend="eager", fullgraph=True)
+    with torch.no_grad():
+        assert close(compiled(tokens()), model(tokens()))
+
+
+# ---- randomness
+
+
+@over(EVERY)
+def test_draws_are_seeded(method: Method) -> None:
+    """Two draws differ where something is drawn; the same draw agrees, whatever the global generator does."""
+    x = tokens()
+    before = torch.get_rng_state()
+    first = output(method, x)
+    assert torch.equal(torch.get_rng_state(), before)
+    with torch.random.fork_rng():
+        torch.manual_seed(99)
+        with torch.no_grad():
+            assert torch.equal(gpt(method.fresh())(x), first)
+    assert close(output(method, x, draw=1), first) == (method.built.draws == 1)
+
+
+# ---- the temperature of any encoding
+
+
+@over(ENCODINGS)
+def test_ssmax_on_any_encoding(method: Method) -> None:
+    """Its logits are those without, times s ln(number of keys seen)."""
+    encoding, positions = method.fresh(ssmax=True), Positions.of(LENGTH)
+    x, q, k, _ = content(LENGTH)
+    for member in members(encoding):
+        sharp = next(module for module in member.modules() if isinstance(module, SSMax))
+        factor = sharp.strength[:, None] * torch.arange(1, LENGTH + 1).log()
+        effect = member.at(positions)
+        with_it, without = (logits(q, k, e, x=x) for e in (effect, replace(effect, temperature=None)))
+        seen = without > float("-inf")
+        torch.testing.assert_close(with_it[seen], (factor[..., None] * without)[seen])
+    model = gpt(encoding)
+    model(tokens()).square().mean().backward()
+    for name, parameter in model.named_parameters():
+        assert parameter.grad is not None, name
+        assert parameter.grad.abs().max() > 0, name
