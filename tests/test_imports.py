@@ -1,0 +1,88 @@
+"""Who may know whom: read from the source, so that an import inside a function counts too."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from models.registry import names
+
+ROOT = Path(__file__).resolve().parents[1]
+OURS = {"conf", "data", "models", "sweeps", "train"}
+FRAMEWORKS = {"hydra", "lightning", "lightning_fabric", "pytorch_lightning", "wandb"}
+KNOWS = {"data": {"data"}, "models": {"models"}, "sweeps": {"sweeps", "models", "train.rows"}}
+CORE = [
+    "models/attend.py",
+    "models/effect.py",
+    "models/gpt.py",
+    *sorted((ROOT / "models/kernels").glob("*.py")),
+]
+ORDINARY = {"none", "window", "learned", "integer", "drop", "crop", "sinks", "pi", "concatenated"}
+"""Methods whose names are words that anyone may use."""
+
+
+def imports(package: str) -> Iterator[tuple[str, str]]:
+    """Every (file:line, module) that a package imports; `from a import b` is a.b."""
+    for file in sorted((ROOT / package).rglob("*.py")):
+        for node in ast.walk(ast.parse(file.read_text())):
+            place = f"{file.relative_to(ROOT)}:{getattr(node, 'lineno', 0)}"
+            if isinstance(node, ast.Import):
+                yield from ((place, alias.name) for alias in node.names)
+            elif isinstance(node, ast.ImportFrom):
+                assert node.level == 0, f"{place} is relative: say where it comes from"
+                yield from ((place, f"{node.module}.{alias.name}") for alias in node.names)
+
+
+def inside(module: str, packages: set[str]) -> bool:
+    return any(module == p or module.startswith(p + ".") for p in packages)
+
+
+@pytest.mark.parametrize("package", sorted(KNOWS))
+def test_a_package_knows_only_what_comes_before_it(package: str) -> None:
+    found = list(imports(package))
+    assert found
+    ours = [pair for pair in found if inside(pair[1], OURS)]
+    assert [pair for pair in ours if not inside(pair[1], KNOWS[package])] == []
+
+
+@pytest.mark.parametrize("package", sorted(OURS - {"train"}))
+def test_only_train_knows_the_frameworks(package: str) -> None:
+    allowed = {"wandb"} if package == "sweeps" else set()
+    assert [pair for pair in imports(package) if inside(pair[1], FRAMEWORKS - allowed)] == []
+
+
+def test_train_does_know_them() -> None:
+    """So that the two tests above are not true of nothing."""
+    used = {module.split(".")[0] for _, module in imports("train")}
+    assert {"hydra", "lightning", "models", "data"} <= used
+
+
+@pytest.mark.parametrize("file", CORE, ids=lambda file: file.stem)
+def test_the_core_names_no_method(file: Path) -> None:
+    """Attention carries out effects; the day that it asks which method it serves, the design is lost."""
+    methods = {name.replace("_", "") for name in (*names("encoding"), *names("extension"))} - ORDINARY
+    used = set(words(ast.parse(file.read_text())))
+    assert used & methods == set()
+
+
+def test_the_core_would_be_caught() -> None:
+    for line in ("if kind == 'dynamic_ntk': pass", "def rope_cache(): pass", "x = ALiBi(1)", "a.use_t5 = 1"):
+        methods = {name.replace("_", "") for name in ("dynamic_ntk", "rope", "alibi", "t5")}
+        assert set(words(ast.parse(line))) & methods
+
+
+def words(tree: ast.AST) -> Iterator[str]:
+    """Identifiers and strings that are not documentation: whole, and each run of their parts."""
+    prose = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in prose:
+            found = [node.value]
+        else:
+            fields = (getattr(node, key, None) for key in ("id", "attr", "arg", "name", "module", "asname"))
+            found = [field for field in fields if isinstance(field, str)]
+        for word in found:
+            parts = re.findall(r"[a-z0-9]+", word.lower())
+            for start in range(len(parts)):
+                yield from ("".join(parts[start:stop]) for stop in range(start + 1, len(parts) + 1))
