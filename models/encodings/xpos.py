@@ -1,0 +1,52 @@
+"""xPos (Sun et al., 2022, https://arxiv.org/abs/2212.10554): RoPE whose pairs fade with distance, the fast ones sooner.
+
+Pair f of a product q . k shrinks by zeta_f^((i - j) / scale_base) with
+zeta_f = (2f / D + gamma) / (1 + gamma): q is stretched by the power of its position and k by the
+inverse power, both counted from the middle of the sequence.
+"""
+
+import torch
+from torch import Tensor
+
+from models.effect import Effect, Encoding, Positions
+from models.encodings.rope import RoPE, angles, turned
+
+
+class XPos(Encoding):
+    """`scale_base`: the distance at which a pair has shrunk by zeta; by default the training length,
+    the authors' 512 of theirs. Past 64 of them a power of zeta would leave float32, hence the limit."""
+
+    needs_causal = True
+
+    def __init__(
+        self,
+        head_width: int,
+        length: int,
+        base: float = 10_000.0,
+        scale_base: float | str = "auto",
+        gamma: float = 0.4,
+        layout: str = "half",
+    ) -> None:
+        super().__init__()
+        self.rope, self.gamma = RoPE(head_width, base, layout=layout), gamma
+        self.scale_base = float(length if scale_base == "auto" else scale_base)
+        self.limit = int(64 * self.scale_base)
+
+    def zeta(self) -> Tensor:
+        """(D/2,) what is left of each pair at distance scale_base, in float64."""
+        share = torch.arange(0, self.rope.turning, 2, dtype=torch.float64) / self.rope.turning
+        return (share + self.gamma) / (1 + self.gamma)
+
+    def forward(self, positions: Positions) -> Effect:
+        turn = angles(positions.at, self.rope.frequencies())
+        power = (positions.at.double() - positions.span // 2) / self.scale_base
+        stretch = self.zeta().to(turn.device) ** power[:, None]  # (T, D/2)
+        tables = [(t.cos() * s, t.sin() * s) for t, s in ((turn, stretch), (turn, 1 / stretch))]
+        (q_cos, q_sin), (k_cos, k_sin) = [(cos.float(), sin.float()) for cos, sin in tables]
+
+        def rotate(q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
+            # the powers of zeta leave float16, not bfloat16
+            q, k = (x.float() if x.dtype == torch.float16 else x for x in (q, k))
+            return turned(q, q_cos, q_sin, self.rope.layout), turned(k, k_cos, k_sin, self.rope.layout)
+
+        return Effect(positions, rotate=rotate)

@@ -1,0 +1,21 @@
+"""NTK-aware RoPE (bloc97, 2023, https://www.reddit.com/r/LocalLLaMA/comments/14lz7j5): a larger base.
+
+The base grows by factor^(D / (D - 2)), so that the fastest pair keeps its frequency and the
+slowest is divided by `factor` exactly.
+"""
+
+import torch
+from torch import Tensor
+
+from models.extensions.frequencies import Frequencies
+
+
+class NTK(Frequencies):
+    def scaled(self, frequencies: Tensor, factor: float) -> Tensor:
+        return ntk(frequencies, factor)
+
+
+def ntk(frequencies: Tensor, factor: float) -> Tensor:
+    """(D/2,) the frequencies of the larger base; D = 2 has one pair, which is the fastest."""
+    pair = torch.arange(frequencies.numel(), dtype=torch.float64)
+    return frequencies * factor ** (-pair / max(1, frequencies.numel() - 1))

@@ -1,0 +1,45 @@
+"""YaRN (Peng et al., 2023, https://arxiv.org/abs/2309.00071): slow pairs interpolated, fast ones kept, logits sharpened.
+
+A pair that turns at least `fast` times within the training length stays as it is, one that turns
+at most `slow` times is divided by `factor`, and those between are mixed. The ramp of the mixture
+is straight over the pair's index as in the authors' code (`index`), or over its number of turns as
+in the paper (`rotations`). q and k both grow by 0.1 ln(factor) + 1.
+"""
+
+import math
+
+from torch import Tensor
+
+from models.effect import Encoding
+from models.extensions.frequencies import Frequencies, index_ramp
+
+
+class YaRN(Frequencies):
+    """`truncate` puts the ends of the `index` ramp on whole indices."""
+
+    def __init__(
+        self,
+        encoding: Encoding,
+        length: int,
+        factor: float | str = "auto",
+        fast: float = 32.0,
+        slow: float = 1.0,
+        ramp: str = "index",
+        truncate: bool = True,
+    ) -> None:
+        super().__init__(encoding, length, factor)
+        if ramp not in ("index", "rotations"):
+            raise ValueError(f"extension.ramp is '{ramp}', but the ramps are: index, rotations.")
+        self.fast, self.slow, self.ramp, self.truncate = fast, slow, ramp, truncate
+
+    def scaled(self, frequencies: Tensor, factor: float) -> Tensor:
+        if self.ramp == "index":
+            pairs, base = frequencies.numel(), self.encoding.base
+            squeezed = index_ramp(self.fast, self.slow, pairs, base, self.length, self.truncate)
+        else:
+            turns = self.length * frequencies / (2 * math.pi)
+            squeezed = 1 - ((turns - self.slow) / (self.fast - self.slow)).clamp(0, 1)
+        return frequencies * (squeezed / factor + 1 - squeezed)
+
+    def magnitude(self, factor: float) -> float:
+        return 0.1 * math.log(factor) + 1
