@@ -13,12 +13,8 @@ ROOT = Path(__file__).resolve().parents[1]
 OURS = {"conf", "data", "models", "sweeps", "train"}
 FRAMEWORKS = {"hydra", "lightning", "lightning_fabric", "pytorch_lightning", "wandb"}
 KNOWS = {"data": {"data"}, "models": {"models"}, "sweeps": {"sweeps", "models", "train.rows"}}
-CORE = [
-    "models/attend.py",
-    "models/effect.py",
-    "models/gpt.py",
-    *sorted((ROOT / "models/kernels").glob("*.py")),
-]
+KERNELS = sorted((ROOT / "models/kernels").glob("*.py"))
+CORE = [ROOT / "models/attend.py", ROOT / "models/effect.py", ROOT / "models/gpt.py", *KERNELS]
 ORDINARY = {"none", "window", "learned", "integer", "drop", "crop", "sinks", "pi", "concatenated"}
 """Methods whose names are words that anyone may use."""
 
