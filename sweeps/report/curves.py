@@ -1,0 +1,122 @@
+"""From rows to arrays: one metric of one protocol for every method, extension, length and seed."""
+
+from collections import defaultdict
+from dataclasses import dataclass
+
+import numpy as np
+
+from sweeps.report.methods import extension_labels, labels
+from sweeps.report.results import Run
+from sweeps.report.statistics import Array, Interval, by_document, enough, interval
+
+Variant = tuple[str, str]  # method, extension
+Cells = dict[tuple[str, str], dict[tuple[Variant, int, int], float]]  # (protocol, metric) -> (variant, length, seed) -> value
+Documents = dict[tuple[str, Variant, int, int], Array]  # (protocol, variant, length, seed) -> loss of each window
+
+
+@dataclass(frozen=True)
+class Curves:
+    """Axes: V variants, T lengths, S seeds, D documents."""
+
+    variants: list[Variant]
+    lengths: list[int]
+    seeds: list[int]
+    values: Array  # (V, T, S), nan where there is no value
+    samples: Array  # (V, T, S, D): the sum over each document's windows; D = 1 where only the means are known
+    counts: Array  # (D,)
+
+    def at(self, variants: list[Variant], lengths: list[int] | None = None) -> Array:
+        """(V, T, S, D) of these variants and lengths; nan for a variant that there is not."""
+        place = {variant: number for number, variant in enumerate(self.variants)}
+        missing = np.full(self.samples.shape[1:], np.nan)
+        chosen = np.stack([self.samples[place[v]] if v in place else missing for v in variants])
+        return chosen if lengths is None else chosen[:, [self.lengths.index(length) for length in lengths]]
+
+    def interval(self, samples: Array, pool: bool = False) -> Interval:
+        return interval(samples, self.counts, pool)
+
+    @property
+    def over(self) -> str:
+        """What the intervals are over: seeds and documents, one of them, or nothing."""
+        return " and ".join(
+            ["seeds"] * (len(self.seeds) > 1) + ["documents"] * enough(len(self.counts))
+        )
+
+
+class Table:
+    """All runs that may be compared: the same data and the same training length."""
+
+    def __init__(self, runs: list[Run]) -> None:
+        self.runs = runs
+        self.names = labels(runs)
+        self.encodings = dict(zip(self.names, (run.encoding for run in runs), strict=True))
+        self.cells: Cells = defaultdict(dict)
+        self.notes: list[str] = []
+        extended = extension_labels(runs, self.names)
+        plain = {name for name, run in zip(self.names, runs, strict=True) if any(r.extension == "none" for r in run.rows)}
+        self.variant: dict[tuple[int, str], Variant] = {}
+        for number, (run, name) in enumerate(zip(runs, self.names, strict=True)):
+            for row in run.rows:
+                extension = extended.get((number, row.extension), row.extension)
+                variant = (name, extension) if name in plain else (f"{name} + {extension}", "none")
+                self.variant[number, row.extension] = variant
+                self.encodings.setdefault(variant[0], run.encoding)
+                value = np.nan if row.value is None else row.value
+                self.cells[row.protocol, row.metric][variant, row.length, run.seed] = value
+        self.windows, self.documents = self.read_documents()
+
+    @property
+    def methods(self) -> list[str]:
+        return sorted({method for method, _ in self.variant.values()})
+
+    def read_documents(self) -> tuple[Array | None, Documents]:
+        """Each window's document, and the loss of each window; nothing where runs were not scored on the same windows."""
+        windows, documents = None, {}
+        for number, run in enumerate(self.runs):
+            file = run.folder / "documents.npz"
+            if not file.exists():
+                self.notes.append(f"{run.folder.name} has no documents.npz: intervals are over seeds only.")
+                return None, {}
+            try:
+                content = dict(np.load(file))
+            except (OSError, ValueError, EOFError) as error:
+                raise ValueError(f"{file} is damaged: delete its folder and run again.") from error
+            own = content.pop("document", None)
+            windows = own if windows is None else windows
+            if own is None or not np.array_equal(own, windows):
+                self.notes.append(f"{run.folder.name} was scored on other windows: intervals are over seeds only.")
+                return None, {}
+            for key, losses in content.items():
+                extension, protocol, length = key.rsplit("|", 2)
+                if (number, extension) in self.variant and losses.shape == own.shape:
+                    documents[protocol, self.variant[number, extension], int(length), run.seed] = losses
+        return windows, documents
+
+    def curves(self, protocol: str, metric: str, extensions: bool = True) -> Curves:
+        cells = {key: value for key, value in self.cells[protocol, metric].items() if extensions or key[0][1] == "none"}
+        variants, lengths, seeds = (sorted({key[axis] for key in cells}) for axis in range(3))
+        places = [{item: n for n, item in enumerate(axis)} for axis in (variants, lengths, seeds)]
+        values = np.full([len(variants), len(lengths), len(seeds)], np.nan)
+        for key, value in cells.items():
+            values[tuple(place[item] for place, item in zip(places, key, strict=True))] = value
+        samples, counts = values[..., None], np.ones(1)
+        if metric == "loss" and self.windows is not None and self.documented(protocol, cells):
+            window_losses = np.full([*values.shape, len(self.windows)], np.nan)
+            for key in cells:
+                if np.isfinite(cells[key]):
+                    at = tuple(place[item] for place, item in zip(places, key, strict=True))
+                    window_losses[at] = self.documents[protocol, *key]
+            samples, counts = by_document(window_losses, self.windows)
+        return Curves(variants, lengths, seeds, values, samples, counts)
+
+    def documented(self, protocol: str, cells: dict[tuple[Variant, int, int], float]) -> bool:
+        """Whether every value has its losses by document, and they average to it."""
+        for (variant, length, seed), value in cells.items():
+            losses = self.documents.get((protocol, variant, length, seed))
+            if np.isfinite(value) and (losses is None or not np.isclose(losses.mean(), value, rtol=1e-3)):
+                trouble = "no losses by document" if losses is None else "losses by document that do not match its rows"
+                note = f"{protocol}: {variant[0]}, seed {seed}, has {trouble} at {length} tokens: intervals are over seeds only."
+                if protocol != "by_position" and not any(known.startswith(f"{protocol}:") for known in self.notes):
+                    self.notes.append(note)
+                return False
+        return True

@@ -1,0 +1,94 @@
+"""What else differs between methods than the encoding, and what was run."""
+
+from collections import Counter
+from typing import Any
+
+from sweeps.report.curves import Table
+from sweeps.report.methods import different, short
+from sweeps.report.results import Run
+
+SHOWN = {
+    "steps": "trainer.max_steps",
+    "batch": "batch",
+    "learning rate": "optimizer.learning_rate",
+}
+DESCRIBED = ("model", "data", "corpus", "tokenizer", "optimizer", "trainer", "machine", "batch", "objective", "evaluation")
+
+
+def fairness(table: Table) -> dict[str, Any]:
+    """{columns, rows: {method: [text]}, usual: [text]}: what is not the usual text of its column is a difference."""
+    members: dict[str, list[Run]] = {}
+    for run, name in zip(table.runs, table.names, strict=True):
+        members.setdefault(name, []).append(run)
+    every = {name: columns(runs) for name, runs in members.items()}
+    others = [key for key in different([r.settings for r in table.runs]) if extra(key)]
+    for name, runs in members.items():
+        every[name] |= {key: joined([run.settings.get(key) for run in runs]) for key in others}
+    names = list(dict.fromkeys(key for row in every.values() for key in row))
+    rows = {name: [row.get(key, "") for key in names] for name, row in every.items()}
+    usual = [Counter(column).most_common(1)[0][0] for column in zip(*rows.values(), strict=True)]
+    return {"columns": names, "rows": rows, "usual": usual}
+
+
+def extra(key: str) -> bool:
+    """Settings that have no column of their own and are not the encoding's."""
+    return not key.startswith("encoding.") and key not in SHOWN.values()
+
+
+def columns(runs: list[Run]) -> dict[str, str]:
+    """What a reader checks first, over the runs of one method."""
+    parameters = [measured(run, "parameters") for run in runs]
+    of_encoding = [measured(run, "encoding_parameters") for run in runs]
+    shared = [
+        None if total is None else total - (part or 0) for total, part in zip(parameters, of_encoding, strict=True)
+    ]
+    evaluated = [row for run in runs for row in run.rows if row.extension == "none"] or runs[0].rows
+    settings = [run.settings for run in runs]
+    return {
+        "parameters besides the encoding": joined(shared),
+        **{name: joined([one.get(key) for one in settings]) for name, key in SHOWN.items()},
+        "tokens": joined([tokens(run) for run in runs]),
+        "precision": joined([row.precision for row in evaluated]),
+        "kernel": joined([row.kernel for row in evaluated]),
+        "data": joined([f"{row.data} {row.corpus[:8]}" for row in evaluated]),
+        "seeds": joined([run.seed for run in runs], ", "),
+    }
+
+
+def measured(run: Run, metric: str) -> int | None:
+    values = [row.value for row in run.rows if row.protocol == "training" and row.metric == metric]
+    return None if not values or values[-1] is None else round(values[-1])
+
+
+def tokens(run: Run) -> int | None:
+    """Seen in training."""
+    try:
+        return int(run.settings["trainer.max_steps"]) * int(run.settings["batch"]) * run.rows[0].trained_length
+    except (KeyError, TypeError, ValueError):
+        return None
+
+
+def joined(values: list[Any], by: str = " / ") -> str:
+    """The distinct values of a method's runs, as text."""
+    known = sorted({value for value in values if value is not None}, key=lambda value: (str(type(value)), value))
+    return by.join(f"{value:,}" if isinstance(value, int) and value >= 10_000 else short(value) for value in known)
+
+
+def provenance(table: Table) -> dict[str, Any]:
+    """What all runs share: settings, machine, versions, commits, commands, time."""
+    rows = [row for run in table.runs for row in run.rows]
+    facts = [{key.removeprefix("settings."): value for key, value in run.facts.items()} for run in table.runs]
+    common = {
+        key: value
+        for key, value in facts[0].items()
+        if key.split(".")[0] in DESCRIBED and value is not None and all(one.get(key) == value for one in facts)
+    }
+    seconds = [float(one.get("wall_seconds") or one.get("seconds") or 0) for one in facts]
+    return {
+        "settings": {key: value if isinstance(value, int | float | bool) else str(value) for key, value in common.items()},
+        "versions": sorted({row.versions for row in rows}),
+        "commits": sorted({row.commit for row in rows}),
+        "commands": sorted({str(one["command"]) for one in facts if one.get("command")})[:3],
+        "seconds": sum(seconds),
+        "runs": len(table.runs),
+    }
