@@ -1,20 +1,73 @@
-"""Cross-entropy of each token, without the logits of a whole long sequence at once."""
+"""Cross-entropy, without the logits of a whole sequence, or of a whole batch, at once."""
+
+from collections.abc import Iterator
+from typing import Any
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 
 from models.gpt import GPT
 
-BLOCK = 4096  # tokens whose logits are held at a time
+BLOCK = 1 << 20  # logits held at a time: few enough to stay in a processor's cache
 
 
 def token_losses(model: GPT, tokens: Tensor, targets: Tensor, draw: int = 0, first: int = 0) -> Tensor:
-    """(B, T - first) nats, float32, of the targets from `first` on."""
-    targets = targets[:, first:]
-    hidden = model.hidden(tokens, draw)[:, first:].flatten(0, 1)  # (B (T - first), C)
-    parts = [
-        F.cross_entropy(model.head(h).float(), t, reduction="none")
-        for h, t in zip(hidden.split(BLOCK), targets.flatten().split(BLOCK), strict=True)
-    ]
-    return torch.cat(parts).view_as(targets)
+    """(B, T - first) nats, float32, of the targets from `first` on; without gradient."""
+    with torch.no_grad():
+        hidden = model.hidden(tokens, draw)[:, first:].flatten(0, 1)
+        targets = targets[:, first:]
+        blocks = log_probabilities(*in_precision(hidden, model.head.weight), targets.flatten())
+        return -torch.cat([chosen for _, _, chosen in blocks]).view_as(targets)
+
+
+def mean_loss(model: GPT, tokens: Tensor, targets: Tensor, mask: Tensor | None = None, draw: int = 0) -> Tensor:
+    """The mean over all targets, or those in `mask` (B, T), in nats; with gradient."""
+    hidden = model.hidden(tokens, draw)
+    hidden, targets = (x.flatten(0, 1) if mask is None else x[mask] for x in (hidden, targets))
+    loss: Tensor = MeanCrossEntropy.apply(hidden, model.head.weight, targets)
+    return loss
+
+
+class MeanCrossEntropy(torch.autograd.Function):
+    """mean cross_entropy(hidden @ weight.T, targets), with both gradients taken in the forward pass,
+    while a block's probabilities are at hand."""
+
+    @staticmethod
+    def forward(ctx: Any, hidden: Tensor, weight: Tensor, targets: Tensor) -> Tensor:
+        h, w = in_precision(hidden, weight)
+        to_hidden, to_weight = torch.empty_like(h), torch.zeros_like(weight)
+        total = torch.zeros((), device=h.device)
+        for rows, log_p, chosen in log_probabilities(h, w, targets):
+            total -= chosen.sum()
+            share = log_p.exp_().to(h.dtype)  # (rows, vocab) softmax, soon minus one-hot
+            hit = targets[rows, None]
+            share.scatter_add_(1, hit, share.new_full((), -1.0).expand(hit.shape))
+            torch.mm(share, w, out=to_hidden[rows])
+            to_weight += share.T @ h[rows]
+        ctx.save_for_backward(to_hidden, to_weight)
+        ctx.count = max(1, targets.numel())
+        return total / ctx.count
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor, None]:
+        to_hidden, to_weight = ctx.saved_tensors
+        scale = gradients[0] / ctx.count
+        return to_hidden * scale.to(to_hidden.dtype), to_weight * scale, None
+
+
+def log_probabilities(hidden: Tensor, weight: Tensor, targets: Tensor) -> Iterator[tuple[slice, Tensor, Tensor]]:
+    """Block by block: which tokens, log p of all words (rows, vocab) and of the target (rows,), float32."""
+    size = max(1, BLOCK // weight.size(0))
+    for start in range(0, targets.numel(), size):
+        rows = slice(start, min(start + size, targets.numel()))
+        log_p = torch.log_softmax(hidden[rows] @ weight.T, dim=-1, dtype=torch.float32)
+        yield rows, log_p, log_p.gather(1, targets[rows, None]).squeeze(1)
+
+
+def in_precision(hidden: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
+    """Both in the precision of the matrix products."""
+    device = hidden.device.type
+    dtype = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else hidden.dtype
+    return hidden.to(dtype), weight.to(dtype)

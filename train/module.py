@@ -12,7 +12,7 @@ from torch.optim import Optimizer
 from data.batch import Batch
 from data.source import Source
 from models.gpt import GPT
-from train.loss import token_losses
+from train.loss import mean_loss
 from train.objective import OBJECTIVES
 
 
@@ -32,8 +32,7 @@ class Training(LightningModule):
         return Batch(move(batch.tokens), move(batch.targets), move(batch.mask))  # type: ignore[arg-type]
 
     def training_step(self, batch: Batch, index: int) -> Tensor:
-        loss = token_losses(self.model, batch.tokens, batch.targets, draw=self.global_step)
-        return loss.mean() if batch.mask is None else loss[batch.mask].mean()
+        return mean_loss(self.model, batch.tokens, batch.targets, batch.mask, draw=self.global_step)
 
     def configure_optimizers(self) -> dict[str, Any]:
         optimizer = adamw(self.model, self.settings["optimizer"], fused=self.trainer.precision != "16-mixed")
