@@ -1,0 +1,53 @@
+"""What is written about the methods is what the code says of them."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from models import table
+from models.encodings.__main__ import replaced
+from models.registry import names
+
+ROOT = Path(__file__).resolve().parents[1]
+CONTROLS = {"none", "crop", "window", "integer", "concatenated"}  # nobody's paper
+
+
+def test_readme_has_the_current_table() -> None:
+    """If this fails: make table."""
+    text = (ROOT / "README.md").read_text()
+    assert replaced(text, "README.md") == text
+
+
+def test_a_page_without_a_place_for_the_table() -> None:
+    with pytest.raises(ValueError, match="has no place for the table: add the lines"):
+        replaced("# A page\n<!-- encodings -->\n", "page.md")
+
+
+def test_table_is_read_from_the_effects() -> None:
+    rows = {row.name: row for row in table.encodings()}
+    assert (rows["nope"].enters, rows["rope"].enters, rows["alibi"].enters) == (
+        "nowhere", "q and k", "logits by distance",
+    )  # fmt: skip
+    assert rows["learned"].limit == table.SHAPE["length"]
+    assert rows["learned"].parameters == table.SHAPE["length"] * table.SHAPE["width"]
+    assert not rows["learned"].relative
+    assert rows["alibi"].link == "https://arxiv.org/abs/2108.12409"
+    changes = {row.name: row for row in table.extensions()}
+    assert (changes["none"].changes, changes["pi"].changes) == ("nothing", "q and k")
+    assert changes["crop"].fits == "every encoding"
+
+
+def test_every_method_names_its_source() -> None:
+    rows = [*table.encodings(), *table.extensions()]
+    assert {row.name for row in rows} == {*names("encoding"), *names("extension")}
+    assert [row.name for row in rows if not row.link and row.name not in CONTROLS] == []
+
+
+def test_fits_into_a_terminal() -> None:
+    command = [sys.executable, "-m", "models.encodings"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    assert max(map(len, done.stdout.splitlines())) <= 100
+    for name in (*names("encoding"), *names("extension")):
+        assert any(line.split()[:1] == [name] for line in done.stdout.splitlines()), name
