@@ -11,7 +11,6 @@ from sweeps.report.results import Run, Sweep
 from sweeps.report.statistics import Interval, bimodal, holm, longest_unbroken
 
 HIGHER_IS_BETTER = ("accuracy", "exact_match", "tokens_per_second")
-NOT_CURVES = ("training", "by_position")
 COST = ("tokens_per_second", "peak_memory")
 TOLERANCE = 0.02  # nats a token: a loss that is higher by no more than this is not called worse
 
@@ -44,7 +43,7 @@ def setting(
     for protocol, metric in sorted(table.cells, key=lambda key: (key[0] != "same_tokens", key[1] != "loss", key)):
         if protocol != "training":
             protocols.setdefault(protocol, {})[metric] = drawn(table.curves(protocol, metric))
-    main = next(((p, m) for p, of in protocols.items() if p not in NOT_CURVES for m in of if m not in COST), None)
+    main = next(((p, m) for p, of in protocols.items() if p != "by_position" for m in of if m not in COST), None)
     result: dict[str, Any] = {
         "data": data,
         "corpus": corpus,
@@ -101,17 +100,14 @@ def drawn(curves: Curves) -> dict[str, Any]:
 
 def ranked(curves: Curves, sign: int) -> list[str]:
     """Methods, best at the longest length first; where one is undefined, the longest length at which it is not."""
-    def key(variant: Variant) -> tuple[int, float]:
-        means = sign * np.nanmean(curves.values[curves.variants.index(variant)], axis=-1)
-        last = int(np.flatnonzero(np.isfinite(means))[-1])
-        return -last, float(means[last])
+    means = sign * curves.interval(curves.samples).value  # (V, T)
 
-    some = np.isfinite(curves.values).any((1, 2))
-    with np.errstate(all="ignore"), np.testing.suppress_warnings() as quiet:
-        quiet.filter(RuntimeWarning)
-        plain_ones = [v for n, v in enumerate(curves.variants) if v[1] == "none"]
-        defined = sorted((v for v in plain_ones if some[curves.variants.index(v)]), key=key)
-    return [method for method, _ in defined] + [v[0] for v in plain_ones if v not in defined]
+    def key(number: int) -> tuple[int, float]:
+        known = np.flatnonzero(np.isfinite(means[number]))
+        return (-int(known[-1]), float(means[number, known[-1]])) if len(known) else (1, 0.0)
+
+    plain_ones = [number for number, (_, extension) in enumerate(curves.variants) if extension == "none"]
+    return [curves.variants[number][0] for number in sorted(plain_ones, key=key)]
 
 
 def chosen_reference(names: list[str], table: Table, asked: str | None) -> str:
@@ -150,14 +146,14 @@ def word(found: Interval, corrected: np.ndarray, sign: int, n: int, t: int) -> s
 
 def best(curves: Curves, names: list[str], sign: int) -> list[dict[str, Any] | None]:
     """At each length: the best method, and those that it is not separable from."""
-    with np.errstate(all="ignore"):
-        means = sign * curves.interval(curves.at([(name, "none") for name in names])).value
+    means = sign * curves.interval(curves.at([(name, "none") for name in names])).value
     means = np.where(np.isfinite(means), means, np.inf)
     winners = [names[int(column.argmin())] for column in means.T]
     found = against(curves, names, winners, sign)
     return [
         {
             "method": winner,
+            "others": int(np.isfinite(means[:, t]).sum()) - 1,
             "tied": [
                 name
                 for n, name in enumerate(names)
