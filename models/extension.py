@@ -2,7 +2,7 @@
 
 from typing import ClassVar
 
-from models.effect import Effect, Encoding, Positions
+from models.effect import Effect, Encoding, Positions, Window
 
 
 class Extension(Encoding):
@@ -27,3 +27,26 @@ class Extension(Encoding):
 def times_longer(factor: float | str, span: int, length: int) -> float:
     """`factor`, or for `auto` how many times longer than in training this sequence is; at least 1."""
     return max(1.0, span / length) if factor == "auto" else float(factor)
+
+
+def given_factor(factor: float | str) -> float | str:
+    """`factor` if it is one, or an error."""
+    if factor == "auto" or (not isinstance(factor, str) and factor >= 1):
+        return factor
+    raise ValueError(f"extension.factor is '{factor}', but it is 'auto' or a number from 1 on.")
+
+
+def tokens(name: str, value: int | str, auto: int) -> int:
+    """A parameter that counts tokens; `auto` stands for what the method proposes."""
+    if value == "auto":
+        return max(1, auto)
+    if isinstance(value, str) or value < 1 or value != int(value):
+        raise ValueError(f"extension.{name} is '{value}', but it is 'auto' or a whole number from 1 on.")
+    return int(value)
+
+
+def narrowed(visible: Window | None, window: Window) -> Window:
+    """Both windows at once: the narrower one, with the sinks of either."""
+    if visible is None:
+        return window
+    return Window(min(visible.width, window.width), max(visible.sinks, window.sinks))

@@ -51,9 +51,10 @@ def extended(name: str, settings: Mapping[str, Any], encoding: Encoding) -> Enco
     """`encoding` under an extension; inside a schedule, or a wrapper where only what it wraps fits."""
     kind: type[Extension] = locate(settings["_target_"])
     if kind.fits_to(encoding) and not isinstance(encoding, Schedule):
-        result = construct(settings, encoding.shape, encoding=encoding)
+        own = {key: value for key, value in settings.items() if key != "log_n"}
+        result: Encoding = construct(own, encoding.shape, encoding=encoding)
         result.shape = encoding.shape
-        return result
+        return extend("log_n", result) if settings.get("log_n", False) else result
     inside = encoding.within(lambda inner: extended(name, settings, inner))
     if inside is None:
         fitting = ", ".join(n for n in names() if fits(name, n))

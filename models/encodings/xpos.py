@@ -1,4 +1,4 @@
-"""xPos (Sun et al., 2022, https://arxiv.org/abs/2212.10554): RoPE whose pairs fade with distance, the fast ones sooner.
+"""xPos (Sun et al., 2022, https://arxiv.org/abs/2212.10554): RoPE that fades with distance.
 
 Pair f of a product q . k shrinks by zeta_f^((i - j) / scale_base) with
 zeta_f = (2f / D + gamma) / (1 + gamma): q is stretched by the power of its position and k by the

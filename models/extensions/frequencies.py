@@ -7,7 +7,7 @@ from torch import Tensor
 
 from models.effect import Effect, Encoding, Positions
 from models.encodings.rope import RoPE
-from models.extension import Extension, times_longer
+from models.extension import Extension, given_factor, times_longer
 
 
 class Frequencies(Extension):
@@ -18,10 +18,8 @@ class Frequencies(Extension):
 
     def __init__(self, encoding: Encoding, length: int, factor: float | str = "auto") -> None:
         super().__init__(encoding)
-        if factor != "auto" and (isinstance(factor, str) or factor < 1):
-            raise ValueError(f"extension.factor is '{factor}', but it is 'auto' or a number that is at least 1.")
-        self.length, self.factor = length, factor
-        self.prefix = encoding.prefix and factor != "auto"
+        self.length, self.factor = length, given_factor(factor)
+        self.prefix = self.prefix and factor != "auto"
 
     def scaled(self, frequencies: Tensor, factor: float) -> Tensor:
         """(D/2,) the frequencies for sequences `factor` times longer, from those of training."""
@@ -33,20 +31,31 @@ class Frequencies(Extension):
 
     def forward(self, positions: Positions) -> Effect:
         factor = times_longer(self.factor, positions.span, self.length)
-        return self.encoding(positions, self.scaled(self.encoding.frequencies(), factor), self.magnitude(factor))
+        return self.encoding(
+            positions, self.scaled(self.encoding.frequencies(), factor), self.magnitude(factor)
+        )
 
 
-def pair_that_turns(turns: float, pairs: int, base: float, length: int) -> float:
-    """Index, between whole pairs as well, of the frequency that completes `turns` turns in `length` tokens."""
-    return pairs * math.log(length / (2 * math.pi * turns)) / math.log(base)
+def squeezed(frequencies: Tensor, share: Tensor, factor: float) -> Tensor:
+    """(D/2,) `share` of each frequency divided by `factor`, the rest of it kept."""
+    return frequencies * (share / factor + 1 - share)
+
+
+def turns_ramp(fast: float, slow: float, frequencies: Tensor, length: int) -> Tensor:
+    """(D/2,) 0 for the pairs that turn at least `fast` times in `length` tokens, 1 for those that turn at
+    most `slow` times, and a straight line over the number of turns between."""
+    turns = length * frequencies / (2 * math.pi)
+    return ((fast - turns) / max(fast - slow, 1e-9)).clamp(0, 1)
 
 
 def index_ramp(fast: float, slow: float, pairs: int, base: float, length: int, whole: bool = True) -> Tensor:
-    """(D/2,) 0 for the pairs that turn at least `fast` times in `length` tokens, 1 for those that turn at
-    most `slow` times, and a straight line over the pair's index between; its ends are `whole` indices."""
-    low, high = (pair_that_turns(turns, pairs, base, length) for turns in (fast, slow))
+    """(D/2,) the same with a straight line over the index of the pair, from and to `whole` indices."""
+    low, high = (pairs * math.log(length / (2 * math.pi * turns)) / math.log(base) for turns in (fast, slow))
     if whole:
         low, high = math.floor(low), math.ceil(high)
-    low, high = max(low, 0), min(high, 2 * pairs - 1)
+    low, high = (
+        max(low, 0),
+        min(max(high, 0), 2 * pairs - 1),
+    )  # past the last pair, as the authors do
     step = high - low if high != low else 0.001
     return ((torch.arange(pairs, dtype=torch.float64) - low) / step).clamp(0, 1)

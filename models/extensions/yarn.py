@@ -1,4 +1,4 @@
-"""YaRN (Peng et al., 2023, https://arxiv.org/abs/2309.00071): slow pairs interpolated, fast ones kept, logits sharpened.
+"""YaRN (Peng et al., 2023, https://arxiv.org/abs/2309.00071): slow pairs interpolated, logits sharpened.
 
 A pair that turns at least `fast` times within the training length stays as it is, one that turns
 at most `slow` times is divided by `factor`, and those between are mixed. The ramp of the mixture
@@ -11,7 +11,7 @@ import math
 from torch import Tensor
 
 from models.effect import Encoding
-from models.extensions.frequencies import Frequencies, index_ramp
+from models.extensions.frequencies import Frequencies, index_ramp, squeezed, turns_ramp
 
 
 class YaRN(Frequencies):
@@ -33,13 +33,12 @@ class YaRN(Frequencies):
         self.fast, self.slow, self.ramp, self.truncate = fast, slow, ramp, truncate
 
     def scaled(self, frequencies: Tensor, factor: float) -> Tensor:
-        if self.ramp == "index":
-            pairs, base = frequencies.numel(), self.encoding.base
-            squeezed = index_ramp(self.fast, self.slow, pairs, base, self.length, self.truncate)
+        if self.ramp == "rotations":
+            share = turns_ramp(self.fast, self.slow, frequencies, self.length)
         else:
-            turns = self.length * frequencies / (2 * math.pi)
-            squeezed = 1 - ((turns - self.slow) / (self.fast - self.slow)).clamp(0, 1)
-        return frequencies * (squeezed / factor + 1 - squeezed)
+            pairs, base = frequencies.numel(), self.encoding.base
+            share = index_ramp(self.fast, self.slow, pairs, base, self.length, self.truncate)
+        return squeezed(frequencies, share, factor)
 
     def magnitude(self, factor: float) -> float:
         return 0.1 * math.log(factor) + 1

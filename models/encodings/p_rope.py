@@ -1,0 +1,24 @@
+"""p-RoPE (Barbero et al., 2024, https://arxiv.org/abs/2410.06205): RoPE whose slowest pairs do not turn.
+
+These carry content over any distance. The pairs that turn keep their frequencies, unlike those of
+RoPE's own `partial`, which spreads the whole range over them.
+"""
+
+from torch import Tensor
+
+from models.encodings.rope import RoPE
+
+
+class PRoPE(RoPE):
+    """`proportion`: the share of pairs that turn, the fastest; 1 is RoPE and 0 is NoPE."""
+
+    def __init__(
+        self, head_width: int, base: float = 10_000.0, proportion: float = 0.75, layout: str = "half"
+    ) -> None:
+        super().__init__(head_width, base, layout=layout)
+        self.kept = int(proportion * head_width // 2)
+
+    def frequencies(self) -> Tensor:
+        frequencies = super().frequencies()
+        frequencies[self.kept :] = 0
+        return frequencies

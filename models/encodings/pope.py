@@ -1,0 +1,38 @@
+"""PoPE (Gopalakrishnan et al., 2025, https://arxiv.org/abs/2509.10534): lengths are content, angles position.
+
+Every feature is made positive by a softplus and turned in a plane of its own, so that a logit is
+the sum of softplus(q) softplus(k) cos((i - j) * frequency + delta), delta learned per head.
+"""
+
+import math
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from models.effect import Effect, Encoding, Positions
+from models.encodings.rope import angles, geometric
+
+
+class PoPE(Encoding):
+    def __init__(self, heads: int, head_width: int, base: float = 10_000.0) -> None:
+        super().__init__()
+        self.head_width, self.base = head_width, float(base)
+        self.delta = nn.Parameter(torch.zeros(heads, 1, head_width))
+
+    def forward(self, positions: Positions) -> Effect:
+        turn = angles(positions.at, geometric(2 * self.head_width, self.base)).float()  # (T, D)
+        delta = self.delta.float()
+        # between -2 pi and 0, where it starts: the gradient passes the bounds, or half would stay there
+        delta = delta + (delta.clamp(-2 * math.pi, 0) - delta).detach()
+
+        def rotate(q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
+            return polar(q, turn), polar(k, turn - delta)
+
+        return Effect(positions, rotate=rotate)
+
+
+def polar(x: Tensor, turn: Tensor) -> Tensor:
+    """x (B, H, T, D) as lengths in the directions `turn` (T, D) or (H, T, D): (B, H, T, 2D)."""
+    length = F.softplus(x.float())
+    return torch.cat([length * turn.cos(), length * turn.sin()], dim=-1).to(x.dtype)

@@ -1,0 +1,34 @@
+"""Axial RoPE in two dimensions (Heo et al., 2024, https://arxiv.org/abs/2403.13298), on text laid in rows.
+
+Token t stands in row t // columns and column t % columns; half of the pairs turn by the row, the
+other half by the column, each with a full range of frequencies.
+"""
+
+import torch
+
+from models.effect import Effect, Encoding, Positions
+from models.encodings.rope import RoPE, angles, geometric
+
+
+class RoPE2D(Encoding):
+    """`columns`: tokens a row; by default as many as make the training length a square."""
+
+    relative = False  # a shift by whole rows alone changes nothing
+
+    def __init__(
+        self,
+        head_width: int,
+        length: int,
+        base: float = 10_000.0,
+        columns: int | str = "auto",
+        layout: str = "half",
+    ) -> None:
+        super().__init__()
+        self.rope = RoPE(4 * (head_width // 4), base, layout=layout)
+        self.columns = max(1, round(length**0.5)) if columns == "auto" else int(columns)
+
+    def forward(self, positions: Positions) -> Effect:
+        frequencies = geometric(self.rope.turning // 2, self.rope.base)  # (D/4,)
+        rows, columns = positions.at // self.columns, positions.at % self.columns
+        turn = torch.cat([angles(rows, frequencies), angles(columns, frequencies)], dim=-1)  # (T, D/2)
+        return Effect(positions, rotate=self.rope.rotation(turn, turn))

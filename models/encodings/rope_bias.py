@@ -1,0 +1,23 @@
+"""RoPE with a learned bias on q and on k (Su, 2023, https://kexue.fm/archives/9577), added before they turn.
+
+It adds what depends on one content and the distance, and on the distance alone. A model whose
+projections have biases of their own has this already.
+"""
+
+import torch
+from torch import Tensor, nn
+
+from models.effect import Rotate
+from models.encodings.rope import RoPE
+
+
+class RoPEBias(RoPE):
+    def __init__(
+        self, heads: int, head_width: int, base: float = 10_000.0, partial: float = 1.0, layout: str = "half"
+    ) -> None:
+        super().__init__(head_width, base, partial, layout)
+        self.q_bias, self.k_bias = (nn.Parameter(torch.zeros(heads, 1, head_width)) for _ in range(2))
+
+    def rotation(self, q_turn: Tensor, k_turn: Tensor, magnitude: float = 1.0) -> Rotate:
+        rotate = super().rotation(q_turn, k_turn, magnitude)
+        return lambda q, k: rotate(q + self.q_bias.to(q.dtype), k + self.k_bias.to(k.dtype))

@@ -1,0 +1,17 @@
+"""Dynamic linear scaling (emozilla, 2023, https://www.reddit.com/r/LocalLLaMA/comments/14mrgpr).
+
+Positions are squeezed into the training length, by as much as this sequence needs and no more.
+"""
+
+from torch import Tensor
+
+from models.effect import Encoding
+from models.extensions.frequencies import Frequencies
+
+
+class DynamicLinear(Frequencies):
+    def __init__(self, encoding: Encoding, length: int) -> None:
+        super().__init__(encoding, length)
+
+    def scaled(self, frequencies: Tensor, factor: float) -> Tensor:
+        return frequencies / factor

@@ -1,0 +1,20 @@
+"""Dynamic NTK (emozilla, 2023, https://www.reddit.com/r/LocalLLaMA/comments/14mrgpr).
+
+NTK by as much as this sequence needs: `alpha` * T / L - (alpha - 1) for T tokens after training
+at L. Up to L it is RoPE.
+"""
+
+from torch import Tensor
+
+from models.effect import Encoding
+from models.extensions.frequencies import Frequencies
+from models.extensions.ntk import ntk
+
+
+class DynamicNTK(Frequencies):
+    def __init__(self, encoding: Encoding, length: int, alpha: float = 1.0) -> None:
+        super().__init__(encoding, length)
+        self.alpha = alpha
+
+    def scaled(self, frequencies: Tensor, factor: float) -> Tensor:
+        return ntk(frequencies, self.alpha * factor - (self.alpha - 1))

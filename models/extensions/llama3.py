@@ -1,0 +1,26 @@
+"""The RoPE scaling of Llama 3.1 (Grattafiori et al., 2024, https://arxiv.org/abs/2407.21783).
+
+As YaRN with its ramp over turns, without its sharpening: pairs that turn more than `fast` times
+within the training length are kept, those that turn less than `slow` times divided by `factor`.
+"""
+
+from torch import Tensor
+
+from models.effect import Encoding
+from models.extensions.frequencies import Frequencies, squeezed, turns_ramp
+
+
+class Llama3(Frequencies):
+    def __init__(
+        self,
+        encoding: Encoding,
+        length: int,
+        factor: float | str = "auto",
+        fast: float = 4.0,
+        slow: float = 1.0,
+    ) -> None:
+        super().__init__(encoding, length, factor)
+        self.fast, self.slow = fast, slow
+
+    def scaled(self, frequencies: Tensor, factor: float) -> Tensor:
+        return squeezed(frequencies, turns_ramp(self.fast, self.slow, frequencies, self.length), factor)

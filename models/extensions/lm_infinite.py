@@ -1,0 +1,23 @@
+"""LM-Infinite (Han et al., 2023, https://arxiv.org/abs/2308.16137): the last `window` and first `sinks` tokens.
+
+The first ones, where models leave their attention, are seen at a distance of at most `window`,
+which is the training length by default.
+"""
+
+from dataclasses import replace
+
+from models.effect import Effect, Encoding, Positions, Window
+from models.extension import narrowed
+from models.extensions.rerope import ReRoPE
+
+
+class LMInfinite(ReRoPE):
+    relative = False
+
+    def __init__(self, encoding: Encoding, length: int, window: int | str = "auto", sinks: int = 10) -> None:
+        super().__init__(encoding, length, length if window == "auto" else window)
+        self.sinks = sinks
+
+    def forward(self, positions: Positions) -> Effect:
+        effect = super().forward(positions)
+        return replace(effect, visible=narrowed(effect.visible, Window(self.window, self.sinks)))

@@ -1,0 +1,25 @@
+"""Log-n (Chiang and Cholak, 2022, https://arxiv.org/abs/2202.12172; Su, https://kexue.fm/archives/8823).
+
+The logits of a query that sees more keys than in training grow with the logarithm of their number.
+"""
+
+import math
+from dataclasses import replace
+
+from models.effect import Effect, Encoding, Positions
+from models.encodings.ssmax import seen
+from models.extension import Extension
+
+
+class LogN(Extension):
+    def __init__(self, encoding: Encoding, length: int) -> None:
+        super().__init__(encoding)
+        self.length = length
+
+    def forward(self, positions: Positions) -> Effect:
+        effect = self.encoding.at(positions)
+        keys = seen(positions)  # (T,)
+        if effect.visible is not None:
+            keys = keys.clamp(max=effect.visible.width + effect.visible.sinks)
+        growth = (keys.log() / math.log(self.length)).clamp(min=1)[None]  # (1, T)
+        return replace(effect, temperature=growth * (1 if effect.temperature is None else effect.temperature))

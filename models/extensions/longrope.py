@@ -1,0 +1,40 @@
+"""LongRoPE (Ding et al., 2024, https://arxiv.org/abs/2402.13753): every pair has a divisor of its own.
+
+The authors find the divisors by an evolutionary search over a trained model and long texts; here
+they are given. `auto` is where their search starts, not where it ends: the pairs that YaRN keeps
+have 1, those that it interpolates `factor`. q and k grow by sqrt(1 + ln(factor) / ln(length)).
+"""
+
+import math
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from models.effect import Encoding
+from models.extensions.frequencies import Frequencies, index_ramp
+
+
+class LongRoPE(Frequencies):
+    def __init__(
+        self,
+        encoding: Encoding,
+        length: int,
+        factor: float | str = "auto",
+        factors: Sequence[float] | str = "auto",
+    ) -> None:
+        super().__init__(encoding, length, factor)
+        self.factors, pairs = factors, self.encoding.frequencies().numel()
+        if factors != "auto" and (isinstance(factors, str) or len(factors) != pairs):
+            raise ValueError(
+                f"extension.factors is {factors}, but it is 'auto' or a list of {pairs} numbers."
+            )
+
+    def scaled(self, frequencies: Tensor, factor: float) -> Tensor:
+        if isinstance(self.factors, str):
+            share = index_ramp(32, 1, frequencies.numel(), self.encoding.base, self.length)
+            return frequencies / (share * factor + 1 - share)
+        return frequencies if factor == 1 else frequencies / torch.tensor(self.factors, dtype=torch.float64)
+
+    def magnitude(self, factor: float) -> float:
+        return math.sqrt(1 + math.log(factor) / math.log(self.length))

@@ -1,0 +1,24 @@
+"""NTK-RoPE-mixed (Su, 2023, https://kexue.fm/archives/9706): RoPE as the digits of a number.
+
+A larger base stretches every digit alike, the mixed form stretches the slow ones more. Pair n,
+counted from 1, is divided by exp(a n^power), where a makes the last pair's divisor `factor`.
+"""
+
+import torch
+from torch import Tensor
+
+from models.effect import Encoding
+from models.extensions.frequencies import Frequencies
+
+
+class NTKMixed(Frequencies):
+    def __init__(
+        self, encoding: Encoding, length: int, factor: float | str = "auto", power: float = 0.625
+    ) -> None:
+        super().__init__(encoding, length, factor)
+        self.power = power
+
+    def scaled(self, frequencies: Tensor, factor: float) -> Tensor:
+        pairs = frequencies.numel()
+        pair = torch.arange(1, pairs + 1, dtype=torch.float64)
+        return frequencies * factor ** -((pair / pairs) ** self.power)

@@ -1,0 +1,46 @@
+"""StreamingLLM (Xiao et al., 2023, https://arxiv.org/abs/2309.17453): the first `sinks` and last `window` tokens.
+
+Positions are those within what is seen, as if the tokens between had never been: the sinks come
+right before the window. What an encoding adds to the embeddings, or reads off the contents, stays.
+"""
+
+from dataclasses import replace
+
+import torch
+from torch import Tensor
+
+from models.effect import Effect, Encoding, Far, Positions, Surface, Window
+from models.extension import Extension, narrowed, tokens
+from models.extensions.two_regions import TwoRegions
+
+
+class Sinks(Extension):
+    """`window`: by default, what the sinks leave of the training length."""
+
+    relative, needs_causal = False, True
+
+    def __init__(self, encoding: Encoding, length: int, window: int | str = "auto", sinks: int = 4) -> None:
+        super().__init__(encoding)
+        self.window, self.sinks = tokens("window", window, length - sinks), sinks
+
+    @classmethod
+    def fits_to(cls, encoding: Encoding) -> bool:
+        return encoding.draws == 1 and not isinstance(encoding, TwoRegions)
+
+    def forward(self, positions: Positions) -> Effect:
+        effect = self.encoding.at(positions)
+        visible = narrowed(effect.visible, Window(self.window, self.sinks))
+        last = visible.width + visible.sinks - 1  # where a query stands once as much has passed
+
+        def bias(i: Tensor, j: Tensor) -> Tensor:
+            assert effect.bias is not None
+            passed = (i - last).clamp(min=0)
+            return effect.bias(i - passed, torch.where(i - j < visible.width, j - passed, j).clamp(min=0))
+
+        capped = self.encoding.at(replace(positions, at=positions.at.clamp(max=last)))
+        return replace(
+            effect,
+            visible=visible,
+            far=None if capped.rotate is None else Far(visible.width, capped.rotate),
+            bias=None if effect.bias is None else Surface(bias),
+        )

@@ -1,0 +1,31 @@
+"""What the extensions that turn near and far keys differently share."""
+
+from dataclasses import replace
+
+from torch import Tensor
+
+from models.effect import Effect, Encoding, Far, Positions
+from models.encodings.rope import RoPE, angles
+from models.extension import Extension, tokens
+
+
+class TwoRegions(Extension):
+    """RoPE for keys less than `window` tokens back (auto: half the training length), other angles beyond."""
+
+    fits = (RoPE,)
+    needs_causal = True
+    encoding: RoPE
+
+    def __init__(self, encoding: Encoding, length: int, window: int | str = "auto") -> None:
+        super().__init__(encoding)
+        self.length, self.window = length, tokens("window", window, length // 2)
+
+    def far(self, at: Tensor, span: int) -> tuple[Tensor, Tensor]:
+        """Where queries and keys (T,) stand for each other when they are far apart."""
+        raise NotImplementedError
+
+    def forward(self, positions: Positions) -> Effect:
+        frequencies = self.encoding.frequencies()
+        q_turn, k_turn = (angles(at, frequencies) for at in self.far(positions.at, positions.span))
+        far = Far(self.window, self.encoding.rotation(q_turn, k_turn))
+        return replace(self.encoding.at(positions), far=far)

@@ -1,0 +1,24 @@
+"""Window: each token sees the `window` last tokens, the training length by default.
+
+The null hypothesis for every claim of extrapolation. Through `depth` layers it still reaches
+depth * window tokens back.
+"""
+
+from dataclasses import replace
+
+from models.effect import Effect, Encoding, Positions, Window
+from models.extension import Extension, narrowed, tokens
+
+
+class Windowed(Extension):
+    def __init__(self, encoding: Encoding, length: int, window: int | str = "auto") -> None:
+        super().__init__(encoding)
+        self.window = tokens("window", window, length)
+
+    @classmethod
+    def fits_to(cls, encoding: Encoding) -> bool:
+        return encoding.draws == 1  # positions that skip are no count of tokens
+
+    def forward(self, positions: Positions) -> Effect:
+        effect = self.encoding.at(positions)
+        return replace(effect, visible=narrowed(effect.visible, Window(self.window)))
