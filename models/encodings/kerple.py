@@ -1,0 +1,49 @@
+"""KERPLE (Chi et al., 2022, https://arxiv.org/abs/2205.09921): a learned kernel of the distance, per head.
+
+Added to the logits after their scaling by 1/sqrt(D), as in the authors' code; the paper writes it before.
+The authors keep the parameters positive by clipping them; here they are a softplus of what is
+trained, or twice a sigmoid for an exponent in (0, 2), so that their gradient never vanishes.
+"""
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from models.effect import Effect, Encoding, Positions
+
+
+class KERPLELog(Encoding):
+    """-r1 ln(1 + r2 distance)"""
+
+    def __init__(self, heads: int) -> None:
+        super().__init__()
+        self.r1 = nn.Parameter(before_softplus(2 * uniform(heads)))
+        self.r2 = nn.Parameter(before_softplus(uniform(heads)))
+
+    def forward(self, positions: Positions) -> Effect:
+        r1, r2 = F.softplus(self.r1.float())[:, None], F.softplus(self.r2.float())[:, None]
+        return Effect(positions, bias=positions.curve(-r1 * (r2 * positions.distances.abs()).log1p()))
+
+
+class KERPLEPower(Encoding):
+    """-r1 distance^r2"""
+
+    def __init__(self, heads: int) -> None:
+        super().__init__()
+        self.r1 = nn.Parameter(before_softplus(uniform(heads)))
+        self.r2 = nn.Parameter(uniform(heads).logit())
+
+    def forward(self, positions: Positions) -> Effect:
+        r1, r2 = F.softplus(self.r1.float())[:, None], 2 * self.r2.float().sigmoid()[:, None]
+        distance = positions.distances.abs()
+        power = torch.where(distance > 0, distance.clamp(min=1) ** r2, 0)  # d/dp 0^p is not a number
+        return Effect(positions, bias=positions.curve(-r1 * power))
+
+
+def uniform(heads: int) -> Tensor:
+    """(H,) in [0.01, 0.99]: the authors draw from (0, 1), and never let a parameter fall below 0.01."""
+    return torch.rand(heads).clamp(0.01, 0.99)
+
+
+def before_softplus(value: Tensor) -> Tensor:
+    return value.expm1().log()

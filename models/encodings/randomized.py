@@ -1,0 +1,51 @@
+"""Randomized positions (Ruoss et al., 2023, https://arxiv.org/abs/2305.16843) around any encoding.
+
+The tokens of a sequence stand at a sorted sample from a span much longer than training
+sequences, so that every position of a longer sequence has been seen in training. One
+sample a forward pass, the same for all layers and sequences. DeepMind's code does that for
+absolute positions; for ALiBi it samples distances, where this samples positions for all.
+"""
+
+import torch
+from torch import Tensor
+
+from models.effect import Effect, Encoding, Positions
+
+
+class Randomized(Encoding):
+    """`span`: how many positions to sample from, `auto` is 64 training lengths. The sample
+    follows from `seed` and the draw alone. An evaluation averages `draws` of them."""
+
+    relative = False
+    prefix = False
+
+    def __init__(
+        self, inner: Encoding, length: int, span: int | str = "auto", draws: int = 5, seed: int = 0
+    ) -> None:
+        super().__init__()
+        self.inner, self.seed = inner, seed
+        self.inherit(inner)
+        self.span = 64 * length if span == "auto" else int(span)
+        if self.limit is not None and self.limit < self.span:
+            raise ValueError(
+                f"{type(inner).__name__} is not defined past {self.limit} tokens: ask for a span of at most that."
+            )
+        self.limit, self.draws = self.span, draws
+
+    def forward(self, positions: Positions) -> Effect:
+        stands = sample(positions.span, self.span, self.seed, positions.draw, positions.at.device)
+        return self.inner.at(Positions(stands[positions.at], self.span, positions.causal, positions.draw))
+
+
+def sample(count: int, span: int, seed: int, draw: int, device: torch.device | str) -> Tensor:
+    """(count,) sorted numbers below `span`, none twice: those whose hash is smallest."""
+    index, key = torch.arange(span, device=device), torch.full((1,), seed, device=device)
+    key = scrambled(scrambled(key) ^ torch.full_like(key, draw))
+    return scrambled(scrambled(index) ^ key).argsort()[:count].sort().values
+
+
+def scrambled(x: Tensor) -> Tensor:
+    """A one-to-one map of 32-bit integers (int64 tensors) that looks random: Wellons' two-round hash."""
+    for shift, factor in ((16, 0x21F0AAAD), (15, 0x735A2D97)):  # the products stay below 2^63
+        x = ((x ^ (x >> shift)) * factor) & 0xFFFFFFFF
+    return x ^ (x >> 15)

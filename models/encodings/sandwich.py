@@ -1,0 +1,24 @@
+"""Sandwich (Chi et al., 2022, https://arxiv.org/abs/2212.10356): the dot product of two sinusoidal embeddings as a bias.
+
+Added after the scaling by 1/sqrt(D). The sum starts at frequency 1 (index 0), as in the paper's
+listing; its constant dimensions / 2 is taken off, which softmax does not notice.
+"""
+
+import torch
+
+from models.effect import Effect, Encoding, Positions
+
+
+class Sandwich(Encoding):
+    """`dimensions`: of the sinusoidal embedding, the paper's d-bar. The first head decays fastest."""
+
+    def __init__(self, heads: int, dimensions: int = 128, base: float = 10_000.0) -> None:
+        super().__init__()
+        self.heads, self.dimensions, self.base = heads, dimensions, float(base)
+
+    def forward(self, positions: Positions) -> Effect:
+        distance = positions.distances.double()[:, None]
+        exponent = torch.arange(0, self.dimensions, 2, device=distance.device).double() / self.dimensions
+        wave = ((distance * self.base**-exponent).cos() - 1).sum(-1)  # (S,)
+        head = torch.arange(1, self.heads + 1, device=distance.device)
+        return Effect(positions, bias=positions.curve((self.heads / (8 * head[:, None]) * wave).float()))

@@ -1,0 +1,38 @@
+"""T5 bias (Raffel et al., 2019, https://arxiv.org/abs/1910.10683): one learned number per head and bucket of distances.
+
+Near distances have a bucket each, farther ones share buckets that grow geometrically up to
+`reach`, and everything beyond is one bucket: that is how it extrapolates.
+"""
+
+import math
+
+import torch
+from torch import Tensor, nn
+
+from models.effect import Effect, Encoding, Positions
+
+
+class T5(Encoding):
+    """`reach: auto` is T5's 128, at most half the training length: buckets beyond would never be trained."""
+
+    def __init__(self, heads: int, length: int, buckets: int = 32, reach: int | str = "auto") -> None:
+        super().__init__()
+        self.reach = max(min(128, length // 2), buckets // 2 + 1) if reach == "auto" else int(reach)
+        if buckets < 4 or buckets % 4 or self.reach <= buckets // 2:
+            raise ValueError(
+                f"T5 needs a multiple of 4 as buckets and a reach above half of them, got {buckets} and {self.reach}."
+            )
+        self.table = nn.Parameter(torch.zeros(heads, buckets))
+
+    def forward(self, positions: Positions) -> Effect:
+        buckets = bucket(positions.distances, self.table.size(1), self.reach, positions.causal)
+        return Effect(positions, bias=positions.curve(self.table[:, buckets].float()))
+
+
+def bucket(distance: Tensor, buckets: int, reach: int, causal: bool = True) -> Tensor:
+    """Which bucket each distance (query minus key) is in; where keys can be ahead, they take the upper half."""
+    if not causal:
+        return bucket(distance.abs(), buckets // 2, reach) + (distance < 0) * (buckets // 2)
+    near = buckets // 2
+    growth = (distance.clamp(min=near).double() / near).log() / math.log(reach / near)
+    return torch.where(distance < near, distance, (near + (growth * near).long()).clamp(max=buckets - 1))
