@@ -22,6 +22,7 @@ def entry() -> None:
     os.environ["HYDRA_FULL_ERROR"] = "1"  # errors come here, to be said in one sentence
     register()
     jobs = Jobs()
+    problems: list[BaseException] = []
 
     def main(config: DictConfig) -> None:
         folder = Path(HydraConfig.get().runtime.output_dir)
@@ -32,12 +33,14 @@ def entry() -> None:
 
         try:
             job(plain(config), folder)
-        except Exception as error:
+        except Exception as error:  # Hydra would print it in its own way
             write_log(folder, error)
-            raise
+            problems.append(error)
 
     with sentences():
         hydra.main(version_base="1.3", config_path=str(CONF), config_name="config")(main)()
+        for problem in problems:
+            raise problem
         failed = jobs.finish()
     sys.exit(1 if failed else 0)
 

@@ -12,7 +12,7 @@ class Progress(Callback):
     """Every `every` steps: the loss, the learning rate, tokens a second, time left."""
 
     def __init__(self, every: int, tokens: int, log: Callable[[int, dict[str, float]], None]) -> None:
-        self.every, self.tokens, self.log = every, tokens, log
+        self.every, self.tokens, self.tell = every, tokens, log
         self.history: list[tuple[int, float]] = []  # step, loss
         self.speeds: list[float] = []  # tokens a second
         self.since: tuple[int, float] | None = None
@@ -40,7 +40,7 @@ class Progress(Callback):
         self.history.append((step, loss))
         self.speeds.append(speed)
         rate = trainer.optimizers[0].param_groups[0]["lr"]
-        self.log(step, {"train/loss": loss, "train/learning_rate": rate, "train/tokens_per_second": speed})
+        self.tell(step, {"train/loss": loss, "train/learning_rate": rate, "train/tokens_per_second": speed})
         if trainer.is_global_zero and not sys.stdout.isatty() and step % (self.every * 5) == 0:
             left = (steps - step) * self.tokens / speed
             print(f"step {step}/{steps}  loss {loss:.3f}  {speed:,.0f} tokens/s  {left:.0f} s left", flush=True)

@@ -6,7 +6,7 @@ result does not depend on how many there are.
 
 import time
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import cast
 
@@ -35,6 +35,17 @@ class Part:
     counted: tuple[tuple[Key, int, int], ...]  # which targets (from, to) add to which result
 
 
+class Share:
+    """This process's parts; a list would be taken for several loaders."""
+
+    def __init__(self, scoring: "Scoring") -> None:
+        self.scoring = scoring
+
+    def __iter__(self) -> Iterator[Part]:
+        trainer = self.scoring.trainer
+        return self.scoring.parts(trainer.global_rank, trainer.world_size)
+
+
 class Scoring(LightningModule):
     """Per-window sums of the loss (in nats) and counts of targets, for each extension, protocol and length."""
 
@@ -57,8 +68,8 @@ class Scoring(LightningModule):
         self.sums: dict[Key, Tensor] = defaultdict(lambda: torch.zeros(2, count, dtype=torch.float64))
         self.cost: dict[tuple[str, int], Tensor] = defaultdict(lambda: torch.zeros(3, dtype=torch.float64))
 
-    def val_dataloader(self) -> "list[Part]":
-        return list(self.parts(self.trainer.global_rank, self.trainer.world_size))
+    def val_dataloader(self) -> Iterable[Part]:
+        return Share(self)
 
     def parts(self, rank: int, world: int) -> Iterator[Part]:
         """This process's share; every process goes through the same keys in the same order."""

@@ -1,0 +1,181 @@
+"""A run as Weights & Biases sees it: a view of training and rows, never the truth and never in the way.
+
+wandb takes half a second to import, so it is imported inside functions, and by this file alone.
+"""
+
+import os
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from train.curves import figure, losses, points, summary
+from train.rows import Row
+
+PATIENCE = 8.0  # seconds for the server to accept a run; W&B's own default is 90
+UPLOAD = 60.0  # seconds at the end for what is not uploaded yet; all of it is on the disk
+COLUMNS: list[str | int] = ["encoding", "extension", "seed", "protocol", "length", "loss"]
+
+
+class Run:
+    """What a training and its evaluation tell W&B; nothing at all without a W&B run."""
+
+    def __init__(self, run: Any = None) -> None:
+        self.run, self.url = run, getattr(run, "url", None)
+        self.rows: list[Row] = []
+        self.defined: set[str] = set()
+
+    def log_training(self, step: int, values: dict[str, float]) -> None:
+        self.tell(partial(self.log, "train/step", step, values))
+
+    def log_rows(self, rows: list[Row]) -> None:
+        """A point a length on every curve; the summary covers all rows so far."""
+        self.rows += rows
+        for point in points(rows):
+            self.tell(partial(self.log, *point))
+        self.tell(lambda run: run.summary.update(summary(self.rows)))
+
+    def log(self, axis: str, x: int, values: dict[str, float], run: Any) -> None:
+        """Values at x; every name is defined exactly, for among globs that match W&B chooses at random."""
+        if axis not in self.defined:
+            run.define_metric(axis, hidden=True)
+        for name in values.keys() - self.defined:
+            run.define_metric(name, step_metric=axis)
+        self.defined |= {axis, *values}
+        run.log({axis: x, **values})
+
+    def close(self, exit_code: int) -> None:
+        if losses(self.rows):
+            self.tell(lambda run: run.log({"extrapolation/table": table(self.rows)}))
+            self.tell(lambda run: run.log({"extrapolation/figure": figure(self.rows)}))
+        self.tell(lambda run: run.finish(exit_code=exit_code))
+
+    def tell(self, what: Callable[[Any], object]) -> None:
+        """A full disk, a W&B process that is killed or too slow to upload: the view ends, the run goes on."""
+        if self.run is None:
+            return
+        try:
+            what(self.run)
+        except OSError as error:
+            say(f"{sentence(error)} What it has is in {place(self.run)}; the results are in the run folder.")
+            self.run = None
+
+
+@contextmanager
+def tracked(
+    settings: dict[str, Any], *, name: str, group: str, folder: Path, config: dict[str, Any]
+) -> Iterator[Run]:
+    """A run, finished when the block is left, as failed after an exception; `folder` holds all W&B runs."""
+    mode = asked(settings["mode"])
+    if mode == "disabled" or not is_first_process():
+        yield Run()
+        return
+    about = {"project": settings["project"], "entity": settings["entity"], "name": name, "group": group}
+    about |= {"dir": str(folder), "config": config, "tags": [config["encoding"]], "job_type": "train"}
+    run, exit_code = Run(start(mode, name, folder, about)), 1
+    try:
+        yield run
+        exit_code = 0
+    finally:
+        run.close(exit_code)
+
+
+def asked(mode: str) -> str:
+    """auto, online, offline or disabled; WANDB_MODE decides where the settings leave it open."""
+    chosen = os.environ.get("WANDB_MODE", mode) if mode == "auto" else mode
+    chosen = {"dryrun": "offline", "run": "online", "": mode}.get(chosen, chosen)
+    if chosen not in ("auto", "online", "offline", "disabled"):
+        raise ValueError(f"W&B has no mode '{chosen}': use auto, online, offline or disabled.")
+    return chosen
+
+
+def is_first_process() -> bool:
+    """Rank 0, known before torch.distributed starts: under torchrun, SLURM and Lightning's own launcher."""
+    ranks = ["RANK"] if "RANK" in os.environ else ["SLURM_PROCID", "LOCAL_RANK", "NODE_RANK"]
+    return all(os.environ.get(rank, "0") == "0" for rank in ranks)
+
+
+def start(mode: str, name: str, folder: Path, about: dict[str, Any]) -> Any:
+    """The W&B run: online if that can be had within seconds, else offline; None if W&B cannot start."""
+    # W&B's reports about itself hold up the exit where there is no network
+    os.environ.setdefault("WANDB_ERROR_REPORTING", "false")
+    import wandb
+
+    folder.mkdir(parents=True, exist_ok=True)
+    before = set(folder.glob("wandb/run-*"))
+    if mode != "offline":
+        try:
+            if is_signed_in():
+                return opened(about | {"id": name, "resume": "allow", "mode": "online"})
+            if mode == "online":
+                say("There is no API key (`wandb login` sets it), so this run is kept offline.")
+        except wandb.Error as error:
+            say(f"{sentence(error)} This run is kept offline.")
+            wandb.teardown()  # its service would refuse the same id a second time
+            for attempt in set(folder.glob(f"wandb/run-*-{name}")) - before:
+                shutil.rmtree(attempt)
+    try:
+        return opened(about | {"id": unused(name, folder), "mode": "offline"})
+    except (wandb.Error, OSError) as error:
+        say(f"{sentence(error)} This run goes on without W&B.")
+        return None
+
+
+def is_signed_in() -> bool:
+    """Whether there is an API key; asks neither the user nor the server."""
+    import wandb
+
+    wandb.setup(wandb.Settings(silent=True))  # else login asks the server for the user's name, to greet
+    return bool(wandb.login(prompt=False, verify=False))
+
+
+def opened(about: dict[str, Any]) -> Any:
+    """A W&B run that costs little and says one line."""
+    import wandb
+
+    settings = wandb.Settings(
+        silent=True,
+        init_timeout=float(os.environ.get("WANDB_INIT_TIMEOUT", PATIENCE)),
+        finish_timeout=UPLOAD,
+        finish_timeout_raises=True,
+        console="off",  # the run folder has the log
+        x_save_requirements=False,  # a list of all installed packages is slow; rows have versions
+        x_transaction_log_flush_interval=2,  # seconds that a killed run loses
+    )
+    run = wandb.init(**about, reinit="create_new", settings=settings)
+    print(f"W&B: {run.url or f'offline in {place(run)}'}", flush=True)
+    return run
+
+
+def unused(name: str, folder: Path) -> str:
+    """The name, numbered from the second time on: offline, a resumed run would count steps from 0 again."""
+    taken = {path.name.split("-", 3)[-1] for path in folder.glob("wandb/offline-run-*")}
+    tries = (name if n == 1 else f"{name}-{n}" for n in range(1, len(taken) + 2))
+    return next(id for id in tries if id not in taken)
+
+
+def table(rows: list[Row]) -> Any:
+    """The losses, one a row: W&B joins the tables of many runs."""
+    import wandb
+
+    content = wandb.Table(columns=COLUMNS)
+    for row in losses(rows):
+        content.add_data(row.encoding, row.extension, row.seed, row.protocol, row.length, row.value)
+    return content
+
+
+def place(run: Any) -> Path:
+    """offline-run-20260131_120000-alibi-s0-1a2b3c4d"""
+    return Path(run.dir).parent
+
+
+def sentence(error: Exception) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
+    return f"{lines[0].rstrip('.:')}."
+
+
+def say(text: str) -> None:
+    print(f"W&B: {text}", file=sys.stderr, flush=True)
