@@ -7,7 +7,7 @@
 
 import difflib
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -144,7 +144,7 @@ def read(group: str, name: str) -> dict[str, Any]:
     return dict(OmegaConf.to_container(OmegaConf.load(file), resolve=True) or {})  # type: ignore[arg-type]
 
 
-def locate(path: str) -> Callable[..., Any] | Any:
+def locate(path: str) -> Any:
     """The class at a dotted path."""
     module, _, name = path.rpartition(".")
     return getattr(import_module(module), name)

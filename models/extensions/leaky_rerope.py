@@ -1,4 +1,4 @@
-"""Leaky ReRoPE (Su, 2023, https://kexue.fm/archives/9708): past `window`, distances grow `group` times slower."""
+"""Leaky ReRoPE (Su, 2023, https://kexue.fm/archives/9708): past `window`, distances grow slower."""
 
 from torch import Tensor
 

@@ -1,4 +1,4 @@
-"""LM-Infinite (Han et al., 2023, https://arxiv.org/abs/2308.16137): the last `window` and first `sinks` tokens.
+"""LM-Infinite (Han et al., 2023, https://arxiv.org/abs/2308.16137): the latest tokens and the first.
 
 The first ones, where models leave their attention, are seen at a distance of at most `window`,
 which is the training length by default.

@@ -1,4 +1,4 @@
-"""Position interpolation (Chen et al., 2023, https://arxiv.org/abs/2306.15595): positions divided by `factor`."""
+"""Position interpolation (Chen et al., 2023, https://arxiv.org/abs/2306.15595): positions / factor."""
 
 from torch import Tensor
 

@@ -1,4 +1,4 @@
-"""StreamingLLM (Xiao et al., 2023, https://arxiv.org/abs/2309.17453): the first `sinks` and last `window` tokens.
+"""StreamingLLM (Xiao et al., 2023, https://arxiv.org/abs/2309.17453): the first tokens and the latest.
 
 Positions are those within what is seen, as if the tokens between had never been: the sinks come
 right before the window. What an encoding adds to the embeddings, or reads off the contents, stays.
