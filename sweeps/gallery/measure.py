@@ -1,0 +1,94 @@
+"""What is drawn: numbers read from the effects of a method, parameters as they are initialised."""
+
+from copy import deepcopy
+
+import torch
+from torch import Tensor
+
+from models.attend import logits
+from models.effect import Effect, Encoding, Positions, Rotate
+from models.encodings.rope import RoPE
+
+SHAPE = {"heads": 4, "head_width": 32, "width": 128, "depth": 4, "length": 64}
+LONGEST = 4 * SHAPE["length"]
+SENTENCE = "the cat saw the dog and the dog saw the cat and then the cat ran"
+WORDS = tuple(SENTENCE.split())
+
+
+def added(encoding: Encoding, length: int) -> Tensor:
+    """(lines, length) by distance back from the last token: what position adds to the logit of two
+    equal tokens, whose logit is 1 without it; for embeddings, to the cosine of the two."""
+    effect = encoding.at(Positions.of(length))
+    if effect.embed is not None:
+        x = effect.embed(0.02 * one_word().expand(1, length, -1))[0]
+        unit = x / x.norm(dim=-1, keepdim=True)
+        return (unit @ unit[-1] - 1).flip(0)[None]
+    q = torch.full((1, SHAPE["heads"], length, SHAPE["head_width"]), SHAPE["head_width"] ** -0.25)
+    row = logits(q, q, effect, x=one_word().expand(1, length, -1))[0, :, -1] - 1
+    return alike(row.flip(-1))
+
+
+def stirred(encoding: Encoding) -> Encoding:
+    """With random parameters, for what starts at zero."""
+    other, draw = deepcopy(encoding), torch.Generator().manual_seed(3)
+    for parameter in other.parameters():
+        parameter.copy_(parameter + 0.5 * torch.randn(parameter.shape, generator=draw))
+    return other
+
+
+def one_word() -> Tensor:
+    """(C,) a token's vector."""
+    return torch.randn(SHAPE["width"], generator=torch.Generator().manual_seed(2))
+
+
+def alike(rows: Tensor) -> Tensor:
+    """One line where all heads do the same."""
+    same = torch.allclose(rows.nan_to_num(neginf=-1e9), rows[:1].nan_to_num(neginf=-1e9), atol=1e-5)
+    return rows[:1] if same else rows
+
+
+def attention(encoding: Encoding | None) -> Tensor:
+    """(H, T, T) how the words of a sentence attend to each other; without an encoding, by content alone."""
+    vocabulary = sorted(set(WORDS))
+    draw = torch.Generator().manual_seed(1)
+    vectors = torch.randn(len(vocabulary), SHAPE["width"], generator=draw)
+    x = vectors[[vocabulary.index(word) for word in WORDS]][None]  # (1, T, C)
+    positions = Positions.of(len(WORDS))
+    effect = encoding.at(positions) if encoding else Effect(positions)
+    embedded = effect.embed(0.02 * x) if effect.embed else x
+    embedded = embedded / embedded.square().mean(-1, keepdim=True).sqrt()
+    q = 0.8 * embedded.unflatten(-1, (SHAPE["heads"], -1)).transpose(1, 2)
+    return logits(q, q, effect, x=embedded)[0].softmax(-1)
+
+
+def bent(rope: RoPE, extended: Encoding, length: int) -> tuple[Tensor, Tensor]:
+    """How RoPE under an extension differs from RoPE: (D/2,) its frequencies for neighbours, relative to
+    RoPE's, and (length,) the distance that the slowest pair sees, by distance; not a number where hidden."""
+    positions = Positions.of(length)
+    effect, frequencies = extended.at(positions), rope.frequencies()
+    if effect.rotate is None:
+        return torch.full_like(frequencies, torch.nan), torch.full((length,), torch.nan)
+    near = turns(rope, effect.rotate, length)
+    ratio = near[:, -2] / frequencies
+    seen = near[-1] / frequencies[-1]  # by key
+    distance = length - 1 - positions.at
+    if effect.far is not None:
+        far = turns(rope, effect.far.rotate, length)[-1] / frequencies[-1]
+        seen = torch.where(distance >= effect.far.window, far, seen)
+    if effect.visible is not None:
+        last = positions.at[-1:]
+        seen = seen.masked_fill(~effect.visible(last, positions.at), torch.nan)
+    return ratio, seen.flip(0)
+
+
+def turns(rope: RoPE, rotate: Rotate, length: int) -> Tensor:
+    """(D/2, length) the angle between the last query and each key, by pair."""
+    first = torch.zeros(SHAPE["head_width"], dtype=torch.float64)
+    pairs = SHAPE["head_width"] // 2
+    cosine, sine = slice(pairs), slice(pairs, None)
+    if rope.layout == "interleaved":
+        cosine, sine = slice(0, None, 2), slice(1, None, 2)
+    first[cosine] = 1
+    start = first.float().expand(1, 1, length, -1)
+    q, k = (torch.complex(t[0, 0, :, cosine], t[0, 0, :, sine]) for t in rotate(start, start))
+    return (q[-1] * k.conj()).angle().mT.double()
