@@ -9,10 +9,10 @@ from sweeps.report.results import Run
 
 SHOWN = {
     "steps": "trainer.max_steps",
-    "batch": "batch",
+    "sequences a step": "batch",
     "learning rate": "optimizer.learning_rate",
 }
-DESCRIBED = ("model", "data", "corpus", "tokenizer", "optimizer", "trainer", "machine", "batch", "objective", "evaluation")
+NOT_DESCRIBED = ("outputs", "wandb", "names", "jobs", "hydra", "sweeps", "extension")  # settings that say nothing of the result
 
 
 def fairness(table: Table) -> dict[str, Any]:
@@ -75,20 +75,32 @@ def joined(values: list[Any], by: str = " / ") -> str:
 
 
 def provenance(table: Table) -> dict[str, Any]:
-    """What all runs share: settings, machine, versions, commits, commands, time."""
+    """What the runs share: settings, data, machine, versions, commits, commands, time."""
     rows = [row for run in table.runs for row in run.rows]
-    facts = [{key.removeprefix("settings."): value for key, value in run.facts.items()} for run in table.runs]
+    facts = [run.facts for run in table.runs]
     common = {
-        key: value
+        key.removeprefix("settings."): value
         for key, value in facts[0].items()
-        if key.split(".")[0] in DESCRIBED and value is not None and all(one.get(key) == value for one in facts)
+        if key.split(".")[0] == "settings" and value is not None and all(one.get(key) == value for one in facts)
     }
-    seconds = [float(one.get("wall_seconds") or one.get("seconds") or 0) for one in facts]
+    dates = sorted(str(one["started"]) for one in facts if one.get("started"))
     return {
-        "settings": {key: value if isinstance(value, int | float | bool) else str(value) for key, value in common.items()},
+        "settings": {key: str(value) for key, value in common.items() if key.split(".")[0] not in NOT_DESCRIBED},
+        "description": distinct(facts, "corpus_description"),
+        "machine": distinct(facts, "machine"),
         "versions": sorted({row.versions for row in rows}),
         "commits": sorted({row.commit for row in rows}),
         "commands": sorted({str(one["command"]) for one in facts if one.get("command")})[:3],
-        "seconds": sum(seconds),
+        "dates": f"{dates[0]} to {dates[-1]}" if dates else "",
+        "seconds": sum(float(one.get("seconds") or 0) for one in facts),
         "runs": len(table.runs),
     }
+
+
+def distinct(facts: list[dict[str, Any]], key: str) -> str:
+    """The values of a fact over all runs; nested ones as pairs."""
+    values = {
+        str(one[key]) if key in one else ", ".join(f"{k.removeprefix(key + '.')} {v}" for k, v in one.items() if k.startswith(key + "."))
+        for one in facts
+    }
+    return "; ".join(sorted(value for value in values if value))

@@ -147,7 +147,7 @@ def notes(setting: dict[str, Any]) -> list[str]:
     if any(best and separable(best, best["method"]) for best in setting["best"]):
         lines.append("* best, separable from every other method (paired, Holm).")
     for names, lengths in ties.items():
-        lines.append(f"At {listed([tokens(n) for n in lengths], 9)}, not separable from the best: {listed(list(names), 6)}.")
+        lines.append(f"At {places(lengths)}, not separable from the best: {listed(list(names), 6)}.")
     if gaps := undefined(setting):
         lines.append(gaps)
     if setting["bimodal"]:
@@ -180,8 +180,13 @@ def undefined(setting: dict[str, Any]) -> str:
             continue
         known = [length for length, value in zip(curves["lengths"], values, strict=True) if value is not None]
         beyond = known and min(missing) > max(known)
-        parts.append(f"{name} has no value " + (f"past {tokens(max(known))} tokens: undefined there" if beyond else f"at {listed([tokens(n) for n in missing], 6)} tokens: not finite"))
-    return f"– {'; '.join(parts)}." if parts else ""
+        where = f"past {tokens(max(known))} tokens: undefined there" if beyond else f"at {places(missing)} tokens: not finite"
+        parts.append(f"{name} {where}")
+    return f"No value for {'; '.join(parts)}." if parts else ""
+
+
+def places(lengths: list[int]) -> str:
+    return listed([tokens(length) for length in lengths], 9)
 
 
 def bimodal_names(setting: dict[str, Any]) -> list[str]:

@@ -24,7 +24,7 @@ def sentences(setting: dict[str, Any]) -> list[str]:
         *using(setting, longest),
         *reference(setting, longest),
         *helped(setting, longest),
-        undefined(setting).replace("– ", "", 1)[:1].upper() + undefined(setting).replace("– ", "", 1)[1:],
+        *filter(None, [undefined(setting)]),
         *caution(setting),
     ]
 
@@ -63,14 +63,15 @@ def holding(setting: dict[str, Any], longest: int) -> list[str]:
     if maybe:
         text += f"{'; by the mean only, ' if sure else 'No worse than at the training length all the way, by the mean only: '}{listed(maybe)}"
     if not text:
-        text = "Every method becomes worse past the training length"
+        who = "Every method" if len(found) > 1 else next(iter(found))
+        text = f"{who} becomes worse past the training length"
     return [f"{text}."]
 
 
 def using(setting: dict[str, Any], longest: int) -> list[str]:
     """Who makes use of what lies beyond the training length."""
     plain = {name: of["none"] for name, of in setting["extensions"].items() if "none" in of}
-    if not plain:
+    if len(plain) < 2:
         return []
     beats = [name for name, of in plain.items() if of["beats"] == longest]
     none = [name for name, of in plain.items() if of["beats"] is None]
@@ -86,7 +87,7 @@ def reference(setting: dict[str, Any], longest: int) -> list[str]:
     if change and change["change"][-1] is not None and longest > setting["trained_length"]:
         amount = change["change"][-1]
         ends = "" if change["change_low"][-1] is None else f" [{signed(change['change_low'][-1], 2)}, {signed(change['change_high'][-1], 2)}]"
-        parts.append(f"{name}, the reference, changes by {signed(amount, 2)}{ends} from {tokens(setting['trained_length'])} to {tokens(longest)} tokens")
+        parts.append(f"{name}{', the reference,' if len(setting['methods']) > 1 else ''} changes by {signed(amount, 2)}{ends} from {tokens(setting['trained_length'])} to {tokens(longest)} tokens")
     words = [of["verdict"][-1] for other, of in setting["difference"].items() if other != name]
     counts = [(words.count(word), word) for word in ("better", "worse", "not separable")]
     told = [f"{plural(count, 'method')} {'is' if count == 1 else 'are'} {word}" for count, word in counts if count]
