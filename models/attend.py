@@ -8,7 +8,7 @@ from torch import Tensor
 
 from models.effect import Effect
 from models.kernels import explicit, flex, sdpa
-from models.kernels.pairs import allowed
+from models.kernels.pairs import allowed, exactly
 
 KERNELS = ("reference", "explicit", "sdpa", "flex")
 
@@ -39,19 +39,20 @@ def choose(q: Tensor, effect: Effect) -> str:
     return "sdpa" if sdpa.is_plain(effect) else "flex"
 
 
-def logits(
-    q: Tensor, k: Tensor, effect: Effect, causal: bool = True, x: Tensor | None = None
-) -> Tensor:
+def logits(q: Tensor, k: Tensor, effect: Effect, causal: bool = True, x: Tensor | None = None) -> Tensor:
     """(B, H, T, T) float32: exactly what the reference kernel softmaxes; -inf where a key is not seen."""
     scale, at = q.size(-1) ** -0.5, effect.positions.at
     i, j = at[:, None], at[None, :]
-    q, k = q.float(), k.float()
+    model, q, k = q, q.float(), k.float()
     seen = allowed(effect, at, at, causal)  # (T, T)
     turned_q, turned_k = effect.rotate(q, k) if effect.rotate else (q, k)
-    result = turned_q.float() @ turned_k.float().mT * scale
+    with exactly(q, model):
+        result = turned_q.float() @ turned_k.float().mT * scale
     if effect.far is not None:
         far_q, far_k = effect.far.rotate(q, k)
-        result = (far_q.float() @ far_k.float().mT * scale).where(i - j >= effect.far.window, result)
+        with exactly(q, model):
+            far = far_q.float() @ far_k.float().mT * scale
+        result = far.where(i - j >= effect.far.window, result)
     if effect.bias is not None:
         result = result + effect.bias(i, j).float()
     if effect.potential is not None:

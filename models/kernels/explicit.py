@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from models.effect import Effect
-from models.kernels.pairs import additive, allowed
+from models.kernels.pairs import additive, allowed, exactly
 
 BUDGET = 1 << 22  # logits held at a time
 
@@ -24,11 +24,14 @@ def attend(q: Tensor, k: Tensor, v: Tensor, effect: Effect, causal: bool, x: Ten
     out = []
     for rows in blocks(length, max(1, BUDGET // (q.size(0) * q.size(1) * length))):
         keys = seen_keys(effect, rows, length, causal)
-        logits = q[:, :, rows] @ k[:, :, keys].mT
+        with exactly(q, v):
+            logits = q[:, :, rows] @ k[:, :, keys].mT
         if far_q is not None and far_k is not None:
             assert effect.far is not None
             distant = at[rows, None] - at[None, keys] >= effect.far.window
-            logits = torch.where(distant, far_q[:, :, rows] @ far_k[:, :, keys].mT * scale, logits)
+            with exactly(far_q, v):
+                far_logits = far_q[:, :, rows] @ far_k[:, :, keys].mT * scale
+            logits = torch.where(distant, far_logits, logits)
         logits = logits + block_mask(effect, rows, keys, causal, dtype)
         if height is not None:
             logits = logits + (height[..., rows, None] - height[..., None, keys]).to(dtype)

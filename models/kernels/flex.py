@@ -2,12 +2,14 @@
 
 from collections.abc import Callable
 from functools import cache
+from typing import Any, cast
 
 import torch
 from torch import Tensor
 from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 
 from models.effect import Curve, Effect
+from models.kernels.pairs import exactly
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, effect: Effect, causal: bool, x: Tensor | None = None) -> Tensor:
@@ -22,9 +24,10 @@ def attend(q: Tensor, k: Tensor, v: Tensor, effect: Effect, causal: bool, x: Ten
         effect.shared[key] = create_block_mask(
             seen(effect, length, causal), None, None, length, k.size(-2), q.device.type
         )
-    run = compiled() if q.is_cuda else flex_attention
-    out: Tensor = run(q, k, v, score(effect, length, height), effect.shared[key], scale=scale)  # type: ignore[assignment]
-    return out
+    run: Any = compiled() if q.is_cuda else flex_attention
+    with exactly(q, v):
+        out = run(q, k, v.to(q.dtype), score(effect, length, height), effect.shared[key], scale=scale)
+    return cast(Tensor, out.to(v.dtype))
 
 
 @cache

@@ -1,9 +1,16 @@
 """What the kernels know of a block of (query, key) pairs: which are seen, and the bias between them."""
 
+from contextlib import AbstractContextManager, nullcontext
+
 import torch
 from torch import Tensor
 
 from models.effect import Curve, Effect
+
+
+def exactly(q: Tensor, v: Tensor) -> AbstractContextManager:
+    """Keeps autocast away from a q that was turned into more precision than the model's: it needs it."""
+    return nullcontext() if q.dtype == v.dtype else torch.autocast(q.device.type, enabled=False)
 
 
 def allowed(effect: Effect, query_at: Tensor, key_at: Tensor, causal: bool) -> Tensor:
@@ -26,7 +33,7 @@ def additive(effect: Effect, rows: slice, keys: slice, causal: bool, dtype: torc
 
 
 def toeplitz(effect: Effect, rows: slice, keys: slice, causal: bool, dtype: torch.dtype) -> Tensor:
-    """`additive` where it depends on the distance alone: overlapping views of one line, never a look-up per pair."""
+    """`additive` where it depends on the distance alone: views of one line, no look-up per pair."""
     line, least = effect.shared.get(("line", causal, dtype)) or by_distance(effect, causal, dtype)
     effect.shared["line", causal, dtype] = line, least
     start = rows.start - (keys.stop - 1) - least  # the smallest distance of the block, as an index
@@ -36,7 +43,7 @@ def toeplitz(effect: Effect, rows: slice, keys: slice, causal: bool, dtype: torc
 
 
 def by_distance(effect: Effect, causal: bool, dtype: torch.dtype) -> tuple[Tensor, int]:
-    """((1 or H, 2T - 1), smallest distance): the bias at every distance of the sequence, -inf ahead if causal."""
+    """((1 or H, 2T - 1), smallest distance): the bias at every distance, -inf ahead if causal."""
     length, device = effect.positions.span, effect.positions.at.device
     if effect.bias is None:
         values, first = torch.zeros(1, length if causal else 2 * length - 1, device=device), 0

@@ -6,7 +6,7 @@ from torch import Tensor
 
 from models.effect import Effect
 from models.kernels.explicit import blocks
-from models.kernels.pairs import additive
+from models.kernels.pairs import additive, exactly
 
 ROWS = 1024  # queries a block, so that the mask is never T x T
 
@@ -24,6 +24,14 @@ def attend(q: Tensor, k: Tensor, v: Tensor, effect: Effect, causal: bool, x: Ten
     q, k = effect.rotate(q, k) if effect.rotate else (q, k)
     if effect.temperature is not None:
         q = q * effect.temperature[..., None].to(q.dtype)
+    with exactly(q, v):
+        return fused(q, k, v.to(q.dtype), effect, causal, x, scale).to(v.dtype)
+
+
+def fused(
+    q: Tensor, k: Tensor, v: Tensor, effect: Effect, causal: bool, x: Tensor | None, scale: float
+) -> Tensor:
+    """(B, H, T, D) from q and k that are turned."""
     if is_plain(effect):
         return F.scaled_dot_product_attention(q, k, v, is_causal=causal, scale=scale)
     height = None if effect.potential is None or x is None else effect.potential(x)
