@@ -1,1 +1,26 @@
 """Text or task -> token ids -> Batch. Knows nothing of models."""
+
+import inspect
+from collections.abc import Mapping
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from data.source import Source
+
+
+def load(settings: Mapping[str, Any], vocab: int, cache: Path) -> Source:
+    """The source that `settings`, the content of `conf/data/<name>.yaml` and its `name`, describe.
+
+    `_target_` names a class; the other settings are its parameters, and `open(vocab, cache)` makes
+    the source. What is costly to make is kept in the folder `cache`.
+    """
+    module, _, name = settings["_target_"].rpartition(".")
+    kind = getattr(import_module(module), name)
+    given = {key: value for key, value in settings.items() if key != "_target_"}
+    known = inspect.signature(kind).parameters
+    for key in given:
+        if key not in known:
+            raise ValueError(f"data={settings['name']} has no setting '{key}'; it has: {', '.join(known)}.")
+    source: Source = kind(**given).open(vocab, Path(cache))
+    return source

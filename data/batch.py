@@ -1,0 +1,14 @@
+"""What training gets: token ids and what should follow them."""
+
+from dataclasses import dataclass
+
+from torch import Tensor
+
+
+@dataclass(frozen=True)
+class Batch:
+    """The only type that leaves this folder for training."""
+
+    tokens: Tensor  # (B, T) int64
+    targets: Tensor  # (B, T) int64, the next token (or the answer)
+    mask: Tensor | None = None  # (B, T) bool, which targets count; None = all

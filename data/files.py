@@ -1,0 +1,115 @@
+"""The user's own text: a file, a folder or a pattern of plain text, JSON lines or Parquet, also as .gz."""
+
+import glob
+import gzip
+import json
+import os
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from io import BufferedIOBase
+from pathlib import Path
+from typing import Any
+
+from data.corpus import Corpus, Document
+
+HINT = "give a file, a folder or a pattern such as 'books/*.txt'"
+CUT_OFF = (gzip.BadGzipFile, EOFError, zlib.error)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Files(Corpus):
+    """A plain file is one document; a line of JSON or a row of Parquet is one, too."""
+
+    path: str | None = None
+    text_key: str = "text"
+
+    def documents(self) -> Iterator[Document]:
+        for source, file in self.files():
+            try:
+                for row, text in rows(file, self.text_key):
+                    if isinstance(text, str):
+                        yield Document(text, source + row)
+                    elif text is not None:
+                        raise ValueError(f"'{self.text_key}' of {file}{row} is not text: set data.text_key.")
+            except CUT_OFF:
+                raise ValueError(f"{file} is not a whole .gz file: write it again or take it away.") from None
+
+    def stamp(self) -> Any:
+        stats = [(str(file.absolute()), file.stat()) for _, file in self.files()]
+        return [(file, stat.st_size, stat.st_mtime_ns) for file, stat in stats]
+
+    def origin(self) -> str:
+        return f"{self.path}"
+
+    def files(self) -> list[tuple[str, Path]]:
+        """(path relative to what was asked for, path on this machine), sorted, without hidden files."""
+        if not self.path:
+            raise ValueError(f"data={self.name} needs data.path: {HINT}.")
+        path = Path(self.path).expanduser()
+        if path.is_file():
+            return [(path.name, path)]
+        root = path if path.is_dir() else fixed(path)
+        found = path.rglob("*") if path.is_dir() else map(Path, glob.glob(str(path), recursive=True))
+        files = [(file.relative_to(root), file) for file in found if file.is_file()]
+        files = [pair for pair in files if not any(part.startswith(".") for part in pair[0].parts)]
+        if not files:
+            what = "holds no files" if path.is_dir() else "does not exist"
+            raise ValueError(f"data.path={self.path} {what}: {HINT}.")
+        return sorted((name.as_posix(), file) for name, file in files)
+
+
+def fixed(pattern: Path) -> Path:
+    """The folders of a pattern before the first one with a wildcard."""
+    wild = next((n for n, part in enumerate(pattern.parts) if glob.has_magic(part)), len(pattern.parts) - 1)
+    return Path(*pattern.parts[:wild])
+
+
+def rows(file: Path, key: str) -> Iterator[tuple[str, Any]]:
+    """(where in the file, what is under the key there); of a plain file, all of it."""
+    suffix = os.path.splitext(file.name.lower().removesuffix(".gz"))[1]
+    readers = {".jsonl": json_lines, ".ndjson": json_lines, ".parquet": parquet}
+    with gzip.open(file) if file.suffix.lower() == ".gz" else file.open("rb") as handle:
+        yield from readers.get(suffix, plain)(file, handle, key)
+
+
+def plain(file: Path, handle: BufferedIOBase, key: str) -> Iterator[tuple[str, Any]]:
+    content = handle.read()
+    try:
+        if b"\0" in content:
+            raise ValueError("binary")
+        yield "", content.decode()
+    except ValueError:
+        raise ValueError(f"{file} is not UTF-8 text: convert it, or leave it out of data.path.") from None
+
+
+def json_lines(file: Path, handle: BufferedIOBase, key: str) -> Iterator[tuple[str, Any]]:
+    for number, line in enumerate(handle, 1):
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line)
+        except ValueError:
+            raise ValueError(f"Line {number} of {file} is not JSON: correct it or take it away.") from None
+        if not isinstance(row, dict) or key not in row:
+            keys = ", ".join(row) if isinstance(row, dict) else "no keys"
+            raise ValueError(f"Line {number} of {file} has no '{key}' but {keys}: set data.text_key.")
+        yield f":{number}", row[key]
+
+
+def parquet(file: Path, handle: BufferedIOBase, key: str) -> Iterator[tuple[str, Any]]:
+    from pyarrow import ArrowInvalid
+    from pyarrow.parquet import ParquetFile
+
+    try:
+        table = ParquetFile(handle)
+    except ArrowInvalid:
+        raise ValueError(f"{file} is not a Parquet file: write it again or take it away.") from None
+    columns = table.schema_arrow.names
+    if key not in columns:
+        raise ValueError(f"{file} has no column '{key}' but {', '.join(columns)}: set data.text_key.")
+    number = 0
+    for batch in table.iter_batches(columns=[key]):
+        for text in batch.column(0).to_pylist():
+            number += 1
+            yield f":{number}", text

@@ -1,0 +1,88 @@
+"""Which documents are trained on and which are held out."""
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import islice
+
+from data.corpus import Corpus, Document
+
+MEGABYTE = 1e6
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What is known of a document without keeping its text."""
+
+    source: str
+    size: int  # bytes
+    held_out: bool | None
+
+    @property
+    def rank(self) -> float:
+        """In [0, 1), the same on every machine and whatever else the corpus holds."""
+        return int(hashlib.sha256(self.source.encode()).hexdigest()[:13], 16) / 16**13
+
+
+Entries = dict[str, Entry]  # by the sha256 of the text, so that each different text is there once
+
+
+def split(corpus: Corpus) -> tuple[Entries, Entries]:
+    """What is trained on and what is held out; no text is in both."""
+    entries: Entries = {}
+    for key, document in texts(corpus):
+        if corpus.wanted(document.text):
+            size = len(document.text.encode())
+            entries.setdefault(key, Entry(document.source, size, document.held_out))
+    if not entries:
+        longer = f" of at least {corpus.shortest:,} characters" if corpus.shortest > 1 else ""
+        raise ValueError(f"There is no text{longer} in {corpus.origin()}: choose another data or data.path.")
+    if all(entry.held_out is None for entry in entries.values()):
+        bound = max(corpus.held_out, min(entry.rank for entry in entries.values()))  # at least one
+        entries = {key: replace(entry, held_out=entry.rank <= bound) for key, entry in entries.items()}
+    held_out = {key: entry for key, entry in entries.items() if entry.held_out}
+    training = within({key: entry for key, entry in entries.items() if not entry.held_out}, corpus.limit)
+    for purpose, part in (("to train on", training), ("to hold out", held_out)):
+        if not part:
+            raise ValueError(f"data={corpus.name} has no text left {purpose}: give more documents.")
+    return training, held_out
+
+
+def within(entries: Entries, limit: float | None) -> Entries:
+    """Documents by rank up to so many megabytes; None = all."""
+    if limit is None:
+        return entries
+    kept, size = {}, 0
+    for key, entry in sorted(entries.items(), key=lambda item: item[1].rank):
+        if size >= limit * MEGABYTE:
+            break
+        kept[key], size = entry, size + entry.size
+    return kept
+
+
+def texts(corpus: Corpus) -> Iterator[tuple[str, Document]]:
+    """Every document that is not blank, with the sha256 of its text; a single one is cut in two."""
+    found = (replace(document, text=normal(document.text)) for document in corpus.documents())
+    found = (document for document in found if document.text and not document.text.isspace())
+    begin = list(islice(found, 2))
+    yield from map(keyed, halves(begin[0], corpus.held_out) if len(begin) == 1 else begin)
+    yield from map(keyed, found)
+
+
+def halves(document: Document, held_out: float) -> Iterator[Document]:
+    """The beginning, to train on, and the rest, held out; parted at a line's end if there is one near."""
+    text, source = document.text, document.source
+    end = int(len(text) * (1 - held_out))
+    cut = text.rfind("\n", int(0.9 * end), end) + 1 or end
+    yield Document(text[:cut], f"{source} (beginning)", False)
+    yield Document(text[cut:], f"{source} (end)", True)
+
+
+def normal(text: str) -> str:
+    """With one kind of newline, and valid UTF-8."""
+    text = text.encode(errors="replace").decode()
+    return text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
+
+
+def keyed(document: Document) -> tuple[str, Document]:
+    return hashlib.sha256(document.text.encode()).hexdigest(), document

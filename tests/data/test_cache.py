@@ -1,0 +1,217 @@
+"""Built once, whole or not there, and built again where it was damaged."""
+
+import json
+import logging
+import os
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import data
+from data import cache as folders
+from data.text import Text
+
+ROOT = Path(__file__).resolve().parents[2]
+LOAD = """
+import json, logging, sys
+logging.basicConfig(level=logging.INFO)
+import data
+source = data.load(json.loads(sys.argv[1]), 512, sys.argv[2])
+heavy = {"datasets", "pandas", "tokenizers", "pyarrow", "huggingface_hub", "filelock", "sympy", "networkx"}
+print(source.fingerprint, source.folder.name, sorted(heavy & set(sys.modules)))
+"""
+
+
+@pytest.fixture
+def small(settings: Callable[..., dict], books: Path) -> dict[str, Any]:
+    return settings("files", path=str(books))
+
+
+def start(settings: dict[str, Any], cache: Path) -> subprocess.Popen[str]:
+    command = [sys.executable, "-c", LOAD, json.dumps(settings), str(cache)]
+    return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def prepared(cache: Path) -> list[Path]:
+    """What lies in a cache, apart from locks."""
+    return sorted(path for path in cache.iterdir() if not path.name.endswith(".lock"))
+
+
+def opened(settings: dict[str, Any], cache: Path) -> Text:
+    source = data.load(settings, 512, cache)
+    assert isinstance(source, Text)
+    return source
+
+
+@pytest.mark.slow
+def test_many_processes_build_once(small: dict[str, Any], tmp_path: Path) -> None:
+    processes = [start(small, tmp_path / "cache") for _ in range(3)]
+    outputs = [process.communicate(timeout=60) for process in processes]
+    assert [process.returncode for process in processes] == [0, 0, 0], outputs
+    assert sum(errors.count("Preparing data=files") for _, errors in outputs) == 1
+    assert len({out.rsplit(" [")[0] for out, _ in outputs}) == 1
+    assert len(prepared(tmp_path / "cache")) == 1
+
+
+@pytest.mark.slow
+def test_a_killed_build_leaves_nothing_that_looks_whole(
+    settings: Callable[..., dict], tmp_path: Path
+) -> None:
+    chosen = settings("stdlib", limit=1.0, held_out=0.05)
+    process = start(chosen, tmp_path)
+    while not list(tmp_path.glob(".*.aside-*/new/training.bin")):  # in the middle of encoding
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.002)
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    (left,) = prepared(tmp_path)
+    assert ".aside-" in left.name
+    source = opened(chosen, tmp_path)
+    assert prepared(tmp_path) == [source.folder]
+
+
+@pytest.mark.slow
+def test_a_warm_cache_imports_nothing_heavy(stdlib: Text, settings: Callable[..., dict], cache: Path) -> None:
+    process = start(settings("stdlib", limit=0.5, held_out=0.03), cache)
+    out, errors = process.communicate(timeout=60)
+    assert out.split() == [stdlib.fingerprint, stdlib.folder.name, "[]"], errors
+    assert "Preparing" not in errors
+
+
+def test_a_warm_cache_reads_no_text(
+    small: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = opened(small, tmp_path / "cache")
+    monkeypatch.setattr("data.files.rows", lambda *_: pytest.fail("a file was read"))
+    assert opened(small, tmp_path / "cache").fingerprint == first.fingerprint
+
+
+def truncate(folder: Path) -> None:
+    os.truncate(folder / "training.bin", 100)
+
+
+def flip(folder: Path) -> None:
+    ids = bytearray((folder / "held_out.bin").read_bytes())
+    ids[10] ^= 1
+    (folder / "held_out.bin").write_bytes(ids)
+
+
+def retokenize(folder: Path) -> None:
+    file = folder / "tokenizer.json"
+    file.write_text(file.read_text().replace("a", "b"))
+
+
+DAMAGES: dict[str, Callable[[Path], Any]] = {
+    "training.bin has another size": truncate,
+    "held_out.bin has another content": flip,
+    "tokenizer.json has another content": retokenize,
+    "held_out_lengths.npy is missing": lambda folder: (folder / "held_out_lengths.npy").unlink(),
+    "meta.json is missing": lambda folder: (folder / "meta.json").unlink(),
+    "meta.json cannot be read": lambda folder: (folder / "meta.json").write_text('{"content": {'),
+}
+
+
+@pytest.mark.parametrize("reason", DAMAGES)
+def test_a_damaged_cache_is_said_and_built_again(
+    reason: str, small: dict[str, Any], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    source = opened(small, tmp_path / "cache")
+    tokens = source.training.copy()
+    DAMAGES[reason](source.folder)
+    with caplog.at_level(logging.WARNING):
+        again = opened(small, tmp_path / "cache")
+    assert [f"({reason}); it is built again" in message for message in caplog.messages] == [True]
+    assert np.array_equal(again.training, tokens)
+    assert again.fingerprint == source.fingerprint
+
+
+@pytest.mark.parametrize(
+    "content", ["[]", "{}", '{"files": 3, "content": {}}', '{"files": {"a": 1}}', "\x80"]
+)
+def test_any_record_that_is_not_ours_is_damage(content: str, tmp_path: Path) -> None:
+    (tmp_path / "meta.json").write_text(content, encoding="latin-1")
+    with pytest.raises(folders.DamagedError):
+        folders.read(tmp_path)
+
+
+@contextmanager
+def files_of_at_most(size: int) -> Iterator[None]:
+    """A disk that refuses to write more: the kernel's own error, as when it is full."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def test_a_full_disk_is_said_and_leaves_nothing(small: dict[str, Any], tmp_path: Path) -> None:
+    with (
+        files_of_at_most(4096),
+        pytest.raises(OSError, match=r"^The disk is full: .* more room in .*cache\.$"),
+    ):
+        opened(small, tmp_path / "cache")
+    assert prepared(tmp_path / "cache") == []
+    assert len(opened(small, tmp_path / "cache").training) > 4096
+
+
+def test_an_error_while_building_leaves_nothing(small: dict[str, Any], books: Path, tmp_path: Path) -> None:
+    (books / "picture.png").write_bytes(b"\x89PNG\0\xff")
+    with pytest.raises(ValueError, match=r"picture.png is not UTF-8 text"):
+        opened(small, tmp_path / "cache")
+    assert prepared(tmp_path / "cache") == []
+
+
+def test_what_decides_the_ids_decides_the_folder(
+    small: dict[str, Any], books: Path, cache: Path, settings: Callable[..., dict]
+) -> None:
+    first = opened(small, cache)
+    assert opened(small, cache).folder == first.folder
+    others = [
+        opened(small | {"held_out": 0.2}, cache).folder,
+        opened(small | {"tokenizer": "bytes"}, cache).folder,
+        data.load(small, 600, cache).folder,  # type: ignore[attr-defined]
+    ]
+    file = books / "shelf0/0.txt"
+    file.write_text(file.read_text() + " and more")
+    others.append(opened(small, cache).folder)
+    assert len({first.folder, *others}) == 5
+
+
+def test_a_text_that_changes_while_it_is_read_is_refused(
+    small: dict[str, Any], books: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from data import build
+
+    made = build.make
+
+    def make(*arguments: Any) -> Any:
+        (books / "shelf0/0.txt").write_text("something else altogether")
+        (books / "shelf0/3.txt").write_text("and here as well")
+        return made(*arguments)
+
+    monkeypatch.setattr(build, "make", make)
+    with pytest.raises(ValueError, match="changed while it was read"):
+        opened(small, tmp_path / "cache")
+    assert prepared(tmp_path / "cache") == []
+
+
+def test_a_cache_that_cannot_be_written_serves_what_it_has(small: dict[str, Any], tmp_path: Path) -> None:
+    """Opening takes no lock and writes nothing."""
+    source = opened(small, tmp_path / "cache")
+    for lock in (tmp_path / "cache").glob(".*.lock"):
+        lock.unlink()
+    before = sorted(path.name for path in (tmp_path / "cache").iterdir())
+    assert opened(small, tmp_path / "cache").fingerprint == source.fingerprint
+    assert sorted(path.name for path in (tmp_path / "cache").iterdir()) == before
+    shutil.rmtree(tmp_path / "cache")
