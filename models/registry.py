@@ -104,12 +104,20 @@ def layers(settings: Mapping[str, Any], depth: int, shape: Mapping[str, int]) ->
 def build(settings: Mapping[str, Any], shape: Mapping[str, int]) -> Encoding:
     """The encoding that a file's content describes, for a model of this shape."""
     own = {key: value for key, value in settings.items() if key not in ("share", "ssmax")}
-    encoding = construct(own, shape)
-    encoding.shape = dict(shape)
+    encoding: Encoding = construct(own, shape)
+    knows_shape(encoding, shape)
     if settings.get("ssmax", False):
-        encoding = encoding.within(SSMax.of) or SSMax.of(encoding)
-        encoding.shape = dict(shape)
+        inside = encoding.within(SSMax.of) if isinstance(encoding, Schedule) else None
+        encoding = inside or SSMax.of(encoding)
+        knows_shape(encoding, shape)
     return encoding
+
+
+def knows_shape(encoding: Encoding, shape: Mapping[str, int]) -> None:
+    """Tell an encoding and all inside it what they were built for."""
+    for inside in encoding.modules():
+        if isinstance(inside, Encoding):
+            inside.shape = dict(shape)
 
 
 def construct(settings: Mapping[str, Any], shape: Mapping[str, int], **given: Any) -> Any:
@@ -119,7 +127,9 @@ def construct(settings: Mapping[str, Any], shape: Mapping[str, int], **given: An
     unknown = [key for key in settings if key != "_target_" and key not in wanted]
     if unknown:
         known = [key for key in wanted if key not in given]
-        raise ValueError(f"{kind.__name__} has no parameter '{unknown[0]}'; it has: {', '.join(known) or 'none'}.")
+        raise ValueError(
+            f"{kind.__name__} has no parameter '{unknown[0]}'; it has: {', '.join(known) or 'none'}."
+        )
     missing = [key for key in SHAPE if key in wanted and key not in shape and key not in settings]
     if missing:
         raise ValueError(f"{kind.__name__} needs to know {', '.join(missing)} of the model.")

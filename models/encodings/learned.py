@@ -1,6 +1,6 @@
-"""Learned absolute positions (Gehring et al., 2017, https://arxiv.org/abs/1705.03122; GPT-2): one vector a position.
+"""Learned absolute positions (Gehring et al., 2017, https://arxiv.org/abs/1705.03122), as in GPT-2.
 
-There is no vector past the training length, so the method is undefined there.
+There is no vector past the last one trained, so the method is undefined there.
 """
 
 import torch
@@ -10,13 +10,15 @@ from models.effect import Effect, Encoding, Positions
 
 
 class Learned(Encoding):
+    """`factor`: how many times the training length has a vector; above 1 only for randomized positions."""
+
     relative = False
 
-    def __init__(self, width: int, length: int) -> None:
+    def __init__(self, width: int, length: int, factor: float = 1.0) -> None:
         super().__init__()
-        self.limit = length
-        self.table = nn.Parameter(0.02 * torch.randn(length, width))
+        self.limit = int(factor * length)
+        self.table = nn.Parameter(0.02 * torch.randn(self.limit, width))
 
     def forward(self, positions: Positions) -> Effect:
-        vectors = self.table[positions.at]  # (T, C)
-        return Effect(positions, embed=lambda x: x + vectors)
+        vectors = self.table[positions.at].float()  # (T, C)
+        return Effect(positions, embed=lambda x: (x.float() + vectors).to(x.dtype))

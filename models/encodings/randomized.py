@@ -28,7 +28,7 @@ class Randomized(Encoding):
         self.span = 64 * length if span == "auto" else int(span)
         if self.limit is not None and self.limit < self.span:
             raise ValueError(
-                f"{type(inner).__name__} is not defined past {self.limit} tokens: ask for a span of at most that."
+                f"{type(inner).__name__} has positions up to {self.limit}: ask for a span of at most that."
             )
         self.limit, self.draws = self.span, draws
 

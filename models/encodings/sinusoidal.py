@@ -1,4 +1,4 @@
-"""Sinusoidal positions (Vaswani et al., 2017, https://arxiv.org/abs/1706.03762), added to the token embeddings."""
+"""Sinusoidal positions (Vaswani et al., 2017, https://arxiv.org/abs/1706.03762), added to the embeddings."""
 
 import torch
 from torch import Tensor
@@ -22,7 +22,7 @@ class Sinusoidal(Encoding):
 
 
 def waves(at: Tensor, width: int, base: float) -> Tensor:
-    """(T, width) float32: sin, cos, sin, cos, ... of position * base^(-2k / width), as the paper interleaves them."""
+    """(T, width) float32: sin, cos, sin, cos, ... of position * base^(-2k / width)."""
     feature = torch.arange(width, device=at.device)
     angle = at.double()[:, None] * base ** (-(feature - feature % 2).double() / width)
     return torch.where(feature % 2 == 0, angle.sin(), angle.cos()).float()

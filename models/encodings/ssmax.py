@@ -23,7 +23,7 @@ class SSMax(Encoding):
 
     def forward(self, positions: Positions) -> Effect:
         effect = self.inner.at(positions)
-        return replace(effect, temperature=self.strength[:, None] * seen(positions).log())
+        return replace(effect, temperature=self.strength.float()[:, None] * seen(effect).log())
 
     def within(self, change: Callable[[Encoding], Encoding]) -> "SSMax":
         outer = SSMax(change(self.inner), self.strength.numel())
@@ -31,8 +31,14 @@ class SSMax(Encoding):
         return outer
 
 
-def seen(positions: Positions) -> Tensor:
-    """(T,) how many keys each query sees."""
-    length = positions.at.numel()
-    count = torch.arange(1, length + 1, device=positions.at.device).float()
-    return count if positions.causal else torch.full_like(count, length)
+def seen(effect: Effect) -> Tensor:
+    """(T,) float32: how many keys each query sees."""
+    at = effect.positions.at
+    here = torch.arange(1, at.numel() + 1, device=at.device)
+    last = here if effect.positions.causal else torch.full_like(here, at.numel())
+    if effect.visible is None:
+        return last.float()
+    width, sinks = effect.visible.width, effect.visible.sinks
+    first = torch.searchsorted(at, at - width, right=True)
+    last = torch.minimum(last, torch.searchsorted(at, at + width))
+    return (last - first + torch.minimum(first, (at < sinks).sum())).float()

@@ -1,4 +1,4 @@
-"""T5 bias (Raffel et al., 2019, https://arxiv.org/abs/1910.10683): one learned number per head and bucket of distances.
+"""T5 bias (Raffel et al., 2019, https://arxiv.org/abs/1910.10683): learned per head and bucket of distances.
 
 Near distances have a bucket each, farther ones share buckets that grow geometrically up to
 `reach`, and everything beyond is one bucket: that is how it extrapolates.
@@ -20,7 +20,7 @@ class T5(Encoding):
         self.reach = max(min(128, length // 2), buckets // 2 + 1) if reach == "auto" else int(reach)
         if buckets < 4 or buckets % 4 or self.reach <= buckets // 2:
             raise ValueError(
-                f"T5 needs a multiple of 4 as buckets and a reach above half of them, got {buckets} and {self.reach}."
+                f"T5 needs buckets divisible by 4 and reach above half of them, not {buckets}, {self.reach}."
             )
         self.table = nn.Parameter(torch.zeros(heads, buckets))
 
@@ -30,7 +30,7 @@ class T5(Encoding):
 
 
 def bucket(distance: Tensor, buckets: int, reach: int, causal: bool = True) -> Tensor:
-    """Which bucket each distance (query minus key) is in; where keys can be ahead, they take the upper half."""
+    """Which bucket each distance (query minus key) is in; keys ahead take the upper half."""
     if not causal:
         return bucket(distance.abs(), buckets // 2, reach) + (distance < 0) * (buckets // 2)
     near = buckets // 2

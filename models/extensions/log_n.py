@@ -18,8 +18,5 @@ class LogN(Extension):
 
     def forward(self, positions: Positions) -> Effect:
         effect = self.encoding.at(positions)
-        keys = seen(positions)  # (T,)
-        if effect.visible is not None:
-            keys = keys.clamp(max=effect.visible.width + effect.visible.sinks)
-        growth = (keys.log() / math.log(self.length)).clamp(min=1)[None]  # (1, T)
+        growth = (seen(effect).log() / math.log(self.length)).clamp(min=1)[None]  # (1, T)
         return replace(effect, temperature=growth * (1 if effect.temperature is None else effect.temperature))

@@ -1,0 +1,18 @@
+"""ALiBi with learned slopes, as in the code of Kazemnejad et al. (2023, https://arxiv.org/abs/2305.19466)."""
+
+from torch import nn
+
+from models.effect import Effect, Encoding, Positions
+from models.encodings.alibi import slopes
+
+
+class ALiBiLearned(Encoding):
+    """Starts as ALiBi. The logarithm is trained: a slope grows or shrinks, but never changes its sign."""
+
+    def __init__(self, heads: int) -> None:
+        super().__init__()
+        self.log_slope = nn.Parameter(slopes(heads).log())
+
+    def forward(self, positions: Positions) -> Effect:
+        slope = self.log_slope.float().exp()[:, None]  # (H, 1)
+        return Effect(positions, bias=positions.curve(-slope * positions.distances.abs()))

@@ -1,0 +1,25 @@
+"""BAM (Bianchessi et al., 2025, https://arxiv.org/abs/2505.22842): a generalised Gaussian prior on distance.
+
+Per head and layer, the logarithm of its density with a learned scale and exponent: ALiBi where
+it starts, heads with a negative exponent look away from themselves and retrieve.
+"""
+
+import torch
+from torch import nn
+
+from models.effect import Effect, Encoding, Positions
+from models.encodings.alibi import slopes
+
+
+class BAM(Encoding):
+    """-exp(log_scale) * (distance + 1e-5)^exponent, the prior's location held at 0."""
+
+    def __init__(self, heads: int) -> None:
+        super().__init__()
+        self.log_scale = nn.Parameter(slopes(heads).log())
+        self.exponent = nn.Parameter(torch.ones(heads))
+
+    def forward(self, positions: Positions) -> Effect:
+        distance = positions.distances.abs() + 1e-5
+        bias = -self.log_scale.float().exp()[:, None] * distance ** self.exponent.float()[:, None]
+        return Effect(positions, bias=positions.curve(bias))

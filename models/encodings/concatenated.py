@@ -1,0 +1,29 @@
+"""Position concatenated to the embedding instead of added: the last features say where, the others what.
+
+The width stays the same, so that all weights keep their shape and the head can stay tied.
+Concatenating and projecting back to the width would be addition with a learned map.
+"""
+
+import torch
+
+from models.effect import Effect, Encoding, Positions
+from models.encodings.sinusoidal import waves
+
+
+class Concatenated(Encoding):
+    """`part`: of the features that carry sinusoids, whose amplitude is `scale`."""
+
+    relative = False
+
+    def __init__(self, width: int, part: float = 0.25, base: float = 10_000.0, scale: float = 0.02) -> None:
+        super().__init__()
+        self.width, self.base, self.scale = int(part * width), float(base), scale
+
+    def forward(self, positions: Positions) -> Effect:
+        vectors = self.scale * waves(positions.at, self.width, self.base)  # (T, part of C)
+        return Effect(
+            positions,
+            embed=lambda x: torch.cat(
+                [x[..., : x.size(-1) - self.width], vectors.to(x.dtype).expand(*x.shape[:-1], -1)], dim=-1
+            ),
+        )

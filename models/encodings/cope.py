@@ -1,0 +1,33 @@
+"""CoPE (Golovneva et al., 2024, https://arxiv.org/abs/2405.18719): positions count what the query wants.
+
+A gate decides for each key whether it counts; the position of a key is the sum of the gates
+from it up to the query, and its embedding is interpolated between whole positions.
+"""
+
+import torch
+from torch import Tensor, nn
+
+from models.effect import Effect, Encoding, Positions
+
+
+class CoPE(Encoding):
+    """`reach`: the highest count; `auto` is the authors' 64, at most half the training length,
+    which is as far as gates that start half open count."""
+
+    needs_causal = True  # the count runs from the key up to the query
+
+    def __init__(self, head_width: int, length: int, reach: int | str = "auto") -> None:
+        super().__init__()
+        reach = max(2, min(64, length // 2)) if reach == "auto" else int(reach)
+        self.table = nn.Parameter(torch.zeros(reach, head_width))
+
+    def forward(self, positions: Positions) -> Effect:
+        return Effect(positions, adjust=self.adjust)
+
+    def adjust(self, logits: Tensor, q: Tensor, k: Tensor, i: Tensor, j: Tensor) -> Tensor:
+        gates = logits.float().sigmoid()  # 0 where a key is not seen
+        count = gates.flip(-1).cumsum(-1).flip(-1).clamp(max=self.table.size(0) - 1)  # (B, H, R, K)
+        scores = (q @ self.table.to(q.dtype).mT).float()  # (B, H, R, reach), not scaled
+        below, above = count.floor(), count.ceil()
+        low, high = scores.gather(-1, below.long()), scores.gather(-1, above.long())
+        return logits + torch.lerp(low, high, count - below).to(logits.dtype)

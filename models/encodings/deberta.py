@@ -1,0 +1,49 @@
+"""Disentangled attention (DeBERTa, He et al., 2020, https://arxiv.org/abs/2006.03654).
+
+Two terms beside content to content: the query's content to the key's relative position, and
+the key's content to the query's. With three terms the scale is 1/sqrt(3 D). The relative
+embeddings are shared by all layers, which project them each in its own way.
+"""
+
+import torch
+from torch import Tensor, nn
+
+from models.effect import Effect, Encoding, Positions
+from models.encodings.schedule import Schedule
+
+
+class DeBERTa(Schedule):
+    """One `Disentangled` a layer around one table of relative embeddings. `reach`: the paper's k,
+    512 where it trains at 512; `auto` is the training length."""
+
+    def __init__(self, depth: int, heads: int, width: int, length: int, reach: int | str = "auto") -> None:
+        table = nn.Parameter(0.02 * torch.randn(2 * (length if reach == "auto" else int(reach)), width))
+        super().__init__([Disentangled(table, heads) for _ in range(depth)])
+
+
+class Disentangled(Encoding):
+    def __init__(self, table: nn.Parameter, heads: int) -> None:
+        super().__init__()
+        self.heads, self.table = heads, table
+        self.to_key = nn.Parameter(0.02 * torch.randn(table.size(1), table.size(1)))
+        self.to_query = nn.Parameter(0.02 * torch.randn(table.size(1), table.size(1)))
+
+    def forward(self, positions: Positions) -> Effect:
+        keys, queries = self.projected(self.to_key), self.projected(self.to_query)
+
+        def adjust(logits: Tensor, q: Tensor, k: Tensor, i: Tensor, j: Tensor) -> Tensor:
+            key_place = self.row(i - j).expand(logits.shape)  # (B, H, R, K), as the query sees it
+            query_place = self.row(j - i).expand(logits.shape)
+            by_query = (q @ keys.to(q.dtype).mT).gather(-1, key_place)
+            by_key = (k @ queries.to(k.dtype).mT).gather(-1, query_place.mT).mT
+            return (logits + (by_query + by_key) * q.size(-1) ** -0.5) * 3**-0.5
+
+        return Effect(positions, adjust=adjust)
+
+    def projected(self, weight: Tensor) -> Tensor:
+        """(H, 2 reach, D)"""
+        return (self.table.float() @ weight.float()).unflatten(-1, (self.heads, -1)).transpose(0, 1)
+
+    def row(self, distance: Tensor) -> Tensor:
+        """The paper's delta: the row of the table for each distance."""
+        return (distance + self.table.size(0) // 2).clamp(0, self.table.size(0) - 1)

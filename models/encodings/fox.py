@@ -1,0 +1,27 @@
+"""Forgetting Transformer (Lin et al., 2025, https://arxiv.org/abs/2503.02130): each token forgets a bit.
+
+A gate in (0, 1) per token and head; a logit falls by the logarithm of every gate between
+key and query. CABLE (2503.08067) is the same formula.
+"""
+
+from torch import Tensor, nn
+from torch.nn.functional import logsigmoid
+
+from models.effect import Effect, Encoding, Positions
+from models.precision import linear32
+
+
+class FoX(Encoding):
+    needs_causal = True  # what was forgotten between two tokens has a direction
+
+    def __init__(self, heads: int, width: int) -> None:
+        super().__init__()
+        self.gate = nn.Linear(width, heads)
+        nn.init.normal_(self.gate.weight, std=0.02)
+        nn.init.zeros_(self.gate.bias)
+
+    def forward(self, positions: Positions) -> Effect:
+        return Effect(positions, potential=self.potential)
+
+    def potential(self, x: Tensor) -> Tensor:
+        return logsigmoid(linear32(x, self.gate)).cumsum(1).mT  # (B, H, T)

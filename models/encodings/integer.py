@@ -1,0 +1,21 @@
+"""The position itself, a number, added to every feature of the embedding: the first idea that anyone has.
+
+The same number on all features is removed by LayerNorm, exactly: with `model.norm=layer` this
+is NoPE. Under RMSNorm it drowns the content, the more the later the token.
+"""
+
+from models.effect import Effect, Encoding, Positions
+
+
+class Integer(Encoding):
+    """x + `step` * (`start` + position)"""
+
+    relative = False
+
+    def __init__(self, step: float = 1.0, start: float = 1.0) -> None:
+        super().__init__()
+        self.step, self.start = step, start
+
+    def forward(self, positions: Positions) -> Effect:
+        numbers = self.step * (self.start + positions.at.float())[:, None]  # (T, 1)
+        return Effect(positions, embed=lambda x: (x.float() + numbers).to(x.dtype))
