@@ -1,7 +1,7 @@
 """PoPE (Gopalakrishnan et al., 2025, https://arxiv.org/abs/2509.10534): lengths are content, angles position.
 
 Every feature is made positive by a softplus and turned in a plane of its own, so that a logit is
-the sum of softplus(q) softplus(k) cos((i - j) * frequency + delta), delta learned per head.
+the sum of softplus(q) softplus(k) cos((j - i) * frequency + delta), delta learned per head.
 """
 
 import math
@@ -27,7 +27,7 @@ class PoPE(Encoding):
         delta = delta + (delta.clamp(-2 * math.pi, 0) - delta).detach()
 
         def rotate(q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
-            return polar(q, turn), polar(k, turn - delta)
+            return polar(q, turn), polar(k, turn + delta)
 
         return Effect(positions, rotate=rotate)
 

@@ -1,0 +1,142 @@
+"""Extensions that change RoPE's frequencies, against the papers and their authors' code."""
+
+import math
+from typing import Any
+
+import pytest
+
+from models.effect import Encoding
+from models.encodings import extend, load
+from tests.papers.loops import agree, found, geometric, random, rotary
+
+WIDTH, LENGTH, BASE = 16, 12, 10_000.0
+
+
+def turns(frequency: float, length: int) -> float:
+    return length * frequency / (2 * math.pi)
+
+
+def index_share(
+    width: int, base: float, length: int, fast: float, slow: float, whole: bool = True
+) -> list[float]:
+    """How much of each pair is interpolated, along a ramp over indices (the authors' code of YaRN)."""
+
+    def corrected(rotations: float) -> float:
+        return width * math.log(length / (rotations * 2 * math.pi)) / (2 * math.log(base))
+
+    low, high = corrected(fast), corrected(slow)
+    if whole:
+        low, high = math.floor(low), math.ceil(high)
+    low, high = max(low, 0), min(high, width - 1)
+    if low == high:
+        high += 0.001
+    return [min(1.0, max(0.0, (f - low) / (high - low))) for f in range(width // 2)]
+
+
+def mixed(kept: list[float], changed: list[float], share: list[float]) -> list[float]:
+    return [(1 - s) * a + s * b for a, b, s in zip(kept, changed, share, strict=True)]
+
+
+def larger_base(width: int, base: float, factor: float) -> list[float]:
+    return geometric(width, base * factor ** (width / (width - 2)))
+
+
+def interpolated(width: int, base: float, factor: float) -> list[float]:
+    return [f / factor for f in geometric(width, base)]
+
+
+def by_parts(width: int, base: float, length: int, factor: float) -> list[float]:
+    linear = index_share(width, base, length, 1.25, 0.75)
+    both = mixed(larger_base(width, base, factor), interpolated(width, base, factor), linear)
+    return mixed(geometric(width, base), both, index_share(width, base, length, 16, 2))
+
+
+def yarn(width: int, base: float, length: int, factor: float, ramp: str = "index") -> list[float]:
+    plain = geometric(width, base)
+    share = index_share(width, base, length, 32, 1)
+    if ramp == "rotations":
+        share = [1 - min(1.0, max(0.0, (turns(f, length) - 1) / (32 - 1))) for f in plain]
+    return mixed(plain, interpolated(width, base, factor), share)
+
+
+def llama3(
+    width: int, base: float, length: int, factor: float, low: float = 1, high: float = 4
+) -> list[float]:
+    result = []
+    for f in geometric(width, base):
+        wave = 2 * math.pi / f
+        if wave < length / high:
+            result.append(f)
+        elif wave > length / low:
+            result.append(f / factor)
+        else:
+            smooth = (length / wave - low) / (high - low)
+            result.append((1 - smooth) * f / factor + smooth * f)
+    return result
+
+
+def in_digits(width: int, base: float, factor: float, power: float) -> list[float]:
+    a = math.log(factor) / (width / 2) ** power
+    return [f * math.exp(-a * (n + 1) ** power) for n, f in enumerate(geometric(width, base))]
+
+
+def longrope(width: int, base: float, length: int, factor: float) -> list[float]:
+    share = index_share(width, base, length, 32, 1)
+    return [f / (factor * s + 1 - s) for f, s in zip(geometric(width, base), share, strict=True)]
+
+
+D, B, L = WIDTH, BASE, LENGTH
+PAPERS: dict[str, tuple[dict[str, Any], Any, Any]] = {
+    "pi": ({}, lambda s: interpolated(D, B, s), lambda s: 1),
+    "ntk": ({}, lambda s: larger_base(D, B, s), lambda s: 1),
+    "partial_ntk": ({}, lambda s: by_parts(D, B, L, s), lambda s: 1),
+    "yarn": ({}, lambda s: yarn(D, B, L, s), lambda s: 0.1 * math.log(s) + 1),
+    "yarn of the paper": (
+        {"ramp": "rotations"},
+        lambda s: yarn(D, B, L, s, "rotations"),
+        lambda s: 0.1 * math.log(s) + 1,
+    ),
+    "ntk_mixed": ({}, lambda s: in_digits(D, B, s, 0.625), lambda s: 1),
+    "llama3": ({}, lambda s: llama3(D, B, L, s), lambda s: 1),
+    "longrope": ({}, lambda s: longrope(D, B, L, s), lambda s: math.sqrt(1 + math.log(s) / math.log(L))),
+    "longrope given": (
+        {"factors": [1 + f / 2 for f in range(D // 2)]},
+        lambda s: [f / (1 + n / 2) for n, f in enumerate(geometric(D, B))] if s > 1 else geometric(D, B),
+        lambda s: math.sqrt(1 + math.log(s) / math.log(L)),
+    ),
+    "dynamic_linear": ({}, lambda s: interpolated(D, B, s), lambda s: 1),
+    "dynamic_ntk": ({}, lambda s: larger_base(D, B, s), lambda s: 1),
+    "dynamic_ntk of alpha 4": ({"alpha": 4}, lambda s: larger_base(D, B, 4 * s - 3), lambda s: 1),
+}
+
+
+def rope(encoding: str = "rope", width: int = WIDTH, length: int = LENGTH, **more: Any) -> Encoding:
+    return load(encoding, heads=2, head_width=width, length=length, **more)
+
+
+@pytest.mark.parametrize("method", PAPERS)
+@pytest.mark.parametrize("length", [5, LENGTH, 2 * LENGTH + 5])
+def test_logits_at_the_length_that_is_given(method: str, length: int) -> None:
+    """`auto`, and the dynamic methods: as much longer as this sequence is, and never less than 1."""
+    given, frequencies, magnitude = PAPERS[method]
+    q, k = random(1, 2, length, WIDTH, seed=1), random(1, 2, length, WIDTH, seed=2)
+    factor = max(1, length / LENGTH)
+    ours = found(extend(method.split()[0], rope(), **given), q, k)
+    agree(ours, rotary(q, k, frequencies(factor), magnitude=magnitude(factor)), 1e-4)
+
+
+@pytest.mark.parametrize("method", [name for name in PAPERS if "dynamic" not in name])
+def test_logits_at_a_factor_that_is_given(method: str) -> None:
+    """The same at every length, on p-RoPE's still pairs and behind RoPE's biases as well."""
+    given, frequencies, magnitude = PAPERS[method]
+    q, k = random(1, 2, LENGTH, WIDTH, seed=1), random(1, 2, LENGTH, WIDTH, seed=2)
+    expected = rotary(q, k, frequencies(4), magnitude=magnitude(4))
+    for encoding, interleaved in (("rope", False), ("rope_bias", False), ("rope", True)):
+        more = {"layout": "interleaved"} if interleaved else {}
+        ours = found(extend(method.split()[0], rope(encoding, **more), factor=4, **given), q, k)
+        if interleaved:
+            expected = rotary(q, k, frequencies(4), magnitude=magnitude(4), layout="interleaved")
+        agree(ours, expected, 1e-4)
+    still = frequencies(4)[: int(0.75 * WIDTH // 2)] + [0.0] * 2
+    ours = found(extend(method.split()[0], rope("p_rope"), factor=4, **given), q, k)
+    agree(ours, rotary(q, k, still, magnitude=magnitude(4)), 1e-4)

@@ -1,0 +1,137 @@
+"""Extensions that change RoPE's frequencies: numbers that are printed or come from other code."""
+
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+from transformers import PretrainedConfig
+from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
+
+from models.encodings import extend, load
+from models.extensions.frequencies import Frequencies
+from tests.papers.loops import agree, geometric
+
+BASE = 10_000.0
+
+
+def extended(method: str, width: int, length: int, base: float = BASE, **more: Any) -> Frequencies:
+    extension = extend(method, load("rope", head_width=width, length=length, base=base), **more)
+    assert isinstance(extension, Frequencies)
+    return extension
+
+
+def scaled(method: str, factor: float, width: int, length: int, base: float = BASE, **more: Any) -> Tensor:
+    """The new frequencies over the old ones."""
+    extension = extended(method, width, length, base, **more)
+    return extension.scaled(plain(width, base), factor) / plain(width, base)
+
+
+def plain(width: int, base: float = BASE) -> Tensor:
+    return torch.tensor(geometric(width, base), dtype=torch.float64)
+
+
+def test_pi() -> None:
+    assert 16_383 * scaled("pi", 4, 64, 4096)[0].item() == 4095.75
+
+
+@pytest.mark.parametrize(
+    ("base", "factor", "width", "expected"),
+    [
+        (1e4, 8, 128, 82684.6226),
+        (1e4, 4, 64, 41829.366),
+        (1e4, 2, 64, 20452.229),
+        (5e5, 8, 128, 4134231.1),
+    ],
+)
+def test_ntk_is_a_larger_base(base: float, factor: float, width: int, expected: float) -> None:
+    ratio = scaled("ntk", factor, width, 512, base)
+    frequencies = ratio * plain(width, base)
+    assert frequencies[1].item() ** (-width / 2) == pytest.approx(expected, rel=1e-7)
+    assert ratio[[0, -1]].tolist() == pytest.approx([1, 1 / factor])
+    assert scaled("ntk", factor, 2, 512).tolist() == [1]  # one pair is the fastest
+
+
+@pytest.mark.parametrize(("alpha", "expected"), [(1, 41829.366), (2, 74534.830), (4, 141213.757)])
+def test_dynamic_ntk(alpha: float, expected: float) -> None:
+    frequencies = scaled("dynamic_ntk", 2048 / 512, 64, 512, alpha=alpha) * plain(64)
+    assert frequencies[1].item() ** -32 == pytest.approx(expected, rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("width", "length", "linear", "kept"), [(64, 512, (14, 17), (5, 13)), (128, 2048, (38, 43), (20, 36))]
+)
+def test_partial_ntk(width: int, length: int, linear: tuple[int, int], kept: tuple[int, int]) -> None:
+    ratio = scaled("partial_ntk", 8, width, length)
+    assert (ratio[: kept[0] + 1] == 1).all()
+    assert (ratio[kept[0] + 1 :] < 1).all()
+    assert ratio[linear[1] :].tolist() == pytest.approx([1 / 8] * (width // 2 - linear[1]))
+    between = scaled("ntk", 8, width, length)[kept[1] : linear[0] + 1]
+    assert ratio[kept[1] : linear[0] + 1].tolist() == pytest.approx(between.tolist())
+    assert (ratio[linear[0] + 1 : linear[1]] > 1 / 8).all()
+
+
+def test_yarn() -> None:
+    index, rotations = (scaled("yarn", 4, 64, 512, ramp=ramp)[4:8] for ramp in ("index", "rotations"))
+    agree(index, torch.tensor([0.9423, 0.8846, 0.8269, 0.7692]), 5e-5)
+    agree(rotations, torch.tensor([0.8492, 0.6933, 0.5764, 0.4887]), 5e-5)
+    extension = extended("yarn", 64, 512)
+    assert extension.magnitude(4) == pytest.approx(1.1386294)
+    assert extension.magnitude(1) == 1
+
+
+def test_ntk_mixed() -> None:
+    for factor, power, width, first in ((12, 0.75, 128, 0.8959968), (4, 0.625, 64, 0.8530777)):
+        ratio = scaled("ntk_mixed", factor, width, 512, power=power)
+        assert ratio[[0, -1]].tolist() == pytest.approx([first, 1 / factor])
+    assert scaled("ntk_mixed", 8, 128, 512, power=1)[0].item() == pytest.approx(0.968031, abs=1e-6)
+
+
+def test_llama3() -> None:
+    ratio = scaled("llama3", 8, 128, 8192, 5e5)
+    assert (ratio[:29] == 1).all()
+    assert ratio[35:].tolist() == pytest.approx([1 / 8] * 29)
+    agree(ratio[29:35], torch.tensor([0.82817, 0.64374, 0.49351, 0.37112, 0.27143, 0.19021]), 1e-5)
+    step = scaled("llama3", 16, 128, 8192, 5e5, fast=1)  # Llama 4: no ramp
+    assert {round(value, 12) for value in step.tolist()} == {1, 1 / 16}
+
+
+def test_longrope() -> None:
+    for factor, length, expected in ((32, 4096, 1.1902380714), (4, 512, 1.1055415968)):
+        extension = extended("longrope", 64, length)
+        assert extension.magnitude(factor) == pytest.approx(expected, abs=1e-10)
+    with pytest.raises(ValueError, match=r"'auto' or a list of 8 numbers\."):
+        extended("longrope", 16, 512, factors=[1, 2])
+
+
+# ---- transformers
+
+
+@pytest.mark.parametrize(
+    ("theirs", "ours", "given"),
+    [
+        ("linear", "pi", {}),
+        ("dynamic", "dynamic_ntk", {}),
+        ("yarn", "yarn", {}),
+        ("yarn", "yarn", {"truncate": False}),
+        ("llama3", "llama3", {"low_freq_factor": 1.0, "high_freq_factor": 4.0}),
+        ("longrope", "longrope", {"long_factor": [1 + f / 4 for f in range(32)], "short_factor": [1.0] * 32}),
+    ],
+)
+def test_of_transformers(theirs: str, ours: str, given: dict[str, Any]) -> None:
+    width, length, factor = 64, 512, 4.0
+    numbers = {"rope_type": theirs, "rope_theta": BASE, "factor": 1.0 if theirs == "dynamic" else factor}
+    config = PretrainedConfig(
+        head_dim=width,
+        hidden_size=4 * width,
+        num_attention_heads=4,
+        max_position_embeddings=length if theirs == "dynamic" else int(length * factor),
+        original_max_position_embeddings=length,
+        rope_parameters=numbers | {"original_max_position_embeddings": length} | given,
+    )
+    expected, magnitude = ROPE_INIT_FUNCTIONS[theirs](config, "cpu", seq_len=int(length * factor))
+    own = {"truncate": given["truncate"]} if "truncate" in given else {}
+    own |= {"factors": given["long_factor"]} if "long_factor" in given else {}
+    extension = extended(ours, width, length, **own)
+    torch.testing.assert_close(extension.scaled(plain(width), factor), expected.double(), atol=0, rtol=2e-6)
+    assert extension.magnitude(factor) == pytest.approx(magnitude)

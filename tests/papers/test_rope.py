@@ -1,0 +1,144 @@
+"""RoPE and what is made of it, against the papers."""
+
+import math
+
+import pytest
+import torch
+from transformers import PretrainedConfig
+from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
+from x_transformers.x_transformers import RotaryEmbedding, apply_rotary_pos_emb
+
+from models.attend import logits
+from models.effect import Positions
+from models.encodings import load
+from tests.papers.loops import agree, found, geometric, random, rotary
+
+H, T = 2, 13
+LAYOUTS = pytest.mark.parametrize("layout", ["half", "interleaved"])
+
+
+def content(width: int) -> tuple[torch.Tensor, torch.Tensor]:
+    return random(1, H, T, width, seed=1), random(1, H, T, width, seed=2)
+
+
+@LAYOUTS
+@pytest.mark.parametrize("width", [2, 3, 8, 9])
+@pytest.mark.parametrize("base", [100.0, 500_000.0])
+def test_rope(layout: str, width: int, base: float) -> None:
+    q, k = content(width)
+    encoding = load("rope", head_width=width, layout=layout, base=base)
+    agree(found(encoding, q, k), rotary(q, k, geometric(2 * (width // 2), base), layout=layout))
+
+
+@LAYOUTS
+@pytest.mark.parametrize(("partial", "turning"), [(0.0, 0), (0.25, 2), (0.5, 4), (0.75, 6)])
+def test_partial_rope_spreads_its_frequencies(layout: str, partial: float, turning: int) -> None:
+    q, k = content(8)
+    encoding = load("rope", head_width=8, partial=partial, layout=layout)
+    agree(found(encoding, q, k), rotary(q, k, geometric(turning, 10_000), layout=layout))
+
+
+@pytest.mark.parametrize(
+    ("layout", "turned"),
+    [
+        ("interleaved", [-1.272233, -1.838865, 2.878668, 4.088187]),
+        ("half", [-1.413353, 1.879118, -2.828857, 4.058191]),
+    ],
+)
+def test_rope_turns_a_vector(layout: str, turned: list[float]) -> None:
+    x = torch.tensor([1.0, 2, 3, 4]).expand(1, 1, 4, 4)
+    rotate = load("rope", head_width=4, layout=layout).at(Positions.of(4)).rotate
+    assert rotate is not None
+    q, k = rotate(x, x)
+    assert torch.equal(q, k)
+    agree(q[0, 0, 3], torch.tensor(turned), 1e-6)
+    agree(q[0, 0, 0], x[0, 0, 0])
+    agree(q.norm(dim=-1), x.norm(dim=-1))
+
+
+def test_layouts_differ_by_an_order_of_features() -> None:
+    q, k = content(8)
+    order = torch.tensor([0, 2, 4, 6, 1, 3, 5, 7])
+    half, interleaved = (load("rope", head_width=8, layout=name) for name in ("half", "interleaved"))
+    agree(found(half, q[..., order], k[..., order]), found(interleaved, q, k))
+
+
+def test_rope_of_x_transformers() -> None:
+    q, k = content(8)
+    turn, _ = RotaryEmbedding(8)(torch.arange(T))
+    q_turned, k_turned = apply_rotary_pos_emb(q, turn), apply_rotary_pos_emb(k, turn)
+    ours = found(load("rope", head_width=8, layout="interleaved"), q, k, causal=False)
+    agree(ours, q_turned @ k_turned.mT / math.sqrt(8))
+
+
+def test_far_positions_stay_exact() -> None:
+    """Angles are made in float64: at position 131,072 those in float32 are off by 0.005 radians."""
+    q, k = content(8)
+    at = torch.arange(131_072, 131_072 + T)
+    far = logits(q, k, load("rope", head_width=8).at(Positions(at, 131_072 + T)))
+    agree(far, rotary(q, k, geometric(8, 10_000)), 1e-5)
+
+
+@LAYOUTS
+@pytest.mark.parametrize(("width", "columns"), [(8, 3), (9, 5), (16, 4)])
+def test_rope_2d(layout: str, width: int, columns: int) -> None:
+    """Half of the pairs turn by the difference of rows, the others by that of columns."""
+    q, k = content(width)
+    turning = 4 * (width // 4)
+    frequencies = geometric(turning // 2, 10_000)
+    none = [0.0] * len(frequencies)
+
+    def part(of: str) -> torch.Tensor:
+        by = {
+            "rows": lambda i, j: i // columns - j // columns,
+            "columns": lambda i, j: i % columns - j % columns,
+        }
+        speeds = frequencies + none if of == "rows" else none + frequencies
+        return rotary(q, k, speeds, by[of], layout=layout)
+
+    still = rotary(q, k, none + none, layout=layout)  # counted once by each of the two
+    given = load("rope_2d", head_width=width, length=16, columns=columns, layout=layout)
+    expected = part("rows") + part("columns") - still.masked_fill(still.isinf(), 0)
+    agree(found(given, q, k), expected)
+    assert load("rope_2d", head_width=8, length=64).columns == 8
+
+
+def test_rope_bias() -> None:
+    """(q + a) R (k + b): learned before the turn, from zero, and not the same as without."""
+    q, k = content(8)
+    encoding = load("rope_bias", heads=H, head_width=8)
+    assert all((parameter == 0).all() for parameter in encoding.parameters())
+    a, b = random(H, 1, 8, seed=3), random(H, 1, 8, seed=4)
+    encoding.load_state_dict({"q_bias": a, "k_bias": b})
+    agree(found(encoding, q, k), rotary(q + a, k + b, geometric(8, 10_000)))
+
+
+def test_p_rope() -> None:
+    """The fastest share of all pairs turns, at the speeds that it has in RoPE."""
+    q, k = content(16)
+    encoding = load("p_rope", head_width=16, proportion=0.3)
+    speeds = geometric(16, 10_000)[:2] + [0.0] * 6
+    agree(found(encoding, q, k), rotary(q, k, speeds))
+    quarter = load("p_rope", head_width=64, proportion=0.25).frequencies()
+    assert quarter[:8].min().item() == pytest.approx(10_000 ** (-14 / 64))
+    assert load("rope", head_width=64, partial=0.25).frequencies()[-1].item() == pytest.approx(
+        10_000 ** (-14 / 16)
+    )
+    assert load("p_rope", head_width=64, proportion=0.5).frequencies().count_nonzero() == 16
+
+
+@pytest.mark.parametrize("proportion", [0.25, 0.5, 0.75])
+def test_p_rope_of_transformers(proportion: float) -> None:
+    config = PretrainedConfig(
+        head_dim=64,
+        hidden_size=256,
+        num_attention_heads=4,
+        max_position_embeddings=512,
+        rope_parameters={
+            "rope_type": "proportional",
+            "rope_theta": 10_000.0,
+            "partial_rotary_factor": proportion,
+        },
+    )
+    frequencies, _ = ROPE_INIT_FUNCTIONS["proportional"](config, "cpu")
+    agree(load("p_rope", head_width=64, proportion=proportion).frequencies(), frequencies, 1e-6)

@@ -1,0 +1,125 @@
+"""xPos and PoPE, against the papers."""
+
+import math
+
+import pytest
+import torch
+from x_transformers.x_transformers import (
+    PolarEmbedding,
+    RotaryEmbedding,
+    apply_polar_pos_emb,
+    apply_rotary_pos_emb,
+)
+
+from models.attend import logits
+from models.effect import Positions
+from models.encodings import load
+from tests.papers.loops import NEVER, agree, found, geometric, planes, random
+
+H, T, D = 2, 13, 8
+
+
+def content(length: int = T) -> tuple[torch.Tensor, torch.Tensor]:
+    return random(1, H, length, D, seed=1), random(1, H, length, D, seed=2)
+
+
+def xpos_logit(q: list[float], k: list[float], distance: int, scale_base: float, layout: str) -> float:
+    """sum over pairs of zeta^(distance / scale_base) Re(q conj(k) e^(i distance frequency)), over sqrt(D)."""
+    total = 0.0
+    pairs = zip(planes(q, layout, D), planes(k, layout, D), geometric(D, 10_000), strict=True)
+    for f, (a, b, frequency) in enumerate(pairs):
+        zeta = (2 * f + 0.4 * D) / (1.4 * D)
+        turned = a * b.conjugate() * complex(math.cos(distance * frequency), math.sin(distance * frequency))
+        total += zeta ** (distance / scale_base) * turned.real
+    return total / math.sqrt(D)
+
+
+@pytest.mark.parametrize("layout", ["half", "interleaved"])
+@pytest.mark.parametrize("scale_base", [4, 512])
+def test_xpos(layout: str, scale_base: int) -> None:
+    q, k = content()
+    ours = found(load("xpos", head_width=D, length=32, scale_base=scale_base, layout=layout), q, k)
+    for h in range(H):
+        for i in range(T):
+            for j in range(T):
+                a, b = q[0, h, i].double().tolist(), k[0, h, j].double().tolist()
+                expected = xpos_logit(a, b, i - j, scale_base, layout) if j <= i else NEVER
+                assert ours[0, h, i, j].item() == pytest.approx(expected, abs=1e-5)
+
+
+def test_xpos_fades_by_its_zetas() -> None:
+    """Two tokens that differ from zero in one pair only, 512 and 64 positions apart."""
+    encoding = load("xpos", head_width=64, length=512)
+    zeta = encoding.zeta()
+    agree(zeta[[0, 31]], torch.tensor([0.2857143, 0.9776786]), 1e-6)
+    x = torch.zeros(1, 1, 513, 64)
+    x[..., 0] = 1  # with feature 32 a pair, the fastest
+    left = logits(x, x, encoding.at(Positions.of(513)))[0, 0, -1] * 8
+    for distance, share in ((512, 0.2857143), (64, 0.85505), (0, 1)):
+        assert left[512 - distance].item() == pytest.approx(share * math.cos(distance), abs=1e-5)
+
+
+def test_xpos_of_x_transformers() -> None:
+    q, k = content()
+    turn, scale = RotaryEmbedding(D, use_xpos=True, scale_base=16)(torch.arange(T))
+    q_turned, k_turned = apply_rotary_pos_emb(q, turn, scale), apply_rotary_pos_emb(k, turn, 1 / scale)
+    ours = found(
+        load("xpos", head_width=D, length=16, layout="interleaved"), q, k, causal=True
+    )  # scale_base: 16
+    theirs = (q_turned @ k_turned.mT / math.sqrt(D)).masked_fill(torch.ones(T, T).triu(1).bool(), NEVER)
+    agree(ours, theirs)
+
+
+def test_xpos_at_its_longest_is_as_exact_as_at_its_shortest() -> None:
+    encoding = load("xpos", head_width=D, length=8)
+    length = encoding.limit
+    assert length == 512
+    q, k = content(length)
+    ours = found(encoding, q, k)
+    assert not ours.isnan().any()
+    for i, j in ((511, 511), (511, 480), (300, 260), (20, 3), (0, 0), (511, 0)):
+        expected = xpos_logit(q[0, 0, i].double().tolist(), k[0, 0, j].double().tolist(), i - j, 8, "half")
+        assert ours[0, 0, i, j].item() == pytest.approx(expected, abs=1e-5)
+    with pytest.raises(ValueError, match="not defined past 512 tokens"):
+        encoding.at(Positions.of(513))
+
+
+@pytest.mark.parametrize("base", [10_000.0, 100.0])
+def test_pope(base: float) -> None:
+    """softplus(q) softplus(k) cos((j - i) base^(-c/D) + delta), delta from zero and within [-2 pi, 0]."""
+    q, k = content()
+    encoding = load("pope", heads=H, head_width=D, base=base)
+    assert (encoding.delta == 0).all()
+    delta = random(H, 1, D, seed=3) * 3
+    encoding.load_state_dict({"delta": delta})
+    ours = found(encoding, q, k)
+    for h in range(H):
+        for i in range(T):
+            for j in range(i + 1):
+                total = 0.0
+                for c in range(D):
+                    a, b = (math.log1p(math.exp(x[0, h, t, c].item())) for x, t in ((q, i), (k, j)))
+                    shift = min(0.0, max(-2 * math.pi, delta[h, 0, c].item()))
+                    total += a * b * math.cos((j - i) * base ** (-c / D) + shift)
+                assert ours[0, h, i, j].item() == pytest.approx(total / math.sqrt(D), abs=1e-5)
+
+
+def test_pope_of_x_transformers() -> None:
+    q, k = content()
+    delta = -random(H, 1, D, seed=3).abs()
+    ours, theirs = load("pope", heads=H, head_width=D), PolarEmbedding(D, H)
+    ours.load_state_dict({"delta": delta})
+    theirs.learned_bias.data.copy_(delta)
+    turn, bias = theirs(torch.arange(T))
+    q_turned, k_turned = apply_polar_pos_emb(q, turn), apply_polar_pos_emb(k, turn + bias)
+    agree(found(ours, q, k, causal=False), q_turned @ k_turned.mT / math.sqrt(D))
+
+
+def test_pope_learns_past_its_bounds() -> None:
+    """A delta that a step took out of [-2 pi, 0] still has a gradient to come back on."""
+    q, k = content()
+    encoding = load("pope", heads=H, head_width=D)
+    torch.nn.init.constant_(encoding.delta, 0.1)
+    found(encoding, q, k, causal=False).square().sum().backward()
+    assert encoding.delta.grad is not None
+    assert (encoding.delta.grad != 0).all()
