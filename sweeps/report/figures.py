@@ -90,7 +90,8 @@ def by_position(summary: dict[str, Any], setting: dict[str, Any]) -> "Figure | N
 def against_crop(summary: dict[str, Any], setting: dict[str, Any]) -> "Figure | None":
     """Extensions of the methods that have most; plain methods where there are none."""
     found = setting["extensions"]
-    many = sorted((name for name in found if len(found[name]) > 1), key=lambda name: -len(found[name]))[:6]
+    chosen = setting["reference"]
+    many = sorted((name for name in found if len(found[name]) > 1), key=lambda name: (-len(found[name]), name != chosen))[:6]
     shown = [
         Panel(name, [Line("no extension" if e == "none" else e, of["lengths"], of["value"]) for e, of in found[name].items()])
         for name in setting["order"]

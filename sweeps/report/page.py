@@ -32,7 +32,7 @@ def page(summary: dict[str, Any]) -> str:
         title=escape(summary["name"]),
         meta=f"{started}{plural(summary['jobs'], 'job')}{command}",
         style=(HERE / "page.css").read_text(),
-        script=(HERE / "page.js").read_text(),
+        script="".join((HERE / name).read_text() for name in ("chart.js", "page.js")),
         body="\n".join(body),
         reading=reading(settings),
         data=json.dumps(data, separators=(",", ":")).replace("<", "\\u003c"),
@@ -83,7 +83,7 @@ def tiles(setting: dict[str, Any]) -> str:
         holds = [m for m, of in setting["effective"].items() if of["length"] == longest]
         found.append((f"{len(holds)} of {len(setting['methods'])}", f"no worse at {tokens(longest)} than at {tokens(trained)} tokens"))
         change = setting["effective"][name]["change"][-1]
-        found.append((signed(change, 2), f"{name} from {tokens(trained)} to {tokens(longest)} tokens"))
+        found.append((signed(change, 2), f"nats per token, {name} from {tokens(trained)} to {tokens(longest)} tokens"))
     plain = [of["none"]["beats"] for of in setting["extensions"].values() if "none" in of]
     if plain:
         found.append((f"{plain.count(longest)} of {len(plain)}", "better than crop at every length"))

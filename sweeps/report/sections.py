@@ -22,7 +22,7 @@ def methods_table(setting: dict[str, Any]) -> str:
     heads += [
         "<th data-sort>effective<br>length</th>",
         "<th data-sort>beats<br>crop to</th>",
-        f'<th data-sort>difference to {escape(setting["reference"])}<small>at {tokens(longest)} tokens</small></th>',
+        f'<th data-sort style="max-width: none">difference to {escape(setting["reference"])}<small>at {tokens(longest)} tokens</small></th>',
         "<th data-sort>parameters<small>of the encoding</small></th>",
         "<th data-sort>training<br>tokens/s</th>",
     ]
@@ -37,7 +37,7 @@ def methods_table(setting: dict[str, Any]) -> str:
             kind = "best" if separable(best[length], name) else "tied" if best[length] and name in [best[length]["method"], *best[length]["tied"]] else ""
             small = f"<small>±{number(error)}</small>" if error is not None else ""
             change = None if value is None or base is None else value - base
-            cells.append(f'<td class="{kind}" style="{tint(change)}" data-value="{raw(value)}" title="seeds: {seeds}">{number(value)}{small}</td>')
+            cells.append(f'<td class="{kind}" style="{tint(change)}" data-value="{raw(value)}" title="seeds: {seeds}"><span>{number(value)}</span>{small}</td>')
         cells += [effective_cell(setting, name, longest), beats_cell(setting, name, longest), difference_cell(setting, name)]
         cost = setting["training"].get(name, {})
         own = cost.get("encoding_parameters")

@@ -100,7 +100,7 @@ def reference(setting: dict[str, Any], longest: int) -> list[str]:
 def helped(setting: dict[str, Any], longest: int) -> list[str]:
     """The best extension of the method that has most of them."""
     groups = {name: {e: of for e, of in group.items() if e != "none" and of["value"][-1] is not None} for name, group in setting["extensions"].items()}
-    name = max(groups, key=lambda n: len(groups[n]), default=None)
+    name = max(groups, key=lambda n: (len(groups[n]), n == setting["reference"]), default=None)
     if name is None or not groups[name]:
         return []
     group = groups[name]
