@@ -38,8 +38,9 @@ def summary(rows: list[Row]) -> dict[str, float]:
         if row.protocol == "by_position" or row.value is None or not isfinite(row.value):
             continue
         found[name if row.protocol == ONCE else f"{name}@{row.length}"] = row.value
-        if row.metric == "loss" and row.length > home and (at_home := values.get((name, home))):
-            found[f"{name.removesuffix('loss')}ratio@{row.length / home:g}x"] = row.value / at_home
+        times, rest = divmod(row.length, home)
+        if row.metric == "loss" and times > 1 and not rest and (at_home := values.get((name, home))):
+            found[f"{name.removesuffix('loss')}ratio@{times}x"] = row.value / at_home
     return found
 
 

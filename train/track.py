@@ -24,9 +24,10 @@ class Run:
     """What a training and its evaluation tell W&B; nothing at all without a W&B run."""
 
     def __init__(self, run: Any = None) -> None:
-        self.run, self.url = run, getattr(run, "url", None)
+        self.run, self.url = run, None if run is None or run.offline else run.url
         self.rows: list[Row] = []
         self.defined: set[str] = set()
+        self.lost = False
 
     def log_training(self, step: int, values: dict[str, float]) -> None:
         self.tell(partial(self.log, "train/step", step, values))
@@ -51,17 +52,20 @@ class Run:
         if losses(self.rows):
             self.tell(lambda run: run.log({"extrapolation/table": table(self.rows)}))
             self.tell(lambda run: run.log({"extrapolation/figure": figure(self.rows)}))
-        self.tell(lambda run: run.finish(exit_code=exit_code))
+        self.tell(lambda run: run.finish(exit_code=exit_code), last=True)
 
-    def tell(self, what: Callable[[Any], object]) -> None:
-        """A full disk, a W&B process that is killed or too slow to upload: the view ends, the run goes on."""
-        if self.run is None:
+    def tell(self, what: Callable[[Any], object], last: bool = False) -> None:
+        """A full disk, a killed W&B process, a server that is gone: the view ends, the run goes on."""
+        if self.run is None or (self.lost and not last):
             return
+        import wandb
+
         try:
             what(self.run)
-        except OSError as error:
-            say(f"{sentence(error)} What it has is in {place(self.run)}; the results are in the run folder.")
-            self.run = None
+        except (OSError, wandb.Error) as error:
+            if not self.lost:
+                say(f"{sentence(error)} From here on only the run folder has the results.")
+            self.lost = True
 
 
 @contextmanager
@@ -128,7 +132,7 @@ def is_signed_in() -> bool:
     """Whether there is an API key; asks neither the user nor the server."""
     import wandb
 
-    wandb.setup(wandb.Settings(silent=True))  # else login asks the server for the user's name, to greet
+    wandb.setup(wandb.Settings(silent=True))  # else login asks the server for the name of the user, to greet
     return bool(wandb.login(prompt=False, verify=False))
 
 
@@ -145,8 +149,9 @@ def opened(about: dict[str, Any]) -> Any:
         x_save_requirements=False,  # a list of all installed packages is slow; rows have versions
         x_transaction_log_flush_interval=2,  # seconds that a killed run loses
     )
+    wandb.setup(wandb.Settings(silent=True))
     run = wandb.init(**about, reinit="create_new", settings=settings)
-    print(f"W&B: {run.url or f'offline in {place(run)}'}", flush=True)
+    print(f"W&B: {f'offline in {place(run)}' if run.offline else run.url}", flush=True)
     return run
 
 

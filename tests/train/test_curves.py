@@ -1,0 +1,91 @@
+"""Names of curves, points, summary, figure."""
+
+from dataclasses import replace
+
+import pytest
+
+from train.curves import curve, figure, losses, points, summary
+from train.rows import Row
+
+ROW = Row(
+    run="rope-s1-1a2b3c4d", encoding="rope", extension="none", seed=1, trained_length=64, data="python",
+    protocol="same_tokens", length=64, metric="loss", value=4.0, error=0.1, sequences=8,
+    kernel="sdpa", precision="32-true", corpus="c", commit="", versions="",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("change", "name"),
+    [
+        ({}, "extrapolation/loss"),
+        ({"metric": "accuracy"}, "extrapolation/accuracy"),
+        ({"extension": "yarn"}, "extrapolation/yarn/loss"),
+        ({"protocol": "sliding"}, "extrapolation/sliding/loss"),
+        ({"extension": "yarn", "protocol": "sliding"}, "extrapolation/yarn/sliding/loss"),
+        ({"protocol": "by_position"}, "by_position/loss"),
+        ({"protocol": "by_position", "extension": "yarn"}, "by_position/yarn/loss"),
+        ({"protocol": "training", "metric": "seconds"}, "training/seconds"),
+    ],
+)
+def test_a_curve_is_named_after_what_it_shows(change: dict, name: str) -> None:
+    assert curve(replace(ROW, **change)) == name
+
+
+def test_a_length_is_one_point_of_every_curve_that_is_defined_there() -> None:
+    rows = [
+        replace(ROW, length=128, value=5.0),
+        ROW,
+        replace(ROW, extension="pi", value=4.5),
+        replace(ROW, extension="pi", length=128, value=None),
+        replace(ROW, extension="ntk", length=128, value=float("nan")),
+        replace(ROW, protocol="by_position", length=64, value=3.0),
+        replace(ROW, protocol="training", metric="seconds", value=9.0),
+    ]
+    assert points(rows) == [
+        ("by_position/position", 64, {"by_position/loss": 3.0}),
+        ("extrapolation/length", 64, {"extrapolation/loss": 4.0, "extrapolation/pi/loss": 4.5}),
+        ("extrapolation/length", 128, {"extrapolation/loss": 5.0}),
+    ]
+
+
+def test_the_summary_compares_with_the_training_length_of_the_same_curve() -> None:
+    rows = [
+        replace(ROW, length=32, value=4.2),
+        ROW,
+        replace(ROW, length=96, value=4.4),
+        replace(ROW, length=128, value=5.0),
+        replace(ROW, extension="pi", length=128, value=6.0),
+        replace(ROW, metric="accuracy", length=128, value=0.5),
+        replace(ROW, length=256, value=None),
+        replace(ROW, protocol="by_position", value=3.0),
+        replace(ROW, protocol="training", metric="seconds", value=9.0),
+    ]
+    assert summary(rows) == {
+        "extrapolation/loss@32": 4.2,
+        "extrapolation/loss@64": 4.0,
+        "extrapolation/loss@96": 4.4,
+        "extrapolation/loss@128": 5.0,
+        "extrapolation/ratio@2x": 1.25,
+        "extrapolation/pi/loss@128": 6.0,
+        "extrapolation/accuracy@128": 0.5,
+        "training/seconds": 9.0,
+    }
+
+
+def test_the_figure_has_a_curve_for_each_extension_and_a_gap_where_undefined() -> None:
+    rows = [
+        replace(ROW, length=128, value=None, error=None),
+        ROW,
+        replace(ROW, extension="pi", value=4.5),
+        replace(ROW, protocol="by_position", value=3.0),
+    ]
+    content = figure(rows).to_plotly_json()
+    assert [(list(line["x"]), list(line["y"]), line["name"]) for line in content["data"]] == [
+        ([64, 128], [4.0, None], "rope"),
+        ([64], [4.5], "pi"),
+    ]
+    assert list(content["data"][0]["error_y"]["array"]) == [0.1, 0]
+    assert content["layout"]["xaxis"]["type"] == "log"
+    assert content["layout"]["shapes"][0]["x0"] == ROW.trained_length
+    assert "annotations" not in content["layout"], "on a logarithmic axis their x is a logarithm"
+    assert [row.length for row in losses(rows)] == [64, 64, 128]
