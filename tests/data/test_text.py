@@ -24,6 +24,8 @@ def test_a_batch_depends_on_seed_and_step_alone(stdlib: Text) -> None:
     assert torch.equal(first.tokens, again.tokens)
     assert not torch.equal(first.tokens, stdlib.batch(8, 32, 8, seed=1).tokens)
     assert not torch.equal(first.tokens, stdlib.batch(7, 32, 8, seed=2).tokens)
+    assert not torch.equal(first.tokens, stdlib.batch(1, 32, 8, seed=7).tokens)
+    assert not torch.equal(first.tokens, stdlib.batch(6, 32, 8, seed=2).tokens)
 
 
 def test_a_batch_is_of_the_training_stream(stdlib: Text) -> None:
