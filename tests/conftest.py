@@ -65,13 +65,22 @@ def built(method: Method) -> Encoding:
     return method.fresh()
 
 
+def moved(module: Any, seed: int = 3) -> Any:
+    """Its parameters changed by about a fifth, so that none is zero, one, or equal to another."""
+    noise = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for parameter in module.parameters():
+            some = 0.2 * torch.randn(parameter.shape, generator=noise)
+            parameter.copy_(torch.where(parameter == 0, some, parameter * (1 + some)))
+    return module
+
+
 ENCODINGS = [Method(name) for name in registry.names("encoding")]
 EXTENDED = [
-    Method(encoding, extension)
-    for extension in registry.names("extension")
+    Method(method.encoding, extension)
+    for method in ENCODINGS
+    for extension in registry.extensions(method.built)
     if extension != "none"
-    for encoding in registry.names("encoding")
-    if registry.fits(extension, encoding)
 ]
 EVERY = ENCODINGS + EXTENDED
 FIRST = {method.extension: method for method in reversed(EXTENDED)} | {
@@ -84,16 +93,6 @@ ONE_OF_EACH = ENCODINGS + list(FIRST.values())
 def over(methods: list[Method]) -> pytest.MarkDecorator:
     """A test for each of these, named after it."""
     return pytest.mark.parametrize("method", methods, ids=str)
-
-
-def moved(module: Any, seed: int = 3) -> Any:
-    """Its parameters changed by about a fifth, so that none is zero, one, or equal to another."""
-    noise = torch.Generator().manual_seed(seed)
-    with torch.no_grad():
-        for parameter in module.parameters():
-            some = 0.2 * torch.randn(parameter.shape, generator=noise)
-            parameter.copy_(torch.where(parameter == 0, some, parameter * (1 + some)))
-    return module
 
 
 def members(encoding: Encoding) -> list[Encoding]:

@@ -1,0 +1,104 @@
+"""Do the tests catch what they are for? Faults are planted in a copy, and the copy's tests must fail."""
+
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+COPIED = ("models", "conf", "tests", "pyproject.toml")
+
+
+@dataclass(frozen=True)
+class Fault:
+    name: str
+    file: str
+    right: str  # text that is in the file once
+    wrong: str
+    tests: str
+    chosen: str  # pytest -k: the fewest tests that see it
+
+
+FAULTS = [
+    Fault(
+        "a wrong sign in ALiBi", "models/encodings/alibi.py",
+        "positions.curve(-slopes(", "positions.curve(slopes(",
+        "tests/papers", "alibi",
+    ),
+    Fault(
+        "YaRN's ramp inverted", "models/extensions/yarn.py",
+        "squeezed(frequencies, share, factor)", "squeezed(frequencies, 1 - share, factor)",
+        "tests/papers", "yarn",
+    ),
+    Fault(
+        "T5's buckets off by one", "models/encodings/t5.py",
+        "(growth * near).long()", "(growth * near).long() + 1",
+        "tests/papers", "t5",
+    ),
+    Fault(
+        "a kernel that drops the bias", "models/kernels/pairs.py",
+        "values, first = effect.bias.values.float(), ", "values, first = 0 * effect.bias.values.float(), ",
+        "tests/test_conformance.py", "kernels_agree and alibi",
+    ),
+    Fault(
+        "one token of the future, by distance", "models/kernels/pairs.py",
+        "values, first = torch.cat([ahead, ", "values, first = torch.cat([ahead[:, 1:], values[:, :1], ",
+        "tests/test_conformance.py", "sees_no_future and rope",
+    ),
+    Fault(
+        "one token of the future, by pair", "models/kernels/pairs.py",
+        "seen = i >= j if causal", "seen = i >= j - 1 if causal",
+        "tests/test_conformance.py", "sees_no_future and fire",
+    ),
+]  # fmt: skip
+
+
+def copy(folder: Path) -> Path:
+    for name in COPIED:
+        if (ROOT / name).is_dir():
+            shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy(ROOT / name, folder / name)
+    return folder
+
+
+def run(folder: Path, tests: list[str], chosen: str) -> subprocess.CompletedProcess[str]:
+    """The chosen tests of a copy, as if it were all there is."""
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        tests,
+        "-k",
+        chosen,
+        "-x",
+        "-p",
+        "no:cacheprovider",
+        "-p",
+        "no:xdist",
+    ]
+    environment = os.environ | {"PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
+def test_a_fault_is_caught(fault: Fault, tmp_path: Path) -> None:
+    file = copy(tmp_path) / fault.file
+    text = file.read_text()
+    assert text.count(fault.right) == 1, f"{fault.file} was rewritten: plant the fault where the line is now"
+    file.write_text(text.replace(fault.right, fault.wrong))
+    done = run(tmp_path, [fault.tests], fault.chosen)
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "AssertionError" in done.stdout or "assert" in done.stdout
+
+
+@pytest.mark.slow
+def test_without_a_fault_they_pass(tmp_path: Path) -> None:
+    chosen = " or ".join(f"({fault.chosen})" for fault in FAULTS)
+    done = run(copy(tmp_path), sorted({fault.tests for fault in FAULTS}), chosen)
+    assert done.returncode == 0, done.stdout + done.stderr
