@@ -23,7 +23,10 @@ class SSMax(Encoding):
 
     def forward(self, positions: Positions) -> Effect:
         effect = self.inner.at(positions)
-        return replace(effect, temperature=self.strength.float()[:, None] * seen(effect).log())
+        sharper = self.strength.float()[:, None] * seen(effect).log()  # (H, T)
+        return replace(
+            effect, temperature=sharper * (1 if effect.temperature is None else effect.temperature)
+        )
 
     def within(self, change: Callable[[Encoding], Encoding]) -> "SSMax":
         outer = SSMax(change(self.inner), self.strength.numel())

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from models.effect import Effect, Encoding, Positions, Window
+from models.extension import narrowed
 
 
 class Windowed(Encoding):
@@ -19,7 +20,8 @@ class Windowed(Encoding):
         self.inherit(inner)
 
     def forward(self, positions: Positions) -> Effect:
-        return replace(self.inner.at(positions), visible=Window(self.window))
+        effect = self.inner.at(positions)
+        return replace(effect, visible=narrowed(effect.visible, Window(self.window)))
 
     def within(self, change: Callable[[Encoding], Encoding]) -> "Windowed":
         return Windowed(change(self.inner), 0, self.window)

@@ -8,22 +8,12 @@ from itertools import count
 
 from torch import Tensor
 
-from models.effect import Encoding
 from models.extension import tokens
-from models.extensions.two_regions import TwoRegions
+from models.extensions.two_regions import Grouped
 
 
-class SelfExtend(TwoRegions):
-    """`group`: `auto` is the smallest for which no distance is longer than those of training."""
-
+class SelfExtend(Grouped):
     relative = False  # which tokens share a group depends on where they stand
-
-    def __init__(
-        self, encoding: Encoding, length: int, window: int | str = "auto", group: int | str = "auto"
-    ) -> None:
-        super().__init__(encoding, length, window)
-        self.group = group
-        self.prefix = self.prefix and group != "auto"
 
     def far(self, at: Tensor, span: int) -> tuple[Tensor, Tensor]:
         window, room = self.window, max(self.length, self.window + 1)

@@ -29,3 +29,14 @@ class TwoRegions(Extension):
         q_turn, k_turn = (angles(at, frequencies) for at in self.far(positions.at, positions.span))
         far = Far(self.window, self.encoding.rotation(q_turn, k_turn))
         return replace(self.encoding.at(positions), far=far)
+
+
+class Grouped(TwoRegions):
+    """Far distances shrunk by `group`; `auto` is the smallest for which none is longer than in training."""
+
+    def __init__(
+        self, encoding: Encoding, length: int, window: int | str = "auto", group: int | str = "auto"
+    ) -> None:
+        super().__init__(encoding, length, window)
+        self.group = group if group == "auto" else tokens("group", group, 1)
+        self.prefix = self.prefix and group != "auto"

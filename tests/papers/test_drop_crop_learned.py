@@ -1,0 +1,70 @@
+"""DroPE, cropping, and learned positions interpolated."""
+
+from typing import Any
+
+import pytest
+import torch
+
+from models import registry
+from models.attend import logits
+from models.effect import Encoding, Positions
+from models.encodings import extend, load
+from tests.papers.loops import agree, found, random
+
+SHAPE = {"heads": 4, "head_width": 8, "width": 32, "depth": 2, "length": 16}
+
+
+def plain(name: str, **more: Any) -> Encoding:
+    return load(name, **SHAPE, **more)
+
+
+def content(length: int) -> tuple[torch.Tensor, torch.Tensor]:
+    return random(1, 4, length, 8, seed=1), random(1, 4, length, 8, seed=2)
+
+
+@pytest.mark.parametrize("name", [name for name in registry.names() if name not in ("irope", "window_rope")])
+def test_drop_leaves_nope(name: str) -> None:
+    q, k = content(20)
+    dropped = extend("drop", plain(name))
+    effect = dropped.at(Positions.of(20))
+    assert effect.embed is None
+    agree(logits(q, k, effect, x=random(1, 20, 32)), found(plain("nope"), q, k))
+    assert dropped.limit is None
+    assert dropped.relative
+
+
+def test_drop_keeps_what_is_no_position() -> None:
+    q, k = content(20)
+    sharp = plain("rope", ssmax=True)
+    expected = found(plain("nope", ssmax=True), q, k)
+    agree(found(extend("drop", sharp), q, k), expected)
+
+
+def test_crop_is_the_training_length() -> None:
+    cropped = extend("crop", plain("rope"))
+    assert cropped.context == 16
+    assert not cropped.prefix
+
+
+@pytest.mark.parametrize("length", [3, 16, 17, 50, 61])
+def test_learned_interpolated(length: int) -> None:
+    """The table's ends on the sequence's ends, straight lines between its rows."""
+    encoding = plain("learned")
+    table = encoding.state_dict()["table"].double()
+    x = random(1, length, 32)
+    embed = extend("learned_interpolated", encoding).at(Positions.of(length)).embed
+    assert embed is not None
+    added = embed(torch.zeros_like(x))[0]
+    for t in range(length):
+        at = t * min(1.0, 15 / (length - 1))
+        low = min(int(at + 1e-9), 14)
+        expected = (1 - (at - low)) * table[low] + (at - low) * table[low + 1]
+        agree(added[t], expected, 1e-6)
+    agree(embed(x)[0], x[0] + added, 1e-6)
+
+
+def test_learned_interpolated_by_a_number() -> None:
+    extension = extend("learned_interpolated", plain("learned"), factor=2)
+    assert extension.limit == 31  # the last row is at 30
+    with pytest.raises(ValueError, match="not defined past 31 tokens"):
+        extension.at(Positions.of(32))

@@ -1,0 +1,132 @@
+"""Extensions that see far keys differently, or not at all, against the papers."""
+
+from typing import Any
+
+import pytest
+import torch
+
+from models.effect import Encoding
+from models.encodings import extend, load
+from tests.papers.loops import NEVER, agree, found, geometric, random, rotary
+
+D, H, L = 8, 4, 16
+LONG = 3 * L + 5
+
+
+def content(length: int = LONG) -> tuple[torch.Tensor, torch.Tensor]:
+    return random(1, H, length, D, seed=1), random(1, H, length, D, seed=2)
+
+
+def encoding(name: str = "rope", **more: Any) -> Encoding:
+    return load(name, heads=H, head_width=D, width=H * D, depth=2, length=L, **more)
+
+
+# ---- distances, as the papers count them
+
+
+def rerope(d: int, window: int) -> float:
+    return d if d < window else window
+
+
+def leaky(d: int, window: int, group: float) -> float:
+    return d if d < window else window + (d - window) / group
+
+
+def self_extended(i: int, j: int, window: int, group: int) -> int:
+    return i - j if i - j < window else i // group - j // group + window - window // group
+
+
+def test_distances_that_are_printed() -> None:
+    assert [rerope(d, 512) for d in (100, 512, 1000, 4096)] == [100, 512, 512, 512]
+    assert [leaky(d, 512, 16) for d in (100, 512, 1000, 4096)] == [100, 512, 542.5, 736]
+    assert [self_extended(9, j, 4, 2) for j in range(10)] == [6, 6, 5, 5, 4, 4, 3, 2, 1, 0]
+    assert [self_extended(8, j, 4, 2) for j in range(9)] == [6, 6, 5, 5, 4, 3, 2, 1, 0]
+
+
+@pytest.mark.parametrize("layout", ["half", "interleaved"])
+@pytest.mark.parametrize(
+    ("method", "given", "distance"),
+    [
+        ("rerope", {"window": 6}, lambda i, j: rerope(i - j, 6)),
+        ("leaky_rerope", {"window": 6, "group": 3}, lambda i, j: leaky(i - j, 6, 3)),
+        ("self_extend", {"window": 6, "group": 3}, lambda i, j: self_extended(i, j, 6, 3)),
+        ("self_extend", {"window": 4, "group": 3}, lambda i, j: self_extended(i, j, 4, 3)),
+        ("self_extend", {"window": 1, "group": 1}, lambda i, j: i - j),
+    ],
+)
+def test_two_regions(method: str, given: dict[str, int], distance: Any, layout: str) -> None:
+    q, k = content()
+    ours = found(extend(method, encoding(layout=layout), **given), q, k)
+    agree(ours, rotary(q, k, geometric(D, 10_000), distance, layout=layout))
+
+
+def test_two_regions_of_a_biased_rope() -> None:
+    q, k = content()
+    biased = encoding("rope_bias")
+    a, b = random(H, 1, D, seed=3), random(H, 1, D, seed=4)
+    biased.load_state_dict({"q_bias": a, "k_bias": b})
+    expected = rotary(q + a, k + b, geometric(D, 10_000), lambda i, j: rerope(i - j, L // 2))
+    agree(found(extend("rerope", biased), q, k), expected)
+
+
+MEASURES = {
+    "leaky_rerope": lambda i, j, group: leaky(i - j, L // 2, group),
+    "self_extend": lambda i, j, group: self_extended(i, j, L // 2, group),
+}
+
+
+@pytest.mark.parametrize("length", [1, L, L + 1, LONG, 32 * L])
+@pytest.mark.parametrize("method", MEASURES)
+def test_auto_group(method: str, length: int) -> None:
+    """The smallest whole number for which no distance is longer than in training."""
+    q, k = (x[:, :1] for x in content(length))
+    measure, last = MEASURES[method], length - 1
+    group = next(g for g in range(1, 1000) if measure(last, 0, g) <= L - 1)
+    expected = rotary(
+        q,
+        k,
+        geometric(D, 10_000),
+        distance=lambda i, j: measure(i, j, group),
+        seen=lambda i, j: i == last,
+    )
+    agree(found(extend(method, encoding()), q, k)[:, :, last], expected[:, :, last], 1e-4)
+
+
+@pytest.mark.parametrize(("window", "sinks"), [("auto", 10), (5, 2)])
+def test_lm_infinite(window: int | str, sinks: int) -> None:
+    """The last tokens and the first ones, no farther away than the window."""
+    q, k = content()
+    width = L if window == "auto" else int(window)
+    expected = rotary(
+        q,
+        k,
+        geometric(D, 10_000),
+        lambda i, j: min(i - j, width),
+        seen=lambda i, j: j <= i and (i - j < width or j < sinks),
+    )
+    agree(found(extend("lm_infinite", encoding(), window=window, sinks=sinks), q, k), expected)
+
+
+def cache(i: int, window: int, sinks: int) -> list[int]:
+    """What StreamingLLM's rolling cache holds when token i is read, itself included."""
+    held = list(range(i + 1))
+    return held if len(held) <= window + sinks else held[:sinks] + held[-window:]
+
+
+@pytest.mark.parametrize("window", ["auto", 7])
+@pytest.mark.parametrize(
+    "name", ["rope", "rope_bias", "p_rope", "xpos", "pope", "alibi", "t5", "fire", "nope"]
+)
+def test_sinks_are_a_rolling_cache(name: str, window: int | str) -> None:
+    """Each query, alone with its cache, whose tokens have the positions 0, 1, 2, ..."""
+    q, k = content()
+    plain = encoding(name)
+    for parameter in plain.parameters():
+        torch.nn.init.normal_(parameter, 0.3, 0.1, generator=torch.Generator().manual_seed(5))
+    ours = found(extend("sinks", plain, window=window), q, k)
+    expected = torch.full_like(ours, NEVER)
+    for i in range(LONG):
+        held = cache(i, L - 4 if window == "auto" else int(window), 4)
+        few = found(plain, q[:, :, held], k[:, :, held])[:, :, -1]  # q of this token is the last
+        expected[:, :, i, held] = few
+    agree(ours, expected, 1e-4)
