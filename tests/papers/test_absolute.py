@@ -1,0 +1,114 @@
+"""Positions that are added to the embeddings, or stand beside them, against the papers."""
+
+import math
+
+import pytest
+import torch
+from torch import Tensor
+from x_transformers.x_transformers import ScaledSinusoidalEmbedding
+
+from models.effect import Encoding, Positions
+from models.encodings import load
+from models.encodings.learned import Learned
+from models.gpt import GPT
+from tests.conftest import moved
+from tests.papers.loops import agree, random
+
+T, C = 9, 8
+
+
+def embedded(encoding: Encoding, x: Tensor) -> Tensor:
+    embed = encoding.at(Positions.of(x.size(1))).embed
+    assert embed is not None
+    return embed(x)
+
+
+def wave(t: int, feature: int, width: int, base: float = 10_000) -> float:
+    angle = t / base ** (2 * (feature // 2) / width)
+    return math.cos(angle) if feature % 2 else math.sin(angle)
+
+
+@pytest.mark.parametrize("width", [8, 7, 1])
+def test_sinusoidal(width: int) -> None:
+    x = random(2, T, width)
+    expected = torch.tensor(
+        [[wave(t, f, width) for f in range(width)] for t in range(T)], dtype=torch.float64
+    )
+    agree(embedded(load("sinusoidal", width=width, scale=1.0), x), x + expected, 1e-6)
+    agree(embedded(load("sinusoidal", width=width), x), x + 0.02 * expected, 1e-6)
+
+
+def test_sinusoidal_spots() -> None:
+    found = embedded(load("sinusoidal", width=8, scale=1.0), torch.zeros(1, 3, 8))[0]
+    assert found[2, :2].tolist() == pytest.approx([0.909297, -0.416147], abs=1e-6)
+    assert found[0].tolist() == [0, 1] * 4
+
+
+@pytest.mark.parametrize(("feature", "wavelength"), [(0, 6.28), (64, 19.9), (510, 60611)])
+def test_sinusoidal_wavelengths(feature: int, wavelength: int) -> None:
+    found = embedded(load("sinusoidal", width=512, scale=1.0), torch.zeros(1, 2, 512))[0, 1, feature]
+    assert 2 * math.pi / math.asin(found) == pytest.approx(wavelength, rel=2e-3)
+
+
+def test_sinusoidal_of_x_transformers() -> None:
+    """Theirs has the sines first and the cosines after them."""
+    theirs = ScaledSinusoidalEmbedding(C)(torch.zeros(1, 50, C))
+    ours = embedded(load("sinusoidal", width=C, scale=C**-0.5), torch.zeros(1, 50, C))[0]
+    agree(torch.cat([ours[:, 0::2], ours[:, 1::2]], dim=-1), theirs)
+
+
+def test_sinusoidal_is_as_loud_as_the_embeddings_it_is_added_to() -> None:
+    """Mean square 1/2 of theirs, as in the paper."""
+    model = GPT(500, 64, 1, 2, [load("sinusoidal", width=64)])
+    found = embedded(load("sinusoidal", width=64), torch.zeros(1, 300, 64))
+    assert (found.std() / model.embed.weight.std()).item() == pytest.approx(2**-0.5, abs=0.05)
+
+
+def test_sinusoidal_far_out() -> None:
+    """Angles are not taken in float32, where they would be off by 0.003 here."""
+    embed = load("sinusoidal", width=2, scale=1.0).at(Positions(torch.tensor([99_999]), 100_000)).embed
+    assert embed is not None
+    agree(embed(torch.zeros(1, 1, 2))[0, 0], torch.tensor([math.sin(99_999), math.cos(99_999)]), 1e-6)
+
+
+def test_integer() -> None:
+    x = random(2, T, C)
+    agree(embedded(load("integer"), x), x + torch.arange(1, T + 1)[:, None])
+    agree(embedded(load("integer", step=0.5, start=0), x), x + 0.5 * torch.arange(T)[:, None])
+
+
+@pytest.mark.parametrize(("norm", "same"), [("layer", True), ("rms", False)])
+def test_integer_is_nothing_under_layer_norm(norm: str, same: bool) -> None:
+    tokens = torch.randint(20, (2, T), generator=torch.Generator().manual_seed(0))
+    with_it, without = (GPT(20, 16, 2, 2, [load(name)], norm=norm) for name in ("integer", "nope"))
+    assert torch.allclose(with_it(tokens), without(tokens), atol=1e-3) == same
+
+
+def test_learned() -> None:
+    x = random(2, T, C)
+    encoding = moved(load("learned", width=C, length=T))
+    assert isinstance(encoding, Learned)
+    agree(embedded(encoding, x), x + encoding.table)
+    agree(embedded(encoding, x[:, :4]), x[:, :4] + encoding.table[:4])
+
+
+def test_learned_ends() -> None:
+    encoding = load("learned", width=C, length=T)
+    with pytest.raises(ValueError, match="not defined past 9 tokens"):
+        encoding.at(Positions.of(T + 1))
+
+
+def test_learned_starts_as_gpt_2() -> None:
+    encoding = load("learned", width=64, length=512)
+    assert isinstance(encoding, Learned)
+    assert encoding.table.shape == (512, 64)
+    assert encoding.table.std().item() == pytest.approx(0.02, rel=0.02)
+
+
+@pytest.mark.parametrize(("part", "waves"), [(0.25, 2), (0.5, 4), (1.0, 8)])
+def test_concatenated(part: float, waves: int) -> None:
+    """The first features are the token's, the last are sinusoids of their own width."""
+    x = random(2, T, C)
+    found = embedded(load("concatenated", width=C, part=part, scale=1.0), x)
+    place = torch.tensor([[wave(t, f, waves) for f in range(waves)] for t in range(T)], dtype=torch.float64)
+    agree(found, torch.cat([x[..., : C - waves].double(), place.expand(2, T, waves)], dim=-1), 1e-6)

@@ -1,0 +1,314 @@
+"""Biases by distance, and by both positions, against the papers."""
+
+import math
+from itertools import pairwise
+
+import pytest
+import torch
+from torch import Tensor
+from torch.nn.functional import softplus
+from transformers.models.bloom.modeling_bloom import _get_alibi_slopes
+from transformers.models.mpt.modeling_mpt import build_mpt_alibi_tensor
+from transformers.models.t5.modeling_t5 import T5Attention
+from x_transformers.x_transformers import AlibiPositionalBias
+
+from models.effect import Encoding, Positions
+from models.encodings import load
+from models.encodings.bam import BAM
+from models.encodings.fire import FIRE
+from models.encodings.kerple import KERPLELog, KERPLEPower
+from models.encodings.t5 import T5
+from tests.conftest import moved
+from tests.papers.loops import agree, found
+from tests.papers.pairs import HEADS, SHAPE, biased, content
+
+BOTH = pytest.mark.parametrize("causal", [True, False], ids=["causal", "both"])
+
+
+def bias(encoding: Encoding, i: int, j: int = 0, length: int = 2048) -> list[float]:
+    """What every head adds for one query and one key."""
+    effect = encoding.at(Positions.of(length))
+    assert effect.bias is not None
+    return effect.bias(torch.tensor([[i]]), torch.tensor([[j]])).flatten().tolist()
+
+
+# ---- ALiBi
+
+SLOPES = {
+    1: [2**-8],
+    2: [2**-4, 2**-8],
+    3: [0.0625, 0.00390625, 0.25],
+    8: [2**-n for n in range(1, 9)],
+    12: [2**-n for n in range(1, 9)] + [0.70710678, 0.35355339, 0.1767767, 0.08838835],
+}
+
+
+@pytest.mark.parametrize("name", ["alibi", "alibi_learned"])
+@pytest.mark.parametrize("heads", SLOPES)
+def test_alibi_slopes(name: str, heads: int) -> None:
+    encoding = load(name, heads=heads)
+    assert bias(encoding, 1) == pytest.approx([-m for m in SLOPES[heads]])
+    assert bias(encoding, 1000) == pytest.approx([-1000 * m for m in SLOPES[heads]])
+
+
+@BOTH
+@pytest.mark.parametrize("name", ["alibi", "alibi_learned"])
+def test_alibi(name: str, causal: bool) -> None:
+    q, k = content(heads=3)
+    expected = biased(q, k, lambda h, i, j: -SLOPES[3][h] * abs(i - j), causal)
+    agree(found(load(name, heads=3), q, k, causal), expected)
+
+
+def test_alibi_learned_slopes() -> None:
+    q, k = content()
+    encoding = moved(load("alibi_learned", heads=HEADS))
+    slopes = [math.exp(m) for m in encoding.log_slope.tolist()]
+    agree(found(encoding, q, k), biased(q, k, lambda h, i, j: -slopes[h] * (i - j)))
+
+
+@pytest.mark.parametrize("heads", range(1, 25))
+def test_alibi_slopes_of_bloom_and_mpt(heads: int) -> None:
+    ours = -torch.tensor(bias(load("alibi", heads=heads), 1))
+    agree(ours, _get_alibi_slopes(heads, "cpu"), 1e-6)
+    agree(ours, (build_mpt_alibi_tensor(heads, 2) @ torch.tensor([-1.0, 1.0])).flatten(), 1e-6)
+
+
+def test_alibi_of_x_transformers() -> None:
+    ours = load("alibi", heads=12).at(Positions.of(20)).bias
+    assert ours is not None
+    at = torch.arange(20)
+    agree(ours(at[:, None], at[None]).tril(), AlibiPositionalBias(12)(20, 20).tril(), 1e-5)
+
+
+# ---- T5
+
+
+def t5_bucket(distance: int, buckets: int, reach: int) -> int:
+    """Mesh TensorFlow's for a decoder, which is what the released T5 does."""
+    exact = buckets // 2
+    if distance < exact:
+        return distance
+    grown = math.log(distance / exact) / math.log(reach / exact) * (buckets - exact)
+    return min(buckets - 1, exact + int(grown + 1e-12))
+
+
+def test_t5_spots() -> None:
+    encoding = load("t5", heads=1, length=512)
+    with torch.no_grad():
+        encoding.table.copy_(torch.arange(32.0)[None])
+    spots = {0: 0, 15: 15, 16: 16, 31: 21, 64: 26, 127: 31, 128: 31, 1000: 31}
+    assert {d: bias(encoding, d)[0] for d in spots} == spots
+    firsts = [16, 19, 21, 24, 27, 31, 35, 40, 46, 52, 59, 67, 77, 87, 99, 113]
+    buckets = [bias(encoding, d)[0] for d in range(200)]
+    assert [d for d, (a, b) in enumerate(pairwise(buckets), 1) if b > a and b >= 16] == firsts
+
+
+@pytest.mark.parametrize(("buckets", "reach"), [(32, 128), (32, 32), (8, 16), (16, 100)])
+def test_t5(buckets: int, reach: int) -> None:
+    q, k = content(40, heads=2)
+    encoding = moved(load("t5", heads=2, length=64, buckets=buckets, reach=reach))
+    assert isinstance(encoding, T5)
+    table = encoding.table.tolist()
+    agree(found(encoding, q, k), biased(q, k, lambda h, i, j: table[h][t5_bucket(i - j, buckets, reach)]))
+
+
+def test_t5_both_ways() -> None:
+    """Half of the buckets are for keys behind, half for keys ahead."""
+    q, k = content(30, heads=2)
+    encoding = moved(load("t5", heads=2, length=64, buckets=8, reach=20))
+    assert isinstance(encoding, T5)
+    table = encoding.table.tolist()
+
+    def expected(h: int, i: int, j: int) -> float:
+        return table[h][t5_bucket(abs(i - j), 4, 20) + (4 if j > i else 0)]
+
+    agree(found(encoding, q, k, causal=False), biased(q, k, expected, causal=False))
+
+
+@pytest.mark.parametrize("causal", [True, False])
+@pytest.mark.parametrize(("buckets", "reach"), [(32, 128), (32, 32), (64, 256), (16, 100)])
+def test_t5_buckets_of_transformers(causal: bool, buckets: int, reach: int) -> None:
+    encoding = load("t5", heads=1, length=512, buckets=buckets, reach=reach)
+    with torch.no_grad():
+        encoding.table.copy_(torch.arange(float(buckets))[None])
+    positions = Positions.of(3000, causal=causal)
+    ours = encoding.at(positions).bias
+    assert ours is not None
+    theirs = T5Attention._relative_position_bucket(-positions.distances, not causal, buckets, reach)
+    assert torch.equal(ours.values[0].long(), theirs)
+
+
+@pytest.mark.parametrize(("length", "reach"), [(512, 128), (2048, 128), (128, 64), (64, 32), (16, 17)])
+def test_t5_reaches_half_the_training_length(length: int, reach: int) -> None:
+    encoding = load("t5", heads=1, length=length)
+    assert isinstance(encoding, T5)
+    assert encoding.reach == reach
+
+
+def test_t5_that_cannot_be() -> None:
+    with pytest.raises(ValueError, match="reach above half"):
+        load("t5", heads=1, length=512, reach=16)
+
+
+# ---- KERPLE
+
+
+def before_softplus(value: float) -> Tensor:
+    return torch.tensor(math.log(math.expm1(value)))
+
+
+@BOTH
+def test_kerple_log(causal: bool) -> None:
+    q, k = content()
+    encoding = moved(load("kerple_log", heads=HEADS))
+    r1, r2 = softplus(encoding.r1).tolist(), softplus(encoding.r2).tolist()
+    expected = biased(q, k, lambda h, i, j: -r1[h] * math.log(1 + r2[h] * abs(i - j)), causal)
+    agree(found(encoding, q, k, causal), expected)
+
+
+@BOTH
+def test_kerple_power(causal: bool) -> None:
+    q, k = content()
+    encoding = moved(load("kerple_power", heads=HEADS))
+    r1 = softplus(encoding.r1).tolist()
+    r2 = [2 / (1 + math.exp(-r)) for r in encoding.r2.tolist()]
+    expected = biased(q, k, lambda h, i, j: -r1[h] * abs(i - j) ** r2[h] if i != j else 0.0, causal)
+    agree(found(encoding, q, k, causal), expected)
+
+
+@pytest.mark.parametrize(
+    ("r1", "r2", "distance", "value"), [(1, 1, 10, -2.397895), (0.5, 2, 100, -2.651652), (1, 1, 0, 0)]
+)
+def test_kerple_log_spots(r1: float, r2: float, distance: int, value: float) -> None:
+    encoding = KERPLELog(1)
+    with torch.no_grad():
+        encoding.r1.copy_(before_softplus(r1))
+        encoding.r2.copy_(before_softplus(r2))
+    assert bias(encoding, distance) == pytest.approx([value], abs=1e-6)
+
+
+def test_kerple_power_spots() -> None:
+    encoding = KERPLEPower(1)
+    with torch.no_grad():
+        encoding.r1.copy_(before_softplus(1))
+        encoding.r2.zero_()  # exponent 1: ALiBi with slope 1
+    assert bias(encoding, 10) == pytest.approx([-10])
+    assert bias(encoding, 0) == [0]
+
+
+def test_kerple_starts_where_the_authors_start() -> None:
+    torch.manual_seed(0)
+    log, power = KERPLELog(4000), KERPLEPower(4000)
+    for start, highest in (
+        (softplus(log.r1), 2),
+        (softplus(log.r2), 1),
+        (softplus(power.r1), 1),
+        (2 * power.r2.sigmoid(), 2),
+    ):
+        assert start.min() > 0
+        assert start.max() < highest
+        assert start.mean().item() == pytest.approx(highest / 2, abs=0.03 * highest)
+        assert start.std().item() == pytest.approx(highest / math.sqrt(12), abs=0.03 * highest)
+
+
+# ---- Sandwich
+
+
+def sandwich(h: int, distance: int, heads: int, dimensions: int) -> float:
+    waves = math.fsum(math.cos(distance / 10_000 ** (2 * f / dimensions)) for f in range(dimensions // 2))
+    return waves / (8 * (h + 1) / heads)
+
+
+@BOTH
+@pytest.mark.parametrize("dimensions", [128, 6])
+def test_sandwich(dimensions: int, causal: bool) -> None:
+    """Up to a constant a head, which softmax does not see."""
+    q, k = content()
+
+    def expected(h: int, i: int, j: int) -> float:
+        return sandwich(h, i - j, HEADS, dimensions) - sandwich(h, 0, HEADS, dimensions)
+
+    encoding = load("sandwich", heads=HEADS, dimensions=dimensions)
+    agree(found(encoding, q, k, causal), biased(q, k, expected, causal), 1e-4)
+
+
+def test_sandwich_spots() -> None:
+    spots = {0: 64, 1: 62.093684, 2: 57.381861, 10: 42.820023, 100: 30.543455, 1000: 10.177728}
+    encoding = load("sandwich", heads=8)
+    for distance, value in spots.items():
+        first, *_, last = bias(encoding, distance)
+        assert first + 64 == pytest.approx(value, abs=2e-5)
+        assert last == pytest.approx(first / 8, abs=1e-6)
+
+
+# ---- BAM
+
+
+@BOTH
+def test_bam(causal: bool) -> None:
+    q, k = content()
+    encoding = moved(load("bam", heads=HEADS))
+    assert isinstance(encoding, BAM)
+    scale, exponent = encoding.log_scale.tolist(), encoding.exponent.tolist()
+
+    def expected(h: int, i: int, j: int) -> float:
+        return -math.exp(scale[h]) * (abs(i - j) + 1e-5) ** exponent[h]
+
+    agree(found(encoding, q, k, causal), biased(q, k, expected, causal))
+
+
+def test_bam_starts_as_alibi() -> None:
+    q, k = content()
+    agree(found(load("bam", heads=HEADS), q, k), found(load("alibi", heads=HEADS), q, k))
+
+
+def test_bam_with_a_negative_exponent_looks_away() -> None:
+    """The paper's retrieval heads: the token itself is out of sight, the far past is not."""
+    encoding = BAM(1)
+    with torch.no_grad():
+        encoding.log_scale.zero_()
+        encoding.exponent.fill_(-0.5)
+    assert bias(encoding, 0) == pytest.approx([-316.2278], rel=1e-4)
+    assert bias(encoding, 400) == pytest.approx([-0.05])
+
+
+# ---- FIRE
+
+
+def psi(x: float, c: float) -> float:
+    return math.log(abs(c * x) + 1)
+
+
+@BOTH
+@pytest.mark.parametrize("length", [4, 16])
+def test_fire(length: int, causal: bool) -> None:
+    """With a threshold inside the sequence, and one beyond it."""
+    q, k = content()
+    encoding = moved(load("fire", **SHAPE | {"length": length}, hidden=5))
+    assert isinstance(encoding, FIRE)
+    c, threshold = encoding.c.item(), abs(encoding.threshold.item() * length)
+    into, into_bias = encoding.read.weight[:, 0].tolist(), encoding.read.bias.tolist()
+    out, out_bias = encoding.write.weight.tolist(), encoding.write.bias.tolist()
+
+    def expected(h: int, i: int, j: int) -> float:
+        ratio = psi(i - j, c) / (psi(max(i, threshold), c) + 1e-6)
+        hidden = [max(0.0, w * ratio + b) for w, b in zip(into, into_bias, strict=True)]
+        return math.fsum(w * x for w, x in zip(out[h], hidden, strict=True)) + out_bias[h]
+
+    agree(found(encoding, q, k, causal), biased(q, k, expected, causal))
+
+
+def test_fire_spots() -> None:
+    """With a network that hands its input through."""
+    encoding = load("fire", heads=1, length=512, hidden=1)
+    assert isinstance(encoding, FIRE)
+    with torch.no_grad():
+        for layer in (encoding.read, encoding.write):
+            layer.weight.fill_(1)
+            layer.bias.zero_()
+    for (i, j), value in {(10, 0): 0.175255, (511, 0): 0.999515, (1023, 1000): 0.257442}.items():
+        assert bias(encoding, i, j) == pytest.approx([value], abs=2e-6)
+
+
+def test_fire_has_462_parameters_at_12_heads() -> None:
+    assert sum(p.numel() for p in load("fire", heads=12, length=512).parameters()) == 462

@@ -1,0 +1,241 @@
+"""Encodings that read the content, against the papers."""
+
+import math
+
+import pytest
+import torch
+from torch import Tensor, nn
+from x_transformers.x_transformers import CoPE as TheirCoPE
+from x_transformers.x_transformers import DataDependentAlibi
+
+from models.attend import logits
+from models.effect import Encoding, Positions
+from models.encodings import load
+from models.encodings.cope import CoPE
+from models.encodings.dape import DAPE
+from models.encodings.deberta import DeBERTa, Disentangled
+from models.encodings.fox import FoX
+from models.encodings.kerple import KERPLELog
+from models.encodings.shaw import Shaw
+from tests.conftest import moved
+from tests.papers.loops import agree, found, random
+from tests.papers.pairs import HEADS, LENGTH, SHAPE, WIDTH, biased, by_pair, content, dot
+
+BOTH = pytest.mark.parametrize("causal", [True, False], ids=["causal", "both"])
+
+
+def clip(x: int, lowest: int, highest: int) -> int:
+    return max(lowest, min(x, highest))
+
+
+def sigmoid(x: float) -> float:
+    return 1 / (1 + math.exp(-x))
+
+
+# ---- Shaw
+
+
+@BOTH
+@pytest.mark.parametrize("reach", [0, 4, 50])
+def test_shaw(reach: int, causal: bool) -> None:
+    """q . (k + a) / sqrt(D), a the vector of the clipped distance j - i."""
+    q, k = content()
+    encoding = moved(load("shaw", head_width=WIDTH, reach=reach))
+    assert isinstance(encoding, Shaw)
+    vectors = encoding.table.detach()
+
+    def expected(h: int, i: int, j: int) -> float:
+        vector = vectors[clip(j - i, -reach, reach) + reach]
+        return dot(q[0, h, i], k[0, h, j].double() + vector.double()) / math.sqrt(WIDTH)
+
+    agree(found(encoding, q, k, causal), by_pair(expected, HEADS, LENGTH, causal))
+
+
+# ---- DeBERTa
+
+
+@BOTH
+@pytest.mark.parametrize("reach", [3, 16])
+def test_deberta(reach: int, causal: bool) -> None:
+    """(content . content + content . place + place . content) / sqrt(3 D)"""
+    q, k = content()
+    both = moved(load("deberta", **SHAPE, reach=reach))
+    assert isinstance(both, DeBERTa)
+    for encoding in both.members:
+        assert isinstance(encoding, Disentangled)
+        table = encoding.table.detach().double()
+        k_places = (table @ encoding.to_key.detach().double()).view(2 * reach, HEADS, WIDTH)
+        q_places = (table @ encoding.to_query.detach().double()).view(2 * reach, HEADS, WIDTH)
+
+        def delta(a: int, b: int) -> int:
+            if a - b <= -reach:
+                return 0
+            return 2 * reach - 1 if a - b >= reach else a - b + reach
+
+        def expected(h: int, i: int, j: int) -> float:
+            terms = (
+                dot(q[0, h, i], k[0, h, j]),
+                dot(q[0, h, i], k_places[delta(i, j), h]),  # noqa: B023
+                dot(k[0, h, j], q_places[delta(j, i), h]),  # noqa: B023
+            )
+            return math.fsum(terms) / math.sqrt(3 * WIDTH)
+
+        agree(found(encoding, q, k, causal), by_pair(expected, HEADS, LENGTH, causal))
+
+
+def test_deberta_shares_its_table_between_layers() -> None:
+    both = load("deberta", **SHAPE)
+    assert isinstance(both, DeBERTa)
+    first, second = both.members
+    assert isinstance(first, Disentangled)
+    assert isinstance(second, Disentangled)
+    assert first.table is second.table
+    assert not torch.equal(first.to_key, second.to_key)
+    width = SHAPE["width"]
+    assert sum(p.numel() for p in both.parameters()) == 2 * SHAPE["length"] * width + 2 * 2 * width**2
+
+
+def test_deberta_scale() -> None:
+    """Width 64, no places: 0.07217 where plain attention has 0.125."""
+    q = k = torch.zeros(1, 1, 2, 64)
+    q[..., 0] = k[..., 0] = 1
+    encoding = load("deberta", heads=1, head_width=64, width=64, depth=1, length=4)
+    with torch.no_grad():
+        for parameter in encoding.parameters():
+            parameter.zero_()
+    assert found(encoding, q, k)[0, 0, 1, 0].item() == pytest.approx(0.07217, abs=5e-6)
+
+
+# ---- CoPE
+
+
+def count(q: Tensor, k: Tensor, h: int, i: int, j: int) -> float:
+    """How much query i counts from key j up to itself."""
+    return math.fsum(sigmoid(dot(q[0, h, i], k[0, h, n]) / math.sqrt(WIDTH)) for n in range(j, i + 1))
+
+
+@pytest.mark.parametrize("reach", [3, 20])
+def test_cope(reach: int) -> None:
+    q, k = content()
+    encoding = moved(load("cope", head_width=WIDTH, length=16, reach=reach))
+    assert isinstance(encoding, CoPE)
+    places = encoding.table.detach()
+
+    def bias(h: int, i: int, j: int) -> float:
+        place = min(count(q, k, h, i, j), reach - 1)
+        low, high = math.floor(place), math.ceil(place)
+        part = place - low
+        return (1 - part) * dot(q[0, h, i], places[low]) + part * dot(q[0, h, i], places[high])
+
+    agree(found(encoding, q, k), biased(q, k, bias), 1e-4)
+
+
+def test_cope_counts_half_a_token_where_logits_are_zero() -> None:
+    """Gates of 0.5: distances 0, 1, 2 are places 0.5, 1, 1.5. A table that grows by one a place shows them."""
+    encoding = load("cope", head_width=2, length=64)
+    assert isinstance(encoding, CoPE)
+    with torch.no_grad():
+        encoding.table[:, 0] = torch.arange(32.0)
+    q, k = torch.tensor([1.0, 0]).expand(1, 1, 5, 2), torch.zeros(1, 1, 5, 2)
+    assert found(encoding, q, k)[0, 0, 4].tolist() == [2.5, 2, 1.5, 1, 0.5]
+
+
+def test_cope_of_x_transformers() -> None:
+    q, k = content()
+    encoding = moved(load("cope", head_width=WIDTH, length=16, reach=6))
+    assert isinstance(encoding, CoPE)
+    theirs = TheirCoPE(WIDTH, HEADS, 6)
+    theirs.pos_emb.data.copy_(encoding.table)
+    plain = logits(q, k, load("nope").at(Positions.of(LENGTH)))
+    agree(found(encoding, q, k), plain + theirs(q, plain))
+
+
+@pytest.mark.parametrize(("length", "reach"), [(512, 64), (128, 64), (64, 32)])
+def test_cope_counts_as_far_as_half_open_gates(length: int, reach: int) -> None:
+    encoding = load("cope", head_width=WIDTH, length=length)
+    assert isinstance(encoding, CoPE)
+    assert encoding.table.size(0) == reach
+
+
+# ---- Forgetting Transformer
+
+
+def forgetful(encoding: Encoding, q: Tensor, k: Tensor, x: Tensor) -> Tensor:
+    return logits(q, k, encoding.at(Positions.of(q.size(-2))), x=x)
+
+
+def test_fox() -> None:
+    """The logarithm of all gates after the key, up to the query."""
+    (q, k), x = content(), random(1, LENGTH, SHAPE["width"], seed=3)
+    encoding = moved(load("fox", **SHAPE))
+    assert isinstance(encoding, FoX)
+    weight, start = encoding.gate.weight.detach(), encoding.gate.bias.tolist()
+
+    def bias(h: int, i: int, j: int) -> float:
+        gates = (sigmoid(dot(weight[h], x[0, n]) + start[h]) for n in range(j + 1, i + 1))
+        return math.log(math.prod(gates))
+
+    agree(forgetful(encoding, q, k, x), biased(q, k, bias))
+
+
+def test_fox_of_x_transformers() -> None:
+    (q, k), x = content(), random(1, LENGTH, SHAPE["width"], seed=3)
+    encoding = moved(load("fox", **SHAPE))
+    assert isinstance(encoding, FoX)
+    theirs = DataDependentAlibi(SHAPE["width"], HEADS)
+    theirs.to_forget_gates[0] = encoding.gate
+    expected = logits(q, k, load("nope").at(Positions.of(LENGTH))) + theirs(x)
+    agree(forgetful(encoding, q, k, x), expected)
+
+
+def test_fox_starts_by_halving() -> None:
+    """Where the gate reads nothing it is 0.5: each token in between costs ln 2, like ALiBi with slope 0.693."""
+    encoding = load("fox", **SHAPE)
+    zero = torch.zeros(1, HEADS, LENGTH, WIDTH)
+    result = forgetful(encoding, zero, zero, torch.zeros(1, LENGTH, SHAPE["width"]))
+    agree(result, biased(zero, zero, lambda h, i, j: -math.log(2) * (i - j)))
+
+
+def test_fox_keeps_its_precision_far_out() -> None:
+    """Differences of neighbours, 20,000 tokens in, in a bfloat16 model: as at the start."""
+    encoding = load("fox", **SHAPE).bfloat16()
+    effect = encoding.at(Positions.of(20_000))
+    assert effect.potential is not None
+    height = effect.potential(torch.zeros(1, 20_000, SHAPE["width"], dtype=torch.bfloat16))
+    agree(height.diff()[..., -1], torch.full((1, HEADS), -math.log(2)), 2e-3)
+
+
+# ---- DAPE
+
+
+def test_dape_kerple() -> None:
+    """logit + bias + network(logits of all heads, biases of all heads)"""
+    q, k = content()
+    encoding = moved(load("dape_kerple", **SHAPE, hidden=5))
+    assert isinstance(encoding, DAPE)
+    assert isinstance(encoding.inner, KERPLELog)
+    r1, r2 = (nn.functional.softplus(r).tolist() for r in (encoding.inner.r1, encoding.inner.r2))
+    into, into_bias = encoding.read.weight.tolist(), encoding.read.bias.tolist()
+    out, out_bias = encoding.write.weight.tolist(), encoding.write.bias.tolist()
+
+    def kerple(h: int, i: int, j: int) -> float:
+        return -r1[h] * math.log(1 + r2[h] * (i - j))
+
+    def bias(h: int, i: int, j: int) -> float:
+        scores = [dot(q[0, n, i], k[0, n, j]) / math.sqrt(WIDTH) for n in range(HEADS)]
+        inputs = scores + [kerple(n, i, j) for n in range(HEADS)]
+        sums = [
+            math.fsum(w * x for w, x in zip(row, inputs, strict=True)) + b
+            for row, b in zip(into, into_bias, strict=True)
+        ]
+        hidden = [s if s > 0 else 0.01 * s for s in sums]
+        change = math.fsum(w * x for w, x in zip(out[h], hidden, strict=True)) + out_bias[h]
+        return kerple(h, i, j) + change
+
+    agree(found(encoding, q, k), biased(q, k, bias))
+
+
+def test_dape_needs_a_bias() -> None:
+    encoding = DAPE(load("nope"), heads=2)
+    with pytest.raises(ValueError, match="adapts a bias"):
+        encoding.at(Positions.of(3))

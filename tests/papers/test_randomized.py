@@ -1,0 +1,120 @@
+"""Randomized positions, against the paper."""
+
+import math
+
+import pytest
+import torch
+
+from models.attend import logits
+from models.effect import Positions
+from models.encodings import load
+from models.encodings.randomized import Randomized, sample
+from tests.papers.loops import agree, found, geometric, rotary
+from tests.papers.pairs import HEADS, SHAPE, WIDTH, biased, content
+
+
+def places(length: int, span: int, draw: int = 0, seed: int = 0) -> list[int]:
+    return sample(length, span, seed, draw, "cpu").tolist()
+
+
+@pytest.mark.parametrize(("length", "span"), [(1, 1), (1, 50), (10, 40), (40, 40), (500, 2048)])
+def test_sample(length: int, span: int) -> None:
+    """Growing, none twice, all below the span; all of the span where the sequence is as long."""
+    for draw in range(5):
+        at = places(length, span, draw)
+        assert at == sorted(set(at))
+        assert 0 <= at[0] <= at[-1] < span
+        assert len(at) == length
+        assert length < span or at == list(range(span))
+
+
+def test_sample_follows_from_seed_and_draw() -> None:
+    once = [places(20, 1000, draw, seed) for seed in range(4) for draw in range(4)]
+    torch.manual_seed(7)
+    assert once == [places(20, 1000, draw, seed) for seed in range(4) for draw in range(4)]
+    assert len({tuple(at) for at in once}) == 16
+
+
+def test_every_place_is_as_likely() -> None:
+    """Over 4,000 draws of 8 places in 64: each is met 500 times, and so is each as the first of them
+    (as often as combinatorics says), within five standard deviations."""
+    draws, length, span = 4000, 8, 64
+    met = torch.stack([sample(length, span, 0, draw, "cpu") for draw in range(draws)])
+    share = length / span
+    off = met.flatten().bincount(minlength=span) - draws * share
+    assert off.abs().max() < 5 * math.sqrt(draws * share * (1 - share))
+    first = torch.tensor([math.comb(span - 1 - n, length - 1) / math.comb(span, length) for n in range(span)])
+    off = met[:, 0].bincount(minlength=span) - draws * first
+    assert (off.abs() < 5 * (draws * first * (1 - first)).sqrt() + 1).all()
+    together = ((met == 3).any(1) & (met == 4).any(1)).float().mean().item()
+    assert together == pytest.approx(share * (length - 1) / (span - 1), abs=0.01)
+
+
+def test_mean_gap() -> None:
+    """(N + 1) / (T + 1): 3.99 for 512 of 2,048."""
+    gaps = torch.stack([sample(512, 2048, 0, draw, "cpu").diff().float().mean() for draw in range(20)])
+    assert gaps.mean().item() == pytest.approx(3.99, abs=0.02)
+
+
+def drawn(name: str, draw: int) -> tuple[Randomized, list[int], Positions]:
+    encoding = load(name, **SHAPE, span=100)
+    assert isinstance(encoding, Randomized)
+    positions = Positions.of(13, draw=draw)
+    return encoding, encoding.at(positions).positions.at.tolist(), positions
+
+
+@pytest.mark.parametrize("draw", [0, 1])
+def test_randomized_rope(draw: int) -> None:
+    """RoPE at the places drawn: distances are those between places."""
+    q, k = content()
+    encoding, at, positions = drawn("randomized_rope", draw)
+    expected = rotary(q, k, geometric(WIDTH, 10_000), distance=lambda i, j: at[i] - at[j])
+    agree(logits(q, k, encoding.at(positions)), expected)
+
+
+def test_randomized_alibi() -> None:
+    q, k = content()
+    encoding, at, _ = drawn("randomized_alibi", 0)
+    slopes = [0.0625, 0.00390625, 0.25]
+    agree(found(encoding, q, k), biased(q, k, lambda h, i, j: -slopes[h] * (at[i] - at[j])))
+
+
+@pytest.mark.parametrize("name", ["sinusoidal", "learned"])
+def test_randomized_embeddings(name: str) -> None:
+    """The token at t gets what the plain encoding gives to the token at the place drawn for it."""
+    encoding, at, positions = drawn(f"randomized_{name}", 3)
+    plain = encoding.inner.at(Positions.of(100)).embed
+    embed = encoding.at(positions).embed
+    assert plain is not None
+    assert embed is not None
+    nothing = torch.zeros(1, 100, HEADS * WIDTH)
+    agree(embed(nothing[:, :13]), plain(nothing)[:, at])
+
+
+def test_randomized_ends_at_its_span() -> None:
+    encoding = load("randomized_rope", **SHAPE)
+    assert encoding.limit == 64 * SHAPE["length"]
+    with pytest.raises(ValueError, match="Randomized is not defined past 1024 tokens"):
+        encoding.at(Positions.of(1025))
+
+
+def test_randomized_needs_as_many_vectors_as_places() -> None:
+    with pytest.raises(ValueError, match="Learned has positions up to 1024"):
+        load("randomized_learned", **SHAPE, span=2000)
+
+
+def test_each_draw_compiles_once() -> None:
+    """A new draw every step must not mean a new graph every step."""
+    graphs = 0
+
+    def counting(graph: torch.fx.GraphModule, _: list) -> torch.fx.GraphModule:
+        nonlocal graphs
+        graphs += 1
+        return graph
+
+    torch._dynamo.reset()
+    compiled = torch.compile(lambda draw: sample(10, 100, 0, draw, "cpu"), backend=counting, fullgraph=True)
+    assert [compiled(draw).tolist() for draw in range(2, 9)] == [
+        places(10, 100, draw) for draw in range(2, 9)
+    ]
+    assert graphs <= 2

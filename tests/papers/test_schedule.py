@@ -1,0 +1,88 @@
+"""Windows, layers that take turns, and the learned temperature, against the papers."""
+
+import math
+
+import pytest
+import torch
+
+from models.attend import logits
+from models.effect import Effect, Positions, Window
+from models.encodings import layers, load
+from models.encodings.nope import NoPE
+from models.encodings.schedule import Schedule
+from models.encodings.ssmax import SSMax, seen
+from models.encodings.windowed import Windowed
+from models.registry import read
+from tests.conftest import moved
+from tests.papers.loops import agree, found, geometric, rotary
+from tests.papers.pairs import HEADS, SHAPE, WIDTH, biased, content
+
+FREQUENCIES = geometric(WIDTH, 10_000)
+
+
+@pytest.mark.parametrize("window", [1, 4, 100])
+def test_window_rope(window: int) -> None:
+    """RoPE on the query's own token and the window - 1 before it."""
+    q, k = content()
+    encoding = load("window_rope", **SHAPE, window=window)
+    agree(found(encoding, q, k), rotary(q, k, FREQUENCIES, seen=lambda i, j: 0 <= i - j < window))
+
+
+def test_window_rope_sees_half_the_training_length() -> None:
+    encoding = load("window_rope", **SHAPE)
+    assert isinstance(encoding, Windowed)
+    assert encoding.window == SHAPE["length"] // 2
+
+
+def test_irope_takes_turns() -> None:
+    """Three layers of RoPE in a window, then one that sees everything and has no position."""
+    q, k = content()
+    tiled = layers(read("encoding", "irope"), 8, SHAPE)
+    assert len(tiled) == 4
+    local = rotary(q, k, FREQUENCIES, seen=lambda i, j: 0 <= i - j < 8)
+    for encoding in tiled[:3]:
+        agree(found(encoding, q, k), local)
+    assert isinstance(tiled[3], NoPE)
+    agree(found(tiled[3], q, k), biased(q, k, lambda h, i, j: 0.0))
+
+
+def test_ssmax() -> None:
+    """softmax of s ln(n) times the logits, bias and all, n the keys that the query sees."""
+    q, k = content()
+    encoding = moved(load("alibi", **SHAPE, ssmax=True))
+    assert isinstance(encoding, SSMax)
+    plain = biased(q, k, lambda h, i, j: -[0.0625, 0.00390625, 0.25][h] * (i - j))
+    factor = torch.tensor(
+        [[s * math.log(i + 1) for i in range(q.size(2))] for s in encoding.strength.tolist()],
+        dtype=torch.float64,
+    )
+    expected = torch.where(plain.isfinite(), plain.nan_to_num() * factor[..., None], plain)
+    agree(found(encoding, q, k), expected)
+
+
+@pytest.mark.parametrize(("length", "ratio"), [(1024, 1.1111), (2048, 1.2222), (4096, 1.3333)])
+def test_ssmax_grows_with_the_logarithm(length: int, ratio: float) -> None:
+    temperature = load("nope", **SHAPE, ssmax=True).at(Positions.of(4096)).temperature
+    assert temperature is not None
+    agree(temperature[:, length - 1] / temperature[:, 511], torch.full((HEADS,), ratio), 1e-4)
+
+
+@pytest.mark.parametrize("causal", [True, False])
+@pytest.mark.parametrize("visible", [None, Window(3), Window(3, sinks=2), Window(50, sinks=2)])
+@pytest.mark.parametrize("skipping", [False, True])
+def test_ssmax_counts_the_keys_that_are_seen(causal: bool, visible: Window | None, skipping: bool) -> None:
+    at = torch.tensor([0, 1, 4, 5, 6, 9, 20]) if skipping else torch.arange(11)
+    effect = Effect(Positions(at, int(at[-1]) + 1, causal), visible=visible)
+    q = k = torch.zeros(1, 1, at.numel(), WIDTH)
+    expected = (logits(q, k, effect, causal)[0, 0] > float("-inf")).sum(-1)
+    assert torch.equal(seen(effect).long(), expected)
+
+
+def test_ssmax_is_in_every_layer_of_a_schedule() -> None:
+    encoding = load("irope", **SHAPE, ssmax=True)
+    assert isinstance(encoding, Schedule)
+    assert all(isinstance(member, SSMax) for member in encoding.members)
+    local, everywhere = (encoding.members[n].at(Positions.of(40)).temperature for n in (0, 3))
+    assert local is not None
+    assert everywhere is not None
+    agree(local[:, -1] / everywhere[:, -1], torch.full((HEADS,), math.log(8) / math.log(40)))
