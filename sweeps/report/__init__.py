@@ -1,4 +1,4 @@
-"""Rows of a sweep or of a run -> a table, figures, a page and a verdict: `python -m sweeps.report <folder>`."""
+"""Rows -> a table, figures, a page and a verdict: `python -m sweeps.report <folder>`."""
 
 import json
 import os
@@ -29,7 +29,7 @@ def make(folder: Path, reference: str | None = None, tolerance: float | None = N
 
 
 def known(file: Path, inputs: str) -> dict[str, Any] | None:
-    """The summary of the last report, if it was made from the same inputs and all that it wrote is still there."""
+    """The summary of the last report, if its inputs were the same and all that it wrote is still there."""
     try:
         summary: dict[str, Any] = json.loads(file.read_text())
         same = summary["inputs"] == inputs and all((file.parent / name).exists() for name in summary["files"])

@@ -11,7 +11,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m sweeps.report", description=__doc__)
     parser.add_argument("folder", type=Path, help="of a sweep, of a run, or of many runs")
     parser.add_argument("--reference", help="the method that others are compared with (default: rope)")
-    parser.add_argument("--tolerance", type=float, help="nats a token by which a loss may rise and not be called worse (default: 0.02)")
+    parser.add_argument(
+        "--tolerance",
+        type=float,
+        help="nats a token by which a loss may rise and not be called worse (default: 0.02)",
+    )
     options = parser.parse_args()
     make(options.folder, options.reference, options.tolerance)
     return 0

@@ -4,14 +4,16 @@ from collections import defaultdict
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sweeps.report.methods import extension_labels, labels
 from sweeps.report.results import Run
 from sweeps.report.statistics import Array, Interval, by_document, enough, interval
 
 Variant = tuple[str, str]  # method, extension
-Cells = dict[tuple[str, str], dict[tuple[Variant, int, int], float]]  # (protocol, metric) -> (variant, length, seed) -> value
-Documents = dict[tuple[str, Variant, int, int], Array]  # (protocol, variant, length, seed) -> loss of each window
+Cell = tuple[Variant, int, int]  # variant, length, seed
+Cells = dict[tuple[str, str], dict[Cell, float]]  # (protocol, metric) -> cell -> value
+Documents = dict[tuple[str, Variant, int, int], Array]  # (protocol, *cell) -> loss of each window
 
 
 @dataclass(frozen=True)
@@ -38,9 +40,7 @@ class Curves:
     @property
     def over(self) -> str:
         """What the intervals are over: seeds and documents, one of them, or nothing."""
-        return " and ".join(
-            ["seeds"] * (len(self.seeds) > 1) + ["documents"] * enough(len(self.counts))
-        )
+        return " and ".join(["seeds"] * (len(self.seeds) > 1) + ["documents"] * enough(len(self.counts)))
 
 
 class Table:
@@ -53,7 +53,11 @@ class Table:
         self.cells: Cells = defaultdict(dict)
         self.notes: list[str] = []
         extended = extension_labels(runs, self.names)
-        plain = {name for name, run in zip(self.names, runs, strict=True) if any(r.extension == "none" for r in run.rows)}
+        plain = {
+            name
+            for name, run in zip(self.names, runs, strict=True)
+            if any(r.extension == "none" for r in run.rows)
+        }
         self.variant: dict[tuple[int, str], Variant] = {}
         for number, (run, name) in enumerate(zip(runs, self.names, strict=True)):
             for row in run.rows:
@@ -69,8 +73,8 @@ class Table:
     def methods(self) -> list[str]:
         return sorted({method for method, _ in self.variant.values()})
 
-    def read_documents(self) -> tuple[Array | None, Documents]:
-        """Each window's document, and the loss of each window; nothing where runs were not scored on the same windows."""
+    def read_documents(self) -> tuple[NDArray[np.int64] | None, Documents]:
+        """Each window's document, and its losses; nothing where runs were not scored on the same windows."""
         windows, documents = None, {}
         for number, run in enumerate(self.runs):
             file = run.folder / "documents.npz"
@@ -84,7 +88,9 @@ class Table:
             own = content.pop("document", None)
             windows = own if windows is None else windows
             if own is None or not np.array_equal(own, windows):
-                self.notes.append(f"{run.folder.name} was scored on other windows: intervals are over seeds only.")
+                self.notes.append(
+                    f"{run.folder.name} was scored on other windows: intervals are over seeds only."
+                )
                 return None, {}
             for key, losses in content.items():
                 extension, protocol, length = key.rsplit("|", 2)
@@ -93,30 +99,36 @@ class Table:
         return windows, documents
 
     def curves(self, protocol: str, metric: str, extensions: bool = True) -> Curves:
-        cells = {key: value for key, value in self.cells[protocol, metric].items() if extensions or key[0][1] == "none"}
-        variants, lengths, seeds = (sorted({key[axis] for key in cells}) for axis in range(3))
-        places = [{item: n for n, item in enumerate(axis)} for axis in (variants, lengths, seeds)]
+        cells = self.cells[protocol, metric]
+        if not extensions:
+            cells = {key: value for key, value in cells.items() if key[0][1] == "none"}
+        variants = sorted({variant for variant, _, _ in cells})
+        lengths = sorted({length for _, length, _ in cells})
+        seeds = sorted({seed for _, _, seed in cells})
+        at = {key: (variants.index(key[0]), lengths.index(key[1]), seeds.index(key[2])) for key in cells}
         values = np.full([len(variants), len(lengths), len(seeds)], np.nan)
         for key, value in cells.items():
-            values[tuple(place[item] for place, item in zip(places, key, strict=True))] = value
+            values[at[key]] = value
         samples, counts = values[..., None], np.ones(1)
         if metric == "loss" and self.windows is not None and self.documented(protocol, cells):
-            window_losses = np.full([*values.shape, len(self.windows)], np.nan)
-            for key in cells:
-                if np.isfinite(cells[key]):
-                    at = tuple(place[item] for place, item in zip(places, key, strict=True))
-                    window_losses[at] = self.documents[protocol, *key]
-            samples, counts = by_document(window_losses, self.windows)
+            by_window = np.full([*values.shape, len(self.windows)], np.nan)
+            for key, value in cells.items():
+                if np.isfinite(value):
+                    by_window[at[key]] = self.documents[protocol, *key]
+            samples, counts = by_document(by_window, self.windows)
         return Curves(variants, lengths, seeds, values, samples, counts)
 
-    def documented(self, protocol: str, cells: dict[tuple[Variant, int, int], float]) -> bool:
+    def documented(self, protocol: str, cells: dict[Cell, float]) -> bool:
         """Whether every value has its losses by document, and they average to it."""
         for (variant, length, seed), value in cells.items():
             losses = self.documents.get((protocol, variant, length, seed))
-            if np.isfinite(value) and (losses is None or not np.isclose(losses.mean(), value, rtol=1e-3)):
-                trouble = "no losses by document" if losses is None else "losses by document that do not match its rows"
-                note = f"{protocol}: {variant[0]}, seed {seed}, has {trouble} at {length} tokens: intervals are over seeds only."
-                if protocol != "by_position" and not any(known.startswith(f"{protocol}:") for known in self.notes):
-                    self.notes.append(note)
-                return False
+            if not np.isfinite(value) or (losses is not None and np.isclose(losses.mean(), value, rtol=1e-3)):
+                continue
+            trouble = (
+                "no losses by document" if losses is None else "losses by document that are not its rows'"
+            )
+            where = f"{protocol}: {variant[0]}, seed {seed}, has {trouble} at {length} tokens"
+            if protocol != "by_position" and not any(note.startswith(f"{protocol}:") for note in self.notes):
+                self.notes.append(f"{where}: intervals are over seeds only.")
+            return False
         return True

@@ -12,11 +12,19 @@ SHOWN = {
     "sequences a step": "batch",
     "learning rate": "optimizer.learning_rate",
 }
-NOT_DESCRIBED = ("outputs", "wandb", "names", "jobs", "hydra", "sweeps", "extension")  # settings that say nothing of the result
+NOT_DESCRIBED = (
+    "outputs",
+    "wandb",
+    "names",
+    "jobs",
+    "hydra",
+    "sweeps",
+    "extension",
+)  # settings that say nothing of the result
 
 
 def fairness(table: Table) -> dict[str, Any]:
-    """{columns, rows: {method: [text]}, usual: [text]}: what is not the usual text of its column is a difference."""
+    """{columns, rows: {method: [text]}, usual: [text]}; a difference is what is not its column's usual text."""
     members: dict[str, list[Run]] = {}
     for run, name in zip(table.runs, table.names, strict=True):
         members.setdefault(name, []).append(run)
@@ -40,7 +48,8 @@ def columns(runs: list[Run]) -> dict[str, str]:
     parameters = [measured(run, "parameters") for run in runs]
     of_encoding = [measured(run, "encoding_parameters") for run in runs]
     shared = [
-        None if total is None else total - (part or 0) for total, part in zip(parameters, of_encoding, strict=True)
+        None if total is None else total - (part or 0)
+        for total, part in zip(parameters, of_encoding, strict=True)
     ]
     evaluated = [row for run in runs for row in run.rows if row.extension == "none"] or runs[0].rows
     settings = [run.settings for run in runs]
@@ -63,15 +72,21 @@ def measured(run: Run, metric: str) -> int | None:
 def tokens(run: Run) -> int | None:
     """Seen in training."""
     try:
-        return int(run.settings["trainer.max_steps"]) * int(run.settings["batch"]) * run.rows[0].trained_length
+        return (
+            int(run.settings["trainer.max_steps"]) * int(run.settings["batch"]) * run.rows[0].trained_length
+        )
     except (KeyError, TypeError, ValueError):
         return None
 
 
 def joined(values: list[Any], by: str = " / ") -> str:
     """The distinct values of a method's runs, as text."""
-    known = sorted({value for value in values if value is not None}, key=lambda value: (str(type(value)), value))
-    return by.join(f"{value:,}" if isinstance(value, int) and value >= 10_000 else short(value) for value in known)
+    known = sorted(
+        {value for value in values if value is not None}, key=lambda value: (str(type(value)), value)
+    )
+    return by.join(
+        f"{value:,}" if isinstance(value, int) and value >= 10_000 else short(value) for value in known
+    )
 
 
 def provenance(table: Table) -> dict[str, Any]:
@@ -81,11 +96,15 @@ def provenance(table: Table) -> dict[str, Any]:
     common = {
         key.removeprefix("settings."): value
         for key, value in facts[0].items()
-        if key.split(".")[0] == "settings" and value is not None and all(one.get(key) == value for one in facts)
+        if key.split(".")[0] == "settings"
+        and value is not None
+        and all(one.get(key) == value for one in facts)
     }
     dates = sorted(str(one["started"]) for one in facts if one.get("started"))
     return {
-        "settings": {key: str(value) for key, value in common.items() if key.split(".")[0] not in NOT_DESCRIBED},
+        "settings": {
+            key: str(value) for key, value in common.items() if key.split(".")[0] not in NOT_DESCRIBED
+        },
         "description": distinct(facts, "corpus_description"),
         "machine": distinct(facts, "machine"),
         "versions": sorted({row.versions for row in rows}),
@@ -100,7 +119,9 @@ def provenance(table: Table) -> dict[str, Any]:
 def distinct(facts: list[dict[str, Any]], key: str) -> str:
     """The values of a fact over all runs; nested ones as pairs."""
     values = {
-        str(one[key]) if key in one else ", ".join(f"{k.removeprefix(key + '.')} {v}" for k, v in one.items() if k.startswith(key + "."))
+        str(one[key])
+        if key in one
+        else ", ".join(f"{k.removeprefix(key + '.')} {v}" for k, v in one.items() if k.startswith(key + "."))
         for one in facts
     }
     return "; ".join(sorted(value for value in values if value))

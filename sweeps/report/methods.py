@@ -8,14 +8,28 @@ from sweeps.report.results import Run
 FAMILIES = {
     "baselines": ("nope", "integer", "sinusoidal", "learned", "concatenated"),
     "rotation and scale of q, k": ("rope", "rope_2d", "rope_bias", "p_rope", "xpos", "pope"),
-    "bias by distance": ("alibi", "alibi_learned", "t5", "kerple_log", "kerple_power", "sandwich", "bam", "fire"),
+    "bias by distance": (
+        "alibi",
+        "alibi_learned",
+        "t5",
+        "kerple_log",
+        "kerple_power",
+        "sandwich",
+        "bam",
+        "fire",
+    ),
     "bias by content": ("shaw", "deberta", "cope", "fox", "dape_kerple"),
-    "randomized index": ("randomized_rope", "randomized_sinusoidal", "randomized_learned", "randomized_alibi"),
+    "randomized index": (
+        "randomized_rope",
+        "randomized_sinusoidal",
+        "randomized_learned",
+        "randomized_alibi",
+    ),
     "window and schedule": ("window_rope", "irope"),
 }
 OTHER = "other"
 
-# Wong, 2011 (https://doi.org/10.1038/nmeth.1618): told apart under every common colour blindness; yellow darkened
+# told apart under every common colour blindness (Wong, 2011, https://doi.org/10.1038/nmeth.1618)
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#B8860B", "#56B4E9", "#6A3D9A", "#4D4D4D")
 
 
@@ -39,7 +53,12 @@ def labels(runs: list[Run]) -> list[str]:
         same[run.encoding].append(run)
     differing = {encoding: different([run.settings for run in group]) for encoding, group in same.items()}
     return [
-        " ".join([run.encoding, *(f"{key.split('.')[-1]}={short(run.settings.get(key))}" for key in differing[run.encoding])])
+        " ".join(
+            [
+                run.encoding,
+                *(f"{key.split('.')[-1]}={short(run.settings.get(key))}" for key in differing[run.encoding]),
+            ]
+        )
         for run in runs
     ]
 
@@ -55,7 +74,7 @@ def short(value: Any) -> str:
 
 
 def extension_labels(runs: list[Run], names: list[str]) -> dict[tuple[int, str], str]:
-    """(number of the run, extension) -> a name that says in what an extension's settings differ between runs."""
+    """(number of the run, extension) -> a name that says in which settings that extension differs."""
     same: dict[tuple[str, str], list[int]] = defaultdict(list)
     for number, run in enumerate(runs):
         chosen = run.facts.get("settings.names.extension", run.facts.get("extension", "none"))
@@ -66,7 +85,9 @@ def extension_labels(runs: list[Run], names: list[str]) -> dict[tuple[int, str],
         settings = [own(runs[number].facts, "extension.") for number in numbers]
         keys = different(settings)
         for number, one in zip(numbers, settings, strict=True):
-            result[number, extension] = " ".join([extension, *(f"{key}={short(one.get(key))}" for key in keys)])
+            result[number, extension] = " ".join(
+                [extension, *(f"{key}={short(one.get(key))}" for key in keys)]
+            )
     return result
 
 

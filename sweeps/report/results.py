@@ -11,8 +11,24 @@ from typing import Any
 
 from train.rows import Row, read
 
-TRAINING = ("model", "encoding", "optimizer", "trainer", "batch", "objective")  # settings that tell methods apart
-NOT_RESULT = ("_target_", "devices", "num_nodes", "strategy", "accelerator", "threads", "log_every", "checkpoint_every")
+TRAINING = (
+    "model",
+    "encoding",
+    "optimizer",
+    "trainer",
+    "batch",
+    "objective",
+)  # settings that tell methods apart
+NOT_RESULT = (
+    "_target_",
+    "devices",
+    "num_nodes",
+    "strategy",
+    "accelerator",
+    "threads",
+    "log_every",
+    "checkpoint_every",
+)
 
 
 @dataclass(frozen=True)
@@ -32,7 +48,9 @@ class Run:
         return {
             key: value
             for key, value in pairs
-            if key.split(".")[0] in TRAINING and key.split(".")[-1] not in NOT_RESULT and key not in TRAINING[:4]
+            if key.split(".")[0] in TRAINING
+            and key.split(".")[-1] not in NOT_RESULT
+            and key not in TRAINING[:4]
         }
 
 
@@ -70,7 +88,12 @@ def load(folder: Path) -> Sweep:
             encoding, seed = str(job.get("encoding", "?")), int(job.get("seed", 0))
             failures.append(Failure(str(job.get("name", place.name)), encoding, seed, shown(log), reason))
     return Sweep(
-        folder, about.get("name") or folder.name, about.get("command", ""), about.get("started", ""), runs, failures
+        folder,
+        about.get("name") or folder.name,
+        about.get("command", ""),
+        about.get("started", ""),
+        runs,
+        failures,
     )
 
 
@@ -104,7 +127,9 @@ def load_run(place: Path, job: dict[str, Any]) -> Run:
     rows = read(place / "results.jsonl")
     facts = flat(json_of(place / "run.json")) if (place / "run.json").exists() else {}
     if not rows:
-        raise ValueError(f"{place / 'results.jsonl'} is empty although the run is done: delete its folder and run again.")
+        raise ValueError(
+            f"{place / 'results.jsonl'} is empty although the run is done: delete its folder and run again."
+        )
     encoding = facts.get("encoding", rows[0].encoding)
     return Run(place, str(encoding), int(facts.get("seed", rows[0].seed)), rows, facts)
 

@@ -21,7 +21,7 @@ GAP = 0.2  # nats a token (or share right) between two groups of seeds
 
 @dataclass(frozen=True)
 class Interval:
-    """A mean over seeds and documents, or a difference of two; nan where there are too few for an interval."""
+    """A mean over seeds and documents, or a difference of two; nan where they are too few."""
 
     value: Array
     low: Array
@@ -29,18 +29,18 @@ class Interval:
     p: Array  # that it is zero, two-sided
     documents: Array  # variance of the value that is due to the choice of documents
     seeds: Array  # and of seeds
-    freedom: Array  # degrees of freedom
+    freedom: Array  # degrees of freedom of the seeds' variance
 
 
 def interval(values: Array, counts: Array, pool: bool = False) -> Interval:
-    """Mean and interval of `values` (..., S, D): sums over a document's windows, of which there are `counts` (D,).
+    """Mean and interval of `values` (..., S, D): sums over a document's windows; it has `counts` (D,) of them.
 
-    A seed that a method lacks is nan. `pool`: the first axis is methods, whose seed variances are shrunk
-    to a common one; for differences between methods or lengths, not for plain means, whose seed effects are shared.
+    A seed that a method lacks is nan. `pool`: the first axis is methods, whose seed variances are shrunk to
+    a common one; for differences between methods or lengths, not for means, whose seed effects are shared.
     """
-    *shape, S, D = values.shape
+    *shape, S, D = values.shape  # noqa: N806
     table = values.reshape(-1, S, D)
-    present = ~np.isnan(table).any(-1)  # (K, S)
+    present = np.isfinite(table).all(-1)  # (K, S)
     seeds = present.sum(-1)  # (K,)
     known = seeds > 0
     table = np.where(present[..., None], table, 0.0)
@@ -61,22 +61,26 @@ def interval(values: Array, counts: Array, pool: bool = False) -> Interval:
     if S == 1:
         of_seeds, freedom = np.where(known & enough(D), 0.0, np.nan), np.ones(len(table))
     of_documents = np.where(known, of_documents, np.nan)
-    low, high, p, freedom = student(value, of_documents, of_seeds, freedom, max(D - 1, 1))
+    low, high, p = student(value, of_documents, of_seeds, freedom, max(D - 1, 1))
     return Interval(*(part.reshape(shape) for part in (value, low, high, p, of_documents, of_seeds, freedom)))
 
 
 def student(value: Array, documents: Array, seeds: Array, freedom: Array, others: int) -> tuple[Array, ...]:
-    """The ends of the interval, the p-value and the degrees of freedom (Satterthwaite, 1946)."""
+    """The ends of the interval and the p-value."""
     from scipy.special import stdtr, stdtrit
 
-    variance = documents + seeds
+    variance, freedom = documents + seeds, satterthwaite(documents, others, seeds, freedom)
+    half = stdtrit(freedom, (1 + LEVEL) / 2) * np.sqrt(variance)
     with np.errstate(divide="ignore", invalid="ignore"):
-        freedom = variance**2 / (documents**2 / others + seeds**2 / freedom)
-        freedom = np.where(variance == 0, np.inf, freedom)
-        half = stdtrit(np.minimum(freedom, 1e6), (1 + LEVEL) / 2) * np.sqrt(variance)
-        p = 2 * stdtr(np.minimum(freedom, 1e6), -np.abs(value) / np.sqrt(variance))
-        p = np.where(variance == 0, np.where(value == 0, 1.0, 0.0), p)
-    return value - half, value + half, p, freedom
+        p = 2 * stdtr(freedom, -np.abs(value) / np.sqrt(variance))
+    return value - half, value + half, np.where(variance == 0, np.where(value == 0, 1.0, 0.0), p)
+
+
+def satterthwaite(one: Array, freedom_of_one: float, other: Array, freedom_of_other: Array) -> Array:
+    """Degrees of freedom of a sum of two variances (Satterthwaite, 1946)."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        freedom = (one + other) ** 2 / (one**2 / freedom_of_one + other**2 / freedom_of_other)
+    return np.where(one + other == 0, 1e6, np.minimum(freedom, 1e6))
 
 
 def pooled(variance: Array, freedom: Array) -> tuple[Array, Array]:
@@ -123,8 +127,8 @@ def holm(p: Array) -> Array:
 
 
 def bimodal(seeds: Array) -> bool:
-    """Whether seeds (S,) fall into two groups: the largest gap between neighbours is more than GAP, and five times
-    the range on either side of it. At least three seeds are needed."""
+    """Whether seeds (S,) fall into two groups: the largest gap between neighbours is more than GAP, and more
+    than five times the range on either side of it. At least three seeds are needed."""
     values = np.sort(seeds[~np.isnan(seeds)])
     if len(values) < 3:
         return False
@@ -135,7 +139,7 @@ def bimodal(seeds: Array) -> bool:
 
 
 def smallest_difference(error: Array, freedom: Array, comparisons: int, power: float = 0.8) -> Array:
-    """The true difference that a two-sided test at 5 %, corrected for the comparisons, finds with probability `power`."""
+    """The difference that a two-sided test at 5 %, corrected (Bonferroni), finds with probability `power`."""
     from scipy.special import nctdtrinc, stdtrit
 
     bound = stdtrit(freedom, 1 - (1 - LEVEL) / (2 * comparisons))

@@ -3,7 +3,9 @@
 from typing import Any
 
 from sweeps.report.numbers import listed, plural, signed, times, tokens, with_interval
-from sweeps.report.table import bimodal_names, undefined
+from sweeps.report.words import headline_curves, two_groups, undefined
+
+BEST = {"loss": "lowest loss", "bits_per_byte": "fewest bits per byte"}
 
 
 def verdict(summary: dict[str, Any]) -> list[str]:
@@ -11,129 +13,136 @@ def verdict(summary: dict[str, Any]) -> list[str]:
     paragraphs = [" ".join(sentences(setting)) for setting in summary["settings"] if setting["reference"]]
     if summary["failures"]:
         names = listed([one["name"] for one in summary["failures"]], 6)
-        paragraphs.append(f"{len(summary['failures'])} of {plural(summary['jobs'], 'job')} did not finish: {names}.")
+        count = f"{len(summary['failures'])} of {plural(summary['jobs'], 'job')}"
+        paragraphs.append(f"{count} did not finish: {names}.")
     return paragraphs
 
 
 def sentences(setting: dict[str, Any]) -> list[str]:
-    longest = max(setting["lengths"])
     return [
-        opening(setting, longest),
-        *winner(setting, longest),
-        *holding(setting, longest),
-        *using(setting, longest),
-        *reference(setting, longest),
-        *helped(setting, longest),
-        *filter(None, [undefined(setting)]),
-        *caution(setting),
+        sentence
+        for tell in (
+            opening,
+            winner,
+            holding,
+            using,
+            reference,
+            helped,
+            undefined,
+            one_seed,
+            two_groups,
+            unequal,
+        )
+        if (sentence := tell(setting))
     ]
 
 
-def opening(setting: dict[str, Any], longest: int) -> str:
-    trained = setting["trained_length"]
+def opening(setting: dict[str, Any]) -> str:
+    trained, longest = setting["trained_length"], max(setting["lengths"])
+    many = f"{plural(len(setting['methods']), 'method')}, {plural(len(setting['seeds']), 'seed')}"
     return (
-        f"{plural(len(setting['methods']), 'method')}, {plural(len(setting['seeds']), 'seed')}, trained at {tokens(trained)} tokens"
-        f" of {setting['data']} and evaluated up to {tokens(longest)} ({times(longest, trained)}) under {setting['protocol']}."
+        f"{many}, trained at {tokens(trained)} tokens of {setting['data']} and evaluated up to"
+        f" {tokens(longest)} ({times(longest, trained)}) under {setting['protocol']}."
     )
 
 
-def winner(setting: dict[str, Any], longest: int) -> list[str]:
+def winner(setting: dict[str, Any]) -> str:
     best = setting["best"][-1]
     if best is None or not best["others"]:
-        return []
-    curve = curve_of(setting, best["method"])
+        return ""
+    curve = headline_curves(setting)["methods"][best["method"]]["none"]
     value = with_interval(curve["value"][-1], curve["low"][-1], curve["high"][-1], 2)
-    word = {"loss": "lowest loss", "bits_per_byte": "fewest bits per byte"}.get(setting["metric"], f"best {setting['metric']}")
-    end = (
-        f"not separable from it: {listed(best['tied'])}."
-        if best["tied"]
-        else "separable from every other method." if setting["over"] else "with no interval to say whether that is chance."
-    )
-    return [f"At {tokens(longest)} tokens {best['method']} has the {word}, {value}; {end}"]
+    end = "separable from every other method"
+    if not setting["over"]:
+        end = "with no interval to say whether that is chance"
+    elif best["tied"]:
+        end = f"not separable from it: {listed(best['tied'])}"
+    which = BEST.get(setting["metric"], f"best {setting['metric']}")
+    return f"At {tokens(max(setting['lengths']))} tokens {best['method']} has the {which}, {value}; {end}."
 
 
-def holding(setting: dict[str, Any], longest: int) -> list[str]:
+def holding(setting: dict[str, Any]) -> str:
     """Who keeps the loss of the training length."""
-    found = setting["effective"]
+    found, longest = setting["effective"], max(setting["lengths"])
     if not found or longest == setting["trained_length"]:
-        return []
+        return ""
     sure = [name for name, of in found.items() if of["low"] == longest]
-    maybe = [name for name, of in found.items() if of["length"] == longest and of["low"] != longest]
-    text = f"No worse than at the training length all the way: {listed(sure, 6)}" if sure else ""
-    if maybe:
-        text += f"{'; by the mean only, ' if sure else 'No worse than at the training length all the way, by the mean only: '}{listed(maybe)}"
-    if not text:
-        who = "Every method" if len(found) > 1 else next(iter(found))
-        text = f"{who} becomes worse past the training length"
-    return [f"{text}."]
+    mean = [name for name, of in found.items() if of["length"] == longest and of["low"] != longest]
+    parts = [listed(sure, 6)] if sure else []
+    parts += [f"by the mean only, {listed(mean)}"] if mean else []
+    if parts:
+        return f"No worse than at the training length all the way: {'; '.join(parts)}."
+    who = "Every method" if len(found) > 1 else next(iter(found))
+    return f"{who} becomes worse past the training length."
 
 
-def using(setting: dict[str, Any], longest: int) -> list[str]:
+def using(setting: dict[str, Any]) -> str:
     """Who makes use of what lies beyond the training length."""
-    plain = {name: of["none"] for name, of in setting["extensions"].items() if "none" in of}
-    if len(plain) < 2:
-        return []
-    beats = [name for name, of in plain.items() if of["beats"] == longest]
-    none = [name for name, of in plain.items() if of["beats"] is None]
-    text = f"Better than seeing only the last {tokens(setting['trained_length'])} tokens (crop) at every length: {listed(beats, 6) if beats else 'none'}"
-    return [f"{text}; never better: {listed(none, 6)}." if none else f"{text}."]
+    unextended = {name: of["none"] for name, of in setting["extensions"].items() if "none" in of}
+    if len(unextended) < 2:
+        return ""
+    longest = max(setting["lengths"])
+    always = [name for name, of in unextended.items() if of["beats"] == longest]
+    never = [name for name, of in unextended.items() if of["beats"] is None]
+    crop = f"seeing only the last {tokens(setting['trained_length'])} tokens (crop)"
+    first = f"Better than {crop} at every length: {listed(always, 6) if always else 'none'}"
+    return f"{first}; never better: {listed(never, 6)}." if never else f"{first}."
 
 
-def reference(setting: dict[str, Any], longest: int) -> list[str]:
+def reference(setting: dict[str, Any]) -> str:
     """How the reference changes, and who differs from it."""
-    name = setting["reference"]
-    change = setting["effective"].get(name)
-    parts = []
-    if change and change["change"][-1] is not None and longest > setting["trained_length"]:
-        amount = change["change"][-1]
-        ends = "" if change["change_low"][-1] is None else f" [{signed(change['change_low'][-1], 2)}, {signed(change['change_high'][-1], 2)}]"
-        parts.append(f"{name}{', the reference,' if len(setting['methods']) > 1 else ''} changes by {signed(amount, 2)}{ends} from {tokens(setting['trained_length'])} to {tokens(longest)} tokens")
+    name, longest = setting["reference"], tokens(max(setting["lengths"]))
+    found, parts = setting["effective"].get(name), []
+    if found and found["change"][-1] is not None and len(found["change"]) > 1:
+        low, high = found["change_low"][-1], found["change_high"][-1]
+        ends = "" if low is None else f" [{signed(low, 2)}, {signed(high, 2)}]"
+        who = f"{name}, the reference," if len(setting["methods"]) > 1 else name
+        change = f"{signed(found['change'][-1], 2)}{ends}"
+        parts.append(
+            f"{who} changes by {change} from {tokens(setting['trained_length'])} to {longest} tokens"
+        )
     words = [of["verdict"][-1] for other, of in setting["difference"].items() if other != name]
     counts = [(words.count(word), word) for word in ("better", "worse", "not separable")]
-    told = [f"{plural(count, 'method')} {'is' if count == 1 else 'are'} {word}" for count, word in counts if count]
-    if told and setting["over"]:
-        scope = "there" if parts else f"against {name} at {tokens(longest)} tokens"
-        parts.append(f"{listed(told)} {scope}, {plural(sum(count for count, _ in counts), 'comparison')} corrected for" )
-    return [f"{'; '.join(parts)}."] if parts else []
+    told = [f"{plural(n, 'method')} {'is' if n == 1 else 'are'} {word}" for n, word in counts if n]
+    if told:
+        where = "there" if parts else f"against {name} at {longest} tokens"
+        total = plural(sum(n for n, _ in counts), "comparison")
+        parts.append(f"{listed(told)} {where}, corrected for {total}")
+    return f"{'; '.join(parts)}." if parts else ""
 
 
-def helped(setting: dict[str, Any], longest: int) -> list[str]:
+def helped(setting: dict[str, Any]) -> str:
     """The best extension of the method that has most of them."""
-    groups = {name: {e: of for e, of in group.items() if e != "none" and of["value"][-1] is not None} for name, group in setting["extensions"].items()}
-    name = max(groups, key=lambda n: (len(groups[n]), n == setting["reference"]), default=None)
-    if name is None or not groups[name]:
-        return []
-    group = groups[name]
-    best = min(group, key=lambda e: group[e]["value"][-1])
-    beats = [e for e, of in group.items() if of["beats"] == longest]
-    text = f"Of {plural(len(group), 'extension')} of {name}, {best} does best at {tokens(longest)} tokens ({signed(group[best]['value'][-1], 2)} against crop)"
-    return [f"{text}; {len(beats)} of {len(group)} beat crop at every length."]
+    groups = {
+        name: {e: of for e, of in group.items() if e != "none" and of["value"][-1] is not None}
+        for name, group in setting["extensions"].items()
+    }
+    name = max(groups, key=lambda n: (len(groups[n]), n == setting["reference"]), default="")
+    if not groups.get(name):
+        return ""
+    group, longest = groups[name], max(setting["lengths"])
+    best = min(group, key=lambda extension: group[extension]["value"][-1])
+    gain = signed(group[best]["value"][-1], 2)
+    beats = sum(of["beats"] == longest for of in group.values())
+    first = f"Of {plural(len(group), 'extension')} of {name}, {best} does best at {tokens(longest)} tokens"
+    return f"{first} ({gain} against crop); {beats} of {len(group)} beat crop at every length."
 
 
-def caution(setting: dict[str, Any]) -> list[str]:
-    lines = []
-    if len(setting["seeds"]) == 1:
-        lines.append("One seed: intervals and verdicts cover the choice of documents only.")
-    if setting["bimodal"]:
-        lines.append(f"Seeds fall into two groups for {listed(bimodal_names(setting))}.")
-    unequal = differences(setting["fairness"])
-    if unequal:
-        lines.append(f"Not the encoding alone differs: {listed(unequal, 6)}.")
-    return lines
+def one_seed(setting: dict[str, Any]) -> str:
+    alone = len(setting["seeds"]) == 1
+    return "One seed: intervals and verdicts cover the choice of documents only." if alone else ""
+
+
+def unequal(setting: dict[str, Any]) -> str:
+    found = differences(setting["fairness"])
+    return f"Not the encoding alone differs: {listed(found, 6)}." if found else ""
 
 
 def differences(fairness: dict[str, Any]) -> list[str]:
     """The columns of the fairness table in which methods differ; the kernel follows from the encoding."""
-    names = fairness["columns"]
-    return [
-        f"{name} ({listed(methods, 3)})"
-        for n, name in enumerate(names)
-        if name != "kernel" and (methods := [m for m, row in fairness["rows"].items() if row[n] != fairness["usual"][n]])
-    ]
-
-
-def curve_of(setting: dict[str, Any], method: str) -> dict[str, Any]:
-    curve: dict[str, Any] = setting["protocols"][setting["protocol"]][setting["metric"]]["methods"][method]["none"]
-    return curve
-
-
+    found = []
+    for n, (column, usual) in enumerate(zip(fairness["columns"], fairness["usual"], strict=True)):
+        other = [method for method, row in fairness["rows"].items() if row[n] != usual]
+        if other and column != "kernel":
+            found.append(f"{column} ({listed(other, 3)})")
+    return found

@@ -1,0 +1,135 @@
+"""Who is better: ranks, paired differences, effective length, and what beats crop."""
+
+from typing import Any
+
+import numpy as np
+
+from sweeps.report.curves import Curves, Table, Variant
+from sweeps.report.methods import order
+from sweeps.report.statistics import Array, bimodal, holm, longest_unbroken
+
+SIGNIFICANT = 0.05
+CROP = "crop"
+
+
+def ranked(curves: Curves, sign: int) -> list[str]:
+    """Methods, best at the longest length first; what is undefined there comes by its own longest length."""
+    means = sign * curves.interval(curves.samples).value  # (V, T)
+
+    def key(number: int) -> tuple[int, float]:
+        known = np.flatnonzero(np.isfinite(means[number]))
+        return (-int(known[-1]), float(means[number, known[-1]])) if len(known) else (1, 0.0)
+
+    unextended = [number for number, (_, extension) in enumerate(curves.variants) if extension == "none"]
+    return [curves.variants[number][0] for number in sorted(unextended, key=key)]
+
+
+def chosen_reference(names: list[str], table: Table, asked: str | None) -> str:
+    """RoPE unless another is asked for; without it, the first of the families."""
+    if asked in names:
+        return str(asked)
+    return "rope" if "rope" in names else min(names, key=lambda name: (order(table.encodings[name]), name))
+
+
+def paired(curves: Curves, names: list[str], others: list[str]) -> Array:
+    """Differences on the same seeds and documents, (names, T, S, D), to one other method a length."""
+    other = np.stack([curves.at([(name, "none")])[0, t] for t, name in enumerate(others)])
+    return curves.at([(name, "none") for name in names]) - other
+
+
+def against(curves: Curves, names: list[str], others: list[str], sign: int) -> dict[str, Any]:
+    """Every method's difference to one method a length, and at each length what is separable after Holm."""
+    found = curves.interval(paired(curves, names, others), pool=True)
+    itself = np.array([[name == other for other in others] for name in names])
+    p = np.where(itself, np.nan, found.p)
+    corrected = np.stack([holm(column) for column in p.T], axis=1)
+    return {
+        name: {
+            "value": plain(found.value[n]),
+            "low": plain(found.low[n]),
+            "high": plain(found.high[n]),
+            "p": plain(corrected[n]),
+            "verdict": [word(sign * value, p) for value, p in zip(found.value[n], corrected[n], strict=True)],
+        }
+        for n, name in enumerate(names)
+    }
+
+
+def word(difference: float, p: float) -> str | None:
+    """What may be said of a difference; nothing where it has no p-value."""
+    if np.isnan(p):
+        return None
+    if p >= SIGNIFICANT:
+        return "not separable"
+    return "better" if difference < 0 else "worse"
+
+
+def best(curves: Curves, names: list[str], sign: int) -> list[dict[str, Any] | None]:
+    """At each length: the best method, and those that it is not separable from."""
+    means = sign * curves.interval(curves.at([(name, "none") for name in names])).value
+    means = np.where(np.isfinite(means), means, np.inf)
+    winners = [names[int(column.argmin())] for column in means.T]
+    found = against(curves, names, winners, sign)
+    results: list[dict[str, Any] | None] = []
+    for t, winner in enumerate(winners):
+        present = [name for name, mean in zip(names, means[:, t], strict=True) if np.isfinite(mean)]
+        others = [name for name in present if name != winner]
+        tied = [name for name in others if found[name]["verdict"][t] != "worse"]
+        results.append({"method": winner, "others": len(others), "tied": tied} if present else None)
+    return results
+
+
+def effective(curves: Curves, names: list[str], trained: int, tolerance: float, sign: int) -> dict[str, Any]:
+    """The longest length, none between failing, that is not worse than the training length: by the mean, and
+    at the two ends of the interval of the paired difference."""
+    lengths = [length for length in curves.lengths if length >= trained]
+    if trained not in lengths:
+        return {}
+    samples = curves.at([(name, "none") for name in names], lengths)
+    change = curves.interval(samples - samples[:, :1], pool=True)
+    low, high = (change.low, change.high) if sign > 0 else (-change.high, -change.low)
+    holds = {"length": sign * change.value <= tolerance, "low": high <= tolerance, "high": low <= tolerance}
+    changes = {"change": change.value, "change_low": change.low, "change_high": change.high}
+    return {
+        name: {end: longest_unbroken(held[n], lengths) for end, held in holds.items()}
+        | {key: plain(values[n]) for key, values in changes.items()}
+        for n, name in enumerate(names)
+    }
+
+
+def extensions(curves: Curves, names: list[str], trained: int, sign: int) -> dict[str, Any]:
+    """Every method and its extensions against the same model that sees only the last tokens (crop)."""
+    variants = [v for v in curves.variants if v[1] != CROP and (v[0], CROP) in curves.variants]
+    lengths = [length for length in curves.lengths if length > trained]
+    result: dict[str, Any] = {}
+    if not variants or not lengths:
+        return result
+    crops: list[Variant] = [(method, CROP) for method, _ in variants]
+    found = curves.interval(curves.at(variants, lengths) - curves.at(crops, lengths), pool=True)
+    beats = (found.high < 0) if sign > 0 else (found.low > 0)
+    for n, (method, extension) in sorted(enumerate(variants), key=lambda pair: names.index(pair[1][0])):
+        result.setdefault(method, {})[extension] = {
+            "lengths": lengths,
+            "value": plain(found.value[n]),
+            "low": plain(found.low[n]),
+            "high": plain(found.high[n]),
+            "beats": longest_unbroken(beats[n], lengths),
+        }
+    return result
+
+
+def two_groups(curves: Curves) -> list[dict[str, Any]]:
+    """Where seeds fall into two groups, so that a mean and an interval mislead."""
+    return [
+        {"method": method, "extension": extension, "length": length}
+        for n, (method, extension) in enumerate(curves.variants)
+        for t, length in enumerate(curves.lengths)
+        if bimodal(curves.values[n, t])
+    ]
+
+
+def plain(values: Array) -> list[Any]:
+    """Nested lists with six digits; what is not finite is None, as JSON has it."""
+    if values.ndim > 1:
+        return [plain(part) for part in values]
+    return [float(f"{value:.6g}") if np.isfinite(value) else None for value in values]

@@ -1,0 +1,202 @@
+"""How a figure looks: panels with common axes, and names beside the curves that do not overlap."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from sweeps.report.methods import COLOURS
+from sweeps.report.numbers import number, signed, tokens
+
+INK, SOFT, RULE, FAINT, RED = "#222222", "#555555", "#8A8A8A", "#D9D9D9", "#B00020"
+DASHES, DASHED = (0, (4, 3)), (0, (4, 1.5))
+FEW = 9  # lengths that are marked one by one
+
+
+@dataclass(frozen=True)
+class Line:
+    label: str
+    lengths: list[int]
+    value: list[float | None]
+    seeds: list[list[float | None]] = field(default_factory=list)  # one list a seed
+    points: bool = False  # show seeds one by one
+
+    @property
+    def known(self) -> tuple[list[int], list[float]]:
+        pairs = [(x, y) for x, y in zip(self.lengths, self.value, strict=True) if y is not None]
+        return [x for x, _ in pairs], [y for _, y in pairs]
+
+
+@dataclass(frozen=True)
+class Panel:
+    title: str
+    lines: list[Line]
+
+
+@dataclass(frozen=True)
+class Name:
+    """A text beside the end of a curve."""
+
+    y: float
+    text: str
+    colour: str
+    beside: bool  # whether the curve ends there
+
+
+def panels(
+    shown: list[Panel], trained: int, x: str, y: str, title: str, note: str, foot: str = "", zero: str = ""
+) -> Figure:
+    """Panels with the same axes; in each, the lines of the others in grey."""
+    columns = min(len(shown), 3)
+    rows = -(-len(shown) // columns)
+    width, height = (9.6, 5.8) if len(shown) == 1 else (4.9 * columns, 3.5 * rows + 1.3)
+    below, above = (0.3 if foot else 0.0) / height, 0.75 / height
+    figure = Figure(figsize=(width, height), layout="constrained")
+    figure.get_layout_engine().set(rect=(0.005, below + 0.005, 0.99, 0.99 - above - below))  # type: ignore[union-attr,call-arg]
+    figure.text(0.012, 1 - 0.14 / height, title, size=15, weight="bold", color=INK, va="top")
+    figure.text(0.012, 1 - 0.47 / height, note, size=9.5, color=SOFT, va="top")
+    figure.text(0.012, 0.1 / height, foot, size=9, color=RED, va="bottom")
+    figure.supylabel(y, size=9.5, color=INK)
+    every = [line for panel in shown for line in panel.lines]
+    low, high = limits(every, bool(zero))
+    grid = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
+    for place, axes in enumerate(grid.flat):
+        axes.set_visible(place < len(shown))
+        if place >= len(shown):
+            continue
+        frame(axes, every, trained, low, high)
+        if zero:
+            axes.axhline(0, color=INK, linewidth=1.2)
+        for line in every if len(shown) > 1 and not zero else ():
+            axes.plot(*line.known, color=FAINT, linewidth=0.8, zorder=1)
+        axes.set_title(shown[place].title, size=11, loc="left", color=INK)
+        gap = 11.5 * (high - low) * rows / (height * 72 * 0.78)
+        names = [curve(axes, line, n, high, bool(zero)) for n, line in enumerate(shown[place].lines)]
+        if zero:
+            names.append(Name(0.0, zero, INK, True))
+        write(axes, names, gap, low, high, max(length for line in every for length in line.lengths))
+        if place == 0:
+            explain(axes, trained, zero)
+        if place + columns >= len(shown):
+            axes.tick_params(labelbottom=True)
+            axes.set_xlabel(x, size=9.5, color=INK)
+    return figure
+
+
+def frame(axes: Axes, every: Sequence[Line], trained: int, low: float, high: float) -> None:
+    """Logarithmic lengths, the training length marked, nothing else that is not data."""
+    lengths = sorted({length for line in every for length in line.lengths})
+    ticks = [length for length in lengths if length & (length - 1) == 0] or lengths
+    axes.set_xscale("log", base=2)
+    axes.set_ylim(low, high)
+    axes.set_xlim(min(lengths) / 1.12, max(lengths) * 1.12)
+    axes.set_xticks(ticks, [tokens(length) for length in ticks], size=8.5)
+    axes.minorticks_off()
+    axes.tick_params(colors="#444444", length=3, labelsize=8.5)
+    axes.grid(axis="y", color="#EEEEEE", linewidth=0.8)
+    axes.set_axisbelow(True)
+    if trained >= min(lengths):
+        axes.axvline(trained, color=RULE, linewidth=1, linestyle=DASHES, zorder=1.5)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.spines[["left", "bottom"]].set_color("#AAAAAA")
+
+
+def explain(axes: Axes, trained: int, zero: str) -> None:
+    """What the rules mean, once."""
+    style: dict[str, Any] = {"textcoords": "offset points", "size": 8, "color": RULE}
+    if zero:
+        axes.annotate(f"below zero: better than {zero}", (0, 0), (5, 5), xycoords="axes fraction", **style)
+    elif axes.get_xlim()[0] <= trained:
+        place = ("data", "axes fraction")
+        axes.annotate(
+            f"trained at {tokens(trained)}", (trained, 1), (4, -2), xycoords=place, va="top", **style
+        )
+
+
+def curve(axes: Axes, line: Line, place: int, high: float, difference: bool) -> Name:
+    """A curve with its band and marks; its name says where it ends and what is off the picture."""
+    colour, style = COLOURS[place % len(COLOURS)], "-" if place < len(COLOURS) else DASHED
+    lengths, values = line.known
+    if not lengths:
+        return Name(high, f"{line.label}: no value", colour, False)
+    band(axes, line, colour)
+    width = 0.9 if line.points else 1.8
+    axes.plot(lengths, values, color=colour, linestyle=style, linewidth=width, zorder=3)
+    if len(line.lengths) < FEW:
+        axes.plot(lengths, values, "o", color=colour, markersize=3.2, zorder=3)
+    if lengths[-1] < line.lengths[-1]:
+        axes.plot(lengths[-1], values[-1], "x", color=colour, markersize=8, markeredgewidth=2, zorder=4)
+        return Name(values[-1], f"× {line.label}: none past {tokens(lengths[-1])}", colour, False)
+    if values[-1] > high:
+        edge = leaves(lengths, values, high)
+        axes.plot(edge, high, "^", color=colour, markersize=8, clip_on=False, zorder=4)
+        value = signed(values[-1], 2) if difference else number(values[-1], 2)
+        return Name(values[-1], f"▲ {line.label} {value}", colour, False)
+    return Name(values[-1], line.label, colour, True)
+
+
+def leaves(lengths: list[int], values: list[float], high: float) -> float:
+    """Where a curve last crosses the upper edge, between two lengths on a logarithmic axis."""
+    below = [n for n, value in enumerate(values) if value <= high]
+    if not below:
+        return lengths[0]
+    n = below[-1]
+    share = (high - values[n]) / (values[n + 1] - values[n])
+    return float(lengths[n] * (lengths[n + 1] / lengths[n]) ** share)
+
+
+def band(axes: Axes, line: Line, colour: str) -> None:
+    """From the lowest to the highest seed; points where seeds fall into two groups."""
+    if line.points:
+        for seed in line.seeds:
+            values = [float("nan") if value is None else value for value in seed]
+            axes.plot(
+                line.lengths, values, "o", color=colour, markersize=4.5, markerfacecolor="w", zorder=3.5
+            )
+    elif len(line.seeds) > 1:
+        seeds = [[value for value in column if value is not None] for column in zip(*line.seeds, strict=True)]
+        ends = [(x, min(some), max(some)) for x, some in zip(line.lengths, seeds, strict=True) if some]
+        lengths, low, high = zip(*ends, strict=True)
+        axes.fill_between(lengths, low, high, color=colour, alpha=0.16, linewidth=0, zorder=2)
+
+
+def write(axes: Axes, names: list[Name], gap: float, low: float, high: float, longest: int) -> None:
+    """Names to the right, moved apart where they would overlap, with a thin line to their curve."""
+    names = sorted(names, key=lambda name: name.y)
+    gap = min(gap, (high - low) / max(len(names) - 1, 1))
+    places = spaced([min(name.y, high) for name in names], gap, low, high)
+    for name, place in zip(names, places, strict=True):
+        thin = {"arrowstyle": "-", "color": name.colour, "linewidth": 0.6, "shrinkA": 0, "shrinkB": 2}
+        style: dict[str, Any] = {"size": 8.5, "color": name.colour, "va": "center", "annotation_clip": False}
+        end = (longest, min(name.y, high))
+        axes.annotate(
+            name.text, end, (longest * 1.4, place), arrowprops=thin if name.beside else None, **style
+        )
+
+
+def spaced(wanted: list[float], gap: float, low: float, high: float) -> list[float]:
+    """Places at least `gap` apart, near the sorted ones that are wanted, between low and high."""
+    groups: list[tuple[float, int]] = []  # sum of the wanted starts, how many
+    for place, at in enumerate(wanted):
+        groups.append((at - place * gap, 1))
+        while len(groups) > 1 and groups[-2][0] / groups[-2][1] > groups[-1][0] / groups[-1][1]:
+            (total, many), (one, count) = groups.pop(), groups.pop()
+            groups.append((total + one, many + count))
+    starts = [total / count for total, count in groups for _ in range(count)]
+    room = max(low, high - gap * (len(wanted) - 1))
+    return [min(max(start, low), room) + place * gap for place, start in enumerate(starts)]
+
+
+def limits(every: Sequence[Line], zero: bool) -> tuple[float, float]:
+    """The y axis: all curves, but a few that explode do not flatten the others."""
+    values = [value for line in every for value in line.known[1]] or [0.0, 1.0]
+    highest = sorted(max(line.known[1]) for line in every if line.known[1]) or [1.0]
+    low, most, high = min(values), highest[int(0.9 * (len(highest) - 1))], highest[-1]
+    if high > low + 2 * (most - low) > low:
+        high = low + 1.3 * (most - low)
+    if zero:
+        low, high = min(low, 0.0), max(high, 0.0)
+    margin = 0.06 * (high - low) or 0.1
+    return low - margin, high + margin

@@ -1,0 +1,103 @@
+"""The smallest difference that planned seeds can show: `python -m sweeps.report.power <folder> --seeds 5`.
+
+What seeds and documents contribute to a difference is taken from runs that exist, two seeds or more.
+"""
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sweeps.report.comparisons import chosen_reference, paired, ranked
+from sweeps.report.curves import Curves, Table
+from sweeps.report.numbers import number, plural, tokens
+from sweeps.report.results import load
+from sweeps.report.statistics import Array, satterthwaite, smallest_difference
+from sweeps.report.summary import groups, headline
+
+PLANS = (2, 3, 5, 8, 12)
+
+
+def main() -> None:
+    from rich.console import Console
+
+    parser = argparse.ArgumentParser(prog="python -m sweeps.report.power", description=__doc__)
+    parser.add_argument("folder", type=Path, help="of a sweep with at least two seeds")
+    parser.add_argument("--seeds", type=int, default=5, help="that are planned")
+    parser.add_argument("--reference", help="the method that others are compared with (default: rope)")
+    options = parser.parse_args()
+    console = Console(highlight=False)
+    for table, words in power(options.folder, options.seeds, options.reference):
+        console.print(table)
+        console.print(words)
+
+
+def power(folder: Path, seeds: int, reference: str | None = None) -> list[tuple[Any, str]]:
+    """A table and a sentence for each setting of a sweep."""
+    if seeds < 2:
+        raise ValueError(f"--seeds must be at least 2, not {seeds}: one seed says nothing about other seeds.")
+    results = []
+    for (data, _, trained), runs in groups(load(folder)).items():
+        table = Table(runs)
+        main_curve = headline(table)
+        if main_curve is None:
+            continue
+        curves = table.curves(*main_curve, extensions=False)
+        names = ranked(curves, 1)
+        if len(curves.seeds) < 2 or len(names) < 2:
+            what = "one seed" if len(curves.seeds) < 2 else "one method"
+            where = f"{data}, trained at {trained} tokens"
+            raise ValueError(f"{folder} has {what} ({where}): power needs two seeds of two methods at least.")
+        if reference and reference not in names:
+            raise ValueError(f"There is no method '{reference}' in {folder}; there are: {', '.join(names)}.")
+        chosen = chosen_reference(names, table, reference)
+        results.append(told(curves, [name for name in names if name != chosen], chosen, seeds, main_curve[0]))
+    if not results:
+        raise ValueError(f"There is nothing to compare in {folder}: no finished run in it has a loss.")
+    return results
+
+
+def told(curves: Curves, names: list[str], reference: str, seeds: int, protocol: str) -> tuple[Any, str]:
+    from rich import box
+    from rich.table import Table as Grid
+
+    grid = Grid(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    grid.add_column("seeds", justify="right")
+    for length in curves.lengths:
+        grid.add_column(tokens(length), justify="right")
+    plans = sorted({*PLANS, seeds})
+    found = {plan: smallest(curves, names, reference, plan) for plan in plans}  # (names, T)
+    for plan, differences in found.items():
+        medians = [
+            None if np.isnan(column).all() else float(np.nanmedian(column)) for column in differences.T
+        ]
+        grid.add_row(str(plan), *map(number, medians), style="bold" if plan == seeds else "")
+    last = found[seeds][:, -1]
+    if np.isnan(last).all():
+        return grid, "No method besides the reference has two seeds at the longest length."
+    hardest = names[int(np.nanargmax(last))]
+    many, longest = plural(len(names), "comparison"), tokens(curves.lengths[-1])
+    middle, most = number(float(np.nanmedian(last))), number(float(np.nanmax(last)))
+    return grid, (
+        f"Nats per token under {protocol}: the difference to {reference} that is found with 80 % probability at "
+        f"the 5 % level, corrected for {many}; median over methods. With {seeds} seeds at {longest} tokens: "
+        f"{middle}, at worst {most} ({hardest})."
+    )
+
+
+def smallest(curves: Curves, names: list[str], reference: str, seeds: int) -> Array:
+    """(names, T): with more seeds their part of the variance shrinks, that of documents stays."""
+    now, documents = len(curves.seeds), max(len(curves.counts) - 1, 1)
+    found = curves.interval(paired(curves, names, [reference] * len(curves.lengths)), pool=True)
+    of_seeds = found.seeds * now / seeds
+    freedom = satterthwaite(found.documents, documents, of_seeds, found.freedom * (seeds - 1) / (now - 1))
+    return smallest_difference(np.sqrt(found.documents + of_seeds), freedom, len(names))
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except (ValueError, OSError) as error:
+        sys.exit(f"yardstick: {error}")
