@@ -37,7 +37,8 @@ class Run:
         self.rows += rows
         for point in points(rows):
             self.tell(partial(self.log, *point))
-        self.tell(lambda run: run.summary.update(summary(self.rows)))
+        numbers = summary(self.rows)
+        self.tell(lambda run: run.summary.update(numbers))
 
     def log(self, axis: str, x: int, values: dict[str, float], run: Any) -> None:
         """Values at x; every name is defined exactly, for among globs that match W&B chooses at random."""
@@ -49,20 +50,18 @@ class Run:
         run.log({axis: x, **values})
 
     def close(self, exit_code: int) -> None:
-        if losses(self.rows):
-            self.tell(lambda run: run.log({"extrapolation/table": table(self.rows)}))
-            self.tell(lambda run: run.log({"extrapolation/figure": figure(self.rows)}))
+        if self.run is not None and losses(self.rows):
+            media = {"extrapolation/table": table(self.rows), "extrapolation/figure": figure(self.rows)}
+            self.tell(lambda run: run.log(media))
         self.tell(lambda run: run.finish(exit_code=exit_code), last=True)
 
     def tell(self, what: Callable[[Any], object], last: bool = False) -> None:
         """A full disk, a killed W&B process, a server that is gone: the view ends, the run goes on."""
         if self.run is None or (self.lost and not last):
             return
-        import wandb
-
         try:
             what(self.run)
-        except (OSError, wandb.Error) as error:
+        except Exception as error:  # W&B's own have no common class
             if not self.lost:
                 say(f"{sentence(error)} From here on only the run folder has the results.")
             self.lost = True
@@ -116,14 +115,14 @@ def start(mode: str, name: str, folder: Path, about: dict[str, Any]) -> Any:
                 return opened(about | {"id": name, "resume": "allow", "mode": "online"})
             if mode == "online":
                 say("There is no API key (`wandb login` sets it), so this run is kept offline.")
-        except wandb.Error as error:
+        except Exception as error:  # W&B's own have no common class
             say(f"{sentence(error)} This run is kept offline.")
             wandb.teardown()  # its service would refuse the same id a second time
             for attempt in set(folder.glob(f"wandb/run-*-{name}")) - before:
                 shutil.rmtree(attempt)
     try:
         return opened(about | {"id": unused(name, folder), "mode": "offline"})
-    except (wandb.Error, OSError) as error:
+    except Exception as error:
         say(f"{sentence(error)} This run goes on without W&B.")
         return None
 

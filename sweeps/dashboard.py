@@ -1,0 +1,88 @@
+"""`python -m sweeps.dashboard`: the curves of all runs, in the terminal; online with a W&B key."""
+
+import argparse
+import os
+import shlex
+import sys
+from pathlib import Path
+from typing import Any
+
+OUTPUTS = Path(__file__).resolve().parents[1] / "outputs"
+BY_LENGTH = {"x": "extrapolation/length", "log_x": True, "title_x": "length (tokens)"}
+PANELS: list[dict[str, Any]] = [
+    {"title": "Loss by length", "y": ["extrapolation/loss"], **BY_LENGTH},
+    {"title": "Loss by length, extended", "metric_regex": "extrapolation/[^/]+/loss", **BY_LENGTH},
+    {"title": "Loss by position", "y": ["by_position/loss"], "x": "by_position/position", "log_x": True},
+    {"title": "Training loss", "y": ["train/loss"], "x": "train/step"},
+]
+BAND = {"groupby": "encoding", "groupby_aggfunc": "mean", "groupby_rangefunc": "minmax"}  # over seeds
+
+
+def main(arguments: list[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(prog="python -m sweeps.dashboard", description=__doc__)
+    parser.add_argument("folder", nargs="?", type=Path, default=OUTPUTS, help="that holds wandb/; outputs")
+    parser.add_argument("--project", default="yardstick", help="on W&B; yardstick")
+    parser.add_argument("--entity", help="on W&B; yours")
+    parser.add_argument("--offline", action="store_true", help="in the terminal, even if there is a key")
+    options = parser.parse_args(arguments)
+    if not options.offline and is_signed_in():
+        print(save(options.entity, options.project))
+    else:
+        in_terminal(options.folder / "wandb")
+
+
+def in_terminal(folder: Path) -> None:
+    """Hand over to W&B's viewer."""
+    runs = [run for run in folder.glob("*run-*") if run.is_dir() and not run.is_symlink()]
+    if not runs:
+        raise ValueError(f"There are no runs in {folder}: `make sweep` or `python -m train` makes some.")
+    command = [sys.executable, "-m", "wandb", "leet", str(folder)]
+    if sys.stdin.isatty() and sys.stdout.isatty():
+        os.execv(command[0], command)
+    print(f"{len(runs)} runs. To see their curves, run this in a terminal: {shlex.join(command)}")
+
+
+def is_signed_in() -> bool:
+    """Whether there is a W&B key; asks neither the user nor the server."""
+    import wandb
+
+    try:
+        wandb.setup(wandb.Settings(silent=True))
+        return bool(wandb.login(prompt=False, verify=False))
+    except wandb.Error as error:
+        raise ValueError(f"{error} Add --offline to see the runs on this machine.") from None
+
+
+def save(entity: str | None, project: str) -> str:
+    """Create the workspace; the address of it."""
+    import wandb
+
+    try:
+        owner = entity or wandb.Api().default_entity or ""
+        return str(workspace(owner, project).save().url)
+    except ValueError:
+        raise
+    except Exception as error:  # W&B's own have no common class
+        said = " ".join(str(error).split())
+        raise ValueError(f"W&B says: {said}. Add --offline to see the runs on this machine.") from None
+
+
+def workspace(entity: str, project: str) -> Any:
+    """Every curve against its own axis, a line for each encoding, from the worst to the best seed."""
+    try:
+        from wandb_workspaces.reports.v2 import LinePlot
+        from wandb_workspaces.workspaces import Section, Workspace
+    except ImportError:
+        raise ValueError(
+            "The workspace needs one more package: pip install 'wandb-workspaces>=0.4', or add --offline."
+        ) from None
+    plots = [LinePlot(**panel, **BAND, smoothing_type="none", max_runs_to_show=1000) for panel in PANELS]
+    section = Section(name="Extrapolation", panels=plots, is_open=True)
+    return Workspace(entity=entity, project=project, name="Extrapolation", sections=[section])
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except ValueError as error:
+        sys.exit(f"yardstick: {error}")

@@ -1,0 +1,101 @@
+"""The way to the curves: the viewer in a terminal, a sentence elsewhere, the workspace with a key."""
+
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+import wandb
+
+from sweeps.dashboard import main, workspace
+
+
+@pytest.fixture(autouse=True)
+def nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A user without a key."""
+    for key in [key for key in os.environ if key.startswith("WANDB_")]:
+        monkeypatch.delenv(key)
+    monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
+    monkeypatch.setenv("WANDB_CONFIG_DIR", str(tmp_path / "user"))
+    monkeypatch.setenv("WANDB_ERROR_REPORTING", "false")
+    wandb.teardown()
+    yield
+    wandb.teardown()
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> Path:
+    (tmp_path / "wandb" / "offline-run-20260131_120000-rope-s0").mkdir(parents=True)
+    (tmp_path / "wandb" / "run-20260131_120000-alibi-s0").mkdir()
+    (tmp_path / "wandb" / "latest-run").symlink_to("run-20260131_120000-alibi-s0")
+    return tmp_path
+
+
+def test_without_runs_it_says_how_to_make_some(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"There are no runs in .*wandb: `make sweep`"):
+        main([str(tmp_path)])
+
+
+def test_without_a_terminal_it_prints_the_command(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    main([str(runs)])
+    out = capsys.readouterr().out
+    assert out.startswith("2 runs. ")
+    assert out.endswith(f"{sys.executable} -m wandb leet {runs / 'wandb'}\n")
+
+
+def test_in_a_terminal_it_opens_the_viewer(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Opened(Exception):  # noqa: N818
+        pass
+
+    def execv(program: str, command: list[str]) -> None:
+        raise Opened(program, command)
+
+    monkeypatch.setattr(os, "execv", execv)
+    monkeypatch.setattr(sys.stdin, "isatty", lambda: True)
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    with pytest.raises(Opened) as opened:
+        main([str(runs)])
+    program, command = opened.value.args
+    assert program == sys.executable
+    assert command == [sys.executable, "-m", "wandb", "leet", str(runs / "wandb")]
+
+
+def test_a_key_asks_for_the_package_of_workspaces(
+    runs: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("WANDB_API_KEY", "local-" + 40 * "a")
+    monkeypatch.setitem(sys.modules, "wandb_workspaces", None)
+    with pytest.raises(ValueError, match="pip install 'wandb-workspaces"):
+        main([str(runs), "--entity", "someone"])
+    main([str(runs), "--offline"])
+    assert "leet" in capsys.readouterr().out
+
+
+def test_a_key_that_cannot_be_one_is_a_sentence(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WANDB_API_KEY", "short")
+    with pytest.raises(ValueError, match=r"WANDB_API_KEY invalid.*--offline"):
+        main([str(runs)])
+
+
+def test_the_workspace_has_loss_against_length_and_a_band_over_seeds(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Against the names that wandb-workspaces 0.4 has; what it makes of them is its own affair."""
+    reports, spaces = ModuleType("v2"), ModuleType("workspaces")
+    for module, names in ((reports, ["LinePlot"]), (spaces, ["Section", "Workspace"])):
+        for name in names:
+            setattr(module, name, lambda **content: content)
+    monkeypatch.setitem(sys.modules, "wandb_workspaces", ModuleType("wandb_workspaces"))
+    monkeypatch.setitem(sys.modules, "wandb_workspaces.reports", ModuleType("reports"))
+    monkeypatch.setitem(sys.modules, "wandb_workspaces.reports.v2", reports)
+    monkeypatch.setitem(sys.modules, "wandb_workspaces.workspaces", spaces)
+    space: Any = workspace("someone", "yardstick")
+    assert (space["entity"], space["project"]) == ("someone", "yardstick")
+    plots = space["sections"][0]["panels"]
+    first = plots[0]
+    assert (first["x"], first["y"], first["log_x"]) == ("extrapolation/length", ["extrapolation/loss"], True)
+    assert {(plot["groupby"], plot["groupby_rangefunc"]) for plot in plots} == {("encoding", "minmax")}
+    assert len({plot["title"] for plot in plots}) == len(plots)
