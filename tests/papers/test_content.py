@@ -131,7 +131,7 @@ def test_cope(reach: int) -> None:
 
 
 def test_cope_counts_half_a_token_where_logits_are_zero() -> None:
-    """Gates of 0.5: distances 0, 1, 2 are places 0.5, 1, 1.5. A table that grows by one a place shows them."""
+    """Gates of 0.5: distances 0, 1, 2 are places 0.5, 1, 1.5, which a table that counts them shows."""
     encoding = load("cope", head_width=2, length=64)
     assert isinstance(encoding, CoPE)
     with torch.no_grad():
@@ -189,7 +189,7 @@ def test_fox_of_x_transformers() -> None:
 
 
 def test_fox_starts_by_halving() -> None:
-    """Where the gate reads nothing it is 0.5: each token in between costs ln 2, like ALiBi with slope 0.693."""
+    """Where the gate reads nothing it is 0.5: each token in between costs ln 2, a slope of 0.693."""
     encoding = load("fox", **SHAPE)
     zero = torch.zeros(1, HEADS, LENGTH, WIDTH)
     result = forgetful(encoding, zero, zero, torch.zeros(1, LENGTH, SHAPE["width"]))
