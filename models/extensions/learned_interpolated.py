@@ -3,7 +3,7 @@
 As in vision transformers on larger images (Dosovitskiy et al., 2020, https://arxiv.org/abs/2010.11929).
 """
 
-from torch import Tensor
+import torch
 
 from models.effect import Effect, Encoding, Positions
 from models.encodings.learned import Learned
@@ -23,14 +23,8 @@ class LearnedInterpolated(Extension):
         self.prefix = self.prefix and factor != "auto"
 
     def forward(self, positions: Positions) -> Effect:
-        table, last = self.encoding.table, self.encoding.table.size(0) - 1
+        table, last = self.encoding.table.float(), self.encoding.table.size(0) - 1
         factor = max(1.0, (positions.span - 1) / last) if self.factor == "auto" else float(self.factor)
         at = (positions.at.double() / factor).clamp(max=last)
-        share = (at % 1).to(table.dtype)[:, None]
-        before, after = at.long(), at.ceil().long()
-        vectors = (1 - share) * table[before] + share * table[after]  # (T, C)
-
-        def embed(x: Tensor) -> Tensor:
-            return x + vectors.to(x.dtype)
-
-        return Effect(positions, embed=embed)
+        vectors = torch.lerp(table[at.long()], table[at.ceil().long()], (at % 1).float()[:, None])  # (T, C)
+        return Effect(positions, embed=lambda x: (x.float() + vectors).to(x.dtype))

@@ -1,6 +1,5 @@
 """The kernels carry out every form of effect as `models.attend.logits` defines it."""
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -8,90 +7,9 @@ import torch
 from torch import Tensor
 
 from models.attend import KERNELS, attend, logits
-from models.effect import Curve, Effect, Far, Positions, Surface, Window
-from models.encodings import load
+from models.effect import Effect, Far, Positions
 from models.kernels import explicit, flex, sdpa
-
-B, H, T, D = 2, 2, 21, 8
-
-
-def turned(speed: float) -> Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]:
-    """q and k turned pairwise by position * speed."""
-
-    def turn(x: Tensor) -> Tensor:
-        at = torch.arange(x.size(-2), dtype=x.dtype)[:, None] * speed
-        a, b = x.chunk(2, dim=-1)
-        return torch.cat([a * at.cos() - b * at.sin(), b * at.cos() + a * at.sin()], dim=-1)
-
-    return lambda q, k: (turn(q), turn(k))
-
-
-def wider(q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
-    """Twice as many features, as PoPE has."""
-    return torch.cat([q.cos(), q.sin()], dim=-1), torch.cat([k.cos(), k.sin()], dim=-1)
-
-
-def widened_far(q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
-    """Half as many features more: another width than the near one."""
-    return torch.cat([q, q[..., : D // 2]], dim=-1), torch.cat([k, k[..., : D // 2]], dim=-1)
-
-
-# what effects are made of; `learned` (H, 2T - 1) and x stand for what an encoding trains and reads
-PARTS: dict[str, Callable[[Positions, Tensor], dict[str, object]]] = {
-    "nothing": lambda at, learned: {},
-    "rotate": lambda at, learned: {"rotate": turned(0.3)},
-    "wider": lambda at, learned: {"rotate": wider},
-    "far": lambda at, learned: {"rotate": turned(0.3), "far": Far(6, turned(0.1))},
-    "far_of_another_width": lambda at, learned: {"far": Far(3, widened_far)},
-    "far_from_everything": lambda at, learned: {"far": Far(T, turned(0.1))},
-    "curve": lambda at, learned: {"bias": curve(at, learned)},
-    "surface": lambda at, learned: {"bias": Surface(surface(learned))},
-    "potential": lambda at, learned: {"potential": potential},
-    "window": lambda at, learned: {"visible": Window(5)},
-    "sinks": lambda at, learned: {"visible": Window(5, sinks=3)},
-    "temperature": lambda at, learned: {"temperature": 1 + 0.1 * learned[:1, :T]},
-    "temperature_of_each_head": lambda at, learned: {"temperature": 1 + 0.1 * learned[:, :T]},
-}
-PAIRED = (
-    ("far", "curve", "sinks", "temperature"),
-    ("wider", "surface", "potential", "window", "temperature_of_each_head"),
-    ("rotate", "curve", "potential", "temperature"),
-    ("window", "curve", "temperature"),
-)
-FORMS = [(part,) for part in PARTS] + list(PAIRED)
-
-
-def curve(positions: Positions, learned: Tensor) -> Curve:
-    """The same bias at the same distance, whether keys can be ahead or not."""
-    if positions.span > T:
-        return Curve(learned.repeat(1, 3)[:, : positions.distances.numel()], int(positions.distances[0]))
-    return positions.curve(learned[:, T - 1 :] if positions.causal else learned)
-
-
-def surface(learned: Tensor) -> Callable[[Tensor, Tensor], Tensor]:
-    return lambda i, j: learned[:, :1, None] * (0.03 * i + 0.06 * j + 0.003 * i * j)
-
-
-def potential(x: Tensor) -> Tensor:
-    return x.float().unflatten(-1, (H, D)).sum(-1).mT.cumsum(-1) / T
-
-
-def effect(form: tuple[str, ...], positions: Positions, learned: Tensor) -> Effect:
-    parts: dict[str, object] = {}
-    for name in form:
-        parts |= PARTS[name](positions, learned)
-    return Effect(positions, **parts)
-
-
-def inputs(dtype: torch.dtype = torch.float32) -> tuple[Tensor, ...]:
-    """q, k, v (B, H, T, D), x (B, T, C), learned (H, 2T - 1)"""
-    noise = torch.Generator().manual_seed(0)
-    shapes = [(B, H, T, D)] * 3 + [(B, T, H * D), (H, 2 * T - 1)]
-    return tuple(torch.randn(s, generator=noise).to(dtype).requires_grad_() for s in shapes)
-
-
-def can(kernel: str, form: Effect) -> bool:
-    return kernel != "sdpa" or form.far is None
+from tests.kernels.forms import FORMS, B, D, H, T, can, effect, inputs, potential, wider
 
 
 def outcome(kernel: str, form: tuple[str, ...], positions: Positions) -> list[Tensor]:
@@ -107,11 +25,7 @@ def outcome(kernel: str, form: tuple[str, ...], positions: Positions) -> list[Te
     return [out.detach()] + [torch.zeros(()) if g is None else g for g in found]
 
 
-def named(forms: list[tuple[str, ...]]) -> pytest.MarkDecorator:
-    return pytest.mark.parametrize("form", forms, ids="+".join)
-
-
-@named(FORMS)
+@pytest.mark.parametrize("form", FORMS, ids="+".join)
 @pytest.mark.parametrize("causal", [True, False], ids=["causal", "both"])
 def test_kernels_agree(form: tuple[str, ...], causal: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     skipping = Positions(torch.arange(T) * 2 + torch.arange(T) // 3, 3 * T, causal)
@@ -125,19 +39,6 @@ def test_kernels_agree(form: tuple[str, ...], causal: bool, monkeypatch: pytest.
                 monkeypatch.setattr(sdpa, "ROWS", rows)
                 for a, b in zip(outcome(kernel, form, positions), expected, strict=False):
                     torch.testing.assert_close(a, b, atol=2e-5, rtol=2e-5)
-
-
-@named(FORMS)
-def test_kernels_agree_in_bfloat16(form: tuple[str, ...]) -> None:
-    positions = Positions.of(T)
-    q, k, v, x, _ = (t.detach() for t in inputs(torch.bfloat16))
-    made = effect(form, positions, inputs()[-1].detach())
-    expected = attend(q.float(), k.float(), v.float(), made, x=x.float(), kernel="reference")
-    for kernel in KERNELS:
-        if can(kernel, made):
-            out = attend(q, k, v, made, x=x, kernel=kernel)
-            assert out.dtype == torch.bfloat16
-            torch.testing.assert_close(out.float(), expected, atol=0.06, rtol=0.02)
 
 
 def test_reference_in_words() -> None:
@@ -172,23 +73,6 @@ def test_what_a_kernel_cannot_do_it_says() -> None:
     for kernel, parts in (("sdpa", {"far": Far(3, wider)}), ("flex", {"adjust": lambda found, *_: found})):
         with pytest.raises(ValueError, match="kernel=explicit"):
             attend(q, k, v, Effect(Positions.of(T), **parts), kernel=kernel)
-
-
-@pytest.mark.parametrize("kernel", KERNELS)
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16], ids=str)
-def test_xpos_to_its_limit_in_any_precision(kernel: str, dtype: torch.dtype) -> None:
-    """At 64 scale_base its stretches reach e^40 either way: nothing overflows, not even under autocast."""
-    encoding = load("xpos", head_width=D, length=4)
-    length = encoding.limit
-    assert length == 256
-    q, k, v = (torch.randn(3, 1, H, length, D, generator=torch.Generator().manual_seed(1)) / 2).to(dtype)
-    long = attend(q, k, v, encoding.at(Positions.of(length)), kernel=kernel)
-    exact = attend(q.float(), k.float(), v.float(), encoding.at(Positions.of(length)), kernel="reference")
-    assert long.dtype == dtype
-    torch.testing.assert_close(long.float(), exact, atol=3e-2 if dtype != torch.float32 else 1e-5, rtol=1e-2)
-    with torch.autocast("cpu", dtype=torch.float16 if dtype == torch.float16 else torch.bfloat16):
-        mixed = attend(q, k, v, encoding.at(Positions.of(length)), kernel=kernel)
-    torch.testing.assert_close(mixed.float(), exact, atol=3e-2, rtol=1e-2)
 
 
 def test_flex_shows_each_key_once() -> None:
