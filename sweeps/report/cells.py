@@ -33,12 +33,12 @@ def plus_minus(low: float | None, high: float | None) -> str:
     return "" if error is None else f"±{number(error)}"
 
 
-def tint(change: float | None) -> str:
+def tint(change: float | None, sign: int) -> str:
     """A ground colour, stronger the larger the change; none for what is as good as nothing."""
     if change is None or abs(change) < 0.005:
         return ""
     strength = min(0.42, 0.55 * abs(change) ** 0.5)
-    return f"background: rgba(var(--{'worse' if change > 0 else 'better'}), {strength:.2f})"
+    return f"background: rgba(var(--{'worse' if sign * change > 0 else 'better'}), {strength:.2f})"
 
 
 def pairs(facts: list[tuple[str, str]]) -> str:

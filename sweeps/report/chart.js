@@ -60,7 +60,7 @@ function layout(width, panels, zero) {
 }
 
 // axes, rules, titles
-function frame(g, at, first, { title, trained, xTitle, zero }) {
+function frame(g, at, first, { title, trained, xTitle, zero, side }) {
   const { left, top, bottom, end, X, Y, lengths } = at;
   for (const [y, text] of ticks(at.low, at.high)) g.append(make("line", { class: "grid", x1: left, x2: end, y1: Y(y), y2: Y(y) }), make("text", { x: left - 7, y: Y(y) + 4, "text-anchor": "end" }, text));
   let free = Infinity;
@@ -77,7 +77,7 @@ function frame(g, at, first, { title, trained, xTitle, zero }) {
     if (first) g.append(make("text", { x: X(trained) + 5, y: top + 10 }, `trained at ${tokens(trained)}`));
   }
   if (zero) g.append(make("line", { class: "zero", x1: left, x2: end, y1: Y(0), y2: Y(0) }));
-  if (zero && first) g.append(make("text", { x: left + 6, y: bottom - 7 }, `below zero: better than ${zero}`));
+  if (zero && first) g.append(make("text", { x: left + 6, y: bottom - 7 }, `${side} zero: better than ${zero}`));
 }
 
 function path(line, { X, Y }) {
@@ -137,7 +137,7 @@ function hover(svg, tip, points, width, light) {
 
 // panels: [{title, lines: [{name, label, colour, dash, x, y, low, high, seeds, two, ends, more}]}]; isolated: a set of names
 let drawn = 0;
-function draw(host, panels, { trained, xTitle, yTitle, zero, isolated, choose }) {
+function draw(host, panels, { trained, xTitle, yTitle, zero, side, isolated, choose }) {
   const every = panels.flatMap((panel) => panel.lines), width = Math.max(host.clientWidth, 420);
   if (!every.some((line) => known(line.y).length)) { host.replaceChildren(make("p", { class: "note" }, "Nothing to show.")); return; }
   const at = layout(width, panels, zero), total = at.height * Math.ceil(panels.length / at.columns), clip = `clip${drawn++}`, points = [];
@@ -146,7 +146,7 @@ function draw(host, panels, { trained, xTitle, yTitle, zero, isolated, choose })
   svg.append(make("text", { x: -total / 2, y: 12, transform: "rotate(-90)", "text-anchor": "middle" }, yTitle));
   panels.forEach((panel, number) => {
     const dx = at.cell * (number % at.columns), dy = at.height * Math.floor(number / at.columns), g = make("g", { transform: `translate(${dx} ${dy})` });
-    frame(g, at, number === 0, { title: panel.title, trained, xTitle, zero });
+    frame(g, at, number === 0, { title: panel.title, trained, xTitle, zero, side });
     for (const line of panels.length > 1 ? every : []) if (!panel.lines.includes(line)) g.append(make("path", { class: "ghost", d: path(line, at), "clip-path": `url(#${clip})` }));
     name(panel.lines.map((line) => {
       const node = make("g", { class: "line", "data-name": line.name, style: `color: var(--c${line.colour})`, onclick: () => choose(line.name) });

@@ -46,7 +46,15 @@ class Name:
 
 
 def panels(
-    shown: list[Panel], trained: int, x: str, y: str, title: str, note: str, foot: str = "", zero: str = ""
+    shown: list[Panel],
+    trained: int,
+    x: str,
+    y: str,
+    title: str,
+    note: str,
+    foot: str = "",
+    zero: str = "",
+    rises: bool = False,
 ) -> Figure:
     """Panels with the same axes; in each, the lines of the others in grey."""
     columns = min(len(shown), 3)
@@ -78,7 +86,9 @@ def panels(
             names.append(Name(0.0, zero, INK, True))
         write(axes, names, gap, low, high, max(length for line in every for length in line.lengths))
         if place == 0:
-            explain(axes, trained, zero)
+            explain(
+                axes, trained, f"{'above' if rises else 'below'} zero: better than {zero}" if zero else ""
+            )
         if place + columns >= len(shown):
             axes.tick_params(labelbottom=True)
             axes.set_xlabel(x, size=9.5, color=INK)
@@ -103,11 +113,11 @@ def frame(axes: Axes, every: Sequence[Line], trained: int, low: float, high: flo
     axes.spines[["left", "bottom"]].set_color("#AAAAAA")
 
 
-def explain(axes: Axes, trained: int, zero: str) -> None:
+def explain(axes: Axes, trained: int, side: str) -> None:
     """What the rules mean, once."""
     style: dict[str, Any] = {"textcoords": "offset points", "size": 8, "color": RULE}
-    if zero:
-        axes.annotate(f"below zero: better than {zero}", (0, 0), (5, 5), xycoords="axes fraction", **style)
+    if side:
+        axes.annotate(side, (0, 0), (5, 5), xycoords="axes fraction", **style)
     elif axes.get_xlim()[0] <= trained:
         place = ("data", "axes fraction")
         axes.annotate(

@@ -24,7 +24,7 @@ NOT_DESCRIBED = (
 
 
 def fairness(table: Table) -> dict[str, Any]:
-    """{columns, rows: {method: [text]}, usual: [text]}; a difference is what is not its column's usual text."""
+    """{columns, rows: {method: [text]}, usual: [text]}; what is not the usual text differs."""
     members: dict[str, list[Run]] = {}
     for run, name in zip(table.runs, table.names, strict=True):
         members.setdefault(name, []).append(run)

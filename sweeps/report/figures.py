@@ -105,6 +105,7 @@ def against_crop(summary: dict[str, Any], setting: dict[str, Any]) -> "Figure | 
         title="Extensions against crop" if several else "Methods against crop",
         note=f"crop: the same model sees only {last}; better than that is use of longer context",
         zero="crop",
+        rises=setting["sign"] < 0,
     )
 
 

@@ -78,7 +78,7 @@ function methodsChart(host, setting, byPosition) {
     const where = byPosition ? "position in the context, tokens" : `evaluated length, tokens (${state.protocol})`;
     const title = view === "perplexity" ? "perplexity" : view === "change" ? `change of ${unit}` : view === "difference" ? `${plain(metric)} − that of ${setting.reference}` : unit;
     const choose = (one) => { toggle(state.isolated, one); redraw(); };
-    draw(chart, arranged(setting, lines, state.layout === "families"), { trained: setting.trained_length, xTitle: where, yTitle: title, zero, isolated: state.isolated, choose });
+    draw(chart, arranged(setting, lines, state.layout === "families"), { trained: setting.trained_length, xTitle: where, yTitle: title, zero, side: setting.sign > 0 ? "below" : "above", isolated: state.isolated, choose });
   };
   redraw();
   host.redraw = redraw;
@@ -95,7 +95,7 @@ function extensionsChart(host, setting) {
     host.replaceChildren(make("div", { class: "controls" }, choice("trained with", many.map((name) => [name, name]), state.method, (value) => { state.method = value; state.isolated.clear(); redraw(); })), chart);
     const panels = many.length ? [{ title: `${state.method} under extensions`, lines: own }] : arranged(setting, methods, methods.length > TOGETHER);
     const choose = (one) => { toggle(state.isolated, one); redraw(); };
-    draw(chart, panels, { trained: setting.trained_length, xTitle: `evaluated length, tokens (${setting.protocol})`, yTitle: "loss − loss of crop, nats per token", zero: "crop", isolated: state.isolated, choose });
+    draw(chart, panels, { trained: setting.trained_length, xTitle: `evaluated length, tokens (${setting.protocol})`, yTitle: `difference in ${UNITS[setting.metric] || plain(setting.metric)}`, zero: "crop", side: setting.sign > 0 ? "below" : "above", isolated: state.isolated, choose });
   };
   redraw();
   host.redraw = redraw;

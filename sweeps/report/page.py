@@ -19,6 +19,7 @@ DRAWN = (
     "reference",
     "protocol",
     "metric",
+    "sign",
     "protocols",
     "methods",
     "order",

@@ -81,9 +81,9 @@ def told(curves: Curves, names: list[str], reference: str, seeds: int, protocol:
     many, longest = plural(len(names), "comparison"), tokens(curves.lengths[-1])
     middle, most = number(float(np.nanmedian(last))), number(float(np.nanmax(last)))
     return grid, (
-        f"Nats per token under {protocol}: the difference to {reference} that is found with 80 % probability at "
-        f"the 5 % level, corrected for {many}; median over methods. With {seeds} seeds at {longest} tokens: "
-        f"{middle}, at worst {most} ({hardest})."
+        f"Nats per token under {protocol}: the difference to {reference} that is found with 80 % probability "
+        f"at the 5 % level, corrected for {many}; median over methods. "
+        f"With {seeds} seeds at {longest} tokens: {middle}, at worst {most} ({hardest})."
     )
 
 

@@ -5,15 +5,16 @@ from typing import Any
 
 from sweeps.report.cells import cell, head, note, plus_minus, table, tint
 from sweeps.report.numbers import MISSING, big, number, reach, signed, times, tokens
-from sweeps.report.table import last
+from sweeps.report.table import by_last
 from sweeps.report.words import headline_curves, separable, spread, two_groups, undefined
 
 FEW = 40  # rows of extensions that are shown unasked
 LEGEND = (
     "Bold: best at that length and separable from every other method; dotted: the best and what is not "
-    "separable from it. Colour: blue is lower, orange higher than at the training length. Click a head to sort."
+    "separable from it. Colour: blue is better, orange worse than at the training length. "
+    "Click a head to sort."
 )
-DIFFERENCES = "Loss minus that of crop, nats per token, ± half the 95 % interval of the paired difference."
+DIFFERENCES = "The difference to crop, ± half the 95 % interval of the paired difference."
 
 
 def methods_table(setting: dict[str, Any]) -> str:
@@ -66,7 +67,7 @@ def losses(setting: dict[str, Any], name: str) -> list[str]:
         change = None if value is None or base is None else value - base
         seeds = f"seeds: {', '.join(number(seed[place]) for seed in curve['seeds'])}"
         error = plus_minus(curve["low"][place], curve["high"][place])
-        cells.append(cell(number(value), error, kind, tint(change), value, seeds))
+        cells.append(cell(number(value), error, kind, tint(change, setting["sign"]), value, seeds))
     return cells
 
 
@@ -103,13 +104,13 @@ def extensions_table(setting: dict[str, Any]) -> str:
     heads += [head(tokens(length), times(length, setting["trained_length"])) for length in lengths]
     rows = []
     for name, group in found.items():
-        names = sorted(group, key=lambda extension: (extension != "none", last(group[extension]["value"])))
+        names = sorted(by_last(setting, group, group), key=lambda extension: extension != "none")
         for extension in names:
             of, first = group[extension], extension == names[0]
             cells = [cell(name if first else "", kind="left first" if first else "left")]
             cells.append(cell(MISSING if extension == "none" else extension, kind="left"))
             for value, low, high in zip(of["value"], of["low"], of["high"], strict=True):
-                cells.append(cell(signed(value), plus_minus(low, high), style=tint(value)))
+                cells.append(cell(signed(value), plus_minus(low, high), style=tint(value, setting["sign"])))
             rows.append("".join([*cells, cell(reach(of["beats"], max(setting["lengths"])))]))
     result = table([*heads, head("beats<br>crop to")], rows) + note(DIFFERENCES)
     if len(rows) <= FEW:

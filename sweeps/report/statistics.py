@@ -33,47 +33,53 @@ class Interval:
 
 
 def interval(values: Array, counts: Array, pool: bool = False) -> Interval:
-    """Mean and interval of `values` (..., S, D): sums over a document's windows; it has `counts` (D,) of them.
+    """Mean and interval of `values` (..., S, D): sums over the windows of a document, `counts` (D,) of them.
 
     A seed that a method lacks is nan. `pool`: the first axis is methods, whose seed variances are shrunk to
     a common one; for differences between methods or lengths, not for means, whose seed effects are shared.
     """
     *shape, S, D = values.shape  # noqa: N806
-    table = values.reshape(-1, S, D)
-    present = np.isfinite(table).all(-1)  # (K, S)
-    seeds = present.sum(-1)  # (K,)
-    known = seeds > 0
-    table = np.where(present[..., None], table, 0.0)
+    value, documents, seeds, freedom = parts(values.reshape(-1, S, D), counts)
+    if pool and S > 1:
+        shrunk = pooled(seeds.reshape(shape[0], -1), freedom.reshape(shape[0], -1))
+        seeds, freedom = shrunk[0].ravel(), shrunk[1].ravel()
+    low, high, p = student(value, documents, seeds, freedom, max(D - 1, 1))
+    return Interval(*(part.reshape(shape) for part in (value, low, high, p, documents, seeds, freedom)))
+
+
+def parts(values: Array, counts: Array) -> tuple[Array, Array, Array, Array]:
+    """Of each row of (K, S, D): mean, variance due to documents and to seeds, the latter's freedom."""
+    S, D = values.shape[1:]  # noqa: N806
+    present: NDArray[np.bool_] = np.asarray(np.isfinite(values).all(-1))  # (K, S)
+    seeds = present.sum(-1).astype(float)  # (K,)
+    values = np.where(present[..., None], values, 0.0)
     draw = np.random.default_rng(0)
-    chosen = draw.multinomial(D, np.full(D, 1 / D), RESAMPLES)  # (R, D)
-    drawn = draw.multinomial(S, np.full(S, 1 / S), RESAMPLES)  # (R, S)
-    by_seed = table @ (chosen / (chosen @ counts)[:, None]).T  # (K, S, R)
+    documents_drawn = draw.multinomial(D, np.full(D, 1 / D), RESAMPLES)  # (R, D)
+    seeds_drawn = draw.multinomial(S, np.full(S, 1 / S), RESAMPLES)  # (R, S)
+    by_seed = values @ (documents_drawn / (documents_drawn @ counts)[:, None]).T  # (K, S, R)
     with np.errstate(divide="ignore", invalid="ignore"):
-        value = table.sum((-1, -2)) / (seeds * counts.sum())
+        value = values.sum((-1, -2)) / (seeds * counts.sum())
         same_seeds = by_seed.sum(1) / seeds[:, None]  # (K, R)
-        other_seeds = np.einsum("rs,ksr->kr", drawn, by_seed) / (present @ drawn.T)
-        of_documents = spread(same_seeds) * ratio(D, D - 1) if enough(D) else np.zeros(len(table))
-        of_seeds = np.where(seeds > 1, spread(other_seeds - same_seeds) * ratio(seeds, seeds - 1), np.nan)
-    freedom = np.maximum(seeds - 1, 0).astype(float)
-    if pool and len(shape):
-        of_seeds, freedom = pooled(of_seeds.reshape(shape[0], -1), freedom.reshape(shape[0], -1))
-        of_seeds, freedom = of_seeds.ravel(), freedom.ravel()
-    if S == 1:
-        of_seeds, freedom = np.where(known & enough(D), 0.0, np.nan), np.ones(len(table))
-    of_documents = np.where(known, of_documents, np.nan)
-    low, high, p = student(value, of_documents, of_seeds, freedom, max(D - 1, 1))
-    return Interval(*(part.reshape(shape) for part in (value, low, high, p, of_documents, of_seeds, freedom)))
+        other_seeds = np.einsum("rs,ksr->kr", seeds_drawn, by_seed) / (present @ seeds_drawn.T)
+        of_documents = variance(same_seeds) * D / max(D - 1, 1) * enough(D)
+        of_seeds = (
+            variance(other_seeds - same_seeds) * seeds / (seeds - 1)
+        )  # a bootstrap of few varies too little
+    alone = 0.0 if S == 1 and enough(D) else np.nan  # documents are all there is; or nothing is known
+    known = seeds > 0
+    of_documents, of_seeds = np.where(known, of_documents, np.nan), np.where(seeds > 1, of_seeds, alone)
+    return value, of_documents, of_seeds, np.maximum(seeds - 1, 1)
 
 
 def student(value: Array, documents: Array, seeds: Array, freedom: Array, others: int) -> tuple[Array, ...]:
     """The ends of the interval and the p-value."""
     from scipy.special import stdtr, stdtrit
 
-    variance, freedom = documents + seeds, satterthwaite(documents, others, seeds, freedom)
-    half = stdtrit(freedom, (1 + LEVEL) / 2) * np.sqrt(variance)
+    error, freedom = np.sqrt(documents + seeds), satterthwaite(documents, others, seeds, freedom)
+    half = stdtrit(freedom, (1 + LEVEL) / 2) * error
     with np.errstate(divide="ignore", invalid="ignore"):
-        p = 2 * stdtr(freedom, -np.abs(value) / np.sqrt(variance))
-    return value - half, value + half, np.where(variance == 0, np.where(value == 0, 1.0, 0.0), p)
+        p = 2 * stdtr(freedom, -np.abs(value) / error)
+    return value - half, value + half, np.where(error == 0, np.where(value == 0, 1.0, 0.0), p)
 
 
 def satterthwaite(one: Array, freedom_of_one: float, other: Array, freedom_of_other: Array) -> Array:
@@ -83,7 +89,7 @@ def satterthwaite(one: Array, freedom_of_one: float, other: Array, freedom_of_ot
     return np.where(one + other == 0, 1e6, np.minimum(freedom, 1e6))
 
 
-def pooled(variance: Array, freedom: Array) -> tuple[Array, Array]:
+def pooled(variances: Array, freedom: Array) -> tuple[Array, Array]:
     """Each column's variances shrunk towards a common one, as far as they agree (Smyth, 2004).
 
     Differences to one reference share its noise, so the common variance is trusted with
@@ -91,19 +97,19 @@ def pooled(variance: Array, freedom: Array) -> tuple[Array, Array]:
     """
     from scipy.special import polygamma, psi
 
-    variance, freedom = variance.copy(), freedom.copy()
-    for column in range(variance.shape[1]):
-        known = variance[:, column] > 0
+    variances, freedom = variances.copy(), freedom.copy()
+    for column in range(variances.shape[1]):
+        known = variances[:, column] > 0
         if known.sum() < 3:
             continue
-        own, d = variance[known, column], freedom[known, column]
+        own, d = variances[known, column], freedom[known, column]
         logs = np.log(own) - psi(d / 2) + np.log(d / 2)
         excess = logs.var(ddof=1) - polygamma(1, d / 2).mean()
         prior = min(2 * trigamma_inverse(excess), 3 * d.mean()) if excess > 0 else 3 * d.mean()
         common = np.exp(logs.mean() + psi(prior / 2) - np.log(prior / 2))
-        variance[known, column] = (prior * common + d * own) / (prior + d)
+        variances[known, column] = (prior * common + d * own) / (prior + d)
         freedom[known, column] = d + prior
-    return variance, freedom
+    return variances, freedom
 
 
 def trigamma_inverse(y: float) -> float:
@@ -163,14 +169,10 @@ def enough(documents: int) -> bool:
     return documents >= FEWEST_DOCUMENTS
 
 
-def spread(resampled: Array) -> Array:
-    """Variance over resamples; those that drew no seed of a method do not count."""
+def variance(resampled: Array) -> Array:
+    """Over resamples; those that drew no seed of a method do not count."""
     valid = np.isfinite(resampled)
     many = np.maximum(valid.sum(-1), 1)
     mean = np.where(valid, resampled, 0.0).sum(-1) / many
-    return np.where(valid, (resampled - mean[..., None]) ** 2, 0.0).sum(-1) / many
-
-
-def ratio(many: Array | int, fewer: Array | int) -> Array:
-    """What a bootstrap variance of few lacks."""
-    return np.asarray(many) / np.maximum(fewer, 1)
+    squares: Array = np.where(valid, (resampled - mean[..., None]) ** 2, 0.0).sum(-1) / many
+    return squares

@@ -82,6 +82,7 @@ def setting(
         result |= {
             "protocol": main[0],
             "metric": main[1],
+            "sign": sign,
             "lengths": curves.lengths,
             "seeds": curves.seeds,
             "documents": len(curves.counts) if scored else 0,

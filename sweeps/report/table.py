@@ -1,6 +1,6 @@
 """The tables of a terminal: methods by length, extensions by length, and what failed."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -76,14 +76,14 @@ def methods(setting: dict[str, Any]) -> list[Line]:
 
 
 def extensions(setting: dict[str, Any]) -> list[Line]:
-    """Every method with more than crop: plain, crop, then its extensions, best at the longest length first."""
+    """Every method with more than crop: plain, crop, then its extensions, best at the last length first."""
     curves = headline_curves(setting)["methods"]
     longest = max(setting["lengths"])
     found = {name: curves[name] for name in setting["methods"] if set(curves[name]) - {"none", "crop"}}
     many = sum(len(group) for group in found.values()) > MOST_EXTENSIONS
     lines = []
     for name, group in found.items():
-        others = sorted(set(group) - {"none", "crop"}, key=lambda extension: last(group[extension]["value"]))
+        others = by_last(setting, group, set(group) - {"none", "crop"})
         for extension in ["none", "crop", *(others[:1] if many else others)]:
             if extension in group:
                 against = setting["extensions"].get(name, {}).get(extension)
@@ -94,9 +94,14 @@ def extensions(setting: dict[str, Any]) -> list[Line]:
     return lines
 
 
-def last(values: list[float | None]) -> float:
-    known = [value for value in values if value is not None]
-    return known[-1] if known else float("inf")
+def by_last(setting: dict[str, Any], group: dict[str, Any], names: Iterable[str]) -> list[str]:
+    """Extensions, best at the longest length first; what has no value there comes last."""
+
+    def key(name: str) -> float:
+        value = group[name]["value"][-1]
+        return float("inf") if value is None else float(setting["sign"] * value)
+
+    return sorted(names, key=key)
 
 
 def grid(setting: dict[str, Any], lines: list[Line], console: "Console") -> "Table":

@@ -121,7 +121,7 @@ def helped(setting: dict[str, Any]) -> str:
     if not groups.get(name):
         return ""
     group, longest = groups[name], max(setting["lengths"])
-    best = min(group, key=lambda extension: group[extension]["value"][-1])
+    best = min(group, key=lambda extension: setting["sign"] * group[extension]["value"][-1])
     gain = signed(group[best]["value"][-1], 2)
     beats = sum(of["beats"] == longest for of in group.values())
     first = f"Of {plural(len(group), 'extension')} of {name}, {best} does best at {tokens(longest)} tokens"

@@ -11,7 +11,18 @@ from sweeps.report.methods import FAMILIES
 from train.rows import Row, append
 
 EVERY = [name for members in FAMILIES.values() for name in members]
-HEADLINE = ["nope", "sinusoidal", "learned", "rope", "xpos", "alibi", "t5", "kerple_log", "sandwich", "randomized_rope"]
+HEADLINE = [
+    "nope",
+    "sinusoidal",
+    "learned",
+    "rope",
+    "xpos",
+    "alibi",
+    "t5",
+    "kerple_log",
+    "sandwich",
+    "randomized_rope",
+]
 LENGTHS = (64, 128, 256, 512, 1024, 2048)
 DAMAGE = {  # loss at the training length, gain of more context, nats lost per doubling, when trained at 64 tokens
     "nope": (4.24, 0.03, 0.075), "integer": (4.40, 0.02, 0.45), "sinusoidal": (4.20, 0.02, 0.11),
@@ -26,7 +37,14 @@ DAMAGE = {  # loss at the training length, gain of more context, nats lost per d
     "randomized_sinusoidal": (4.29, 0.04, 0.05), "randomized_learned": (4.31, 0.04, 0.06),
     "randomized_alibi": (4.14, 0.06, 0.006), "window_rope": (4.16, 0.03, 0.0), "irope": (4.13, 0.07, 0.04),
 }  # fmt: skip
-EXTENDED = {"pi": 0.05, "ntk": 0.02, "yarn": 0.008, "dynamic_ntk": 0.012, "rerope": -0.012, "self_extend": -0.008}
+EXTENDED = {
+    "pi": 0.05,
+    "ntk": 0.02,
+    "yarn": 0.008,
+    "dynamic_ntk": 0.012,
+    "rerope": -0.012,
+    "self_extend": -0.008,
+}
 
 
 def make_sweep(
@@ -63,7 +81,11 @@ def make_sweep(
             names = ["none", *extensions, *(EXTENDED if method in extend else ())]
             make_run(place, method, number, seed, lengths, document, difficulty, names, protocols, method == bimodal,
                      (changed or {}).get(method, {}))  # fmt: skip
-    about = {"name": "encodings", "command": "python -m train sweeps=encodings", "started": "2025-11-21T14:03:00+00:00"}
+    about = {
+        "name": "encodings",
+        "command": "python -m train sweeps=encodings",
+        "started": "2025-11-21T14:03:00+00:00",
+    }
     (folder / "sweep.json").write_text(json.dumps(about | {"jobs": jobs}))
     return folder
 
@@ -88,9 +110,13 @@ def make_run(
     }  # fmt: skip
     rows, losses = [], {"document": document}
 
-    def add(protocol: str, length: int, metric: str, value: float | None, extension: str = "none", **more: object) -> None:
+    def add(
+        protocol: str, length: int, metric: str, value: float | None, extension: str = "none", **more: object
+    ) -> None:
         content = {"error": None, "sequences": 0} | fixed | more
-        rows.append(Row(protocol=protocol, length=length, metric=metric, value=value, extension=extension, **content))  # type: ignore[arg-type]
+        rows.append(
+            Row(protocol=protocol, length=length, metric=metric, value=value, extension=extension, **content)
+        )  # type: ignore[arg-type]
 
     for extension in extensions:
         for length in lengths:
@@ -102,7 +128,14 @@ def make_run(
                 hurt = max(0.0, mean - 4.1)
                 wobble = luck + draw.normal(0, 0.004 + 0.05 * hurt) * (extension == "none" and length > L)
                 noise = draw.normal(0, 0.02, windows) + hurt * 0.3 * taste
-                each = mean + wobble + difficulty + taste + noise + 0.6 * (bad_seed and seed == 1 and length > L and extension == "none")
+                each = (
+                    mean
+                    + wobble
+                    + difficulty
+                    + taste
+                    + noise
+                    + 0.6 * (bad_seed and seed == 1 and length > L and extension == "none")
+                )
                 losses[f"{extension}|{protocol}|{length}"] = each
                 error = float(each.std(ddof=1) / math.sqrt(windows))
                 add(protocol, length, "loss", float(each.mean()), extension, error=error, sequences=windows)
@@ -113,7 +146,12 @@ def make_run(
         mean = expected(method, "none", "same_tokens", L * 2 ** round(beyond) if beyond else L, L)
         if mean is not None:
             slope = DAMAGE.get(method, (4.2, 0, 0.1))[2]
-            add("by_position", position, "loss", inside + slope * beyond + luck + DAMAGE.get(method, (4.2,))[0] - 4.1)
+            add(
+                "by_position",
+                position,
+                "loss",
+                inside + slope * beyond + luck + DAMAGE.get(method, (4.2,))[0] - 4.1,
+            )
     own = 512 if method in ("kerple_log", "fire", "t5") else 8192 if method == "learned" else 0
     speed = 61_000 * (0.62 if fixed["kernel"] == "explicit" else 1.0) * draw.normal(1, 0.02)
     measured = {
@@ -157,7 +195,11 @@ def expected(method: str, extension: str, protocol: str, length: int, L: int) ->
         return None
     octaves = math.log2(length / L)
     slope = slope if extension == "none" else EXTENDED.get(extension, 0.0)
-    value = start - gain * (1 - 2.0**-octaves) + slope * octaves**1.1 * (octaves > 0.5) * (1 if octaves > 1.5 else 0.3)
+    value = (
+        start
+        - gain * (1 - 2.0**-octaves)
+        + slope * octaves**1.1 * (octaves > 0.5) * (1 if octaves > 1.5 else 0.3)
+    )
     return value + (0.18 * 2.0**-octaves if protocol == "nonoverlapping" else 0.0)
 
 
