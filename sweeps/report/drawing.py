@@ -57,7 +57,7 @@ def panels(
     rises: bool = False,
 ) -> Figure:
     """Panels with the same axes; in each, the lines of the others in grey."""
-    columns = min(len(shown), 3)
+    columns = 2 if len(shown) == 4 else min(len(shown), 3)
     rows = -(-len(shown) // columns)
     width, height = (9.6, 5.8) if len(shown) == 1 else (4.9 * columns, 3.5 * rows + 1.3)
     below, above = (0.3 if foot else 0.0) / height, 0.75 / height

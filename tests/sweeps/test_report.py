@@ -1,0 +1,364 @@
+"""A report of sweeps that were never trained: what it says, what it refuses, what it leaves alone."""
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from html.parser import HTMLParser
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from matplotlib.text import Text
+
+from sweeps.report import drawing, figures, make
+from sweeps.report.power import power
+from sweeps.report.results import load
+from sweeps.report.summary import summarise
+from sweeps.report.table import text
+from sweeps.report.verdict import differences, verdict
+from tests.sweeps.synthetic import EVERY, make_sweep
+
+SMALL: dict[str, Any] = {"windows": 24, "lengths": (64, 128, 256, 512)}
+
+
+@pytest.fixture(scope="module")
+def headline(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_sweep(tmp_path_factory.mktemp("headline"), failed=["t5-s1"], bimodal="nope")
+
+
+@pytest.fixture(scope="module")
+def summary(headline: Path) -> dict[str, Any]:
+    found = summarise(load(headline))
+    return found | {"verdict": verdict(found)}
+
+
+@pytest.fixture(scope="module")
+def crowd(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """33 methods, three of them of no known family."""
+    names = [*EVERY, "mine_1", "mine_2", "mine_3"]
+    folder = make_sweep(tmp_path_factory.mktemp("crowd"), names, windows=24, protocols=("same_tokens",))
+    found = summarise(load(folder))
+    return found | {"verdict": verdict(found)}
+
+
+def test_a_report_has_all_its_parts(headline: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert make(headline) == 1
+    printed = capsys.readouterr().out
+    for name in ("report.html", "table.txt", "figures/loss_by_length.png", "figures/against_crop.png"):
+        assert (headline / name).stat().st_size > 1000
+        assert name in printed
+    assert "t5-s1: torch.OutOfMemoryError" in printed
+    assert "t5-s1/train.log" in printed
+    assert "\x1b" not in printed
+
+
+def test_nothing_is_redrawn_until_something_changes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = make_sweep(tmp_path, ["rope", "alibi"], **SMALL)
+    written = [folder / "report.html", folder / "figures/loss_by_length.png"]
+
+    def times() -> list[int]:
+        make(folder)
+        return [file.stat().st_mtime_ns for file in written]
+
+    first, first_text = times(), capsys.readouterr().out
+    assert times() == first
+    assert capsys.readouterr().out == first_text
+    results = folder / "rope-s0/results.jsonl"
+    results.write_text(results.read_text().replace('"value": 4.', '"value": 5.'))
+    second = times()
+    assert min(second) > max(first)
+    written[1].unlink()
+    assert min(times()) > max(second)
+
+
+def test_an_unchanged_report_imports_nothing_heavy(headline: Path) -> None:
+    make(headline)
+    code = (
+        "import sys; from pathlib import Path; from sweeps.report import make; make(Path(sys.argv[1]));"
+        "print({'matplotlib', 'scipy', 'pandas', 'torch', 'numpy'} & set(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", code, headline], capture_output=True, text=True, check=True)
+    assert done.stdout.strip().endswith("set()")
+
+
+def test_numbers_are_those_of_the_rows(headline: Path, summary: dict[str, Any]) -> None:
+    """The mean over seeds; differences on the seeds that both have."""
+    runs = {(run.encoding, run.seed): run for run in load(headline).runs}
+
+    def value(encoding: str, seed: int) -> float:
+        rows = [
+            r for r in runs[encoding, seed].rows if (r.extension, r.protocol, r.metric, r.length) == chosen
+        ]
+        return float(rows[0].value or 0)
+
+    chosen = ("none", "same_tokens", "loss", 512)
+    setting = summary["settings"][0]
+    curve = setting["protocols"]["same_tokens"]["loss"]["methods"]["alibi"]["none"]
+    assert curve["value"][3] == pytest.approx(np.mean([value("alibi", seed) for seed in range(3)]), abs=1e-5)
+    difference = np.mean([value("t5", seed) - value("rope", seed) for seed in (0, 2)])
+    assert setting["difference"]["t5"]["value"][3] == pytest.approx(difference, abs=1e-5)
+
+
+def test_what_is_known_of_the_methods_is_said(summary: dict[str, Any]) -> None:
+    setting = summary["settings"][0]
+    found = setting["effective"]
+    assert [found[name]["length"] for name in ("alibi", "rope", "learned")] == [2048, 128, 64]
+    assert found["alibi"]["low"] == 2048
+    assert setting["extensions"]["rope"]["rerope"]["beats"] == 2048
+    assert setting["extensions"]["rope"]["none"]["beats"] is None
+    assert setting["difference"]["alibi"]["verdict"][-1] == "better"
+    assert setting["difference"]["learned"]["verdict"][1:] == [None] * 5
+    assert {one["method"] for one in setting["bimodal"]} == {"nope"}
+    said = summary["verdict"][0]
+    for part in (
+        "10 methods, 3 seeds",
+        "kerple_log has the lowest loss",
+        "No value for learned past 64 tokens",
+    ):
+        assert part in said
+    assert "Seeds fall into two groups" in said
+    assert "seeds (t5)" in said
+
+
+def test_equal_methods_are_not_separated(tmp_path: Path) -> None:
+    folder = make_sweep(tmp_path, ["rope", "alike_1", "alike_2"], seeds=3, **SMALL)
+    setting = summarise(load(folder), reference="alike_1")["settings"][0]
+    assert setting["difference"]["alike_2"]["verdict"] == ["not separable"] * 4
+    setting = summarise(load(folder))["settings"][0]
+    assert setting["best"][-1]["tied"]
+    assert "not separable from the best" in text({"settings": [setting], "failures": []}, 80)
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 100, 140, 200])
+def test_the_table_fits(summary: dict[str, Any], width: int) -> None:
+    lines = text(summary, width).splitlines()
+    rows = [line for line in lines if re.match(r"( *\d+ {2,}[a-z]|  \+ )", line)]
+    assert len(rows) == 10 + 7  # methods, and what extends rope
+    assert max(map(len, rows)) <= max(width, 55)
+    assert ("±" in "".join(rows)) is (width >= 100)
+    assert "trained" in "".join(lines)
+
+
+def test_the_best_is_marked_only_where_it_is_separable(summary: dict[str, Any]) -> None:
+    setting = summary["settings"][0]
+    rows = [line for line in text(summary, 80).splitlines() if re.match(r" *\d+ +kerple_log", line)]
+    stars = rows[0].count("*")
+    assert stars == sum(best["method"] == "kerple_log" and not best["tied"] for best in setting["best"])
+    assert 0 < stars < 6
+
+
+def test_one_seed_is_said_to_be_one(tmp_path: Path) -> None:
+    found = summarise(load(make_sweep(tmp_path, seeds=1, **SMALL)))
+    assert found["settings"][0]["over"] == "documents"
+    assert "One seed says nothing about other seeds" in text(found, 200)
+    assert "One seed: intervals and verdicts cover the choice of documents only." in verdict(found)[0]
+
+
+def test_no_interval_is_printed_where_there_is_too_little(tmp_path: Path) -> None:
+    folder = make_sweep(tmp_path, ["rope", "alibi"], seeds=1, **SMALL | {"windows": 3})
+    found = summarise(load(folder))
+    assert "No intervals: they need two seeds, or five documents." in text(found, 200)
+    assert "±" not in text(found, 200)
+    assert "separable" not in " ".join(verdict(found))
+
+
+def test_without_losses_by_document_intervals_are_over_seeds(tmp_path: Path) -> None:
+    folder = make_sweep(tmp_path, ["rope", "alibi"], **SMALL)
+    (folder / "alibi-s1/documents.npz").unlink()
+    setting = summarise(load(folder))["settings"][0]
+    assert setting["over"] == "seeds"
+    assert setting["notes"] == ["alibi-s1 has no documents.npz: intervals are over seeds only."]
+    assert None not in setting["protocols"]["same_tokens"]["loss"]["methods"]["rope"]["none"]["low"]
+
+
+def test_losses_by_document_of_other_results_are_not_used(tmp_path: Path) -> None:
+    folder = make_sweep(tmp_path, ["rope", "alibi"], **SMALL)
+    file = folder / "rope-s1/documents.npz"
+    content = dict(np.load(file))
+    content["none|same_tokens|128"] += 1
+    np.savez(file, **content)
+    setting = summarise(load(folder))["settings"][0]
+    assert "rope, seed 1, has losses by document that are not its rows' at 128 tokens" in setting["notes"][0]
+
+
+def test_only_jobs_of_the_sweep_count(tmp_path: Path) -> None:
+    folder = make_sweep(tmp_path, ["rope", "alibi", "t5"], **SMALL)
+    about = json.loads((folder / "sweep.json").read_text())
+    about["jobs"] = [job for job in about["jobs"] if job["encoding"] != "t5"]
+    (folder / "sweep.json").write_text(json.dumps(about))
+    assert set(summarise(load(folder))["settings"][0]["methods"]) == {"rope", "alibi"}
+    (folder / "sweep.json").unlink()
+    assert set(summarise(load(folder))["settings"][0]["methods"]) == {"rope", "alibi", "t5"}
+    assert set(summarise(load(folder / "t5-s0"))["settings"][0]["methods"]) == {"t5"}
+
+
+def test_a_sweep_of_failures_still_reports(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = make_sweep(tmp_path, ["rope"], seeds=2, failed=["rope-s0", "rope-s1"])
+    shutil.rmtree(folder / "rope-s1")
+    assert make(folder) == 2
+    assert "rope-s1: never started" in capsys.readouterr().out
+    assert "What failed" in (folder / "report.html").read_text()
+
+
+def test_settings_that_differ_name_methods_and_are_red(tmp_path: Path) -> None:
+    folder = make_sweep(tmp_path, ["rope", "alibi", "t5"], changed={"alibi": {"batch": 16}}, **SMALL)
+    for seed, base in enumerate((500, 10_000, 10_000)):
+        file = folder / f"rope-s{seed}/run.json"
+        info = json.loads(file.read_text())
+        info["settings"]["encoding"]["base"] = base
+        file.write_text(json.dumps(info))
+    setting = summarise(load(folder))["settings"][0]
+    assert set(setting["methods"]) == {"rope base=500", "rope base=10000", "alibi", "t5"}
+    unequal = " ".join(differences(setting["fairness"]))
+    assert "sequences a step (alibi)" in unequal
+    assert "tokens (alibi)" in unequal
+    assert "encoding" not in unequal
+    make(folder)
+    assert 'class="differs"><span>16</span>' in (folder / "report.html").read_text()
+
+
+def test_training_lengths_and_data_are_reported_apart(tmp_path: Path) -> None:
+    make_sweep(tmp_path / "short", ["rope", "alibi"], **SMALL)
+    make_sweep(tmp_path / "long", ["rope", "alibi"], **SMALL | {"lengths": (128, 256, 512)})
+    make(tmp_path)
+    assert "python, trained at 64 tokens" in (tmp_path / "report.html").read_text()
+    assert "python, trained at 128 tokens" in (tmp_path / "report.html").read_text()
+    assert (tmp_path / "figures/loss_by_length-2.png").exists()
+
+
+@pytest.mark.parametrize("name", ["by_length", "by_position", "against_crop"])
+@pytest.mark.parametrize("which", ["summary", "crowd"])
+def test_names_in_figures_do_not_overlap(request: pytest.FixtureRequest, name: str, which: str) -> None:
+    found = request.getfixturevalue(which)
+    figure = getattr(figures, name)(found, found["settings"][0])
+    figure.draw_without_rendering()
+    shown = [axes for axes in figure.axes if axes.get_visible()]
+    for axes in shown:
+        texts = [text for text in axes.texts if text.get_text()]
+        boxes = [Text.get_window_extent(text) for text in texts]  # without the line to the curve
+        names = sorted((box for box in boxes if box.x0 > axes.bbox.x1), key=lambda box: box.y0)
+        assert names
+        assert all(upper.y0 - lower.y1 > -2.5 for lower, upper in pairwise(names))  # pixels, of 14 a line
+        assert all(box.x1 <= figure.bbox.x1 for box in names)
+
+
+def test_methods_of_no_known_family_share_a_panel(crowd: dict[str, Any]) -> None:
+    families = {name: of["family"] for name, of in crowd["settings"][0]["methods"].items()}
+    assert len(families) == 33
+    assert families["mine_1"] == families["mine_3"] == "other"
+    assert families["alibi"] == "bias by distance"
+
+
+@given(st.lists(st.floats(0, 10), min_size=1, max_size=12).map(sorted))
+def test_spaced_places(wanted: list[float]) -> None:
+    places = drawing.spaced(wanted, 0.5, 0.0, 10.0)
+    assert all(upper - lower >= 0.5 - 1e-9 for lower, upper in pairwise(places))
+    assert min(places) >= -1e-9
+    assert max(places) <= 10 + 1e-9
+    far = all(upper - lower >= 0.5 for lower, upper in pairwise(wanted))
+    assert not far or places == pytest.approx(wanted)
+
+
+class Page(HTMLParser):
+    """What a browser would fetch, and the data of the page."""
+
+    def __init__(self, source: str) -> None:
+        super().__init__()
+        self.fetched: list[str] = []
+        self.content: dict[str, str] = {}
+        self.inside = ""
+        self.feed(source)
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        given = dict(attributes)
+        self.inside = str(given.get("type", tag))
+        links = [given.get("src"), given.get("href") if tag != "a" else None]
+        self.fetched += [link for link in links if link]
+
+    def handle_data(self, data: str) -> None:
+        self.content[self.inside] = self.content.get(self.inside, "") + data
+
+
+def test_the_page_needs_nothing_but_itself(headline: Path) -> None:
+    make(headline)
+    source = (headline / "report.html").read_text()
+    page = Page(source)
+    assert page.fetched == []
+    assert set(re.findall(r"https?://[^\"' )]+", source)) == {"http://www.w3.org/2000/svg"}
+    assert not re.search(r"@import|url\((?!#)", source)
+    data = json.loads(page.content["application/json"])
+    assert set(data["settings"][0]["methods"]) >= {"rope", "alibi"}
+    assert len(source) < 400_000
+
+
+def test_names_cannot_break_the_page(tmp_path: Path) -> None:
+    folder = make_sweep(tmp_path, ["rope"], **SMALL)
+    about = json.loads((folder / "sweep.json").read_text()) | {"name": "</script><b>x"}
+    (folder / "sweep.json").write_text(json.dumps(about))
+    make(folder)
+    page = Page((folder / "report.html").read_text())
+    assert json.loads(page.content["application/json"])["settings"]
+    assert "</script><b>x" in page.content["title"]
+
+
+def test_power(tmp_path: Path, headline: Path) -> None:
+    (table, words), *rest = power(headline, seeds=6)
+    assert rest == []
+    cells = [list(column.cells) for column in table.columns]
+    assert cells[0] == ["2", "3", "5", "6", "8", "12"]
+    for column in cells[1:]:
+        assert all(float(upper) >= float(lower) for upper, lower in pairwise(column))
+    assert "With 6 seeds at 2,048 tokens" in words
+    with pytest.raises(ValueError, match="at least 2, not 1"):
+        power(headline, seeds=1)
+    with pytest.raises(ValueError, match="no method 'ropes'"):
+        power(headline, seeds=3, reference="ropes")
+    with pytest.raises(ValueError, match="one seed"):
+        power(make_sweep(tmp_path, seeds=1, **SMALL), seeds=3)
+
+
+def damaged(folder: Path) -> Path:
+    file = make_sweep(folder, ["rope"], seeds=1, **SMALL) / "rope-s0/results.jsonl"
+    file.write_text("{\n" + file.read_text())
+    return folder
+
+
+def unreadable(folder: Path) -> Path:
+    make_sweep(folder, ["rope"], seeds=1, **SMALL)
+    (folder / "rope-s0/documents.npz").write_bytes(b"PK broken")
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("build", "sentence"),
+    [
+        (lambda folder: folder / "nowhere", "There is no folder"),
+        (lambda folder: folder, "There are no results in"),
+        (damaged, "is damaged at line 1"),
+        (unreadable, "documents.npz is damaged"),
+    ],
+)
+def test_a_mistake_is_one_sentence(build: Any, sentence: str, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "sweeps.report", build(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert sentence in done.stderr
+    assert done.stderr.startswith("yardstick: ")
+    assert done.stderr.count("\n") == 1
+
+
+def test_an_unknown_reference_names_those_that_there_are(headline: Path) -> None:
+    with pytest.raises(ValueError, match=r"no method 'ropes'.* there are: alibi, kerple_log"):
+        make(headline, reference="ropes")
+    assert (
+        summarise(load(headline), reference="alibi")["settings"][0]["difference"]["rope"]["verdict"][-1]
+        == "worse"
+    )
