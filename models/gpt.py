@@ -45,14 +45,16 @@ class GPT(nn.Module):
             self.head.weight = self.embed.weight
 
     def initialise(self, depth: int) -> None:
-        """N(0, 0.02), smaller by sqrt(2 depth) where a block writes to the residual stream (GPT-2)."""
+        """GPT-2's normal initialisation, its 0.02 at width 768 becoming 0.55 / sqrt(width) at any width;
+        smaller by sqrt(2 depth) where a block writes to the residual stream."""
+        std = 0.02 * (768 / self.embed.embedding_dim) ** 0.5
         for block in cast(Sequence[Block], self.blocks):
             for linear in (block.attention.qkv, block.mlp.up):
-                nn.init.normal_(linear.weight, std=0.02)
+                nn.init.normal_(linear.weight, std=std)
             for linear in (block.attention.out, block.mlp.down):
-                nn.init.normal_(linear.weight, std=0.02 * (2 * depth) ** -0.5)
-        nn.init.normal_(self.embed.weight, std=0.02)
-        nn.init.normal_(self.head.weight, std=0.02)
+                nn.init.normal_(linear.weight, std=std * (2 * depth) ** -0.5)
+        nn.init.normal_(self.embed.weight, std=std)
+        nn.init.normal_(self.head.weight, std=std)
 
     @property
     def limit(self) -> int | None:
