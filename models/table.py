@@ -1,7 +1,5 @@
 """What each method is, read from its docstring, its file in `conf/`, and the effect that it has."""
 
-import inspect
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -10,7 +8,8 @@ import torch
 
 from models.effect import Curve, Effect, Encoding, Positions, Surface
 from models.encodings.schedule import Schedule
-from models.registry import extend, fits, load, locate, names, read
+from models.registry import extend, fits, load, names, read
+from models.sources import source
 
 SHAPE = {"heads": 4, "head_width": 32, "width": 128, "depth": 4, "length": 64}  # conf/model/tiny.yaml
 
@@ -20,11 +19,10 @@ class Method:
     """One line of the table of encodings."""
 
     name: str
-    title: str
     enters: str
     relative: bool
     parameters: int  # in the whole model, at `SHAPE`
-    shared: bool  # by all layers
+    layers: str  # shared, own, or both: whose the parameters are
     limit: int | None
     cost: str
     paper: str
@@ -36,7 +34,6 @@ class Change:
     """One line of the table of extensions."""
 
     name: str
-    title: str
     changes: str
     parameters: str
     fits: str
@@ -54,19 +51,31 @@ def extensions() -> list[Change]:
 
 def method(name: str) -> Method:
     encoding, settings = load(name, **SHAPE), read("encoding", name)
-    effects = [member.at(Positions.of(16)) for member in members(encoding)]
-    shared = settings.get("share", True)
-    count = sum(p.numel() for p in encoding.parameters()) * (1 if shared else SHAPE["depth"])
-    drawn = "drawn positions; " if encoding.draws > 1 else ""
+    tiled = members(encoding)
+    effects = [member.at(Positions.of(16)) for member in tiled]
+    each = 1 if settings.get("share", True) else SHAPE["depth"]
+    count = each * sum(p.numel() for p in encoding.parameters())
+    drawn = "drawn; " if encoding.draws > 1 else ""
     return Method(
-        name, title(name, "encoding"), drawn + layered([enters(e) for e in effects]),
-        encoding.relative, count, shared, encoding.limit,
-        cost(effects), *source(name, "encoding"),
+        name, drawn + layered([enters(e) for e in effects]),
+        encoding.relative, count, whose(tiled, each), encoding.limit,
+        cost(effects), *source("encoding", name),
     )  # fmt: skip
 
 
 def members(encoding: Encoding) -> list[Encoding]:
     return encoding.members if isinstance(encoding, Schedule) else [encoding]
+
+
+def whose(tiled: list[Encoding], each: int) -> str:
+    """Whether layers share parameters, or have their own."""
+    sets = [{id(p) for p in member.parameters()} for member in tiled]
+    everyones, all_of_them = set.intersection(*sets), set.union(*sets)
+    if not all_of_them:
+        return ""
+    if each > 1 or not everyones:
+        return "own"
+    return "shared" if everyones == all_of_them else "both"
 
 
 def layered(words: list[str]) -> str:
@@ -81,14 +90,13 @@ def layered(words: list[str]) -> str:
 
 def enters(effect: Effect) -> str:
     """Where position enters, in words."""
-    bias = "logits by distance" if isinstance(effect.bias, Curve) else "logits by pair of positions"
+    bias = "logits: distance" if isinstance(effect.bias, Curve) else "logits: positions"
     parts = {
         "embedding": effect.embed,
         "q and k": effect.rotate,
-        "q and k of far pairs": effect.far,
+        "far q and k": effect.far,
         bias: effect.bias,
-        "logits by content, summed": effect.potential,
-        "logits by content": effect.adjust,
+        "logits: content": effect.potential or effect.adjust,
         "mask": effect.visible,
         "temperature": effect.temperature,
     }
@@ -96,20 +104,37 @@ def enters(effect: Effect) -> str:
 
 
 COSTS: dict[str, Callable[[Effect], bool]] = {
-    "logits: O(BT²)": lambda effect: effect.adjust is not None,
-    "two products": lambda effect: effect.far is not None,
-    "table: O(T²)": lambda effect: isinstance(effect.bias, Surface),
-    "table: O(T)": lambda effect: isinstance(effect.bias, Curve),
-    "running sum: O(T)": lambda effect: effect.potential is not None,
-    "q and k: O(T)": lambda effect: effect.rotate is not None or effect.temperature is not None,
+    "logits": lambda effect: effect.adjust is not None,
+    "twice": lambda effect: effect.far is not None,
+    "table": lambda effect: isinstance(effect.bias, Surface),
+    "line": lambda effect: isinstance(effect.bias, Curve),
+    "sum": lambda effect: effect.potential is not None,
+    "q and k": lambda effect: effect.rotate is not None or effect.temperature is not None,
 }
-"""What is computed on top of plain causal attention, the dearest first."""
+"""What is computed on top of plain causal attention, the dearest first; `LEGEND` explains."""
+
+LEGEND = """
+Rel: logits depend on positions through their differences alone. Weights and limits are those of
+`model=tiny` (width 128, depth 4, heads 4, trained at 64 tokens); own: each layer has its own. Drawn:
+positions are drawn at random. Cost on top of causal attention over T tokens: `q and k`, `sum`: O(T) a
+sequence; `line`: T numbers a head, `table`: T² a head, for all sequences; `logits`: T² a head and
+sequence. Rotary:
+"""
+
+
+def legend() -> str:
+    return " ".join(LEGEND.split()) + " " + ", ".join(rotary()) + "."
+
+
+def rotary() -> list[str]:
+    """The encodings whose frequencies an extension can change."""
+    return [name for name in names("encoding") if fits("pi", name)]
 
 
 def cost(effects: list[Effect]) -> str:
-    """What the dearest of these effects costs, by its form."""
+    """What the dearest of these effects costs on top of attention, by its form."""
     found = (words for words, has in COSTS.items() if any(has(effect) for effect in effects))
-    return next(found, "nothing")
+    return next(found, "none")
 
 
 def change(name: str) -> Change:
@@ -117,8 +142,8 @@ def change(name: str) -> Change:
     own = ", ".join(f"{k}={short(v)}" for k, v in settings.items() if k != "_target_")
     fitting = [encoding for encoding in names("encoding") if fits(name, encoding)]
     return Change(
-        name, title(name, "extension"), changes(name, fitting[0] if "rope" not in fitting else "rope"),
-        own, all_but(fitting, names("encoding")), *source(name, "extension"),
+        name, changes(name, fitting[0] if "rope" not in fitting else "rope"),
+        own, listed(fitting, names("encoding")), *source("extension", name),
     )  # fmt: skip
 
 
@@ -135,7 +160,7 @@ def changes(name: str, encoding: str) -> str:
     parts = {
         "embedding": differ(old.embed, new.embed, torch.randn(1, 256, SHAPE["width"])),
         "q and k": differ(old.rotate, new.rotate, *torch.randn(2, 1, 4, 256, 32)),
-        "q and k of far pairs": new.far is not old.far,
+        "far q and k": new.far is not old.far,
         "logits": new.bias is not old.bias and new.bias is None,
         "mask": new.visible != old.visible,
         "temperature": new.temperature is not old.temperature,
@@ -151,34 +176,17 @@ def differ(old: Any, new: Any, *inputs: torch.Tensor) -> bool:
     return not all(torch.allclose(a, b) for a, b in pairs)
 
 
-def all_but(chosen: list[str], everything: list[str]) -> str:
+def listed(chosen: list[str], everything: list[str]) -> str:
     """`chosen` in the fewest words."""
     missing = [name for name in everything if name not in chosen]
     if not missing:
         return "every encoding"
+    if chosen == rotary():
+        return "rotary"
+    if missing == [name for name in everything if name.startswith("randomized_")]:
+        return "all but randomized"
     return "all but " + ", ".join(missing) if len(missing) < len(chosen) / 2 else ", ".join(chosen)
 
 
 def short(value: Any) -> str:
-    return "null" if value is None else str(value)
-
-
-def words_of(name: str, group: str) -> str:
-    """The first paragraph about a method, `Title (authors, year, link): what it is`, of its module."""
-    target = read(group, name).get("_target_")
-    text = inspect.getdoc(inspect.getmodule(locate(target))) if target else None
-    return " ".join((text or "").split("\n\n")[0].split())
-
-
-SOURCE = re.compile(r"^(?P<title>[^(:]*\w)[^(]*\((?P<paper>[^()]*?\d{4})[^()]*?(?P<link>https?://[^\s,;)]+)")
-
-
-def title(name: str, group: str) -> str:
-    found = SOURCE.match(words_of(name, group))
-    return found["title"] if found else name
-
-
-def source(name: str, group: str) -> tuple[str, str]:
-    """(authors and year, link), or two empty strings where nobody is to be named."""
-    found = SOURCE.match(words_of(name, group))
-    return (found["paper"], found["link"]) if found else ("", "")
+    return str(value).lower() if value is None or isinstance(value, bool) else str(value)

@@ -27,16 +27,26 @@ def test_a_page_without_a_place_for_the_table() -> None:
 
 def test_table_is_read_from_the_effects() -> None:
     rows = {row.name: row for row in table.encodings()}
-    assert (rows["nope"].enters, rows["rope"].enters, rows["alibi"].enters) == (
-        "nowhere", "q and k", "logits by distance",
-    )  # fmt: skip
+    enters = [rows[name].enters for name in ("nope", "rope", "alibi", "fire", "cope", "sinusoidal")]
+    words = ["nowhere", "q and k", "logits: distance", "logits: positions", "logits: content", "embedding"]
+    assert enters == words
+    assert [rows[name].layers for name in ("rope", "t5", "fire", "deberta")] == ["", "shared", "own", "both"]
+    assert [rows[name].cost for name in ("alibi", "fox", "cope", "learned")] == [
+        "line",
+        "sum",
+        "logits",
+        "none",
+    ]
+    assert rows["randomized_rope"].enters == "drawn; q and k"
+    assert rows["irope"].enters.startswith("3 of 4 layers: q and k, mask")
     assert rows["learned"].limit == table.SHAPE["length"]
     assert rows["learned"].parameters == table.SHAPE["length"] * table.SHAPE["width"]
     assert not rows["learned"].relative
     assert rows["alibi"].link == "https://arxiv.org/abs/2108.12409"
     changes = {row.name: row for row in table.extensions()}
     assert (changes["none"].changes, changes["pi"].changes) == ("nothing", "q and k")
-    assert changes["crop"].fits == "every encoding"
+    assert (changes["crop"].fits, changes["learned_interpolated"].fits) == ("every encoding", "learned")
+    assert changes["yarn"].fits == "rotary"
 
 
 def test_every_method_names_its_source() -> None:

@@ -2,11 +2,9 @@
 
 import argparse
 import sys
+import textwrap
+from itertools import zip_longest
 from pathlib import Path
-
-from rich import box
-from rich.console import Console
-from rich.table import Table
 
 from models import table
 
@@ -22,10 +20,8 @@ def main() -> None:
     options = parser.parse_args()
     if options.write:
         options.write.write_text(replaced(options.write.read_text(), options.write.name))
-    elif options.markdown:
-        print(markdown())
     else:
-        terminal()
+        print(markdown() if options.markdown else terminal())
 
 
 def replaced(text: str, name: str) -> str:
@@ -38,29 +34,23 @@ def replaced(text: str, name: str) -> str:
 
 
 def lines(links: bool) -> tuple[list[list[str]], list[list[str]]]:
-    """Both tables, headings first; papers as links or as words."""
+    """Both tables, headings first; papers as links, or in a few letters."""
 
     def paper(words: str, link: str) -> str:
-        return f"[{words}]({link})" if links and link else words
+        return f"[{words}]({link})" if links and link else words.replace(" et al.", "").replace(",", "")
 
-    methods = [
-        ["encoding", "position enters", "relative", "parameters", "limit", "on top of attention", "paper"]
-    ]
+    yes = {True: "yes", False: "no"}
+    methods = [["encoding", "position enters", "rel", "weights", "layers", "limit", "cost", "paper"]]
     for m in table.encodings():
-        count = f"{m.parameters:,}{'' if m.shared else ' (per layer)'}" if m.parameters else "none"
-        limit = f"{m.limit:,}" if m.limit else "none"
-        relative = "yes" if m.relative else "no"
-        methods.append([m.name, m.enters, relative, count, limit, m.cost, paper(m.paper, m.link)])
+        count = f"{m.parameters:,}" if m.parameters else ""
+        limit = f"{m.limit:,}" if m.limit else ""
+        methods.append(
+            [m.name, m.enters, yes[m.relative], count, m.layers, limit, m.cost, paper(m.paper, m.link)]
+        )
     changes = [["extension", "changes", "parameters", "fits", "paper"]]
     for c in table.extensions():
         changes.append([c.name, c.changes, c.parameters, c.fits, paper(c.paper, c.link)])
     return methods, changes
-
-
-NOTE = (
-    "Parameters and limits are those of `model=tiny` (width 128, depth 4, heads 4, trained at 64 tokens); "
-    "T tokens, B sequences."
-)
 
 
 def markdown() -> str:
@@ -69,19 +59,27 @@ def markdown() -> str:
         rows = [[f"`{row[0]}`" if n else row[0], *row[1:]] for n, row in enumerate(rows)]
         rows.insert(1, ["---"] * len(rows[0]))
         result.append("\n".join("| " + " | ".join(row) + " |" for row in rows))
-    return "\n\n".join([*result, NOTE])
+    return "\n\n".join([*result, table.legend()])
 
 
-def terminal() -> None:
-    """Two tables that fit into 100 columns, or into a wider terminal."""
-    console = Console(width=max(100, Console().width))
-    for rows in lines(links=False):
-        out = Table(*rows[0], box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
-        out.columns[0].no_wrap = True
-        for row in rows[1:]:
-            out.add_row(*row)
-        console.print(out)
-    console.print(NOTE.replace("`", ""), highlight=False)
+def terminal() -> str:
+    """Two tables in 100 columns."""
+    methods, changes = lines(links=False)
+    parts = [laid(methods, (21, 23, 3, -7, 6, -5, 7, 14)), laid(changes, (20, 17, 24, 18, 13))]
+    return "\n\n".join([*parts, textwrap.fill(table.legend().replace("`", ""), 100)])
+
+
+def laid(rows: list[list[str]], widths: tuple[int, ...]) -> str:
+    """Cells wrapped into columns of these widths; to the right where a width is negative."""
+    out = []
+    for number, row in enumerate(rows):
+        cells = [textwrap.wrap(cell, abs(width)) for cell, width in zip(row, widths, strict=True)]
+        for line in zip_longest(*cells, fillvalue=""):
+            placed = (t.rjust(-w) if w < 0 else t.ljust(w) for t, w in zip(line, widths, strict=True))
+            out.append("  ".join(placed).rstrip())
+        if number == 0:
+            out.append("-" * 100)
+    return "\n".join(out)
 
 
 if __name__ == "__main__":

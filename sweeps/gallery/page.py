@@ -1,12 +1,11 @@
 """The page: for each method what it says of itself, its score by distance, and what it does to attention."""
 
-import inspect
 import re
 from html import escape
 
 import torch
 
-from models import table
+from models import sources, table
 from models.effect import Encoding, Positions
 from models.encodings.rope import RoPE, geometric
 from models.registry import extend, load
@@ -60,7 +59,7 @@ def encoding(row: table.Method) -> str:
     built = load(row.name, **SHAPE)
     relative = "Relative" if row.relative else "Not relative"
     facts = f"Enters: {row.enters}. Parameters: {row.parameters:,}. {relative}."
-    return article(row, facts, about(built), [curve(built), *maps(row.name)])
+    return article("encoding", row, facts, [curve(built), *maps(row.name)])
 
 
 def extension(row: table.Change) -> str:
@@ -69,24 +68,22 @@ def extension(row: table.Change) -> str:
     facts = f"Changes: {row.changes}. Fits: {row.fits}. " + (
         f"Parameters: {row.parameters}." if row.parameters else ""
     )
-    if after is before:
-        return article(row, facts, "The trained model, as it is.", [])
     bending = bends(before, after) if isinstance(before, RoPE) else []
-    return article(row, facts, about(after), [curve(after, before), *bending])
+    return article("extension", row, facts, [] if after is before else [curve(after, before), *bending])
 
 
-def about(built: Encoding) -> str:
-    """What a method's module says of it, as HTML without links."""
-    words = " ".join((inspect.getdoc(inspect.getmodule(type(built))) or "").split())
-    return re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(re.sub(r",? https?://[^\s;)]+", "", words)))
-
-
-def article(row: table.Method | table.Change, facts: str, words: str, figures: list[str]) -> str:
+def article(group: str, row: table.Method | table.Change, facts: str, figures: list[str]) -> str:
     source = f' <a href="{escape(row.link)}">{escape(row.paper)}</a>' if row.link else ""
     return (
-        f'<article id="{row.name}"><h3>{row.name}{source}</h3><p>{words}</p>'
+        f'<article id="{row.name}"><h3>{row.name}{source}</h3><p>{words(sources.about(group, row.name))}</p>'
+        f"<p>{words(sources.comment(group, row.name))}</p>"
         f'<p class="facts">{escape(facts)}</p><div class="row">{"".join(figures)}</div></article>'
     )
+
+
+def words(text: str) -> str:
+    """As HTML, without links."""
+    return re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(re.sub(r",? https?://[^\s;),]+", "", text)))
 
 
 def curve(built: Encoding, before: Encoding | None = None) -> str:

@@ -1,0 +1,35 @@
+"""Where a method comes from, read from its module's docstring and from the head of its file in `conf/`."""
+
+import inspect
+import re
+from itertools import takewhile
+
+from models.registry import CONF, locate, read
+
+
+def comment(group: str, name: str) -> str:
+    """What the head of a method's file in `conf/` says: what to expect of it."""
+    lines = (CONF / group / f"{name}.yaml").read_text().splitlines()
+    return " ".join(line.lstrip("# ") for line in takewhile(lambda line: line.startswith("#"), lines))
+
+
+def about(group: str, name: str) -> str:
+    """What a method's module says of it."""
+    target = read(group, name).get("_target_")
+    return (inspect.getdoc(inspect.getmodule(locate(target))) or "") if target else ""
+
+
+LINK = r"(?P<year>\d{4}), (?P<link>https?://[^\s,;)]+)"
+SOURCES = (
+    re.compile(r"(?P<authors>[^\s(]+ (?:et al\.|and \S+)) \(" + LINK),  # Shaw et al. (2018, https://...)
+    re.compile(r"\((?:[^(),]+, )*?(?P<authors>[^(),]+), " + LINK),  # (DeBERTa, He et al., 2020, https://...)
+)
+
+
+def source(group: str, name: str) -> tuple[str, str]:
+    """(authors and year, link) of a method, or two empty strings where nobody is to be named."""
+    for text in (*about(group, name).split("\n\n"), comment(group, name)):
+        for pattern in SOURCES:
+            if found := pattern.search(" ".join(text.split())):
+                return f"{found['authors']}, {found['year']}", found["link"]
+    return "", ""
