@@ -37,7 +37,9 @@ trained at as many; rows look at columns, and equal words have equal vectors.</p
 
 
 @torch.no_grad()
+@torch.random.fork_rng(devices=[])
 def page() -> str:
+    torch.manual_seed(0)
     parts = ["<h1>Every method, drawn</h1>", INTRODUCTION, '<div class="row">', wavelengths(), "</div>"]
     parts += ["<h2>Encodings</h2>", *map(encoding, table.encodings())]
     parts += ["<h2>Extensions</h2>", *map(extension, table.extensions())]
@@ -83,7 +85,7 @@ def article(group: str, row: table.Method | table.Change, facts: str, figures: l
 
 def words(text: str) -> str:
     """As HTML, without links."""
-    return re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(re.sub(r",? https?://[^\s;),]+", "", text)))
+    return re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(re.sub(r",?\s+https?://[^\s;),]+", "", text)))
 
 
 def curve(built: Encoding, before: Encoding | None = None) -> str:
@@ -97,12 +99,13 @@ def curve(built: Encoding, before: Encoding | None = None) -> str:
     if whole.abs().max() < 1e-6:
         built, up = stirred(built), up + "; starts at 0, random here"
         whole = added(built, longest)
-    heads = [f"head {h + 1}" if len(whole) > 1 else "all heads" for h in range(len(whole))]
+    one = "all heads" if before is None else "with it"
+    heads = [f"head {h + 1}" if len(whole) > 1 else one for h in range(len(whole))]
     series = [(name, torch.arange(longest), y) for name, y in zip(heads, whole, strict=True)]
     shorter = min(LENGTH, longest)
     if before is not None:
         y = added(before, min(longest, before.limit or longest))[0]
-        series.append(("without the extension", torch.arange(len(y)), y))
+        series.insert(0, ("without the extension", torch.arange(len(y)), y))
     elif not torch.allclose(whole[:, :shorter], y := added(built, shorter), atol=1e-3):
         series.append((f"{heads[0]}, at {LENGTH} tokens", torch.arange(shorter), y[0]))
     end = f"; at most {longest} tokens" if longest < LONGEST else ""
