@@ -15,7 +15,7 @@ def make(folder: Path, reference: str | None = None, tolerance: float | None = N
     """
     from rich.console import Console
 
-    from sweeps.report.results import fingerprint
+    from sweeps.report.results import fingerprint, shown
     from sweeps.report.table import show
 
     folder = Path(folder)
@@ -24,7 +24,7 @@ def make(folder: Path, reference: str | None = None, tolerance: float | None = N
     console = Console()
     show(summary, console)
     for name in summary["files"]:
-        console.print(os.path.join(os.path.relpath(folder), name), soft_wrap=True, highlight=False)
+        console.print(shown(folder / name), soft_wrap=True, highlight=False)
     return len(summary["failures"])
 
 

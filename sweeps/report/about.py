@@ -35,10 +35,10 @@ def what_was_run(setting: dict[str, Any]) -> str:
     windows, documents = (plural(setting[f"{word}s"], word) for word in ("window", "document"))
     time = f"{about['seconds'] / 60:,.1f} minutes in {plural(about['runs'], 'run')}"
     facts = [
-        ("data", f"{data}: {about['description']}" if about["description"] else data),
+        ("data", about["description"] if data in about["description"] else f"{data} {about['description']}"),
         ("corpus, sha256", setting["corpus"]),
         ("scored", f"{windows} of {documents}" if setting["windows"] else ""),
-        ("commands, such as", "; ".join(about["commands"])),
+        ("a run, for instance", about["command"]),
         ("machine", about["machine"]),
         ("versions", "; ".join(about["versions"])),
         ("commit", ", ".join(commit or "none" for commit in about["commits"])),

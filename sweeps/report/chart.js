@@ -37,7 +37,7 @@ function ticks(low, high) {
 // all curves, but a few that explode do not flatten the others
 function limits(lines, zero) {
   const values = lines.flatMap((line) => known([...line.y, ...line.low, ...line.high]));
-  const highest = lines.map((line) => Math.max(...known(line.y))).filter(Number.isFinite).sort((a, b) => a - b);
+  const highest = lines.map((line) => Math.max(...known([...line.y, ...line.high]))).filter(Number.isFinite).sort((a, b) => a - b);
   let low = Math.min(...values), high = Math.max(...values);
   const most = highest[Math.floor(0.9 * (highest.length - 1))];
   if (high > low + 2 * (most - low) && most > low) high = low + 1.3 * (most - low);

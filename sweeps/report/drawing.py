@@ -22,11 +22,17 @@ class Line:
     value: list[float | None]
     seeds: list[list[float | None]] = field(default_factory=list)  # one list a seed
     points: bool = False  # show seeds one by one
+    place: int = 0  # among those that colours tell apart
 
     @property
     def known(self) -> tuple[list[int], list[float]]:
         pairs = [(x, y) for x, y in zip(self.lengths, self.value, strict=True) if y is not None]
         return [x for x, _ in pairs], [y for _, y in pairs]
+
+    @property
+    def reached(self) -> list[float]:
+        """Every value, those of single seeds too."""
+        return [value for values in (self.value, *self.seeds) for value in values if value is not None]
 
 
 @dataclass(frozen=True)
@@ -81,7 +87,7 @@ def panels(
             axes.plot(*line.known, color=FAINT, linewidth=0.8, zorder=1)
         axes.set_title(shown[place].title, size=11, loc="left", color=INK)
         gap = 11.5 * (high - low) * rows / (height * 72 * 0.78)
-        names = [curve(axes, line, n, high, bool(zero)) for n, line in enumerate(shown[place].lines)]
+        names = [curve(axes, line, high, bool(zero)) for line in shown[place].lines]
         if zero:
             names.append(Name(0.0, zero, INK, True))
         write(axes, names, gap, low, high, max(length for line in every for length in line.lengths))
@@ -125,9 +131,9 @@ def explain(axes: Axes, trained: int, side: str) -> None:
         )
 
 
-def curve(axes: Axes, line: Line, place: int, high: float, difference: bool) -> Name:
+def curve(axes: Axes, line: Line, high: float, difference: bool) -> Name:
     """A curve with its band and marks; its name says where it ends and what is off the picture."""
-    colour, style = COLOURS[place % len(COLOURS)], "-" if place < len(COLOURS) else DASHED
+    colour, style = COLOURS[line.place % len(COLOURS)], "-" if line.place < len(COLOURS) else DASHED
     lengths, values = line.known
     if not lengths:
         return Name(high, f"{line.label}: no value", colour, False)
@@ -201,9 +207,9 @@ def spaced(wanted: list[float], gap: float, low: float, high: float) -> list[flo
 
 def limits(every: Sequence[Line], zero: bool) -> tuple[float, float]:
     """The y axis: all curves, but a few that explode do not flatten the others."""
-    values = [value for line in every for value in line.known[1]] or [0.0, 1.0]
-    highest = sorted(max(line.known[1]) for line in every if line.known[1]) or [1.0]
-    low, most, high = min(values), highest[int(0.9 * (len(highest) - 1))], highest[-1]
+    reached = [line.reached for line in every if line.reached] or [[0.0, 1.0]]
+    highest = sorted(max(values) for values in reached)
+    low, most, high = min(map(min, reached)), highest[int(0.9 * (len(highest) - 1))], highest[-1]
     if high > low + 2 * (most - low) > low:
         high = low + 1.3 * (most - low)
     if zero:

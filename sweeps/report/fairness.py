@@ -109,7 +109,7 @@ def provenance(table: Table) -> dict[str, Any]:
         "machine": distinct(facts, "machine"),
         "versions": sorted({row.versions for row in rows}),
         "commits": sorted({row.commit for row in rows}),
-        "commands": sorted({str(one["command"]) for one in facts if one.get("command")})[:3],
+        "command": next((str(one["command"]) for one in facts if one.get("command")), ""),
         "dates": f"{dates[0]} to {dates[-1]}" if dates else "",
         "seconds": sum(float(one.get("seconds") or 0) for one in facts),
         "runs": len(table.runs),

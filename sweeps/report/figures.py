@@ -1,5 +1,6 @@
 """The PNG figures: loss against length, loss by position, and extensions against crop."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -86,8 +87,10 @@ def against_crop(summary: dict[str, Any], setting: dict[str, Any]) -> "Figure | 
     shown = []
     for name in setting["order"]:
         if name in several:
-            labels = {e: "no extension" if e == "none" else e for e in found[name]}
-            lines = [Line(labels[e], of["lengths"], of["value"]) for e, of in found[name].items()]
+            lines = [
+                Line("no extension" if e == "none" else e, of["lengths"], of["value"], place=n)
+                for n, (e, of) in enumerate(found[name].items())
+            ]
             shown.append(Panel(name, lines))
     if not several:
         plain = {name: found[name]["none"] for name in setting["order"] if "none" in found.get(name, {})}
@@ -110,15 +113,18 @@ def against_crop(summary: dict[str, Any], setting: dict[str, Any]) -> "Figure | 
 
 
 def families(setting: dict[str, Any], lines: "dict[str, Line]") -> "list[Panel]":
-    """One panel for few lines, else one a family."""
+    """One panel for few methods, else one a family; a method has the same colour in every figure."""
     from sweeps.report.drawing import Panel
 
-    if len(lines) <= TOGETHER:
-        return [Panel("", list(lines.values()))] if lines else []
-    groups: dict[str, list[Line]] = {}
-    for name, line in lines.items():
-        groups.setdefault(setting["methods"][name]["family"], []).append(line)
-    return [Panel(family, group) for family, group in groups.items()]
+    groups: dict[str, list[str]] = {}
+    for name in setting["order"]:
+        family = setting["methods"][name]["family"] if len(setting["order"]) > TOGETHER else ""
+        groups.setdefault(family, []).append(name)
+    panels = [
+        Panel(family, [replace(lines[name], place=n) for n, name in enumerate(names) if name in lines])
+        for family, names in groups.items()
+    ]
+    return [panel for panel in panels if panel.lines]
 
 
 def unfinished(summary: dict[str, Any]) -> str:

@@ -18,12 +18,13 @@ function choice(label, options, chosen, change) {
 
 const toggle = (set, item) => set.has(item) ? set.delete(item) : set.add(item);
 
-// families side by side, or all together: colours tell apart what shares a panel
+// families side by side, or all together; a method has the same colour in every chart of a setting
 function arranged(setting, lines, apart) {
   const families = [...new Set(setting.order.map((name) => setting.methods[name].family))];
-  const colours = (group) => group.map((line, n) => ({ ...line, colour: n % COLOURS, dash: n >= COLOURS }));
-  if (apart) return families.map((title) => ({ title, lines: colours(lines.filter((line) => setting.methods[line.name].family === title)) })).filter((panel) => panel.lines.length);
-  if (lines.length <= TOGETHER) return [{ title: "", lines: colours(lines) }];
+  const of = (family) => setting.order.filter((name) => setting.methods[name].family === family);
+  const coloured = (line, names) => ({ ...line, colour: names.indexOf(line.name) % COLOURS, dash: names.indexOf(line.name) >= COLOURS });
+  if (apart) return families.map((title) => ({ title, lines: lines.filter((line) => of(title).includes(line.name)).map((line) => coloured(line, of(title))) })).filter((panel) => panel.lines.length);
+  if (setting.order.length <= TOGETHER) return [{ title: "", lines: lines.map((line) => coloured(line, setting.order)) }];
   return [{ title: "", lines: lines.map((line) => ({ ...line, colour: families.indexOf(setting.methods[line.name].family) % COLOURS })) }];
 }
 
@@ -86,14 +87,14 @@ function methodsChart(host, setting, byPosition) {
 
 function extensionsChart(host, setting) {
   const found = setting.extensions, many = Object.keys(found).filter((name) => Object.keys(found[name]).length > 1).sort((a, b) => Object.keys(found[b]).length - Object.keys(found[a]).length || (b === setting.reference) - (a === setting.reference));
-  const state = { method: many[0], hidden: new Set(), isolated: new Set() };
+  const state = { method: many[0] || "", hidden: new Set(), isolated: new Set() };
   const redraw = () => {
     const line = (name, label, of) => ({ name, label, x: of.lengths, y: of.value, low: of.low, high: of.high, seeds: [], ends: "95 % interval", more: () => [], two: false });
     const methods = setting.order.filter((name) => found[name]?.none).map((name) => line(name, name, found[name].none));
-    const own = many.length ? Object.entries(found[state.method]).map(([name, of], n) => ({ ...line(name, name === "none" ? "no extension" : name, of), colour: n % COLOURS, dash: n >= COLOURS })) : [];
+    const own = state.method ? Object.entries(found[state.method]).map(([name, of], n) => ({ ...line(name, name === "none" ? "no extension" : name, of), colour: n % COLOURS, dash: n >= COLOURS })) : [];
     const chart = make("div", { class: "chart" });
-    host.replaceChildren(make("div", { class: "controls" }, choice("trained with", many.map((name) => [name, name]), state.method, (value) => { state.method = value; state.isolated.clear(); redraw(); })), chart);
-    const panels = many.length ? [{ title: `${state.method} under extensions`, lines: own }] : arranged(setting, methods, methods.length > TOGETHER);
+    host.replaceChildren(make("div", { class: "controls" }, choice("show", many.length ? [...many.map((name) => [name, `${name} under extensions`]), ["", "every method without extension"]] : [], state.method, (value) => { state.method = value; state.isolated.clear(); redraw(); })), chart);
+    const panels = state.method ? [{ title: `${state.method} under extensions`, lines: own }] : arranged(setting, methods, setting.order.length > TOGETHER);
     const choose = (one) => { toggle(state.isolated, one); redraw(); };
     draw(chart, panels, { trained: setting.trained_length, xTitle: `evaluated length, tokens (${setting.protocol})`, yTitle: `difference in ${UNITS[setting.metric] || plain(setting.metric)}`, zero: "crop", side: setting.sign > 0 ? "below" : "above", isolated: state.isolated, choose });
   };

@@ -101,14 +101,26 @@ def reference(setting: dict[str, Any]) -> str:
         parts.append(
             f"{who} changes by {change} from {tokens(setting['trained_length'])} to {longest} tokens"
         )
-    words = [of["verdict"][-1] for other, of in setting["difference"].items() if other != name]
-    counts = [(words.count(word), word) for word in ("better", "worse", "not separable")]
-    told = [f"{plural(n, 'method')} {'is' if n == 1 else 'are'} {word}" for n, word in counts if n]
+    whom = "it" if parts else name
+    told = counted({other: of["verdict"][-1] for other, of in setting["difference"].items()})
     if told:
-        where = "there" if parts else f"against {name} at {longest} tokens"
-        total = plural(sum(n for n, _ in counts), "comparison")
-        parts.append(f"{listed(told)} {where}, corrected for {total}")
-    return f"{'; '.join(parts)}." if parts else ""
+        parts.append(f"compared with {whom} at {longest} tokens, {told}")
+    text = "; ".join(parts)
+    return f"{text[0].upper() if text.startswith('compared') else text[0]}{text[1:]}." if text else ""
+
+
+def counted(words: dict[str, str | None]) -> str:
+    """How many methods are better, worse, not separable; few are named."""
+    groups = {
+        word: [n for n, w in words.items() if w == word] for word in ("better", "worse", "not separable")
+    }
+    told = []
+    for word, names in groups.items():
+        if names:
+            who = f"{listed(names)} {'is' if len(names) == 1 else 'are'}"
+            told.append(f"{who if len(names) <= 3 else f'{len(names)} methods are'} {word}")
+    total = plural(sum(map(len, groups.values())), "comparison")
+    return f"{listed(told)} (corrected for {total})" if told else ""
 
 
 def helped(setting: dict[str, Any]) -> str:

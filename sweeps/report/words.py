@@ -80,8 +80,9 @@ def undefined(setting: dict[str, Any]) -> str:
         pairs = list(zip(curves["lengths"], curves["methods"][name]["none"]["value"], strict=True))
         missing = [length for length, value in pairs if value is None]
         known = [length for length, value in pairs if value is not None]
-        if missing and known and min(missing) > max(known):
-            parts.append(f"{name} past {tokens(max(known))} tokens: undefined there")
+        end = max([setting["trained_length"], *known])
+        if missing and min(missing) > end:
+            parts.append(f"{name} past {tokens(end)} tokens: undefined there")
         elif missing:
             parts.append(f"{name} at {places(missing)} tokens: not finite")
     return f"No value for {'; '.join(parts)}." if parts else ""
