@@ -51,7 +51,7 @@ function layout(width, panels, zero) {
   const lines = panels.flatMap((panel) => panel.lines), alone = panels.length === 1;
   const columns = alone ? 1 : Math.max(1, Math.min(3, panels.length, Math.floor(width / 500)));
   const cell = width / columns, height = alone ? Math.min(740, Math.max(440, 15 * lines.length + 150)) : 280;
-  const [low, high] = limits(lines, zero), lengths = [...new Set(lines.flatMap((line) => line.x))].sort((a, b) => a - b);
+  const fitting = lines.filter((line) => !line.free), [low, high] = limits(fitting.length ? fitting : lines, zero), lengths = [...new Set(lines.flatMap((line) => line.x))].sort((a, b) => a - b);
   const longest = Math.max(...lines.map((line) => line.label.length + (line.y.at(-1) === null ? 15 : line.y.at(-1) > high ? 8 : 0)));
   const left = 58, top = panels.some((panel) => panel.title) ? 28 : 12, bottom = height - 44, end = cell - Math.min(cell * 0.44, 6.4 * longest + 22);
   const first = Math.log2(lengths[0]), octaves = Math.log2(lengths.at(-1)) - first || 1;

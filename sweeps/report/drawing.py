@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 
 from sweeps.report.methods import COLOURS
@@ -23,6 +24,7 @@ class Line:
     seeds: list[list[float | None]] = field(default_factory=list)  # one list a seed
     points: bool = False  # show seeds one by one
     place: int = 0  # among those that colours tell apart
+    fits: bool = True  # the axis makes room for it
 
     @property
     def known(self) -> tuple[list[int], list[float]]:
@@ -74,7 +76,7 @@ def panels(
     figure.text(0.012, 0.1 / height, foot, size=9, color=RED, va="bottom")
     figure.supylabel(y, size=9.5, color=INK)
     every = [line for panel in shown for line in panel.lines]
-    low, high = limits(every, bool(zero))
+    low, high = limits([line for line in every if line.fits] or every, bool(zero))
     grid = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
     for place, axes in enumerate(grid.flat):
         axes.set_visible(place < len(shown))
@@ -83,8 +85,9 @@ def panels(
         frame(axes, every, trained, low, high)
         if zero:
             axes.axhline(0, color=INK, linewidth=1.2)
-        for line in every if len(shown) > 1 and not zero else ():
-            axes.plot(*line.known, color=FAINT, linewidth=0.8, zorder=1)
+        if len(shown) > 1 and not zero:
+            others = [list(zip(*line.known, strict=True)) for line in every]
+            axes.add_collection(LineCollection(others, colors=FAINT, linewidths=0.8, zorder=1))
         axes.set_title(shown[place].title, size=11, loc="left", color=INK)
         gap = 11.5 * (high - low) * rows / (height * 72 * 0.78)
         names = [curve(axes, line, high, bool(zero)) for line in shown[place].lines]
@@ -184,7 +187,7 @@ def write(axes: Axes, names: list[Name], gap: float, low: float, high: float, lo
     gap = min(gap, (high - low) / max(len(names) - 1, 1))
     places = spaced([min(name.y, high) for name in names], gap, low, high)
     for name, place in zip(names, places, strict=True):
-        thin = {"arrowstyle": "-", "color": name.colour, "linewidth": 0.6, "shrinkA": 0, "shrinkB": 2}
+        thin = {"arrowstyle": "-", "color": name.colour, "linewidth": 0.6, "relpos": (0, 0.5), "shrinkB": 2}
         style: dict[str, Any] = {"size": 8.5, "color": name.colour, "va": "center", "annotation_clip": False}
         end = (longest, min(name.y, high))
         axes.annotate(

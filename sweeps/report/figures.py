@@ -88,7 +88,9 @@ def against_crop(summary: dict[str, Any], setting: dict[str, Any]) -> "Figure | 
     for name in setting["order"]:
         if name in several:
             lines = [
-                Line("no extension" if e == "none" else e, of["lengths"], of["value"], place=n)
+                Line(e, of["lengths"], of["value"], place=n)
+                if e != "none"
+                else Line("no extension", of["lengths"], of["value"], place=n, fits=False)
                 for n, (e, of) in enumerate(found[name].items())
             ]
             shown.append(Panel(name, lines))

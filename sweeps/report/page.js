@@ -91,7 +91,7 @@ function extensionsChart(host, setting) {
   const redraw = () => {
     const line = (name, label, of) => ({ name, label, x: of.lengths, y: of.value, low: of.low, high: of.high, seeds: [], ends: "95 % interval", more: () => [], two: false });
     const methods = setting.order.filter((name) => found[name]?.none).map((name) => line(name, name, found[name].none));
-    const own = state.method ? Object.entries(found[state.method]).map(([name, of], n) => ({ ...line(name, name === "none" ? "no extension" : name, of), colour: n % COLOURS, dash: n >= COLOURS })) : [];
+    const own = state.method ? Object.entries(found[state.method]).map(([name, of], n) => ({ ...line(name, name === "none" ? "no extension" : name, of), free: name === "none", colour: n % COLOURS, dash: n >= COLOURS })) : [];
     const chart = make("div", { class: "chart" });
     host.replaceChildren(make("div", { class: "controls" }, choice("show", many.length ? [...many.map((name) => [name, `${name} under extensions`]), ["", "every method without extension"]] : [], state.method, (value) => { state.method = value; state.isolated.clear(); redraw(); })), chart);
     const panels = state.method ? [{ title: `${state.method} under extensions`, lines: own }] : arranged(setting, methods, setting.order.length > TOGETHER);

@@ -134,14 +134,14 @@ def holm(p: Array) -> Array:
 
 def bimodal(seeds: Array) -> bool:
     """Whether seeds (S,) fall into two groups: the largest gap between neighbours is more than GAP, and more
-    than five times the range on either side of it. At least three seeds are needed."""
+    than ten times the range on either side of it. At least three seeds are needed."""
     values = np.sort(seeds[~np.isnan(seeds)])
     if len(values) < 3:
         return False
     gaps = np.diff(values)
     cut = int(gaps.argmax())
     within = max(values[cut] - values[0], values[-1] - values[cut + 1])
-    return bool(gaps[cut] > max(GAP, 5 * within))
+    return bool(gaps[cut] > max(GAP, 10 * within))
 
 
 def smallest_difference(error: Array, freedom: Array, comparisons: int, power: float = 0.8) -> Array:

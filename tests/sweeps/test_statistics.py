@@ -22,10 +22,10 @@ def trial(draw: np.random.Generator, seeds: int, spread: float = 0.03, unlike: f
 
 @pytest.mark.parametrize(("seeds", "unlike"), [(2, 0.0), (2, 0.7), (3, 0.0), (3, 0.7), (5, 0.7)])
 def test_intervals_cover_and_false_alarms_are_rare(seeds: int, unlike: float) -> None:
-    """Means, paired differences, and the whole family of comparisons: 150 sweeps of each kind."""
+    """Means, paired differences, and the whole family of comparisons: 100 sweeps of each kind."""
     draw = np.random.default_rng(seeds)
     counts, mean, difference, alarms = np.ones(DOCUMENTS), [], [], []
-    for _ in range(150):
+    for _ in range(100):
         losses = trial(draw, seeds, unlike=unlike)
         of_mean = statistics.interval(losses, counts)
         of_difference = statistics.interval(losses[1:] - losses[:1], counts, pool=True)
