@@ -1,6 +1,7 @@
 """A GPT, pre-norm and bias-free, with the position left open."""
 
 from collections.abc import Sequence
+from copy import copy
 from typing import cast
 
 import torch
@@ -62,14 +63,30 @@ class GPT(nn.Module):
         limits = [e.limit for e in cast(Sequence[Encoding], self.encodings) if e.limit is not None]
         return min(limits, default=None)
 
+    @property
+    def context(self) -> int | None:
+        """Longest context any encoding is shown; longer inputs are cut into pieces, aligned with their end."""
+        contexts = [e.context for e in cast(Sequence[Encoding], self.encodings) if e.context is not None]
+        return min(contexts, default=None)
+
+    @property
+    def draws(self) -> int:
+        """How many draws an evaluation averages."""
+        return max(e.draws for e in cast(Sequence[Encoding], self.encodings))
+
+    def under(self, encodings: Sequence[Encoding]) -> "GPT":
+        """The same model, its weights shared, with other encodings."""
+        other = copy(self)
+        other._modules = dict(self._modules) | {"encodings": nn.ModuleList(encodings)}
+        return other
+
     def forward(self, tokens: Tensor, draw: int = 0) -> Tensor:
         """(B, T) -> (B, T, vocab)"""
         return cast(Tensor, self.head(self.hidden(tokens, draw)))
 
     def hidden(self, tokens: Tensor, draw: int = 0) -> Tensor:
         """(B, T) -> (B, T, C), what the head reads."""
-        contexts = [e.context for e in cast(Sequence[Encoding], self.encodings) if e.context is not None]
-        context = min(contexts, default=tokens.size(1))
+        context = self.context or tokens.size(1)
         if tokens.size(1) <= context:
             return self.through(tokens, draw)
         rest = tokens.size(1) % context  # the first piece is the short one

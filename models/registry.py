@@ -20,6 +20,11 @@ from models.encodings.ssmax import SSMax
 from models.extension import Extension
 
 CONF = Path(__file__).resolve().parents[1] / "conf"
+RECIPE = (
+    "finetune_steps",
+    "finetune_length",
+    "finetune_learning_rate",
+)  # of an extension's training, not its own
 SHAPE = ("heads", "head_width", "width", "depth", "length")
 
 
@@ -43,7 +48,7 @@ def extend(name: str, encoding: Encoding, **parameters: Any) -> Encoding:
 
     ValueError names the encodings that fit where this one does not.
     """
-    settings = read("extension", name) | parameters
+    settings = {k: v for k, v in read("extension", name).items() if k not in RECIPE} | parameters
     return encoding if settings.get("_target_") is None else extended(name, settings, encoding)
 
 

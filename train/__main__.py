@@ -27,7 +27,9 @@ def entry() -> None:
     def main(config: DictConfig) -> None:
         folder = Path(HydraConfig.get().runtime.output_dir)
         if HydraConfig.get().mode == RunMode.MULTIRUN:
-            jobs.add(plain(config), list(HydraConfig.get().overrides.task), folder, HydraConfig.get().launcher)
+            jobs.add(
+                plain(config), list(HydraConfig.get().overrides.task), folder, HydraConfig.get().launcher
+            )
             return
         from train.run import job  # torch and lightning: not for the parent of a sweep
 

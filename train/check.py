@@ -63,19 +63,27 @@ def check_model(settings: dict[str, Any]) -> None:
             f"{model['width'] // model['heads']}: rotary encodings pair features, so choose an even one."
         )
     if settings["objective"] == "mlm" and model["causal"]:
-        raise ValueError("objective=mlm hides tokens that a causal model cannot infer: add model.causal=false.")
+        raise ValueError(
+            "objective=mlm hides tokens that a causal model cannot infer: add model.causal=false."
+        )
     if settings["objective"] == "clm" and not model["causal"]:
         raise ValueError("model.causal=false would see the token that it must predict: add objective=mlm.")
     devices = trainer["devices"]
     if isinstance(devices, int) and devices > 0 and settings["batch"] % (devices * trainer["num_nodes"]):
-        raise ValueError(f"batch={settings['batch']} cannot be split evenly over {devices} devices: change either.")
+        raise ValueError(
+            f"batch={settings['batch']} cannot be split evenly over {devices} devices: change either."
+        )
 
 
 def check_evaluation(settings: dict[str, Any]) -> None:
     evaluation = settings["evaluation"]
     if evaluation["lengths"] != "ladder":
         lengths = evaluation["lengths"]
-        if not isinstance(lengths, list) or not lengths or not all(isinstance(n, int) and n > 0 for n in lengths):
+        if (
+            not isinstance(lengths, list)
+            or not lengths
+            or not all(isinstance(n, int) and n > 0 for n in lengths)
+        ):
             raise ValueError("evaluation.lengths must be a list of numbers of tokens, such as [64,128,256].")
     names = [*PROTOCOLS, BY_POSITION]
     for protocol in evaluation["protocols"]:
@@ -87,7 +95,9 @@ def check_evaluation(settings: dict[str, Any]) -> None:
         raise ValueError("evaluation.extensions must be a list, such as [pi,ntk,yarn], or all.")
     for name in [] if extensions == "all" else extensions:
         if name not in known:
-            raise ValueError(f"There is no extension '{name}'.{close(name, known)} There are: {', '.join(known)}.")
+            raise ValueError(
+                f"There is no extension '{name}'.{close(name, known)} There are: {', '.join(known)}."
+            )
 
 
 def defaults(settings: dict[str, Any]) -> dict[str, Any]:
@@ -100,7 +110,9 @@ def defaults(settings: dict[str, Any]) -> dict[str, Any]:
             files = [CONF / group / f"{name}.yaml"] if name else sorted((CONF / group).glob("*.yaml"))
             parts += [OmegaConf.create({group: OmegaConf.load(file)}) for file in files]
     merged: dict[str, Any] = OmegaConf.to_container(OmegaConf.merge(*parts), resolve=False)  # type: ignore[assignment]
-    return {key: value for key, value in merged.items() if key not in ("defaults", "hydra")} | {"sweeps": None}
+    return {key: value for key, value in merged.items() if key not in ("defaults", "hydra")} | {
+        "sweeps": None
+    }
 
 
 def leaves(settings: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:

@@ -1,6 +1,6 @@
 """Evaluation: the loss of a trained model at every length, as rows.
 
-    python -m train.evaluate run=outputs/runs/rope-s0-1a2b3c4d evaluation.extensions=[pi,ntk,yarn]
+python -m train.evaluate run=outputs/runs/rope-s0-1a2b3c4d evaluation.extensions=[pi,ntk,yarn]
 """
 
 from typing import Any
@@ -11,7 +11,6 @@ from torch import Tensor
 
 from data.source import Source, Windows
 from models.attend import choose
-from models.effect import Encoding
 from models.gpt import GPT
 from train.fit import Trained
 from train.protocols import BY_POSITION, PROTOCOLS
@@ -23,8 +22,7 @@ NATS_PER_BIT = float(np.log(2))
 
 def evaluate(
     trainer: Trainer,
-    model: GPT,
-    variants: dict[str, list[Encoding]],
+    models: dict[str, GPT],
     windows: Windows,
     source: Source,
     settings: dict[str, Any],
@@ -34,20 +32,19 @@ def evaluate(
     """Rows of every extension, protocol and length; and the loss of each window, for paired statistics."""
     chosen = settings["evaluation"]
     scoring = Scoring(
-        model, variants, windows, chosen["lengths"], chosen["protocols"], settings["model"]["length"], chosen["tokens"]
+        models, windows, chosen["lengths"], chosen["protocols"], settings["model"]["length"], chosen["tokens"]
     )
-    plain = list(model.encodings)
     trainer.validate(scoring, verbose=False)
-    model.encodings = type(model.encodings)(plain)
-    base = identity | {"kernel": kernels(model, settings)}
-    rows = training_rows(base, found, model, settings)
+    first = next(iter(models.values()))
+    base = identity | {"kernel": kernels(first, settings)}
+    rows = training_rows(base, found, first, settings)
     for key, (sums, counts) in scoring.sums.items():
         rows += loss_rows(base, key, sums, counts, windows, source)
     for (extension, length), (tokens, seconds, peak) in scoring.cost.items():
         speed = float(tokens / seconds) * trainer.world_size
         rows.append(row(base, extension, "same_tokens", length, "tokens_per_second", speed))
         rows.append(row(base, extension, "same_tokens", length, "peak_memory", float(peak) or None))
-    for extension in variants:
+    for extension in models:
         for length in sorted(set(chosen["lengths"]) - set(scoring.defined(extension))):
             for protocol in [p for p in chosen["protocols"] if p != BY_POSITION]:
                 rows.append(row(base, extension, protocol, length, "loss", None))
@@ -62,7 +59,9 @@ def loss_rows(
     extension, protocol, length = key
     value = float(sums.sum() / counts.sum())
     documents = windows.document.unique()
-    means = [float(sums[windows.document == d].sum() / counts[windows.document == d].sum()) for d in documents]
+    means = [
+        float(sums[windows.document == d].sum() / counts[windows.document == d].sum()) for d in documents
+    ]
     error = float(np.std(means, ddof=1) / np.sqrt(len(means))) if len(means) > 1 else None
     rows = [row(base, extension, protocol, length, "loss", value, error, len(means))]
     if source.bytes_per_token and protocol in PROTOCOLS:

@@ -17,12 +17,11 @@ import torch
 from filelock import FileLock, Timeout
 from lightning.pytorch import Trainer
 from lightning.pytorch.callbacks import ModelCheckpoint
-from lightning.pytorch.utilities import rank_zero_only
 
 from data.source import Source
 from models.gpt import GPT
 from train.module import Training
-from train.precision import forget_peak, peak_memory
+from train.precision import forget_peak, peak_memory, rank
 from train.progress import Progress
 from train.settings import digest
 
@@ -43,11 +42,19 @@ class Trained:
 
 
 def trained(
-    model: GPT, source: Source, settings: dict[str, Any], cell: str, length: int, steps: int, make: Make, log: Log
+    model: GPT,
+    source: Source,
+    settings: dict[str, Any],
+    cell: str,
+    length: int,
+    steps: int,
+    make: Make,
+    log: Log,
+    suffix: str = "",
 ) -> Trained:
     """`model` with trained weights: from the file of this cell, or by training now."""
     names, seed = settings["names"], settings["seed"]
-    home = Path(settings["outputs"]) / "trained" / f"{names['encoding']}-s{seed}-{cell}"
+    home = Path(settings["outputs"]) / "trained" / f"{names['encoding']}-s{seed}{suffix}-{cell}"
     final = home / "final.ckpt"
     with alone(home):
         if not final.exists():
@@ -61,14 +68,22 @@ def restore(model: GPT, file: Path, cell: str) -> Trained:
         content = torch.load(file, map_location="cpu", weights_only=True)
         found = content["cell"]
     except (RuntimeError, EOFError, KeyError, pickle.UnpicklingError, OSError) as error:
-        raise ValueError(f"{file} cannot be read ({type(error).__name__}): delete {file.parent} and run again.") from None
+        raise ValueError(
+            f"{file} cannot be read ({type(error).__name__}): delete {file.parent} and run again."
+        ) from None
     if found != cell:
-        raise ValueError(f"{file} is of another configuration ({found}, not {cell}): choose another run folder.")
+        raise ValueError(
+            f"{file} is of another configuration ({found}, not {cell}): choose another run folder."
+        )
     try:
         model.load_state_dict(content["model"])
     except RuntimeError:
-        raise ValueError(f"{file} does not fit this model: it was trained with other code or another shape.") from None
-    return Trained(cell, file, *(content[key] for key in ("history", "tokens_per_second", "seconds", "peak_memory")))
+        raise ValueError(
+            f"{file} does not fit this model: it was trained with other code or another shape."
+        ) from None
+    return Trained(
+        cell, file, *(content[key] for key in ("history", "tokens_per_second", "seconds", "peak_memory"))
+    )
 
 
 def fit(
@@ -85,7 +100,9 @@ def fit(
     """Train and write `final.ckpt`; an interrupted training goes on from its last checkpoint."""
     knobs = settings["trainer"]
     progress = Progress(knobs["log_every"], settings["batch"] * length, log)
-    keep = ModelCheckpoint(home, filename="last", every_n_train_steps=knobs["checkpoint_every"], enable_version_counter=False)
+    keep = ModelCheckpoint(
+        home, filename="last", every_n_train_steps=knobs["checkpoint_every"], enable_version_counter=False
+    )
     trainer = make(max_steps=steps, callbacks=[progress, keep])
     last = home / "last.ckpt"
     forget_peak()
@@ -93,7 +110,9 @@ def fit(
     try:
         trainer.fit(Training(model, source, settings, length), ckpt_path=str(last) if last.exists() else None)
     except (EOFError, pickle.UnpicklingError, KeyError) as error:
-        raise ValueError(f"{last} cannot be read ({type(error).__name__}): delete it and run again.") from None
+        raise ValueError(
+            f"{last} cannot be read ({type(error).__name__}): delete it and run again."
+        ) from None
     if trainer.interrupted:
         raise KeyboardInterrupt
     speeds = sorted(progress.speeds)
@@ -122,7 +141,7 @@ def finetuned_cell(cell: str, extension: dict[str, Any], name: str) -> str:
 @contextmanager
 def alone(home: Path) -> Iterator[None]:
     """One job at a time in this folder; the other ranks of the same job follow their first."""
-    if rank_zero_only.rank != 0:
+    if rank() != 0:
         yield
         return
     home.mkdir(parents=True, exist_ok=True)

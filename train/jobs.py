@@ -46,7 +46,9 @@ class Jobs:
         folder.mkdir(parents=True, exist_ok=True)
         arguments = [*overrides, "hydra.mode=RUN", f"hydra.run.dir={quoted(folder)}"]
         threads = max(1, cores() // self.side_by_side)
-        process = self.context.Process(target=run, args=(arguments, folder, Path.cwd(), slot, threads), daemon=False)
+        process = self.context.Process(
+            target=run, args=(arguments, folder, Path.cwd(), slot, threads), daemon=False
+        )
         process.start()
         self.running[folder] = (process, time.perf_counter(), slot)
         if "BasicLauncher" not in launcher["_target_"]:  # another launcher has its own idea of side by side
@@ -57,7 +59,12 @@ class Jobs:
         names = settings["names"]
         self.sweep = folder.parent
         self.folders.append(
-            {"name": folder.name, "folder": folder.name, "encoding": names["encoding"], "seed": settings["seed"]}
+            {
+                "name": folder.name,
+                "folder": folder.name,
+                "encoding": names["encoding"],
+                "seed": settings["seed"],
+            }
         )
         about = {"name": self.sweep.name, "command": "python -m train " + shlex.join(sys.argv[1:]),
                  "started": datetime.now(UTC).isoformat(timespec="seconds"), "jobs": self.folders}  # fmt: skip

@@ -21,7 +21,9 @@ def token_losses(model: GPT, tokens: Tensor, targets: Tensor, draw: int = 0, fir
         return -torch.cat([chosen for _, _, chosen in blocks]).view_as(targets)
 
 
-def mean_loss(model: GPT, tokens: Tensor, targets: Tensor, mask: Tensor | None = None, draw: int = 0) -> Tensor:
+def mean_loss(
+    model: GPT, tokens: Tensor, targets: Tensor, mask: Tensor | None = None, draw: int = 0
+) -> Tensor:
     """The mean over all targets, or those in `mask` (B, T), in nats; with gradient."""
     hidden = model.hidden(tokens, draw)
     hidden, targets = (x.flatten(0, 1) if mask is None else x[mask] for x in (hidden, targets))
@@ -57,7 +59,9 @@ class MeanCrossEntropy(torch.autograd.Function):
         return to_hidden * scale.to(to_hidden.dtype), to_weight * scale, None
 
 
-def log_probabilities(hidden: Tensor, weight: Tensor, targets: Tensor) -> Iterator[tuple[slice, Tensor, Tensor]]:
+def log_probabilities(
+    hidden: Tensor, weight: Tensor, targets: Tensor
+) -> Iterator[tuple[slice, Tensor, Tensor]]:
     """Block by block: which tokens, log p of all words (rows, vocab) and of the target (rows,), float32."""
     size = max(1, BLOCK // weight.size(0))
     for start in range(0, targets.numel(), size):

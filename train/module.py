@@ -65,7 +65,12 @@ class Batches:
         step = trainer.global_step
         while True:
             batch = module.source.batch(
-                step, module.length, settings["batch"], settings["seed"], trainer.global_rank, trainer.world_size
+                step,
+                module.length,
+                settings["batch"],
+                settings["seed"],
+                trainer.global_rank,
+                trainer.world_size,
             )
             yield module.objective(batch, step, settings["seed"])
             step += 1
@@ -81,7 +86,9 @@ def adamw(model: GPT, settings: dict[str, Any], fused: bool) -> torch.optim.Adam
         {"params": decayed, "weight_decay": settings["weight_decay"]},
         {"params": others, "weight_decay": 0.0},
     ]
-    return torch.optim.AdamW(groups, lr=settings["learning_rate"], betas=tuple(settings["betas"]), fused=fused)
+    return torch.optim.AdamW(
+        groups, lr=settings["learning_rate"], betas=tuple(settings["betas"]), fused=fused
+    )
 
 
 def pick(settings: dict[str, Any]) -> dict[str, float]:

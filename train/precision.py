@@ -1,4 +1,4 @@
-"""What the hardware can do: precision, threads, memory."""
+"""What the machine can do: precision, memory, processes."""
 
 import ctypes
 import os
@@ -46,3 +46,11 @@ def peak_memory() -> int | None:
     status = Path("/proc/self/status")
     found = re.search(r"VmHWM:\s+(\d+) kB", status.read_text()) if status.exists() else None
     return int(found[1]) * 1024 if found else None
+
+
+def rank() -> int:
+    """Which of a run's processes this is."""
+    for name in ("RANK", "SLURM_PROCID", "LOCAL_RANK"):
+        if name in os.environ:
+            return int(os.environ[name])
+    return 0

@@ -43,4 +43,6 @@ class Progress(Callback):
         self.tell(step, {"train/loss": loss, "train/learning_rate": rate, "train/tokens_per_second": speed})
         if trainer.is_global_zero and not sys.stdout.isatty() and step % (self.every * 5) == 0:
             left = (steps - step) * self.tokens / speed
-            print(f"step {step}/{steps}  loss {loss:.3f}  {speed:,.0f} tokens/s  {left:.0f} s left", flush=True)
+            print(
+                f"step {step}/{steps}  loss {loss:.3f}  {speed:,.0f} tokens/s  {left:.0f} s left", flush=True
+            )

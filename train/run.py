@@ -8,7 +8,6 @@ import subprocess
 import sys
 import time
 import warnings
-from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -16,20 +15,17 @@ from typing import Any
 
 import torch
 from lightning.pytorch import Trainer
-from lightning.pytorch.utilities import rank_zero_only
 
 import data
 from data.source import Source
-from models.effect import Encoding
-from models.gpt import GPT
-from models.registry import encoding_fits, extend, extended, names
 from train import build, fit
 from train.check import check
 from train.evaluate import evaluate
 from train.folder import Folder
-from train.precision import keep_memory, resolved
+from train.precision import keep_memory, rank, resolved
 from train.settings import ROOT, cell, training_cell, versions
 from train.track import tracked
+from train.variants import variants, wanted
 
 
 def job(settings: dict[str, Any], folder: Path) -> None:
@@ -50,21 +46,22 @@ def job(settings: dict[str, Any], folder: Path) -> None:
     lengths = wanted_lengths(settings)
     settings["evaluation"]["lengths"] = lengths
     windows = source.windows(settings["evaluation"]["windows"], max(lengths))
-    extensions = wanted_extensions(settings, build.encodings(settings))
+    asked = wanted(settings, build.encodings(settings))
     identity = {
         "run": folder.name, "encoding": settings["names"]["encoding"], "seed": settings["seed"],
         "trained_length": settings["model"]["length"], "data": settings["names"]["data"],
         "precision": precision, "corpus": source.fingerprint, "commit": commit(), "versions": versions(),
     }  # fmt: skip
-    tracking = {"name": folder.name, "group": folder.parent.name, "folder": Path(settings["outputs"])}
-    mode = settings["wandb"] if rank_zero_only.rank == 0 else settings["wandb"] | {"mode": "disabled"}
-    with tracked(mode, **tracking, config=settings | {"encoding": settings["names"]["encoding"], "settings": settings}) as run:
+    mode = settings["wandb"] if rank() == 0 else settings["wandb"] | {"mode": "disabled"}
+    seen = settings | {"encoding": settings["names"]["encoding"], "encoding_settings": settings["encoding"]}
+    outputs = Path(settings["outputs"])
+    with tracked(mode, name=folder.name, group=folder.parent.name, folder=outputs, config=seen) as run:
         training = training_cell(settings, source.fingerprint, precision)
         arguments = (settings["model"]["length"], settings["trainer"]["max_steps"], make, run.log_training)
         found = fit.trained(model, source, settings, training, *arguments)
-        variants = {name: variant(model, source, settings, name, training, make, run.log_training) for name in extensions}
-        rows, documents = evaluate(make(), model, variants, windows, source, settings, identity, found)
-        if rank_zero_only.rank == 0:
+        models = variants(model, source, settings, asked, training, make, run.log_training)
+        rows, documents = evaluate(make(), models, windows, source, settings, identity, found)
+        if rank() == 0:
             about = identity | {
                 "settings": settings, "corpus_description": source.description, "command": command(),
                 "machine": machine(), "started": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -81,41 +78,12 @@ def load_data(settings: dict[str, Any]) -> Source:
     return source
 
 
-def variant(
-    model: GPT, source: Source, settings: dict[str, Any], name: str, training: str, make: Any, log: fit.Log
-) -> list[Encoding]:
-    """The encodings of the trained model under an extension."""
-    plain: list[Encoding] = list(model.encodings)  # type: ignore[arg-type]
-    if name == "none":
-        return plain
-    if name != settings["names"]["extension"]:
-        return [extend_where_it_fits(lambda e: extend(name, e), name, e) for e in plain]
-    own = {k: v for k, v in settings["extension"].items() if not k.startswith("finetune_")}
-    return [extend_where_it_fits(lambda e: extended(name, own, e), name, e) for e in plain]
-
-
-def extend_where_it_fits(change: Callable[[Encoding], Encoding], name: str, encoding: Encoding) -> Encoding:
-    """In a schedule, the layers that an extension does not fit stay as they are."""
-    return change(encoding) if encoding_fits(name, encoding) else encoding
-
-
 def wanted_lengths(settings: dict[str, Any]) -> list[int]:
     """The lengths to evaluate at, in tokens."""
     chosen = settings["evaluation"]
     if chosen["lengths"] != "ladder":
         return sorted(set(chosen["lengths"]))
     return sorted({int(settings["model"]["length"] * times) for times in chosen["ladder"]})
-
-
-def wanted_extensions(settings: dict[str, Any], encodings: list[Encoding]) -> list[str]:
-    """The extensions to evaluate under: the chosen one, and `evaluation.extensions`."""
-    chosen, listed = settings["names"]["extension"], settings["evaluation"]["extensions"]
-    fitting = [name for name in names("extension") if any(encoding_fits(name, e) for e in encodings)]
-    wanted = [chosen, *([n for n in fitting if n != "none"] if listed == "all" else listed)]
-    for name in wanted:
-        if name not in fitting:
-            extend(name, encodings[0])  # says which encodings fit
-    return list(dict.fromkeys(wanted))
 
 
 def trainer(knobs: dict[str, Any], precision: str, **more: Any) -> Trainer:
@@ -126,7 +94,11 @@ def trainer(knobs: dict[str, Any], precision: str, **more: Any) -> Trainer:
         accelerator=knobs["accelerator"],
         devices=knobs["devices"],
         num_nodes=knobs["num_nodes"],
-        strategy="ddp" if several and knobs["strategy"] == "auto" else knobs["strategy"] if several else "auto",
+        strategy="ddp"
+        if several and knobs["strategy"] == "auto"
+        else knobs["strategy"]
+        if several
+        else "auto",
         precision=precision,  # type: ignore[arg-type]
         logger=False,
         enable_progress_bar=sys.stdout.isatty(),
@@ -163,7 +135,9 @@ def machine() -> str:
 def processor() -> str:
     info = Path("/proc/cpuinfo")
     lines = info.read_text().splitlines() if info.exists() else []
-    return next((line.split(":")[1].strip() for line in lines if line.startswith("model name")), platform.machine())
+    return next(
+        (line.split(":")[1].strip() for line in lines if line.startswith("model name")), platform.machine()
+    )
 
 
 def commit() -> str:

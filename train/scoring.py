@@ -15,7 +15,6 @@ from lightning.pytorch import LightningModule
 from torch import Tensor, nn
 
 from data.source import Windows
-from models.effect import Encoding
 from models.gpt import GPT
 from train.loss import token_losses
 from train.precision import forget_peak, peak_memory
@@ -51,8 +50,7 @@ class Scoring(LightningModule):
 
     def __init__(
         self,
-        model: GPT,
-        variants: dict[str, list[Encoding]],
+        models: dict[str, GPT],
         windows: Windows,
         lengths: list[int],
         protocols: list[str],
@@ -60,8 +58,9 @@ class Scoring(LightningModule):
         tokens: int,
     ) -> None:
         super().__init__()
-        self.model, self.windows, self.lengths, self.protocols, self.tokens = model, windows, lengths, protocols, tokens
-        self.variants = nn.ModuleDict({name: nn.ModuleList(layers) for name, layers in variants.items()})
+        self.names = list(models)
+        self.models = nn.ModuleList(models.values())
+        self.windows, self.lengths, self.protocols, self.tokens = windows, lengths, protocols, tokens
         self.longest = windows.tokens.size(1) - 1
         self.scored = min(trained_length, *lengths)
         count = windows.tokens.size(0)
@@ -74,13 +73,13 @@ class Scoring(LightningModule):
     def parts(self, rank: int, world: int) -> Iterator[Part]:
         """This process's share; every process goes through the same keys in the same order."""
         mine = torch.arange(self.windows.tokens.size(0))[rank::world]
-        for extension, layers in self.variants.items():
-            draws = max(cast(Encoding, e).draws for e in cast(nn.ModuleList, layers))
+        for extension in self.names:
+            draws = self.under(extension).draws
             for length in self.defined(extension):
-                self.cost[extension, length]  # noqa: B018  the same keys on every process
+                self.cost[extension, length]
                 for span, counted in self.spans(extension, length).items():
                     for key, _, _ in counted:
-                        self.sums[key]  # noqa: B018
+                        self.sums[key]
                     size = max(1, self.tokens // (length * draws))
                     for some in mine.split(size) if len(mine) else ():
                         yield Part(extension, length, some, span, tuple(counted))
@@ -103,12 +102,14 @@ class Scoring(LightningModule):
             for (start, stop), counted in shown.items()
         }
 
+    def under(self, extension: str) -> GPT:
+        return cast(GPT, self.models[self.names.index(extension)])
+
     def defined(self, extension: str) -> list[int]:
         """The lengths at which the encodings are defined."""
-        layers = [cast(Encoding, e) for e in cast(nn.ModuleList, self.variants[extension])]
-        limit = min((e.limit for e in layers if e.limit is not None), default=self.longest)
-        context = min((e.context for e in layers if e.context is not None), default=self.longest)
-        return [length for length in self.lengths if min(length, context) <= limit]
+        model = self.under(extension)
+        limit = model.limit or self.longest
+        return [length for length in self.lengths if min(length, model.context or length) <= limit]
 
     def transfer_batch_to_device(self, batch: Part, device: torch.device, dataloader_idx: int) -> Part:
         return batch
@@ -117,13 +118,11 @@ class Scoring(LightningModule):
         started = time.perf_counter()
         if not self.cost[part.extension, part.length][0]:
             forget_peak()
-        layers = cast(nn.ModuleList, self.variants[part.extension])
-        self.model.encodings = layers
+        model = self.under(part.extension)
         text = self.windows.tokens[part.windows, part.span.start : part.span.stop + 1].to(self.device)
-        draws = max(cast(Encoding, e).draws for e in layers)
         first = part.span.scored - part.span.start
         losses = torch.stack(
-            [token_losses(self.model, text[:, :-1], text[:, 1:], draw, first) for draw in range(draws)]
+            [token_losses(model, text[:, :-1], text[:, 1:], draw, first) for draw in range(model.draws)]
         )
         losses = losses.mean(0).double().cpu()  # (windows, targets from `first` on)
         for key, start, end in part.counted:
@@ -131,8 +130,8 @@ class Scoring(LightningModule):
             self.sums[key][1, part.windows] += end - start
         spent = time.perf_counter() - started
         cost = self.cost[part.extension, part.length]
-        cost += torch.tensor([part.windows.numel() * part.length * draws, spent, 0.0])
-        cost[2] = max(cost[2], float(peak_memory() or 0))
+        cost += torch.tensor([part.windows.numel() * part.length * model.draws, spent, 0.0])
+        cost[2] = torch.tensor(float(peak_memory() or 0)).maximum(cost[2])
 
     def on_validation_end(self) -> None:
         for table in (self.sums, self.cost):

@@ -52,12 +52,16 @@ def of_hydra(error: Exception) -> str:
     text = str(error)
     if found := re.search(r"Could not override '([^']+)'", text):
         return f"There is no setting '{found[1]}'.{close(found[1], every_setting())}"
-    if found := re.search(r"Could not find '([^'/]+)/([^']+)'", text) or re.search(r"In '[^']*': Could not find '([^'/]+)/([^']+)'", text):
+    if found := re.search(r"Could not find '([^'/]+)/([^']+)'", text) or re.search(
+        r"In '[^']*': Could not find '([^'/]+)/([^']+)'", text
+    ):
         group, name = found[1], found[2]
         folder = CONF.parent / "sweeps" if group == "sweeps" else CONF / group
         names = sorted(file.stem for file in folder.glob("*.yaml"))
         return f"There is no {group} '{name}'.{close(name, names)} There are: {', '.join(names)}."
-    if found := re.search(r"Could not find '([^']+)'", text) or re.search(r"No match in the defaults list for '?([^'\n]+)'?", text):
+    if found := re.search(r"Could not find '([^']+)'", text) or re.search(
+        r"No match in the defaults list for '?([^'\n]+)'?", text
+    ):
         groups = sorted(folder.name for folder in CONF.iterdir() if folder.is_dir())
         return f"There is no setting or group '{found[1]}'.{close(found[1], [*groups, *every_setting()])}"
     if found := re.search(r"Missing mandatory value: (\S+)", text):

@@ -50,7 +50,9 @@ def training_cell(settings: dict[str, Any], corpus: str, precision: str) -> str:
     """The same for what training alone produces, whatever is evaluated afterwards."""
     parts: dict[str, Any] = {key: settings[key] for key in TRAINING}
     parts["name"] = settings["names"]["encoding"]
-    parts["trainer"] = {key: settings["trainer"][key] for key in ("max_steps", "compile")} | {"precision": precision}
+    parts["trainer"] = {key: settings["trainer"][key] for key in ("max_steps", "compile")} | {
+        "precision": precision
+    }
     parts["corpus"] = corpus
     parts["sources"] = sources("train.fit", *targets(parts["encoding"]))
     parts["versions"] = versions()
