@@ -22,7 +22,7 @@ def shape(settings: dict[str, Any]) -> dict[str, int]:
 
 
 def encodings(settings: dict[str, Any]) -> list[Encoding]:
-    """The encodings of a run, drawn from a generator of their own: the rest of the model is the same for all."""
+    """The encodings of a run, from a generator of their own: the rest of the model is the same for all."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(settings["seed"] + 1_000_003)
         return layers(settings["encoding"], settings["model"]["depth"], shape(settings))

@@ -1,4 +1,4 @@
-"""Whether settings make sense, before anything heavy starts: the first that does not is said in one sentence."""
+"""Whether settings make sense, before anything heavy starts; what does not is said in one sentence."""
 
 import difflib
 from collections.abc import Iterator
@@ -44,7 +44,7 @@ def check(settings: dict[str, Any]) -> None:
 
 
 def check_kind(key: str, value: Any, default: Any) -> None:
-    """A value must be of the kind of its default; what is `auto`, null or a list by default can be several kinds."""
+    """A value must be of the kind of its default; where that is `auto`, null or a list, any will do."""
     kinds: dict[type, tuple[type, ...]] = {bool: (bool,), int: (int,), float: (int, float), str: (str,)}
     if default in ("auto", "ladder", None) or type(default) not in kinds:
         return

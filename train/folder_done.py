@@ -1,4 +1,4 @@
-"""Whether a run folder holds a finished run; apart from `train.folder` because a sweep's parent asks without numpy."""
+"""Whether a run folder holds a finished run: what a sweep's parent asks, without importing numpy."""
 
 from pathlib import Path
 

@@ -30,6 +30,7 @@ class Jobs:
         self.running: dict[Path, tuple[Any, float, int]] = {}  # process, start, slot
         self.folders: list[dict[str, Any]] = []
         self.sweep: Path | None = None
+        self.started = datetime.now(UTC).isoformat(timespec="seconds")
         self.side_by_side = 1
 
     def add(self, settings: dict[str, Any], overrides: list[str], folder: Path, launcher: Any) -> None:
@@ -66,8 +67,12 @@ class Jobs:
                 "seed": settings["seed"],
             }
         )
-        about = {"name": self.sweep.name, "command": "python -m train " + shlex.join(sys.argv[1:]),
-                 "started": datetime.now(UTC).isoformat(timespec="seconds"), "jobs": self.folders}  # fmt: skip
+        about = {
+            "name": self.sweep.name,
+            "command": "python -m train " + shlex.join(sys.argv[1:]),
+            "started": self.started,
+            "jobs": self.folders,
+        }
         self.sweep.mkdir(parents=True, exist_ok=True)
         aside = self.sweep / "sweep.json.part"
         aside.write_text(json.dumps(about, indent=1))

@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 from lightning.pytorch import LightningModule
+from lightning.pytorch.utilities.types import OptimizerLRScheduler
 from torch import Tensor
 from torch.optim import Optimizer
 
@@ -34,7 +35,7 @@ class Training(LightningModule):
     def training_step(self, batch: Batch, index: int) -> Tensor:
         return mean_loss(self.model, batch.tokens, batch.targets, batch.mask, draw=self.global_step)
 
-    def configure_optimizers(self) -> dict[str, Any]:
+    def configure_optimizers(self) -> OptimizerLRScheduler:
         optimizer = adamw(self.model, self.settings["optimizer"], fused=self.trainer.precision != "16-mixed")
         steps = int(self.trainer.max_steps)
         schedule = torch.optim.lr_scheduler.LambdaLR(

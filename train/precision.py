@@ -22,7 +22,7 @@ def resolved(requested: str, accelerator: str) -> str:
 
 
 def keep_memory() -> None:
-    """Let glibc keep what large tensors free: else the kernel maps and clears the logits again at every step."""
+    """Let glibc keep what large tensors free: else logits are mapped and cleared anew at every step."""
     try:
         mallopt = ctypes.CDLL("libc.so.6").mallopt
     except (OSError, AttributeError):

@@ -18,13 +18,14 @@ class Span:
 
 
 def same_tokens(longest: int, length: int, scored: int) -> list[Span]:
-    """The same last `scored` targets at every length: the curve shows what longer context does, and nothing else."""
+    """The same last `scored` targets at every length: what the curve shows is what longer context does."""
     return [Span(longest - length, longest, longest - scored)]
 
 
 def nonoverlapping(longest: int, length: int, scored: int) -> list[Span]:
-    """Pieces of `length` tokens side by side, every target counts (Press et al., 2021, https://arxiv.org/abs/2108.12409,
-    Table 2). A longer piece has a smaller share of targets with little context, which alone lowers the loss."""
+    """Pieces of `length` tokens side by side, every target counts (Press et al., 2021, Table 2,
+    https://arxiv.org/abs/2108.12409). A longer piece has a smaller share of targets with little
+    context, which alone lowers the loss."""
     return [Span(start, start + length, start) for start in range(0, longest - length + 1, length)]
 
 

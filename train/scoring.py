@@ -46,7 +46,7 @@ class Share:
 
 
 class Scoring(LightningModule):
-    """Per-window sums of the loss (in nats) and counts of targets, for each extension, protocol and length."""
+    """Per-window sums of the loss in nats and counts of targets, by extension, protocol and length."""
 
     def __init__(
         self,
@@ -85,7 +85,7 @@ class Scoring(LightningModule):
                         yield Part(extension, length, some, span, tuple(counted))
 
     def spans(self, extension: str, length: int) -> dict[Span, list[tuple[Key, int, int]]]:
-        """What is shown at a length, and which of its targets count for what; the same tokens are shown once."""
+        """What is shown at a length, and which of its targets count for what; no tokens are shown twice."""
         shown: dict[tuple[int, int], list[tuple[Key, int, int]]] = defaultdict(list)
         for protocol in self.protocols:
             if protocol == BY_POSITION:
@@ -136,4 +136,5 @@ class Scoring(LightningModule):
     def on_validation_end(self) -> None:
         for table in (self.sums, self.cost):
             for key in table:
-                table[key] = self.trainer.strategy.reduce(table[key].to(self.device), reduce_op="sum").cpu()  # type: ignore[index,union-attr,arg-type]
+                total = self.trainer.strategy.reduce(table[key].to(self.device), reduce_op="sum")  # type: ignore[index]
+                table[key] = cast(Tensor, total).cpu()  # type: ignore[index]

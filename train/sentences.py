@@ -6,7 +6,7 @@ import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
@@ -77,7 +77,7 @@ def every_setting() -> list[str]:
         node = OmegaConf.to_container(OmegaConf.load(file), resolve=False)
         if isinstance(node, dict):
             prefix = "" if file.parent == CONF else f"{file.parent.name}."
-            content |= dict(leaves(node, prefix))
+            content |= dict(leaves(cast(dict[str, Any], node), prefix))
     return [key for key in content if not key.startswith(("hydra", "defaults"))]
 
 

@@ -29,7 +29,7 @@ def register() -> None:
 
 def plain(config: DictConfig) -> dict[str, Any]:
     """The settings as a plain dict, without Hydra's own."""
-    own = OmegaConf.masked_copy(config, [key for key in config if key != "hydra"])
+    own = OmegaConf.masked_copy(config, [str(key) for key in config if key != "hydra"])
     names = OmegaConf.select(config, "hydra.runtime.choices")
     if names is not None:
         own.names = {key: names.get(key) for key in config.names}
@@ -79,7 +79,7 @@ def targets(settings: Any) -> list[str]:
 
 
 def sources(*modules: str) -> str:
-    """A hash of the code of these modules and of all of the project that they import; comments do not count."""
+    """A hash of the code of these modules and of all of the project that they import, but for comments."""
     seen: dict[str, str] = {}
     waiting = list(modules)
     while waiting:

@@ -39,7 +39,7 @@ def variants(
     make: fit.Make,
     log: fit.Log,
 ) -> dict[str, GPT]:
-    """The model under each extension, by the name that its rows bear: `pi`, or `pi+50` after 50 steps of training."""
+    """The model under each extension, by the name in its rows: `pi`, or `pi+50` after 50 steps."""
     result = {}
     for name in asked:
         own = recipe(settings, name)
