@@ -33,7 +33,9 @@ class Positions:
     draw: int = 0  # which draw to make, for encodings that draw; the training step while training
 
     @classmethod
-    def of(cls, length: int, device: torch.device | str = "cpu", causal: bool = True, draw: int = 0) -> "Positions":
+    def of(
+        cls, length: int, device: torch.device | str = "cpu", causal: bool = True, draw: int = 0
+    ) -> "Positions":
         return cls(torch.arange(length, device=device), length, causal, draw)
 
     @property
@@ -142,8 +144,12 @@ class Encoding(nn.Module):
     def at(self, positions: Positions) -> Effect:
         """The effect at `positions`, or an error that says why there is none."""
         if self.limit is not None and positions.span > self.limit:
-            raise ValueError(f"{type(self).__name__} is not defined past {self.limit} tokens, asked for {positions.span}.")
+            raise ValueError(
+                f"{type(self).__name__} is not defined past {self.limit} tokens, asked for {positions.span}."
+            )
         if self.needs_causal and not positions.causal:
-            raise ValueError(f"{type(self).__name__} is defined by the causal mask and cannot be used without it.")
+            raise ValueError(
+                f"{type(self).__name__} is defined by the causal mask and cannot be used without it."
+            )
         effect: Effect = self(positions)
         return effect

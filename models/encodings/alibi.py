@@ -13,7 +13,9 @@ class ALiBi(Encoding):
 
     def forward(self, positions: Positions) -> Effect:
         distance = positions.distances.abs().float()
-        return Effect(positions, bias=positions.curve(-slopes(self.heads).to(distance.device)[:, None] * distance))
+        return Effect(
+            positions, bias=positions.curve(-slopes(self.heads).to(distance.device)[:, None] * distance)
+        )
 
 
 def slopes(heads: int) -> Tensor:
