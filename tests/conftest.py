@@ -1,10 +1,6 @@
 """Every method of `conf/`, built small, with all its parameters moved away from where they start,
 and a tiny GPT around it. A file that is added under `conf/` is tested without another line here."""
 
-import os
-
-os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")
-
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
