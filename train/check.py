@@ -38,8 +38,7 @@ def check(settings: dict[str, Any]) -> None:
     for key in POSITIVE:
         if given.get(key, 1) < 1:
             raise ValueError(f"{key}={given[key]} must be at least 1.")
-    if "model" in settings:
-        check_model(settings)
+    check_model(settings)
     check_evaluation(settings)
 
 
@@ -102,8 +101,7 @@ def check_evaluation(settings: dict[str, Any]) -> None:
 
 def defaults(settings: dict[str, Any]) -> dict[str, Any]:
     """What the chosen files of `conf/` say."""
-    primary = CONF / ("evaluate.yaml" if "run" in settings else "config.yaml")
-    parts = [OmegaConf.load(primary)]
+    parts = [OmegaConf.load(CONF / name) for name in ("evaluate.yaml", "config.yaml")]
     for group in GROUPS:
         if group in settings:
             name = settings["names"].get(group)

@@ -3,6 +3,9 @@
 python -m train.evaluate run=outputs/runs/rope-s0-1a2b3c4d evaluation.extensions=[pi,ntk,yarn]
 """
 
+import json
+import os
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -108,3 +111,50 @@ def kernels(model: GPT, settings: dict[str, Any]) -> str:
         return str(asked)
     parameter = next(model.parameters())
     return "+".join(sorted({choose(parameter, effect) for effect in model.effects(2, parameter.device)}))
+
+
+def of_run(settings: dict[str, Any]) -> dict[str, Any]:
+    """The settings of a trained run, with what an evaluation may choose replaced by `settings`."""
+    folder = Path(settings["run"])
+    if not (folder / "DONE").exists():
+        raise ValueError(f"{folder} is not the folder of a finished run: it has no DONE.")
+    about = json.loads((folder / "run.json").read_text())
+    kept: dict[str, Any] = about["settings"]
+    trainer = kept["trainer"] | settings["trainer"] | {"max_steps": kept["trainer"]["max_steps"]}
+    if trainer["precision"] == "auto":
+        trainer["precision"] = about["precision"]
+    names = kept["names"] | settings["names"]
+    return kept | {key: settings[key] for key in ("extension", "evaluation", "wandb", "outputs")} | {
+        "trainer": trainer, "names": names,
+    }  # fmt: skip
+
+
+def entry() -> None:
+    """The command line."""
+    import hydra
+    from hydra.core.hydra_config import HydraConfig
+    from omegaconf import DictConfig
+
+    from train.run import job
+    from train.sentences import sentences
+    from train.settings import CONF, plain, register
+
+    os.environ["HYDRA_FULL_ERROR"] = "1"  # errors come here, to be said in one sentence
+    register()
+    problems: list[Exception] = []
+
+    def main(config: DictConfig) -> None:
+        try:
+            settings = plain(config)
+            job(of_run(settings), Path(HydraConfig.get().runtime.output_dir), Path(settings["run"]))
+        except Exception as error:  # Hydra would print it in its own way
+            problems.append(error)
+
+    with sentences():
+        hydra.main(version_base="1.3", config_path=str(CONF), config_name="evaluate")(main)()
+        for problem in problems:
+            raise problem
+
+
+if __name__ == "__main__":
+    entry()

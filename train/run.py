@@ -1,5 +1,6 @@
 """One run, from settings to rows: train (or find the training), evaluate at every length, write."""
 
+import json
 import logging
 import os
 import platform
@@ -18,6 +19,7 @@ from lightning.pytorch import Trainer
 
 import data
 from data.source import Source
+from models.gpt import GPT
 from train import build, fit
 from train.check import check
 from train.evaluate import evaluate
@@ -28,8 +30,8 @@ from train.track import tracked
 from train.variants import variants, wanted
 
 
-def job(settings: dict[str, Any], folder: Path) -> None:
-    """Everything from settings to `DONE`."""
+def job(settings: dict[str, Any], folder: Path, of: Path | None = None) -> None:
+    """Everything from settings to `DONE`; with the trained model of the run folder `of`, evaluation only."""
     check(settings)
     quiet()
     place = Folder(folder, cell(settings))
@@ -40,36 +42,65 @@ def job(settings: dict[str, Any], folder: Path) -> None:
     use_threads(settings["trainer"]["threads"])
     keep_memory()
     precision = resolved(settings["trainer"]["precision"], settings["trainer"]["accelerator"])
+    model = build.gpt(settings)
+    asked = wanted(settings, build.encodings(settings))
     source = load_data(settings)
     make = partial(trainer, settings["trainer"], precision)
-    model = build.gpt(settings)
-    lengths = wanted_lengths(settings)
-    settings["evaluation"]["lengths"] = lengths
+    settings["evaluation"]["lengths"] = lengths = wanted_lengths(settings)
     windows = source.windows(settings["evaluation"]["windows"], max(lengths))
-    asked = wanted(settings, build.encodings(settings))
     identity = {
         "run": folder.name, "encoding": settings["names"]["encoding"], "seed": settings["seed"],
         "trained_length": settings["model"]["length"], "data": settings["names"]["data"],
         "precision": precision, "corpus": source.fingerprint, "commit": commit(), "versions": versions(),
     }  # fmt: skip
-    mode = settings["wandb"] if rank() == 0 else settings["wandb"] | {"mode": "disabled"}
-    seen = settings | {"encoding": settings["names"]["encoding"], "encoding_settings": settings["encoding"]}
-    outputs = Path(settings["outputs"])
-    with tracked(mode, name=folder.name, group=folder.parent.name, folder=outputs, config=seen) as run:
-        training = training_cell(settings, source.fingerprint, precision)
-        arguments = (settings["model"]["length"], settings["trainer"]["max_steps"], make, run.log_training)
-        found = fit.trained(model, source, settings, training, *arguments)
-        models = variants(model, source, settings, asked, training, make, run.log_training)
+    with tracked(**tracking(settings, folder)) as run:
+        found = model_of(of, model, source, settings, precision, make, run.log_training)
+        models = variants(model, source, settings, asked, found.cell, make, run.log_training)
         rows, documents = evaluate(make(), models, windows, source, settings, identity, found)
         if rank() == 0:
             about = identity | {
                 "settings": settings, "corpus_description": source.description, "command": command(),
                 "machine": machine(), "started": datetime.now(UTC).isoformat(timespec="seconds"),
-                "seconds": time.perf_counter() - started, "training": training, "history": found.history,
+                "seconds": time.perf_counter() - started, "training": found.cell, "history": found.history,
             }  # fmt: skip
             place.write(rows, documents, about, found.file)
             run.log_rows(rows)
             place.finish()
+            print(f"Results in {folder}", flush=True)
+
+
+def model_of(
+    of: Path | None,
+    model: GPT,
+    source: Source,
+    settings: dict[str, Any],
+    precision: str,
+    make: fit.Make,
+    log: fit.Log,
+) -> fit.Trained:
+    """The trained weights: of a run folder, of an earlier run with the same settings, or of a training now."""
+    if of is not None:
+        about = json.loads((of / "run.json").read_text())
+        if about["corpus"] != source.fingerprint:
+            raise ValueError(
+                f"The text of data={about['data']} is not what {of} was trained on: run it again."
+            )
+        return fit.restore(model, of / "final.ckpt", about["training"])
+    training = training_cell(settings, source.fingerprint, precision)
+    length, steps = settings["model"]["length"], settings["trainer"]["max_steps"]
+    return fit.trained(model, source, settings, training, length, steps, make, log)
+
+
+def tracking(settings: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """How W&B sees this run; only the first process shows itself."""
+    return {
+        "settings": settings["wandb"] if rank() == 0 else settings["wandb"] | {"mode": "disabled"},
+        "name": folder.name,
+        "group": folder.parent.name,
+        "folder": Path(settings["outputs"]),
+        "config": settings
+        | {"encoding": settings["names"]["encoding"], "encoding_settings": settings["encoding"]},
+    }
 
 
 def load_data(settings: dict[str, Any]) -> Source:
@@ -116,7 +147,11 @@ def use_threads(threads: int | str) -> None:
 
 
 def quiet() -> None:
-    """Lightning's tips and warnings about what is meant to be so."""
+    """No tips of Lightning's, no warnings about what is meant to be so; but what the data tell."""
+    told = logging.getLogger("data")
+    if not told.handlers:
+        told.addHandler(logging.StreamHandler(sys.stdout))
+        told.setLevel(logging.INFO)
     for name in ("lightning.pytorch", "lightning.fabric", "lightning"):
         logging.getLogger(name).setLevel(logging.ERROR)
     warnings.filterwarnings("ignore", module="lightning")

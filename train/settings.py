@@ -7,6 +7,7 @@ import ast
 import hashlib
 import json
 from functools import cache
+from glob import glob
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -41,9 +42,19 @@ def cell(settings: dict[str, Any]) -> str:
     """Eight hex digits that name the result: a hash of everything that determines it."""
     parts = {key: value for key, value in settings.items() if key not in NOT_RESULT}
     parts["trainer"] = {k: v for k, v in settings["trainer"].items() if k not in NOT_TRAINER}
+    parts["files"] = stamps(settings.get("data", {}).get("path"))
     parts["sources"] = sources("train.run", *targets(settings))
     parts["versions"] = versions()
     return digest(parts)[:8]
+
+
+def stamps(path: str | None) -> list[tuple[str, int, int]]:
+    """Name, size and time of the user's own text, so that a run on changed text is another run."""
+    if not path:
+        return []
+    found = sorted(Path(name) for name in glob(str(path), recursive=True))
+    files = [file for top in found for file in (sorted(top.rglob("*")) if top.is_dir() else [top])]
+    return [(str(f), f.stat().st_size, f.stat().st_mtime_ns) for f in files if f.is_file()]
 
 
 def training_cell(settings: dict[str, Any], corpus: str, precision: str) -> str:
