@@ -38,6 +38,8 @@ def check(settings: dict[str, Any]) -> None:
     for key in POSITIVE:
         if given.get(key, 1) < 1:
             raise ValueError(f"{key}={given[key]} must be at least 1.")
+    if settings["seed"] < 0:
+        raise ValueError(f"seed={settings['seed']} must not be negative.")
     check_model(settings)
     check_evaluation(settings)
 

@@ -150,12 +150,19 @@ def quiet() -> None:
     """No tips of Lightning's, no warnings about what is meant to be so; but what the data tell."""
     told = logging.getLogger("data")
     if not told.handlers:
-        told.addHandler(logging.StreamHandler(sys.stdout))
+        told.addHandler(Said())
         told.setLevel(logging.INFO)
     for name in ("lightning.pytorch", "lightning.fabric", "lightning"):
         logging.getLogger(name).setLevel(logging.ERROR)
     warnings.filterwarnings("ignore", module="lightning")
     warnings.filterwarnings("ignore", message=".*is not a supported tensor core.*")
+
+
+class Said(logging.Handler):
+    """A message as a line of output."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        print(self.format(record), flush=True)
 
 
 def command() -> str:

@@ -51,7 +51,7 @@ def of_hydra(error: Exception) -> str:
     """Hydra's and OmegaConf's messages, shortened to what helps."""
     text = str(error)
     if found := re.search(r"Could not override '([^']+)'", text):
-        return f"There is no setting '{found[1]}'.{close(found[1], every_setting())}"
+        return f"There is no setting '{found[1]}'.{close(found[1], [*groups(), *every_setting()])}"
     if found := re.search(r"Could not find '([^'/]+)/([^']+)'", text) or re.search(
         r"In '[^']*': Could not find '([^'/]+)/([^']+)'", text
     ):
@@ -62,12 +62,16 @@ def of_hydra(error: Exception) -> str:
     if found := re.search(r"Could not find '([^']+)'", text) or re.search(
         r"No match in the defaults list for '?([^'\n]+)'?", text
     ):
-        groups = sorted(folder.name for folder in CONF.iterdir() if folder.is_dir())
-        return f"There is no setting or group '{found[1]}'.{close(found[1], [*groups, *every_setting()])}"
+        return f"There is no setting or group '{found[1]}'.{close(found[1], [*groups(), *every_setting()])}"
     if found := re.search(r"Missing mandatory value: (\S+)", text):
         return f"{found[1]} must be given: add {found[1]}=..."
     first = next((line for line in text.splitlines() if line.strip()), type(error).__name__)
     return first if first.endswith((".", "!")) else f"{first}."
+
+
+def groups() -> list[str]:
+    """The folders of `conf/`."""
+    return sorted(folder.name for folder in CONF.iterdir() if any(folder.glob("*.yaml")))
 
 
 def every_setting() -> list[str]:

@@ -1,0 +1,80 @@
+"""A corpus of a few small files, settings that train in a second, and the command line as a user calls it."""
+
+import inspect
+import os
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+SMALL = ["model.vocab=300", "model.width=32", "model.depth=2", "model.heads=2", "model.length=16", "batch=6", "trainer=cpu", "trainer.precision=32-true", "trainer.max_steps=6", "trainer.log_every=2", "trainer.checkpoint_every=2", "evaluation.ladder=[1,2,4]", "evaluation.windows=5", "wandb.mode=disabled", "data=files"]
+
+
+@pytest.fixture(scope="session")
+def text(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Twelve files of Python, long enough for the longest windows."""
+    folder = tmp_path_factory.mktemp("text")
+    library = Path(sysconfig.get_paths()["stdlib"])
+    for name in (
+        "abc",
+        "ast",
+        "bisect",
+        "calendar",
+        "cmd",
+        "code",
+        "codecs",
+        "copy",
+        "csv",
+        "dis",
+        "enum",
+        "heapq",
+    ):
+        (folder / f"{name}.txt").write_text((library / f"{name}.py").read_text()[:6000])
+    return folder
+
+
+@pytest.fixture(scope="session")
+def outputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("outputs")
+
+
+@pytest.fixture(scope="session")
+def small(text: Path, outputs: Path) -> list[str]:
+    return [*SMALL, f"data.path={text}", f"outputs={outputs}"]
+
+
+def call(*arguments: str, module: str = "train", check: bool = True) -> subprocess.CompletedProcess[str]:
+    """`python -m train ...` in a process of its own."""
+    command = [sys.executable, "-m", module, *arguments]
+    environment = os.environ | {"OMP_NUM_THREADS": "1", "WANDB_MODE": "disabled"}
+    done = subprocess.run(
+        command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False, timeout=300
+    )
+    if check:
+        assert done.returncode == 0, done.stdout + done.stderr
+    return done
+
+
+@pytest.fixture
+def mistake(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
+    """What the command line says to arguments that are wrong; it must be one sentence, exit code not 0, no traceback."""
+
+    def said(*arguments: str, module: str = "train.__main__") -> str:
+        from importlib import import_module
+
+        entry = import_module(module).entry
+        assert inspect.isfunction(entry)
+        monkeypatch.setattr(sys, "argv", ["train", *arguments])
+        with pytest.raises(SystemExit) as stopped:
+            entry()
+        assert stopped.value.code not in (0, None)
+        error = capsys.readouterr().err.strip()
+        assert "Traceback" not in error
+        assert len(error.splitlines()) == 1, error
+        return error
+
+    return said

@@ -1,0 +1,42 @@
+"""Loss in blocks against PyTorch's cross-entropy on all logits at once."""
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+from models.encodings import load
+from models.gpt import GPT
+from train import loss
+
+
+@pytest.fixture
+def model() -> GPT:
+    encoding = load("rope", heads=2, head_width=8, width=16, depth=2, length=12)
+    return GPT(50, 16, 2, 2, [encoding])
+
+
+@pytest.fixture
+def text() -> torch.Tensor:
+    return torch.randint(50, (3, 13), generator=torch.Generator().manual_seed(0))
+
+
+@pytest.mark.parametrize("block", [50, 400, 1 << 20])
+@pytest.mark.parametrize("masked", [False, True])
+def test_the_mean_and_its_gradients(model, text, block, masked, monkeypatch) -> None:
+    monkeypatch.setattr(loss, "BLOCK", block)
+    tokens, targets = text[:, :-1], text[:, 1:]
+    mask = torch.rand(targets.shape, generator=torch.Generator().manual_seed(1)) < 0.5 if masked else None
+    each = F.cross_entropy(model(tokens).flatten(0, 1), targets.flatten(), reduction="none").view_as(targets)
+    expected = each.mean() if mask is None else each[mask].mean()
+    found = loss.mean_loss(model, tokens, targets, mask)
+    torch.testing.assert_close(found, expected)
+    wanted = torch.autograd.grad(3 * expected, list(model.parameters()))
+    for a, b in zip(torch.autograd.grad(3 * found, list(model.parameters())), wanted, strict=True):
+        torch.testing.assert_close(a, b)
+
+
+@pytest.mark.parametrize("first", [0, 5])
+def test_each_token(model, text, first) -> None:
+    tokens, targets = text[:, :-1], text[:, 1:]
+    each = F.cross_entropy(model(tokens).flatten(0, 1), targets.flatten(), reduction="none").view_as(targets)
+    torch.testing.assert_close(loss.token_losses(model, tokens, targets, first=first), each[:, first:])

@@ -1,0 +1,102 @@
+"""Protocols and their scores, against loops over single tokens."""
+
+from functools import partial
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+from data.source import Windows
+from models.encodings import extend, load
+from models.gpt import GPT
+from train.protocols import position_bins
+from train.run import trainer
+from train.scoring import Scoring
+
+LONGEST, TRAINED, LENGTHS = 32, 8, [8, 16, 32]
+KNOBS = {"accelerator": "cpu", "devices": 1, "num_nodes": 1, "strategy": "auto"}
+
+
+@pytest.fixture(scope="module")
+def windows() -> Windows:
+    tokens = torch.randint(40, (5, LONGEST + 1), generator=torch.Generator().manual_seed(0))
+    return Windows(tokens, torch.tensor([0, 0, 1, 2, 2]))
+
+
+@pytest.fixture(scope="module")
+def models() -> dict[str, GPT]:
+    rope = load("rope", heads=2, head_width=8, width=16, depth=2, length=TRAINED)
+    model = GPT(40, 16, 2, 2, [rope])
+    torch.manual_seed(0)
+    for parameter in model.parameters():
+        torch.nn.init.normal_(parameter, std=0.3)
+    return {
+        "none": model,
+        "pi": model.under([extend("pi", rope)]),
+        "crop": model.under([extend("crop", rope)]),
+    }
+
+
+def scores(models: dict[str, GPT], windows: Windows, tokens: int) -> Scoring:
+    protocols = ["same_tokens", "nonoverlapping", "by_position"]
+    scoring = Scoring(models, windows, LENGTHS, protocols, TRAINED, tokens)
+    partial(trainer, KNOBS, "32-true")().validate(scoring, verbose=False)
+    return scoring
+
+
+def loss_of(model: GPT, window: torch.Tensor, start: int, target: int, stop: int) -> float:
+    """Nats of the target at `target`, shown `start` ... `stop` of a window."""
+    with torch.no_grad():
+        logits = model(window[None, start:stop])[0, target - start]
+    return float(F.cross_entropy(logits, window[target + 1]))
+
+
+@pytest.mark.parametrize("tokens", [32, 4096])
+def test_against_single_tokens(models, windows, tokens) -> None:
+    found = scores(models, windows, tokens)
+    for name, model in models.items():
+        for w, window in enumerate(windows.tokens):
+            for length in LENGTHS:
+                same = [
+                    loss_of(model, window, LONGEST - length, t, LONGEST)
+                    for t in range(LONGEST - TRAINED, LONGEST)
+                ]
+                total, count = found.sums[name, "same_tokens", length][:, w].tolist()
+                assert count == TRAINED
+                assert total == pytest.approx(sum(same), abs=1e-4)
+                side = [
+                    loss_of(model, window, t - t % length, t, t - t % length + length) for t in range(LONGEST)
+                ]
+                total, count = found.sums[name, "nonoverlapping", length][:, w].tolist()
+                assert count == LONGEST
+                assert total == pytest.approx(sum(side), abs=2e-4)
+
+
+def test_by_position_adds_up_to_the_whole(models, windows) -> None:
+    found = scores(models, windows, 4096)
+    for name in models:
+        bins = torch.stack([found.sums[name, "by_position", end] for end in position_bins(LONGEST)])
+        torch.testing.assert_close(bins.sum(0), found.sums[name, "nonoverlapping", LONGEST])
+
+
+def test_crop_is_flat(models, windows) -> None:
+    found = scores(models, windows, 4096)
+    for length in LENGTHS:
+        torch.testing.assert_close(
+            found.sums["crop", "same_tokens", length], found.sums["none", "same_tokens", TRAINED]
+        )
+
+
+def test_shares_of_processes_make_the_whole(models, windows) -> None:
+    scoring = Scoring(models, windows, LENGTHS, ["same_tokens"], TRAINED, 64)
+    whole = sorted((p.extension, p.length, int(w)) for p in scoring.parts(0, 1) for w in p.windows)
+    for world in (2, 3, 7):
+        shares = [p for rank in range(world) for p in scoring.parts(rank, world)]
+        assert sorted((p.extension, p.length, int(w)) for p in shares for w in p.windows) == whole
+
+
+def test_undefined_lengths_are_left_out(windows) -> None:
+    learned = load("learned", heads=2, head_width=8, width=16, depth=2, length=TRAINED)
+    model = GPT(40, 16, 2, 2, [learned])
+    scoring = Scoring({"none": model}, windows, LENGTHS, ["same_tokens"], TRAINED, 64)
+    assert scoring.defined("none") == [TRAINED]
