@@ -1,8 +1,9 @@
 """KERPLE (Chi et al., 2022, https://arxiv.org/abs/2205.09921): a learned kernel of the distance, per head.
 
 Added to the logits after their scaling by 1/sqrt(D), as in the authors' code; the paper writes it before.
-The authors keep the parameters positive by clipping them; here they are a softplus of what is
-trained, or twice a sigmoid for an exponent in (0, 2), so that their gradient never vanishes.
+The authors keep the parameters positive by clipping the weights in every forward pass; here
+nothing changes weights but the optimizer: they go through a softplus, or through twice a
+sigmoid for an exponent in (0, 2).
 """
 
 import torch

@@ -10,7 +10,9 @@ from models.effect import Effect, Encoding, Positions
 
 
 class SSMax(Encoding):
-    """Any encoding, its logits multiplied by s ln n: s learned per head, n the keys a query sees."""
+    """Any encoding, its logits multiplied by s ln n: s learned per head, n the keys a query sees.
+
+    s starts at the paper's example, 0.43: 1.8 times sharper than softmax at 64 tokens, 2.7 at 512."""
 
     def __init__(self, inner: Encoding, heads: int, start: float = 0.43) -> None:
         super().__init__()
