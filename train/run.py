@@ -78,7 +78,7 @@ def model_of(
     make: fit.Make,
     log: fit.Log,
 ) -> fit.Trained:
-    """The trained weights: of a run folder, of an earlier run with the same settings, or of a training now."""
+    """The trained weights: of a run folder, of an earlier run of the same settings, or trained now."""
     if of is not None:
         about = json.loads((of / "run.json").read_text())
         if about["corpus"] != source.fingerprint:

@@ -11,7 +11,10 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-SMALL = ["model.vocab=300", "model.width=32", "model.depth=2", "model.heads=2", "model.length=16", "batch=6", "trainer=cpu", "trainer.precision=32-true", "trainer.max_steps=6", "trainer.log_every=2", "trainer.checkpoint_every=2", "evaluation.ladder=[1,2,4]", "evaluation.windows=5", "wandb.mode=disabled", "data=files"]
+SMALL = """model.vocab=300 model.width=32 model.depth=2 model.heads=2 model.length=16 batch=6 trainer=cpu
+    trainer.precision=32-true trainer.max_steps=6 trainer.log_every=2 trainer.checkpoint_every=2
+    evaluation.ladder=[1,2,4] evaluation.windows=5 wandb.mode=disabled data=files
+""".split()  # noqa: SIM905
 
 
 @pytest.fixture(scope="session")
@@ -61,7 +64,7 @@ def call(*arguments: str, module: str = "train", check: bool = True) -> subproce
 
 @pytest.fixture
 def mistake(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
-    """What the command line says to arguments that are wrong; it must be one sentence, exit code not 0, no traceback."""
+    """What the command line says to wrong arguments: one sentence, exit code not 0, no traceback."""
 
     def said(*arguments: str, module: str = "train.__main__") -> str:
         from importlib import import_module
