@@ -10,6 +10,8 @@ from torch import Tensor, nn
 
 from models.attend import attend
 from models.effect import Effect, Encoding, Positions
+from models.kernels.heads import split
+from models.kernels.norm import normalised
 
 
 class GPT(nn.Module):
@@ -39,7 +41,7 @@ class GPT(nn.Module):
             torch.manual_seed(seed)
             self.embed = nn.Embedding(vocab, width)
             self.blocks = nn.ModuleList(Block(width, heads, norm, causal, kernel) for _ in range(depth))
-            self.norm = normalisation(norm, width)
+            self.norm = Norm(norm, width)
             self.head = nn.Linear(width, vocab, bias=False)
             self.initialise(depth)
         if tied:
@@ -65,7 +67,7 @@ class GPT(nn.Module):
 
     @property
     def context(self) -> int | None:
-        """Longest context any encoding is shown; longer inputs are cut into pieces, aligned with their end."""
+        """Longest context an encoding is shown; longer inputs are cut into pieces, aligned with their end."""
         contexts = [e.context for e in cast(Sequence[Encoding], self.encodings) if e.context is not None]
         return min(contexts, default=None)
 
@@ -102,7 +104,7 @@ class GPT(nn.Module):
                 x = effect.embed(x)
         for layer, block in enumerate(self.blocks):
             x = block(x, effects[layer % len(effects)])
-        return cast(Tensor, self.norm(x))
+        return cast(Tensor, self.norm(x) * self.norm.weight)
 
     def effects(self, length: int, device: torch.device | str = "cpu", draw: int = 0) -> list[Effect]:
         """What each encoding does to a sequence of `length` tokens."""
@@ -110,24 +112,28 @@ class GPT(nn.Module):
         return [encoding.at(positions) for encoding in cast(Sequence[Encoding], self.encodings)]
 
 
-def normalisation(norm: str, width: int) -> nn.Module:
-    """`rms` or `layer`."""
-    if norm == "rms":
-        return nn.RMSNorm(width, eps=1e-6)
-    if norm == "layer":
-        return nn.LayerNorm(width, bias=False)
-    raise ValueError(f"model.norm is '{norm}', but the norms are: layer, rms.")
+class Norm(nn.Module):
+    """`rms` or `layer`, its gain left to the matrix that reads it: on the columns there it costs nothing."""
+
+    def __init__(self, norm: str, width: int) -> None:
+        super().__init__()
+        if norm not in ("rms", "layer"):
+            raise ValueError(f"model.norm is '{norm}', but the norms are: layer, rms.")
+        self.norm, self.weight = norm, nn.Parameter(torch.ones(width))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return normalised(x) if self.norm == "rms" else F.layer_norm(x, x.shape[-1:])
 
 
 class Block(nn.Module):
     def __init__(self, width: int, heads: int, norm: str, causal: bool, kernel: str) -> None:
         super().__init__()
-        self.norm1, self.attention = normalisation(norm, width), Attention(width, heads, causal, kernel)
-        self.norm2, self.mlp = normalisation(norm, width), MLP(width)
+        self.norm1, self.attention = Norm(norm, width), Attention(width, heads, causal, kernel)
+        self.norm2, self.mlp = Norm(norm, width), MLP(width)
 
     def forward(self, x: Tensor, effect: Effect) -> Tensor:
-        x = x + self.attention(self.norm1(x), effect)
-        return x + cast(Tensor, self.mlp(self.norm2(x)))
+        x = x + self.attention(self.norm1(x), self.norm1.weight, effect).to(x.dtype)
+        return x + self.mlp(self.norm2(x), self.norm2.weight).to(x.dtype)
 
 
 class Attention(nn.Module):
@@ -139,9 +145,10 @@ class Attention(nn.Module):
         self.qkv = nn.Linear(width, 3 * width, bias=False)
         self.out = nn.Linear(width, width, bias=False)
 
-    def forward(self, x: Tensor, effect: Effect) -> Tensor:
-        q, k, v = self.qkv(x).unflatten(-1, (3, self.heads, -1)).permute(2, 0, 3, 1, 4)  # each (B, H, T, D)
-        y = attend(q, k, v, effect, self.causal, x, self.kernel)
+    def forward(self, x: Tensor, gain: Tensor, effect: Effect) -> Tensor:
+        q, k, v = split(F.linear(x, self.qkv.weight * gain), self.heads)  # each (B, H, T, D)
+        hidden = None if effect.potential is None else x * gain
+        y = attend(q, k, v, effect, self.causal, hidden, self.kernel)
         return cast(Tensor, self.out(y.transpose(1, 2).flatten(2)))
 
 
@@ -150,5 +157,5 @@ class MLP(nn.Module):
         super().__init__()
         self.up, self.down = nn.Linear(width, 4 * width, bias=False), nn.Linear(4 * width, width, bias=False)
 
-    def forward(self, x: Tensor) -> Tensor:
-        return cast(Tensor, self.down(F.gelu(self.up(x))))
+    def forward(self, x: Tensor, gain: Tensor) -> Tensor:
+        return cast(Tensor, self.down(F.gelu(F.linear(x, self.up.weight * gain))))

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from models.effect import Effect, Encoding, Positions, Rotate
+from models.kernels.turn import turn
 
 
 class RoPE(Encoding):
@@ -63,12 +64,10 @@ def table(turn: Tensor, magnitude: float) -> tuple[Tensor, Tensor]:
 
 def turned(x: Tensor, cos: Tensor, sin: Tensor, layout: str) -> Tensor:
     """x (B, H, T, D) with its first 2 * cos.size(-1) features turned, in float32, cast last."""
-    width = 2 * cos.size(-1)
-    turning, still = x[..., :width].float(), x[..., width:]
+    turning, still = x[..., : 2 * cos.size(-1)], x[..., 2 * cos.size(-1) :]
     if layout == "half":
-        a, b = turning.chunk(2, dim=-1)
-        result = torch.cat([a * cos - b * sin, b * cos + a * sin], dim=-1)
+        result = turn(turning, cos, sin)
     else:
-        a, b = turning[..., 0::2], turning[..., 1::2]
-        result = torch.stack([a * cos - b * sin, b * cos + a * sin], dim=-1).flatten(-2)
-    return torch.cat([result.to(x.dtype), still], dim=-1) if still.size(-1) else result.to(x.dtype)
+        pairs = torch.view_as_complex(turning.float().unflatten(-1, (-1, 2)).contiguous())
+        result = torch.view_as_real(pairs * torch.complex(cos, sin)).flatten(-2).to(x.dtype)
+    return torch.cat([result, still], dim=-1) if still.size(-1) else result

@@ -7,23 +7,52 @@ import torch
 from torch import Tensor
 
 from models.effect import Effect
-from models.kernels.pairs import additive, allowed, exactly
+from models.kernels.pairs import additive, allowed, as_given, exactly, upside_down
+from models.kernels.potential import as_features
+from models.kernels.weighted import Block, Weighted, together, weigh
 
 BUDGET = 1 << 22  # logits held at a time
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, effect: Effect, causal: bool, x: Tensor | None = None) -> Tensor:
     """(B, H, T, D)"""
-    plain_q, plain_k, dtype = q, k, v.dtype
+    height = None if effect.potential is None or x is None else effect.potential(x)
+    if effect.adjust is not None or effect.far is not None:
+        return by_logits(q, k, v, effect, causal, height)
+    if height is not None and effect.temperature is not None:  # a product that features cannot hold exactly
+        return by_logits(q, k, v, effect, causal, height)
+    scale = q.size(-1) ** -0.5
+    q, k = effect.rotate(q, k) if effect.rotate else (q, k)
+    q = q * scale if effect.temperature is None else (q * (scale * effect.temperature[..., None])).to(q.dtype)
+    with as_given(q.device):
+        if height is not None:
+            q, k = as_features(q, k, height)
+        parts = divided(q, effect, causal)
+        if not torch.is_grad_enabled():
+            return streamed(q, k, v, effect, causal, parts)
+        mask = whole_mask(effect, q.size(-2), causal, v.dtype)
+        out: Tensor = Weighted.apply(q, k, v, mask, parts)
+        return out
+
+
+def streamed(q: Tensor, k: Tensor, v: Tensor, effect: Effect, causal: bool, parts: list[Block]) -> Tensor:
+    """(B, H, T, D) without gradient: nothing outlives its block. Queries run backwards, as the masks do."""
+    out = torch.empty_like(v)
+    for rows, keys in parts:
+        mask = upside_down(effect, rows, keys, causal, v.dtype)
+        weights = weigh(q[:, :, rows].flip(-2), k[:, :, keys], mask, v.dtype)
+        out[:, :, rows] = (weights @ v[:, :, keys]).flip(-2)
+    return out
+
+
+def by_logits(q: Tensor, k: Tensor, v: Tensor, effect: Effect, causal: bool, height: Tensor | None) -> Tensor:
+    """(B, H, T, D) for effects that read the logits, or choose between two."""
+    plain_q, plain_k, dtype, at = q, k, v.dtype, effect.positions.at
+    scale = q.size(-1) ** -0.5
     q, k = effect.rotate(q, k) if effect.rotate else (q, k)
     far_q, far_k = effect.far.rotate(plain_q, plain_k) if effect.far else (None, None)
-    scale = plain_q.size(-1) ** -0.5
-    height = None if effect.potential is None or x is None else effect.potential(x)
-    at, length = effect.positions.at, q.size(-2)
-    q = q * scale
-    out = []
-    for rows in blocks(length, max(1, BUDGET // (q.size(0) * q.size(1) * length))):
-        keys = seen_keys(effect, rows, length, causal)
+    q, out = q * scale, []
+    for rows, keys in divided(q, effect, causal):
         with exactly(q, v):
             logits = q[:, :, rows] @ k[:, :, keys].mT
         if far_q is not None and far_k is not None:
@@ -32,30 +61,35 @@ def attend(q: Tensor, k: Tensor, v: Tensor, effect: Effect, causal: bool, x: Ten
             with exactly(far_q, v):
                 far_logits = far_q[:, :, rows] @ far_k[:, :, keys].mT * scale
             logits = torch.where(distant, far_logits, logits)
-        logits = logits + block_mask(effect, rows, keys, causal, dtype)
+        logits = logits + additive(effect, rows, keys, causal, dtype)
         if height is not None:
             logits = logits + (height[..., rows, None] - height[..., None, keys]).to(dtype)
         if effect.adjust is not None:
-            logits = effect.adjust(
-                logits, plain_q[:, :, rows], plain_k[:, :, keys], at[rows, None], at[None, keys]
-            )
+            i, j = at[rows, None], at[None, keys]
+            logits = effect.adjust(logits, plain_q[:, :, rows], plain_k[:, :, keys], i, j)
         if effect.temperature is not None:
             seen = allowed(effect, at[rows], at[keys], causal)
             logits = logits.masked_fill(~seen, 0) * effect.temperature[:, rows, None].to(dtype)
             logits = logits.masked_fill(~seen, float("-inf"))
         out.append(logits.softmax(-1).to(dtype) @ v[:, :, keys])
-    return out[0] if len(out) == 1 else torch.cat(out, dim=-2)
+    return together(out)
 
 
-def block_mask(effect: Effect, rows: slice, keys: slice, causal: bool, dtype: torch.dtype) -> Tensor:
-    """The additive mask; where one block is the whole sequence, made once for all layers."""
-    if rows.stop - rows.start < effect.positions.at.numel():
-        return additive(effect, rows, keys, causal, dtype)
+def whole_mask(effect: Effect, length: int, causal: bool, dtype: torch.dtype) -> Tensor:
+    """(1 or H, T, T) bias and mask of all pairs, times the temperature; made once for all layers."""
     key = "mask", causal, dtype
     if key not in effect.shared:
-        effect.shared[key] = additive(effect, rows, keys, causal, dtype).contiguous()
+        whole = slice(0, length)
+        effect.shared[key] = upside_down(effect, whole, whole, causal, dtype).flip(-2)
     mask: Tensor = effect.shared[key]
     return mask
+
+
+def divided(q: Tensor, effect: Effect, causal: bool) -> list[Block]:
+    """Queries in blocks that keep to the budget, each with the keys that it can see."""
+    length = q.size(-2)
+    rows = blocks(length, max(1, BUDGET // (q.size(0) * q.size(1) * length)))
+    return [(r, seen_keys(effect, r, length, causal)) for r in rows]
 
 
 def seen_keys(effect: Effect, rows: slice, length: int, causal: bool) -> slice:

@@ -10,7 +10,16 @@ from models.effect import Curve, Effect
 
 def exactly(q: Tensor, v: Tensor) -> AbstractContextManager:
     """Keeps autocast away from a q that was turned into more precision than the model's: it needs it."""
-    return nullcontext() if q.dtype == v.dtype else torch.autocast(q.device.type, enabled=False)
+    return nullcontext() if q.dtype == v.dtype else as_given(q.device)
+
+
+def as_given(device: torch.device) -> AbstractContextManager:
+    """Keeps autocast away."""
+    return torch.autocast(device.type, enabled=False) if autocasts(device) else nullcontext()
+
+
+def autocasts(device: torch.device) -> bool:
+    return torch.amp.is_autocast_available(device.type) and torch.is_autocast_enabled(device.type)
 
 
 def allowed(effect: Effect, query_at: Tensor, key_at: Tensor, causal: bool) -> Tensor:
@@ -22,36 +31,62 @@ def allowed(effect: Effect, query_at: Tensor, key_at: Tensor, causal: bool) -> T
 
 def additive(effect: Effect, rows: slice, keys: slice, causal: bool, dtype: torch.dtype) -> Tensor:
     """(1 or H, R, K) the bias between some queries and some keys, -inf where a key is not seen."""
+    if depends_on_distance(effect):
+        return toeplitz(effect, rows, keys, causal, dtype).flip(-2)
     at = effect.positions.at
-    if effect.visible is None and effect.positions.consecutive and isinstance(effect.bias, Curve | None):
+    return looked_up(effect, at[rows], at[keys], causal, dtype)
+
+
+def upside_down(effect: Effect, rows: slice, keys: slice, causal: bool, dtype: torch.dtype) -> Tensor:
+    """(1 or H, R, K) `additive` times the temperature, its rows from the last to the first."""
+    if depends_on_distance(effect) and effect.temperature is None:
         return toeplitz(effect, rows, keys, causal, dtype)
-    seen = allowed(effect, at[rows], at[keys], causal)
-    bias = torch.zeros((), device=at.device)
+    at = effect.positions.at
+    if effect.temperature is None:
+        return looked_up(effect, at[rows].flip(0), at[keys], causal, dtype)
+    mask = additive(effect, rows, keys, causal, torch.float32).flip(-2)
+    hidden = mask == float("-inf")
+    mask = mask.masked_fill(hidden, 0) * effect.temperature[:, rows, None].flip(-2)
+    return mask.masked_fill(hidden, float("-inf")).to(dtype)
+
+
+def depends_on_distance(effect: Effect) -> bool:
+    """Whether mask and bias are the same all along each diagonal."""
+    sinks = 0 if effect.visible is None else effect.visible.sinks
+    return sinks == 0 and effect.positions.consecutive and isinstance(effect.bias, Curve | None)
+
+
+def looked_up(effect: Effect, query_at: Tensor, key_at: Tensor, causal: bool, dtype: torch.dtype) -> Tensor:
+    """(1 or H, R, K) the bias pair by pair."""
+    seen = allowed(effect, query_at, key_at, causal)
+    bias = torch.zeros((), device=key_at.device)
     if effect.bias is not None:
-        bias = effect.bias(at[rows, None], at[None, keys]).float()
+        bias = effect.bias(query_at[:, None], key_at[None, :]).float()
     return bias.where(seen, float("-inf")).to(dtype).reshape(-1, *seen.shape)
 
 
 def toeplitz(effect: Effect, rows: slice, keys: slice, causal: bool, dtype: torch.dtype) -> Tensor:
-    """`additive` where it depends on the distance alone: views of one line, no look-up per pair."""
-    line, least = effect.shared.get(("line", causal, dtype)) or by_distance(effect, causal, dtype)
-    effect.shared["line", causal, dtype] = line, least
-    start = rows.start - (keys.stop - 1) - least  # the smallest distance of the block, as an index
+    """(1 or H, R, K) a view of one line, without a look-up per pair or a copy: what lets long sequences
+    run. Strides are positive, so the last query comes first."""
+    key = "line", causal, dtype
+    if key not in effect.shared:
+        effect.shared[key] = by_distance(effect, causal, dtype)
+    line, greatest = effect.shared[key]
+    start = greatest - (rows.stop - 1 - keys.start)  # of the last query to the first key
     count, width = rows.stop - rows.start, keys.stop - keys.start
-    block = line[:, start : start + count + width - 1]  # (H, R + K - 1) by growing distance
-    return block.unfold(-1, width, 1).flip(-1)  # row r starts at distance r + smallest, read backwards
+    block: Tensor = line[:, start : start + count + width - 1].unfold(-1, width, 1)
+    return block
 
 
 def by_distance(effect: Effect, causal: bool, dtype: torch.dtype) -> tuple[Tensor, int]:
-    """((1 or H, 2T - 1), smallest distance): the bias at every distance, -inf ahead if causal."""
+    """((1 or H, 2T - 1), T - 1): the bias from the greatest distance to the smallest, -inf where not seen."""
     length, device = effect.positions.span, effect.positions.at.device
-    if effect.bias is None:
-        values, first = torch.zeros(1, length if causal else 2 * length - 1, device=device), 0
-        first = 0 if causal else 1 - length
-    else:
+    distances = torch.arange(length - 1, -length, -1, device=device)
+    values = torch.zeros(1, 2 * length - 1, device=device)
+    if effect.bias is not None:
         assert isinstance(effect.bias, Curve)
-        values, first = effect.bias.values.float(), effect.bias.first
-    if causal:
-        ahead = values.new_full((values.size(0), length - 1), float("-inf"))
-        values, first = torch.cat([ahead, values[:, -first:]], dim=-1), 1 - length
-    return values.to(dtype), first
+        values = effect.bias.values.float()
+        values = values[:, (distances - effect.bias.first).clamp(0, values.size(1) - 1)]
+    zero = torch.zeros_like(distances[:1])
+    seen = allowed(effect, distances, zero, causal).squeeze(-1)
+    return values.masked_fill(~seen, float("-inf")).to(dtype), length - 1

@@ -1,0 +1,62 @@
+"""Softmax attention with a mask that is added, forward and backward, with few passes over the logits.
+
+Autograd would keep the logits, masked and not, and put the gradient of every block into zeros of
+the whole. What is kept here is the weights, in the precision of v.
+"""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+Block = tuple[slice, slice]  # some queries, and the keys that they may see
+
+
+class Weighted(torch.autograd.Function):
+    """softmax(q k^T + mask) v, block by block; the mask broadcasts to (B, H, T, T)."""
+
+    @staticmethod
+    def forward(ctx: Any, q: Tensor, k: Tensor, v: Tensor, mask: Tensor, blocks: list[Block]) -> Tensor:
+        weights = [weigh(q[:, :, r], k[:, :, c], mask[..., r, c], v.dtype) for r, c in blocks]
+        ctx.save_for_backward(q, k, v, mask, *weights)
+        ctx.blocks = blocks
+        return together([p @ v[:, :, c] for p, (_, c) in zip(weights, blocks, strict=True)])
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+        q, k, v, mask, *weights = ctx.saved_tensors
+        out, wanted = gradients[0].contiguous(), ctx.needs_input_grad[3]
+        if len(weights) == 1:
+            return *through(out, q, k, v, weights[0], mask.shape if wanted else None), None
+        to_q, to_k, to_v = torch.zeros_like(q), torch.zeros_like(k), torch.zeros_like(v)
+        to_mask = torch.zeros_like(mask) if wanted else None
+        for p, (r, c) in zip(weights, ctx.blocks, strict=True):
+            shape = mask[..., r, c].shape if wanted else None
+            a, b, d, m = through(out[:, :, r], q[:, :, r], k[:, :, c], v[:, :, c], p, shape)
+            to_q[:, :, r] += a
+            to_k[:, :, c] += b
+            to_v[:, :, c] += d
+            if to_mask is not None and m is not None:
+                to_mask[..., r, c] += m
+        return to_q, to_k, to_v, to_mask, None
+
+
+def weigh(q: Tensor, k: Tensor, mask: Tensor, dtype: torch.dtype) -> Tensor:
+    """(B, H, R, K) how much each query takes of each key."""
+    return (q @ k.mT).add_(mask).softmax(-1).to(dtype)
+
+
+def through(
+    out: Tensor, q: Tensor, k: Tensor, v: Tensor, p: Tensor, mask: torch.Size | None
+) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
+    """The gradients of q, k, v and the mask from that of the output."""
+    logits = torch._softmax_backward_data(out @ v.mT, p, -1, p.dtype)
+    to_mask = None if mask is None else logits.sum_to_size(mask)
+    logits = logits.to(k.dtype)
+    return logits @ k, logits.mT @ q, p.mT @ out, to_mask
+
+
+def together(parts: list[Tensor]) -> Tensor:
+    return parts[0] if len(parts) == 1 else torch.cat(parts, dim=-2)
