@@ -8,19 +8,20 @@ import torch
 
 from models.effect import Effect, Encoding, Positions
 from models.encodings.sinusoidal import waves
+from models.initial import spread
 
 
 class Concatenated(Encoding):
-    """`part`: of the features that carry sinusoids, whose amplitude is `scale`."""
+    """`part`: of the features that carry sinusoids; `scale`: their amplitude, as in Sinusoidal."""
 
     relative = False
 
-    def __init__(self, width: int, part: float = 0.25, base: float = 10_000.0, scale: float = 0.02) -> None:
+    def __init__(self, width: int, part: float = 0.25, base: float = 10_000.0, scale: float = 1.0) -> None:
         super().__init__()
-        self.width, self.base, self.scale = int(part * width), float(base), scale
+        self.width, self.base, self.amplitude = int(part * width), float(base), scale * spread(width)
 
     def forward(self, positions: Positions) -> Effect:
-        vectors = self.scale * waves(positions.at, self.width, self.base)  # (T, part of C)
+        vectors = self.amplitude * waves(positions.at, self.width, self.base)  # (T, part of C)
         return Effect(
             positions,
             embed=lambda x: torch.cat(

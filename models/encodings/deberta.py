@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from models.effect import Effect, Encoding, Positions
 from models.encodings.schedule import Schedule
+from models.initial import spread
 
 
 class DeBERTa(Schedule):
@@ -17,7 +18,8 @@ class DeBERTa(Schedule):
     512 where it trains at 512; `auto` is the training length."""
 
     def __init__(self, depth: int, heads: int, width: int, length: int, reach: int | str = "auto") -> None:
-        table = nn.Parameter(0.02 * torch.randn(2 * (length if reach == "auto" else int(reach)), width))
+        rows = 2 * (length if reach == "auto" else int(reach))
+        table = nn.Parameter(spread(width) * torch.randn(rows, width))
         super().__init__([Disentangled(table, heads) for _ in range(depth)])
 
 
@@ -25,8 +27,9 @@ class Disentangled(Encoding):
     def __init__(self, table: nn.Parameter, heads: int) -> None:
         super().__init__()
         self.heads, self.table = heads, table
-        self.to_key = nn.Parameter(0.02 * torch.randn(table.size(1), table.size(1)))
-        self.to_query = nn.Parameter(0.02 * torch.randn(table.size(1), table.size(1)))
+        width = table.size(1)
+        self.to_key = nn.Parameter(spread(width) * torch.randn(width, width))
+        self.to_query = nn.Parameter(spread(width) * torch.randn(width, width))
 
     def forward(self, positions: Positions) -> Effect:
         keys, queries = self.projected(self.to_key), self.projected(self.to_query)

@@ -7,6 +7,7 @@ import torch
 from torch import nn
 
 from models.effect import Effect, Encoding, Positions
+from models.initial import spread
 
 
 class Learned(Encoding):
@@ -17,7 +18,7 @@ class Learned(Encoding):
     def __init__(self, width: int, length: int, factor: float = 1.0) -> None:
         super().__init__()
         self.limit = int(factor * length)
-        self.table = nn.Parameter(0.02 * torch.randn(self.limit, width))
+        self.table = nn.Parameter(spread(width) * torch.randn(self.limit, width))
 
     def forward(self, positions: Positions) -> Effect:
         vectors = self.table[positions.at].float()  # (T, C)

@@ -4,20 +4,21 @@ import torch
 from torch import Tensor
 
 from models.effect import Effect, Encoding, Positions
+from models.initial import spread
 
 
 class Sinusoidal(Encoding):
-    """`scale`: the amplitude of the waves. Embeddings start at a standard deviation of 0.02, and
-    0.02 is to them what the paper's amplitude of 1 is to its embeddings of standard deviation 1."""
+    """`scale`: the amplitude of the waves, in standard deviations that token embeddings start with;
+    the paper has 1 of both."""
 
     relative = False
 
-    def __init__(self, width: int, base: float = 10_000.0, scale: float = 0.02) -> None:
+    def __init__(self, width: int, base: float = 10_000.0, scale: float = 1.0) -> None:
         super().__init__()
-        self.width, self.base, self.scale = width, float(base), scale
+        self.width, self.base, self.amplitude = width, float(base), scale * spread(width)
 
     def forward(self, positions: Positions) -> Effect:
-        vectors = self.scale * waves(positions.at, self.width, self.base)  # (T, C)
+        vectors = self.amplitude * waves(positions.at, self.width, self.base)  # (T, C)
         return Effect(positions, embed=lambda x: (x.float() + vectors).to(x.dtype))
 
 

@@ -23,6 +23,11 @@ def embedded(encoding: Encoding, x: Tensor) -> Tensor:
     return embed(x)
 
 
+def to_one(width: int) -> float:
+    """The scale at which waves have amplitude 1: embeddings start at 0.02 if the model is 768 wide."""
+    return 50 * (width / 768) ** 0.5
+
+
 def wave(t: int, feature: int, width: int, base: float = 10_000) -> float:
     angle = t / base ** (2 * (feature // 2) / width)
     return math.cos(angle) if feature % 2 else math.sin(angle)
@@ -34,26 +39,26 @@ def test_sinusoidal(width: int) -> None:
     expected = torch.tensor(
         [[wave(t, f, width) for f in range(width)] for t in range(T)], dtype=torch.float64
     )
-    agree(embedded(load("sinusoidal", width=width, scale=1.0), x), x + expected, 1e-6)
-    agree(embedded(load("sinusoidal", width=width), x), x + 0.02 * expected, 1e-6)
+    agree(embedded(load("sinusoidal", width=width, scale=to_one(width)), x), x + expected, 1e-6)
+    agree(embedded(load("sinusoidal", width=width), x), x + expected / to_one(width), 1e-6)
 
 
 def test_sinusoidal_spots() -> None:
-    found = embedded(load("sinusoidal", width=8, scale=1.0), torch.zeros(1, 3, 8))[0]
+    found = embedded(load("sinusoidal", width=8, scale=to_one(8)), torch.zeros(1, 3, 8))[0]
     assert found[2, :2].tolist() == pytest.approx([0.909297, -0.416147], abs=1e-6)
     assert found[0].tolist() == [0, 1] * 4
 
 
 @pytest.mark.parametrize(("feature", "wavelength"), [(0, 6.28), (64, 19.9), (510, 60611)])
 def test_sinusoidal_wavelengths(feature: int, wavelength: int) -> None:
-    found = embedded(load("sinusoidal", width=512, scale=1.0), torch.zeros(1, 2, 512))[0, 1, feature]
+    found = embedded(load("sinusoidal", width=512, scale=to_one(512)), torch.zeros(1, 2, 512))[0, 1, feature]
     assert 2 * math.pi / math.asin(found) == pytest.approx(wavelength, rel=2e-3)
 
 
 def test_sinusoidal_of_x_transformers() -> None:
     """Theirs has the sines first and the cosines after them."""
     theirs = ScaledSinusoidalEmbedding(C)(torch.zeros(1, 50, C))
-    ours = embedded(load("sinusoidal", width=C, scale=C**-0.5), torch.zeros(1, 50, C))[0]
+    ours = embedded(load("sinusoidal", width=C, scale=to_one(C) * C**-0.5), torch.zeros(1, 50, C))[0]
     agree(torch.cat([ours[:, 0::2], ours[:, 1::2]], dim=-1), theirs)
 
 
@@ -67,7 +72,7 @@ def test_sinusoidal_is_as_loud_as_the_embeddings_it_is_added_to() -> None:
 
 def test_sinusoidal_far_out() -> None:
     """Angles are not taken in float32, where they would be off by 0.003 here."""
-    embed = load("sinusoidal", width=2, scale=1.0).at(Positions(torch.tensor([99_999]), 100_000)).embed
+    embed = load("sinusoidal", width=2, scale=to_one(2)).at(Positions(torch.tensor([99_999]), 100_000)).embed
     assert embed is not None
     agree(embed(torch.zeros(1, 1, 2))[0, 0], torch.tensor([math.sin(99_999), math.cos(99_999)]), 1e-6)
 
@@ -100,9 +105,9 @@ def test_learned_ends() -> None:
 
 
 def test_learned_starts_as_gpt_2() -> None:
-    encoding = load("learned", width=64, length=512)
+    encoding = load("learned", width=768, length=512)
     assert isinstance(encoding, Learned)
-    assert encoding.table.shape == (512, 64)
+    assert encoding.table.shape == (512, 768)
     assert encoding.table.std().item() == pytest.approx(0.02, rel=0.02)
 
 
@@ -110,6 +115,6 @@ def test_learned_starts_as_gpt_2() -> None:
 def test_concatenated(part: float, waves: int) -> None:
     """The first features are the token's, the last are sinusoids of their own width."""
     x = random(2, T, C)
-    found = embedded(load("concatenated", width=C, part=part, scale=1.0), x)
+    found = embedded(load("concatenated", width=C, part=part, scale=to_one(C)), x)
     place = torch.tensor([[wave(t, f, waves) for f in range(waves)] for t in range(T)], dtype=torch.float64)
     agree(found, torch.cat([x[..., : C - waves].double(), place.expand(2, T, waves)], dim=-1), 1e-6)
