@@ -10,6 +10,8 @@ from torch import Tensor, nn
 from models.effect import Effect, Encoding, Positions, Surface
 from models.precision import linear32
 
+PAIRS = 1 << 22  # that the network sees at a time
+
 
 class FIRE(Encoding):
     """Positions below a learned threshold, at first the training length, count as the threshold."""
@@ -26,6 +28,10 @@ class FIRE(Encoding):
         return Effect(positions, bias=Surface(self.bias))
 
     def bias(self, i: Tensor, j: Tensor) -> Tensor:
+        """(H, R, K), some queries at a time: the hidden layer is many times larger than the result."""
+        return torch.cat([self.of(rows, j) for rows in i.split(max(1, PAIRS // j.numel()))], dim=1)
+
+    def of(self, i: Tensor, j: Tensor) -> Tensor:
         threshold = (self.threshold.float() * self.length).abs()
         ratio = self.psi((i - j).float()) / (self.psi(torch.maximum(i.float(), threshold)) + 1e-6)  # (R, K)
         return linear32(linear32(ratio[..., None], self.read).relu(), self.write).movedim(-1, 0)
