@@ -11,12 +11,12 @@ from train import fit
 
 
 def wanted(settings: dict[str, Any], encodings: list[Encoding]) -> list[str]:
-    """The extensions to evaluate under: the chosen one, and `evaluation.extensions`."""
+    """What to evaluate under: nothing, to compare with; the chosen extension; and `evaluation.extensions`."""
     chosen, listed = settings["names"]["extension"], settings["evaluation"]["extensions"]
     fitting = [name for name in names("extension") if any(encoding_fits(name, e) for e in encodings)]
     if listed == "all":
         listed = [name for name in fitting if name != "none" and not needs_more(name)]
-    asked = list(dict.fromkeys([chosen, *listed]))
+    asked = list(dict.fromkeys(["none", chosen, *listed]))
     for name in asked:
         if name not in fitting:
             extend(name, encodings[0])  # says which encodings fit

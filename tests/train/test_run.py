@@ -1,0 +1,142 @@
+"""One run from the command line: complete, resumable, the same on any number of processes."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.train.conftest import ROOT, call
+from train.rows import Row, read
+
+pytestmark = pytest.mark.slow
+
+
+def losses(folder: Path) -> dict[tuple[str, str, int], float | None]:
+    rows = read(folder / "results.jsonl")
+    return {(r.extension, r.protocol, r.length): r.value for r in rows if r.metric == "loss"}
+
+
+def close(first: Path, second: Path, tolerance: float) -> None:
+    a, b = losses(first), losses(second)
+    assert a.keys() == b.keys()
+    for key, value in a.items():
+        assert value == b[key] or value == pytest.approx(b[key], abs=tolerance), key
+
+
+@pytest.fixture(scope="module")
+def done(small: list[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("run") / "rope"
+    call("encoding=rope", *small, "evaluation.extensions=[pi,crop]", f"hydra.run.dir={folder}")
+    return folder
+
+
+def test_rows_are_complete(done: Path) -> None:
+    rows = read(done / "results.jsonl")
+    assert {"results.jsonl", "DONE", "run.json", "documents.npz", "final.ckpt"} <= {
+        f.name for f in done.iterdir()
+    }
+    for extension in ("none", "pi", "crop"):
+        for length in (16, 32, 64):
+            (row,) = find(rows, extension=extension, length=length, protocol="same_tokens", metric="loss")
+            assert row.encoding == "rope"
+            assert row.trained_length == 16
+            assert row.value is not None
+            assert 0 < row.value < 7
+            assert row.error is not None
+    for metric in (
+        "loss",
+        "tokens_per_second",
+        "parameters",
+        "encoding_parameters",
+        "seconds",
+        "peak_memory",
+    ):
+        assert find(rows, protocol="training", metric=metric)[0].value is not None
+    about = json.loads((done / "run.json").read_text())
+    assert about["settings"]["names"]["encoding"] == "rope"
+    assert about["command"].startswith("python -m train encoding=rope")
+
+
+def find(rows: list[Row], **wanted: object) -> list[Row]:
+    return [row for row in rows if all(getattr(row, key) == value for key, value in wanted.items())]
+
+
+def test_a_second_call_does_nothing(done: Path, small: list[str]) -> None:
+    before = (done / "results.jsonl").stat().st_mtime_ns
+    again = call("encoding=rope", *small, "evaluation.extensions=[pi,crop]", f"hydra.run.dir={done}")
+    assert "done already" in again.stdout
+    assert (done / "results.jsonl").stat().st_mtime_ns == before
+
+
+def test_another_extension_finds_the_training(
+    done: Path, small: list[str], outputs: Path, tmp_path: Path
+) -> None:
+    trained = sorted((outputs / "trained").glob("rope-*"))
+    call("encoding=rope", "extension=yarn", "extension.factor=4", *small, f"hydra.run.dir={tmp_path}")
+    assert sorted((outputs / "trained").glob("rope-*")) == trained
+    assert {key[0] for key in losses(tmp_path)} == {"none", "yarn"}
+    assert losses(tmp_path)["none", "same_tokens", 64] == losses(done)["none", "same_tokens", 64]
+
+
+def test_three_processes_evaluate_as_one(done: Path, outputs: Path, tmp_path: Path) -> None:
+    wanted = ["evaluation.extensions=[yarn]", "evaluation.ladder=[1,2,4]", "evaluation.windows=5"]
+    wanted += [f"run={done}", f"outputs={outputs}", "trainer=cpu"]
+    call(*wanted, f"hydra.run.dir={tmp_path}/one", module="train.evaluate")
+    for devices in (2, 3):
+        several = [
+            "trainer.strategy=ddp",
+            f"trainer.devices={devices}",
+            f"hydra.run.dir={tmp_path}/{devices}",
+        ]
+        call(*wanted, *several, module="train.evaluate")
+        close(tmp_path / "one", tmp_path / str(devices), 1e-6)
+
+
+def test_two_processes_train_as_one(small: list[str], tmp_path: Path) -> None:
+    for devices in (1, 2):
+        chosen = [f"trainer.devices={devices}", "trainer.strategy=ddp", f"outputs={tmp_path}/o{devices}"]
+        call("encoding=t5", *small, *chosen, f"hydra.run.dir={tmp_path}/{devices}")
+    two = losses(tmp_path / "2")
+    for key, value in losses(tmp_path / "1").items():
+        if key[1] != "training":  # that is the loss of the first process's share
+            assert value == pytest.approx(two[key], abs=1e-4)
+
+
+def test_a_killed_training_goes_on_as_if_never_stopped(small: list[str], text: Path, tmp_path: Path) -> None:
+    """kill -9 in the middle; the same command then ends with the same numbers."""
+    longer = [*small, "encoding=randomized_rope", "encoding.span=128", "trainer.max_steps=300"]
+    longer += ["trainer.checkpoint_every=10"]
+    run = [*longer, f"outputs={tmp_path}/o", f"hydra.run.dir={tmp_path}/run"]
+    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+    process = subprocess.Popen([sys.executable, "-m", "train", *run], cwd=ROOT, env=environment)
+    deadline = time.monotonic() + 120
+    while not list(tmp_path.glob("o/trained/*/last.ckpt")) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    assert not (tmp_path / "run" / "DONE").exists()
+    assert not list(tmp_path.glob("o/trained/*/final.ckpt"))
+    call(*run)
+    call(*longer, f"outputs={tmp_path}/o2", f"hydra.run.dir={tmp_path}/whole")
+    close(tmp_path / "run", tmp_path / "whole", 1e-6)
+
+
+def test_fine_tuning_under_an_extension(small: list[str], tmp_path: Path) -> None:
+    tuned = ["extension=pi", "extension.finetune_steps=3", "extension.finetune_length=32"]
+    call("encoding=rope", *small, *tuned, f"hydra.run.dir={tmp_path}")
+    assert {key[0] for key in losses(tmp_path)} == {"none", "pi+3"}
+
+
+def test_masked_words(small: list[str], tmp_path: Path) -> None:
+    """Without the causal mask: bidirectional training and evaluation; fox is defined by the mask."""
+    both = ["objective=mlm", "model.causal=false"]
+    call("encoding=alibi", *both, *small, f"hydra.run.dir={tmp_path}/alibi")
+    assert losses(tmp_path / "alibi")["none", "same_tokens", 64] is not None
+    refused = call("encoding=fox", *both, *small, f"hydra.run.dir={tmp_path}/fox", check=False)
+    assert refused.returncode == 2
+    assert "causal mask" in refused.stderr

@@ -1,0 +1,53 @@
+"""A sweep: a process a job, failures stay in theirs, a second call runs what is missing."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.train.conftest import call
+
+pytestmark = pytest.mark.slow
+
+
+def test_what_fails_does_not_stop_the_rest(small: list[str], tmp_path: Path) -> None:
+    wanted = [
+        "sweeps=encodings",
+        "encoding=alibi,rope",
+        "seed=0",
+        "extension=pi",
+        *small,
+        "evaluation.extensions=[]",
+    ]
+    wanted += [f"hydra.sweep.dir={tmp_path}"]
+    first = call(*wanted, check=False)
+    assert first.returncode == 1
+    assert "FAILED" in first.stdout
+    (rope,) = tmp_path.glob("rope-*")
+    (alibi,) = tmp_path.glob("alibi-*")
+    assert (rope / "DONE").exists()
+    assert not (alibi / "DONE").exists()
+    assert "does not fit ALiBi" in (alibi / "train.log").read_text()
+    assert len(json.loads((tmp_path / "sweep.json").read_text())["jobs"]) == 2
+    before = (rope / "results.jsonl").stat().st_mtime_ns
+    again = call(*wanted, check=False)
+    assert again.returncode == 1
+    assert (rope / "results.jsonl").stat().st_mtime_ns == before
+    assert not [line for line in again.stdout.splitlines() if line.startswith("rope-") and " s  done" in line]
+
+
+def test_two_processes_a_job(small: list[str], tmp_path: Path) -> None:
+    """Distributed training inside a multirun: each job starts its own second process, and only that."""
+    ddp = ["trainer.devices=2", "trainer.strategy=ddp", f"outputs={tmp_path}/o"]
+    call(
+        "sweeps=encodings", "encoding=nope,rope", "seed=0", *small, *ddp, f"hydra.sweep.dir={tmp_path}/sweep"
+    )
+    assert len(list((tmp_path / "sweep").glob("*/DONE"))) == 2
+    assert (tmp_path / "sweep" / "report.html").exists()
+
+
+def test_jobs_that_need_the_same_training_train_once(small: list[str], tmp_path: Path) -> None:
+    both = ["hydra.mode=MULTIRUN", "extension=pi,ntk", "jobs=2", f"outputs={tmp_path}/o"]
+    call(*both, *small, f"hydra.sweep.dir={tmp_path}/sweep", "trainer.max_steps=30")
+    assert len(list((tmp_path / "sweep").glob("*/DONE"))) == 2
+    assert len(list(tmp_path.glob("o/trained/*/final.ckpt"))) == 1
