@@ -4,6 +4,7 @@
 hold them to that for every encoding, forward and backward.
 """
 
+import torch
 from torch import Tensor
 
 from models.effect import Effect
@@ -34,9 +35,10 @@ def attend(
 
 def choose(q: Tensor, effect: Effect) -> str:
     """The fastest kernel for this form of effect on this device."""
-    if effect.adjust is not None or not q.is_cuda:
-        return "explicit"
-    return "sdpa" if sdpa.is_plain(effect) else "flex"
+    if q.is_cuda:
+        return "explicit" if effect.adjust else "sdpa" if sdpa.is_flash(effect) else "flex"
+    # on a CPU, flash attention is fast forward and slow backward
+    return "explicit" if torch.is_grad_enabled() or not sdpa.is_flash(effect) else "sdpa"
 
 
 def logits(q: Tensor, k: Tensor, effect: Effect, causal: bool = True, x: Tensor | None = None) -> Tensor:

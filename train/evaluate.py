@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 from lightning.pytorch import Trainer
 from torch import Tensor
 
@@ -37,7 +38,8 @@ def evaluate(
     scoring = Scoring(
         models, windows, chosen["lengths"], chosen["protocols"], settings["model"]["length"], chosen["tokens"]
     )
-    trainer.validate(scoring, verbose=False)
+    with torch.compiler.set_stance("force_eager"):  # a compiled model would be compiled again at each length
+        trainer.validate(scoring, verbose=False)
     first = next(iter(models.values()))
     base = identity | {"kernel": kernels(first, settings)}
     rows = training_rows(base, found, first, settings)
@@ -110,7 +112,8 @@ def kernels(model: GPT, settings: dict[str, Any]) -> str:
     if asked != "auto":
         return str(asked)
     parameter = next(model.parameters())
-    return "+".join(sorted({choose(parameter, effect) for effect in model.effects(2, parameter.device)}))
+    with torch.no_grad():
+        return "+".join(sorted({choose(parameter, effect) for effect in model.effects(8, parameter.device)}))
 
 
 def of_run(settings: dict[str, Any]) -> dict[str, Any]:

@@ -3,6 +3,8 @@
 import torch
 from torch import Tensor
 
+from models.effect import Curve, Effect
+
 BITS = {torch.bfloat16: 8, torch.float16: 11}  # of a float32's 24
 
 
@@ -20,3 +22,20 @@ def parts(height: Tensor, dtype: torch.dtype) -> Tensor:
         found.append(rest.to(dtype))
         rest = rest.detach() - found[-1].detach().float()
     return torch.stack(found, dim=-1)
+
+
+def of_line(effect: Effect) -> Tensor | None:
+    """(H, T) the potential that a bias along a straight line is (ALiBi); None for other biases."""
+    bias, at = effect.bias, effect.positions.at
+    if not isinstance(bias, Curve) or bias.first != 0 or bias.values.size(1) < 2:
+        return None
+    if bias.values.requires_grad or not bias.values.is_cpu or torch.compiler.is_compiling():
+        return None  # values can be looked at only where that costs nothing
+    if "potential" not in effect.shared:
+        values = bias.values.double()
+        slope = (values[:, -1:] - values[:, :1]) / (values.size(1) - 1)
+        line = values[:, :1] + slope * torch.arange(values.size(1), device=at.device)
+        straight = torch.allclose(line, values, rtol=1e-6, atol=1e-6)
+        effect.shared["potential"] = (slope * at).float() if straight else None
+    found: Tensor | None = effect.shared["potential"]
+    return found

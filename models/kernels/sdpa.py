@@ -1,4 +1,4 @@
-"""PyTorch's fused kernels: flash attention where nothing is added to the logits, a float mask otherwise."""
+"""PyTorch's fused kernels: flash attention where position enters through q and k, a float mask otherwise."""
 
 import torch
 import torch.nn.functional as F
@@ -7,13 +7,17 @@ from torch import Tensor
 from models.effect import Effect
 from models.kernels.explicit import blocks
 from models.kernels.pairs import additive, exactly
+from models.kernels.potential import as_features, of_line
 
 ROWS = 1024  # queries a block, so that the mask is never T x T
 
 
-def is_plain(effect: Effect) -> bool:
-    """Whether position enters through q and k alone."""
-    return effect.far is effect.bias is effect.potential is effect.adjust is effect.visible is None
+def is_flash(effect: Effect) -> bool:
+    """Whether position enters through q and k alone, as they are or with features added."""
+    if effect.potential is not None and (effect.bias is not None or effect.temperature is not None):
+        return False
+    line = effect.bias is None or (effect.temperature is None and of_line(effect) is not None)
+    return line and effect.far is effect.adjust is effect.visible is None
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, effect: Effect, causal: bool, x: Tensor | None = None) -> Tensor:
@@ -24,17 +28,27 @@ def attend(q: Tensor, k: Tensor, v: Tensor, effect: Effect, causal: bool, x: Ten
     q, k = effect.rotate(q, k) if effect.rotate else (q, k)
     if effect.temperature is not None:
         q = q * effect.temperature[..., None].to(q.dtype)
-    with exactly(q, v):
-        return fused(q, k, v.to(q.dtype), effect, causal, x, scale).to(v.dtype)
-
-
-def fused(
-    q: Tensor, k: Tensor, v: Tensor, effect: Effect, causal: bool, x: Tensor | None, scale: float
-) -> Tensor:
-    """(B, H, T, D) from q and k that are turned."""
-    if is_plain(effect):
-        return F.scaled_dot_product_attention(q, k, v, is_causal=causal, scale=scale)
     height = None if effect.potential is None or x is None else effect.potential(x)
+    with exactly(q, v):
+        if is_flash(effect):
+            return flash(q, k, v, of_line(effect) if effect.bias else height, causal, scale)
+        return masked(q, k, v.to(q.dtype), effect, causal, height, scale).to(v.dtype)
+
+
+def flash(q: Tensor, k: Tensor, v: Tensor, height: Tensor | None, causal: bool, scale: float) -> Tensor:
+    """(B, H, T, D) with nothing between the logits and softmax."""
+    if height is not None:
+        q, k = as_features(q * scale, k, height.expand(*q.shape[:-1]))
+        q, k, scale = *(F.pad(a, (0, -a.size(-1) % 8)) for a in (q, k)), 1.0
+    wide = F.pad(v.to(q.dtype), (0, q.size(-1) - v.size(-1)))  # flash wants one width for all three
+    out = F.scaled_dot_product_attention(q, k, wide, is_causal=causal, scale=scale)
+    return out[..., : v.size(-1)].to(v.dtype)
+
+
+def masked(
+    q: Tensor, k: Tensor, v: Tensor, effect: Effect, causal: bool, height: Tensor | None, scale: float
+) -> Tensor:
+    """(B, H, T, D) with a mask a block of queries."""
     out = []
     for rows in blocks(q.size(-2), ROWS):
         keys = slice(0, rows.stop if causal else q.size(-2))
