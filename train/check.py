@@ -17,9 +17,21 @@ CHOICES = {
     "trainer.precision": ("auto", "32-true", "bf16-mixed", "16-mixed"),
     "wandb.mode": ("auto", "online", "offline", "disabled"),
 }
-POSITIVE = ("batch", "model.vocab", "model.width", "model.depth", "model.heads", "model.length",
-            "trainer.max_steps", "trainer.num_nodes", "trainer.log_every", "trainer.checkpoint_every",
-            "evaluation.windows", "evaluation.tokens")  # fmt: skip
+POSITIVE = (
+    "batch",
+    "model.vocab",
+    "model.width",
+    "model.depth",
+    "model.heads",
+    "model.length",
+    "trainer.max_steps",
+    "trainer.num_nodes",
+    "trainer.accumulate",
+    "trainer.log_every",
+    "trainer.checkpoint_every",
+    "evaluation.windows",
+    "evaluation.tokens",
+)
 GROUPS = ("model", "encoding", "extension", "data", "optimizer", "trainer", "evaluation")
 
 
@@ -69,11 +81,10 @@ def check_model(settings: dict[str, Any]) -> None:
         )
     if settings["objective"] == "clm" and not model["causal"]:
         raise ValueError("model.causal=false would see the token that it must predict: add objective=mlm.")
-    devices = trainer["devices"]
-    if isinstance(devices, int) and devices > 0 and settings["batch"] % (devices * trainer["num_nodes"]):
-        raise ValueError(
-            f"batch={settings['batch']} cannot be split evenly over {devices} devices: change either."
-        )
+    devices, parts = trainer["devices"], trainer["num_nodes"] * trainer["accumulate"]
+    if isinstance(devices, int) and devices > 0 and settings["batch"] % (devices * parts):
+        over = f"{devices * parts} devices and parts"
+        raise ValueError(f"batch={settings['batch']} cannot be split evenly over {over}: change either.")
 
 
 def check_evaluation(settings: dict[str, Any]) -> None:

@@ -103,7 +103,10 @@ def fit(
     keep = ModelCheckpoint(
         home, filename="last", every_n_train_steps=knobs["checkpoint_every"], enable_version_counter=False
     )
-    trainer = make(max_steps=steps, callbacks=[progress, keep])
+    trainer = make(max_steps=steps, callbacks=[progress, keep], accumulate_grad_batches=knobs["accumulate"])
+    if knobs["compile"]:
+        for block in model.blocks:
+            block.compile()
     last = home / "last.ckpt"
     forget_peak()
     started = time.perf_counter()

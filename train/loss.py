@@ -15,10 +15,16 @@ BLOCK = 1 << 21  # logits held at a time: few enough to stay in a processor's ca
 def token_losses(model: GPT, tokens: Tensor, targets: Tensor, draw: int = 0, first: int = 0) -> Tensor:
     """(B, T - first) nats, float32, of the targets from `first` on; without gradient."""
     with torch.no_grad():
-        hidden = model.hidden(tokens, draw)[:, first:].flatten(0, 1)
         targets = targets[:, first:]
+        unseen = unneeded(tokens.size(1), first, model.context)
+        hidden = model.hidden(tokens[:, unseen:], draw)[:, first - unseen :].flatten(0, 1)
         blocks = log_probabilities(*in_precision(hidden, model.head.weight), targets.flatten())
         return -torch.cat([chosen for _, _, chosen in blocks]).view_as(targets)
+
+
+def unneeded(length: int, first: int, context: int | None) -> int:
+    """How many tokens no target from `first` on can see, where a model is shown pieces of `context`."""
+    return 0 if context is None else max(0, length - context * -(-(length - first) // context))
 
 
 def mean_loss(

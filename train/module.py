@@ -63,18 +63,23 @@ class Batches:
 
     def __iter__(self) -> Iterator[Batch]:
         module, trainer, settings = self.module, self.module.trainer, self.module.settings
+        size, seed, count = settings["batch"], settings["seed"], settings["trainer"]["accumulate"]
         step = trainer.global_step
         while True:
             batch = module.source.batch(
-                step,
-                module.length,
-                settings["batch"],
-                settings["seed"],
-                trainer.global_rank,
-                trainer.world_size,
+                step, module.length, size, seed, trainer.global_rank, trainer.world_size
             )
-            yield module.objective(batch, step, settings["seed"])
+            yield from parts(module.objective(batch, step, seed), count)
             step += 1
+
+
+def parts(batch: Batch, count: int) -> Iterator[Batch]:
+    """A batch in `count` equal parts."""
+    masks = [None] * count if batch.mask is None else batch.mask.chunk(count)
+    for tokens, targets, mask in zip(
+        batch.tokens.chunk(count), batch.targets.chunk(count), masks, strict=True
+    ):
+        yield Batch(tokens, targets, mask)
 
 
 def adamw(model: GPT, settings: dict[str, Any], fused: bool) -> torch.optim.AdamW:

@@ -27,6 +27,8 @@ class Progress(Callback):
         self, trainer: Trainer, module: LightningModule, outputs: Any, batch: Any, index: int
     ) -> None:
         step = trainer.global_step
+        if (index + 1) % trainer.accumulate_grad_batches:
+            return
         if self.since is None:  # the first step pays for allocations
             self.since = (step, time.perf_counter())
         elif step % self.every == 0 or step == trainer.max_steps:

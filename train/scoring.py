@@ -89,7 +89,7 @@ class Scoring(LightningModule):
         shown: dict[tuple[int, int], list[tuple[Key, int, int]]] = defaultdict(list)
         for protocol in self.protocols:
             if protocol == BY_POSITION:
-                if length == self.longest:
+                if length == self.longest and self.under(extension).context is None:
                     ends = position_bins(length)
                     for start, end in zip([0, *ends], ends, strict=False):
                         shown[0, length].append(((extension, protocol, end), start, end))

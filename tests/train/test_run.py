@@ -140,3 +140,13 @@ def test_masked_words(small: list[str], tmp_path: Path) -> None:
     refused = call("encoding=fox", *both, *small, f"hydra.run.dir={tmp_path}/fox", check=False)
     assert refused.returncode == 2
     assert "causal mask" in refused.stderr
+
+
+def test_a_batch_in_parts_and_a_compiled_model_train_the_same(
+    small: list[str], done: Path, tmp_path: Path
+) -> None:
+    expected = losses(done)["none", "same_tokens", 64]
+    for name, override in (("parts", "trainer.accumulate=3"), ("compiled", "trainer.compile=true")):
+        folder = tmp_path / name
+        call("encoding=rope", *small, override, f"outputs={folder}", f"hydra.run.dir={folder}/run")
+        assert losses(folder / "run")["none", "same_tokens", 64] == pytest.approx(expected, abs=1e-3)

@@ -9,6 +9,7 @@ import torch.nn.functional as F
 from data.source import Windows
 from models.encodings import extend, load
 from models.gpt import GPT
+from train.loss import token_losses, unneeded
 from train.protocols import position_bins
 from train.run import trainer
 from train.scoring import Scoring
@@ -74,7 +75,7 @@ def test_against_single_tokens(models, windows, tokens) -> None:
 
 def test_by_position_adds_up_to_the_whole(models, windows) -> None:
     found = scores(models, windows, 4096)
-    for name in models:
+    for name in ("none", "pi"):  # a model that is shown pieces has no loss by position
         bins = torch.stack([found.sums[name, "by_position", end] for end in position_bins(LONGEST)])
         torch.testing.assert_close(bins.sum(0), found.sums[name, "nonoverlapping", LONGEST])
 
@@ -100,3 +101,13 @@ def test_undefined_lengths_are_left_out(windows) -> None:
     model = GPT(40, 16, 2, 2, [learned])
     scoring = Scoring({"none": model}, windows, LENGTHS, ["same_tokens"], TRAINED, 64)
     assert scoring.defined("none") == [TRAINED]
+
+
+@pytest.mark.parametrize(("length", "first"), [(32, 24), (32, 20), (30, 25), (30, 3), (8, 0)])
+def test_pieces_that_nobody_scores_are_left_out(models, windows, length, first) -> None:
+    model, text = models["crop"], windows.tokens[:, : length + 1]
+    whole = token_losses(model, text[:, :-1], text[:, 1:])
+    torch.testing.assert_close(token_losses(model, text[:, :-1], text[:, 1:], first=first), whole[:, first:])
+    assert unneeded(32, 24, 8) == 24
+    assert unneeded(32, 20, 8) == 16
+    assert unneeded(30, 25, 8) == 22

@@ -41,7 +41,7 @@ from tests.train.conftest import SMALL
         (["encoding.layout=diagonal"], "the layouts are: half, interleaved."),
         (["objective=mlm"], "add model.causal=false"),
         (["model.causal=false"], "add objective=mlm"),
-        (["batch=5", "trainer=ddp"], "batch=5 cannot be split evenly over 2 devices"),
+        (["batch=5", "trainer=ddp"], "batch=5 cannot be split evenly over 2 devices and parts"),
         (["data.path=/nowhere"], "/nowhere"),
         (["evaluation.lengths=[500000]"], "evaluation.lengths"),
         (["encoding=(rope"], "encoding"),

@@ -47,7 +47,7 @@ def test_two_processes_a_job(small: list[str], tmp_path: Path) -> None:
 
 
 def test_jobs_that_need_the_same_training_train_once(small: list[str], tmp_path: Path) -> None:
-    both = ["hydra.mode=MULTIRUN", "extension=pi,ntk", "jobs=2", f"outputs={tmp_path}/o"]
-    call(*both, *small, f"hydra.sweep.dir={tmp_path}/sweep", "trainer.max_steps=30")
+    both = ["hydra.mode=MULTIRUN", "extension=pi,ntk", "jobs=2", "trainer.max_steps=30"]
+    call(*small, *both, f"outputs={tmp_path}/o", f"hydra.sweep.dir={tmp_path}/sweep")
     assert len(list((tmp_path / "sweep").glob("*/DONE"))) == 2
     assert len(list(tmp_path.glob("o/trained/*/final.ckpt"))) == 1
