@@ -36,7 +36,7 @@ def attend(
 def choose(q: Tensor, effect: Effect) -> str:
     """The fastest kernel for this form of effect on this device."""
     if q.is_cuda:
-        return "explicit" if effect.adjust else "sdpa" if sdpa.is_flash(effect) else "flex"
+        return "explicit" if effect.adjust or effect.values else "sdpa" if sdpa.is_flash(effect) else "flex"
     # on a CPU, flash attention is fast forward and slow backward
     return "explicit" if torch.is_grad_enabled() or not sdpa.is_flash(effect) else "sdpa"
 
@@ -73,4 +73,8 @@ def reference(
     q: Tensor, k: Tensor, v: Tensor, effect: Effect, causal: bool = True, x: Tensor | None = None
 ) -> Tensor:
     """Textbook attention in float32, the whole table of logits at once."""
-    return (logits(q, k, effect, causal, x).softmax(-1) @ v.float()).to(v.dtype)
+    weights, at = logits(q, k, effect, causal, x).softmax(-1), effect.positions.at
+    out = weights @ v.float()
+    if effect.values is not None:
+        out = out + effect.values(weights, at[:, None], at[None, :])
+    return out.to(v.dtype)

@@ -22,6 +22,9 @@ Potential = Callable[[Tensor], Tensor]  # hidden state (B, T, C) -> (B, H, T) fl
 Adjust = Callable[[Tensor, Tensor, Tensor, Tensor, Tensor], Tensor]
 """Masked logits (B, H, R, K), q (B, H, R, D), k (B, H, K, D), positions (R, 1) and (1, K) -> logits."""
 
+Values = Callable[[Tensor, Tensor, Tensor], Tensor]
+"""Attention weights (B, H, R, K), positions (R, 1) and (1, K) -> what joins the output (B, H, R, D)."""
+
 
 @dataclass(frozen=True)
 class Positions:
@@ -108,6 +111,7 @@ class Effect:
     bias: Curve | Surface | None = None
     potential: Potential | None = None
     adjust: Adjust | None = None
+    values: Values | None = None  # position in what is read, not only in how much of it
     temperature: Tensor | None = None  # (H or 1, T) factor on all logits of a query
     visible: Window | None = None  # on top of the causal mask
     shared: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)

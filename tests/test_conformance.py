@@ -295,7 +295,7 @@ def test_follows_the_device(method: Method) -> None:
 
 
 def kernels(effect: Effect) -> list[str]:
-    plain = effect.adjust is None and effect.far is None
+    plain = effect.adjust is effect.values is effect.far is None
     return ["reference", "explicit", "sdpa"] if plain else ["reference", "explicit"]
 
 

@@ -1,8 +1,7 @@
 """Relative positions of Shaw et al. (2018, https://arxiv.org/abs/1803.02155): a learned vector a distance.
 
 The vector is added to the key, before the scaling by 1/sqrt(D); all heads share it. The
-paper's second table, added to the values, is left out: it changed little there, and it
-needs the attention weights one by one.
+paper's second table, added to the values, is off by default: it changed little there.
 """
 
 import torch
@@ -12,18 +11,34 @@ from models.effect import Effect, Encoding, Positions
 
 
 class Shaw(Encoding):
-    """`reach`: distances beyond it share a vector, which is how it extrapolates."""
+    """`reach`: distances beyond it share a vector, which is how it extrapolates.
+    `value_term`: with the second table."""
 
-    def __init__(self, head_width: int, reach: int = 20) -> None:
+    def __init__(self, head_width: int, reach: int = 20, value_term: bool = False) -> None:
         super().__init__()
         self.reach = reach
-        limit = (6 / (2 * reach + 1 + head_width)) ** 0.5  # Glorot
-        self.table = nn.Parameter(torch.empty(2 * reach + 1, head_width).uniform_(-limit, limit))
+        self.table = glorot(2 * reach + 1, head_width)
+        self.value_table = glorot(2 * reach + 1, head_width) if value_term else None
 
     def forward(self, positions: Positions) -> Effect:
-        return Effect(positions, adjust=self.adjust)
+        values = None if self.value_table is None else self.values
+        return Effect(positions, adjust=self.adjust, values=values)
 
     def adjust(self, logits: Tensor, q: Tensor, k: Tensor, i: Tensor, j: Tensor) -> Tensor:
         scores = q @ self.table.to(q.dtype).mT * q.size(-1) ** -0.5  # (B, H, R, 2 reach + 1)
-        index = (j - i).clamp(-self.reach, self.reach) + self.reach  # (R, K)
-        return logits + scores.gather(-1, index.expand(logits.shape))
+        return logits + scores.gather(-1, self.index(i, j).expand(logits.shape))
+
+    def values(self, weights: Tensor, i: Tensor, j: Tensor) -> Tensor:
+        assert self.value_table is not None
+        share = weights.new_zeros(*weights.shape[:-1], self.value_table.size(0))  # (B, H, R, 2 reach + 1)
+        share = share.scatter_add(-1, self.index(i, j).expand(weights.shape), weights)
+        return share @ self.value_table.to(share.dtype)
+
+    def index(self, i: Tensor, j: Tensor) -> Tensor:
+        """(R, K) which row of the tables each pair reads."""
+        return (j - i).clamp(-self.reach, self.reach) + self.reach
+
+
+def glorot(rows: int, width: int) -> nn.Parameter:
+    limit = (6 / (rows + width)) ** 0.5
+    return nn.Parameter(torch.empty(rows, width).uniform_(-limit, limit))

@@ -16,8 +16,10 @@ BUDGET = 1 << 22  # logits held at a time
 
 def attend(q: Tensor, k: Tensor, v: Tensor, effect: Effect, causal: bool, x: Tensor | None = None) -> Tensor:
     """(B, H, T, D)"""
+    if effect.potential is not None and x is None:
+        raise ValueError("This encoding reads the hidden state: pass it as x.")
     height = None if effect.potential is None or x is None else effect.potential(x)
-    if effect.adjust is not None or effect.far is not None:
+    if effect.adjust is not None or effect.values is not None or effect.far is not None:
         return by_logits(q, k, v, effect, causal, height)
     if height is not None and effect.temperature is not None:  # a product that features cannot hold exactly
         return by_logits(q, k, v, effect, causal, height)
@@ -36,9 +38,10 @@ def attend(q: Tensor, k: Tensor, v: Tensor, effect: Effect, causal: bool, x: Ten
 
 
 def streamed(q: Tensor, k: Tensor, v: Tensor, effect: Effect, causal: bool, parts: list[Block]) -> Tensor:
-    """(B, H, T, D) without gradient: nothing outlives its block. Queries run backwards, as the masks do."""
+    """(B, H, T, D) without gradient: nothing outlives its block. Queries run backwards, as the masks do,
+    and so do blocks: what the longest one leaves free is enough for the others."""
     out = torch.empty_like(v)
-    for rows, keys in parts:
+    for rows, keys in reversed(parts):
         mask = upside_down(effect, rows, keys, causal, v.dtype)
         weights = weigh(q[:, :, rows].flip(-2), k[:, :, keys], mask, v.dtype)
         out[:, :, rows] = (weights @ v[:, :, keys]).flip(-2)
@@ -71,7 +74,11 @@ def by_logits(q: Tensor, k: Tensor, v: Tensor, effect: Effect, causal: bool, hei
             seen = allowed(effect, at[rows], at[keys], causal)
             logits = logits.masked_fill(~seen, 0) * effect.temperature[:, rows, None].to(dtype)
             logits = logits.masked_fill(~seen, float("-inf"))
-        out.append(logits.softmax(-1).to(dtype) @ v[:, :, keys])
+        weights = logits.softmax(-1).to(dtype)
+        read = weights @ v[:, :, keys]
+        if effect.values is not None:
+            read = read + effect.values(weights, at[rows, None], at[None, keys]).to(dtype)
+        out.append(read)
     return together(out)
 
 

@@ -14,7 +14,7 @@ from models.kernels.pairs import exactly
 
 def attend(q: Tensor, k: Tensor, v: Tensor, effect: Effect, causal: bool, x: Tensor | None = None) -> Tensor:
     """(B, H, T, D); any effect but those that read the logits."""
-    if effect.adjust is not None:
+    if effect.adjust is not None or effect.values is not None:
         raise ValueError("The flex kernel never sees the logits: use kernel=explicit for this encoding.")
     scale, length = q.size(-1) ** -0.5, q.size(-2)
     height = None if effect.potential is None or x is None else effect.potential(x)

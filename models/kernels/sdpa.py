@@ -17,12 +17,12 @@ def is_flash(effect: Effect) -> bool:
     if effect.potential is not None and (effect.bias is not None or effect.temperature is not None):
         return False
     line = effect.bias is None or (effect.temperature is None and of_line(effect) is not None)
-    return line and effect.far is effect.adjust is effect.visible is None
+    return line and effect.far is effect.adjust is effect.values is effect.visible is None
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, effect: Effect, causal: bool, x: Tensor | None = None) -> Tensor:
     """(B, H, T, D); any effect but those that read the logits or mix two rotations."""
-    if effect.adjust is not None or effect.far is not None:
+    if effect.adjust is not None or effect.values is not None or effect.far is not None:
         raise ValueError("The sdpa kernel never sees the logits: use kernel=explicit for this encoding.")
     scale = q.size(-1) ** -0.5
     q, k = effect.rotate(q, k) if effect.rotate else (q, k)

@@ -31,6 +31,12 @@ def adjusted(found: Tensor, q: Tensor, k: Tensor, i: Tensor, j: Tensor) -> Tenso
     return found + 0.3 * (q @ k.mT).tanh() + 0.02 * (i - j).to(found.dtype)
 
 
+def read(weights: Tensor, i: Tensor, j: Tensor) -> Tensor:
+    """Reads the attention weights and positions, as Shaw's second table does."""
+    distance = (i - j).to(weights.dtype)
+    return torch.stack([(weights * (distance * 0.1 * f).cos()).sum(-1) for f in range(D)], dim=-1)
+
+
 def widened_far(q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
     """Half as many features more: another width than the near one."""
     return torch.cat([q, q[..., : D // 2]], dim=-1), torch.cat([k, k[..., : D // 2]], dim=-1)
@@ -48,6 +54,7 @@ PARTS: dict[str, Callable[[Positions, Tensor], dict[str, object]]] = {
     "surface": lambda at, learned: {"bias": Surface(surface(learned))},
     "potential": lambda at, learned: {"potential": potential},
     "adjust": lambda at, learned: {"adjust": adjusted},
+    "values": lambda at, learned: {"values": read},
     "window": lambda at, learned: {"visible": Window(5)},
     "sinks": lambda at, learned: {"visible": Window(5, sinks=3)},
     "temperature": lambda at, learned: {"temperature": 1 + 0.1 * learned[:1, :T]},
@@ -59,6 +66,7 @@ PAIRED = (
     ("rotate", "curve", "potential", "temperature"),
     ("window", "curve", "temperature"),
     ("far", "surface", "adjust", "sinks", "temperature"),
+    ("rotate", "curve", "values", "window"),
 )
 FORMS = [(part,) for part in PARTS] + list(PAIRED)
 
@@ -94,5 +102,5 @@ def inputs(dtype: torch.dtype = torch.float32) -> tuple[Tensor, ...]:
 
 def can(kernel: str, form: Effect) -> bool:
     """Whether the kernel takes effects of this form."""
-    plain = form.adjust is None and (kernel != "sdpa" or form.far is None)
+    plain = form.adjust is form.values is None and (kernel != "sdpa" or form.far is None)
     return plain or kernel in ("reference", "explicit")

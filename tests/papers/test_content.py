@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from x_transformers.x_transformers import CoPE as TheirCoPE
 from x_transformers.x_transformers import DataDependentAlibi
 
-from models.attend import logits
+from models.attend import attend, logits
 from models.effect import Encoding, Positions
 from models.encodings import load
 from models.encodings.cope import CoPE
@@ -49,6 +49,25 @@ def test_shaw(reach: int, causal: bool) -> None:
         return dot(q[0, h, i], k[0, h, j].double() + vector.double()) / math.sqrt(WIDTH)
 
     agree(found(encoding, q, k, causal), by_pair(expected, HEADS, LENGTH, causal))
+
+
+@BOTH
+def test_shaw_with_values(causal: bool) -> None:
+    """sum over j of weight_ij (v_j + a_ij), the weights being those of the key term."""
+    q, k = content()
+    v = torch.randn(q.shape, generator=torch.Generator().manual_seed(5))
+    encoding = moved(load("shaw", head_width=WIDTH, reach=3, value_term=True))
+    assert isinstance(encoding, Shaw)
+    assert encoding.value_table is not None
+    vectors = encoding.value_table.detach().double()
+    effect = encoding.at(Positions.of(LENGTH, causal=causal))
+    weights = logits(q, k, effect, causal).double().softmax(-1)
+    result = attend(q, k, v, effect, causal)
+    for h in range(HEADS):
+        for i in range(LENGTH):
+            read = [v[0, h, j] + vectors[clip(j - i, -3, 3) + 3] for j in range(LENGTH)]
+            expected = sum(weights[0, h, i, j] * read[j] for j in range(LENGTH))
+            torch.testing.assert_close(result[0, h, i].double(), expected, atol=1e-5, rtol=1e-5)
 
 
 # ---- DeBERTa
