@@ -35,9 +35,9 @@ def evaluate(
 ) -> tuple[list[Row], dict[str, np.ndarray]]:
     """Rows of every extension, protocol and length; and the loss of each window, for paired statistics."""
     chosen = settings["evaluation"]
-    scoring = Scoring(
-        models, windows, chosen["lengths"], chosen["protocols"], settings["model"]["length"], chosen["tokens"]
-    )
+    trained_length = settings["model"]["length"]
+    limits = (chosen["lengths"], chosen["protocols"], trained_length, chosen["tokens"])
+    scoring = Scoring(models, windows, *limits, settings["objective"])
     with torch.compiler.set_stance("force_eager"):  # a compiled model would be compiled again at each length
         trainer.validate(scoring, verbose=False)
     first = next(iter(models.values()))
@@ -63,10 +63,8 @@ def loss_rows(
     """Loss and bits per byte; the error is over documents, whose windows hang together."""
     extension, protocol, length = key
     value = float(sums.sum() / counts.sum())
-    documents = windows.document.unique()
-    means = [
-        float(sums[windows.document == d].sum() / counts[windows.document == d].sum()) for d in documents
-    ]
+    documents = [windows.document == document for document in windows.document.unique()]
+    means = [float(sums[one].sum() / counts[one].sum()) for one in documents if counts[one].sum()]
     error = float(np.std(means, ddof=1) / np.sqrt(len(means))) if len(means) > 1 else None
     rows = [row(base, extension, protocol, length, "loss", value, error, len(means))]
     if source.bytes_per_token and protocol in PROTOCOLS:

@@ -14,9 +14,11 @@ import torch
 from lightning.pytorch import LightningModule
 from torch import Tensor, nn
 
+from data.batch import Batch
 from data.source import Windows
 from models.gpt import GPT
 from train.loss import token_losses
+from train.objective import OBJECTIVES
 from train.precision import forget_peak, peak_memory
 from train.protocols import BY_POSITION, PROTOCOLS, Span, position_bins
 
@@ -56,11 +58,14 @@ class Scoring(LightningModule):
         protocols: list[str],
         trained_length: int,
         tokens: int,
+        objective: str = "clm",
     ) -> None:
         super().__init__()
         self.names = list(models)
         self.models = nn.ModuleList(models.values())
         self.windows, self.lengths, self.protocols, self.tokens = windows, lengths, protocols, tokens
+        whole = Batch(windows.tokens[:, :-1], windows.tokens[:, 1:])
+        self.asked = OBJECTIVES[objective](whole, 0, 0)  # the same tokens are hidden at every length
         self.longest = windows.tokens.size(1) - 1
         self.scored = min(trained_length, *lengths)
         count = windows.tokens.size(0)
@@ -119,15 +124,18 @@ class Scoring(LightningModule):
         if not self.cost[part.extension, part.length][0]:
             forget_peak()
         model = self.under(part.extension)
-        text = self.windows.tokens[part.windows, part.span.start : part.span.stop + 1].to(self.device)
-        first = part.span.scored - part.span.start
-        losses = torch.stack(
-            [token_losses(model, text[:, :-1], text[:, 1:], draw, first) for draw in range(model.draws)]
-        )
+        shown, first = slice(part.span.start, part.span.stop), part.span.scored - part.span.start
+        tokens = self.asked.tokens[part.windows, shown].to(self.device)
+        targets = self.asked.targets[part.windows, shown].to(self.device)
+        losses = torch.stack([token_losses(model, tokens, targets, d, first) for d in range(model.draws)])
         losses = losses.mean(0).double().cpu()  # (windows, targets from `first` on)
+        counts = torch.ones_like(losses)
+        if self.asked.mask is not None:
+            counts = self.asked.mask[part.windows, shown][:, first:].double()
         for key, start, end in part.counted:
-            self.sums[key][0, part.windows] += losses[:, start - first : end - first].sum(-1)
-            self.sums[key][1, part.windows] += end - start
+            some = slice(start - first, end - first)
+            self.sums[key][0, part.windows] += (losses * counts)[:, some].sum(-1)
+            self.sums[key][1, part.windows] += counts[:, some].sum(-1)
         spent = time.perf_counter() - started
         cost = self.cost[part.extension, part.length]
         cost += torch.tensor([part.windows.numel() * part.length * model.draws, spent, 0.0])

@@ -6,10 +6,12 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+from data.batch import Batch
 from data.source import Windows
 from models.encodings import extend, load
 from models.gpt import GPT
 from train.loss import token_losses, unneeded
+from train.objective import hidden_tokens
 from train.protocols import position_bins
 from train.run import trainer
 from train.scoring import Scoring
@@ -111,3 +113,23 @@ def test_pieces_that_nobody_scores_are_left_out(models, windows, length, first) 
     assert unneeded(32, 24, 8) == 24
     assert unneeded(32, 20, 8) == 16
     assert unneeded(30, 25, 8) == 22
+
+
+def test_hidden_tokens_are_what_a_bidirectional_model_is_asked_for(windows) -> None:
+    """Each hidden token from all the others, and the same ones at every length."""
+    rope = load("rope", heads=2, head_width=8, width=16, depth=2, length=TRAINED)
+    model = GPT(40, 16, 2, 2, [rope], causal=False)
+    scoring = Scoring({"none": model}, windows, LENGTHS, ["same_tokens"], TRAINED, 64, "mlm")
+    partial(trainer, KNOBS, "32-true")().validate(scoring, verbose=False)
+    hidden = hidden_tokens(Batch(windows.tokens[:, :-1], windows.tokens[:, 1:]), 0, 0)
+    assert hidden.mask is not None
+    for w, window in enumerate(windows.tokens):
+        for length in LENGTHS:
+            some = slice(LONGEST - length, LONGEST)
+            with torch.no_grad():
+                logits = model(hidden.tokens[None, w, some])[0]
+            losses = F.cross_entropy(logits, window[some], reduction="none")
+            losses = losses[-TRAINED:][hidden.mask[w, -TRAINED:]]
+            total, count = scoring.sums["none", "same_tokens", length][:, w].tolist()
+            assert count == len(losses)
+            assert total == pytest.approx(float(losses.sum()), abs=1e-4)
