@@ -8,7 +8,7 @@ SEEDS ?= 5
 BIN := .venv/bin
 export TOKENIZERS_PARALLELISM ?= false
 
-.PHONY: help setup sweep train test test-fast check report power dashboard gallery table clean
+.PHONY: help setup sweep train test test-fast check bench report power dashboard gallery table clean
 
 help:       ## show this
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk 'BEGIN {FS = ":.*## "} {printf "  make %-11s %s\n", substr($$1, 1, index($$1, ":") ? index($$1, ":") - 1 : length($$1)), $$2}'
@@ -38,6 +38,9 @@ check: setup  ## formatting, lint, types
 	@$(BIN)/ruff format --check --quiet . || { echo "Not formatted: run .venv/bin/ruff format ."; exit 1; }
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/mypy
+
+bench: setup  ## measure speed, write docs/benchmarks.*; ARGS="--only train,evaluate,lightning,sweep"
+	@OMP_NUM_THREADS=1 $(BIN)/python -m sweeps.bench $(ARGS)
 
 report: setup  ## rebuild tables and figures: make report FOLDER=outputs/sweeps/encodings
 	@$(BIN)/python -m sweeps.report $(FOLDER) $(ARGS)

@@ -13,6 +13,7 @@ ROOT = Path(__file__).resolve().parents[1]
 OURS = {"conf", "data", "models", "sweeps", "train"}
 FRAMEWORKS = {"hydra", "lightning", "lightning_fabric", "pytorch_lightning", "wandb"}
 KNOWS = {"data": {"data"}, "models": {"models"}, "sweeps": {"sweeps", "models", "train.rows"}}
+BENCHMARKS = "sweeps/bench/"  # measures all of it, and nobody imports it
 KERNELS = sorted((ROOT / "models/kernels").glob("*.py"))
 CORE = [ROOT / "models/attend.py", ROOT / "models/effect.py", ROOT / "models/gpt.py", *KERNELS]
 ORDINARY = {"none", "window", "learned", "integer", "drop", "crop", "sinks", "pi", "concatenated"}
@@ -39,8 +40,15 @@ def inside(module: str, packages: set[str]) -> bool:
 def test_a_package_knows_only_what_comes_before_it(package: str) -> None:
     found = list(imports(package))
     assert found
-    ours = [pair for pair in found if inside(pair[1], OURS)]
+    ours = [pair for pair in found if inside(pair[1], OURS) and not pair[0].startswith(BENCHMARKS)]
     assert [pair for pair in ours if not inside(pair[1], KNOWS[package])] == []
+
+
+def test_nobody_knows_the_benchmarks() -> None:
+    found = [
+        pair for package in sorted(OURS) for pair in imports(package) if inside(pair[1], {"sweeps.bench"})
+    ]
+    assert [pair for pair in found if not pair[0].startswith(BENCHMARKS)] == []
 
 
 @pytest.mark.parametrize("package", sorted(OURS - {"train"}))

@@ -1,0 +1,44 @@
+"""python -m sweeps.bench [--only train,evaluate,lightning,sweep] [--rounds 7]"""
+
+import argparse
+import logging
+import warnings
+
+import torch
+
+from models.encodings import names
+from sweeps.bench import evaluation, jobs, training
+from sweeps.bench.page import Result, write
+from train.precision import keep_memory
+
+PARTS = ("train", "evaluate", "lightning", "sweep")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="make bench", description="Measure, and write docs/benchmarks.*")
+    parser.add_argument("--only", default=",".join(PARTS), help=f"some of {', '.join(PARTS)}")
+    parser.add_argument("--rounds", type=int, default=7, help="training steps a contender")
+    chosen = parser.parse_args()
+    wanted = chosen.only.split(",")
+    if set(wanted) - set(PARTS):
+        parser.error(f"--only takes some of {', '.join(PARTS)}.")
+    logging.getLogger("lightning.pytorch").setLevel(logging.ERROR)
+    warnings.filterwarnings("ignore")
+    torch.set_num_threads(1)
+    keep_memory()
+    results: list[Result] = []
+    measures = {
+        "train": lambda: training.measure(chosen.rounds),
+        "evaluate": lambda: evaluation.measure(names()),
+        "lightning": jobs.lightning,
+        "sweep": jobs.sweep,
+    }
+    for part in wanted:
+        for result in measures[part]():
+            print(f"{result.name:44} {result.value:12.4g} {result.unit}", flush=True)
+            results.append(result)
+        write(results)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,71 @@
+"""Measuring: processor time, medians of interleaved rounds, memory in a process of its own."""
+
+import multiprocessing
+import statistics
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import torch
+
+from train.precision import forget_peak, peak_memory
+
+FORK = multiprocessing.get_context("fork")  # children start with everything imported
+
+
+def now() -> float:
+    """Seconds: of this process on a CPU, which other processes disturb less; of the clock on a GPU."""
+    if torch.cuda.is_available():
+        torch.cuda.synchronize()
+        return time.perf_counter()
+    return time.process_time()
+
+
+def seconds(what: Callable[[], Any]) -> float:
+    start = now()
+    what()
+    return now() - start
+
+
+def interleaved(contenders: Mapping[str, Callable[[], Any]], rounds: int) -> dict[str, float]:
+    """The median seconds of each; a slow minute of the machine strikes all of them."""
+    for run in contenders.values():
+        run()
+    taken: dict[str, list[float]] = {name: [] for name in contenders}
+    for _ in range(rounds):
+        for name, run in contenders.items():
+            taken[name].append(seconds(run))
+    return {name: statistics.median(times) for name, times in taken.items()}
+
+
+def memory(prepare: Callable[[], Callable[[], Any]]) -> int:
+    """Bytes that running what `prepare` makes adds at the most to what was there before. To be called
+    early: what a process has freed it keeps, and uses again without a trace."""
+
+    def measured() -> int:
+        run, before = prepare(), resident()
+        run()
+        return max(0, (peak_memory() or 0) - before)
+
+    return measured() if torch.cuda.is_available() else in_child(measured)
+
+
+def resident() -> int:
+    forget_peak()
+    return peak_memory() or 0
+
+
+def in_child(what: Callable[[], Any]) -> Any:
+    """What a forked process finds, which leaves its memory behind with it."""
+    here, there = FORK.Pipe()
+
+    def child() -> None:
+        there.send(what())
+
+    process = FORK.Process(target=child)
+    process.start()
+    there.close()
+    try:
+        return here.recv()
+    finally:
+        process.join()

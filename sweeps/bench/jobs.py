@@ -1,0 +1,141 @@
+"""What a sweep costs besides training and evaluation: Lightning, the start of jobs, waiting."""
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import torch
+
+from data.batch import Batch
+from models.encodings import load
+from models.gpt import GPT
+from models.registry import read
+from sweeps.bench.clock import now
+from sweeps.bench.page import Result
+from train.loss import mean_loss
+from train.module import Training, adamw
+from train.progress import Progress
+from train.run import trainer
+
+ROOT = Path(__file__).resolve().parents[2]
+VOCAB, WIDTH, DEPTH, HEADS, LENGTH, BATCH = 2048, 128, 4, 4, 64, 32
+
+
+def lightning(rounds: int = 4, steps: int = 30) -> Iterator[Result]:
+    """The same steps by the Trainer, as a job runs it, and by a bare loop, in turns."""
+    loops, fits = [], []
+    for _ in range(rounds):
+        loops += bare(steps)
+        fits += fitted(steps)
+    how = f"median step, {rounds} x {steps} in turns; default size"
+    yield Result("loop_step", statistics.median(loops) * 1e3, "ms", how)
+    yield Result("lightning_vs_loop", statistics.median(fits) / statistics.median(loops), "x", how)
+
+
+def settings() -> dict[str, Any]:
+    return {
+        "optimizer": read("optimizer", "adamw"), "batch": BATCH, "seed": 0, "objective": "clm",
+        "trainer": read("trainer", "cpu") | {"accumulate": 1},
+    }  # fmt: skip
+
+
+def model() -> GPT:
+    shape = {"heads": HEADS, "head_width": WIDTH // HEADS, "width": WIDTH, "depth": DEPTH, "length": LENGTH}
+    return GPT(VOCAB, WIDTH, DEPTH, HEADS, [load("rope", **shape)])
+
+
+def source(stamps: list[float]) -> Any:
+    """Text without end; notes when each batch was asked for."""
+    noise = torch.Generator().manual_seed(0)
+
+    def batch(*_: Any) -> Batch:
+        stamps.append(now())
+        text = torch.randint(VOCAB, (BATCH, LENGTH + 1), generator=noise)
+        return Batch(text[:, :-1], text[:, 1:])
+
+    return SimpleNamespace(batch=batch)
+
+
+def differences(stamps: list[float]) -> list[float]:
+    return [b - a for a, b in pairwise(stamps[3:])]  # the first ones warm up
+
+
+def bare(steps: int) -> list[float]:
+    stamps: list[float] = []
+    gpt, given, data = model(), settings()["optimizer"], source(stamps)
+    optimizer = adamw(gpt, given, fused=True)
+    for _ in range(steps):
+        batch = data.batch()
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            loss = mean_loss(gpt, batch.tokens, batch.targets)
+        optimizer.zero_grad()
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(gpt.parameters(), given["clip"])
+        optimizer.step()
+    return differences(stamps)
+
+
+def fitted(steps: int) -> list[float]:
+    stamps: list[float] = []
+    chosen = settings()
+    progress = Progress(chosen["trainer"]["log_every"], BATCH * LENGTH, lambda *_: None)
+    run = trainer(
+        chosen["trainer"], "bf16-mixed", max_steps=steps, callbacks=[progress], enable_checkpointing=False
+    )
+    run.fit(Training(model(), source(stamps), chosen, LENGTH))
+    return differences(stamps)
+
+
+def sweep(steps: int = 150) -> Iterator[Result]:
+    """Whole sweeps in processes of their own."""
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder)
+        tiny = [
+            "model.width=32",
+            "model.depth=1",
+            "model.length=16",
+            "trainer.max_steps=1",
+            "evaluation.ladder=[1]",
+        ]
+        launch(place, "warm", "nope", "jobs=1", *tiny)  # builds the data
+        one = launch(place, "one", "nope", "jobs=1", "seed=1", *tiny)
+        five = launch(place, "five", "nope", "jobs=1", "seed=2,3,4,5,6", *tiny)
+        how = "what each further job adds to a sweep of jobs that train one step"
+        yield Result("job_startup_seconds", (five - one) / 4, "s", how)
+        launch(place, "data", "nope", "jobs=1", "trainer.max_steps=1")
+        wall = launch(place, "real", "nope,rope,alibi,t5", f"trainer.max_steps={steps}")
+        cores = len(os.sched_getaffinity(0))
+        work = sum(worked(file, steps) for file in (place / "real").glob("*/results.jsonl"))
+        how = f"4 jobs of {steps} steps: wall time / (training and evaluation time / {cores} cores)"
+        yield Result("sweep_wall_vs_work", wall * cores / work, "x", how)
+
+
+def launch(place: Path, name: str, encodings: str, *arguments: str) -> float:
+    """Seconds that a sweep takes from the command line on."""
+    start = time.perf_counter()
+    command = [
+        sys.executable, "-m", "train", "hydra.mode=MULTIRUN", f"hydra.sweep.dir={place / name}",
+        f"outputs={place}", f"encoding={encodings}", "data.limit=1", "wandb.mode=offline", *arguments,
+    ]  # fmt: skip
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RuntimeError(f"The sweep '{name}' failed: {done.stdout[-1000:]}{done.stderr[-1000:]}")
+    return time.perf_counter() - start
+
+
+def worked(file: Path, steps: int) -> float:
+    """Seconds that a job trained and evaluated, from its own rows."""
+    rows = [json.loads(line) for line in file.read_text().splitlines()]
+    speeds = [r for r in rows if r["metric"] == "tokens_per_second"]
+    training = steps * BATCH * LENGTH / next(r["value"] for r in speeds if r["protocol"] == "training")
+    evaluation = [r["sequences"] * r["length"] / r["value"] for r in speeds if r["protocol"] != "training"]
+    return training + sum(evaluation)

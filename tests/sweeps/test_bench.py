@@ -1,0 +1,93 @@
+"""The benchmarks count and write what they say; no timing is asserted."""
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+
+from models.encodings import names
+from sweeps.bench import clock, evaluation, page, training
+from sweeps.bench.page import Result
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in {"VOCAB": 64, "WIDTH": 32, "DEPTH": 1, "LENGTH": 16, "BATCH": 2}.items():
+        monkeypatch.setattr(training, name, value)
+    monkeypatch.setattr(training, "HEADS", 2)
+    monkeypatch.setattr(training, "names", lambda: ["nope", "rope"])
+    monkeypatch.setattr(evaluation, "LENGTHS", [64, 128])
+
+
+@pytest.mark.usefixtures("small")
+def test_training_has_every_encoding_and_peer() -> None:
+    found = {r.name: r for r in training.measure(rounds=1)}
+    peers = {f"train_rope_vs_{name}" for name in training.PEERS}
+    assert peers | {"step_rope_vs_nope", "gemm_share_rope", "gemm_peak", "memory_rope"} <= set(found)
+    assert found["step_nope_vs_nope"].value == 1
+    assert all(r.value > 0 for r in found.values() if not r.name.startswith("memory_"))
+    ratio = found["train_rope"].value / found["train_transformers_gpt2"].value
+    assert found["train_rope_vs_transformers_gpt2"].value == pytest.approx(ratio)
+
+
+@pytest.mark.usefixtures("small")
+def test_evaluation_has_every_length() -> None:
+    found = [r.name for r in evaluation.measure(["alibi", "irope"])]
+    wanted = [f"evaluate_{length}_{name}_vs_causal" for name in ("alibi", "irope") for length in (64, 128)]
+    assert [name for name in found if name.endswith("_vs_causal")] == wanted
+
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize("name", training.PEERS)
+def test_peers_have_our_shape(name: str) -> None:
+    """As many weights as ours within a tenth, positions and gains aside."""
+    count = [sum(p.numel() for p in make[0].parameters() if p.ndim > 1) for make in
+             (training.ours("rope"), training.peer(name))]  # fmt: skip
+    positions = training.LENGTH * training.WIDTH if name == "transformers_gpt2" else 0
+    assert count[1] - positions == pytest.approx(count[0], rel=0.1)
+
+
+@pytest.mark.parametrize("name", names())
+def test_every_encoding_can_be_evaluated(name: str) -> None:
+    run = evaluation.ours(evaluation.encoding(name), 64)
+    assert run().shape == (1, evaluation.HEADS, 64, evaluation.HEAD_WIDTH)
+
+
+def test_operations_are_those_of_the_matrices() -> None:
+    model, _ = training.ours("nope")
+    weights = sum(p.numel() for p in model.parameters() if p.ndim == 2)
+    attention = 6 * training.DEPTH * training.WIDTH * training.LENGTH
+    assert training.operations() == 6 * weights + attention
+
+
+def test_memory_is_that_of_what_runs() -> None:
+    used = clock.memory(lambda: lambda: torch.ones(16 << 20).sum())
+    assert used > 60 << 20
+    assert clock.memory(lambda: lambda: None) < 20 << 20
+
+
+def test_medians_are_per_contender() -> None:
+    calls: list[str] = []
+    found = clock.interleaved({"a": lambda: calls.append("a"), "b": lambda: calls.append("b")}, rounds=2)
+    assert calls == ["a", "b", "a", "b", "a", "b"]
+    assert set(found) == {"a", "b"}
+
+
+def test_what_is_not_measured_again_is_kept(tmp_path: Path) -> None:
+    page.write(
+        [Result("step_rope_vs_nope", 1.23456, "x", "so"), Result("lightning_vs_loop", 1, "x", "so")], tmp_path
+    )
+    page.write(
+        [Result("step_rope_vs_nope", 2, "x", "so"), Result("evaluate_8192_rope_vs_causal", 3, "x", "so")],
+        tmp_path,
+    )
+    rows = json.loads((tmp_path / "benchmarks.json").read_text())
+    assert {r["name"]: r["value"] for r in rows} == {
+        "step_rope_vs_nope": 2, "lightning_vs_loop": 1, "evaluate_8192_rope_vs_causal": 3,
+    }  # fmt: skip
+    assert all(set(r) == {"name", "value", "unit", "how"} for r in rows)
+    text = (tmp_path / "benchmarks.md").read_text()
+    assert "| rope |" in text
+    assert "| lightning_vs_loop | 1 | x |" in text
+    assert (tmp_path / "benchmarks.svg").read_text().startswith("<?xml")
