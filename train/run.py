@@ -41,6 +41,7 @@ def job(settings: dict[str, Any], folder: Path, of: Path | None = None) -> None:
     started = time.perf_counter()
     use_threads(settings["trainer"]["threads"])
     keep_memory()
+    torch.set_flush_denormal(True)  # weights of far keys underflow, and denormals are several times slower
     precision = resolved(settings["trainer"]["precision"], settings["trainer"]["accelerator"])
     model = build.gpt(settings)
     asked = wanted(settings, build.encodings(settings))
