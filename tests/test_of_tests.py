@@ -41,13 +41,13 @@ FAULTS = [
     ),
     Fault(
         "a kernel that drops the bias", "models/kernels/pairs.py",
-        "values, first = effect.bias.values.float(), ", "values, first = 0 * effect.bias.values.float(), ",
+        "values = effect.bias.values.float()", "values = 0 * effect.bias.values.float()",
         "tests/test_conformance.py", "kernels_agree and alibi",
     ),
     Fault(
         "one token of the future, by distance", "models/kernels/pairs.py",
-        "values, first = torch.cat([ahead, ", "values, first = torch.cat([ahead[:, 1:], values[:, :1], ",
-        "tests/test_conformance.py", "sees_no_future and rope",
+        "allowed(effect, distances, zero, causal)", "allowed(effect, distances + 1, zero, causal)",
+        "tests/test_conformance.py", "sees_no_future and kerple_log",
     ),
     Fault(
         "one token of the future, by pair", "models/kernels/pairs.py",
