@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from models.attend import attend
 from models.effect import Effect, Encoding, Positions
+from models.initial import spread
 from models.kernels.heads import split
 from models.kernels.norm import normalised
 
@@ -50,7 +51,7 @@ class GPT(nn.Module):
     def initialise(self, depth: int) -> None:
         """GPT-2's normal initialisation, its 0.02 at width 768 becoming 0.55 / sqrt(width) at any width;
         smaller by sqrt(2 depth) where a block writes to the residual stream."""
-        std = 0.02 * (768 / self.embed.embedding_dim) ** 0.5
+        std = spread(self.embed.embedding_dim)
         for block in cast(Sequence[Block], self.blocks):
             for linear in (block.attention.qkv, block.mlp.up):
                 nn.init.normal_(linear.weight, std=std)
