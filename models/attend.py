@@ -24,6 +24,8 @@ def attend(
     kernel: str = "auto",
 ) -> Tensor:
     """(B, H, T, D) attention of q, k, v (B, H, T, D) under `effect`; x is the hidden state (B, T, C)."""
+    if effect.potential is not None and x is None:
+        raise ValueError("This encoding reads the hidden state: pass it as x.")
     if kernel == "auto":
         kernel = choose(q, effect)
     if kernel == "reference":

@@ -1,6 +1,7 @@
 """What the user did wrong, in one sentence; never a traceback for a mistake, always one for a bug."""
 
 import re
+import signal
 import sys
 import traceback
 from collections.abc import Iterator
@@ -21,6 +22,7 @@ def sentences() -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second Ctrl-C must not interrupt the way out
         print("\nInterrupted. The same command goes on from here.", file=sys.stderr)
         sys.exit(130)
     except Exception as error:

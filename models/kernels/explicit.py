@@ -16,8 +16,6 @@ BUDGET = 1 << 22  # logits held at a time
 
 def attend(q: Tensor, k: Tensor, v: Tensor, effect: Effect, causal: bool, x: Tensor | None = None) -> Tensor:
     """(B, H, T, D)"""
-    if effect.potential is not None and x is None:
-        raise ValueError("This encoding reads the hidden state: pass it as x.")
     height = None if effect.potential is None or x is None else effect.potential(x)
     if effect.adjust is not None or effect.values is not None or effect.far is not None:
         return by_logits(q, k, v, effect, causal, height)
