@@ -16,6 +16,17 @@ class Windows:
     document: Tensor  # (N,) int64, the number of the document that a window is from
 
 
+@dataclass(frozen=True)
+class Problems:
+    """Held-out problems of one length, with the tokens of their answers marked."""
+
+    tokens: Tensor  # (N, T) int64
+    targets: Tensor  # (N, T) int64, the next token
+    mask: Tensor  # (N, T) bool, the targets that are the answer
+    depth: Tensor | None = None  # (N,) float32, where the asked thing is hidden: 0 the start, 1 the end
+    wrong: Tensor | None = None  # (N, T) int64, targets with another, equally likely answer
+
+
 class Source(Protocol):
     """Sequences to train on and held-out ones to evaluate on."""
 
@@ -24,6 +35,7 @@ class Source(Protocol):
     vocab: int  # every id is below it
     metric: str  # of a training run: `loss` for text
     bytes_per_token: float | None  # of the held-out text; None where there is no text
+    trained_length: int | None  # longest problem in training, as the task counts; None: the model's length
 
     def batch(self, step: int, length: int, size: int, seed: int, rank: int = 0, world: int = 1) -> Batch:
         """The rows rank, rank + world, ... of the `size` sequences of a step.
@@ -32,6 +44,11 @@ class Source(Protocol):
         """
         ...
 
-    def windows(self, count: int, length: int) -> Windows:
-        """At most `count` held-out windows over as many documents as possible, the same whatever the seed."""
+    def windows(self, count: int, length: int) -> Windows | None:
+        """At most `count` held-out windows over as many documents as possible, the same whatever the seed;
+        None where there is no text."""
+        ...
+
+    def problems(self, count: int, length: int) -> Problems | None:
+        """`count` held-out problems of this length, the same whatever the seed; None where nothing is asked."""
         ...

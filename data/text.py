@@ -14,6 +14,7 @@ class Text:
     """The `Source` of a folder that `data.build` wrote."""
 
     metric = "loss"
+    trained_length = None
 
     def __init__(self, folder: Path, record: dict[str, Any]) -> None:
         self.folder = folder
@@ -62,6 +63,9 @@ class Text:
             torch.from_numpy(tokens.astype(np.int64)),
             torch.from_numpy(np.repeat(documents, counts).astype(np.int64)),
         )
+
+    def problems(self, count: int, length: int) -> None:
+        """Text asks nothing."""
 
 
 def spread(length: int, size: int, count: int) -> np.ndarray:

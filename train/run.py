@@ -49,6 +49,7 @@ def job(settings: dict[str, Any], folder: Path, of: Path | None = None) -> None:
     make = partial(trainer, settings["trainer"], precision)
     settings["evaluation"]["lengths"] = lengths = wanted_lengths(settings)
     windows = source.windows(settings["evaluation"]["windows"], max(lengths))
+    assert windows is not None
     identity = {
         "run": folder.name, "encoding": settings["names"]["encoding"], "seed": settings["seed"],
         "trained_length": settings["model"]["length"], "data": settings["names"]["data"],
