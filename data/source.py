@@ -50,5 +50,5 @@ class Source(Protocol):
         ...
 
     def problems(self, count: int, length: int) -> Problems | None:
-        """`count` held-out problems of this length, the same whatever the seed; None where nothing is asked."""
+        """`count` held-out problems of this length, whatever the seed; None where nothing is asked."""
         ...
