@@ -1,7 +1,8 @@
 """T5 bias (Raffel et al., 2019, https://arxiv.org/abs/1910.10683): learned per head and bucket of distances.
 
 Near distances have a bucket each, farther ones share buckets that grow geometrically up to
-`reach`, and everything beyond is one bucket: that is how it extrapolates.
+`reach`, and everything beyond is one bucket: that is how it extrapolates. The table is in units
+of sqrt(D), as logits before their scaling are.
 """
 
 import math
@@ -15,18 +16,21 @@ from models.effect import Effect, Encoding, Positions
 class T5(Encoding):
     """`reach: auto` is T5's 128, at most half the training length: buckets beyond would never be trained."""
 
-    def __init__(self, heads: int, length: int, buckets: int = 32, reach: int | str = "auto") -> None:
+    def __init__(
+        self, heads: int, head_width: int, length: int, buckets: int = 32, reach: int | str = "auto"
+    ) -> None:
         super().__init__()
         self.reach = max(min(128, length // 2), buckets // 2 + 1) if reach == "auto" else int(reach)
         if buckets < 4 or buckets % 4 or self.reach <= buckets // 2:
             raise ValueError(
                 f"T5 needs buckets divisible by 4 and reach above half of them, not {buckets}, {self.reach}."
             )
+        self.scale = head_width**0.5
         self.table = nn.Parameter(torch.zeros(heads, buckets))
 
     def forward(self, positions: Positions) -> Effect:
         buckets = bucket(positions.distances, self.table.size(1), self.reach, positions.causal)
-        return Effect(positions, bias=positions.curve(self.table[:, buckets].float()))
+        return Effect(positions, bias=positions.curve(self.scale * self.table[:, buckets].float()))
 
 
 def bucket(distance: Tensor, buckets: int, reach: int, causal: bool = True) -> Tensor:

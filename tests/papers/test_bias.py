@@ -20,7 +20,7 @@ from models.encodings.kerple import KERPLELog, KERPLEPower
 from models.encodings.t5 import T5
 from tests.conftest import moved
 from tests.papers.loops import agree, found
-from tests.papers.pairs import HEADS, SHAPE, biased, content
+from tests.papers.pairs import HEADS, SHAPE, WIDTH, biased, content
 
 BOTH = pytest.mark.parametrize("causal", [True, False], ids=["causal", "both"])
 
@@ -93,7 +93,7 @@ def t5_bucket(distance: int, buckets: int, reach: int) -> int:
 
 
 def test_t5_spots() -> None:
-    encoding = load("t5", heads=1, length=512)
+    encoding = load("t5", heads=1, head_width=1, length=512)
     with torch.no_grad():
         encoding.table.copy_(torch.arange(32.0)[None])
     spots = {0: 0, 15: 15, 16: 16, 31: 21, 64: 26, 127: 31, 128: 31, 1000: 31}
@@ -106,18 +106,18 @@ def test_t5_spots() -> None:
 @pytest.mark.parametrize(("buckets", "reach"), [(32, 128), (32, 32), (8, 16), (16, 100)])
 def test_t5(buckets: int, reach: int) -> None:
     q, k = content(40, heads=2)
-    encoding = moved(load("t5", heads=2, length=64, buckets=buckets, reach=reach))
+    encoding = moved(load("t5", heads=2, head_width=WIDTH, length=64, buckets=buckets, reach=reach))
     assert isinstance(encoding, T5)
-    table = encoding.table.tolist()
+    table = (encoding.table.double() * WIDTH**0.5).tolist()
     agree(found(encoding, q, k), biased(q, k, lambda h, i, j: table[h][t5_bucket(i - j, buckets, reach)]))
 
 
 def test_t5_both_ways() -> None:
     """Half of the buckets are for keys behind, half for keys ahead."""
     q, k = content(30, heads=2)
-    encoding = moved(load("t5", heads=2, length=64, buckets=8, reach=20))
+    encoding = moved(load("t5", heads=2, head_width=WIDTH, length=64, buckets=8, reach=20))
     assert isinstance(encoding, T5)
-    table = encoding.table.tolist()
+    table = (encoding.table.double() * WIDTH**0.5).tolist()
 
     def expected(h: int, i: int, j: int) -> float:
         return table[h][t5_bucket(abs(i - j), 4, 20) + (4 if j > i else 0)]
@@ -128,7 +128,7 @@ def test_t5_both_ways() -> None:
 @pytest.mark.parametrize("causal", [True, False])
 @pytest.mark.parametrize(("buckets", "reach"), [(32, 128), (32, 32), (64, 256), (16, 100)])
 def test_t5_buckets_of_transformers(causal: bool, buckets: int, reach: int) -> None:
-    encoding = load("t5", heads=1, length=512, buckets=buckets, reach=reach)
+    encoding = load("t5", heads=1, head_width=1, length=512, buckets=buckets, reach=reach)
     with torch.no_grad():
         encoding.table.copy_(torch.arange(float(buckets))[None])
     positions = Positions.of(3000, causal=causal)
@@ -140,14 +140,14 @@ def test_t5_buckets_of_transformers(causal: bool, buckets: int, reach: int) -> N
 
 @pytest.mark.parametrize(("length", "reach"), [(512, 128), (2048, 128), (128, 64), (64, 32), (16, 17)])
 def test_t5_reaches_half_the_training_length(length: int, reach: int) -> None:
-    encoding = load("t5", heads=1, length=length)
+    encoding = load("t5", heads=1, head_width=1, length=length)
     assert isinstance(encoding, T5)
     assert encoding.reach == reach
 
 
 def test_t5_that_cannot_be() -> None:
     with pytest.raises(ValueError, match="reach above half"):
-        load("t5", heads=1, length=512, reach=16)
+        load("t5", heads=1, head_width=1, length=512, reach=16)
 
 
 # ---- KERPLE
