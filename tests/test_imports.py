@@ -16,7 +16,7 @@ KNOWS = {"data": {"data"}, "models": {"models"}, "sweeps": {"sweeps", "models", 
 BENCHMARKS = "sweeps/bench/"  # measures all of it, and nobody imports it
 KERNELS = sorted((ROOT / "models/kernels").glob("*.py"))
 CORE = [ROOT / "models/attend.py", ROOT / "models/effect.py", ROOT / "models/gpt.py", *KERNELS]
-ORDINARY = {"none", "window", "learned", "integer", "drop", "crop", "sinks", "pi", "concatenated"}
+ORDINARY = {"none", "window", "learned", "integer", "drop", "crop", "sinks", "pi", "concatenated", "bfloat16"}
 """Methods whose names are words that anyone may use."""
 
 

@@ -1,0 +1,89 @@
+"""Positions in bfloat16 (Wang et al., 2024, https://arxiv.org/abs/2411.13476), as in much published code.
+
+Of the whole numbers, bfloat16 has all up to 256, every second one up to 512, every fourth up to
+1,024, and so on. What a cast costs depends on where it comes: `positions` before anything is made
+of them, `distances` after the subtraction (ALiBi in GPT-NeoX, KERPLE, DAPE), `frequencies` of RoPE
+(a model's cast reaches its buffers), `biases` and cumulative sums last.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import torch
+from torch import Tensor
+
+from models.effect import Adjust, Effect, Encoding, Pairs, Positions, Potential, Surface, Values
+from models.encodings.learned import Learned
+from models.encodings.rope import RoPE
+from models.extension import Extension
+
+PLACES = ("positions", "distances", "frequencies", "biases")
+
+
+class BFloat16(Extension):
+    """`what`: all, or which of positions, distances, frequencies and biases are rounded."""
+
+    def __init__(self, encoding: Encoding, what: str | Sequence[str] = "all") -> None:
+        super().__init__(encoding)
+        self.what = PLACES if what == "all" else (what,) if isinstance(what, str) else tuple(what)
+        for place in self.what:
+            if place not in PLACES:
+                raise ValueError(f"extension.what is '{place}', but it is all, or of: {', '.join(PLACES)}.")
+        self.relative = self.relative and "positions" not in self.what
+
+    @classmethod
+    def fits_to(cls, encoding: Encoding) -> bool:
+        """Not to tables, which are read by whole numbers; of wrappers, to what is inside."""
+        plain = encoding.within(lambda inner: inner) is None and encoding.draws == 1
+        return plain and not isinstance(encoding, Learned)
+
+    def forward(self, positions: Positions) -> Effect:
+        at = rounded(positions.at) if "positions" in self.what else positions.at
+        reach = 1 << (positions.span - 1).bit_length()  # rounding goes up as well, at most to there
+        told = replace(positions, at=at, span=reach + 1)
+        effect = self.turned(told) if isinstance(self.encoding, RoPE) else self.encoding(told)
+        return replace(
+            effect,
+            positions=positions,
+            bias=effect.bias and Surface(self.bias(effect.bias)),
+            potential=effect.potential and self.potential(effect.potential),
+            adjust=effect.adjust and self.adjust(effect.adjust),
+            values=effect.values and self.values(effect.values),
+        )
+
+    def turned(self, positions: Positions) -> Effect:
+        """RoPE's effect; where positions and frequencies are bfloat16, so is their product."""
+        rope = self.encoding
+        assert isinstance(rope, RoPE)
+        low, high = torch.bfloat16, torch.float64
+        at = positions.at.to(low if "positions" in self.what else high)
+        frequencies = rope.frequencies().to(at.device, low if "frequencies" in self.what else high)
+        turn = (at[:, None] * frequencies).double()  # (T, D/2)
+        return Effect(positions, rotate=rope.rotation(turn, turn))
+
+    def pair(self, i: Tensor, j: Tensor) -> tuple[Tensor, Tensor]:
+        """Where a query and a key seem to stand."""
+        if "positions" in self.what:
+            i, j = rounded(i), rounded(j)
+        return (i, i - rounded(i - j)) if "distances" in self.what else (i, j)
+
+    def last(self, value: Tensor) -> Tensor:
+        return rounded(value) if "biases" in self.what else value
+
+    def bias(self, inner: Pairs) -> Pairs:
+        return lambda i, j: self.last(inner(*self.pair(i, j)))
+
+    def potential(self, inner: Potential) -> Potential:
+        return lambda x: self.last(inner(x))
+
+    def adjust(self, inner: Adjust) -> Adjust:
+        return lambda logits, q, k, i, j: inner(logits, q, k, *self.pair(i, j))
+
+    def values(self, inner: Values) -> Values:
+        return lambda weights, i, j: inner(weights, *self.pair(i, j))
+
+
+def rounded(x: Tensor) -> Tensor:
+    """The nearest bfloat16, as a number of x's own kind; the gradient passes as if nothing had happened."""
+    nearest = x.detach().bfloat16().to(x.dtype)
+    return x + (nearest - x.detach()) if x.requires_grad else nearest

@@ -1,0 +1,203 @@
+"""Casts to bfloat16, against formulas in Python's float64 with a rounding of their own."""
+
+import cmath
+import math
+from collections.abc import Callable
+from itertools import combinations
+
+import pytest
+import torch
+from torch import Tensor
+
+from models.attend import logits
+from models.effect import Encoding, Positions
+from models.encodings import extend, load
+from models.extensions.bfloat16 import PLACES, rounded
+from tests.papers.loops import NEVER, agree, geometric, planes, random
+
+SHAPE = {"heads": 2, "head_width": 8, "width": 16, "depth": 1, "length": 64}
+AT = (0, 3, 255, 256, 257, 300, 511, 514, 1021, 1023)  # some that bfloat16 has, some that it has not
+SPAN = 1024
+
+
+def nearest(x: float) -> float:
+    """Eight significant bits, ties to even."""
+    mantissa, exponent = math.frexp(x)
+    return math.ldexp(round(mantissa * 256), exponent - 8)
+
+
+def whole(x: int) -> int:
+    return int(nearest(x))
+
+
+def content() -> tuple[Tensor, Tensor]:
+    """q and k"""
+    return random(1, 2, len(AT), 8, seed=1), random(1, 2, len(AT), 8, seed=2)
+
+
+def found(name: str, what: object, x: Tensor | None = None, **parameters: object) -> Tensor:
+    """(1, H, T, T) the logits of tokens that stand at `AT`."""
+    q, k = content()
+    extended = extend("bfloat16", load(name, **SHAPE, **parameters), what=what)
+    return logits(q, k, extended.at(Positions(torch.tensor(AT), SPAN)), x=x)
+
+
+def biased(bias: Callable[[int, int, int], float]) -> Tensor:
+    """q.k / sqrt(D) + bias (head, query's position, key's position)"""
+    q, k = (t.double() for t in content())
+    result = q @ k.mT / math.sqrt(8)
+    for h in range(2):
+        for a, i in enumerate(AT):
+            for b, j in enumerate(AT):
+                result[0, h, a, b] = result[0, h, a, b] + bias(h, i, j) if j <= i else NEVER
+    return result
+
+
+def apart(i: int, j: int, what: tuple[str, ...]) -> int:
+    """How far back the key seems."""
+    if "positions" in what:
+        i, j = whole(i), whole(j)
+    return whole(i - j) if "distances" in what else i - j
+
+
+@pytest.mark.parametrize(
+    ("count", "left"), [(256, 256), (512, 385), (1024, 513), (2048, 641), (4096, 769), (16_384, 1025)]
+)
+def test_how_many_distances_are_left(count: int, left: int) -> None:
+    assert rounded(torch.arange(count)).unique().numel() == left
+
+
+def test_rounding() -> None:
+    for x in (*range(3000), *random(2000).tolist(), 15_962, 1e-30, -257.0):
+        assert rounded(torch.tensor(x)).item() == nearest(x)
+
+
+def test_gradients_pass_unrounded() -> None:
+    x = torch.tensor([0.1, 257.3, -4097.0], requires_grad=True)
+    (3.01 * rounded(x)).sum().backward()
+    assert rounded(x).tolist() == [nearest(v) for v in x.tolist()]
+    assert x.grad is not None
+    assert x.grad.tolist() == pytest.approx([3.01] * 3, rel=1e-7)
+
+
+WHATS = [some for size in (1, 2, 4) for some in combinations(PLACES, size)]
+
+
+@pytest.mark.parametrize("what", WHATS, ids="+".join)
+def test_alibi(what: tuple[str, ...]) -> None:
+    def bias(h: int, i: int, j: int) -> float:
+        value = -(2.0 ** (-4 * (h + 1))) * apart(i, j, what)
+        return nearest(value) if "biases" in what else value
+
+    agree(found("alibi", what), biased(bias))
+
+
+@pytest.mark.parametrize("what", PLACES)
+def test_kerple(what: str) -> None:
+    torch.manual_seed(0)
+    kerple = load("kerple_log", **SHAPE)
+    r1, r2 = (p.detach().double().exp().log1p().tolist() for p in kerple.parameters())
+
+    def bias(h: int, i: int, j: int) -> float:
+        value = -r1[h] * math.log1p(r2[h] * apart(i, j, (what,)))
+        return nearest(value) if what == "biases" else value
+
+    q, k = content()
+    effect = extend("bfloat16", kerple, what=what).at(Positions(torch.tensor(AT), SPAN))
+    agree(logits(q, k, effect), biased(bias))
+
+
+@pytest.mark.parametrize("layout", ["half", "interleaved"])
+@pytest.mark.parametrize("what", WHATS, ids="+".join)
+def test_rope(what: tuple[str, ...], layout: str) -> None:
+    """The angle is a product: of two bfloat16 it is one itself, of anything else it is exact."""
+    frequencies = geometric(8, 10_000)
+    if "frequencies" in what:
+        frequencies = [nearest(f) for f in frequencies]
+
+    def turn(position: int, frequency: float) -> complex:
+        angle = (whole(position) if "positions" in what else position) * frequency
+        return cmath.exp(1j * (nearest(angle) if {"positions", "frequencies"} <= set(what) else angle))
+
+    def turned(x: Tensor, position: int) -> list[complex]:
+        pairs = planes(x.double().tolist(), layout, 8)
+        return [z * turn(position, f) for z, f in zip(pairs, frequencies, strict=True)]
+
+    q, k = content()
+    expected = torch.full((1, 2, len(AT), len(AT)), NEVER, dtype=torch.float64)
+    for h in range(2):
+        for a, i in enumerate(AT):
+            for b, j in enumerate(AT[: a + 1]):
+                pairs = zip(turned(q[0, h, a], i), turned(k[0, h, b], j), strict=True)
+                expected[0, h, a, b] = sum((x * y.conjugate()).real for x, y in pairs) / math.sqrt(8)
+    agree(found("rope", what, layout=layout), expected)
+
+
+def test_neighbours_on_one_place() -> None:
+    """257 is 256 to RoPE and to sinusoids."""
+    at = Positions.of(300)
+    x = torch.zeros(1, 300, 16)
+    vectors = sinusoids("positions").at(at).embed(x)[0]  # type: ignore[misc]
+    assert torch.equal(vectors[257], vectors[256])
+    assert not torch.equal(vectors[255], vectors[256])
+    expected = sinusoids("frequencies").at(Positions.of(257)).embed(x[:, :257])[0, 256]  # type: ignore[misc]
+    assert torch.equal(vectors[257], expected)
+
+
+def sinusoids(what: str) -> Encoding:
+    return extend("bfloat16", load("sinusoidal", **SHAPE), what=what)
+
+
+def test_fire() -> None:
+    """A bias of both positions: the query's is rounded as a position, the distance as one."""
+    torch.manual_seed(0)
+    fire = load("fire", **SHAPE)
+    surface = fire.requires_grad_(False).at(Positions.of(SPAN)).bias
+    assert surface is not None
+
+    def bias(h: int, i: int, j: int, what: tuple[str, ...]) -> float:
+        query = whole(i) if "positions" in what else i
+        key = query - apart(i, j, what)
+        return float(surface(torch.tensor([[query]]), torch.tensor([[key]]))[h])
+
+    q, k = content()
+    for what in (("positions",), ("distances",), ("positions", "distances")):
+        effect = extend("bfloat16", fire, what=what).at(Positions(torch.tensor(AT), SPAN))
+        agree(logits(q, k, effect), biased(lambda h, i, j, what=what: bias(h, i, j, what)), 1e-5)
+
+
+def test_sums_of_gates() -> None:
+    """The Forgetting Transformer's sums are rounded before they are subtracted."""
+    fox, x = load("fox", **SHAPE), 5 * random(1, len(AT), 16, seed=3)
+    q, k = content()
+    height = fox.at(Positions.of(len(AT))).potential(x).detach()[0].tolist()  # type: ignore[misc]
+    place = {at: n for n, at in enumerate(AT)}
+
+    def bias(h: int, i: int, j: int) -> float:
+        return nearest(height[h][place[i]]) - nearest(height[h][place[j]])
+
+    effect = extend("bfloat16", fox, what="biases").at(Positions(torch.tensor(AT), SPAN))
+    agree(logits(q, k, effect, x=x), biased(bias))
+
+
+def test_what_counts_up_to_256_is_safe() -> None:
+    """T5's buckets and Shaw's vectors are the same for all distances past their reach."""
+    for name in ("t5", "shaw"):
+        torch.manual_seed(0)
+        encoding = load(name, **SHAPE)
+        plain, cast = (e.at(Positions(torch.tensor(AT), SPAN)) for e in (encoding, under(encoding)))
+        assert torch.equal(logits(*content(), plain), logits(*content(), cast))
+
+
+def under(encoding: Encoding) -> Encoding:
+    return extend("bfloat16", encoding, what="distances")
+
+
+def test_what_it_is_told() -> None:
+    with pytest.raises(ValueError, match=r"extension.what is 'angles', but it is all, or of: posi"):
+        extend("bfloat16", load("rope", **SHAPE), what="angles")
+    with pytest.raises(ValueError, match="does not fit Learned; it fits: "):
+        extend("bfloat16", load("learned", **SHAPE))
+    exact = logits(*content(), load("rope", **SHAPE).at(Positions(torch.tensor(AT), SPAN)))
+    assert torch.equal(found("rope", "distances"), exact)
+    assert torch.equal(found("rope", "all"), found("rope", list(PLACES)))
