@@ -101,6 +101,7 @@ def check_evaluation(settings: dict[str, Any]) -> None:
     for protocol in evaluation["protocols"]:
         if protocol not in names:
             raise ValueError(f"There is no protocol '{protocol}'; there are: {', '.join(names)}.")
+    check_amounts(settings)
     extensions = evaluation["extensions"]
     known = sorted(file.stem for file in (CONF / "extension").glob("*.yaml"))
     if extensions != "all" and not isinstance(extensions, list):
@@ -109,6 +110,21 @@ def check_evaluation(settings: dict[str, Any]) -> None:
         if name not in known:
             raise ValueError(
                 f"There is no extension '{name}'.{close(name, known)} There are: {', '.join(known)}."
+            )
+
+
+def check_amounts(settings: dict[str, Any]) -> None:
+    """What protocols count must fit into the shortest length."""
+    evaluation = settings["evaluation"]
+    lengths = evaluation["lengths"]
+    if lengths == "ladder":
+        lengths = [int(settings["model"]["length"] * times) for times in evaluation["ladder"]]
+    for key in ("stride", "last"):
+        value = evaluation[key]
+        if value != "auto" and (type(value) is not int or not 1 <= value <= min(lengths)):
+            raise ValueError(
+                f"evaluation.{key}={value} must be auto or a number of tokens from 1 to {min(lengths)}, the "
+                "shortest evaluated length."
             )
 
 

@@ -17,7 +17,7 @@ from data.source import Source, Windows
 from models.attend import choose
 from models.gpt import GPT
 from train.fit import Trained
-from train.protocols import BY_POSITION, PROTOCOLS
+from train.protocols import BY_POSITION, PROTOCOLS, Amounts
 from train.rows import Row
 from train.scoring import Key, Scoring
 
@@ -36,7 +36,8 @@ def evaluate(
     """Rows of every extension, protocol and length; and the loss of each window, for paired statistics."""
     chosen = settings["evaluation"]
     trained_length = settings["model"]["length"]
-    limits = (chosen["lengths"], chosen["protocols"], trained_length, chosen["tokens"])
+    amounts = Amounts.of(chosen, trained_length)
+    limits = (chosen["lengths"], chosen["protocols"], amounts, chosen["tokens"])
     scoring = Scoring(models, windows, *limits, settings["objective"])
     with torch.compiler.set_stance("force_eager"):  # a compiled model would be compiled again at each length
         trainer.validate(scoring, verbose=False)

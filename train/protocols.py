@@ -1,11 +1,13 @@
 """Which tokens are scored, and what context each is given.
 
-Every held-out window is `longest` tokens; a protocol says which parts of it are shown to
-the model and which targets of each part count.
+Every held-out window is `longest` tokens; a protocol says which pieces of it are shown to
+the model and which targets of each piece count. Papers print several of these under one
+name, "perplexity at length T".
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -17,21 +19,79 @@ class Span:
     scored: int
 
 
-def same_tokens(longest: int, length: int, scored: int) -> list[Span]:
-    """The same last `scored` targets at every length: what the curve shows is what longer context does."""
-    return [Span(longest - length, longest, longest - scored)]
+@dataclass(frozen=True)
+class Amounts:
+    """Numbers of tokens that protocols need beside the length."""
+
+    longest: int  # of a held-out window
+    common: int  # last targets of a window, scored alike at every length
+    last: int  # targets of a piece that last_k scores
+    stride: int | None = None  # from one piece to the next; None: as each protocol says
+
+    @classmethod
+    def of(cls, evaluation: dict[str, Any], trained: int) -> "Amounts":
+        stride, last, lengths = evaluation["stride"], evaluation["last"], evaluation["lengths"]
+        return cls(
+            max(lengths),
+            min(trained, *lengths),
+            min(max(1, trained // 2), *lengths) if last == "auto" else last,
+            None if stride == "auto" else stride,
+        )
 
 
-def nonoverlapping(longest: int, length: int, scored: int) -> list[Span]:
-    """Pieces of `length` tokens side by side, every target counts (Press et al., 2021, Table 2,
-    https://arxiv.org/abs/2108.12409). A longer piece has a smaller share of targets with little
-    context, which alone lowers the loss."""
-    return [Span(start, start + length, start) for start in range(0, longest - length + 1, length)]
+def same_tokens(length: int, of: Amounts) -> Iterable[Span]:
+    """The same last targets at every length: what the curve shows is what longer context does. At the
+    training length their context is 1 token to all of them, the early-token curse in full."""
+    yield Span(of.longest - length, of.longest, of.longest - of.common)
 
 
-PROTOCOLS: dict[str, Callable[[int, int, int], list[Span]]] = {
+def sliding(length: int, of: Amounts) -> Iterable[Span]:
+    """The same targets, `stride` new ones a piece: each sees the last `length` tokens, or up to `stride` - 1
+    fewer (Press et al., 2021, appendix B, https://arxiv.org/abs/2108.12409, has a stride of 1). Pieces
+    never begin before the window, which only the longest lengths feel."""
+    stride = min(of.stride or max(1, length // 8), of.common)
+    first = of.longest - of.common
+    for stop in range(of.longest, first, -stride):
+        yield Span(max(0, stop - length), stop, max(first, stop - stride))
+
+
+def nonoverlapping(length: int, of: Amounts) -> Iterable[Span]:
+    """Pieces side by side, every target counts (Press et al., 2021, Table 2). A longer piece has a smaller
+    share of targets with little context, which alone lowers the loss."""
+    for start in range(0, of.longest - length + 1, length):
+        yield Span(start, start + length, start)
+
+
+def overlapping_mean(length: int, of: Amounts) -> Iterable[Span]:
+    """Pieces that begin every `stride` tokens, and every target of every piece counts, however little context
+    it has: the mean of the pieces' means (Lu et al., 2024, https://arxiv.org/abs/2409.12181, whose script
+    calls it a sliding window of 256). Most targets count more than once."""
+    for start in range(0, of.longest - length + 1, of.stride or max(1, length // 2)):
+        yield Span(start, start + length, start)
+
+
+def truncated(length: int, of: Amounts) -> Iterable[Span]:
+    """The first `length` tokens, every target counts (Peng et al., 2023,
+    https://arxiv.org/abs/2309.00071, whose script truncates where the paper slides): each length scores
+    other tokens."""
+    yield Span(0, length, 0)
+
+
+def last_k(length: int, of: Amounts) -> Iterable[Span]:
+    """Pieces side by side, the last `last` targets of each count (Zheng et al., 2024,
+    https://arxiv.org/abs/2405.14722, with 256): past the training length none is at a trained position, and
+    each length scores other tokens."""
+    for start in range(0, of.longest - length + 1, length):
+        yield Span(start, start + length, start + length - of.last)
+
+
+PROTOCOLS: dict[str, Callable[[int, Amounts], Iterable[Span]]] = {
     "same_tokens": same_tokens,
+    "sliding": sliding,
     "nonoverlapping": nonoverlapping,
+    "overlapping_mean": overlapping_mean,
+    "truncated": truncated,
+    "last_k": last_k,
 }
 BY_POSITION = "by_position"  # the loss at each position of the longest context
 

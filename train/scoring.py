@@ -20,7 +20,7 @@ from models.gpt import GPT
 from train.loss import token_losses
 from train.objective import OBJECTIVES
 from train.precision import forget_peak, peak_memory
-from train.protocols import BY_POSITION, PROTOCOLS, Span, position_bins
+from train.protocols import BY_POSITION, PROTOCOLS, Amounts, Span, position_bins
 
 Key = tuple[str, str, int]  # extension, protocol, length
 
@@ -56,7 +56,7 @@ class Scoring(LightningModule):
         windows: Windows,
         lengths: list[int],
         protocols: list[str],
-        trained_length: int,
+        amounts: Amounts,
         tokens: int,
         objective: str = "clm",
     ) -> None:
@@ -64,10 +64,9 @@ class Scoring(LightningModule):
         self.names = list(models)
         self.models = nn.ModuleList(models.values())
         self.windows, self.lengths, self.protocols, self.tokens = windows, lengths, protocols, tokens
+        self.amounts = amounts
         whole = Batch(windows.tokens[:, :-1], windows.tokens[:, 1:])
         self.asked = OBJECTIVES[objective](whole, 0, 0)  # the same tokens are hidden at every length
-        self.longest = windows.tokens.size(1) - 1
-        self.scored = min(trained_length, *lengths)
         count = windows.tokens.size(0)
         self.sums: dict[Key, Tensor] = defaultdict(lambda: torch.zeros(2, count, dtype=torch.float64))
         self.cost: dict[tuple[str, int], Tensor] = defaultdict(lambda: torch.zeros(3, dtype=torch.float64))
@@ -85,7 +84,7 @@ class Scoring(LightningModule):
                 for span, counted in self.spans(extension, length).items():
                     for key, _, _ in counted:
                         self.sums[key]
-                    size = max(1, self.tokens // (length * draws))
+                    size = max(1, self.tokens // ((span.stop - span.start) * draws))
                     for some in mine.split(size) if len(mine) else ():
                         yield Part(extension, length, some, span, tuple(counted))
 
@@ -94,12 +93,12 @@ class Scoring(LightningModule):
         shown: dict[tuple[int, int], list[tuple[Key, int, int]]] = defaultdict(list)
         for protocol in self.protocols:
             if protocol == BY_POSITION:
-                if length == self.longest and self.under(extension).context is None:
+                if length == self.amounts.longest and self.under(extension).context is None:
                     ends = position_bins(length)
                     for start, end in zip([0, *ends], ends, strict=False):
                         shown[0, length].append(((extension, protocol, end), start, end))
                 continue
-            for span in PROTOCOLS[protocol](self.longest, length, self.scored):
+            for span in PROTOCOLS[protocol](length, self.amounts):
                 target = ((extension, protocol, length), span.scored - span.start, span.stop - span.start)
                 shown[span.start, span.stop].append(target)
         return {
@@ -113,7 +112,7 @@ class Scoring(LightningModule):
     def defined(self, extension: str) -> list[int]:
         """The lengths at which the encodings are defined."""
         model = self.under(extension)
-        limit = model.limit or self.longest
+        limit = model.limit or self.amounts.longest
         return [length for length in self.lengths if min(length, model.context or length) <= limit]
 
     def transfer_batch_to_device(self, batch: Part, device: torch.device, dataloader_idx: int) -> Part:
@@ -138,7 +137,7 @@ class Scoring(LightningModule):
             self.sums[key][1, part.windows] += counts[:, some].sum(-1)
         spent = time.perf_counter() - started
         cost = self.cost[part.extension, part.length]
-        cost += torch.tensor([part.windows.numel() * part.length * model.draws, spent, 0.0])
+        cost += torch.tensor([tokens.numel() * model.draws, spent, 0.0])
         cost[2] = torch.tensor(float(peak_memory() or 0)).maximum(cost[2])
 
     def on_validation_end(self) -> None:

@@ -1,4 +1,4 @@
-"""Protocols and their scores, against loops over single tokens."""
+"""Scores of held-out windows: by position, in shares, for cropped and for bidirectional models."""
 
 from functools import partial
 
@@ -12,11 +12,12 @@ from models.encodings import extend, load
 from models.gpt import GPT
 from train.loss import token_losses, unneeded
 from train.objective import hidden_tokens
-from train.protocols import position_bins
+from train.protocols import Amounts, position_bins
 from train.run import trainer
 from train.scoring import Scoring
 
 LONGEST, TRAINED, LENGTHS = 32, 8, [8, 16, 32]
+AMOUNTS = Amounts(LONGEST, TRAINED, 4)
 KNOBS = {"accelerator": "cpu", "devices": 1, "num_nodes": 1, "strategy": "auto"}
 
 
@@ -42,37 +43,9 @@ def models() -> dict[str, GPT]:
 
 def scores(models: dict[str, GPT], windows: Windows, tokens: int) -> Scoring:
     protocols = ["same_tokens", "nonoverlapping", "by_position"]
-    scoring = Scoring(models, windows, LENGTHS, protocols, TRAINED, tokens)
+    scoring = Scoring(models, windows, LENGTHS, protocols, AMOUNTS, tokens)
     partial(trainer, KNOBS, "32-true")().validate(scoring, verbose=False)
     return scoring
-
-
-def loss_of(model: GPT, window: torch.Tensor, start: int, target: int, stop: int) -> float:
-    """Nats of the target at `target`, shown `start` ... `stop` of a window."""
-    with torch.no_grad():
-        logits = model(window[None, start:stop])[0, target - start]
-    return float(F.cross_entropy(logits, window[target + 1]))
-
-
-@pytest.mark.parametrize("tokens", [32, 4096])
-def test_against_single_tokens(models, windows, tokens) -> None:
-    found = scores(models, windows, tokens)
-    for name, model in models.items():
-        for w, window in enumerate(windows.tokens):
-            for length in LENGTHS:
-                same = [
-                    loss_of(model, window, LONGEST - length, t, LONGEST)
-                    for t in range(LONGEST - TRAINED, LONGEST)
-                ]
-                total, count = found.sums[name, "same_tokens", length][:, w].tolist()
-                assert count == TRAINED
-                assert total == pytest.approx(sum(same), abs=1e-4)
-                side = [
-                    loss_of(model, window, t - t % length, t, t - t % length + length) for t in range(LONGEST)
-                ]
-                total, count = found.sums[name, "nonoverlapping", length][:, w].tolist()
-                assert count == LONGEST
-                assert total == pytest.approx(sum(side), abs=2e-4)
 
 
 def test_by_position_adds_up_to_the_whole(models, windows) -> None:
@@ -91,7 +64,7 @@ def test_crop_is_flat(models, windows) -> None:
 
 
 def test_shares_of_processes_make_the_whole(models, windows) -> None:
-    scoring = Scoring(models, windows, LENGTHS, ["same_tokens"], TRAINED, 64)
+    scoring = Scoring(models, windows, LENGTHS, ["same_tokens"], AMOUNTS, 64)
     whole = sorted((p.extension, p.length, int(w)) for p in scoring.parts(0, 1) for w in p.windows)
     for world in (2, 3, 7):
         shares = [p for rank in range(world) for p in scoring.parts(rank, world)]
@@ -101,7 +74,7 @@ def test_shares_of_processes_make_the_whole(models, windows) -> None:
 def test_undefined_lengths_are_left_out(windows) -> None:
     learned = load("learned", heads=2, head_width=8, width=16, depth=2, length=TRAINED)
     model = GPT(40, 16, 2, 2, [learned])
-    scoring = Scoring({"none": model}, windows, LENGTHS, ["same_tokens"], TRAINED, 64)
+    scoring = Scoring({"none": model}, windows, LENGTHS, ["same_tokens"], AMOUNTS, 64)
     assert scoring.defined("none") == [TRAINED]
 
 
@@ -119,7 +92,7 @@ def test_hidden_tokens_are_what_a_bidirectional_model_is_asked_for(windows) -> N
     """Each hidden token from all the others, and the same ones at every length."""
     rope = load("rope", heads=2, head_width=8, width=16, depth=2, length=TRAINED)
     model = GPT(40, 16, 2, 2, [rope], causal=False)
-    scoring = Scoring({"none": model}, windows, LENGTHS, ["same_tokens"], TRAINED, 64, "mlm")
+    scoring = Scoring({"none": model}, windows, LENGTHS, ["same_tokens"], AMOUNTS, 64, "mlm")
     partial(trainer, KNOBS, "32-true")().validate(scoring, verbose=False)
     hidden = hidden_tokens(Batch(windows.tokens[:, :-1], windows.tokens[:, 1:]), 0, 0)
     assert hidden.mask is not None
