@@ -2,6 +2,7 @@
 
 import difflib
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 from omegaconf import OmegaConf
@@ -30,6 +31,7 @@ POSITIVE = (
     "trainer.log_every",
     "trainer.checkpoint_every",
     "evaluation.windows",
+    "evaluation.problems",
     "evaluation.tokens",
 )
 GROUPS = ("model", "encoding", "extension", "data", "optimizer", "trainer", "evaluation")
@@ -128,6 +130,17 @@ def check_amounts(settings: dict[str, Any]) -> None:
             )
 
 
+def check_protocols(settings: dict[str, Any], text: bool) -> None:
+    """Protocols are about text; the default ones are left out without it, others are a mistake."""
+    usual = OmegaConf.load(CONF / "evaluation" / "ladder.yaml").protocols
+    asked = [name for name in settings["evaluation"]["protocols"] if name not in usual]
+    if asked and not text:
+        raise ValueError(
+            f"evaluation.protocols=[{','.join(asked)}] is for text, and data={settings['names']['data']} has "
+            "none: leave it out, answers are evaluated at every length anyway."
+        )
+
+
 def defaults(settings: dict[str, Any]) -> dict[str, Any]:
     """What the chosen files of `conf/` say."""
     parts = [OmegaConf.load(CONF / name) for name in ("evaluate.yaml", "config.yaml")]
@@ -135,11 +148,19 @@ def defaults(settings: dict[str, Any]) -> dict[str, Any]:
         if group in settings:
             name = settings["names"].get(group)
             files = [CONF / group / f"{name}.yaml"] if name else sorted((CONF / group).glob("*.yaml"))
-            parts += [OmegaConf.create({group: OmegaConf.load(file)}) for file in files]
+            parts += [content(file) for file in files]
     merged: dict[str, Any] = OmegaConf.to_container(OmegaConf.merge(*parts), resolve=False)  # type: ignore[assignment]
     return {key: value for key, value in merged.items() if key not in ("defaults", "hydra")} | {
         "sweeps": None
     }
+
+
+def content(file: Path) -> Any:
+    """A file of `conf/` from the root: its first line may say that it is written so, else its folder is
+    the root of what it says."""
+    said = OmegaConf.load(file)
+    whole = file.parent == CONF or file.read_text().startswith("# @package _global_")
+    return said if whole else OmegaConf.create({file.parent.name: said})
 
 
 def leaves(settings: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:

@@ -1,4 +1,4 @@
-"""Evaluation: the loss of a trained model at every length, as rows.
+"""Evaluation: what a trained model does at every length, as rows.
 
 python -m train.evaluate run=outputs/runs/rope-s0-1a2b3c4d evaluation.extensions=[pi,ntk,yarn]
 """
@@ -11,15 +11,18 @@ from typing import Any
 import numpy as np
 import torch
 from lightning.pytorch import Trainer
+from omegaconf import OmegaConf
 from torch import Tensor
 
 from data.source import Source, Windows
 from models.attend import choose
 from models.gpt import GPT
+from train.answers import Answers, asks
 from train.fit import Trained
 from train.protocols import BY_POSITION, PROTOCOLS, Amounts
 from train.rows import Row
 from train.scoring import Key, Scoring
+from train.settings import CONF
 
 NATS_PER_BIT = float(np.log(2))
 
@@ -27,23 +30,52 @@ NATS_PER_BIT = float(np.log(2))
 def evaluate(
     trainer: Trainer,
     models: dict[str, GPT],
-    windows: Windows,
+    windows: Windows | None,
     source: Source,
     settings: dict[str, Any],
     identity: dict[str, Any],
     found: Trained,
 ) -> tuple[list[Row], dict[str, np.ndarray]]:
-    """Rows of every extension, protocol and length; and the loss of each window, for paired statistics."""
-    chosen = settings["evaluation"]
-    trained_length = settings["model"]["length"]
-    amounts = Amounts.of(chosen, trained_length)
-    limits = (chosen["lengths"], chosen["protocols"], amounts, chosen["tokens"])
-    scoring = Scoring(models, windows, *limits, settings["objective"])
-    with torch.compiler.set_stance("force_eager"):  # a compiled model would be compiled again at each length
-        trainer.validate(scoring, verbose=False)
+    """Rows of every extension, protocol and length; and the scores of each window and of each problem, for
+    paired statistics."""
     first = next(iter(models.values()))
     base = identity | {"kernel": kernels(first, settings)}
     rows = training_rows(base, found, first, settings)
+    documents: dict[str, np.ndarray] = {}
+    with torch.compiler.set_stance("force_eager"):  # a compiled model would be compiled again at each length
+        if windows is not None:
+            of_text, documents = text(trainer, models, windows, source, settings, base)
+            rows += of_text
+        if asks(source, settings["evaluation"]["lengths"]):
+            answers = answered(trainer, models, source, settings)
+            rows += [row(base, *result) for result in answers.results()]
+            documents |= {key: values.numpy() for key, values in answers.documents().items()}
+    return rows, documents
+
+
+def answered(trainer: Trainer, models: dict[str, GPT], source: Source, settings: dict[str, Any]) -> Answers:
+    chosen = settings["evaluation"]
+    limits = (chosen["lengths"], chosen["problems"], chosen["tokens"])
+    answers = Answers(models, source, *limits, settings["objective"])
+    trainer.validate(answers, verbose=False)
+    return answers
+
+
+def text(
+    trainer: Trainer,
+    models: dict[str, GPT],
+    windows: Windows,
+    source: Source,
+    settings: dict[str, Any],
+    base: dict[str, Any],
+) -> tuple[list[Row], dict[str, np.ndarray]]:
+    """Rows of the protocols of text, and the loss of each window."""
+    chosen = settings["evaluation"]
+    amounts = Amounts.of(chosen, settings["model"]["length"])
+    limits = (chosen["lengths"], chosen["protocols"], amounts, chosen["tokens"])
+    scoring = Scoring(models, windows, *limits, settings["objective"])
+    trainer.validate(scoring, verbose=False)
+    rows = []
     for key, (sums, counts) in scoring.sums.items():
         rows += loss_rows(base, key, sums, counts, windows, source)
     for (extension, length), (tokens, seconds, peak) in scoring.cost.items():
@@ -85,7 +117,7 @@ def training_rows(base: dict[str, Any], found: Trained, model: GPT, settings: di
         "parameters": sum(p.numel() for p in model.parameters()),
         "encoding_parameters": sum(p.numel() for p in model.encodings.parameters()),
     }
-    length = settings["model"]["length"]
+    length = base["trained_length"]
     return [row(base, "none", "training", length, metric, value) for metric, value in values.items()]
 
 
@@ -115,8 +147,10 @@ def kernels(model: GPT, settings: dict[str, Any]) -> str:
         return "+".join(sorted({choose(parameter, effect) for effect in model.effects(8, parameter.device)}))
 
 
-def of_run(settings: dict[str, Any]) -> dict[str, Any]:
-    """The settings of a trained run, with what an evaluation may choose replaced by `settings`."""
+def of_run(settings: dict[str, Any], given: list[str]) -> dict[str, Any]:
+    """The settings of a trained run, with what an evaluation may choose replaced by `settings`. How it was
+    evaluated stays, but for the extensions, for what is `given` on the command line, and for what a chosen
+    file of conf/evaluation says in its own way."""
     folder = Path(settings["run"])
     if not (folder / "DONE").exists():
         raise ValueError(f"{folder} is not the folder of a finished run: it has no DONE.")
@@ -126,8 +160,13 @@ def of_run(settings: dict[str, Any]) -> dict[str, Any]:
     if trainer["precision"] == "auto":
         trainer["precision"] = about["precision"]
     names = kept["names"] | settings["names"]
-    return kept | {key: settings[key] for key in ("extension", "evaluation", "wandb", "outputs")} | {
-        "trainer": trainer, "names": names,
+    usual = OmegaConf.load(CONF / "evaluation" / "ladder.yaml")
+    new = {"extensions", *(name.removeprefix("evaluation.") for name in given)}
+    new |= {key for key, value in settings["evaluation"].items() if value != usual.get(key)}
+    new |= {"lengths"} if "ladder" in new else set()
+    evaluation = settings["evaluation"] | {k: v for k, v in kept["evaluation"].items() if k not in new}
+    return kept | {key: settings[key] for key in ("extension", "wandb", "outputs")} | {
+        "trainer": trainer, "names": names, "evaluation": evaluation,
     }  # fmt: skip
 
 
@@ -139,7 +178,7 @@ def entry() -> None:
 
     from train.run import job
     from train.sentences import sentences
-    from train.settings import CONF, plain, register
+    from train.settings import plain, register
 
     os.environ["HYDRA_FULL_ERROR"] = "1"  # errors come here, to be said in one sentence
     register()
@@ -147,8 +186,9 @@ def entry() -> None:
 
     def main(config: DictConfig) -> None:
         try:
-            settings = plain(config)
-            job(of_run(settings), Path(HydraConfig.get().runtime.output_dir), Path(settings["run"]))
+            settings, given = plain(config), HydraConfig.get().overrides.task
+            folder = Path(HydraConfig.get().runtime.output_dir)
+            job(of_run(settings, [one.partition("=")[0] for one in given]), folder, Path(settings["run"]))
         except Exception as error:  # Hydra would print it in its own way
             problems.append(error)
 

@@ -22,6 +22,24 @@ def token_losses(model: GPT, tokens: Tensor, targets: Tensor, draw: int = 0, fir
         return -torch.cat([chosen for _, _, chosen in blocks]).view_as(targets)
 
 
+def answer_losses(
+    model: GPT, tokens: Tensor, targets: Tensor, mask: Tensor, draw: int = 0
+) -> tuple[Tensor, Tensor]:
+    """(M,) nats, float32, of the targets in `mask` (B, T), and whether each is the likeliest token;
+    without gradient."""
+    with torch.no_grad():
+        first = int(mask.any(0).float().argmax())
+        unseen = unneeded(tokens.size(1), first, model.context)
+        hidden = model.hidden(tokens[:, unseen:], draw)[mask[:, unseen:]]
+        asked = targets[mask]
+        found = [
+            (-chosen, log_p.argmax(-1) == asked[rows])
+            for rows, log_p, chosen in log_probabilities(*in_precision(hidden, model.head.weight), asked)
+        ]
+        losses, right = zip(*found, strict=True)
+        return torch.cat(losses), torch.cat(right)
+
+
 def unneeded(length: int, first: int, context: int | None) -> int:
     """How many tokens no target from `first` on can see, where a model is shown pieces of `context`."""
     return 0 if context is None else max(0, length - context * -(-(length - first) // context))

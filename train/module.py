@@ -66,10 +66,9 @@ class Batches:
         size, seed, count = settings["batch"], settings["seed"], settings["trainer"]["accumulate"]
         step = trainer.global_step
         while True:
-            batch = module.source.batch(
-                step, module.length, size, seed, trainer.global_rank, trainer.world_size
-            )
-            yield from parts(module.objective(batch, step, seed), count)
+            share = trainer.global_rank, trainer.world_size
+            batch = module.source.batch(step, module.length, size, seed, *share)
+            yield from parts(module.objective(batch, step, seed, *share), count)
             step += 1
 
 

@@ -21,7 +21,8 @@ import data
 from data.source import Source
 from models.gpt import GPT
 from train import build, fit
-from train.check import check
+from train.answers import asks
+from train.check import check, check_protocols
 from train.evaluate import evaluate
 from train.folder import Folder
 from train.precision import keep_memory, rank, resolved
@@ -47,12 +48,14 @@ def job(settings: dict[str, Any], folder: Path, of: Path | None = None) -> None:
     asked = wanted(settings, build.encodings(settings))
     source = load_data(settings)
     make = partial(trainer, settings["trainer"], precision)
-    settings["evaluation"]["lengths"] = lengths = wanted_lengths(settings)
+    trained_length = source.trained_length or settings["model"]["length"]
+    settings["evaluation"]["lengths"] = lengths = wanted_lengths(settings["evaluation"], trained_length)
     windows = source.windows(settings["evaluation"]["windows"], max(lengths))
-    assert windows is not None
+    check_protocols(settings, windows is not None)
+    asks(source, lengths)  # says so where a length is too short, before anything is trained
     identity = {
         "run": folder.name, "encoding": settings["names"]["encoding"], "seed": settings["seed"],
-        "trained_length": settings["model"]["length"], "data": settings["names"]["data"],
+        "trained_length": trained_length, "data": settings["names"]["data"],
         "precision": precision, "corpus": source.fingerprint, "commit": commit(), "versions": versions(),
     }  # fmt: skip
     with tracked(**tracking(settings, folder)) as run:
@@ -85,7 +88,7 @@ def model_of(
         about = json.loads((of / "run.json").read_text())
         if about["corpus"] != source.fingerprint:
             raise ValueError(
-                f"The text of data={about['data']} is not what {of} was trained on: run it again."
+                f"What data={about['data']} gives is not what {of} was trained on: run it again."
             )
         return fit.restore(model, of / "final.ckpt", about["training"])
     training = training_cell(settings, source.fingerprint, precision)
@@ -111,12 +114,11 @@ def load_data(settings: dict[str, Any]) -> Source:
     return source
 
 
-def wanted_lengths(settings: dict[str, Any]) -> list[int]:
-    """The lengths to evaluate at, in tokens."""
-    chosen = settings["evaluation"]
+def wanted_lengths(chosen: dict[str, Any], trained_length: int) -> list[int]:
+    """The lengths to evaluate at: tokens, or what a task counts."""
     if chosen["lengths"] != "ladder":
         return sorted(set(chosen["lengths"]))
-    return sorted({int(settings["model"]["length"] * times) for times in chosen["ladder"]})
+    return sorted({int(trained_length * times) for times in chosen["ladder"]})
 
 
 def trainer(knobs: dict[str, Any], precision: str, **more: Any) -> Trainer:

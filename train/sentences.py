@@ -12,7 +12,7 @@ from typing import Any, cast
 from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from train.check import close, leaves
+from train.check import close, content, leaves
 from train.settings import CONF
 
 
@@ -78,13 +78,11 @@ def groups() -> list[str]:
 
 def every_setting() -> list[str]:
     """The dotted names of all settings that any file of `conf/` has."""
-    content: dict[str, Any] = {}
+    found: dict[str, Any] = {}
     for file in sorted(CONF.rglob("*.yaml")):
-        node = OmegaConf.to_container(OmegaConf.load(file), resolve=False)
-        if isinstance(node, dict):
-            prefix = "" if file.parent == CONF else f"{file.parent.name}."
-            content |= dict(leaves(cast(dict[str, Any], node), prefix))
-    return [key for key in content if not key.startswith(("hydra", "defaults"))]
+        node = OmegaConf.to_container(content(file), resolve=False)
+        found |= dict(leaves(cast(dict[str, Any], node)))
+    return [key for key in found if not key.startswith(("hydra", "defaults"))]
 
 
 def write_log(folder: Path, error: BaseException) -> None:

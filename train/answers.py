@@ -1,0 +1,157 @@
+"""Answers: how a model does on held-out problems of every length, on any number of processes.
+
+A model is shown the right answer up to the token that it is asked for (teacher forcing), so that one
+forward pass asks for all of it. Scores are kept per problem in float64 and added over the processes,
+so that the result does not depend on how many there are.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import cast
+
+import torch
+from lightning.pytorch import LightningModule
+from torch import Tensor, nn
+
+from data.batch import Batch
+from data.source import Problems, Source
+from models.gpt import GPT
+from train.loss import answer_losses
+from train.objective import OBJECTIVES, said
+from train.share import Share
+
+ANSWERS = "answers"  # the protocol of all problems of a length; depth_0.25 is of those with that depth
+METRICS = ("accuracy", "exact_match", "loss", "margin")
+Result = tuple[str, str, int, str, float | None, float | None, int]
+
+
+def asks(source: Source, lengths: list[int]) -> bool:
+    """Whether a source has problems; it says so where a length is too short for one."""
+    return all(source.problems(1, length) is not None for length in lengths)
+
+
+@dataclass(frozen=True)
+class Part:
+    """Problems that are scored together."""
+
+    extension: str
+    length: int
+    problems: Problems
+    some: Tensor  # indices
+
+
+class Answers(LightningModule):
+    """Per problem: the share of the answer's tokens that are likeliest, whether all are, nats per token of
+    it, and how many nats less likely another answer is."""
+
+    def __init__(
+        self,
+        models: dict[str, GPT],
+        source: Source,
+        lengths: list[int],
+        count: int,
+        tokens: int,
+        objective: str = "clm",
+    ) -> None:
+        super().__init__()
+        self.names = list(models)
+        self.models = nn.ModuleList(models.values())
+        self.source, self.lengths, self.count, self.tokens = source, lengths, count, tokens
+        self.objective = OBJECTIVES[objective]
+        self.scores: dict[tuple[str, int], Tensor] = {}  # extension, length -> (METRICS, N)
+        self.depths: dict[int, Tensor | None] = {}
+        self.metrics: tuple[str, ...] = METRICS[:-1]
+
+    def val_dataloader(self) -> Iterable[Part]:
+        return Share(self)
+
+    def parts(self, rank: int, world: int) -> Iterator[Part]:
+        """This process's share; every process goes through the same keys in the same order."""
+        for length in self.lengths:
+            problems = self.asked(length)
+            count, tokens = problems.tokens.shape
+            mine = torch.arange(count)[rank::world]
+            self.depths[length] = problems.depth
+            self.metrics = METRICS if problems.wrong is not None else METRICS[:-1]
+            for extension in self.names:
+                model = self.under(extension)
+                if min(tokens, model.context or tokens) > (model.limit or tokens):
+                    continue
+                self.scores[extension, length] = torch.zeros(len(METRICS), count, dtype=torch.float64)
+                size = max(1, self.tokens // (tokens * model.draws))
+                for some in mine.split(size) if len(mine) else ():
+                    yield Part(extension, length, problems, some)
+
+    def asked(self, length: int) -> Problems:
+        """The problems of a length, as a model is asked."""
+        problems = self.source.problems(self.count, length)
+        assert problems is not None
+        batch = self.objective(Batch(problems.tokens, problems.targets, problems.mask), 0, 0)
+        return Problems(batch.tokens, batch.targets, problems.mask, problems.depth, problems.wrong)
+
+    def under(self, extension: str) -> GPT:
+        return cast(GPT, self.models[self.names.index(extension)])
+
+    def transfer_batch_to_device(self, batch: Part, device: torch.device, dataloader_idx: int) -> Part:
+        return batch
+
+    def validation_step(self, part: Part, index: int) -> None:
+        model, problems = self.under(part.extension), part.problems
+        tokens, targets, mask = (
+            x[part.some].to(self.device) for x in (problems.tokens, problems.targets, problems.mask)
+        )
+        draws = [scored(model, tokens, targets, mask, draw) for draw in range(model.draws)]
+        found = torch.stack(draws).mean(0)  # (3, B)
+        if problems.wrong is not None:
+            wrong = problems.wrong[part.some].to(self.device)
+            other = tokens.where(~said(tokens, targets, mask), wrong.roll(1, 1))
+            draws = [scored(model, other, wrong, mask, draw) for draw in range(model.draws)]
+            margin = (torch.stack(draws).mean(0)[2] - found[2]) * mask.sum(1).cpu()
+            found = torch.cat([found, margin[None]])
+        self.scores[part.extension, part.length][: len(found), part.some] = found
+
+    def on_validation_end(self) -> None:
+        for key, share in self.scores.items():
+            total = self.trainer.strategy.reduce(share.to(self.device), reduce_op="sum")
+            self.scores[key] = cast(Tensor, total).cpu()
+
+    def results(self) -> Iterator[Result]:
+        """Extension, protocol, length, metric; the mean over problems, its standard error, how many."""
+        for extension in self.names:
+            for length in self.lengths:
+                scores = self.scores.get((extension, length))
+                if scores is None:
+                    for metric in self.metrics:
+                        yield extension, ANSWERS, length, metric, None, None, 0
+                    continue
+                for protocol, some in protocols(self.depths[length]).items():
+                    for metric, values in zip(self.metrics, scores[:, some], strict=False):
+                        error = float(values.std() / len(values) ** 0.5) if len(values) > 1 else None
+                        yield extension, protocol, length, metric, float(values.mean()), error, len(values)
+
+    def documents(self) -> dict[str, Tensor]:
+        """The scores of every problem, for paired statistics."""
+        return {
+            f"{extension}|{ANSWERS}|{length}|{metric}": values
+            for (extension, length), scores in self.scores.items()
+            for metric, values in zip(self.metrics, scores, strict=False)
+        }
+
+
+def scored(model: GPT, tokens: Tensor, targets: Tensor, mask: Tensor, draw: int) -> Tensor:
+    """(3, B) float64: the share of an answer that is right, whether all of it is, nats per token of it."""
+    losses, right = answer_losses(model, tokens, targets, mask, draw)
+    mask, count = mask.cpu(), mask.sum(1).clamp(min=1).cpu()
+    sums = torch.zeros(2, *mask.shape, dtype=torch.float64)
+    sums[:, mask] = torch.stack([right.double().cpu(), losses.double().cpu()])
+    hits, nats = sums.sum(-1)
+    return torch.stack([hits / count, (hits == count).double(), nats / count])
+
+
+def protocols(depth: Tensor | None) -> dict[str, Tensor | slice]:
+    """Which problems count for which protocol: all of them, and those of every quarter of depth."""
+    found: dict[str, Tensor | slice] = {ANSWERS: slice(None)}
+    if depth is not None:
+        quarters = (depth * 4).round() / 4
+        found |= {f"depth_{float(one):.2f}": quarters == one for one in quarters.unique()}
+    return found
