@@ -1,6 +1,6 @@
 """Full precision where autocast would round."""
 
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 
 import torch
 from torch import Tensor, nn
@@ -9,7 +9,14 @@ from torch.nn.functional import linear
 
 def linear32(x: Tensor, layer: nn.Linear) -> Tensor:
     """`layer` applied in float32, whatever the precision of the model or of autocast."""
-    kind = x.device.type
-    exact = torch.autocast(kind, enabled=False) if torch.amp.is_autocast_available(kind) else nullcontext()
-    with exact:
+    with as_given(x.device):
         return linear(x.float(), layer.weight.float(), layer.bias.float())
+
+
+def as_given(device: torch.device) -> AbstractContextManager:
+    """Keeps autocast away."""
+    return torch.autocast(device.type, enabled=False) if autocasts(device) else nullcontext()
+
+
+def autocasts(device: torch.device) -> bool:
+    return torch.amp.is_autocast_available(device.type) and torch.is_autocast_enabled(device.type)

@@ -28,6 +28,6 @@ class CoPE(Encoding):
         gates = logits.float().sigmoid()  # 0 where a key is not seen
         count = gates.flip(-1).cumsum(-1).flip(-1).clamp(max=self.table.size(0) - 1)  # (B, H, R, K)
         scores = (q @ self.table.to(q.dtype).mT).float()  # (B, H, R, reach), not scaled
-        below, above = count.floor(), count.ceil()
-        low, high = scores.gather(-1, below.long()), scores.gather(-1, above.long())
-        return logits + torch.lerp(low, high, count - below).to(logits.dtype)
+        below, after = count.detach().long(), torch.cat([scores[..., 1:], scores[..., -1:]], dim=-1)
+        low, high = scores.gather(-1, below), after.gather(-1, below)
+        return logits + torch.lerp(low, high, count.frac()).to(logits.dtype)

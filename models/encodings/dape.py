@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from torch.nn.functional import leaky_relu
 
 from models.effect import Effect, Encoding, Positions
-from models.precision import linear32
+from models.precision import as_given
 
 
 class DAPE(Encoding):
@@ -28,10 +28,18 @@ class DAPE(Encoding):
             )
 
         def adjust(logits: Tensor, q: Tensor, k: Tensor, i: Tensor, j: Tensor) -> Tensor:
-            content = logits.float().masked_fill(logits == float("-inf"), 0)
-            position = bias(i, j).expand_as(logits)
-            both = torch.cat([content, position], dim=1).movedim(1, -1)  # (B, R, K, 2H)
-            change = linear32(leaky_relu(linear32(both, self.read)), self.write)
-            return logits + (position + change.movedim(-1, 1)).to(logits.dtype)
+            content = logits.float().masked_fill(logits == float("-inf"), 0).flatten(2)  # (B, H, R K)
+            with as_given(logits.device):
+                change = self.network(content, bias(i, j).flatten(1))
+            return logits + change.view_as(logits).to(logits.dtype)
 
         return Effect(positions, adjust=adjust)
+
+    def network(self, content: Tensor, position: Tensor) -> Tensor:
+        """(B, H, pairs) from the logits (B, H, pairs) and biases (H, pairs): what is added to the logits."""
+        read, write = self.read.weight.float(), self.write.weight.float()
+        of_content, of_position = (w[None] for w in read.chunk(2, dim=1))  # (1, hidden, H) each
+        hidden = self.read.bias.float()[:, None] + of_position @ position  # the same for the whole batch
+        hidden = leaky_relu(torch.baddbmm(hidden, of_content.expand(content.size(0), -1, -1), content))
+        unadapted = (self.write.bias.float()[:, None] + position)[None]
+        return torch.baddbmm(unadapted, write.expand(content.size(0), -1, -1), hidden)

@@ -7,7 +7,7 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from models.kernels.pairs import autocasts
+from models.precision import autocasts
 
 
 def normalised(x: Tensor, epsilon: float = 1e-6) -> Tensor:

@@ -6,20 +6,12 @@ import torch
 from torch import Tensor
 
 from models.effect import Curve, Effect
+from models.precision import as_given
 
 
 def exactly(q: Tensor, v: Tensor) -> AbstractContextManager:
     """Keeps autocast away from a q that was turned into more precision than the model's: it needs it."""
     return nullcontext() if q.dtype == v.dtype else as_given(q.device)
-
-
-def as_given(device: torch.device) -> AbstractContextManager:
-    """Keeps autocast away."""
-    return torch.autocast(device.type, enabled=False) if autocasts(device) else nullcontext()
-
-
-def autocasts(device: torch.device) -> bool:
-    return torch.amp.is_autocast_available(device.type) and torch.is_autocast_enabled(device.type)
 
 
 def allowed(effect: Effect, query_at: Tensor, key_at: Tensor, causal: bool) -> Tensor:
