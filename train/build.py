@@ -22,10 +22,14 @@ def shape(settings: dict[str, Any]) -> dict[str, int]:
 
 
 def encodings(settings: dict[str, Any]) -> list[Encoding]:
-    """The encodings of a run, from a generator of their own: the rest of the model is the same for all."""
+    """The encodings of a run, from a generator of their own: the rest of the model is the same for all.
+    One that draws positions draws others in a run of another seed."""
+    chosen = settings["encoding"]
+    if "seed" in chosen:
+        chosen = chosen | {"seed": chosen["seed"] + settings["seed"]}
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(settings["seed"] + 1_000_003)
-        return layers(settings["encoding"], settings["model"]["depth"], shape(settings))
+        return layers(chosen, settings["model"]["depth"], shape(settings))
 
 
 def gpt(settings: dict[str, Any]) -> GPT:

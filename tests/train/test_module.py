@@ -6,6 +6,7 @@ import pytest
 import torch
 
 import data
+from models.effect import Positions
 from models.registry import names
 from tests.train.test_settings import settings_of
 from train import build
@@ -26,12 +27,21 @@ def test_the_start_is_the_same_for_every_encoding(small: list[str]) -> None:
 
 
 def test_the_same_seed_draws_the_same_encoding(small: list[str]) -> None:
-    settings = settings_of([*small, "encoding=t5"])
+    settings = settings_of([*small, "encoding=shaw"])
     torch.rand(3)
     first = build.encodings(settings)[0].state_dict()
     torch.rand(5)
     again = build.encodings(settings)[0].state_dict()
     assert all(torch.equal(a, b) for a, b in zip(first.values(), again.values(), strict=True))
+
+
+def test_runs_of_different_seeds_draw_different_positions(small: list[str]) -> None:
+    def stands(seed: int) -> torch.Tensor:
+        encoding = build.encodings(settings_of([*small, "encoding=randomized_alibi", f"seed={seed}"]))[0]
+        return encoding.at(Positions.of(16)).positions.at
+
+    assert torch.equal(stands(1), stands(1))
+    assert not torch.equal(stands(1), stands(2))
 
 
 def test_batches_are_a_function_of_seed_and_step(small: list[str], outputs: Path) -> None:
