@@ -22,7 +22,7 @@ def settings() -> Settings:
 
     def read(name: str, **changes: Any) -> dict[str, Any]:
         content: Any = OmegaConf.to_container(OmegaConf.load(CONF / f"{name}.yaml"))
-        return content | {"name": name} | changes
+        return content.get("data", content) | {"name": name} | changes
 
     return read
 

@@ -1,0 +1,96 @@
+"""Text and a task in the same batches, so that one model gives a loss and answers."""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn.functional import pad
+
+from data import load
+from data.batch import Batch
+from data.passkey import beside
+from data.source import Problems, Source, Windows
+from data.task import digest
+
+CHOSEN = 3  # a stream of seeds that no task has
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mixture:
+    """A share of the sequences of each batch is of a task, the others are text.
+
+    Ids of the task come after those of the text, so that none means two things; or, if the task hides
+    something in text, that text and its ids are shared. The loss is the mean over all targets that count:
+    each token of text, but of problems only the answers, which weigh less than their share of sequences.
+    """
+
+    name: str
+    task: dict[str, Any]  # the settings of any data with problems
+    text: dict[str, Any] | None = None  # of any data that is text; null: the one that the task hides in
+    share: float = 0.5  # of the sequences of a batch that are of the task
+
+    def __post_init__(self) -> None:
+        if not 0 < self.share < 1:
+            raise ValueError(f"data={self.name} has share={self.share}, but it must be between 0 and 1.")
+
+    def open(self, vocab: int, cache: Path) -> "Mixed":
+        task = load(self.task, vocab, cache)
+        if self.text is None:
+            text = getattr(task, "text", None)
+        else:
+            text = beside(self.text, vocab, task.vocab, self.name, cache)
+        if task.bytes_per_token is not None or text is None or text.bytes_per_token is None:
+            raise ValueError(
+                f"data={self.name} mixes a task and a text, but task={self.task['name']} and text="
+                f"{self.text and self.text['name']} are not one of each."
+            )
+        return Mixed(self, text, task)
+
+
+class Mixed:
+    """The `Source` of a text and a task."""
+
+    metric = "loss"
+
+    def __init__(self, settings: Mixture, text: Source, task: Source) -> None:
+        self.name, self.share, self.text, self.task = settings.name, settings.share, text, task
+        self.offset = 0 if settings.text is None else text.vocab
+        self.vocab = self.offset + task.vocab
+        self.bytes_per_token, self.trained_length = text.bytes_per_token, task.trained_length
+        self.fingerprint = digest(self.share, self.offset > 0, text.fingerprint, task.fingerprint)
+        self.description = f"{text.description}; with a share of {self.share:.0%}: {task.description}"
+
+    def batch(self, step: int, length: int, size: int, seed: int, rank: int = 0, world: int = 1) -> Batch:
+        """Which sequences are of the task is drawn anew for each batch."""
+        count = round(self.share * size)
+        if not 0 < count < size:
+            raise ValueError(
+                f"batch={size} has no room for text and a share of {self.share} of a task: raise batch."
+            )
+        chosen = np.random.default_rng([CHOSEN, seed, step]).permutation(size)[rank::world] < count
+        asks = torch.from_numpy(chosen)[:, None]  # (B, 1)
+        text, task = (part.batch(step, length, size, seed, rank, world) for part in (self.text, self.task))
+        rest = (0, length - task.tokens.size(1))
+        return Batch(
+            torch.where(asks, pad(task.tokens + self.offset, rest), text.tokens),
+            torch.where(asks, pad(task.targets + self.offset, rest), text.targets),
+            torch.where(asks, pad(counted(task), rest), counted(text)),
+        )
+
+    def windows(self, count: int, length: int) -> Windows | None:
+        return self.text.windows(count, length)
+
+    def problems(self, count: int, length: int) -> Problems | None:
+        found = self.task.problems(count, length)
+        if found is None:
+            return None
+        wrong = None if found.wrong is None else found.wrong + self.offset
+        tokens, targets = found.tokens + self.offset, found.targets + self.offset
+        return replace(found, tokens=tokens, targets=targets, wrong=wrong)
+
+
+def counted(batch: Batch) -> Tensor:
+    return torch.ones_like(batch.tokens, dtype=torch.bool) if batch.mask is None else batch.mask

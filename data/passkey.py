@@ -1,0 +1,125 @@
+"""A key that is hidden in text, and asked for at its end."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.random import Generator
+from torch import Tensor
+
+from data import load
+from data.batch import Batch
+from data.source import Problems, Source
+from data.task import HELD_OUT, TRAINING, digest, draws, parameters
+
+DEPTHS = (0.0, 0.25, 0.5, 0.75, 1.0)  # of the text before the key, in held-out problems
+
+
+@dataclass(frozen=True, kw_only=True)
+class Passkey:
+    """Passkey retrieval (Mohtashami and Jaggi, 2023, https://arxiv.org/abs/2305.16300), for small models.
+
+    text, marker, key, text, marker, and the key must follow. There are no instructions: the marker is an id
+    of its own, and so are the symbols of keys; they come after the ids of the text. No symbol is in a key
+    twice, so that what follows one is never in doubt. Lengths count tokens; in training it is the model's.
+    """
+
+    name: str
+    text: dict[str, Any]  # the settings of some data that is text
+    key: int = 5  # tokens
+    symbols: int = 64  # that keys are made of
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.key <= self.symbols // 2:
+            raise ValueError(
+                f"data={self.name} has key={self.key}, but it must be at least 1, and at most half of "
+                f"symbols={self.symbols}, so that there is another key of other symbols."
+            )
+
+    def open(self, vocab: int, cache: Path) -> "Haystack":
+        return Haystack(self, beside(self.text, vocab, 1 + self.symbols, self.name, cache))
+
+
+class Haystack:
+    """The `Source` of keys that are hidden in a text."""
+
+    metric = "accuracy"
+    bytes_per_token: float | None = None  # the text is there to distract; what is scored is the key
+    trained_length: int | None = None
+
+    def __init__(self, settings: Passkey, text: Source) -> None:
+        self.name, self.key, self.symbols, self.text = settings.name, settings.key, settings.symbols, text
+        self.marker = text.vocab  # the first symbol is the next id
+        self.vocab = text.vocab + 1 + settings.symbols
+        known = parameters(settings) | {"text": text.fingerprint}
+        self.fingerprint = digest("Passkey", known, self.keys(draws(4, HELD_OUT)).tolist())
+        self.description = (
+            f"{self.name}: keys of {self.key} out of {self.symbols} symbols, hidden in {text.description}"
+        )
+
+    def batch(self, step: int, length: int, size: int, seed: int, rank: int = 0, world: int = 1) -> Batch:
+        """The key at any depth."""
+        text = self.text.batch(step, self.room(length), size, seed, rank, world).tokens
+        rows = list(draws(size, TRAINING, seed, step, rank=rank, world=world))
+        keys = self.keys(rows)[:, : self.key]
+        return Batch(*self.asked(text, keys, torch.tensor([draw.random() for draw in rows])))
+
+    def windows(self, count: int, length: int) -> None:
+        """The text itself is not modelled."""
+
+    def problems(self, count: int, length: int) -> Problems:
+        """Every text and key at each depth in turn, so that depths differ in nothing else. Where there are
+        fewer texts than needed, they recur with other keys. Keys are the same at every length."""
+        groups, row = -(-count // len(DEPTHS)), torch.arange(count)
+        group, depth = row // len(DEPTHS), torch.tensor(DEPTHS)[row % len(DEPTHS)]
+        windows = self.text.windows(groups, self.room(length))
+        assert windows is not None
+        text = windows.tokens[group % len(windows.tokens), :-1]
+        keys, others = self.keys(draws(groups, HELD_OUT))[group].split(self.key, 1)
+        tokens, targets, mask = self.asked(text, keys, depth)
+        wrong = torch.cat([targets[:, : -self.key], others], 1)
+        return Problems(tokens, targets, mask, depth, wrong)
+
+    def room(self, length: int) -> int:
+        """Tokens of text in a sequence of so many tokens and the one after it."""
+        room = length + 1 - 2 * (1 + self.key)
+        if room < 1:
+            raise ValueError(
+                f"data={self.name} has no sequence of {length} tokens: with a key of {self.key} it needs at "
+                f"least {2 * (1 + self.key)}."
+            )
+        return room
+
+    def keys(self, rows: Iterable[Generator]) -> Tensor:
+        """Of each row a key, and another one that shares no symbol with it: (N, 2 key)."""
+        drawn = [draw.choice(self.symbols, 2 * self.key, replace=False) for draw in rows]
+        return torch.from_numpy(np.stack(drawn)) + self.marker + 1
+
+    def asked(self, text: Tensor, keys: Tensor, depth: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """(N, room) text, (N, key), (N,) -> tokens, targets, which of the targets are asked: (N, length)."""
+        told = torch.cat([torch.full_like(keys[:, :1], self.marker), keys], 1)
+        place = torch.arange(text.size(1) + told.size(1))
+        start = (depth * text.size(1)).round().long()[:, None]
+        inside = (place >= start) & (place < start + told.size(1))
+        body = text.new_empty(inside.shape)
+        body[inside], body[~inside] = told.flatten(), text.flatten()
+        whole = torch.cat([body, told], 1)
+        mask = torch.zeros(len(whole), whole.size(1) - 1, dtype=torch.bool)
+        mask[:, -self.key :] = True
+        return whole[:, :-1].contiguous(), whole[:, 1:].contiguous(), mask
+
+
+def beside(settings: dict[str, Any], vocab: int, own: int, name: str, cache: Path) -> Source:
+    """The data of these settings, where `own` of a model's ids are not for it."""
+    try:
+        return load(settings, vocab - own, cache)
+    except ValueError as error:
+        if "model.vocab" not in str(error):
+            raise
+        raise ValueError(
+            f"model.vocab={vocab} is too small for data={name}, which needs {own} ids beside those of "
+            f"{settings['name']}: add {own} to model.vocab."
+        ) from error

@@ -1,0 +1,158 @@
+"""Problems with one right answer, of any length, as token ids."""
+
+import hashlib
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from numpy.random import Generator
+from torch import Tensor
+
+from data.batch import Batch
+from data.source import Problems
+
+END, SEPARATOR, FIRST = 0, 1, 2  # after the answer, and padding; before the answer; the first symbol's id
+TRAINING, HELD_OUT = 1, 2  # two streams of seeds that share nothing
+
+
+@dataclass(kw_only=True)
+class Task(ABC):
+    """The `Source` of one kind of problem: question, separator, answer, end; the answer is what counts.
+
+    A file of `data/tasks/` says what is asked, in characters, and how it counts a length. Each problem is
+    drawn from a seed of its own, so that row i of a batch is the same on any number of processes. Held-out
+    problems have other seeds than those in training; only where there are few questions do some recur.
+    """
+
+    name: str
+    lengths: list[int]  # of the shortest and of the longest problem in training, all of them equally likely
+    end: bool = False  # whether the end of the answer is asked, too
+
+    metric = "accuracy"
+    bytes_per_token = None
+
+    shortest: ClassVar[int] = 1  # lengths that the task is defined for
+    longest: ClassVar[int | None] = None
+    varies: ClassVar[bool] = False  # whether an answer may be empty, so that its end must be asked
+
+    @property
+    @abstractmethod
+    def alphabet(self) -> str:
+        """Every character of questions and answers."""
+
+    @abstractmethod
+    def problem(self, length: int, draw: Generator) -> tuple[str, str]:
+        """A question of this length and its answer: a function of what is drawn, and of nothing else."""
+
+    @abstractmethod
+    def size(self, length: int) -> tuple[int, int]:
+        """Characters of the longest question and of the longest answer."""
+
+    def __post_init__(self) -> None:
+        low, high = self.checked()
+        self.ids = {character: FIRST + number for number, character in enumerate(self.alphabet)}
+        self.vocab, self.trained_length = FIRST + len(self.ids), high
+        samples = [self.problem(n, draw) for n in (low, high) for draw in draws(4, HELD_OUT, n)]
+        self.fingerprint = digest(type(self).__name__, parameters(self), samples)
+        question, answer = self.problem(min(max(low, 6), high), next(draws(1, HELD_OUT)))
+        self.description = f"{self.name}: problems of length {low} to {high}, such as {question} -> {answer}"
+
+    def checked(self) -> tuple[int, int]:
+        """The range of lengths in training."""
+        match self.lengths:
+            case [int(low), int(high)] if low <= high:
+                self.check(low)
+                self.check(high)
+            case _:
+                raise ValueError(
+                    f"The lengths of data={self.name} are {self.lengths}, but must be two whole numbers, of "
+                    "the shortest and of the longest problem to train on, such as [1,20]."
+                )
+        if self.varies and not self.end:
+            raise ValueError(f"data={self.name} needs end=true: an answer may be empty.")
+        return low, high
+
+    def check(self, length: int) -> None:
+        """ValueError where there is no problem of this length."""
+        if length < self.shortest:
+            raise ValueError(
+                f"data={self.name} has no problem of length {length}: the shortest has {self.shortest}."
+            )
+        if self.longest is not None and length > self.longest:
+            raise ValueError(
+                f"data={self.name} has no problem of length {length}: the longest has {self.longest}."
+            )
+
+    def open(self, vocab: int, cache: Path) -> "Task":
+        fits(vocab, self.vocab, self.name)
+        return self
+
+    def tokens(self, length: int) -> int:
+        """Tokens of the longest problem of this length, its end not counted."""
+        return sum(self.size(length)) + 1
+
+    def batch(self, step: int, length: int, size: int, seed: int, rank: int = 0, world: int = 1) -> Batch:
+        """Every length equally likely, padded to the longest that there can be."""
+        low, high = self.lengths
+        if length < self.tokens(high):
+            raise ValueError(
+                f"data={self.name} has problems of {self.tokens(high)} tokens in training, more than "
+                f"model.length={length}: set model.length={self.tokens(high)} or choose shorter lengths."
+            )
+        rows = draws(size, TRAINING, seed, step, rank=rank, world=world)
+        problems = [self.problem(int(draw.integers(low, high, endpoint=True)), draw) for draw in rows]
+        return Batch(*self.laid_out(problems, self.tokens(high)))
+
+    def windows(self, count: int, length: int) -> None:  # noqa: B027
+        """There is no text."""
+
+    def problems(self, count: int, length: int) -> Problems:
+        self.check(length)
+        found = [self.problem(length, draw) for draw in draws(count, HELD_OUT, length)]
+        return Problems(*self.laid_out(found, self.tokens(length)))
+
+    def laid_out(self, problems: list[tuple[str, str]], width: int) -> tuple[Tensor, Tensor, Tensor]:
+        """Tokens, targets and which of the targets are asked, each (N, width)."""
+        ids = np.full((len(problems), width + 1), END)
+        asked = np.zeros((len(problems), width), bool)
+        for row, (question, answer) in enumerate(problems):
+            told, end = len(question) + 1, len(question) + 1 + len(answer)
+            ids[row, : told - 1] = [self.ids[character] for character in question]
+            ids[row, told - 1] = SEPARATOR
+            ids[row, told:end] = [self.ids[character] for character in answer]
+            asked[row, told - 1 : end - 1 + self.end] = True
+        whole = torch.from_numpy(ids)
+        return whole[:, :-1].contiguous(), whole[:, 1:].contiguous(), torch.from_numpy(asked)
+
+
+def draws(count: int, *seed: int, rank: int = 0, world: int = 1) -> Iterator[Generator]:
+    """A generator for each of the rows rank, rank + world, ..."""
+    return (np.random.default_rng([*seed, row]) for row in range(rank, count, world))
+
+
+def drawn(alphabet: str, length: int, draw: Generator) -> str:
+    """Any character at each place."""
+    return "".join([alphabet[number] for number in draw.integers(len(alphabet), size=length).tolist()])
+
+
+def fits(vocab: int, needed: int, name: str) -> None:
+    """ValueError where a model knows fewer ids than there are."""
+    if vocab < needed:
+        raise ValueError(
+            f"model.vocab={vocab} is too small for data={name}, which has {needed} ids: "
+            f"set model.vocab={needed}."
+        )
+
+
+def parameters(source: Any) -> dict[str, Any]:
+    """The settings of a source, but for its name."""
+    return {one.name: getattr(source, one.name) for one in fields(source) if one.name != "name"}
+
+
+def digest(*content: Any) -> str:
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()

@@ -1,0 +1,238 @@
+"""Tasks as sources: ids, lengths, masks, streams of seeds."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from omegaconf import OmegaConf
+
+import data
+from data.task import END, FIRST, SEPARATOR, Task
+
+CONF = Path(__file__).resolve().parents[2] / "conf/data"
+RUOSS = """
+    even_pairs modular_arithmetic_simple parity_check cycle_navigation stack_manipulation reverse_string
+    modular_arithmetic solve_equation duplicate_string missing_duplicate_string odds_first binary_addition
+    binary_multiplication compute_sqrt bucket_sort
+""".split()  # noqa: SIM905
+KAZEMNEJAD = "copy reverse sort parity addition summation polynomial lego".split()  # noqa: SIM905
+NAMES = RUOSS + KAZEMNEJAD
+Settings = Callable[..., dict[str, Any]]
+
+
+@pytest.fixture
+def task(settings: Settings, cache: Path) -> Callable[..., Task]:
+    def load(name: str, vocab: int = 100, **changes: Any) -> Task:
+        source = data.load(settings(name, **changes), vocab, cache)
+        assert isinstance(source, Task)
+        return source
+
+    return load
+
+
+def said(task: Task, ids: torch.Tensor) -> str:
+    """Ids as characters: | is the separator, . the end."""
+    return "".join((".", "|", *task.alphabet)[number] for number in ids.tolist())
+
+
+def rows(task: Task, found: Any) -> list[tuple[str, str, str]]:
+    """Question, answer and what is asked of each row, read from the ids alone."""
+    tokens, targets, asked = found.tokens, found.targets, found.mask
+    assert tokens.shape == targets.shape == asked.shape
+    assert (tokens.dtype, targets.dtype, asked.dtype) == (torch.int64, torch.int64, torch.bool)
+    assert torch.equal(tokens[:, 1:], targets[:, :-1])
+    found = []
+    for row, target, mask in zip(tokens, targets, asked, strict=True):
+        question, _, rest = (said(task, row) + said(task, target[-1:])).partition("|")
+        answer, _, padding = rest.partition(".")
+        assert not padding.strip(".")
+        found.append((question, answer, said(task, target[mask])))
+    return found
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_file_says_the_sizes_that_its_task_needs(name: str, task: Callable[..., Task]) -> None:
+    chosen = OmegaConf.load(CONF / f"{name}.yaml")
+    one = task(name, chosen.model.vocab)
+    low, high = one.lengths
+    assert one.vocab == chosen.model.vocab == FIRST + len(set(one.alphabet))
+    assert one.tokens(high) == chosen.model.length
+    assert one.trained_length == high == chosen.evaluation.lengths[0]
+    expected = (40, 500) if name in RUOSS else (8, 16) if name == "lego" else (20, 40)
+    assert (high, chosen.evaluation.lengths[-1]) == expected
+    assert low == max(1, one.shortest)
+    for length in chosen.evaluation.lengths:
+        assert one.problems(1, length).tokens.shape == (1, one.tokens(length))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_batch_is_what_it_says(name: str, task: Callable[..., Task]) -> None:
+    one = task(name)
+    high = one.lengths[1]
+    batch = one.batch(3, one.tokens(high) + 5, 60, seed=1)
+    assert batch.tokens.shape == (60, one.tokens(high))
+    found = rows(one, batch)
+    ends = "." if one.end else ""
+    assert [asked for _, _, asked in found] == [answer + ends for _, answer, _ in found]
+    sizes = [one.size(length) for length in range(one.lengths[0], high + 1)]
+    for question, answer, _ in found:
+        fitting = [size for size in sizes if len(question) <= size[0] and len(answer) <= size[1]]
+        assert fitting
+        assert set(question + answer) <= set(one.alphabet)
+    assert len({len(question) for question, _, _ in found}) > 3  # many lengths
+    assert len(set(found)) > 30
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_held_out_problems_have_the_length_that_is_asked(name: str, task: Callable[..., Task]) -> None:
+    one = task(name)
+    for length in (one.shortest, 7, one.lengths[1]):
+        problems = one.problems(12, length)
+        assert problems.tokens.shape == (12, one.tokens(length))
+        found = rows(one, problems)
+        questions, answers = zip(*((len(q), len(a)) for q, a, _ in found), strict=True)
+        longest = one.size(length)
+        assert max(questions) <= longest[0]
+        assert max(answers) <= longest[1]
+        if name != "addition":  # the shorter number may have any length
+            assert set(questions) == {longest[0]}
+        few = one.problems(5, length)
+        assert torch.equal(few.tokens, problems.tokens[:5])
+        assert torch.equal(few.mask, problems.mask[:5])
+
+
+def test_longest_problems_are_reached(task: Callable[..., Task]) -> None:
+    """So that no sequence is padded for nothing."""
+    for name in NAMES:
+        one = task(name)
+        found = rows(one, one.problems(150, 6))
+        assert max(len(q) + len(a) + 1 for q, a, _ in found) == one.tokens(6), name
+
+
+@pytest.mark.parametrize("world", [2, 3])
+@pytest.mark.parametrize("name", ["copy", "stack_manipulation", "solve_equation"])
+def test_processes_share_the_problems_of_one(name: str, world: int, task: Callable[..., Task]) -> None:
+    one = task(name)
+    whole = one.batch(4, 200, 10, seed=3)
+    for rank in range(world):
+        part = one.batch(4, 200, 10, seed=3, rank=rank, world=world)
+        assert torch.equal(part.tokens, whole.tokens[rank::world])
+        assert torch.equal(part.targets, whole.targets[rank::world])
+        assert torch.equal(part.mask, whole.mask[rank::world])
+
+
+def test_a_batch_depends_on_seed_and_step_alone(task: Callable[..., Task]) -> None:
+    one = task("copy")
+    first = one.batch(7, 41, 8, seed=1)
+    one.problems(4, 30)
+    one.batch(9, 64, 4, seed=2)
+    assert torch.equal(first.tokens, one.batch(7, 64, 8, seed=1).tokens)
+    for step, seed in ((8, 1), (7, 2), (1, 7)):
+        assert not torch.equal(first.tokens, one.batch(step, 41, 8, seed=seed).tokens)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_held_out_problems_are_not_those_in_training(name: str, task: Callable[..., Task]) -> None:
+    """Where there are more questions than could be met by chance."""
+    length = 7 if name == "lego" else 12 if name == "polynomial" else 30
+    one = task(name, lengths=[length, length])
+    held_out = {question for question, _, _ in rows(one, one.problems(100, length))}
+    for seed in range(3):
+        trained = [q for step in range(3) for q, _, _ in rows(one, one.batch(step, 500, 32, seed))]
+        assert not held_out & set(trained)
+    assert len(held_out) > 90
+
+
+def test_all_lengths_are_equally_likely(task: Callable[..., Task]) -> None:
+    one = task("copy", lengths=[3, 7])
+    found = rows(one, one.batch(0, 41, 2000, seed=0))
+    counts = torch.bincount(torch.tensor([len(question) for question, _, _ in found]))
+    assert counts[:3].sum() == 0
+    assert len(counts) == 8
+    assert (counts[3:] - 400).abs().max() < 4 * (2000 * 0.2 * 0.8) ** 0.5  # four standard deviations
+
+
+def test_ids_and_mask_by_hand(task: Callable[..., Task]) -> None:
+    one = task("reverse", symbols=3, lengths=[2, 4])
+    tokens, targets, mask = one.laid_out([("012", "210"), ("1", "1")], 7)
+    assert tokens.tolist() == [[2, 3, 4, SEPARATOR, 4, 3, 2], [3, SEPARATOR, 3, END, END, END, END]]
+    assert targets.tolist() == [[3, 4, SEPARATOR, 4, 3, 2, END], [SEPARATOR, 3, END, END, END, END, END]]
+    assert mask.int().tolist() == [[0, 0, 0, 1, 1, 1, 1], [0, 1, 1, 0, 0, 0, 0]]
+    without = task("reverse", symbols=3, lengths=[2, 4], end=False)
+    mask = without.laid_out([("012", "210"), ("1", "1")], 7)[2]
+    assert mask.int().tolist() == [[0, 0, 0, 1, 1, 1, 0], [0, 1, 0, 0, 0, 0, 0]]
+
+
+def test_what_is_said_of_a_task(task: Callable[..., Task]) -> None:
+    one = task("copy")
+    assert (one.metric, one.bytes_per_token, one.windows(4, 64)) == ("accuracy", None, None)
+    assert one.description.startswith("copy: problems of length 1 to 20, such as ")
+    assert len(one.fingerprint) == 64
+    assert one.fingerprint == task("copy").fingerprint
+    marks = {task("copy", **changes).fingerprint for changes in ({}, {"lengths": [1, 19]}, {"same": True})}
+    assert len(marks | {task(name).fingerprint for name in NAMES}) == 2 + len(NAMES)
+
+
+class Doubled(Task):
+    """A task whose answers are another function, in the same words."""
+
+    alphabet = "01"
+
+    def problem(self, length: int, draw: Any) -> tuple[str, str]:
+        return "0" * length, "1"
+
+    def size(self, length: int) -> tuple[int, int]:
+        return length, 1
+
+
+def test_the_fingerprint_is_of_the_problems_too() -> None:
+    first = Doubled(name="one", lengths=[1, 4]).fingerprint
+    Doubled.problem = lambda self, length, draw: ("1" * length, "1")  # type: ignore[method-assign]
+    assert Doubled(name="one", lengths=[1, 4]).fingerprint != first
+
+
+@pytest.mark.parametrize(
+    ("name", "changes", "sentence"),
+    [
+        ("copy", {"lengths": [5, 3]}, r"lengths of data=copy are \[5, 3\], but must be two whole numbers"),
+        ("copy", {"lengths": [5]}, r"lengths of data=copy are \[5\], but must be two whole numbers"),
+        ("copy", {"lengths": 20}, "lengths of data=copy are 20, but must be two whole numbers"),
+        ("copy", {"lengths": [1, 2.5]}, r"are \[1, 2.5\], but must be two whole numbers"),
+        ("copy", {"lengths": [0, 9]}, "data=copy has no problem of length 0: the shortest has 1"),
+        ("solve_equation", {"lengths": [1, 40]}, "no problem of length 1: the shortest has 3"),
+        ("lego", {"lengths": [2, 30]}, "data=lego has no problem of length 30: the longest has 26"),
+        ("copy", {"symbols": 1}, "data=copy has symbols=1, but it must be 2 to"),
+        ("sort", {"symbols": 5000}, "data=sort has symbols=5000, but it must be 2 to"),
+        ("stack_manipulation", {"end": False}, "data=stack_manipulation needs end=true"),
+        (
+            "copy",
+            {"vocab": 17},
+            "model.vocab=17 is too small for data=copy, which has 18 ids: set model.vocab=18",
+        ),
+        ("copy", {"lenghts": [1, 2]}, "data=copy has no setting 'lenghts'; it has: name, lengths"),
+    ],
+)
+def test_impossible_settings_are_said(
+    name: str, changes: dict[str, Any], sentence: str, task: Callable[..., Task]
+) -> None:
+    with pytest.raises(ValueError, match=sentence) as caught:
+        task(name, **changes)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_model_too_short_for_the_problems_is_said(task: Callable[..., Task]) -> None:
+    with pytest.raises(
+        ValueError, match=r"problems of 41 tokens in training, more than model.length=40: set"
+    ):
+        task("copy").batch(0, 40, 4, seed=0)
+
+
+def test_a_length_without_problems_is_said(task: Callable[..., Task]) -> None:
+    with pytest.raises(
+        ValueError, match="data=binary_addition has no problem of length 2: the shortest has 3"
+    ):
+        task("binary_addition").problems(4, 2)
+    with pytest.raises(ValueError, match="data=lego has no problem of length 64: the longest has 26"):
+        task("lego").problems(4, 64)

@@ -1,0 +1,262 @@
+"""Every answer of every task, against a solver that is written another way."""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import data
+from data.task import Task, draws
+
+LENGTHS = (*range(1, 14), 20, 33)
+
+
+@pytest.fixture
+def task(settings: Callable[..., dict], cache: Path) -> Callable[..., Task]:
+    def load(name: str, **changes: object) -> Task:
+        source = data.load(settings(name, **changes), 100, cache)
+        assert isinstance(source, Task)
+        return source
+
+    return load
+
+
+def drawn(task: Task, lengths: tuple[int, ...] = LENGTHS, count: int = 25) -> Iterator[tuple[int, str, str]]:
+    """Problems of many seeds and lengths."""
+    for length in lengths:
+        if task.shortest <= length <= (task.longest or length):
+            for draw in draws(count, 77, length):
+                yield length, *task.problem(length, draw)
+
+
+def stack(question: str) -> str:
+    """Backwards: what is taken away is what was put there last."""
+    kept, taken = "", 0
+    for one in reversed(question):
+        if one == "-":
+            taken += 1
+        elif taken:
+            taken -= 1
+        else:
+            kept += {"o": "0", "i": "1"}.get(one, one)
+    return kept
+
+
+def root(question: str) -> str:
+    """The largest number whose square is not above, bit by bit."""
+    number, found = int(question, 2), 0
+    for bit in reversed(range(len(question) // 2 + 1)):
+        if (found + (1 << bit)) ** 2 <= number:
+            found += 1 << bit
+    return format(found, f"0{-(-len(question) // 2)}b")
+
+
+def little(text: str) -> int:
+    return sum(1 << place for place, bit in enumerate(text) if bit == "1")
+
+
+def binary(question: str) -> str:
+    a, operator, b = re.fullmatch("([01]+)([+*])([01]+)", question).groups()  # type: ignore[union-attr]
+    result = little(a) + little(b) if operator == "+" else little(a) * little(b)
+    return "".join(str(result >> place & 1) for place in range(result.bit_length()))
+
+
+def missing(question: str) -> str:
+    half = question.rstrip("_")
+    first, second = half[: len(half) // 2], half[len(half) // 2 :]
+    return second[first.index("?")] if "?" in first else first[second.index("?")]
+
+
+def solutions(question: str) -> str:
+    left, right = question.split("=")
+    return "".join(x for x in "01234" if (eval(left.replace("x", x)) - int(right)) % 5 == 0)
+
+
+def polynomial(question: str) -> str:
+    x, terms = question.split(":")
+    python = re.sub(r"([+-]\d)x(\d)", rf"+(\1)*({x})**\2", terms)
+    return str(eval(python) % 10)
+
+
+def lego(question: str) -> str:
+    """The equations until nothing new follows, whatever their order."""
+    equations, asked = question.split("?")
+    known = {"1": 1}
+    while asked not in known:
+        for equation in equations.split(","):
+            name, sign, other = re.fullmatch("(.)=(.)(.)", equation).groups()  # type: ignore[union-attr]
+            if other in known:
+                known[name] = known[other] * int(sign + "1")
+    return "+" if known[asked] == 1 else "-"
+
+
+def odds(question: str) -> str:
+    places = sorted(range(len(question)), key=lambda place: (place % 2 == 0, place))
+    return "".join(question[place] for place in places)
+
+
+def backwards(question: str) -> str:
+    return "".join(question[-place] for place in range(1, len(question) + 1))
+
+
+SOLVERS: dict[str, Callable[[str], str]] = {
+    "even_pairs": lambda q: str(int(q[0] != q[-1])),  # an odd number of changes leads to the other symbol
+    "modular_arithmetic_simple": lambda q: str(eval(q) % 5),
+    "parity_check": lambda q: str(int(q, 2).bit_count() & 1),
+    "parity": lambda q: str(int(q, 2).bit_count() & 1),
+    "cycle_navigation": lambda q: str(int(np.cumsum([{"<": 4, "=": 0, ">": 1}[one] for one in q])[-1]) % 5),
+    "stack_manipulation": stack,
+    "reverse_string": backwards,
+    "reverse": backwards,
+    "modular_arithmetic": lambda q: str(eval(q) % 5),
+    "solve_equation": solutions,
+    "duplicate_string": lambda q: "".join([q, q]),
+    "missing_duplicate_string": missing,
+    "odds_first": odds,
+    "binary_addition": binary,
+    "binary_multiplication": binary,
+    "compute_sqrt": root,
+    "bucket_sort": lambda q: "".join(str(n) * Counter(q)[str(n)] for n in range(5)),
+    "copy": lambda q: q,
+    "sort": lambda q: "".join(sorted(q, key=lambda one: (one.isalpha(), one.isupper(), one))),
+    "addition": lambda q: str(eval(q, {})) if not re.search(r"\b0\d", q) else "a number begins with 0",
+    "summation": lambda q: str(eval(q))[-1],
+    "polynomial": polynomial,
+    "lego": lego,
+}
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+def test_answers_are_right(name: str, task: Callable[..., Task]) -> None:
+    found = list(drawn(task(name)))
+    assert len(found) > 250
+    for _, question, answer in found:
+        assert answer == SOLVERS[name](question), question
+    assert len({answer for _, _, answer in found}) > 1
+
+
+@pytest.mark.parametrize(
+    "name", ["even_pairs", "compute_sqrt", "binary_multiplication", "modular_arithmetic"]
+)
+def test_long_answers_are_right(name: str, task: Callable[..., Task]) -> None:
+    for _, question, answer in drawn(task(name), (150,), 3):
+        assert answer == SOLVERS[name](question)
+
+
+FORMS = {
+    "even_pairs": "[01]{LENGTH}",
+    "parity": "[01]{LENGTH}",
+    "parity_check": "[01]{LENGTH}",
+    "cycle_navigation": "[<=>]{LENGTH}",
+    "stack_manipulation": "(?=.{LENGTH}$)[01]+[-oi]*",
+    "reverse_string": "[01]{LENGTH}",
+    "modular_arithmetic": "(?=.{LENGTH}$)[-0-4+*()]+",
+    "solve_equation": "(?=.{LENGTH}$)[-0-4+()]*x[-0-4+()]*=[0-4]",
+    "duplicate_string": "[01]{LENGTH}",
+    "missing_duplicate_string": r"(?=.{LENGTH}$)[01]*\?[01]*_?",
+    "odds_first": "[01]{LENGTH}",
+    "binary_addition": r"(?=.{LENGTH}$)[01]*1[01]*\+[01]*1[01]*",
+    "binary_multiplication": r"(?=.{LENGTH}$)[01]*1[01]*\*[01]*1[01]*",
+    "compute_sqrt": "(?=.{LENGTH}$)[01]*1[01]*",
+    "bucket_sort": "[0-4]{LENGTH}",
+    "copy": "[0-9a-f]{LENGTH}",
+    "reverse": "[0-9a-f]{LENGTH}",
+    "sort": "[0-9a-zA-N]{LENGTH}",
+}
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_questions_have_their_form(name: str, task: Callable[..., Task]) -> None:
+    for length, question, _ in drawn(task(name), count=10):
+        assert re.fullmatch(FORMS[name].replace("LENGTH", str(length)), question), question
+
+
+def test_even_lengths_of_simple_arithmetic_stand_for_odd_ones(task: Callable[..., Task]) -> None:
+    for length, question, _ in drawn(task("modular_arithmetic_simple"), count=10):
+        assert re.fullmatch(r"[0-4]([-+*][0-4])*", question)
+        assert len(question) == length - (length % 2 == 0)
+
+
+def test_brackets_are_drawn_as_the_grammar_says(task: Callable[..., Task]) -> None:
+    """Of the 7 characters of (a+b), a has any number of 1 to 3."""
+    one = task("modular_arithmetic")
+    questions = [question for _, question, _ in drawn(one, (7,), 300)]
+    first = Counter(
+        len(re.fullmatch(r"\((.+?)([-+*])((?:\(?-?[0-4]\)?)+)\)", question)[1])
+        for question in questions  # type: ignore[index]
+    )
+    assert set(first) == {1, 2, 3}
+    assert min(first.values()) > 60
+
+
+def test_lengths_of_the_numbers_in_an_addition(task: Callable[..., Task]) -> None:
+    """The longer one has `length` digits, and all pairs of lengths with that longest are equally likely."""
+    pairs = Counter()
+    for _, question, _ in drawn(task("addition"), (3,), 1000):
+        a, b = question.split("+")
+        pairs[len(a), len(b)] += 1
+    assert set(pairs) == {(3, 1), (3, 2), (3, 3), (2, 3), (1, 3)}
+    assert all(150 < count < 250 for count in pairs.values())
+
+
+def test_numbers_in_binary_have_all_lengths(task: Callable[..., Task]) -> None:
+    places = Counter(question.index("+") for _, question, _ in drawn(task("binary_addition"), (6,), 400))
+    assert set(places) == {1, 2, 3, 4}
+    assert min(places.values()) > 60
+
+
+def test_ranges_of_a_polynomial(task: Callable[..., Task]) -> None:
+    values: dict[str, set[str]] = {"x": set(), "factor": set(), "degree": set()}
+    for length, question, _ in drawn(task("polynomial")):
+        x, terms = question.split(":")
+        found = re.findall(r"([+-]\d)x(\d)", terms)
+        assert len(found) == length
+        values["x"].add(x)
+        values["factor"] |= {factor for factor, _ in found}
+        values["degree"] |= {degree for _, degree in found}
+    assert values["x"] == {"-2", "-1", "+0", "+1", "+2"}
+    assert values["factor"] == {"-3", "-2", "-1", "+0", "+1", "+2", "+3"}
+    assert values["degree"] == {"0", "1", "2", "3"}
+
+
+def test_lego_asks_in_the_second_half_of_a_chain(task: Callable[..., Task]) -> None:
+    places = Counter()
+    for _, question, _ in drawn(task("lego"), (7,), 300):
+        equations, asked = question.split("?")
+        names = [equation[0] for equation in equations.split(",")]
+        assert len(set(names)) == 7
+        places[names.index(asked)] += 1
+        assert re.fullmatch("(.=.(1|[a-z]))(,.=.[a-z])*", equations)
+    assert set(places) == {4, 5, 6}
+
+
+def test_lego_in_any_order(task: Callable[..., Task]) -> None:
+    shuffled = task("lego", shuffled=True)
+    found = list(drawn(shuffled))
+    for _, question, answer in found:
+        assert answer == lego(question)
+    assert sum(question[3] != "1" for length, question, _ in found if length > 4) > 100
+
+
+def test_copy_of_one_symbol(task: Callable[..., Task]) -> None:
+    for length, question, answer in drawn(task("copy", same=True)):
+        assert question == answer == question[0] * length
+
+
+def test_digits_of_a_summation_are_one_to_nine(task: Callable[..., Task]) -> None:
+    digits = Counter()
+    for length, question, _ in drawn(task("summation")):
+        assert re.fullmatch(r"[1-9](\+[1-9])*", question)
+        assert len(question) == 2 * length - 1
+        digits += Counter(question)
+    assert set(digits) == set("123456789+")
+
+
+def test_what_is_missing_may_be_anywhere(task: Callable[..., Task]) -> None:
+    found = drawn(task("missing_duplicate_string"), (8,), 400)
+    places = Counter(question.index("?") for _, question, _ in found)
+    assert set(places) == set(range(8))
+    assert min(places.values()) > 25
