@@ -81,6 +81,7 @@ def text(
     for (extension, length), (tokens, seconds, peak) in scoring.cost.items():
         speed = float(tokens / seconds) * trainer.world_size
         rows.append(row(base, extension, "same_tokens", length, "tokens_per_second", speed))
+        rows.append(row(base, extension, "same_tokens", length, "seconds", float(seconds)))
         rows.append(row(base, extension, "same_tokens", length, "peak_memory", float(peak) or None))
     for extension in models:
         for length in sorted(set(chosen["lengths"]) - set(scoring.defined(extension))):

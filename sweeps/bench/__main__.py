@@ -1,4 +1,4 @@
-"""python -m sweeps.bench [--only train,evaluate,lightning,sweep] [--rounds 7]"""
+"""python -m sweeps.bench [--only train,compiled,evaluate,lightning,sweep] [--rounds 7]"""
 
 import argparse
 import logging
@@ -11,7 +11,7 @@ from sweeps.bench import evaluation, jobs, training
 from sweeps.bench.page import Result, write
 from train.precision import keep_memory
 
-PARTS = ("train", "evaluate", "lightning", "sweep")
+PARTS = ("train", "compiled", "evaluate", "lightning", "sweep")
 
 
 def main() -> None:
@@ -29,6 +29,7 @@ def main() -> None:
     results: list[Result] = []
     measures = {
         "train": lambda: training.measure(chosen.rounds),
+        "compiled": lambda: training.measure_compiled(chosen.rounds),
         "evaluate": lambda: evaluation.measure(names()),
         "lightning": jobs.lightning,
         "sweep": jobs.sweep,

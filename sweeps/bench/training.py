@@ -45,6 +45,24 @@ def measure(rounds: int) -> Iterator[Result]:
     yield Result("gemm_share_rope", share, "of the peak", f"6 N + 6 L d T operations a token; {HOW}")
 
 
+def measure_compiled(rounds: int) -> Iterator[Result]:
+    """Our uncompiled step of RoPE, and a compiled one, against peers through torch.compile."""
+    makes = {"rope": partial(ours, "rope"), "rope_compiled": partial(compiled, partial(ours, "rope"))}
+    makes |= {f"{name}_compiled": partial(compiled, partial(peer, name)) for name in PEERS}
+    taken = interleaved({name: step(*make()) for name, make in makes.items()}, rounds)
+    for name in list(makes)[1:]:
+        yield Result(f"train_rope_vs_{name}", taken[name] / taken["rope"], "x",
+                     f"tokens/s, the compilation not counted; {HOW}")  # fmt: skip
+
+
+def compiled(make: Callable[[], tuple[nn.Module, Loss]]) -> tuple[nn.Module, Loss]:
+    """A model through torch.compile: ours block by block, as `trainer.compile` has it."""
+    model, loss = make()
+    for part in model.blocks if isinstance(model, GPT) else [model]:
+        part.compile()
+    return model, loss
+
+
 def ours(name: str) -> tuple[nn.Module, Loss]:
     shape = {"heads": HEADS, "head_width": WIDTH // HEADS, "width": WIDTH, "depth": DEPTH, "length": LENGTH}
     model = GPT(VOCAB, WIDTH, DEPTH, HEADS, layers(read("encoding", name), DEPTH, shape))

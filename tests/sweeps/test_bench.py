@@ -32,6 +32,13 @@ def test_training_has_every_encoding_and_peer() -> None:
 
 
 @pytest.mark.usefixtures("small")
+def test_compiled_peers_are_compared_with_our_step() -> None:
+    with torch.compiler.set_stance("force_eager"):  # that compiling works is torch's matter
+        found = [r.name for r in training.measure_compiled(rounds=1)]
+    assert found == [f"train_rope_vs_{name}_compiled" for name in ("rope", *training.PEERS)]
+
+
+@pytest.mark.usefixtures("small")
 def test_evaluation_has_every_length() -> None:
     found = [r.name for r in evaluation.measure(["alibi", "irope"])]
     wanted = [f"evaluate_{length}_{name}_vs_causal" for name in ("alibi", "irope") for length in (64, 128)]
