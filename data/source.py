@@ -25,6 +25,7 @@ class Problems:
     mask: Tensor  # (N, T) bool, the targets that are the answer
     depth: Tensor | None = None  # (N,) float32, where the asked thing is hidden: 0 the start, 1 the end
     wrong: Tensor | None = None  # (N, T) int64, targets with another, equally likely answer
+    document: Tensor | None = None  # (N,) int64, the text that a problem is in; None: each stands alone
 
 
 class Source(Protocol):

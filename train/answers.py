@@ -6,7 +6,7 @@ so that the result does not depend on how many there are.
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast
 
 import torch
@@ -60,6 +60,7 @@ class Answers(LightningModule):
         self.objective = OBJECTIVES[objective]
         self.scores: dict[tuple[str, int], Tensor] = {}  # extension, length -> (METRICS, N)
         self.depths: dict[int, Tensor | None] = {}
+        self.document: dict[int, Tensor] = {}
         self.metrics: tuple[str, ...] = METRICS[:-1]
 
     def val_dataloader(self) -> Iterable[Part]:
@@ -70,8 +71,10 @@ class Answers(LightningModule):
         for length in self.lengths:
             problems = self.asked(length)
             count, tokens = problems.tokens.shape
-            mine = torch.arange(count)[rank::world]
+            alone = torch.arange(count)
+            mine = alone[rank::world]
             self.depths[length] = problems.depth
+            self.document[length] = alone if problems.document is None else problems.document
             self.metrics = METRICS if problems.wrong is not None else METRICS[:-1]
             for extension in self.names:
                 model = self.under(extension)
@@ -87,7 +90,7 @@ class Answers(LightningModule):
         problems = self.source.problems(self.count, length)
         assert problems is not None
         batch = self.objective(Batch(problems.tokens, problems.targets, problems.mask), 0, 0)
-        return Problems(batch.tokens, batch.targets, problems.mask, problems.depth, problems.wrong)
+        return replace(problems, tokens=batch.tokens, targets=batch.targets)
 
     def under(self, extension: str) -> GPT:
         return cast(GPT, self.models[self.names.index(extension)])
@@ -116,7 +119,7 @@ class Answers(LightningModule):
             self.scores[key] = cast(Tensor, total).cpu()
 
     def results(self) -> Iterator[Result]:
-        """Extension, protocol, length, metric; the mean over problems, its standard error, how many."""
+        """Extension, protocol, length, metric; mean over problems, standard error, number of documents."""
         for extension in self.names:
             for length in self.lengths:
                 scores = self.scores.get((extension, length))
@@ -126,12 +129,12 @@ class Answers(LightningModule):
                     continue
                 for protocol, some in protocols(self.depths[length]).items():
                     for metric, values in zip(self.metrics, scores[:, some], strict=False):
-                        error = float(values.std() / len(values) ** 0.5) if len(values) > 1 else None
-                        yield extension, protocol, length, metric, float(values.mean()), error, len(values)
+                        found = mean_and_error(values, self.document[length][some])
+                        yield extension, protocol, length, metric, *found
 
     def documents(self) -> dict[str, Tensor]:
-        """The scores of every problem, for paired statistics."""
-        return {
+        """The scores of every problem, and its document, for paired statistics."""
+        return {ANSWERS: self.document[max(self.lengths)]} | {
             f"{extension}|{ANSWERS}|{length}|{metric}": values
             for (extension, length), scores in self.scores.items()
             for metric, values in zip(self.metrics, scores, strict=False)
@@ -146,6 +149,14 @@ def scored(model: GPT, tokens: Tensor, targets: Tensor, mask: Tensor, draw: int)
     sums[:, mask] = torch.stack([right.double().cpu(), losses.double().cpu()])
     hits, nats = sums.sum(-1)
     return torch.stack([hits / count, (hits == count).double(), nats / count])
+
+
+def mean_and_error(values: Tensor, document: Tensor) -> tuple[float, float | None, int]:
+    """The mean over problems; its standard error over documents, whose problems hang together; how many."""
+    _, number, counts = document.unique(return_inverse=True, return_counts=True)
+    means = torch.zeros(len(counts), dtype=values.dtype).index_add(0, number, values) / counts
+    error = float(means.std() / len(means) ** 0.5) if len(means) > 1 else None
+    return float(values.mean()), error, len(means)
 
 
 def protocols(depth: Tensor | None) -> dict[str, Tensor | slice]:

@@ -1,0 +1,277 @@
+"""Answers to held-out problems, against loops over single tokens; and what a task changes in a run."""
+
+import json
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+from data.batch import Batch
+from data.source import Problems, Windows
+from models.encodings import extend, load
+from models.gpt import GPT
+from tests.train.conftest import call
+from train.answers import Answers, asks, mean_and_error, protocols
+from train.check import check_protocols, content
+from train.objective import MASK, hidden_tokens, said
+from train.rows import Row, read
+from train.run import trainer, wanted_lengths
+from train.settings import CONF
+
+VOCAB, TRAINED, LENGTHS, COUNT = 6, 8, [8, 12, 20], 7
+KNOBS = {"accelerator": "cpu", "devices": 1, "num_nodes": 1, "strategy": "auto"}
+SHAPE = {"heads": 2, "head_width": 8, "width": 16, "depth": 2, "length": TRAINED}
+
+
+class Riddle:
+    """Random tokens; the last two or three are the answer, and so may others be."""
+
+    fingerprint = description = "riddles"
+    vocab, metric, bytes_per_token, trained_length = VOCAB, "accuracy", None, TRAINED
+
+    def batch(self, step: int, length: int, size: int, seed: int, rank: int = 0, world: int = 1) -> Batch:
+        raise NotImplementedError
+
+    def windows(self, count: int, length: int) -> Windows | None:
+        return None
+
+    def problems(self, count: int, length: int) -> Problems:
+        if length < 4:
+            raise ValueError("A riddle has at least 4 tokens.")
+        draw = torch.Generator().manual_seed(length)
+        whole = torch.randint(1, VOCAB, (count, length + 1), generator=draw)
+        mask = torch.zeros(count, length, dtype=torch.bool)
+        mask[:, -2:], mask[::2, -3] = True, True
+        wrong = torch.randint(1, VOCAB, (count, length), generator=draw)
+        depth = torch.arange(count) % 3 / 2
+        document = torch.arange(count) // 3
+        return Problems(whole[:, :-1], whole[:, 1:], mask, depth, wrong, document)
+
+
+@pytest.fixture(scope="module")
+def models() -> dict[str, GPT]:
+    """The second averages draws, the third is shown pieces."""
+    rope, random = load("rope", **SHAPE), load("randomized_rope", **SHAPE, span=64)
+    model = GPT(VOCAB, 16, 2, 2, [rope])
+    torch.manual_seed(0)
+    for parameter in model.parameters():
+        torch.nn.init.normal_(parameter, std=0.3)
+    return {"none": model, "random": model.under([random]), "crop": model.under([extend("crop", rope)])}
+
+
+def answered(models: dict[str, GPT], tokens: int = 64, objective: str = "clm") -> Answers:
+    answers = Answers(models, Riddle(), LENGTHS, COUNT, tokens, objective)
+    partial(trainer, KNOBS, "32-true")().validate(answers, verbose=False)
+    return answers
+
+
+def log_p(model: GPT, tokens: torch.Tensor, draw: int) -> torch.Tensor:
+    """(T, vocab) of one sequence, from the logits of all of it."""
+    with torch.no_grad():
+        return F.log_softmax(model(tokens[None], draw)[0].double(), -1)
+
+
+def by_hand(model: GPT, problems: Problems, n: int) -> list[float]:
+    """Accuracy, exact match, loss and margin of one problem, token by token."""
+    tokens, targets, mask = problems.tokens[n], problems.targets[n], problems.mask[n]
+    assert problems.wrong is not None
+    other, places = tokens.clone(), mask.nonzero().flatten().tolist()
+    for place in places[:-1]:
+        other[place + 1] = problems.wrong[n, place]
+    found = []
+    for draw in range(model.draws):
+        p, q = log_p(model, tokens, draw), log_p(model, other, draw)
+        right = [int(p[place].argmax()) == int(targets[place]) for place in places]
+        nats = [-float(p[place, targets[place]]) for place in places]
+        others = [-float(q[place, problems.wrong[n, place]]) for place in places]
+        share = sum(right) / len(right)
+        found.append([share, float(all(right)), sum(nats) / len(nats), sum(others) - sum(nats)])
+    return torch.tensor(found).mean(0).tolist()
+
+
+@pytest.mark.parametrize("tokens", [8, 4096])
+def test_against_single_tokens(models: dict[str, GPT], tokens: int) -> None:
+    answers = answered(models, tokens)
+    assert set(answers.scores) == {(name, length) for name in models for length in LENGTHS}
+    for (name, length), scores in answers.scores.items():
+        problems = Riddle().problems(COUNT, length)
+        for n in range(COUNT):
+            assert scores[:, n].tolist() == pytest.approx(by_hand(models[name], problems, n), abs=2e-5)
+    assert 0 < float(torch.stack([scores[0] for scores in answers.scores.values()]).mean()) < 1
+
+
+def test_results_are_means_over_problems(models: dict[str, GPT]) -> None:
+    answers = answered(models)
+    found = {result[:4]: result[4:] for result in answers.results()}
+    scores, problems = answers.scores["none", 12], Riddle().problems(COUNT, 12)
+    value, error, count = found["none", "answers", 12, "loss"]
+    means = torch.stack([scores[2, problems.document == one].mean() for one in range(3)])
+    assert value == pytest.approx(float(scores[2].mean()))
+    assert (error, count) == (pytest.approx(float(means.std()) / 3**0.5), 3)
+    assert problems.depth is not None
+    deep = float(scores[3, problems.depth == 0.5].mean())
+    assert found["none", "depth_0.50", 12, "margin"][0] == pytest.approx(deep)
+    assert {key[1] for key in found} == {"answers", "depth_0.00", "depth_0.50", "depth_1.00"}
+    documents = answers.documents()
+    assert torch.equal(documents["none|answers|12|loss"], scores[2])
+    assert torch.equal(documents["answers"], torch.arange(COUNT) // 3)
+
+
+def test_depths_are_told_apart_by_quarters() -> None:
+    found = protocols(torch.tensor([0.0, 0.1, 0.3, 0.74, 1.0]))
+    assert {name: torch.as_tensor(some).tolist() for name, some in found.items() if name != "answers"} == {
+        "depth_0.00": [True, True, False, False, False],
+        "depth_0.25": [False, False, True, False, False],
+        "depth_0.75": [False, False, False, True, False],
+        "depth_1.00": [False, False, False, False, True],
+    }
+    assert mean_and_error(torch.ones(1), torch.zeros(1, dtype=torch.int64)) == (1.0, None, 1)
+
+
+def test_shares_of_processes_make_the_whole(models: dict[str, GPT]) -> None:
+    answers = Answers(models, Riddle(), LENGTHS, COUNT, 64)
+
+    def parts(rank: int, world: int) -> list[tuple[str, int, int]]:
+        return [(p.extension, p.length, int(n)) for p in answers.parts(rank, world) for n in p.some]
+
+    whole = sorted(parts(0, 1))
+    assert len(whole) == len(models) * len(LENGTHS) * COUNT
+    for world in (2, 3, 9):
+        shares = [part for rank in range(world) for part in parts(rank, world)]
+        assert sorted(shares) == whole
+        empty = Answers(models, Riddle(), LENGTHS, COUNT, 64)
+        list(empty.parts(world - 1, world))
+        assert list(empty.scores) == [(name, length) for length in LENGTHS for name in models]
+
+
+def test_no_more_tokens_than_asked_for_in_one_pass(models: dict[str, GPT]) -> None:
+    for part in Answers(models, Riddle(), LENGTHS, COUNT, 48).parts(0, 1):
+        shown = part.some.numel() * part.problems.tokens.size(1) * models[part.extension].draws
+        assert shown <= 48 or part.some.numel() == 1
+
+
+def test_lengths_past_the_limit_have_no_value() -> None:
+    model = GPT(VOCAB, 16, 2, 2, [load("learned", **SHAPE)])
+    values = {result[2]: result[4] for result in answered({"none": model}).results() if result[3] == "margin"}
+    assert values[TRAINED] is not None
+    assert values == {TRAINED: values[TRAINED], 12: None, 20: None}
+
+
+def test_a_bidirectional_model_does_not_see_the_answer() -> None:
+    """Each token of an answer is asked for at its place, with all of the answer hidden."""
+    model = GPT(VOCAB, 16, 2, 2, [load("rope", **SHAPE)], causal=False)
+    answers, problems = answered({"none": model}, objective="mlm"), Riddle().problems(COUNT, 12)
+    for n in range(COUNT):
+        tokens = problems.tokens[n].clone()
+        places = problems.mask[n].nonzero().flatten()
+        tokens[places[:-1] + 1] = MASK
+        p = log_p(model, tokens, 0)
+        loss = -float(p[places, problems.targets[n, places]].mean())
+        assert float(answers.scores["none", 12][2, n]) == pytest.approx(loss, abs=2e-5)
+
+
+def test_hidden_answers_and_hidden_words() -> None:
+    """In a batch with both: text hides some of its tokens, a problem its answer and nothing else."""
+    problems = Riddle().problems(4, 12)
+    mask = problems.mask.clone()
+    mask[0] = True  # this one is text
+    batch = hidden_tokens(Batch(problems.tokens, problems.targets, mask), 5, 1)
+    assert batch.mask is not None
+    assert torch.equal(batch.targets[0], problems.tokens[0])
+    assert torch.equal(batch.tokens[0] == MASK, batch.mask[0])
+    assert torch.equal(batch.targets[1:], problems.targets[1:])
+    assert torch.equal(batch.mask[1:], mask[1:])
+    hidden = said(problems.tokens, problems.targets, problems.mask)[1:]
+    assert hidden.sum() == problems.mask[1:].sum() - 3  # the last token of an answer is never shown
+    assert torch.equal(batch.tokens[1:], problems.tokens[1:].masked_fill(hidden, MASK))
+
+
+@pytest.mark.parametrize("world", [2, 3])
+def test_the_same_words_are_hidden_on_any_number_of_processes(world: int) -> None:
+    whole = torch.randint(1, VOCAB, (6, 12), generator=torch.Generator().manual_seed(0))
+    expected = hidden_tokens(Batch(whole, whole), 3, 7)
+    for rank in range(world):
+        rows = whole[rank::world]
+        found = hidden_tokens(Batch(rows, rows), 3, 7, rank, world)
+        assert found.mask is not None
+        assert expected.mask is not None
+        assert torch.equal(found.mask, expected.mask[rank::world])
+    assert not torch.equal(expected.tokens[0] == MASK, expected.tokens[1] == MASK)
+
+
+def test_lengths_are_counted_from_the_longest_in_training() -> None:
+    assert wanted_lengths({"lengths": "ladder", "ladder": [1, 2.5, 4]}, 20) == [20, 50, 80]
+    assert wanted_lengths({"lengths": [40, 20, 20], "ladder": [1]}, 8) == [20, 40]
+
+
+def test_too_short_a_length_is_said_before_training() -> None:
+    assert asks(Riddle(), LENGTHS)
+    with pytest.raises(ValueError, match="at least 4 tokens"):
+        asks(Riddle(), [8, 2])
+
+
+def test_protocols_of_text_are_a_mistake_without_text(small: list[str]) -> None:
+    from tests.train.test_settings import settings_of
+
+    def settings(*more: str) -> dict[str, Any]:
+        return settings_of([*small, *more])
+
+    check_protocols(settings(), text=False)
+    check_protocols(settings("evaluation.protocols=[nonoverlapping]"), text=True)
+    with pytest.raises(ValueError, match=r"\[nonoverlapping\] is for text, and data=files has none"):
+        check_protocols(settings("evaluation.protocols=[same_tokens,nonoverlapping]"), text=False)
+
+
+def test_a_file_may_speak_for_all_settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    for name, text in {"a": "vocab: 3\n", "b": "# @package _global_\ndata:\n  x: 1\nbatch: 8\n"}.items():
+        (tmp_path / f"data/{name}.yaml").write_text(text)
+    assert content(tmp_path / "data/a.yaml") == {"data": {"vocab": 3}}
+    assert content(tmp_path / "data/b.yaml") == {"data": {"x": 1}, "batch": 8}
+    assert content(CONF / "config.yaml")["seed"] == 0
+
+
+# ---- the command line
+
+
+TINY = """data=copy data.symbols=4 data.lengths=[1,4] model.length=9 model.width=16 model.depth=2
+    model.heads=2 evaluation.lengths=[4,6,8] evaluation.problems=7 batch=6 wandb.mode=disabled
+    trainer=cpu trainer.precision=32-true trainer.max_steps=3 trainer.log_every=1
+""".split()  # noqa: SIM905
+
+
+def values(folder: Path) -> dict[tuple[str, str, int, str], float | None]:
+    rows = [row for row in read(folder / "results.jsonl") if row.protocol != "training"]
+    costs = ("tokens_per_second", "peak_memory")
+    return {(r.extension, r.protocol, r.length, r.metric): r.value for r in rows if r.metric not in costs}
+
+
+@pytest.mark.slow
+def test_a_task_is_trained_evaluated_and_evaluated_again(tmp_path: Path) -> None:
+    """One command; then other extensions and several processes, on the lengths of the run."""
+    run = tmp_path / "run"
+    call("encoding=alibi", *TINY, f"outputs={tmp_path}/o", f"hydra.run.dir={run}")
+    rows: list[Row] = read(run / "results.jsonl")
+    assert {row.trained_length for row in rows} == {4}
+    found = values(run)
+    assert {key[1:3] for key in found} == {("answers", length) for length in (4, 6, 8)}
+    assert {key[3] for key in found} == {"accuracy", "exact_match", "loss"}
+    again = [f"run={run}", f"outputs={tmp_path}/o", "evaluation.extensions=[crop]", "trainer=cpu"]
+    for devices in (1, 3):
+        several = [
+            f"trainer.devices={devices}",
+            "trainer.strategy=ddp",
+            f"hydra.run.dir={tmp_path}/{devices}",
+        ]
+        call(*again, *several, module="train.evaluate")
+    one, three = values(tmp_path / "1"), values(tmp_path / "3")
+    assert {key[0] for key in one} == {"none", "crop"}
+    assert one.keys() == three.keys()
+    for key, value in one.items():
+        assert value == pytest.approx(three[key], abs=1e-6), key
+        assert key[0] == "crop" or value == pytest.approx(found[key], abs=1e-6)
+    about = json.loads((run / "run.json").read_text())
+    assert about["settings"]["evaluation"]["lengths"] == [4, 6, 8]
