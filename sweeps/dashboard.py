@@ -12,6 +12,12 @@ BY_LENGTH = {"x": "extrapolation/length", "log_x": True, "title_x": "length (tok
 PANELS: list[dict[str, Any]] = [
     {"title": "Loss by length", "y": ["extrapolation/loss"], **BY_LENGTH},
     {"title": "Loss by length, extended", "metric_regex": "extrapolation/[^/]+/loss", **BY_LENGTH},
+    {
+        "title": "Accuracy of answers by length",
+        "y": ["answers/accuracy"],
+        "x": "answers/length",
+        "title_x": "length",
+    },
     {"title": "Loss by position", "y": ["by_position/loss"], "x": "by_position/position", "log_x": True},
     {"title": "Training loss", "y": ["train/loss"], "x": "train/step"},
 ]

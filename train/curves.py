@@ -8,15 +8,26 @@ from train.rows import Row
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-LENGTH, POSITION = "extrapolation/length", "by_position/position"
-ONCE = "training"  # the protocol of what a run has one of
+TEXT, ANSWERS = "extrapolation", "answers"  # panels; a task may count lengths in another way than text
+POSITIONS, ONCE = "by_position", "training"  # ONCE: the protocol of what a run has one of
+UNITS = {"loss": "loss (nats a token)", "accuracy": "accuracy (share of the answer)"}
+
+
+def panel(row: Row) -> str:
+    if row.protocol in (POSITIONS, ONCE):
+        return row.protocol
+    return ANSWERS if row.protocol == ANSWERS or row.protocol.startswith("depth_") else TEXT
 
 
 def curve(row: Row) -> str:
-    """extrapolation/loss, extrapolation/yarn/loss, extrapolation/sliding/loss, by_position/loss, ..."""
-    panel = row.protocol if row.protocol in ("by_position", ONCE) else "extrapolation"
-    parts = (part for part in (row.extension, row.protocol) if part not in ("none", "same_tokens", panel))
-    return "/".join([panel, *parts, row.metric])
+    """extrapolation/loss, extrapolation/yarn/loss, extrapolation/sliding/loss, answers/accuracy, ..."""
+    unsaid = ("none", "same_tokens", panel(row))
+    parts = (part for part in (row.extension, row.protocol) if part not in unsaid)
+    return "/".join([panel(row), *parts, row.metric])
+
+
+def axis(row: Row) -> str:
+    return f"{panel(row)}/{'position' if row.protocol == POSITIONS else 'length'}"
 
 
 def points(rows: list[Row]) -> list[tuple[str, int, dict[str, float]]]:
@@ -24,9 +35,8 @@ def points(rows: list[Row]) -> list[tuple[str, int, dict[str, float]]]:
     found: dict[tuple[str, int], dict[str, float]] = {}
     for row in rows:
         if row.protocol != ONCE and row.value is not None and isfinite(row.value):
-            axis = POSITION if row.protocol == "by_position" else LENGTH
-            found.setdefault((axis, row.length), {})[curve(row)] = row.value
-    return [(axis, x, values) for (axis, x), values in sorted(found.items())]
+            found.setdefault((axis(row), row.length), {})[curve(row)] = row.value
+    return [(name, x, values) for (name, x), values in sorted(found.items())]
 
 
 def summary(rows: list[Row]) -> dict[str, float]:
@@ -35,7 +45,7 @@ def summary(rows: list[Row]) -> dict[str, float]:
     found = {}
     for row in rows:
         name, home = curve(row), row.trained_length
-        if row.protocol == "by_position" or row.value is None or not isfinite(row.value):
+        if row.protocol == POSITIONS or row.value is None or not isfinite(row.value):
             continue
         found[name if row.protocol == ONCE else f"{name}@{row.length}"] = row.value
         times, rest = divmod(row.length, home)
@@ -45,26 +55,32 @@ def summary(rows: list[Row]) -> dict[str, float]:
 
 
 def losses(rows: list[Row]) -> list[Row]:
-    """Those by context length, the shortest first."""
-    chosen = [row for row in rows if row.metric == "loss" and row.protocol not in ("by_position", ONCE)]
-    return sorted(chosen, key=lambda row: row.length)
+    """Those of text by context length, the shortest first."""
+    return by_length([row for row in rows if row.metric == "loss" and panel(row) == TEXT])
+
+
+def accuracies(rows: list[Row]) -> list[Row]:
+    """Those of answers by length, the shortest first."""
+    return by_length([row for row in rows if row.metric == "accuracy" and panel(row) == ANSWERS])
+
+
+def by_length(rows: list[Row]) -> list[Row]:
+    return sorted(rows, key=lambda row: row.length)
 
 
 def figure(rows: list[Row]) -> "Figure":
-    """Loss against length: a curve for each extension and protocol; the training length is marked."""
+    """One metric against length: a curve for each extension and protocol; the training length is marked."""
     from plotly.graph_objects import Figure, Scatter
 
     curves: dict[str, list[Row]] = {}
-    for row in losses(rows):
+    for row in rows:
         curves.setdefault("/".join(curve(row).split("/")[1:-1]) or row.encoding, []).append(row)
     plot = Figure(layout={"template": "none", "title": rows[0].encoding})
     for name, line in curves.items():
         x, y = [row.length for row in line], [row.value for row in line]
         error = {"array": [row.error or 0 for row in line]}
         plot.add_trace(Scatter(x=x, y=y, error_y=error, name=name, mode="lines+markers", showlegend=True))
-    lengths = sorted({row.length for row in losses(rows)})
-    plot.update_xaxes(
-        type="log", tickvals=lengths, title=f"length (tokens; trained at {rows[0].trained_length})"
-    )
-    plot.update_yaxes(title="loss (nats a token)")
-    return plot.add_vline(rows[0].trained_length, line_dash="dot")
+    lengths, trained = sorted({row.length for row in rows}), rows[0].trained_length
+    plot.update_xaxes(type="log", tickvals=lengths, title=f"length (trained at {trained})")
+    plot.update_yaxes(title=UNITS[rows[0].metric])
+    return plot.add_vline(trained, line_dash="dot")

@@ -12,12 +12,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from train.curves import figure, losses, points, summary
+from train.curves import ANSWERS, TEXT, accuracies, figure, losses, points, summary
 from train.rows import Row
 
 PATIENCE = 8.0  # seconds for the server to accept a run; W&B's own default is 90
 UPLOAD = 60.0  # seconds at the end for what is not uploaded yet; all of it is on the disk
-COLUMNS: list[str | int] = ["encoding", "extension", "seed", "protocol", "length", "loss"]
+COLUMNS = ["encoding", "extension", "seed", "protocol", "length"]
 
 
 class Run:
@@ -50,10 +50,14 @@ class Run:
         run.log({axis: x, **values})
 
     def close(self, exit_code: int) -> None:
-        if self.run is not None and losses(self.rows):
-            media = {"extrapolation/table": table(self.rows), "extrapolation/figure": figure(self.rows)}
-            self.tell(lambda run: run.log(media))
+        for place, rows in {TEXT: losses(self.rows), ANSWERS: accuracies(self.rows)}.items():
+            if self.run is not None and rows:
+                media = {f"{place}/table": table(rows), f"{place}/figure": figure(rows)}
+                self.tell(partial(self.show, media))
         self.tell(lambda run: run.finish(exit_code=exit_code), last=True)
+
+    def show(self, media: dict[str, Any], run: Any) -> None:
+        run.log(media)
 
     def tell(self, what: Callable[[Any], object], last: bool = False) -> None:
         """A full disk, a killed W&B process, a server that is gone: the view ends, the run goes on."""
@@ -162,11 +166,11 @@ def unused(name: str, folder: Path) -> str:
 
 
 def table(rows: list[Row]) -> Any:
-    """The losses, one a row: W&B joins the tables of many runs."""
+    """One metric, a value a row: W&B joins the tables of many runs."""
     import wandb
 
-    content = wandb.Table(columns=COLUMNS)
-    for row in losses(rows):
+    content = wandb.Table(columns=[*COLUMNS, rows[0].metric])
+    for row in rows:
         content.add_data(row.encoding, row.extension, row.seed, row.protocol, row.length, row.value)
     return content
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from train.curves import curve, figure, losses, points, summary
+from train.curves import accuracies, curve, figure, losses, points, summary
 from train.rows import Row
 
 ROW = Row(
@@ -24,6 +24,9 @@ ROW = Row(
         ({"extension": "yarn", "protocol": "sliding"}, "extrapolation/yarn/sliding/loss"),
         ({"protocol": "by_position"}, "by_position/loss"),
         ({"protocol": "by_position", "extension": "yarn"}, "by_position/yarn/loss"),
+        ({"protocol": "answers", "metric": "accuracy"}, "answers/accuracy"),
+        ({"protocol": "answers", "extension": "yarn"}, "answers/yarn/loss"),
+        ({"protocol": "depth_0.25", "metric": "accuracy"}, "answers/depth_0.25/accuracy"),
         ({"protocol": "training", "metric": "seconds"}, "training/seconds"),
     ],
 )
@@ -79,7 +82,7 @@ def test_the_figure_has_a_curve_for_each_extension_and_a_gap_where_undefined() -
         replace(ROW, extension="pi", value=4.5),
         replace(ROW, protocol="by_position", value=3.0),
     ]
-    content = figure(rows).to_plotly_json()
+    content = figure(losses(rows)).to_plotly_json()
     assert [(list(line["x"]), list(line["y"]), line["name"]) for line in content["data"]] == [
         ([64, 128], [4.0, None], "rope"),
         ([64], [4.5], "pi"),
@@ -89,3 +92,30 @@ def test_the_figure_has_a_curve_for_each_extension_and_a_gap_where_undefined() -
     assert content["layout"]["shapes"][0]["x0"] == ROW.trained_length
     assert "annotations" not in content["layout"], "on a logarithmic axis their x is a logarithm"
     assert [row.length for row in losses(rows)] == [64, 64, 128]
+
+
+def test_answers_have_an_axis_and_a_figure_of_their_own() -> None:
+    answer = replace(ROW, protocol="answers", metric="accuracy", value=0.5)
+    rows = [
+        replace(answer, length=128, value=0.25),
+        answer,
+        replace(answer, protocol="depth_0.50"),
+        replace(answer, metric="loss"),
+        ROW,
+    ]
+    assert points(rows) == [
+        (
+            "answers/length",
+            64,
+            dict.fromkeys(("answers/accuracy", "answers/depth_0.50/accuracy", "answers/loss"), 0.5),
+        ),
+        ("answers/length", 128, {"answers/accuracy": 0.25}),
+        ("extrapolation/length", 64, {"extrapolation/loss": 4.0}),
+    ]
+    assert losses(rows) == [ROW]
+    content = figure(accuracies(rows)).to_plotly_json()
+    assert [(list(line["y"]), line["name"]) for line in content["data"]] == [
+        ([0.5, 0.25], "rope"),
+        ([0.5], "depth_0.50"),
+    ]
+    assert content["layout"]["yaxis"]["title"]["text"].startswith("accuracy")
