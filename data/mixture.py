@@ -38,15 +38,14 @@ class Mixture:
 
     def open(self, vocab: int, cache: Path) -> "Mixed":
         task = load(self.task, vocab, cache)
-        if self.text is None:
-            text = getattr(task, "text", None)
-        else:
+        if task.bytes_per_token is not None:
+            raise ValueError(f"data={self.name} needs a task, but {self.task['name']} asks nothing.")
+        text = getattr(task, "text", None)
+        if self.text is not None:
             text = beside(self.text, vocab, task.vocab, self.name, cache)
-        if task.bytes_per_token is not None or text is None or text.bytes_per_token is None:
-            raise ValueError(
-                f"data={self.name} mixes a task and a text, but task={self.task['name']} and text="
-                f"{self.text and self.text['name']} are not one of each."
-            )
+        if text is None or text.bytes_per_token is None:
+            named = self.task if self.text is None else self.text
+            raise ValueError(f"data={self.name} needs a text, but {named['name']} has none.")
         return Mixed(self, text, task)
 
 

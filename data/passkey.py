@@ -77,11 +77,11 @@ class Haystack:
         group, depth = row // len(DEPTHS), torch.tensor(DEPTHS)[row % len(DEPTHS)]
         windows = self.text.windows(groups, self.room(length))
         assert windows is not None
-        text = windows.tokens[group % len(windows.tokens), :-1]
+        window = group % len(windows.tokens)
         keys, others = self.keys(draws(groups, HELD_OUT))[group].split(self.key, 1)
-        tokens, targets, mask = self.asked(text, keys, depth)
+        tokens, targets, mask = self.asked(windows.tokens[window, :-1], keys, depth)
         wrong = torch.cat([targets[:, : -self.key], others], 1)
-        return Problems(tokens, targets, mask, depth, wrong)
+        return Problems(tokens, targets, mask, depth, wrong, windows.document[window])
 
     def room(self, length: int) -> int:
         """Tokens of text in a sequence of so many tokens and the one after it."""

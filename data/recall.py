@@ -76,11 +76,10 @@ class Recall:
         half, context = self.symbols // 2, 2 * pairs
         keys = 1 + draw.choice(half - 1, pairs, replace=False)
         values = half + draw.choice(self.symbols - half, pairs, replace=False)
-        odds = np.arange(1.0, (length - context) // 2 + 1) ** (self.power_a - 1)
-        queries = context + 2 * draw.choice(len(odds), pairs, replace=False, p=odds / odds.sum())
+        queries = context + 2 * self.gaps((length - context) // 2, pairs, draw)
         tokens = np.full(length, END)
         if self.random_non_queries:
-            others = np.setdiff1d(np.arange(1, self.symbols), keys)
+            others = np.delete(np.arange(1, self.symbols), keys - 1)
             tokens = others[draw.integers(len(others), size=length)]
         tokens[0:context:2], tokens[1:context:2], tokens[queries] = keys, values, keys
         targets = np.append(tokens[1:], END)
@@ -88,6 +87,11 @@ class Recall:
         asked = np.zeros(length, bool)
         asked[queries] = True
         return tokens, targets, asked
+
+    def gaps(self, space: int, count: int, draw: Generator) -> np.ndarray:
+        """Different numbers below `space`, where n has the odds (n + 1) ** (power_a - 1)."""
+        odds = (self.power_a - 1) * np.log(np.arange(1, space + 1))
+        return np.argsort(odds + draw.gumbel(size=space))[-count:]  # Gumbel's trick: one draw for all of them
 
 
 def stacked(rows: list[tuple[np.ndarray, ...]]) -> list[Tensor]:

@@ -1,0 +1,162 @@
+"""Mixtures: each row is of one part, and means what it meant there."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from omegaconf import OmegaConf
+
+import data
+from data.mixture import Mixed
+from data.text import Text
+
+CONF = Path(__file__).resolve().parents[2] / "conf/data"
+Make = Callable[..., Mixed]
+
+
+@pytest.fixture(scope="module")
+def mixture(settings: Callable[..., dict], cache: Path) -> Make:
+    text = settings("stdlib", limit=0.5, held_out=0.03)
+
+    def load(task: Any = "recall", vocab: int = 512 + 128, **changes: Any) -> Mixed:
+        asks = settings(task) if isinstance(task, str) else task
+        source = data.load(settings("python+recall", **{"text": text, "task": asks} | changes), vocab, cache)
+        assert isinstance(source, Mixed)
+        return source
+
+    return load
+
+
+@pytest.fixture(scope="module")
+def hidden(settings: Callable[..., dict], mixture: Make) -> Mixed:
+    """Text, and keys in the same text."""
+    task = settings("passkey", text=settings("stdlib", limit=0.5, held_out=0.03))
+    return mixture(task, 512 + 65, text=None)
+
+
+def test_rows_are_those_of_the_parts(mixture: Make, stdlib: Text) -> None:
+    one = mixture()
+    assert (one.offset, one.vocab) == (512, 640)
+    for step in range(5):
+        batch = one.batch(step, 64, 20, seed=1)
+        text, task = (part.batch(step, 64, 20, seed=1) for part in (stdlib, one.task))
+        asks = ~batch.mask.all(1)
+        assert asks.sum() == 10
+        assert torch.equal(batch.tokens[~asks], text.tokens[~asks])
+        assert torch.equal(batch.targets[~asks], text.targets[~asks])
+        assert torch.equal(batch.tokens[asks], task.tokens[asks] + 512)
+        assert torch.equal(batch.targets[asks], task.targets[asks] + 512)
+        assert torch.equal(batch.mask[asks], task.mask[asks])
+
+
+def test_no_id_is_of_both_parts(mixture: Make) -> None:
+    one = mixture()
+    batch = one.batch(0, 64, 40, seed=0)
+    asks = ~batch.mask.all(1)
+    assert batch.tokens[~asks].max() < 512 <= batch.tokens[asks].min()
+    assert batch.tokens.max() < one.vocab
+
+
+@pytest.mark.parametrize(("share", "count"), [(0.1, 2), (0.25, 5), (0.9, 18)])
+def test_the_share_of_the_task(share: float, count: int, mixture: Make) -> None:
+    one = mixture(share=share)
+    chosen = [~one.batch(step, 64, 20, seed=0).mask.all(1) for step in range(20)]
+    assert [int(asks.sum()) for asks in chosen] == [count] * 20
+    assert 0 < torch.stack(chosen).float().mean(0).std() < 0.3  # drawn anew each time
+
+
+def test_processes_share_the_sequences_of_one(mixture: Make, hidden: Mixed) -> None:
+    for one in (mixture(), mixture("copy", 512 + 18), hidden):
+        whole = one.batch(4, 64, 10, seed=3)
+        for world in (2, 3):
+            for rank in range(world):
+                part = one.batch(4, 64, 10, 3, rank, world)
+                assert torch.equal(part.tokens, whole.tokens[rank::world])
+                assert torch.equal(part.targets, whole.targets[rank::world])
+                assert torch.equal(part.mask, whole.mask[rank::world])
+
+
+def test_shorter_problems_are_padded(mixture: Make) -> None:
+    one = mixture("copy", 512 + 18)
+    batch, task = one.batch(0, 64, 20, seed=0), one.task.batch(0, 64, 20, seed=0)
+    asks = ~batch.mask.all(1)
+    assert batch.tokens.shape == (20, 64)
+    assert not batch.mask[asks, 41:].any()
+    assert torch.equal(batch.mask[asks, :41], task.mask[asks])
+    assert one.trained_length == 20
+
+
+def test_windows_are_of_the_text_and_problems_of_the_task(mixture: Make, hidden: Mixed, stdlib: Text) -> None:
+    one = mixture()
+    assert torch.equal(one.windows(5, 128).tokens, stdlib.windows(5, 128).tokens)
+    ours, theirs = one.problems(6, 128), one.task.problems(6, 128)
+    assert torch.equal(ours.tokens, theirs.tokens + 512)
+    assert torch.equal(ours.targets, theirs.targets + 512)
+    assert torch.equal(ours.mask, theirs.mask)
+    assert ours.wrong is None
+    ours, theirs = hidden.problems(6, 128), hidden.task.problems(6, 128)
+    for name in ("tokens", "targets", "mask", "depth", "wrong"):
+        assert torch.equal(getattr(ours, name), getattr(theirs, name))
+
+
+def test_wrong_answers_are_moved_too(mixture: Make, settings: Callable[..., dict], books: Path) -> None:
+    """A text of its own for the keys: its ids are others than those of the text beside."""
+    key = settings("passkey", text=settings("files", path=str(books), tokenizer="bytes"))
+    one = mixture(key, 512 + 256 + 65)
+    assert one.offset == 512
+    ours, theirs = one.problems(6, 64), one.task.problems(6, 64)
+    assert torch.equal(ours.wrong, theirs.wrong + 512)
+
+
+def test_a_key_is_hidden_in_the_text_itself(hidden: Mixed, stdlib: Text) -> None:
+    one = hidden
+    assert (one.offset, one.vocab) == (0, 512 + 65)
+    assert one.text is one.task.text
+    batch = one.batch(0, 64, 20, seed=0)
+    asks = ~batch.mask.all(1)
+    assert torch.equal(batch.tokens[~asks], stdlib.batch(0, 64, 20, seed=0).tokens[~asks])
+    assert (batch.tokens[asks] == 512).sum(1).tolist() == [2] * 10
+
+
+def test_what_is_said(mixture: Make, hidden: Mixed, stdlib: Text) -> None:
+    one = mixture()
+    assert (one.metric, one.trained_length) == ("loss", None)
+    assert one.bytes_per_token == stdlib.bytes_per_token
+    assert one.description == f"{stdlib.description}; with a share of 50%: {one.task.description}"
+    marks = {x.fingerprint for x in (one, mixture(), mixture(share=0.4), mixture("copy", 512 + 18), hidden)}
+    assert len(marks) == 4
+
+
+@pytest.mark.parametrize("name", ["python+recall", "python+passkey"])
+def test_the_files_are_of_the_parts_that_they_name(name: str, settings: Callable[..., dict]) -> None:
+    chosen = settings(name)
+    task = name.partition("+")[2]
+    sizes: Any = OmegaConf.load(CONF / f"{name}.yaml").model
+    tiny: Any = OmegaConf.load(CONF.parent / "model/tiny.yaml")
+    assert chosen["task"] == settings(task)
+    assert chosen["text"] in (None, settings("python"))
+    own = 65 if task == "passkey" else chosen["task"]["symbols"]
+    assert sizes.vocab == tiny.vocab + own  # the same tokenizer as without the task, the same cache
+
+
+def test_impossible_settings_are_said(mixture: Make, settings: Callable[..., dict]) -> None:
+    for share in (0, 1, 1.5):
+        with pytest.raises(ValueError, match=rf"has share={share}, but it must be between 0 and 1"):
+            mixture(share=share)
+    with pytest.raises(ValueError, match=r"batch=2 has no room for text and a share of 0.1 of a task"):
+        mixture(share=0.1).batch(0, 64, 2, seed=0)
+    text = settings("stdlib", limit=0.5, held_out=0.03)
+    with pytest.raises(ValueError, match=r"data=python\+recall needs a task, but stdlib asks nothing"):
+        mixture(text, 512)
+    with pytest.raises(ValueError, match=r"data=python\+recall needs a text, but copy has none"):
+        mixture(text=settings("copy"))
+    with pytest.raises(ValueError, match=r"data=python\+recall needs a text, but recall has none"):
+        mixture(text=None)
+
+
+def test_too_small_a_model_is_said(mixture: Make, settings: Callable[..., dict], books: Path) -> None:
+    text = settings("files", path=str(books))
+    with pytest.raises(ValueError, match=r"needs 128 ids beside those of files: add 128 to model.vocab"):
+        mixture(vocab=300, text=text)
