@@ -43,19 +43,27 @@ def choose(q: Tensor, effect: Effect) -> str:
     return "explicit" if torch.is_grad_enabled() or not sdpa.is_flash(effect) else "sdpa"
 
 
-def logits(q: Tensor, k: Tensor, effect: Effect, causal: bool = True, x: Tensor | None = None) -> Tensor:
-    """(B, H, T, T) float32: exactly what the reference kernel softmaxes; -inf where a key is not seen."""
+def logits(
+    q: Tensor,
+    k: Tensor,
+    effect: Effect,
+    causal: bool = True,
+    x: Tensor | None = None,
+    rows: slice = slice(None),
+) -> Tensor:
+    """(B, H, T, T) float32: exactly what the reference kernel softmaxes; -inf where a key is not seen.
+    With `rows` those of some queries alone, (B, H, R, T)."""
     scale, at = q.size(-1) ** -0.5, effect.positions.at
-    i, j = at[:, None], at[None, :]
+    i, j = at[rows, None], at[None, :]
     model, q, k = q, q.float(), k.float()
-    seen = allowed(effect, at, at, causal)  # (T, T)
+    seen = allowed(effect, at[rows], at, causal)  # (R, T)
     turned_q, turned_k = effect.rotate(q, k) if effect.rotate else (q, k)
     with exactly(q, model):
-        result = turned_q.float() @ turned_k.float().mT * scale
+        result = turned_q[:, :, rows].float() @ turned_k.float().mT * scale
     if effect.far is not None:
         far_q, far_k = effect.far.rotate(q, k)
         with exactly(q, model):
-            far = far_q.float() @ far_k.float().mT * scale
+            far = far_q[:, :, rows].float() @ far_k.float().mT * scale
         result = far.where(i - j >= effect.far.window, result)
     if effect.bias is not None:
         result = result + effect.bias(i, j).float()
@@ -63,11 +71,11 @@ def logits(q: Tensor, k: Tensor, effect: Effect, causal: bool = True, x: Tensor 
         if x is None:
             raise ValueError("This encoding reads the hidden state: pass it as x.")
         height = effect.potential(x)  # (B, H, T)
-        result = result + height[..., :, None] - height[..., None, :]
+        result = result + height[..., rows, None] - height[..., None, :]
     if effect.adjust is not None:
-        result = effect.adjust(result.masked_fill(~seen, float("-inf")), q, k, i, j)
+        result = effect.adjust(result.masked_fill(~seen, float("-inf")), q[:, :, rows], k, i, j)
     if effect.temperature is not None:
-        result = result.masked_fill(~seen, 0) * effect.temperature[..., None]
+        result = result.masked_fill(~seen, 0) * effect.temperature[:, rows, None]
     return result.masked_fill(~seen, float("-inf"))
 
 
