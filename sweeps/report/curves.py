@@ -9,11 +9,12 @@ from numpy.typing import NDArray
 from sweeps.report.methods import extension_labels, labels
 from sweeps.report.results import Run
 from sweeps.report.statistics import Array, Interval, by_document, enough, interval
+from train.curves import ANSWERS, panel
 
 Variant = tuple[str, str]  # method, extension
 Cell = tuple[Variant, int, int]  # variant, length, seed
 Cells = dict[tuple[str, str], dict[Cell, float]]  # (protocol, metric) -> cell -> value
-Documents = dict[tuple[str, Variant, int, int], Array]  # (protocol, *cell) -> loss of each window
+Documents = dict[tuple[str, str, Variant, int, int], Array]  # (protocol, metric, *cell) -> of each window
 
 
 @dataclass(frozen=True)
@@ -44,10 +45,11 @@ class Curves:
 
 
 class Table:
-    """All runs that may be compared: the same data and the same training length."""
+    """All runs that may be compared: the same data and training length, and text or answers, not both."""
 
     def __init__(self, runs: list[Run]) -> None:
         self.runs = runs
+        self.answers = any(panel(row) == ANSWERS for run in runs for row in run.rows)
         self.names = labels(runs)
         self.encodings = dict(zip(self.names, (run.encoding for run in runs), strict=True))
         self.cells: Cells = defaultdict(dict)
@@ -74,7 +76,8 @@ class Table:
         return sorted({method for method, _ in self.variant.values()})
 
     def read_documents(self) -> tuple[NDArray[np.int64] | None, Documents]:
-        """Each window's document, and its losses; nothing where runs were not scored on the same windows."""
+        """Each window's (or problem's) document, and its scores; nothing where runs were not scored on the
+        same windows."""
         windows, documents = None, {}
         for number, run in enumerate(self.runs):
             file = run.folder / "documents.npz"
@@ -85,17 +88,19 @@ class Table:
                 content = dict(np.load(file))
             except (OSError, ValueError, EOFError) as error:
                 raise ValueError(f"{file} is damaged: delete its folder and run again.") from error
-            own = content.pop("document", None)
+            own = content.pop(ANSWERS if self.answers else "document", None)
             windows = own if windows is None else windows
             if own is None or not np.array_equal(own, windows):
                 self.notes.append(
                     f"{run.folder.name} was scored on other windows: intervals are over seeds only."
                 )
                 return None, {}
-            for key, losses in content.items():
-                extension, protocol, length = key.rsplit("|", 2)
-                if (number, extension) in self.variant and losses.shape == own.shape:
-                    documents[protocol, self.variant[number, extension], int(length), run.seed] = losses
+            for key, scores in content.items():
+                if "|" not in key or scores.shape != own.shape:
+                    continue
+                extension, protocol, length, metric = [*key.split("|"), "loss"][:4]
+                if variant := self.variant.get((number, extension)):
+                    documents[protocol, metric, variant, int(length), run.seed] = scores
         return windows, documents
 
     def curves(self, protocol: str, metric: str, extensions: bool = True) -> Curves:
@@ -110,25 +115,26 @@ class Table:
         for key, value in cells.items():
             values[at[key]] = value
         samples, counts = values[..., None], np.ones(1)
-        if metric == "loss" and self.windows is not None and self.documented(protocol, cells):
+        scored = metric == "loss" or protocol == ANSWERS
+        if scored and self.windows is not None and self.documented(protocol, metric, cells):
             by_window = np.full([*values.shape, len(self.windows)], np.nan)
             for key, value in cells.items():
                 if np.isfinite(value):
-                    by_window[at[key]] = self.documents[protocol, *key]
+                    by_window[at[key]] = self.documents[protocol, metric, *key]
             samples, counts = by_document(by_window, self.windows)
         return Curves(variants, lengths, seeds, values, samples, counts)
 
-    def documented(self, protocol: str, cells: dict[Cell, float]) -> bool:
-        """Whether every value has its losses by document, and they average to it."""
+    def documented(self, protocol: str, metric: str, cells: dict[Cell, float]) -> bool:
+        """Whether every value has its scores by document, and they average to it."""
         for (variant, length, seed), value in cells.items():
-            losses = self.documents.get((protocol, variant, length, seed))
-            if not np.isfinite(value) or (losses is not None and np.isclose(losses.mean(), value, rtol=1e-3)):
+            scores = self.documents.get((protocol, metric, variant, length, seed))
+            if not np.isfinite(value) or (scores is not None and np.isclose(scores.mean(), value, rtol=1e-3)):
                 continue
-            trouble = (
-                "no losses by document" if losses is None else "losses by document that are not its rows'"
-            )
+            what = f"{'losses' if metric == 'loss' else metric} by document"
+            trouble = f"no {what}" if scores is None else f"{what} that are not its rows'"
             where = f"{protocol}: {variant[0]}, seed {seed}, has {trouble} at {length} tokens"
-            if protocol != "by_position" and not any(note.startswith(f"{protocol}:") for note in self.notes):
+            parts = protocol == "by_position" or protocol.startswith("depth_")  # of what others are about
+            if not parts and not any(note.startswith(f"{protocol}:") for note in self.notes):
                 self.notes.append(f"{where}: intervals are over seeds only.")
             return False
         return True
