@@ -77,7 +77,7 @@ class Recall:
         keys = 1 + draw.choice(half - 1, pairs, replace=False)
         values = half + draw.choice(self.symbols - half, pairs, replace=False)
         queries = context + 2 * self.gaps((length - context) // 2, pairs, draw)
-        tokens = np.full(length, END)
+        tokens = np.full(length, END, np.int64)
         if self.random_non_queries:
             others = np.delete(np.arange(1, self.symbols), keys - 1)
             tokens = others[draw.integers(len(others), size=length)]

@@ -118,7 +118,7 @@ class Task(ABC):
 
     def laid_out(self, problems: list[tuple[str, str]], width: int) -> tuple[Tensor, Tensor, Tensor]:
         """Tokens, targets and which of the targets are asked, each (N, width)."""
-        ids = np.full((len(problems), width + 1), END)
+        ids = np.full((len(problems), width + 1), END, np.int64)
         asked = np.zeros((len(problems), width), bool)
         for row, (question, answer) in enumerate(problems):
             told, end = len(question) + 1, len(question) + 1 + len(answer)
