@@ -40,7 +40,7 @@ def choose(q: Tensor, effect: Effect) -> str:
     if q.is_cuda:
         return "explicit" if effect.adjust or effect.values else "sdpa" if sdpa.is_flash(effect) else "flex"
     # on a CPU, flash attention is fast forward and slow backward
-    return "explicit" if torch.is_grad_enabled() or not sdpa.is_flash(effect) else "sdpa"
+    return "explicit" if torch.is_grad_enabled() or not sdpa.fits(effect) else "sdpa"
 
 
 def logits(

@@ -8,9 +8,9 @@ import torch
 from torch import Tensor, nn
 
 from models.effect import Effect, Encoding, Positions, Surface
-from models.precision import linear32
+from models.precision import as_given
 
-PAIRS = 1 << 22  # that the network sees at a time
+PAIRS = 1 << 15  # that the network sees at a time: its hidden layer stays in a processor's cache
 
 
 class FIRE(Encoding):
@@ -29,12 +29,21 @@ class FIRE(Encoding):
 
     def bias(self, i: Tensor, j: Tensor) -> Tensor:
         """(H, R, K), some queries at a time: the hidden layer is many times larger than the result."""
-        return torch.cat([self.of(rows, j) for rows in i.split(max(1, PAIRS // j.numel()))], dim=1)
+        rows = max(1, PAIRS // j.size(1))
+        parts = zip(i.split(rows), j.expand(i.size(0), -1).split(rows), strict=True)
+        return torch.cat([self.of(*part) for part in parts], dim=1)
 
     def of(self, i: Tensor, j: Tensor) -> Tensor:
         threshold = (self.threshold.float() * self.length).abs()
         ratio = self.psi((i - j).float()) / (self.psi(torch.maximum(i.float(), threshold)) + 1e-6)  # (R, K)
-        return linear32(linear32(ratio[..., None], self.read).relu(), self.write).movedim(-1, 0)
+        with as_given(i.device):
+            hidden = torch.addcmul(column(self.read.bias), self.read.weight.float(), ratio.flatten()).relu_()
+            bias = column(self.write.bias) + self.write.weight.float() @ hidden
+        return bias.unflatten(-1, ratio.shape)
 
     def psi(self, x: Tensor) -> Tensor:
         return (self.c.float() * x).abs().log1p()
+
+
+def column(bias: Tensor) -> Tensor:
+    return bias.float()[:, None]

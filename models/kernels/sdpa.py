@@ -5,11 +5,17 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from models.effect import Effect
-from models.kernels.explicit import blocks
-from models.kernels.pairs import additive, exactly
+from models.kernels.explicit import blocks, seen_keys
+from models.kernels.pairs import additive, exactly, upside_down
 from models.kernels.potential import as_features, of_line
+from models.kernels.weighted import together
 
 ROWS = 1024  # queries a block, so that the mask is never T x T
+
+
+def fits(effect: Effect) -> bool:
+    """Whether an effect neither reads the logits nor mixes two rotations."""
+    return effect.far is effect.adjust is effect.values is None
 
 
 def is_flash(effect: Effect) -> bool:
@@ -17,12 +23,12 @@ def is_flash(effect: Effect) -> bool:
     if effect.potential is not None and (effect.bias is not None or effect.temperature is not None):
         return False
     line = effect.bias is None or (effect.temperature is None and of_line(effect) is not None)
-    return line and effect.far is effect.adjust is effect.values is effect.visible is None
+    return line and fits(effect) and effect.visible is None
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, effect: Effect, causal: bool, x: Tensor | None = None) -> Tensor:
     """(B, H, T, D); any effect but those that read the logits or mix two rotations."""
-    if effect.adjust is not None or effect.values is not None or effect.far is not None:
+    if not fits(effect):
         raise ValueError("The sdpa kernel never sees the logits: use kernel=explicit for this encoding.")
     scale = q.size(-1) ** -0.5
     q, k = effect.rotate(q, k) if effect.rotate else (q, k)
@@ -48,20 +54,28 @@ def flash(q: Tensor, k: Tensor, v: Tensor, height: Tensor | None, causal: bool, 
 def masked(
     q: Tensor, k: Tensor, v: Tensor, effect: Effect, causal: bool, height: Tensor | None, scale: float
 ) -> Tensor:
-    """(B, H, T, D) with a mask a block of queries."""
-    out = []
+    """(B, H, T, D) in blocks of queries, from the last to the first, as the views of their masks run."""
+    wide, parts = F.pad(v, (0, q.size(-1) - v.size(-1))), []  # flash wants one width for all three
     for rows in blocks(q.size(-2), ROWS):
-        keys = slice(0, rows.stop if causal else q.size(-2))
-        mask = additive(effect, rows, keys, causal, torch.float32)
-        if height is not None:
-            mask = mask + height[..., rows, None] - height[..., None, keys]
-        if effect.temperature is not None:
-            seen = mask > float("-inf")
-            mask = mask.masked_fill(~seen, 0) * effect.temperature[:, rows, None]
-            mask = mask.masked_fill(~seen, float("-inf"))
-        out.append(
-            F.scaled_dot_product_attention(
-                q[:, :, rows], k[:, :, keys], v[:, :, keys], attn_mask=mask.to(q.dtype), scale=scale
-            )
+        keys = seen_keys(effect, rows, q.size(-2), causal)
+        if height is None:
+            mask = upside_down(effect, rows, keys, causal, q.dtype)
+        else:
+            mask = with_height(effect, height, rows, keys, causal).to(q.dtype)
+        mask = mask.expand(q.size(0), -1, -1, -1)
+        read = F.scaled_dot_product_attention(
+            q[:, :, rows].flip(-2), k[:, :, keys], wide[:, :, keys], attn_mask=mask, scale=scale
         )
-    return torch.cat(out, dim=-2)
+        parts.append(read[..., : v.size(-1)].flip(-2))
+    return together(parts)
+
+
+def with_height(effect: Effect, height: Tensor, rows: slice, keys: slice, causal: bool) -> Tensor:
+    """(B, H, R, K) bias, potential and mask times the temperature, its rows from the last to the first."""
+    mask = additive(effect, rows, keys, causal, torch.float32)
+    mask = mask + height[..., rows, None] - height[..., None, keys]
+    if effect.temperature is not None:
+        seen = mask > float("-inf")
+        mask = mask.masked_fill(~seen, 0) * effect.temperature[:, rows, None]
+        mask = mask.masked_fill(~seen, float("-inf"))
+    return mask.flip(-2)
