@@ -97,23 +97,36 @@ def effective(curves: Curves, names: list[str], trained: int, tolerance: float, 
     }
 
 
-def extensions(curves: Curves, names: list[str], trained: int, sign: int) -> dict[str, Any]:
+def cropped(table: Table, protocol: str, curves: Curves) -> tuple[str, Curves]:
+    """The protocol that crop is taken from, and its curves. Under same_tokens the first targets of a cropped
+    model see few tokens, and whatever sees more beats it; under sliding every target sees its last ones."""
+    if protocol == "same_tokens" and ("sliding", "loss") in table.cells:
+        found = table.curves("sliding", "loss")
+        alike = found.samples.shape[2:] == curves.samples.shape[2:] and found.seeds == curves.seeds
+        whole = {variant for variant in curves.variants if variant[1] == CROP} <= set(found.variants)
+        if alike and whole and set(curves.lengths) <= set(found.lengths):
+            return "sliding", found
+    return protocol, curves
+
+
+def extensions(curves: Curves, crop: Curves, names: list[str], trained: int, sign: int) -> dict[str, Any]:
     """Every method and its extensions against the same model that sees only the last tokens (crop)."""
-    variants = [v for v in curves.variants if v[1] != CROP and (v[0], CROP) in curves.variants]
+    variants = [v for v in curves.variants if v[1] != CROP and (v[0], CROP) in crop.variants]
     lengths = [length for length in curves.lengths if length > trained]
     result: dict[str, Any] = {}
     if not variants or not lengths:
         return result
     crops: list[Variant] = [(method, CROP) for method, _ in variants]
-    found = curves.interval(curves.at(variants, lengths) - curves.at(crops, lengths), pool=True)
-    beats = (found.high < 0) if sign > 0 else (found.low > 0)
+    found = curves.interval(curves.at(variants, lengths) - crop.at(crops, lengths), pool=True)
+    low, high = (found.low, found.high) if sign > 0 else (-found.high, -found.low)
+    reached = {"beats": high < 0, "beats_mean": sign * found.value < 0, "beats_most": low < 0}
     for n, (method, extension) in sorted(enumerate(variants), key=lambda pair: names.index(pair[1][0])):
         result.setdefault(method, {})[extension] = {
             "lengths": lengths,
             "value": plain(found.value[n]),
             "low": plain(found.low[n]),
             "high": plain(found.high[n]),
-            "beats": longest_unbroken(beats[n], lengths),
+            **{which: longest_unbroken(beats[n], lengths) for which, beats in reached.items()},
         }
     return result
 

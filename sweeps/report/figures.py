@@ -4,6 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sweeps.report import bars, protocols
 from sweeps.report.numbers import listed, plural, tokens
 from sweeps.report.words import headline_curves, unit
 
@@ -22,7 +23,13 @@ SHAPE = (
 def draw(summary: dict[str, Any], folder: Path) -> list[Path]:
     """The figures of every setting, as files."""
     folder.mkdir(parents=True, exist_ok=True)
-    kinds = {"loss_by_length": by_length, "loss_by_position": by_position, "against_crop": against_crop}
+    kinds = {
+        "loss_by_length": by_length,
+        "loss_by_position": by_position,
+        "against_crop": against_crop,
+        "protocols": protocols.figure,
+        "decomposition": bars.figure,
+    }
     files = []
     for number, setting in enumerate(summary["settings"]):
         for name, made in kinds.items() if setting["reference"] else ():

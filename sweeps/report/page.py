@@ -6,6 +6,7 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
+from sweeps.report import decomposition, protocols
 from sweeps.report.about import failures_table, fairness_table, what_was_run
 from sweeps.report.cells import note
 from sweeps.report.numbers import number, plural, signed, times, tokens
@@ -21,6 +22,7 @@ DRAWN = (
     "metric",
     "sign",
     "protocols",
+    "labels",
     "methods",
     "order",
     "extensions",
@@ -96,6 +98,10 @@ def section(place: int, setting: dict[str, Any], several: bool) -> list[str]:
     if setting["extensions"]:
         parts += ["<h2>Against crop: is longer context of use?</h2>", note(CROP.format(length))]
         parts += [figure("extensions", place), extensions_table(setting)]
+    if setting["decomposition"]:
+        parts += [f"<h2>{decomposition.TITLE}</h2>", decomposition.section(setting)]
+    if protocols.curves(setting):
+        parts += [f"<h2>{protocols.TITLE}</h2>", protocols.section(setting)]
     return [
         *parts,
         "<h2>Is it fair?</h2>",

@@ -4,7 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from sweeps.report import comparisons
+from sweeps.report import comparisons, protocols
+from sweeps.report.causes import decompose
 from sweeps.report.comparisons import chosen_reference, plain, ranked
 from sweeps.report.curves import Curves, Table
 from sweeps.report.fairness import fairness, provenance
@@ -57,10 +58,10 @@ def setting(
     table: Table, data: str, corpus: str, trained: int, reference: str | None, tolerance: float
 ) -> dict[str, Any]:
     """What is said of the runs with the same data and the same training length."""
-    protocols: dict[str, dict[str, Any]] = {}
+    drawn_as: dict[str, dict[str, Any]] = {}
     for protocol, metric in sorted(table.cells, key=importance):
         if protocol != "training":
-            protocols.setdefault(protocol, {})[metric] = drawn(table.curves(protocol, metric))
+            drawn_as.setdefault(protocol, {})[metric] = drawn(table.curves(protocol, metric))
     names = table.methods
     result: dict[str, Any] = {
         "data": data,
@@ -68,7 +69,9 @@ def setting(
         "trained_length": trained,
         "tolerance": tolerance,
         "reference": None,
-        "protocols": protocols,
+        "protocols": drawn_as,
+        "labels": protocols.labels(table.runs, trained),
+        "decomposition": {},
         "training": training(table),
         "fairness": fairness(table),
         "provenance": provenance(table),
@@ -78,6 +81,7 @@ def setting(
         sign = -1 if main[1] in HIGHER_IS_BETTER else 1
         names = ranked(curves, sign)
         chosen = chosen_reference(names, table, reference)
+        crop_protocol, crop = comparisons.cropped(table, main[0], curves)
         scored = len(curves.counts) > 1
         result |= {
             "protocol": main[0],
@@ -92,8 +96,10 @@ def setting(
             "difference": comparisons.against(curves, names, [chosen] * len(curves.lengths), sign),
             "best": comparisons.best(curves, names, sign),
             "effective": comparisons.effective(curves, names, trained, tolerance, sign),
-            "extensions": comparisons.extensions(curves, names, trained, sign),
+            "extensions": comparisons.extensions(curves, crop, names, trained, sign),
+            "crop": crop_protocol,
             "bimodal": comparisons.two_groups(curves),
+            "decomposition": decompose(table, names, trained),
         }
     families = {name: family(table.encodings[name]) for name in names}
     result["notes"] = table.notes

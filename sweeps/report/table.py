@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from sweeps.report import decomposition, protocols
 from sweeps.report.numbers import MISSING, big, half, number, plural, reach, signed, times, tokens
 from sweeps.report.words import heading, headline_curves, notes, separable
 
@@ -41,6 +42,11 @@ def show(summary: dict[str, Any], console: "Console") -> None:
             console.print(EXTENSIONS, style="bold", highlight=False)
             console.print(grid(setting, lines, console))
             console.print()
+        for part in (decomposition, protocols):
+            if (shown := part.grid(setting)) is not None:
+                console.print(part.TITLE, style="bold", highlight=False)
+                console.print(shown)
+                console.print()
     if summary["failures"]:
         console.print(failures(summary), style="red", highlight=False, soft_wrap=True)
 

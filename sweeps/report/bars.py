@@ -1,0 +1,79 @@
+"""The decomposition as stacked bars: a panel a method, a bar a length."""
+
+from typing import TYPE_CHECKING, Any
+
+from sweeps.report.decomposition import TITLE, parts, stacked
+from sweeps.report.methods import COLOURS
+from sweeps.report.numbers import signed, times, tokens
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+COLUMNS = 6  # of panels at most
+COLOUR = {"early": COLOURS[5], "context": COLOURS[2], "damage": COLOURS[1], "past": "#8A8A8A"}
+
+
+def figure(summary: dict[str, Any], setting: dict[str, Any]) -> "Figure | None":
+    from matplotlib.figure import Figure
+
+    from sweeps.report.drawing import INK, RED, SOFT, Line, limits
+    from sweeps.report.figures import unfinished
+
+    every = setting["decomposition"]
+    found = {name: every[name] for name in setting["order"] if name in every}
+    if not found:
+        return None
+    columns = min(COLUMNS, len(found))
+    rows = -(-len(found) // columns)
+    width, height = max(8.0, 2.2 * columns), 2.1 * rows + 1.9
+    figure = Figure(figsize=(width, height), layout="constrained")
+    figure.get_layout_engine().set(rect=(0.005, 0.3 / height, 0.99, 1 - 1.35 / height))  # type: ignore[union-attr,call-arg]
+    trained = setting["trained_length"]
+    text = f"{setting['data']}, trained at {tokens(trained)} tokens; same_tokens; dot: the whole change"
+    figure.text(0.012, 1 - 0.14 / height, TITLE, size=15, weight="bold", color=INK, va="top")
+    figure.text(0.012, 1 - 0.47 / height, text, size=9.5, color=SOFT, va="top")
+    figure.text(0.012, 0.1 / height, unfinished(summary), size=9, color=RED, va="bottom")
+    figure.supylabel("change of the loss, nats per token", size=9.5, color=INK)
+    ends = [Line(name, of["lengths"], [*reach(of, 1), *reach(of, -1)]) for name, of in found.items()]
+    grid = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
+    for axes in grid.flat[len(found) :]:
+        axes.set_visible(False)
+    for place, (axes, (name, of)) in enumerate(zip(grid.flat, found.items(), strict=False)):
+        panel(axes, of, *limits(ends, True), trained)
+        axes.set_title(name, size=10, loc="left", color=INK)
+        axes.tick_params(labelbottom=place + columns >= len(found))
+    shown = {part: name for of in found.values() for part, name in parts(of).items()}
+    marks = [grid.flat[0].bar(0, 0, color=COLOUR[part]) for part in shown]
+    corner: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (0.006, 1 - 0.64 / height)}
+    figure.legend(marks, list(shown.values()), **corner, ncols=4, frameon=False, fontsize=9)
+    return figure
+
+
+def reach(of: dict[str, Any], sign: int) -> list[float | None]:
+    """How far the bars go up, or down."""
+    return [sign * sum(max(0.0, sign * value) for value in bar.values()) for bar in stacked(of)]
+
+
+def panel(axes: "Axes", of: dict[str, Any], low: float, high: float, trained: int) -> None:
+    """Parts that are lost stand on zero, parts that are gained hang from it."""
+    for place, (bar, total) in enumerate(zip(stacked(of), of["total"]["value"], strict=True)):
+        ends = {1: 0.0, -1: 0.0}
+        for part, value in bar.items():
+            side = 1 if value > 0 else -1
+            axes.bar(place, value, 0.72, bottom=ends[side], color=COLOUR[part], linewidth=0)
+            ends[side] += value
+        if total is not None and total <= high:
+            axes.plot(place, total, "o", color="#222222", markersize=3.5, markeredgecolor="w", zorder=4)
+        elif total is not None:
+            style: dict[str, Any] = {"textcoords": "offset points", "ha": "center", "size": 7}
+            axes.annotate(signed(total, 1), (place, high), (0, 0), va="bottom", **style)
+    axes.axhline(0, color="#222222", linewidth=0.9)
+    axes.set_ylim(low, high)
+    axes.set_xlim(-0.6, len(of["lengths"]) - 0.4)
+    axes.set_xticks(range(len(of["lengths"])), [times(length, trained) for length in of["lengths"]], size=8)
+    axes.tick_params(colors="#444444", length=2, labelsize=8)
+    axes.grid(axis="y", color="#EEEEEE", linewidth=0.8)
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right", "bottom"]].set_visible(False)
+    axes.spines["left"].set_color("#AAAAAA")
