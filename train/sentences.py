@@ -53,7 +53,10 @@ def of_hydra(error: Exception) -> str:
     """Hydra's and OmegaConf's messages, shortened to what helps."""
     text = str(error)
     if found := re.search(r"Could not override '([^']+)'", text):
-        return f"There is no setting '{found[1]}'.{close(found[1], [*groups(), *every_setting()])}"
+        key, known = found[1], [*groups(), *every_setting()]
+        if key in known:
+            return f"There is no setting '{key}' here: other choices of {key.split('.')[0]} have it."
+        return f"There is no setting '{key}'.{close(key, known)}"
     if found := re.search(r"Could not find '([^'/]+)/([^']+)'", text) or re.search(
         r"In '[^']*': Could not find '([^'/]+)/([^']+)'", text
     ):
