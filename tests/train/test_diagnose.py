@@ -1,0 +1,308 @@
+"""Diagnostics: measures against loops over queries and keys, published bounds, sentences, a real run."""
+
+import json
+import math
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from models.attend import logits
+from models.effect import Encoding, Positions
+from models.encodings import extend, load
+from models.encodings.rope import RoPE, geometric
+from models.gpt import GPT, Block
+from models.kernels.heads import split
+from sweeps.report import diagnostics
+from tests.conftest import ENCODINGS, LENGTH, SHAPE, Method, content, gpt, members, over, tokens
+from tests.train.test_settings import settings_of
+from train.diagnostics import attention, rotary
+from train.diagnostics.words import sentences
+from train.run import job
+
+# ---- rows of the table of attention
+
+
+class Largest(TorchDispatchMode):
+    """Remembers the largest tensor that anything returned."""
+
+    size = 0
+
+    def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        result = function(*args, **(kwargs or {}))
+        if isinstance(result, Tensor):
+            self.size = max(self.size, result.numel())
+        return result
+
+
+@over(ENCODINGS)
+def test_rows_of_logits(method: Method) -> None:
+    """They are those of the whole table, and nothing as large as the table is ever made for them."""
+    length = min(method.span, 8 * LENGTH)
+    x, q, k, _ = content(length)
+    rows = slice(length - 3, length - 1)
+    for member in dict.fromkeys(members(method.built)):
+        effect = member.at(Positions.of(length))
+        whole = logits(q, k, effect, x=x)
+        with Largest() as largest:
+            some = logits(q, k, effect, x=x, rows=rows)
+        torch.testing.assert_close(some, whole[:, :, rows])
+        assert largest.size < max(whole.numel() // 2, 2 * SHAPE["heads"] * length * 40)  # 40: FIRE's network
+
+
+def tables(model: GPT, sequence: Tensor, draw: int) -> list[tuple[Tensor, Tensor]]:
+    """For each layer, attention (H, T, T) and where its tokens stand."""
+    effects = model.effects(len(sequence), draw=draw)
+    x, found = model.embed(sequence[None]), []
+    for effect in effects:
+        x = effect.embed(x) if effect.embed else x
+    for layer, block in enumerate(cast(list[Block], model.blocks)):
+        effect, one = effects[layer % len(effects)], block.attention
+        hidden = block.norm1(x)
+        q, k, _ = split(F.linear(hidden, one.qkv.weight * block.norm1.weight), one.heads)
+        table = logits(q, k, effect, one.causal, hidden * block.norm1.weight).softmax(-1)
+        found.append((table[0].double(), effect.positions.at))
+        x = block(x, effect)
+    return found
+
+
+LOOKED = ["rope", "alibi", "fire", "cope", "fox", "sinusoidal", "window_rope", "irope", "randomized_rope"]
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("name", LOOKED)
+def test_looks(name: str) -> None:
+    """Four times past the training length, with queries that do not all count."""
+    method, queries, length = Method(name), 3, 4 * LENGTH
+    model, sequences = gpt(method.built), tokens(length)
+    counts = torch.ones(2, length, dtype=torch.bool)
+    counts[:, -2:], counts[1, -4] = False, False
+    trained = attention.reaches(model, LENGTH)
+    ends = attention.distance_ends(max(attention.reaches(model, length)))
+    found = attention.looks(model, sequences, counts, queries, trained, ends)
+    layers, total = len(model.blocks), 5 * model.draws
+    entropy, unseen = torch.zeros(2, layers, SHAPE["heads"], dtype=torch.float64)
+    keys = torch.zeros(layers, dtype=torch.float64)
+    profile = torch.zeros(layers, SHAPE["heads"], len(ends), dtype=torch.float64)
+    for n, sequence in enumerate(sequences):
+        for draw in range(model.draws):
+            for layer, (table, at) in enumerate(tables(model, sequence, draw)):
+                for i in range(length - 5, length - 2):
+                    if not counts[n, i]:
+                        continue
+                    for h in range(SHAPE["heads"]):
+                        seen = [j for j in range(length) if table[h, i, j] > 0]
+                        p = {j: float(table[h, i, j]) for j in seen}
+                        bits = -math.fsum(v * math.log(v) for v in p.values())
+                        entropy[layer, h] += bits / math.log(len(seen)) / total
+                        for j, share in p.items():
+                            distance = int(at[i] - at[j])
+                            far = distance > trained[layer]
+                            unseen[layer, h] += share * far / total
+                            keys[layer] += far / len(seen) / SHAPE["heads"] / total
+                            place = next(b for b, end in enumerate(ends) if distance < end)
+                            profile[layer, h, place] += share / total
+    for measure, expected in zip(attention.MEASURES, (entropy, unseen, keys, profile), strict=True):
+        torch.testing.assert_close(getattr(found, measure), expected, atol=1e-6, rtol=1e-5)
+    torch.testing.assert_close(found.profile.sum(-1), torch.ones(layers, SHAPE["heads"]).double())
+
+
+def test_what_training_showed() -> None:
+    """A window shows less, random positions more, and a wider window of an extension nothing."""
+    assert attention.reaches(gpt(built("rope")), LENGTH) == [LENGTH - 1] * 2
+    assert attention.reaches(gpt(built("window_rope")), LENGTH) == [LENGTH // 2 - 1] * 2
+    assert attention.reaches(gpt(built("randomized_rope")), LENGTH) == [64 * LENGTH - 1] * 2
+    assert attention.reaches(gpt(extend("sinks", built("rope"))), 100) == [99] * 2
+    assert attention.distance_ends(63) == [1, 2, 3, 4, 6, 8, 11, 16, 23, 32, 45, 64]
+
+
+def built(name: str) -> Encoding:
+    return load(name, **SHAPE)
+
+
+def test_crop_is_looked_at_where_it_looks() -> None:
+    """The last piece alone, so that it is the plain model on the last tokens."""
+    model, x = gpt(built("rope")), tokens(3 * LENGTH)
+    crop = gpt(extend("crop", built("rope")))
+    counts, limits = torch.ones_like(x).bool(), (4, [LENGTH - 1] * 2, attention.distance_ends(LENGTH))
+    cropped = attention.looks(crop, x, counts, *limits)
+    short = attention.looks(model, x[:, -LENGTH:], counts[:, -LENGTH:], *limits)
+    for measure in attention.MEASURES:
+        torch.testing.assert_close(getattr(cropped, measure), getattr(short, measure))
+    assert cropped.unseen.max() == 0
+
+
+# ---- rotations
+
+
+@pytest.mark.parametrize(("length", "published"), [(1024, "4.3e+03"), (2048, "1.2e+04"), (4096, "2.7e+04")])
+def test_lower_bounds_as_published(length: int, published: str) -> None:
+    """Men et al. (2024, https://arxiv.org/abs/2405.14591), table 2; 2,048 by Su's finer search."""
+
+    def of(base: float) -> Any:
+        return geometric(128, base).numpy()
+
+    found = rotary.lower_bound(of, length, start=2000)
+    assert found is not None
+    assert f"{found:.1e}" == published
+    assert rotary.enough_for(of(found), length) == length
+    for smaller in found / rotary.STEP ** np.array([1, 2, 3, 10, 100, 500, 1000]):
+        assert rotary.enough_for(of(smaller), length) < length
+
+
+def test_what_does_not_turn_keeps_likeness() -> None:
+    """Partial RoPE's still features, and p-RoPE's, count as pairs of frequency 0."""
+    shape = SHAPE | {"head_width": 16}
+    rope, partial, p = (
+        load(*one, **shape, **more)
+        for one, more in ((["rope"], {}), (["rope"], {"partial": 0.25}), (["p_rope"], {"proportion": 0.5}))
+    )
+    theta = [rotary.frequencies(cast(RoPE, one)) for one in (rope, partial, p)]
+    assert [len(one) for one in theta] == [8, 8, 8]
+    assert [int((one == 0).sum()) for one in theta] == [0, 6, 4]
+    assert rotary.enough_for(theta[1], 5000) == 5000
+    assert rotary.enough_for(theta[0], 5000) < 5000
+    expected = [sum(math.cos(m * f) for f in theta[0].tolist()) for m in range(50)]
+    assert rotary.likeness(theta[0], 50).tolist() == pytest.approx(expected)
+
+
+def test_pairs_that_never_turned() -> None:
+    theta = geometric(32, 10_000).numpy()
+    assert rotary.unfinished(theta, 64) == sum(2 * math.pi * 10_000 ** (f / 16) > 64 for f in range(16)) == 11
+    assert rotary.unfinished(np.array([1.0, 0.0]), 6) == 1
+
+
+def test_which_layers_turn() -> None:
+    assert [layers for layers, _ in rotary.rotary(gpt(built("rope")))] == [[0, 1]]
+    assert [layers for layers, _ in rotary.rotary(gpt(built("irope")))] == [[0, 1, 2]]
+    assert [layers for layers, _ in rotary.rotary(gpt(built("xpos")))] == [[0, 1]]
+    for name in ("alibi", "nope", "rope_2d", "sinusoidal"):
+        assert rotary.rotary(gpt(built(name))) == []
+
+
+# ---- sentences
+
+
+def test_sentences() -> None:
+    none = {
+        "extension": "none", "lengths": [64, 2048], "ends": [1, 64, 1024, 2048],
+        "entropy": [[[0.5, 0.7]], [[0.96, 0.64]]], "unseen": [[[0, 0]], [[0.5, 0.26]]],
+        "keys": [[0], [0.97]], "profile": [[[[0.4, 0.6, 0, 0]] * 2], [[[0.1, 0.2, 0.4, 0.3]] * 2]],
+    }  # fmt: skip
+    rope = {
+        "layers": [0], "base": 10_000.0, "turning": 16, "unfinished": 12, "trained": 64,
+        "spans": [64, 4096], "bounds": [100.0, 26_964.3], "enough_for": 1530,
+    }  # fmt: skip
+    found = {
+        "encoding": "rope", "trained_length": 64, "lengths": [64, 2048], "in_tokens": True, "depth": 1,
+        "known": {"metric": "loss", "values": [(64, 3.561), (2048, 4.283)]},
+        "variants": [none], "rotary": [rope],
+    }  # fmt: skip
+    assert list(sentences(found)) == [
+        "rope: loss, nats per token: 3.56 at 64 tokens, 4.28 at 2,048 tokens.",
+        "rope: 38 % of the attention at 2,048 tokens goes to distances never seen in training, where 97 % "
+        "of the keys are; layer 1, head 1 has most, 50 %.",
+        "rope: heads attend more evenly at 2,048 tokens than at 64 tokens: the entropy of attention is 0.80 "
+        "of the most that it can be, from 0.60; 1 of 2 heads are above 0.95.",
+        "rope: half of the attention goes less than 64 tokens back at 64 tokens, less than 1,024 at 2,048 "
+        "tokens.",
+        "12 of 16 rotary pairs never completed a turn in training, within 64 tokens.",
+        "RoPE's base 10,000 is below the lower bound 27,000 for 4,096 tokens (Men et al., 2024); it is "
+        "enough for 1,530.",
+    ]
+    cut = none | {"lengths": [64], "keys": [[0]]} | {key: none[key][:1] for key in ("entropy", "unseen")}
+    learned = {"encoding": "learned", "known": None, "rotary": [], "variants": [cut], "in_tokens": False}
+    assert list(sentences(found | learned)) == [
+        "learned is not defined past length 64.",
+        "learned: at length 64 no query sees a distance that it did not see in training.",
+    ]
+    turned = found | {"known": None, "variants": [], "rotary": [rope | {"unfinished": 0}]}
+    first = "None of 16 rotary pairs never completed a turn in training, within 64 tokens."
+    assert next(sentences(turned)) == first
+
+
+# ---- a run
+
+
+@pytest.fixture(scope="module")
+def done(small: list[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("runs") / "rope"
+    job(settings_of([*small, "encoding=rope"]), folder)
+    return folder
+
+
+def diagnosed(folder: Path, *arguments: str) -> dict[str, Any]:
+    from train import diagnose
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("sys.argv", ["diagnose", f"run={folder}", "trainer=cpu", "sequences=2", *arguments])
+        diagnose.entry()
+    found: dict[str, Any] = json.loads((folder / "diagnostics.json").read_text())
+    return found
+
+
+def test_a_run(done: Path, outputs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = diagnosed(done, "extension=pi", "queries=4", f"outputs={outputs}")
+    said = capsys.readouterr().out
+    assert all(sentence in said for sentence in found["sentences"])
+    assert [one["extension"] for one in found["variants"]] == ["none", "pi"]
+    assert found["lengths"] == [16, 32, 64]
+    assert found["known"]["values"][0][0] == 16
+    plain = found["variants"][0]
+    assert np.array(plain["entropy"]).shape == (3, 2, 2)
+    assert np.array(plain["unseen"])[0].max() == 0 < np.array(plain["unseen"])[1:].min()
+    assert plain["keys"][-1][0] == pytest.approx(
+        1 - 16 * np.mean([1 / n for n in (61, 62, 63, 64)]), abs=1e-5
+    )
+    assert np.array(plain["profile"]).sum(-1) == pytest.approx(1, abs=1e-3)
+    (rope,) = found["rotary"]
+    assert (rope["layers"], rope["turning"], rope["trained"], rope["spans"]) == ([0, 1], 8, 16, [16, 32, 64])
+    for name in ("diagnostics.png", "diagnostics-pi.png"):
+        assert (done / name).stat().st_size > 20_000
+    page = "".join(diagnostics.section([done, done.parent]))
+    assert page.count("<img") == 2
+    assert all(
+        f"<li>{sentence.split(';')[0].replace(chr(39), '&#x27;')}" in page for sentence in found["sentences"]
+    )
+    assert diagnostics.section([done.parent]) == []
+
+
+def test_mistakes(done: Path, outputs: Path, mistake: Any, tmp_path: Path) -> None:
+    def said(*arguments: str) -> str:
+        told: str = mistake("trainer=cpu", f"outputs={outputs}", *arguments, module="train.diagnose")
+        return told
+
+    assert "is not the folder of a finished run: it has no DONE." in said(f"run={tmp_path}")
+    assert "is not the folder of a finished run" in said(f"run={tmp_path}/missing")
+    assert not (tmp_path / "missing").exists()
+    assert "run must be given: add run=..." in said()
+    assert "queries=0 must be a whole number from 1 on." in said(f"run={done}", "queries=0")
+    assert "sequences=few must be a whole number from 1 on." in said(f"run={done}", "sequences=few")
+    assert "Did you mean 'queries'?" in said(f"run={done}", "querys=4")
+    assert "There is no extension 'yarm'. Did you mean 'yarn'?" in said(f"run={done}", "extension=yarm")
+    assert "does not fit RoPE; it fits: learned" in said(f"run={done}", "extension=learned_interpolated")
+
+
+def test_a_task(small: list[str], tmp_path: Path) -> None:
+    """Only the queries that ask for the answer count, and lengths are as the task counts them."""
+    few = ["model.width=32", "model.depth=2", "data.lengths=[1,6]", "model.length=13", "trainer.max_steps=3"]
+    few += ["evaluation.lengths=[6,12]", "evaluation.problems=3"]
+    usual = [one for one in small if not one.startswith(("data", "model.", "evaluation"))]
+    job(settings_of([*usual, "data=copy", "encoding=alibi", *few]), tmp_path)
+    found = diagnosed(tmp_path, *[one for one in usual if one.startswith("outputs")])
+    assert found["lengths"] == [6, 12]
+    assert not found["in_tokens"]
+    assert found["rotary"] == []
+    assert "at length 12" in found["sentences"][0]
+
+
+def test_undefined_lengths_are_left_out(small: list[str], tmp_path: Path) -> None:
+    job(settings_of([*small, "encoding=learned", "trainer.max_steps=2"]), tmp_path)
+    found = diagnosed(tmp_path, *[one for one in small if one.startswith("outputs")])
+    assert found["variants"][0]["lengths"] == [16]
+    assert "learned is not defined past 16 tokens." in found["sentences"]

@@ -1,0 +1,1 @@
+"""What explains a loss that rises past the training length: `python -m train.diagnose run=...`"""
