@@ -7,6 +7,7 @@ FOLDER ?= outputs/sweeps/$(SWEEP)
 SEEDS ?= 5
 BIN := .venv/bin
 export TOKENIZERS_PARALLELISM ?= false
+export OMP_WAIT_POLICY ?= PASSIVE
 
 .PHONY: help setup sweep train test test-fast check bench report power dashboard gallery table clean
 

@@ -18,7 +18,7 @@ from typing import Any
 from train.folder_done import is_done
 from train.settings import cell
 
-PRELOADED = ["train.run"]
+PRELOADED = ["train.warm"]
 MEMORY = 2 << 30  # bytes that a job may need
 
 
