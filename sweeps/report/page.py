@@ -6,7 +6,7 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
-from sweeps.report import decomposition, protocols
+from sweeps.report import decomposition, diagnostics, protocols
 from sweeps.report.about import failures_table, fairness_table, what_was_run
 from sweeps.report.cells import note
 from sweeps.report.numbers import number, plural, signed, times, tokens
@@ -49,6 +49,7 @@ def page(summary: dict[str, Any]) -> str:
     body = [*paragraphs, alarm(summary)]
     for place, setting in enumerate(settings):
         body += section(place, setting, several=len(settings) > 1)
+    body += diagnostics.section([Path(folder) for folder in summary["runs"]])
     if summary["failures"]:
         body.append(f'<h2 id="failures">What failed</h2>{failures_table(summary["failures"])}')
     data = {"settings": [{key: setting[key] for key in DRAWN} for setting in settings]}

@@ -175,7 +175,7 @@ def fingerprint(folder: Path, *options: Any) -> str:
     digest = hashlib.sha256(repr((options, about)).encode())
     files = sorted(Path(__file__).parent.glob("*.*"))
     for job in about["jobs"]:
-        names = ("results.jsonl", "documents.npz", "run.json", "DONE", "train.log")
+        names = ("results.jsonl", "documents.npz", "run.json", "DONE", "train.log", "diagnostics.json")
         files += [folder / job["folder"] / name for name in names]
     for file in files:
         digest.update(str(file).encode())

@@ -31,6 +31,7 @@ def summarise(sweep: Sweep, reference: str | None = None, tolerance: float = TOL
         "folder": str(sweep.folder),
         "jobs": len(sweep.runs) + len(sweep.failures),
         "failures": [vars(failure) for failure in sweep.failures],
+        "runs": [str(run.folder) for run in sweep.runs],
         "settings": settings,
     }
 
