@@ -6,6 +6,7 @@ from typing import Any
 from sweeps.report.cells import cell, head, note, pairs, table
 from sweeps.report.numbers import MISSING, plural
 from sweeps.report.verdict import differences
+from sweeps.report.words import scored
 
 KERNEL = "The kernel follows from the encoding's form: it changes speed, not results beyond rounding."
 
@@ -32,12 +33,11 @@ def fairness_table(setting: dict[str, Any]) -> str:
 
 def what_was_run(setting: dict[str, Any]) -> str:
     about, data = setting["provenance"], setting["data"]
-    windows, documents = (plural(setting[f"{word}s"], word) for word in ("window", "document"))
     time = f"{about['seconds'] / 60:,.1f} minutes in {plural(about['runs'], 'run')}"
     facts = [
         ("data", about["description"] if data in about["description"] else f"{data} {about['description']}"),
         ("corpus, sha256", setting["corpus"]),
-        ("scored", f"{windows} of {documents}" if setting["windows"] else ""),
+        ("scored", scored(setting)),
         ("a run, for instance", about["command"]),
         ("machine", about["machine"]),
         ("versions", "; ".join(about["versions"])),

@@ -35,7 +35,8 @@ function ticks(low, high) {
 }
 
 // all curves, but a few that explode do not flatten the others
-function limits(lines, zero) {
+function limits(lines, zero, share) {
+  if (share) return [-0.03, 1.03];
   const values = lines.flatMap((line) => known([...line.y, ...line.low, ...line.high]));
   const highest = lines.map((line) => Math.max(...known([...line.y, ...line.high]))).filter(Number.isFinite).sort((a, b) => a - b);
   let low = Math.min(...values), high = Math.max(...values);
@@ -47,11 +48,11 @@ function limits(lines, zero) {
 }
 
 // where everything goes: all panels have the same axes
-function layout(width, panels, zero) {
+function layout(width, panels, zero, share) {
   const lines = panels.flatMap((panel) => panel.lines), alone = panels.length === 1;
   const columns = alone ? 1 : Math.max(1, Math.min(3, panels.length, Math.floor(width / 500)));
   const cell = width / columns, height = alone ? Math.min(740, Math.max(440, 15 * lines.length + 150)) : 280;
-  const fitting = lines.filter((line) => !line.free), [low, high] = limits(fitting.length ? fitting : lines, zero), lengths = [...new Set(lines.flatMap((line) => line.x))].sort((a, b) => a - b);
+  const fitting = lines.filter((line) => !line.free), [low, high] = limits(fitting.length ? fitting : lines, zero, share), lengths = [...new Set(lines.flatMap((line) => line.x))].sort((a, b) => a - b);
   const longest = Math.max(...lines.map((line) => line.label.length + (line.y.at(-1) === null ? 15 : line.y.at(-1) > high ? 8 : 0)));
   const left = 58, top = panels.some((panel) => panel.title) ? 28 : 12, bottom = height - 44, end = cell - Math.min(cell * 0.44, 6.4 * longest + 22);
   const first = Math.log2(lengths[0]), octaves = Math.log2(lengths.at(-1)) - first || 1;
@@ -120,7 +121,7 @@ function name(labels, { X, Y, low, high, top, bottom, end, lengths }) {
 }
 
 // the nearest point is named in a box, its curve stands out
-function hover(svg, tip, points, width, light) {
+function hover(svg, tip, points, width, light, long) {
   svg.addEventListener("pointermove", (event) => {
     const box = svg.getBoundingClientRect(), scale = width / box.width, x = (event.clientX - box.left) * scale, y = (event.clientY - box.top) * scale;
     const far = (point) => Math.hypot(point.x - x, 1.6 * (point.y - y)), near = points.reduce((a, b) => far(b) < far(a) ? b : a), hit = far(near) < 34;
@@ -128,7 +129,7 @@ function hover(svg, tip, points, width, light) {
     tip.hidden = !hit;
     if (!hit) return;
     const { line, t } = near, told = line.low[t] !== null && line.low[t] !== line.high[t] ? [`${line.ends} ${shown(line.low[t])} to ${shown(line.high[t])}`] : [];
-    tip.replaceChildren(make("b", {}, line.label), ` ${shown(line.y[t])}`, ...[`at ${tokens(line.x[t])} tokens`, ...told, ...line.more(t)].flatMap((text) => [make("br"), text]));
+    tip.replaceChildren(make("b", {}, line.label), ` ${shown(line.y[t])}`, ...[`at ${long(line.x[t])}`, ...told, ...line.more(t)].flatMap((text) => [make("br"), text]));
     tip.style.left = `${Math.max(0, Math.min(near.x / scale + 14, box.width - tip.offsetWidth))}px`;
     tip.style.top = `${near.y / scale + 14}px`;
   });
@@ -137,10 +138,10 @@ function hover(svg, tip, points, width, light) {
 
 // panels: [{title, lines: [{name, label, colour, dash, x, y, low, high, seeds, two, ends, more}]}]; isolated: a set of names
 let drawn = 0;
-function draw(host, panels, { trained, xTitle, yTitle, zero, side, isolated, choose }) {
+function draw(host, panels, { trained, xTitle, yTitle, zero, side, share, long = (n) => `${tokens(n)} tokens`, isolated, choose }) {
   const every = panels.flatMap((panel) => panel.lines), width = Math.max(host.clientWidth, 420);
   if (!every.some((line) => known(line.y).length)) { host.replaceChildren(make("p", { class: "note" }, "Nothing to show.")); return; }
-  const at = layout(width, panels, zero), total = at.height * Math.ceil(panels.length / at.columns), clip = `clip${drawn++}`, points = [];
+  const at = layout(width, panels, zero, share), total = at.height * Math.ceil(panels.length / at.columns), clip = `clip${drawn++}`, points = [];
   const svg = make("svg", { viewBox: `0 0 ${width} ${total}`, role: "img", "aria-label": `${yTitle} against ${xTitle}` });
   svg.append(make("clipPath", { id: clip }, make("rect", { x: at.left, y: at.top, width: at.end - at.left, height: at.bottom - at.top })));
   svg.append(make("text", { x: -total / 2, y: 12, transform: "rotate(-90)", "text-anchor": "middle" }, yTitle));
@@ -162,7 +163,7 @@ function draw(host, panels, { trained, xTitle, yTitle, zero, side, isolated, cho
     svg.querySelectorAll(".line").forEach((node) => node.classList.toggle("on", lit.has(node.dataset.name)));
   };
   const tip = make("div", { class: "tip", hidden: "" });
-  hover(svg, tip, points, width, host.light);
+  hover(svg, tip, points, width, host.light, long);
   host.replaceChildren(svg, tip);
   host.light();
 }

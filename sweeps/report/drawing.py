@@ -63,8 +63,9 @@ def panels(
     foot: str = "",
     zero: str = "",
     rises: bool = False,
+    share: bool = False,
 ) -> Figure:
-    """Panels with the same axes; in each, the lines of the others in grey."""
+    """Panels with the same axes, from 0 to 1 for a share; in each, the lines of the others in grey."""
     columns = 2 if len(shown) == 4 else min(len(shown), 3)
     rows = -(-len(shown) // columns)
     width, height = (9.6, 5.8) if len(shown) == 1 else (4.9 * columns, 3.5 * rows + 1.3)
@@ -77,6 +78,8 @@ def panels(
     figure.supylabel(y, size=9.5, color=INK)
     every = [line for panel in shown for line in panel.lines]
     low, high = limits([line for line in every if line.fits] or every, bool(zero))
+    if share:
+        low, high = -0.03, 1.03
     grid = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
     for place, axes in enumerate(grid.flat):
         axes.set_visible(place < len(shown))
@@ -107,10 +110,12 @@ def panels(
 def frame(axes: Axes, every: Sequence[Line], trained: int, low: float, high: float) -> None:
     """Logarithmic lengths, the training length marked, nothing else that is not data."""
     lengths = sorted({length for line in every for length in line.lengths})
-    ticks = [length for length in lengths if length & (length - 1) == 0] or lengths
+    powers = [length for length in lengths if length & (length - 1) == 0]
+    ticks = powers if 2 * len(powers) > len(lengths) else lengths
     axes.set_xscale("log", base=2)
     axes.set_ylim(low, high)
-    axes.set_xlim(min(lengths) / 1.12, max(lengths) * 1.12)
+    margin = max(2.0, max(lengths) / min(lengths)) ** 0.033
+    axes.set_xlim(min(lengths) / margin, max(lengths) * margin)
     axes.set_xticks(ticks, [tokens(length) for length in ticks], size=8.5)
     axes.minorticks_off()
     axes.tick_params(colors="#444444", length=3, labelsize=8.5)
@@ -186,13 +191,13 @@ def write(axes: Axes, names: list[Name], gap: float, low: float, high: float, lo
     names = sorted(names, key=lambda name: name.y)
     gap = min(gap, (high - low) / max(len(names) - 1, 1))
     places = spaced([min(name.y, high) for name in names], gap, low, high)
+    first, last = axes.get_xlim()
+    beside = last * (last / first) ** 0.06
     for name, place in zip(names, places, strict=True):
         thin = {"arrowstyle": "-", "color": name.colour, "linewidth": 0.6, "relpos": (0, 0.5), "shrinkB": 2}
         style: dict[str, Any] = {"size": 8.5, "color": name.colour, "va": "center", "annotation_clip": False}
         end = (longest, min(name.y, high))
-        axes.annotate(
-            name.text, end, (longest * 1.4, place), arrowprops=thin if name.beside else None, **style
-        )
+        axes.annotate(name.text, end, (beside, place), arrowprops=thin if name.beside else None, **style)
 
 
 def spaced(wanted: list[float], gap: float, low: float, high: float) -> list[float]:

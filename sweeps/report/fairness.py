@@ -70,11 +70,10 @@ def measured(run: Run, metric: str) -> int | None:
 
 
 def tokens(run: Run) -> int | None:
-    """Seen in training."""
+    """Seen in training, padding included."""
     try:
-        return (
-            int(run.settings["trainer.max_steps"]) * int(run.settings["batch"]) * run.rows[0].trained_length
-        )
+        steps, batch = int(run.settings["trainer.max_steps"]), int(run.settings["batch"])
+        return steps * batch * int(run.settings["model.length"])
     except (KeyError, TypeError, ValueError):
         return None
 

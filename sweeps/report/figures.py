@@ -4,9 +4,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sweeps.report import bars, protocols
+from sweeps.report import bars, depth, protocols
 from sweeps.report.numbers import listed, plural, tokens
-from sweeps.report.words import headline_curves, unit
+from sweeps.report.words import SHARES, axis, cropped, headline_curves, long, unit
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -24,18 +24,20 @@ def draw(summary: dict[str, Any], folder: Path) -> list[Path]:
     """The figures of every setting, as files."""
     folder.mkdir(parents=True, exist_ok=True)
     kinds = {
-        "loss_by_length": by_length,
+        "by_length": by_length,
         "loss_by_position": by_position,
         "against_crop": against_crop,
         "protocols": protocols.figure,
         "decomposition": bars.figure,
+        "accuracy_by_depth": depth.figure,
     }
     files = []
     for number, setting in enumerate(summary["settings"]):
         for name, made in kinds.items() if setting["reference"] else ():
             figure = made(summary, setting)
             if figure is not None:
-                files.append(folder / f"{name}{f'-{number + 1}' if number else ''}.png")
+                prefix = f"{setting['metric']}_" if name == "by_length" else ""
+                files.append(folder / f"{prefix}{name}{f'-{number + 1}' if number else ''}.png")
                 figure.savefig(files[-1], dpi=150)
     return files
 
@@ -49,16 +51,17 @@ def by_length(summary: dict[str, Any], setting: dict[str, Any]) -> "Figure":
     for name in setting["order"]:
         of = curves["methods"][name]["none"]
         lines[name] = Line(name, curves["lengths"], of["value"], of["seeds"], points=name in split)
-    trained = tokens(setting["trained_length"])
+    trained = long(setting, setting["trained_length"])
     bands = ": lines are means of seeds, bands reach from the lowest to the highest seed" if seeds > 1 else ""
     return panels(
         families(setting, lines),
         setting["trained_length"],
-        x=f"evaluated length, tokens ({setting['protocol']})",
+        x=axis(setting),
         y=unit(setting),
         title=f"{unit(setting).split(',')[0].capitalize()} against evaluated length",
-        note=f"{setting['data']}, trained at {trained} tokens; {plural(seeds, 'seed')}{bands}",
+        note=f"{setting['data']}, trained at {trained}; {plural(seeds, 'seed')}{bands}",
         foot=unfinished(summary),
+        share=setting["metric"] in SHARES,
     )
 
 
@@ -108,11 +111,11 @@ def against_crop(summary: dict[str, Any], setting: dict[str, Any]) -> "Figure | 
         )
     if not shown:
         return None
-    last = f"the last {tokens(setting['trained_length'])} tokens"
+    last = cropped(setting)
     return panels(
         shown,
         setting["trained_length"],
-        x=f"evaluated length, tokens ({setting['protocol']})",
+        x=axis(setting),
         y=f"difference in {unit(setting)}",
         title="Extensions against crop" if several else "Methods against crop",
         note=f"crop: the same model sees only {last}; better than that is use of longer context",

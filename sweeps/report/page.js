@@ -3,11 +3,16 @@
 
 const report = JSON.parse(document.getElementById("data").textContent);
 const COLOURS = 8, TOGETHER = 10;
-const UNITS = { loss: "loss, nats per token", bits_per_byte: "bits per byte", tokens_per_second: "tokens per second", peak_memory: "peak memory, bytes", accuracy: "accuracy, share right" };
+const UNITS = { loss: "loss, nats per token", bits_per_byte: "bits per byte", tokens_per_second: "tokens per second", peak_memory: "peak memory, bytes", accuracy: "accuracy, share of the answer", exact_match: "exact match, share of answers", margin: "margin, nats" };
+const SHARES = ["accuracy", "exact_match"];
 const plain = (metric) => metric.replaceAll("_", " ");
 const mean = (values) => { const some = known(values); return some.length ? some.reduce((a, b) => a + b) / some.length : null; };
 const minus = (a, b) => a === null || b === null || a === undefined || b === undefined ? null : a - b;
 const exp = (v) => v === null ? null : Math.exp(v);
+
+// a task may count lengths in another way than in tokens
+const long = (setting) => (n) => setting.in_tokens ? `${tokens(n)} tokens` : `length ${tokens(n)}`;
+const axis = (setting, protocol) => `evaluated length${setting.in_tokens ? ", tokens" : ""} (${protocol})`;
 
 function choice(label, options, chosen, change) {
   if (options.length < 2) return "";
@@ -56,7 +61,7 @@ function legend(host, setting, names, state, redraw, light) {
 function methodsChart(host, setting, byPosition) {
   const protocols = Object.keys(setting.protocols).filter((name) => byPosition === (name === "by_position"));
   if (!protocols.length) return;
-  const state = { protocol: protocols[0], view: "value loss", layout: setting.order.length > TOGETHER ? "families" : "together", hidden: new Set(), isolated: new Set() };
+  const state = { protocol: protocols[0], view: byPosition ? "value loss" : `value ${setting.metric}`, layout: setting.order.length > TOGETHER ? "families" : "together", hidden: new Set(), isolated: new Set() };
   const redraw = () => {
     const metrics = setting.protocols[state.protocol], views = [];
     for (const [metric, curves] of Object.entries(metrics)) {
@@ -76,10 +81,10 @@ function methodsChart(host, setting, byPosition) {
     const chart = make("div", { class: "chart" }), keys = make("div", { class: "legend" });
     legend(keys, setting, names, state, redraw, (name) => chart.light?.(name));
     host.replaceChildren(controls, keys, chart);
-    const where = byPosition ? "position in the context, tokens" : `evaluated length, tokens (${state.protocol})`;
+    const where = byPosition ? "position in the context, tokens" : axis(setting, state.protocol);
     const title = view === "perplexity" ? "perplexity" : view === "change" ? `change of ${unit}` : view === "difference" ? `${plain(metric)} − that of ${setting.reference}` : unit;
     const choose = (one) => { toggle(state.isolated, one); redraw(); };
-    draw(chart, arranged(setting, lines, state.layout === "families"), { trained: setting.trained_length, xTitle: where, yTitle: title, zero, side: setting.sign > 0 ? "below" : "above", isolated: state.isolated, choose });
+    draw(chart, arranged(setting, lines, state.layout === "families"), { trained: setting.trained_length, xTitle: where, yTitle: title, zero, side: setting.sign > 0 ? "below" : "above", long: long(setting), share: view === "value" && SHARES.includes(metric), isolated: state.isolated, choose });
   };
   redraw();
   host.redraw = redraw;
@@ -96,7 +101,7 @@ function extensionsChart(host, setting) {
     host.replaceChildren(make("div", { class: "controls" }, choice("show", many.length ? [...many.map((name) => [name, `${name} under extensions`]), ["", "every method without extension"]] : [], state.method, (value) => { state.method = value; state.isolated.clear(); redraw(); })), chart);
     const panels = state.method ? [{ title: `${state.method} under extensions`, lines: own }] : arranged(setting, methods, setting.order.length > TOGETHER);
     const choose = (one) => { toggle(state.isolated, one); redraw(); };
-    draw(chart, panels, { trained: setting.trained_length, xTitle: `evaluated length, tokens (${setting.protocol})`, yTitle: `difference in ${UNITS[setting.metric] || plain(setting.metric)}`, zero: "crop", side: setting.sign > 0 ? "below" : "above", isolated: state.isolated, choose });
+    draw(chart, panels, { trained: setting.trained_length, xTitle: axis(setting, setting.protocol), yTitle: `difference in ${UNITS[setting.metric] || plain(setting.metric)}`, zero: "crop", side: setting.sign > 0 ? "below" : "above", long: long(setting), isolated: state.isolated, choose });
   };
   redraw();
   host.redraw = redraw;

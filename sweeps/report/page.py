@@ -6,17 +6,18 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
-from sweeps.report import decomposition, diagnostics, protocols
+from sweeps.report import decomposition, depth, diagnostics, protocols
 from sweeps.report.about import failures_table, fairness_table, what_was_run
 from sweeps.report.cells import note
 from sweeps.report.numbers import number, plural, signed, times, tokens
 from sweeps.report.sections import extensions_table, methods_table
 from sweeps.report.statistics import FEWEST_DOCUMENTS, GAP
-from sweeps.report.words import headline_curves
+from sweeps.report.words import cropped, headline_curves, long
 
 HERE = Path(__file__).parent
 DRAWN = (
     "trained_length",
+    "in_tokens",
     "reference",
     "protocol",
     "metric",
@@ -37,7 +38,7 @@ POSITION = (
     "that more context helps."
 )
 CROP = (
-    "Crop is the control: the same trained model, shown only the last {} tokens. What is not below it makes "
+    "Crop is the control: the same trained model, shown only {}. What is not below it makes "
     "no use of what lies beyond. Bands are 95 % intervals of the paired difference."
 )
 
@@ -82,11 +83,9 @@ def alarm(summary: dict[str, Any]) -> str:
 
 def section(place: int, setting: dict[str, Any], several: bool) -> list[str]:
     """Everything about one data set and training length."""
-    length = tokens(setting["trained_length"])
-    title = (
-        f'<h2 class="setting">{escape(setting["data"])}, trained at {length} tokens</h2>' if several else ""
-    )
     metric = escape(setting["metric"].replace("_", " ").capitalize())
+    where = f"{escape(setting['data'])}, trained at {long(setting, setting['trained_length'])}"
+    title = f'<h2 class="setting">{where}: {metric.lower()}</h2>' if several else ""
     parts = [title, tiles(setting), *map(note, setting["notes"])]
     parts += [f"<h2>{metric} against evaluated length</h2>", note(CURVES), figure("length", place)]
     parts += ["<h2>The methods, ranked</h2>", methods_table(setting)]
@@ -97,8 +96,10 @@ def section(place: int, setting: dict[str, Any], several: bool) -> list[str]:
             figure("position", place),
         ]
     if setting["extensions"]:
-        parts += ["<h2>Against crop: is longer context of use?</h2>", note(CROP.format(length))]
+        parts += ["<h2>Against crop: is longer context of use?</h2>", note(CROP.format(cropped(setting)))]
         parts += [figure("extensions", place), extensions_table(setting)]
+    if depth.depths(setting):
+        parts += [f"<h2>{depth.TITLE}</h2>", depth.section(setting)]
     if setting["decomposition"]:
         parts += [f"<h2>{decomposition.TITLE}</h2>", decomposition.section(setting)]
     if protocols.curves(setting):
@@ -124,14 +125,15 @@ def tiles(setting: dict[str, Any]) -> str:
         value = number(headline_curves(setting)["methods"][best["method"]]["none"]["value"][-1])
         tied = f"; {len(best['tied'])} more not separable from it" if best["tied"] else ""
         found.append(
-            (best["method"], f"best at {tokens(longest)} tokens ({times(longest, trained)}): {value}{tied}")
+            (best["method"], f"best at {long(setting, longest)} ({times(longest, trained)}): {value}{tied}")
         )
     if setting["effective"]:
         held = [name for name, of in setting["effective"].items() if of["length"] == longest]
         many = f"{len(held)} of {len(setting['methods'])}"
-        found.append((many, f"no worse at {tokens(longest)} than at {tokens(trained)} tokens"))
+        found.append((many, f"no worse at {tokens(longest)} than at {long(setting, trained)}"))
         change = signed(setting["effective"][name]["change"][-1], 2)
-        found.append((change, f"nats per token, {name} from {tokens(trained)} to {tokens(longest)} tokens"))
+        what = "nats per token" if setting["metric"] == "loss" else setting["metric"].replace("_", " ")
+        found.append((change, f"{what}, {name} from {tokens(trained)} to {long(setting, longest)}"))
     reached = [of["none"]["beats"] for of in setting["extensions"].values() if "none" in of]
     if reached:
         found.append((f"{reached.count(longest)} of {len(reached)}", "better than crop at every length"))

@@ -15,7 +15,8 @@ from sweeps.report.curves import Curves, Table
 from sweeps.report.numbers import number, plural, tokens
 from sweeps.report.results import load
 from sweeps.report.statistics import Array, satterthwaite, smallest_difference
-from sweeps.report.summary import groups, headline
+from sweeps.report.summary import HIGHER_IS_BETTER, groups, headline
+from sweeps.report.words import UNITS
 
 PLANS = (2, 3, 5, 8, 12)
 
@@ -39,13 +40,13 @@ def power(folder: Path, seeds: int, reference: str | None = None) -> list[tuple[
     if seeds < 2:
         raise ValueError(f"--seeds must be at least 2, not {seeds}: one seed says nothing about other seeds.")
     results = []
-    for (data, _, trained), runs in groups(load(folder)).items():
+    for (data, _, trained, _), runs in groups(load(folder)).items():
         table = Table(runs)
         main_curve = headline(table)
         if main_curve is None:
             continue
         curves = table.curves(*main_curve, extensions=False)
-        names = ranked(curves, 1)
+        names = ranked(curves, -1 if main_curve[1] in HIGHER_IS_BETTER else 1)
         if len(curves.seeds) < 2 or len(names) < 2:
             what = "one seed" if len(curves.seeds) < 2 else "one method"
             where = f"{data}, trained at {trained} tokens"
@@ -53,13 +54,15 @@ def power(folder: Path, seeds: int, reference: str | None = None) -> list[tuple[
         if reference and reference not in names:
             raise ValueError(f"There is no method '{reference}' in {folder}; there are: {', '.join(names)}.")
         chosen = chosen_reference(names, table, reference)
-        results.append(told(curves, [name for name in names if name != chosen], chosen, seeds, main_curve[0]))
+        results.append(told(curves, [name for name in names if name != chosen], chosen, seeds, main_curve))
     if not results:
         raise ValueError(f"There is nothing to compare in {folder}: no finished run in it has a loss.")
     return results
 
 
-def told(curves: Curves, names: list[str], reference: str, seeds: int, protocol: str) -> tuple[Any, str]:
+def told(
+    curves: Curves, names: list[str], reference: str, seeds: int, main_curve: tuple[str, str]
+) -> tuple[Any, str]:
     from rich import box
     from rich.table import Table as Grid
 
@@ -80,9 +83,11 @@ def told(curves: Curves, names: list[str], reference: str, seeds: int, protocol:
     hardest = names[int(np.nanargmax(last))]
     many, longest = plural(len(names), "comparison"), tokens(curves.lengths[-1])
     middle, most = number(float(np.nanmedian(last))), number(float(np.nanmax(last)))
+    protocol, metric = main_curve
+    unit = UNITS.get(metric, metric)
     return grid, (
-        f"Nats per token under {protocol}: the difference to {reference} that is found with 80 % probability "
-        f"at the 5 % level, corrected for {many}; median over methods. "
+        f"{unit[0].upper()}{unit[1:]} under {protocol}: the difference to {reference} that is found with "
+        f"80 % probability at the 5 % level, corrected for {many}; median over methods. "
         f"With {seeds} seeds at {longest} tokens: {middle}, at worst {most} ({hardest})."
     )
 

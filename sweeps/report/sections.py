@@ -6,7 +6,7 @@ from typing import Any
 from sweeps.report.cells import cell, head, note, plus_minus, table, tint
 from sweeps.report.numbers import MISSING, big, number, reach, signed, times, tokens
 from sweeps.report.table import by_last
-from sweeps.report.words import headline_curves, separable, spread, two_groups, undefined
+from sweeps.report.words import exact, headline_curves, long, separable, spread, two_groups, undefined
 
 FEW = 40  # rows of extensions that are shown unasked
 LEGEND = (
@@ -24,17 +24,19 @@ def methods_table(setting: dict[str, Any]) -> str:
     for length in setting["lengths"]:
         mark = "trained" if length == trained else times(length, trained)
         heads.append(head(tokens(length), mark, "trained" if length == trained else "", sorts=True))
-    difference = f"difference to {escape(setting['reference'])}"
+    difference, whole = f"difference to {escape(setting['reference'])}", exact(setting)
+    heads += [head("exact<br>match", f"at {long(setting, longest)}", sorts=True)] if whole else []
     heads += [
         head("effective<br>length", sorts=True),
         head("beats<br>crop to", sorts=True),
-        head(difference, f"at {tokens(longest)} tokens", "long", sorts=True),
+        head(difference, f"at {long(setting, longest)}", "long", sorts=True),
         head("parameters", "of the encoding", sorts=True),
         head("training<br>tokens/s", sorts=True),
     ]
     rows = []
     for rank, name in enumerate(setting["methods"], 1):
         cells = [cell("", str(rank)), cell(name, kind="left"), *losses(setting, name)]
+        cells += [cell(number(whole[name]), value=whole[name])] if whole else []
         cells += [
             effective(setting, name, longest),
             beats(setting, name, longest),

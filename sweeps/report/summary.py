@@ -1,5 +1,6 @@
 """Everything that tables, figures and the page show, as one plain dict: `summary.json` of a report."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,14 +12,15 @@ from sweeps.report.curves import Curves, Table
 from sweeps.report.fairness import fairness, provenance
 from sweeps.report.methods import family, order
 from sweeps.report.results import Run, Sweep
+from train.curves import ANSWERS, ONCE, panel
 
-HIGHER_IS_BETTER = ("accuracy", "exact_match", "tokens_per_second")
+HIGHER_IS_BETTER = ("accuracy", "exact_match", "margin", "tokens_per_second")
 COST = ("tokens_per_second", "peak_memory")
 TOLERANCE = 0.02  # nats a token: a loss that is higher by no more than this is not called worse
 
 
 def summarise(sweep: Sweep, reference: str | None = None, tolerance: float = TOLERANCE) -> dict[str, Any]:
-    settings = [setting(Table(runs), *key, reference, tolerance) for key, runs in groups(sweep).items()]
+    settings = [setting(Table(runs), *key[:3], reference, tolerance) for key, runs in groups(sweep).items()]
     if reference and settings and not any(one["reference"] == reference for one in settings):
         known = ", ".join(sorted({name for one in settings for name in one["methods"]}))
         raise ValueError(
@@ -36,23 +38,27 @@ def summarise(sweep: Sweep, reference: str | None = None, tolerance: float = TOL
     }
 
 
-def groups(sweep: Sweep) -> dict[tuple[str, str, int], list[Run]]:
-    """The runs that may be compared: by data, corpus and training length."""
-    found: dict[tuple[str, str, int], list[Run]] = {}
+def groups(sweep: Sweep) -> dict[tuple[str, str, int, bool], list[Run]]:
+    """The runs that may be compared: by data, corpus and training length; what a run says of text and what
+    it answers are looked at apart."""
+    found: dict[tuple[str, str, int, bool], list[Run]] = {}
     for run in sweep.runs:
-        row = run.rows[0]
-        found.setdefault((row.data, row.corpus, row.trained_length), []).append(run)
+        kinds = {panel(row) == ANSWERS for row in run.rows if panel(row) != ONCE}
+        for answers in kinds or {False}:
+            rows = [row for row in run.rows if panel(row) == ONCE or (panel(row) == ANSWERS) == answers]
+            key = rows[0].data, rows[0].corpus, rows[0].trained_length, answers
+            found.setdefault(key, []).append(replace(run, rows=rows))
     return dict(sorted(found.items()))
 
 
 def headline(table: Table) -> tuple[str, str] | None:
-    """The protocol and metric that methods are ranked by: loss under same_tokens, where there is that."""
+    """The protocol and metric that methods are ranked by: loss under same_tokens, accuracy of all answers."""
     every = [key for key in table.cells if key[0] not in ("training", "by_position") and key[1] not in COST]
     return min(every, key=importance, default=None)
 
 
 def importance(key: tuple[str, str]) -> tuple[bool, bool, tuple[str, str]]:
-    return key[0] != "same_tokens", key[1] != "loss", key
+    return key[0] not in ("same_tokens", ANSWERS), key[1] not in ("loss", "accuracy"), key
 
 
 def setting(
@@ -68,6 +74,7 @@ def setting(
         "data": data,
         "corpus": corpus,
         "trained_length": trained,
+        "in_tokens": in_tokens(table.runs, trained),
         "tolerance": tolerance,
         "reference": None,
         "protocols": drawn_as,
@@ -109,6 +116,11 @@ def setting(
     }
     result["order"] = sorted(names, key=lambda name: (order(table.encodings[name]), name))
     return result
+
+
+def in_tokens(runs: list[Run], trained: int) -> bool:
+    """Whether lengths count tokens; a task that counts in another way needs more tokens than that."""
+    return all(run.settings.get("model.length", trained) == trained for run in runs)
 
 
 def drawn(curves: Curves) -> dict[str, Any]:

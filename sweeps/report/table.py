@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from sweeps.report import decomposition, protocols
 from sweeps.report.numbers import MISSING, big, half, number, plural, reach, signed, times, tokens
-from sweeps.report.words import heading, headline_curves, notes, separable
+from sweeps.report.words import exact, heading, headline_curves, notes, separable
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -64,13 +64,14 @@ def text(summary: dict[str, Any], width: int) -> str:
 
 def methods(setting: dict[str, Any]) -> list[Line]:
     """Best at the longest length first."""
-    longest, reference = max(setting["lengths"]), setting["reference"]
+    longest, reference, whole = max(setting["lengths"]), setting["reference"], exact(setting)
     lines = []
     for rank, name in enumerate(setting["methods"], 1):
         cost = setting["training"].get(name, {})
         difference = signed(setting["difference"][name]["value"][-1])
         beats = setting["extensions"].get(name, {}).get("none", {}).get("beats")
         facts = {
+            f"exact\nat {tokens(longest)}": number(whole.get(name)),
             "effective\nlength": reach(setting["effective"].get(name, {}).get("length"), longest),
             "beats\ncrop to": reach(beats, longest),
             f"vs {reference}\nat {tokens(longest)}": "reference" if name == reference else difference,

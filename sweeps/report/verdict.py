@@ -3,9 +3,9 @@
 from typing import Any
 
 from sweeps.report.numbers import listed, plural, signed, times, tokens, with_interval
-from sweeps.report.words import headline_curves, two_groups, undefined
+from sweeps.report.words import cropped, headline_curves, long, two_groups, undefined
 
-BEST = {"loss": "lowest loss", "bits_per_byte": "fewest bits per byte"}
+BEST = {"loss": "lowest loss", "bits_per_byte": "fewest bits per byte", "accuracy": "highest accuracy"}
 
 
 def verdict(summary: dict[str, Any]) -> list[str]:
@@ -41,7 +41,7 @@ def opening(setting: dict[str, Any]) -> str:
     trained, longest = setting["trained_length"], max(setting["lengths"])
     many = f"{plural(len(setting['methods']), 'method')}, {plural(len(setting['seeds']), 'seed')}"
     return (
-        f"{many}, trained at {tokens(trained)} tokens of {setting['data']} and evaluated up to"
+        f"{many}, trained at {long(setting, trained)} of {setting['data']} and evaluated up to"
         f" {tokens(longest)} ({times(longest, trained)}) under {setting['protocol']}."
     )
 
@@ -58,7 +58,8 @@ def winner(setting: dict[str, Any]) -> str:
     elif best["tied"]:
         end = f"not separable from it: {listed(best['tied'])}"
     which = BEST.get(setting["metric"], f"best {setting['metric']}")
-    return f"At {tokens(max(setting['lengths']))} tokens {best['method']} has the {which}, {value}; {end}."
+    where = long(setting, max(setting["lengths"]))
+    return f"At {where} {best['method']} has the {which}, {value}; {end}."
 
 
 def holding(setting: dict[str, Any]) -> str:
@@ -84,27 +85,25 @@ def using(setting: dict[str, Any]) -> str:
     longest = max(setting["lengths"])
     always = [name for name, of in unextended.items() if of["beats"] == longest]
     never = [name for name, of in unextended.items() if of["beats"] is None]
-    crop = f"seeing only the last {tokens(setting['trained_length'])} tokens (crop)"
+    crop = f"seeing only {cropped(setting)} (crop)"
     first = f"Better than {crop} at every length: {listed(always, 6) if always else 'none'}"
     return f"{first}; never better: {listed(never, 6)}." if never else f"{first}."
 
 
 def reference(setting: dict[str, Any]) -> str:
     """How the reference changes, and who differs from it."""
-    name, longest = setting["reference"], tokens(max(setting["lengths"]))
+    name, longest = setting["reference"], long(setting, max(setting["lengths"]))
     found, parts = setting["effective"].get(name), []
     if found and found["change"][-1] is not None and len(found["change"]) > 1:
         low, high = found["change_low"][-1], found["change_high"][-1]
         ends = "" if low is None else f" [{signed(low, 2)}, {signed(high, 2)}]"
         who = f"{name}, the reference," if len(setting["methods"]) > 1 else name
         change = f"{signed(found['change'][-1], 2)}{ends}"
-        parts.append(
-            f"{who} changes by {change} from {tokens(setting['trained_length'])} to {longest} tokens"
-        )
+        parts.append(f"{who} changes by {change} from {tokens(setting['trained_length'])} to {longest}")
     whom = "it" if parts else name
     told = counted({other: of["verdict"][-1] for other, of in setting["difference"].items()})
     if told:
-        parts.append(f"compared with {whom} at {longest} tokens, {told}")
+        parts.append(f"compared with {whom} at {longest}, {told}")
     text = "; ".join(parts)
     return f"{text[0].upper() if text.startswith('compared') else text[0]}{text[1:]}." if text else ""
 
@@ -136,7 +135,7 @@ def helped(setting: dict[str, Any]) -> str:
     best = min(group, key=lambda extension: setting["sign"] * group[extension]["value"][-1])
     gain = signed(group[best]["value"][-1], 2)
     beats = sum(of["beats"] == longest for of in group.values())
-    first = f"Of {plural(len(group), 'extension')} of {name}, {best} does best at {tokens(longest)} tokens"
+    first = f"Of {plural(len(group), 'extension')} of {name}, {best} does best at {long(setting, longest)}"
     return f"{first} ({gain} against crop); {beats} of {len(group)} beat crop at every length."
 
 

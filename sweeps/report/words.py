@@ -3,12 +3,16 @@
 from typing import Any
 
 from sweeps.report.numbers import half, listed, number, plural, tokens
+from train.curves import ANSWERS
 
 UNITS = {
     "loss": "loss, nats per token",
     "bits_per_byte": "bits per byte",
-    "accuracy": "accuracy, share right",
+    "accuracy": "accuracy, share of the answer",
+    "exact_match": "exact match, share of answers",
+    "margin": "margin, nats",
 }
+SHARES = ("accuracy", "exact_match")  # between 0 and 1
 NO_INTERVALS = "No intervals: they need two seeds, or five documents."
 
 
@@ -23,21 +27,51 @@ def unit(setting: dict[str, Any]) -> str:
     return UNITS.get(metric, metric.replace("_", " "))
 
 
-def heading(setting: dict[str, Any]) -> str:
+def long(setting: dict[str, Any], length: int) -> str:
+    """64 tokens; length 20 where a task counts in another way."""
+    return f"{tokens(length)} tokens" if setting["in_tokens"] else f"length {tokens(length)}"
+
+
+def cropped(setting: dict[str, Any]) -> str:
+    """What a model sees under crop."""
     trained = tokens(setting["trained_length"])
-    return f"{unit(setting)} · {setting['protocol']} · {setting['data']} · trained at {trained} tokens"
+    return f"the last {trained} tokens" if setting["in_tokens"] else "as many tokens as in training"
+
+
+def axis(setting: dict[str, Any]) -> str:
+    protocol = setting["labels"].get(setting["protocol"], setting["protocol"])
+    return f"evaluated length{', tokens' if setting['in_tokens'] else ''} ({protocol})"
+
+
+def heading(setting: dict[str, Any]) -> str:
+    trained = long(setting, setting["trained_length"])
+    return f"{unit(setting)} · {setting['protocol']} · {setting['data']} · trained at {trained}"
 
 
 def notes(setting: dict[str, Any]) -> list[str]:
     """The lines under a table."""
-    scored = f", {plural(setting['windows'], 'window')} of {plural(setting['documents'], 'document')}"
-    seeds = plural(len(setting["seeds"]), "seed")
+    seeds, found = plural(len(setting["seeds"]), "seed"), scored(setting)
     return [
-        f"{seeds}{scored if setting['windows'] else ''}. {spread(setting)}",
+        f"{seeds}{f', {found}' if found else ''}. {spread(setting)}",
         *ties(setting),
         *filter(None, [undefined(setting), two_groups(setting)]),
         *setting["notes"],
     ]
+
+
+def scored(setting: dict[str, Any]) -> str:
+    """48 windows of 37 documents, 256 problems of each length; nothing where scores are of all together."""
+    many, documents = setting["windows"], setting["documents"]
+    if setting["protocol"] != ANSWERS:
+        return f"{plural(many, 'window')} of {plural(documents, 'document')}" if many else ""
+    inside = f" in {plural(documents, 'document')}" if documents < many else ""
+    return f"{plural(many, 'problem')}{inside} of each length" if many else ""
+
+
+def exact(setting: dict[str, Any]) -> dict[str, float | None]:
+    """{method: the share of answers at the longest length that are right as a whole}."""
+    curves = setting["protocols"].get(ANSWERS, {}).get("exact_match", {"methods": {}})
+    return {name: of["none"]["value"][-1] for name, of in curves["methods"].items()}
 
 
 def spread(setting: dict[str, Any]) -> str:
@@ -82,9 +116,9 @@ def undefined(setting: dict[str, Any]) -> str:
         known = [length for length, value in pairs if value is not None]
         end = max([setting["trained_length"], *known])
         if missing and min(missing) > end:
-            parts.append(f"{name} past {tokens(end)} tokens: undefined there")
+            parts.append(f"{name} past {long(setting, end)}: undefined there")
         elif missing:
-            parts.append(f"{name} at {places(missing)} tokens: not finite")
+            parts.append(f"{name} at {places(missing)}{' tokens' * setting['in_tokens']}: not finite")
     return f"No value for {'; '.join(parts)}." if parts else ""
 
 

@@ -13,12 +13,15 @@ from data.batch import Batch
 from data.source import Problems, Windows
 from models.encodings import extend, load
 from models.gpt import GPT
+from sweeps.report.results import load as load_sweep
+from sweeps.report.summary import summarise
 from tests.train.conftest import call
+from tests.train.test_settings import settings_of
 from train.answers import Answers, asks, mean_and_error, protocols
 from train.check import check_protocols, content
 from train.objective import MASK, hidden_tokens, said
 from train.rows import Row, read
-from train.run import trainer, wanted_lengths
+from train.run import job, trainer, wanted_lengths
 from train.settings import CONF
 
 VOCAB, TRAINED, LENGTHS, COUNT = 6, 8, [8, 12, 20], 7
@@ -214,8 +217,6 @@ def test_too_short_a_length_is_said_before_training() -> None:
 
 
 def test_protocols_of_text_are_a_mistake_without_text(small: list[str]) -> None:
-    from tests.train.test_settings import settings_of
-
     def settings(*more: str) -> dict[str, Any]:
         return settings_of([*small, *more])
 
@@ -234,13 +235,17 @@ def test_a_file_may_speak_for_all_settings(monkeypatch: pytest.MonkeyPatch, tmp_
     assert content(CONF / "config.yaml")["seed"] == 0
 
 
-# ---- the command line
+# ---- whole runs
 
 
 TINY = """data=copy data.symbols=4 data.lengths=[1,4] model.length=9 model.width=16 model.depth=2
     model.heads=2 evaluation.lengths=[4,6,8] evaluation.problems=7 batch=6 wandb.mode=disabled
     trainer=cpu trainer.precision=32-true trainer.max_steps=3 trainer.log_every=1
 """.split()  # noqa: SIM905
+
+
+OTHER = [one for one in TINY if not one.startswith(("data", "model.length", "evaluation.lengths"))]
+OTHER += ["model.length=16"]
 
 
 def values(folder: Path) -> dict[tuple[str, str, int, str], float | None]:
@@ -275,3 +280,55 @@ def test_a_task_is_trained_evaluated_and_evaluated_again(tmp_path: Path) -> None
         assert key[0] == "crop" or value == pytest.approx(found[key], abs=1e-6)
     about = json.loads((run / "run.json").read_text())
     assert about["settings"]["evaluation"]["lengths"] == [4, 6, 8]
+
+
+def run(folder: Path, *overrides: str) -> dict[tuple[str, str, int, str], float | None]:
+    """In this process."""
+    job(settings_of([*TINY, f"outputs={folder}/o", *overrides]), folder / "run")
+    return values(folder / "run")
+
+
+def test_a_mixture_has_the_rows_of_both(tmp_path: Path) -> None:
+    text = ["data=python+recall", "data.text.packages=[stdlib]", "data.text.limit=0.3", "model.vocab=332"]
+    task = ["data.task.symbols=32", "data.task.pairs=[1,2]", "evaluation.windows=4"]
+    chosen = [*OTHER, *text, *task, "evaluation.lengths=[16,32]", f"outputs={tmp_path}/o"]
+    job(settings_of(chosen), tmp_path / "run")
+    found = values(tmp_path / "run")
+    for length in (16, 32):
+        for key in (("same_tokens", "loss"), ("same_tokens", "bits_per_byte"), ("answers", "accuracy")):
+            assert found["none", key[0], length, key[1]] is not None
+    assert ("none", "answers", 16, "bits_per_byte") not in found
+    kinds = [setting["protocol"] for setting in summarise(load_sweep(tmp_path / "run"))["settings"]]
+    assert kinds == ["same_tokens", "answers"]
+
+
+def test_a_bidirectional_model_learns_a_task(tmp_path: Path) -> None:
+    both = ["objective=mlm", "model.causal=false", "trainer.max_steps=2"]
+    assert run(tmp_path, *both)["none", "answers", 8, "loss"] is not None
+
+
+@pytest.mark.parametrize(
+    ("overrides", "sentence"),
+    [
+        (["evaluation.lengths=[0]"], "list of numbers"),
+        (["data.lengths=[0,4]"], "no problem of length 0: the shortest has 1"),
+        (["data.pairs=3"], "There is no setting 'data.pairs' here: other choices of data have it."),
+        (["evaluation.protocols=[sliding]"], "is for text, and data=copy has none"),
+        (["model.vocab=3"], "set model.vocab=6"),
+        (["model.length=8"], "set model.length=9"),
+        (["data.symbol=3"], "Did you mean 'data.symbols'?"),
+        (["evaluation.problems=0"], "evaluation.problems=0 must be at least 1"),
+    ],
+)
+def test_mistakes_are_said(mistake: Any, tmp_path: Path, overrides: list[str], sentence: str) -> None:
+    said = mistake(*TINY, f"outputs={tmp_path}/o", f"hydra.run.dir={tmp_path}/run", *overrides)
+    assert sentence in said, said
+    assert not list(tmp_path.glob("o/trained/*/final.ckpt"))
+
+
+def test_a_length_that_is_too_short_is_said_before_training(mistake: Any, tmp_path: Path) -> None:
+    task = ["data=recall", "data.symbols=32", "data.pairs=[1,2]", "model.vocab=32"]
+    chosen = [*OTHER, *task, "evaluation.lengths=[4,16]"]
+    said = mistake(*chosen, f"outputs={tmp_path}/o", f"hydra.run.dir={tmp_path}/run")
+    assert "data=recall has no sequence of 4 tokens: with 2 pairs it needs at least 8" in said
+    assert not list(tmp_path.glob("o/trained/*"))

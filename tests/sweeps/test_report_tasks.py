@@ -1,0 +1,206 @@
+"""The report of tasks that were never trained: accuracy by length, and by length and depth."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from matplotlib.text import Text
+
+from sweeps.report import depth, figures, make
+from sweeps.report.curves import Table
+from sweeps.report.power import power
+from sweeps.report.results import load
+from sweeps.report.summary import groups, summarise
+from sweeps.report.table import text
+from sweeps.report.verdict import verdict
+from tests.sweeps.synthetic import make_sweep
+from train.rows import append, read
+
+SLOPES = {"alibi": 0.1, "t5": 0.5, "nope": 1.1, "rope": 2.2, "learned": 0.0}  # accuracy lost an octave
+LENGTHS, TRAINED, PROBLEMS = (20, 25, 30, 35, 40), 20, 40
+DEPTHS = (0.0, 0.25, 0.5, 0.75, 1.0)
+
+
+def answers(folder: Path, length: int, trained: int, seed: int, deep: bool) -> dict[str, np.ndarray]:
+    """The share that is right of each problem's ten tokens, and whether all are, under each protocol."""
+    method = folder.name.rpartition("-")[0]
+    same, own = np.random.default_rng([length, 1]), np.random.default_rng([length, seed, len(method)])
+    place = np.tile(DEPTHS, PROBLEMS // len(DEPTHS))
+    hard = same.normal(0, 0.05, PROBLEMS) + 0.3 * (1 - place) * deep * np.log2(length / trained)
+    right = 0.97 - SLOPES[method] * np.log2(length / trained) - hard - 0.02 * own.random(PROBLEMS)
+    share = np.round(10 * np.clip(right, 0, 1)) / 10
+    found = {"answers|accuracy": share, "answers|exact_match": (share == 1).astype(float)}
+    if deep:
+        found |= {f"depth_{one:.2f}|accuracy": share[place == one] for one in DEPTHS}
+    return found
+
+
+def add_answers(folder: Path, lengths: tuple[int, ...], deep: bool = False, data: str = "copy") -> None:
+    """To every run of a sweep; of text, nothing is left where the lengths are a task's own."""
+    for place in sorted(path.parent for path in folder.glob("*/results.jsonl")):
+        rows, about = read(place / "results.jsonl"), json.loads((place / "run.json").read_text())
+        first, alone = rows[0], lengths[0] != rows[0].trained_length
+        about["settings"]["model"]["length"] = 41 if alone else first.trained_length
+        documents = {} if alone else dict(np.load(place / "documents.npz"))
+        documents["answers"] = np.arange(PROBLEMS)
+        left = [row for row in rows if row.protocol == "training" or not alone]
+        kept = [replace(row, trained_length=lengths[0], data=data) for row in left]
+        for length in lengths:
+            undefined = first.encoding == "learned" and length > lengths[0]
+            for key, values in answers(place, length, lengths[0], first.seed, deep).items():
+                protocol, metric = key.split("|")
+                if undefined and protocol != "answers":
+                    continue
+                value = None if undefined else float(values.mean())
+                row = replace(kept[0], extension="none", protocol=protocol, length=length)
+                kept.append(replace(row, metric=metric, value=value))
+                if protocol == "answers" and not undefined:
+                    documents[f"none|answers|{length}|{metric}"] = values
+        (place / "results.jsonl").unlink()
+        append(place / "results.jsonl", kept)
+        np.savez(place / "documents.npz", **documents)
+        (place / "run.json").write_text(json.dumps(about))
+
+
+@pytest.fixture(scope="module")
+def copied(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = make_sweep(tmp_path_factory.mktemp("copy"), list(SLOPES), seeds=2, windows=8, extend=())
+    add_answers(folder, LENGTHS)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def mixed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    lengths = (64, 128, 256, 512)
+    folder = make_sweep(tmp_path_factory.mktemp("mixed"), list(SLOPES), 2, lengths, 24, extend=())
+    add_answers(folder, lengths, deep=True, data="python+passkey")
+    return folder
+
+
+def values(folder: Path, encoding: str, length: int) -> list[float]:
+    rows = [row for run in load(folder).runs for row in run.rows if row.encoding == encoding]
+    chosen = [r for r in rows if (r.protocol, r.metric, r.length) == ("answers", "accuracy", length)]
+    return [row.value for row in chosen if row.value is not None]
+
+
+def test_a_task_is_ranked_by_accuracy(copied: Path) -> None:
+    (setting,) = summarise(load(copied))["settings"]
+    assert (setting["protocol"], setting["metric"], setting["sign"]) == ("answers", "accuracy", -1)
+    assert setting["methods"].keys() == SLOPES.keys()
+    assert list(setting["methods"]) == ["alibi", "t5", "nope", "rope", "learned"]
+    curve = setting["protocols"]["answers"]["accuracy"]["methods"]["t5"]["none"]
+    assert curve["value"][-1] == pytest.approx(np.mean(values(copied, "t5", 40)), abs=1e-5)
+    assert setting["difference"]["alibi"]["verdict"][-1] == "better"
+    assert setting["effective"]["rope"]["length"] == 20
+    assert (setting["windows"], setting["documents"]) == (PROBLEMS, PROBLEMS)
+    assert setting["over"] == "seeds and documents"
+    assert "same_tokens" not in setting["protocols"]
+
+
+def test_intervals_are_over_problems(copied: Path) -> None:
+    """Of one seed: the standard error of the mean over problems, by Student's t."""
+    runs = [run for run in load(copied).runs if run.seed == 0]
+    (table,) = [Table(some) for some in groups(replace(load(copied), runs=runs)).values()]
+    curves = table.curves("answers", "accuracy")
+    found = curves.interval(curves.samples)
+    place = curves.variants.index(("t5", "none"))
+    each = answers(copied / "t5-s0", 30, TRAINED, 0, False)["answers|accuracy"]
+    half = (found.high - found.low)[place, 2] / 2
+    assert found.value[place, 2] == pytest.approx(each.mean())
+    assert half == pytest.approx(2.02 * each.std(ddof=1) / PROBLEMS**0.5, rel=0.1)
+
+
+def test_lengths_are_not_called_tokens_where_a_task_counts_otherwise(copied: Path) -> None:
+    found = summarise(load(copied))
+    said = " ".join(verdict(found)) + text(found, 200)
+    for part in (
+        "trained at length 20 of copy and evaluated up to 40 (2x) under answers",
+        "At length 40 alibi has the highest accuracy",
+        "accuracy, share of the answer · answers · copy · trained at length 20",
+        f"{PROBLEMS} problems of each length",
+        "learned past length 20: undefined there",
+        "exact",
+    ):
+        assert part in said
+    assert "0 tokens" not in said
+
+
+def test_a_mixture_gives_a_loss_and_answers(mixed: Path) -> None:
+    found = summarise(load(mixed))
+    of_text, of_answers = found["settings"]
+    assert (of_text["protocol"], of_text["metric"]) == ("same_tokens", "loss")
+    assert (of_answers["protocol"], of_answers["metric"]) == ("answers", "accuracy")
+    assert of_text["in_tokens"]
+    assert of_answers["in_tokens"]
+    assert not depth.depths(of_text)
+    assert "answers" not in of_text["protocols"]
+    said = text(found, 200)
+    assert "loss, nats per token · same_tokens · python+passkey" in said
+    assert "accuracy, share of the answer · answers · python+passkey · trained at 64 tokens" in said
+    assert of_text["notes"] == of_answers["notes"] == []
+
+
+def test_accuracy_by_length_and_depth(mixed: Path) -> None:
+    setting = summarise(load(mixed))["settings"][1]
+    assert depth.depths(setting) == ["0.00", "0.25", "0.50", "0.75", "1.00"]
+    grid = depth.grids(setting)["t5"]
+    chosen = [
+        row.value
+        for run in load(mixed).runs
+        for row in run.rows
+        if (row.encoding, row.protocol, row.length) == ("t5", "depth_0.25", 128)
+    ]
+    assert len(chosen) == 2
+    assert grid[1][1] == pytest.approx(np.mean([value for value in chosen if value is not None]), abs=1e-5)
+    assert depth.grids(setting)["learned"][0][1:] == [None] * 3
+    assert depth.section(setting).count("<tr>") == 1 + 5 * len(DEPTHS)
+    assert [depth.short(value) for value in (None, 0.0, 0.47, 0.999, 1.0)] == ["–", ".00", ".47", "1", "1"]
+
+
+def test_pictures(mixed: Path, copied: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert make(mixed) == make(copied) == 0
+    printed = capsys.readouterr().out
+    for file in (
+        mixed / "figures/loss_by_length.png",
+        mixed / "figures/accuracy_by_length-2.png",
+        mixed / "figures/accuracy_by_depth-2.png",
+        copied / "figures/accuracy_by_length.png",
+    ):
+        assert file.stat().st_size > 1000
+        assert file.name in printed
+    page = (mixed / "report.html").read_text()
+    assert depth.TITLE in page
+    assert depth.TITLE not in (copied / "report.html").read_text()
+
+
+def test_accuracy_is_drawn_from_zero_to_one(mixed: Path) -> None:
+    found = summarise(load(mixed))
+    shared = figures.by_length(found, found["settings"][1]).axes[0].get_ylim()
+    assert shared[0] < 0 < 1 < shared[1] < 1.1
+    drawn = depth.figure(found, found["settings"][1])
+    assert drawn is not None
+    drawn.draw_without_rendering()
+    shown = [axes for axes in drawn.axes if axes.images]
+    assert len(shown) == len(SLOPES)
+    assert all(image.get_clim() == (0, 1) for axes in shown for image in axes.images)
+    boxes = [Text.get_window_extent(text) for axes in shown for text in axes.texts]
+    assert len(boxes) == len(SLOPES) * len(DEPTHS) * 4
+    assert all(box.x1 <= drawn.bbox.x1 for box in boxes)
+    assert depth.figure(found, found["settings"][0]) is None
+
+
+def test_power_of_accuracies(copied: Path) -> None:
+    ((_, words),) = power(copied, seeds=4)
+    assert words.startswith("Accuracy, share of the answer under answers: the difference to rope")
+
+
+def test_other_problems_give_no_paired_intervals(tmp_path: Path) -> None:
+    folder = make_sweep(tmp_path, ["rope", "alibi"], seeds=2, windows=8, extend=())
+    add_answers(folder, LENGTHS)
+    file = folder / "rope-s1/documents.npz"
+    np.savez(file, **{**np.load(file), "answers": np.arange(PROBLEMS) // 2})
+    (setting,) = summarise(load(folder))["settings"]
+    assert setting["over"] == "seeds"
+    assert "was scored on other windows" in setting["notes"][0]
