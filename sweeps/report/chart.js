@@ -36,12 +36,12 @@ function ticks(low, high) {
 
 // all curves, but a few that explode do not flatten the others
 function limits(lines, zero, share) {
-  if (share) return [-0.03, 1.03];
+  if (share && !zero) return [-0.03, 1.03];
   const values = lines.flatMap((line) => known([...line.y, ...line.low, ...line.high]));
   const highest = lines.map((line) => Math.max(...known([...line.y, ...line.high]))).filter(Number.isFinite).sort((a, b) => a - b);
   let low = Math.min(...values), high = Math.max(...values);
   const most = highest[Math.floor(0.9 * (highest.length - 1))];
-  if (high > low + 2 * (most - low) && most > low) high = low + 1.3 * (most - low);
+  if (!share && high > low + 2 * (most - low) && most > low) high = low + 1.3 * (most - low);
   if (zero) { low = Math.min(low, 0); high = Math.max(high, 0); }
   const margin = 0.05 * (high - low) || 0.1;
   return [low - margin, high + margin];

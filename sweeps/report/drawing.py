@@ -77,8 +77,8 @@ def panels(
     figure.text(0.012, 0.1 / height, foot, size=9, color=RED, va="bottom")
     figure.supylabel(y, size=9.5, color=INK)
     every = [line for panel in shown for line in panel.lines]
-    low, high = limits([line for line in every if line.fits] or every, bool(zero))
-    if share:
+    low, high = limits([line for line in every if line.fits] or every, bool(zero), share)
+    if share and not zero:
         low, high = -0.03, 1.03
     grid = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
     for place, axes in enumerate(grid.flat):
@@ -213,12 +213,12 @@ def spaced(wanted: list[float], gap: float, low: float, high: float) -> list[flo
     return [min(max(start, low), room) + place * gap for place, start in enumerate(starts)]
 
 
-def limits(every: Sequence[Line], zero: bool) -> tuple[float, float]:
-    """The y axis: all curves, but a few that explode do not flatten the others."""
+def limits(every: Sequence[Line], zero: bool, share: bool = False) -> tuple[float, float]:
+    """The y axis: all curves, but a few that explode do not flatten the others; of shares none can."""
     reached = [line.reached for line in every if line.reached] or [[0.0, 1.0]]
     highest = sorted(max(values) for values in reached)
     low, most, high = min(map(min, reached)), highest[int(0.9 * (len(highest) - 1))], highest[-1]
-    if high > low + 2 * (most - low) > low:
+    if high > low + 2 * (most - low) > low and not share:
         high = low + 1.3 * (most - low)
     if zero:
         low, high = min(low, 0.0), max(high, 0.0)

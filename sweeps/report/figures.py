@@ -121,6 +121,7 @@ def against_crop(summary: dict[str, Any], setting: dict[str, Any]) -> "Figure | 
         note=f"crop: the same model sees only {last}; better than that is use of longer context",
         zero="crop",
         rises=setting["sign"] < 0,
+        share=setting["metric"] in SHARES,
     )
 
 

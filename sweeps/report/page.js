@@ -84,7 +84,7 @@ function methodsChart(host, setting, byPosition) {
     const where = byPosition ? "position in the context, tokens" : axis(setting, state.protocol);
     const title = view === "perplexity" ? "perplexity" : view === "change" ? `change of ${unit}` : view === "difference" ? `${plain(metric)} − that of ${setting.reference}` : unit;
     const choose = (one) => { toggle(state.isolated, one); redraw(); };
-    draw(chart, arranged(setting, lines, state.layout === "families"), { trained: setting.trained_length, xTitle: where, yTitle: title, zero, side: setting.sign > 0 ? "below" : "above", long: long(setting), share: view === "value" && SHARES.includes(metric), isolated: state.isolated, choose });
+    draw(chart, arranged(setting, lines, state.layout === "families"), { trained: setting.trained_length, xTitle: where, yTitle: title, zero, side: setting.sign > 0 ? "below" : "above", long: long(setting), share: SHARES.includes(metric), isolated: state.isolated, choose });
   };
   redraw();
   host.redraw = redraw;
@@ -101,7 +101,7 @@ function extensionsChart(host, setting) {
     host.replaceChildren(make("div", { class: "controls" }, choice("show", many.length ? [...many.map((name) => [name, `${name} under extensions`]), ["", "every method without extension"]] : [], state.method, (value) => { state.method = value; state.isolated.clear(); redraw(); })), chart);
     const panels = state.method ? [{ title: `${state.method} under extensions`, lines: own }] : arranged(setting, methods, setting.order.length > TOGETHER);
     const choose = (one) => { toggle(state.isolated, one); redraw(); };
-    draw(chart, panels, { trained: setting.trained_length, xTitle: axis(setting, setting.protocol), yTitle: `difference in ${UNITS[setting.metric] || plain(setting.metric)}`, zero: "crop", side: setting.sign > 0 ? "below" : "above", long: long(setting), isolated: state.isolated, choose });
+    draw(chart, panels, { trained: setting.trained_length, xTitle: axis(setting, setting.protocol), yTitle: `difference in ${UNITS[setting.metric] || plain(setting.metric)}`, zero: "crop", side: setting.sign > 0 ? "below" : "above", share: SHARES.includes(setting.metric), long: long(setting), isolated: state.isolated, choose });
   };
   redraw();
   host.redraw = redraw;

@@ -38,7 +38,7 @@ POSITION = (
     "that more context helps."
 )
 CROP = (
-    "Crop is the control: the same trained model, shown only {}. What is not below it makes "
+    "Crop is the control: the same trained model, shown only {}. What is not {} it makes "
     "no use of what lies beyond. Bands are 95 % intervals of the paired difference."
 )
 
@@ -96,7 +96,8 @@ def section(place: int, setting: dict[str, Any], several: bool) -> list[str]:
             figure("position", place),
         ]
     if setting["extensions"]:
-        parts += ["<h2>Against crop: is longer context of use?</h2>", note(CROP.format(cropped(setting)))]
+        crop = CROP.format(cropped(setting), "below" if setting["sign"] > 0 else "above")
+        parts += ["<h2>Against crop: is longer context of use?</h2>", note(crop)]
         parts += [figure("extensions", place), extensions_table(setting)]
     if depth.depths(setting):
         parts += [f"<h2>{depth.TITLE}</h2>", depth.section(setting)]

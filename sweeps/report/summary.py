@@ -99,7 +99,7 @@ def setting(
             "seeds": curves.seeds,
             "documents": len(curves.counts) if scored else 0,
             "windows": int(curves.counts.sum()) if scored else 0,
-            "over": curves.over,
+            "over": curves.over.replace("documents", "problems") if table.answers else curves.over,
             "reference": chosen,
             "difference": comparisons.against(curves, names, [chosen] * len(curves.lengths), sign),
             "best": comparisons.best(curves, names, sign),

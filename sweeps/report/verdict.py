@@ -141,7 +141,8 @@ def helped(setting: dict[str, Any]) -> str:
 
 def one_seed(setting: dict[str, Any]) -> str:
     alone = len(setting["seeds"]) == 1
-    return "One seed: intervals and verdicts cover the choice of documents only." if alone else ""
+    over = setting["over"] or "documents"
+    return f"One seed: intervals and verdicts cover the choice of {over} only." if alone else ""
 
 
 def unequal(setting: dict[str, Any]) -> str:

@@ -95,7 +95,7 @@ def test_a_task_is_ranked_by_accuracy(copied: Path) -> None:
     assert setting["difference"]["alibi"]["verdict"][-1] == "better"
     assert setting["effective"]["rope"]["length"] == 20
     assert (setting["windows"], setting["documents"]) == (PROBLEMS, PROBLEMS)
-    assert setting["over"] == "seeds and documents"
+    assert setting["over"] == "seeds and problems"
     assert "same_tokens" not in setting["protocols"]
 
 
