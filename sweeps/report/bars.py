@@ -21,7 +21,7 @@ def figure(summary: dict[str, Any], setting: dict[str, Any]) -> "Figure | None":
     from sweeps.report.figures import unfinished
 
     every = setting["decomposition"]
-    found = {name: every[name] for name in setting["order"] if name in every}
+    found = {name: every[name] for name in setting["order"] if name in every and any(stacked(every[name]))}
     if not found:
         return None
     columns = min(COLUMNS, len(found))

@@ -94,6 +94,7 @@ function band(line, { X, Y }) {
 function curve(node, line, at, clip) {
   const { X, Y, inside, high, low, top } = at, clipped = { "clip-path": `url(#${clip})` };
   if (!line.two) node.append(make("path", { class: "band", d: band(line, at), ...clipped }));
+  for (const { dash, y } of line.controls || []) node.append(make("path", { class: "control", d: path({ ...line, y }, at), "stroke-dasharray": dash, ...clipped }));
   node.append(make("path", { class: line.two ? "mean two" : "mean", d: path(line, at), "stroke-dasharray": line.two ? "2 3" : line.dash ? "7 3" : "none", ...clipped }));
   const dots = line.two ? line.seeds.map((seed) => [seed, "seed", 3.6]) : line.x.length < 10 ? [[line.y, "mean", 2.6]] : [];
   for (const [values, kind, r] of dots) values.forEach((y, t) => inside(y) && node.append(make("circle", { class: kind, cx: X(line.x[t]), cy: Y(y), r })));

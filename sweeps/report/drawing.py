@@ -1,13 +1,14 @@
 """How a figure looks: panels with common axes, and names beside the curves that do not overlap."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 
+from sweeps.report.controls import CONTROLS
 from sweeps.report.methods import COLOURS
 from sweeps.report.numbers import number, signed, tokens
 
@@ -25,6 +26,7 @@ class Line:
     points: bool = False  # show seeds one by one
     place: int = 0  # among those that colours tell apart
     fits: bool = True  # the axis makes room for it
+    controls: dict[str, list[float | None]] = field(default_factory=dict)  # thin lines of the same colour
 
     @property
     def known(self) -> tuple[list[int], list[float]]:
@@ -146,6 +148,9 @@ def curve(axes: Axes, line: Line, high: float, difference: bool) -> Name:
     if not lengths:
         return Name(high, f"{line.label}: no value", colour, False)
     band(axes, line, colour)
+    for control, losses in line.controls.items():
+        x, y = replace(line, value=losses).known
+        axes.plot(x, y, color=colour, linestyle=CONTROLS[control], linewidth=0.9, alpha=0.8, zorder=2.5)
     width = 0.9 if line.points else 1.8
     axes.plot(lengths, values, color=colour, linestyle=style, linewidth=width, zorder=3)
     if len(line.lengths) < FEW:

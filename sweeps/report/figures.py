@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sweeps.report import bars, depth, protocols
+from sweeps.report.controls import controls, legend
 from sweeps.report.numbers import listed, plural, tokens
 from sweeps.report.words import SHARES, axis, cropped, headline_curves, long, unit
 
@@ -51,15 +52,17 @@ def by_length(summary: dict[str, Any], setting: dict[str, Any]) -> "Figure":
     for name in setting["order"]:
         of = curves["methods"][name]["none"]
         lines[name] = Line(name, curves["lengths"], of["value"], of["seeds"], points=name in split)
+        lines[name] = replace(lines[name], controls=controls(setting, name))
     trained = long(setting, setting["trained_length"])
-    bands = ": lines are means of seeds, bands reach from the lowest to the highest seed" if seeds > 1 else ""
+    bands = ": lines are means, bands from the lowest to the highest" if seeds > 1 else ""
+    thin = f"; {legend(setting)}" if legend(setting) else ""
     return panels(
         families(setting, lines),
         setting["trained_length"],
         x=axis(setting),
         y=unit(setting),
         title=f"{unit(setting).split(',')[0].capitalize()} against evaluated length",
-        note=f"{setting['data']}, trained at {trained}; {plural(seeds, 'seed')}{bands}",
+        note=f"{setting['data']}, trained at {trained}; {plural(seeds, 'seed')}{bands}{thin}",
         foot=unfinished(summary),
         share=setting["metric"] in SHARES,
     )

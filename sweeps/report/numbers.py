@@ -44,6 +44,12 @@ def reach(length: int | None, longest: int) -> str:
     return MISSING if length is None else f"{'≥ ' if length == longest else ''}{length:,}"
 
 
+def between(low: int | None, length: int | None, high: int | None, longest: int) -> str:
+    """The ends of the interval of such a length, where it has one."""
+    known = high is not None and (low, high) != (length, length)
+    return f"[{reach(low, longest)}, {reach(high, longest)}]" if known else ""
+
+
 def big(value: float | None) -> str:
     """1.1 M, 310 k."""
     if value is None:

@@ -34,7 +34,7 @@ function arranged(setting, lines, apart) {
 }
 
 // values of each seed under a view: as they are, as a change since the training length, or against the reference
-function viewed(setting, curves, name, view, byPosition) {
+function viewed(setting, metric, curves, name, view, byPosition) {
   const own = curves.methods[name]?.none;
   if (!own) return null;
   const start = curves.lengths.indexOf(setting.trained_length), other = curves.methods[setting.reference]?.none;
@@ -43,8 +43,12 @@ function viewed(setting, curves, name, view, byPosition) {
   const column = (f) => curves.lengths.map((_, t) => f(seeds.map((seed) => seed[t]).filter((v) => v !== null)));
   const ends = (f) => column((values) => values.length ? f(...values) : null);
   const y = view === "perplexity" ? own.value.map(exp) : view === "value" ? own.value : column(mean);
+  const controls = byPosition || metric !== setting.metric || !["value", "perplexity"].includes(view) ? [] : [["crop", setting.crop, "1 3"], ["window", setting.protocol, "5 3"]].flatMap(([control, protocol, dash]) => {
+    const of = setting.protocols[protocol][metric].methods[name]?.[control];
+    return of ? [{ control, dash, y: view === "perplexity" ? of.value.map(exp) : of.value }] : [];
+  });
   const interval = (t) => view === "value" && own.low[t] !== null ? [`95 % interval ${shown(own.low[t])} to ${shown(own.high[t])}`] : [];
-  return { name, label: name, x: curves.lengths, y, low: ends(Math.min), high: ends(Math.max), seeds, ends: "seeds", more: interval, two: !byPosition && setting.bimodal.some((one) => one.method === name && one.extension === "none") };
+  return { name, label: name, x: curves.lengths, y, low: ends(Math.min), high: ends(Math.max), seeds, ends: "seeds", controls, more: (t) => [...interval(t), ...controls.filter(({ y }) => y[t] !== null).map(({ control, y }) => `${control} ${shown(y[t])}`)], two: !byPosition && setting.bimodal.some((one) => one.method === name && one.extension === "none") };
 }
 
 function legend(host, setting, names, state, redraw, light) {
@@ -75,7 +79,7 @@ function methodsChart(host, setting, byPosition) {
     }
     if (!views.some(([value]) => value === state.view)) state.view = views[0]?.[0] || "value loss";
     const [view, metric] = state.view.split(" "), curves = metrics[metric];
-    const names = setting.order.filter((name) => curves.methods[name]), lines = names.map((name) => viewed(setting, curves, name, view, byPosition)).filter((line) => line && !state.hidden.has(setting.methods[line.name].family));
+    const names = setting.order.filter((name) => curves.methods[name]), lines = names.map((name) => viewed(setting, metric, curves, name, view, byPosition)).filter((line) => line && !state.hidden.has(setting.methods[line.name].family));
     const unit = UNITS[metric] || plain(metric), zero = view === "change" ? "at the training length" : view === "difference" ? setting.reference : "";
     const controls = make("div", { class: "controls" }, choice("protocol", protocols.map((name) => [name, name]), state.protocol, (value) => { state.protocol = value; redraw(); }), choice("show", views, state.view, (value) => { state.view = value; redraw(); }), choice("as", [["families", "one panel a family"], ["together", "one panel"]], state.layout, (value) => { state.layout = value; redraw(); }));
     const chart = make("div", { class: "chart" }), keys = make("div", { class: "legend" });
@@ -107,6 +111,26 @@ function extensionsChart(host, setting) {
   host.redraw = redraw;
 }
 
+// one method under every protocol, as the change since the training length
+function protocolsChart(host, setting) {
+  const names = Object.keys(setting.protocols).filter((name) => name !== "by_position" && setting.protocols[name].loss);
+  const state = { method: setting.reference, isolated: new Set() };
+  const redraw = () => {
+    const lines = names.flatMap((protocol, n) => {
+      const { lengths, methods } = setting.protocols[protocol].loss, of = methods[state.method]?.none, start = lengths.indexOf(setting.trained_length);
+      if (!of || start < 0) return [];
+      const seeds = of.seeds.map((seed) => seed.map((v) => minus(v, seed[start]))), y = of.value.map((v) => minus(v, of.value[start]));
+      const ends = (f) => lengths.map((_, t) => { const some = known(seeds.map((seed) => seed[t])); return some.length ? f(...some) : null; });
+      return [{ name: protocol, label: setting.labels[protocol] || protocol, colour: n % COLOURS, dash: n >= COLOURS, x: lengths, y, low: ends(Math.min), high: ends(Math.max), seeds, two: false, ends: "seeds", more: (t) => [`loss ${shown(of.value[t])}`] }];
+    });
+    const chart = make("div", { class: "chart" }), choose = (one) => { toggle(state.isolated, one); redraw(); };
+    host.replaceChildren(make("div", { class: "controls" }, choice("method", setting.order.map((name) => [name, name]), state.method, (value) => { state.method = value; redraw(); })), chart);
+    draw(chart, [{ title: state.method, lines }], { trained: setting.trained_length, xTitle: "evaluated length, tokens", yTitle: "change of loss, nats per token", zero: "at the training length", side: "below", isolated: state.isolated, choose });
+  };
+  redraw();
+  host.redraw = redraw;
+}
+
 function sortable(table) {
   table.querySelectorAll("th[data-sort]").forEach((head) => head.addEventListener("click", () => {
     const body = table.tBodies[0], column = head.cellIndex, down = head.dataset.down === "1";
@@ -120,7 +144,8 @@ function sortable(table) {
 const charts = [...document.querySelectorAll("[data-chart]")];
 for (const host of charts) {
   const setting = report.settings[Number(host.dataset.setting)];
-  host.dataset.chart === "extensions" ? extensionsChart(host, setting) : methodsChart(host, setting, host.dataset.chart === "position");
+  const own = { extensions: extensionsChart, protocols: protocolsChart }[host.dataset.chart];
+  own ? own(host, setting) : methodsChart(host, setting, host.dataset.chart === "position");
 }
 document.querySelectorAll("table.sortable").forEach(sortable);
 let waiting;

@@ -20,6 +20,7 @@ DRAWN = (
     "in_tokens",
     "reference",
     "protocol",
+    "crop",
     "metric",
     "sign",
     "protocols",
@@ -104,7 +105,7 @@ def section(place: int, setting: dict[str, Any], several: bool) -> list[str]:
     if setting["decomposition"]:
         parts += [f"<h2>{decomposition.TITLE}</h2>", decomposition.section(setting)]
     if protocols.curves(setting):
-        parts += [f"<h2>{protocols.TITLE}</h2>", protocols.section(setting)]
+        parts += [f"<h2>{protocols.TITLE}</h2>", figure("protocols", place), protocols.section(setting)]
     return [
         *parts,
         "<h2>Is it fair?</h2>",

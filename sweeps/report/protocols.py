@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 FEWEST = 3  # protocols that make a comparison
-MOST = 6  # methods that are shown
+MOST, TOLD = 6, 2  # methods that are shown, and in a terminal
 TITLE = "One checkpoint under every protocol"
 WHY = (
     "A loss falls because longer context helps, because fewer targets lack context (nonoverlapping, "
@@ -26,7 +26,7 @@ def labels(runs: list[Run], trained: int) -> dict[str, str]:
     stride, last = agreed(runs, "stride"), agreed(runs, "last")
     found = {}
     if stride is not None:
-        for name, auto in (("sliding", "1/8 of the length"), ("overlapping_mean", "1/2 of the length")):
+        for name, auto in (("sliding", "1/8"), ("overlapping_mean", "1/2")):
             found[name] = f"{name}, stride {auto if stride == 'auto' else stride}"
     if last is not None:
         found["last_k"] = f"last_k, k = {max(1, trained // 2) if last == 'auto' else last}"
@@ -49,11 +49,11 @@ def compared(setting: dict[str, Any]) -> list[str]:
     return found if len(found) >= FEWEST else []
 
 
-def curves(setting: dict[str, Any]) -> dict[str, dict[str, dict[str, Any]]]:
+def curves(setting: dict[str, Any], most: int = MOST) -> dict[str, dict[str, dict[str, Any]]]:
     """{method: {protocol: its curve, and as a change since the training length}}: reference and best."""
     names = [setting["reference"], *(name for name in setting["methods"] if name != setting["reference"])]
     found: dict[str, dict[str, dict[str, Any]]] = {}
-    for name in sorted(names[:MOST], key=setting["order"].index):
+    for name in sorted(names[:most], key=setting["order"].index):
         for protocol in compared(setting):
             of = setting["protocols"][protocol]["loss"]
             own, lengths = of["methods"].get(name, {}).get("none"), of["lengths"]
@@ -92,12 +92,12 @@ def figure(summary: dict[str, Any], setting: dict[str, Any]) -> "Figure | None":
     return panels(
         shown,
         trained,
-        x="evaluated length, tokens (each protocol by its name)",
+        x="evaluated length, tokens",
         y="change of the loss since the training length, nats per token",
         title=TITLE,
         note=f"{setting['data']}, trained at {tokens(trained)} tokens; a panel is one trained model",
         foot=unfinished(summary),
-        zero="no change",
+        zero="at the training length",
     )
 
 
@@ -122,7 +122,7 @@ def grid(setting: dict[str, Any]) -> "Table | None":
     from rich import box
     from rich.table import Table
 
-    trained, found = setting["trained_length"], curves(setting)
+    trained, found = setting["trained_length"], curves(setting, TOLD)
     if not found:
         return None
     shown = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)

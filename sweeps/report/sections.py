@@ -4,7 +4,7 @@ from html import escape
 from typing import Any
 
 from sweeps.report.cells import cell, head, note, plus_minus, table, tint
-from sweeps.report.numbers import MISSING, big, number, reach, signed, times, tokens
+from sweeps.report.numbers import MISSING, between, big, number, reach, signed, times, tokens
 from sweeps.report.table import by_last
 from sweeps.report.words import exact, headline_curves, long, separable, spread, two_groups, undefined
 
@@ -78,14 +78,15 @@ def effective(setting: dict[str, Any], name: str, longest: int) -> str:
     if not found:
         return cell(MISSING)
     length, low, high = found["length"], found["low"], found["high"]
-    known = high and (low, high) != (length, length)
-    ends = f"[{reach(low, longest)}, {reach(high, longest)}]" if known else ""
-    return cell(reach(length, longest), ends, value=length)
+    return cell(reach(length, longest), between(low, length, high, longest), value=length)
 
 
 def beats(setting: dict[str, Any], name: str, longest: int) -> str:
-    length = setting["extensions"].get(name, {}).get("none", {}).get("beats")
-    return cell(reach(length, longest), value=length or 0)
+    found = setting["extensions"].get(name, {}).get("none")
+    if not found:
+        return cell(MISSING)
+    low, length, high = (found[key] for key in ("beats", "beats_mean", "beats_most"))
+    return cell(reach(length, longest), between(low, length, high, longest), value=length or 0)
 
 
 def to_reference(setting: dict[str, Any], name: str) -> str:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from sweeps.report import decomposition, protocols
+from sweeps.report.controls import CONTROLS
 from sweeps.report.numbers import MISSING, big, half, number, plural, reach, signed, times, tokens
 from sweeps.report.words import exact, heading, headline_curves, notes, separable
 
@@ -86,7 +87,7 @@ def extensions(setting: dict[str, Any]) -> list[Line]:
     """Every method with more than crop: plain, crop, then its extensions, best at the last length first."""
     curves = headline_curves(setting)["methods"]
     longest = max(setting["lengths"])
-    found = {name: curves[name] for name in setting["methods"] if set(curves[name]) - {"none", "crop"}}
+    found = {name: curves[name] for name in setting["methods"] if set(curves[name]) - {"none", *CONTROLS}}
     many = sum(len(group) for group in found.values()) > MOST_EXTENSIONS
     lines = []
     for name, group in found.items():
