@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from sweeps.report import decomposition, protocols
 from sweeps.report.controls import CONTROLS
-from sweeps.report.numbers import MISSING, big, half, number, plural, reach, signed, times, tokens
+from sweeps.report.numbers import MISSING, between, big, half, number, plural, reach, signed, times, tokens
 from sweeps.report.words import exact, heading, headline_curves, notes, separable
 
 if TYPE_CHECKING:
@@ -70,17 +70,24 @@ def methods(setting: dict[str, Any]) -> list[Line]:
     for rank, name in enumerate(setting["methods"], 1):
         cost = setting["training"].get(name, {})
         difference = signed(setting["difference"][name]["value"][-1])
-        beats = setting["extensions"].get(name, {}).get("none", {}).get("beats")
+        held = setting["effective"].get(name, {})
+        crop = setting["extensions"].get(name, {}).get("none", {})
         facts = {
             f"exact\nat {tokens(longest)}": number(whole.get(name)),
-            "effective\nlength": reach(setting["effective"].get(name, {}).get("length"), longest),
-            "beats\ncrop to": reach(beats, longest),
+            "effective\nlength": spanned(held, ("low", "length", "high"), longest),
+            "beats\ncrop to": spanned(crop, ("beats", "beats_mean", "beats_most"), longest),
             f"vs {reference}\nat {tokens(longest)}": "reference" if name == reference else difference,
             "params": big(cost.get("parameters")),
             "training\ntokens/s": big(cost.get("tokens_per_second")),
         }
         lines.append(Line(name, name, "none", facts, str(rank)))
     return lines
+
+
+def spanned(found: dict[str, Any], names: tuple[str, str, str], longest: int) -> str:
+    """512 [256, ≥ 2,048]; without the bracket where its ends are the same."""
+    low, length, high = (found.get(name) for name in names)
+    return f"{reach(length, longest)} {between(low, length, high, longest)}".strip()
 
 
 def extensions(setting: dict[str, Any]) -> list[Line]:
@@ -113,29 +120,32 @@ def by_last(setting: dict[str, Any], group: dict[str, Any], names: Iterable[str]
 
 
 def grid(setting: dict[str, Any], lines: list[Line], console: "Console") -> "Table":
-    """The richest form of a table that fits: intervals, then facts, then middle lengths give way."""
+    """The richest form of a table that fits: decimals, facts, intervals, then middle lengths give way."""
     facts = [fact for fact in lines[0].facts if any(line.facts[fact] != MISSING for line in lines)]
     wide = console.options.update(width=10_000)
-    for lengths, form, shown in layouts(setting, facts):
-        table = filled(setting, lines, lengths, form, shown)
+    for lengths, form, shown, ends in layouts(setting, facts):
+        table = filled(setting, lines, lengths, form, shown, ends)
         if console.measure(table, options=wide).maximum <= console.width:
             break
     return table
 
 
-def layouts(setting: dict[str, Any], facts: list[str]) -> Iterator[tuple[list[int], str, list[str]]]:
-    """(lengths, form of a cell, facts), richest first; the last is shown whatever the width."""
+def layouts(setting: dict[str, Any], facts: list[str]) -> Iterator[tuple[list[int], str, list[str], bool]]:
+    """(lengths, form of a cell, facts, whether with their intervals), richest first; the last is shown
+    whatever the width."""
     lengths = setting["lengths"]
-    for form, most in (("full", 9), ("short", 9), ("short", 3), ("short", 1), ("short", 0), ("bare", 0)):
-        yield lengths, form, facts[:most]
+    for form, most in (("full", 9), ("short", 9), ("short", 3)):
+        yield lengths, form, facts[:most], True
+    for form, most in (("short", 9), ("short", 3), ("short", 1), ("short", 0), ("bare", 0)):
+        yield lengths, form, facts[:most], False
     keep = list(lengths)
     while middle := [length for length in keep[1:-1] if length != setting["trained_length"]]:
         keep.remove(middle[len(middle) // 2])
-        yield keep, "bare", []
+        yield keep, "bare", [], False
 
 
 def filled(
-    setting: dict[str, Any], lines: list[Line], lengths: list[int], form: str, facts: list[str]
+    setting: dict[str, Any], lines: list[Line], lengths: list[int], form: str, facts: list[str], ends: bool
 ) -> "Table":
     from rich import box
     from rich.table import Table
@@ -161,7 +171,8 @@ def filled(
             content = cell(curve, curves["lengths"].index(length), form)
             cells.append(Text(content + ("*" if wins else " "), style="bold green" if wins else ""))
         first = [line.rank, line.label] if ranks else [line.label]
-        table.add_row(*first, *cells, *(line.facts[fact] for fact in facts))
+        told = (line.facts[fact] if ends else line.facts[fact].partition(" [")[0] for fact in facts)
+        table.add_row(*first, *cells, *told)
     return table
 
 
