@@ -52,7 +52,7 @@ def unseen(axes: Axes, variant: dict[str, Any]) -> None:
     axes.plot(keys.mean(-1), color=RULE, linestyle=DASHES, label="keys")
     at_lengths(axes, variant)
     axes.set_ylim(-0.03, 1.03)
-    axes.yaxis.set_major_formatter(PercentFormatter(1))
+    axes.yaxis.set_major_formatter(PercentFormatter(1, 0))
     axes.legend(fontsize=7.5, frameon=False, ncols=1 + len(values.T) // 8)
     plain(axes)
     head(axes, "Attention to distances never seen in training")
@@ -111,7 +111,7 @@ def at_lengths(axes: Axes, variant: dict[str, Any]) -> None:
 
 
 def scale(axes: Axes, shown: Any) -> None:
-    bar = axes.figure.colorbar(shown, ax=axes, shrink=0.8, format=PercentFormatter(1))
+    bar = axes.figure.colorbar(shown, ax=axes, shrink=0.8, format=PercentFormatter(1, 0))
     bar.ax.tick_params(labelsize=7.5)
 
 

@@ -18,7 +18,8 @@ from models.encodings import extend, load
 from models.encodings.rope import RoPE, geometric
 from models.gpt import GPT, Block
 from models.kernels.heads import split
-from sweeps.report import diagnostics
+from sweeps.report import diagnostics, make
+from sweeps.report.results import fingerprint
 from tests.conftest import ENCODINGS, LENGTH, SHAPE, Method, content, gpt, members, over, tokens
 from tests.train.test_settings import settings_of
 from train.diagnostics import attention, rotary
@@ -247,6 +248,7 @@ def diagnosed(folder: Path, *arguments: str) -> dict[str, Any]:
 
 
 def test_a_run(done: Path, outputs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = fingerprint(done)
     found = diagnosed(done, "extension=pi", "queries=4", f"outputs={outputs}")
     said = capsys.readouterr().out
     assert all(sentence in said for sentence in found["sentences"])
@@ -264,7 +266,9 @@ def test_a_run(done: Path, outputs: Path, capsys: pytest.CaptureFixture[str]) ->
     assert (rope["layers"], rope["turning"], rope["trained"], rope["spans"]) == ([0, 1], 8, 16, [16, 32, 64])
     for name in ("diagnostics.png", "diagnostics-pi.png"):
         assert (done / name).stat().st_size > 20_000
-    page = "".join(diagnostics.section([done, done.parent]))
+    assert fingerprint(done) != before
+    make(done)
+    page = (done / "report.html").read_text()
     assert page.count("<img") == 2
     assert all(
         f"<li>{sentence.split(';')[0].replace(chr(39), '&#x27;')}" in page for sentence in found["sentences"]
