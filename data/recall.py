@@ -57,7 +57,8 @@ class Recall:
         low, high = self.pairs
         rows = draws(size, TRAINING, seed, step, rank=rank, world=world)
         made = [self.sequence(length, int(draw.integers(low, high + 1)), draw) for draw in rows]
-        return Batch(*stacked(made))
+        tokens, targets, mask = stacked(made)
+        return Batch(tokens, targets, mask)
 
     def windows(self, count: int, length: int) -> None:
         """There is no text."""

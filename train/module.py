@@ -29,11 +29,13 @@ class Training(LightningModule):
         return Batches(self)
 
     def transfer_batch_to_device(self, batch: Batch, device: torch.device, dataloader_idx: int) -> Batch:
-        move = lambda x: None if x is None else x.to(device, non_blocking=True)  # noqa: E731
-        return Batch(move(batch.tokens), move(batch.targets), move(batch.mask))  # type: ignore[arg-type]
+        mask = None if batch.mask is None else batch.mask.to(device, non_blocking=True)
+        tokens, targets = (ids.to(device, non_blocking=True) for ids in (batch.tokens, batch.targets))
+        return Batch(tokens, targets, mask, batch.weight)
 
     def training_step(self, batch: Batch, index: int) -> Tensor:
-        return mean_loss(self.model, batch.tokens, batch.targets, batch.mask, draw=self.global_step)
+        loss = mean_loss(self.model, batch.tokens, batch.targets, batch.mask, draw=self.global_step)
+        return loss * batch.weight
 
     def configure_optimizers(self) -> OptimizerLRScheduler:
         optimizer = adamw(self.model, self.settings["optimizer"], fused=self.trainer.precision != "16-mixed")
@@ -68,17 +70,27 @@ class Batches:
         while True:
             share = trainer.global_rank, trainer.world_size
             batch = module.source.batch(step, module.length, size, seed, *share)
-            yield from parts(module.objective(batch, step, seed, *share), count)
+            batch = module.objective(batch, step, seed, *share)
+            yield from parts(batch, count, self.asked(batch))
             step += 1
 
+    def asked(self, batch: Batch) -> float:
+        """How many targets count in this step's batch of an average process."""
+        if batch.mask is None:
+            return float(batch.targets.numel())
+        strategy = self.module.trainer.strategy
+        count = batch.mask.sum().to(strategy.root_device, torch.float32)
+        return float(strategy.reduce(count, reduce_op="mean"))
 
-def parts(batch: Batch, count: int) -> Iterator[Batch]:
-    """A batch in `count` equal parts."""
+
+def parts(batch: Batch, count: int, asked: float) -> Iterator[Batch]:
+    """A batch in `count` equal parts, of which one with more of the targets that are `asked` weighs more."""
     masks = [None] * count if batch.mask is None else batch.mask.chunk(count)
     for tokens, targets, mask in zip(
         batch.tokens.chunk(count), batch.targets.chunk(count), masks, strict=True
     ):
-        yield Batch(tokens, targets, mask)
+        own = targets.numel() if mask is None else int(mask.sum())
+        yield Batch(tokens, targets, mask, own * count / max(1.0, asked))
 
 
 def adamw(model: GPT, settings: dict[str, Any], fused: bool) -> torch.optim.AdamW:

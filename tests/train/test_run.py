@@ -97,10 +97,13 @@ def test_three_processes_evaluate_as_one(done: Path, outputs: Path, tmp_path: Pa
         close(tmp_path / "one", tmp_path / str(devices), 1e-6)
 
 
-def test_two_processes_train_as_one(small: list[str], tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "asked", [["encoding=t5"], ["encoding=alibi", "objective=mlm", "model.causal=false"]]
+)
+def test_two_processes_train_as_one(small: list[str], tmp_path: Path, asked: list[str]) -> None:
     for devices in (1, 2):
         chosen = [f"trainer.devices={devices}", "trainer.strategy=ddp", f"outputs={tmp_path}/o{devices}"]
-        call("encoding=t5", *small, *chosen, f"hydra.run.dir={tmp_path}/{devices}")
+        call(*asked, *small, *chosen, f"hydra.run.dir={tmp_path}/{devices}")
     two = losses(tmp_path / "2")
     for key, value in losses(tmp_path / "1").items():
         if key[1] != "training":  # that is the loss of the first process's share

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from hydra import compose, initialize_config_dir
+from hydra.core.global_hydra import GlobalHydra
 
 from train.settings import CONF, cell, plain, register, sources, stamps, training_cell
 
@@ -58,3 +59,10 @@ def test_changed_text_is_another_run(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("three")
     assert before != stamps(str(tmp_path))
     assert stamps(None) == []
+
+
+def test_only_folders_of_conf_are_groups() -> None:
+    """A folder of the project that bears a setting's name, such as outputs/, would hide that setting."""
+    with initialize_config_dir(str(CONF), version_base="1.3"):
+        found = GlobalHydra.instance().config_loader().list_groups("")
+    assert set(found) - {"hydra"} == {folder.name for folder in CONF.iterdir() if any(folder.glob("*.yaml"))}
