@@ -18,9 +18,9 @@ from data.source import Problems, Source
 from models.gpt import GPT
 from train.loss import answer_losses
 from train.objective import OBJECTIVES, said
+from train.rows import ANSWERS, DEPTH
 from train.share import Share
 
-ANSWERS = "answers"  # the protocol of all problems of a length; depth_0.25 is of those with that depth
 METRICS = ("accuracy", "exact_match", "loss", "margin")
 Result = tuple[str, str, int, str, float | None, float | None, int]
 
@@ -164,5 +164,5 @@ def protocols(depth: Tensor | None) -> dict[str, Tensor | slice]:
     found: dict[str, Tensor | slice] = {ANSWERS: slice(None)}
     if depth is not None:
         quarters = (depth * 4).round() / 4
-        found |= {f"depth_{float(one):.2f}": quarters == one for one in quarters.unique()}
+        found |= {f"{DEPTH}{float(one):.2f}": quarters == one for one in quarters.unique()}
     return found

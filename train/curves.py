@@ -3,20 +3,19 @@
 from math import isfinite
 from typing import TYPE_CHECKING
 
-from train.rows import Row
+from train.rows import ANSWERS, ONCE, Row
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-TEXT, ANSWERS = "extrapolation", "answers"  # panels; a task may count lengths in another way than text
-POSITIONS, ONCE = "by_position", "training"  # ONCE: the protocol of what a run has one of
+TEXT, POSITIONS = "extrapolation", "by_position"  # panels beside ANSWERS, whose lengths a task may count
 UNITS = {"loss": "loss (nats a token)", "accuracy": "accuracy (share of the answer)"}
 
 
 def panel(row: Row) -> str:
     if row.protocol in (POSITIONS, ONCE):
         return row.protocol
-    return ANSWERS if row.protocol == ANSWERS or row.protocol.startswith("depth_") else TEXT
+    return ANSWERS if row.is_answer else TEXT
 
 
 def curve(row: Row) -> str:

@@ -10,6 +10,9 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
+ANSWERS, DEPTH = "answers", "depth_"  # protocols of problems: all of a length, and those with a depth
+ONCE = "training"  # the protocol of what a run has one of
+
 
 @dataclass(frozen=True)
 class Row:
@@ -19,10 +22,10 @@ class Row:
     encoding: str  # that the model was trained with
     extension: str  # that it was evaluated under; `none` where there is none
     seed: int
-    trained_length: int  # tokens
+    trained_length: int  # tokens, or the longest problem as its task counts
     data: str
-    protocol: str  # same_tokens, nonoverlapping, ..., by_position, training
-    length: int  # tokens of context; for by_position the number of tokens up to the position
+    protocol: str  # same_tokens, nonoverlapping, ..., by_position; answers, depth_0.25, ...; training
+    length: int  # tokens of context, or what a task counts; for by_position the tokens up to the position
     metric: str  # loss (nats a token), bits_per_byte, accuracy, tokens_per_second, peak_memory (bytes), ...
     value: float | None  # None where the method is undefined at this length
     error: float | None  # standard error over documents; None where there is none
@@ -32,6 +35,11 @@ class Row:
     corpus: str  # sha256
     commit: str
     versions: str
+
+    @property
+    def is_answer(self) -> bool:
+        """Whether it is about problems, not about text."""
+        return self.protocol == ANSWERS or self.protocol.startswith(DEPTH)
 
 
 def append(file: Path, rows: Iterable[Row]) -> None:

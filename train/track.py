@@ -12,8 +12,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from train.curves import ANSWERS, TEXT, accuracies, figure, losses, points, summary
-from train.rows import Row
+from train.curves import TEXT, accuracies, figure, losses, points, summary
+from train.rows import ANSWERS, Row
 
 PATIENCE = 8.0  # seconds for the server to accept a run; W&B's own default is 90
 UPLOAD = 60.0  # seconds at the end for what is not uploaded yet; all of it is on the disk

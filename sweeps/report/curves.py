@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sweeps.report.methods import extension_labels, labels
 from sweeps.report.results import Run
 from sweeps.report.statistics import Array, Interval, by_document, enough, interval
-from train.curves import ANSWERS, panel
+from train.rows import ANSWERS, DEPTH
 
 Variant = tuple[str, str]  # method, extension
 Cell = tuple[Variant, int, int]  # variant, length, seed
@@ -49,7 +49,7 @@ class Table:
 
     def __init__(self, runs: list[Run]) -> None:
         self.runs = runs
-        self.answers = any(panel(row) == ANSWERS for run in runs for row in run.rows)
+        self.answers = any(row.is_answer for run in runs for row in run.rows)
         self.names = labels(runs)
         self.encodings = dict(zip(self.names, (run.encoding for run in runs), strict=True))
         self.cells: Cells = defaultdict(dict)
@@ -133,7 +133,7 @@ class Table:
             what = f"{'losses' if metric == 'loss' else metric} by document"
             trouble = f"no {what}" if scores is None else f"{what} that are not its rows'"
             where = f"{protocol}: {variant[0]}, seed {seed}, has {trouble} at {length} tokens"
-            parts = protocol == "by_position" or protocol.startswith("depth_")  # of what others are about
+            parts = protocol == "by_position" or protocol.startswith(DEPTH)  # of what others are about
             if not parts and not any(note.startswith(f"{protocol}:") for note in self.notes):
                 self.notes.append(f"{where}: intervals are over seeds only.")
             return False

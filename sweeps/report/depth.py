@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING, Any
 from sweeps.report.cells import cell, head, note, table
 from sweeps.report.numbers import number, times, tokens
 from sweeps.report.words import long
+from train.rows import DEPTH
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
     from matplotlib.image import AxesImage
 
-PREFIX = "depth_"
 COLUMNS = 5  # of panels at most
 TITLE = "Accuracy over length and depth"
 WHAT = "Depth: where the asked thing is hidden, from 0, the start of the sequence, to 1, its end."
@@ -21,12 +21,12 @@ Grid = list[list[float | None]]  # depth, length
 def depths(setting: dict[str, Any]) -> list[str]:
     """0.00, 0.25, ...: the start of a sequence first."""
     names = (name for name, metrics in setting["protocols"].items() if "accuracy" in metrics)
-    return sorted(name.removeprefix(PREFIX) for name in names if name.startswith(PREFIX))
+    return sorted(name.removeprefix(DEPTH) for name in names if name.startswith(DEPTH))
 
 
 def grids(setting: dict[str, Any]) -> dict[str, Grid]:
     """Every method's accuracy at each depth and length; None where it is undefined."""
-    curves = [setting["protocols"][PREFIX + depth]["accuracy"] for depth in depths(setting)]
+    curves = [setting["protocols"][DEPTH + depth]["accuracy"] for depth in depths(setting)]
     return {name: [values(of, name, setting["lengths"]) for of in curves] for name in setting["order"]}
 
 

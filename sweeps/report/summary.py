@@ -12,7 +12,7 @@ from sweeps.report.curves import Curves, Table
 from sweeps.report.fairness import fairness, provenance
 from sweeps.report.methods import family, order
 from sweeps.report.results import Run, Sweep
-from train.curves import ANSWERS, ONCE, panel
+from train.rows import ANSWERS, ONCE
 
 HIGHER_IS_BETTER = ("accuracy", "exact_match", "margin", "tokens_per_second")
 COST = ("tokens_per_second", "peak_memory")
@@ -43,9 +43,9 @@ def groups(sweep: Sweep) -> dict[tuple[str, str, int, bool], list[Run]]:
     it answers are looked at apart."""
     found: dict[tuple[str, str, int, bool], list[Run]] = {}
     for run in sweep.runs:
-        kinds = {panel(row) == ANSWERS for row in run.rows if panel(row) != ONCE}
+        kinds = {row.is_answer for row in run.rows if row.protocol != ONCE}
         for answers in kinds or {False}:
-            rows = [row for row in run.rows if panel(row) == ONCE or (panel(row) == ANSWERS) == answers]
+            rows = [row for row in run.rows if row.protocol == ONCE or row.is_answer == answers]
             key = rows[0].data, rows[0].corpus, rows[0].trained_length, answers
             found.setdefault(key, []).append(replace(run, rows=rows))
     return dict(sorted(found.items()))

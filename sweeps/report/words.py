@@ -3,7 +3,7 @@
 from typing import Any
 
 from sweeps.report.numbers import half, listed, number, plural, tokens
-from train.curves import ANSWERS
+from train.rows import ANSWERS
 
 UNITS = {
     "loss": "loss, nats per token",
