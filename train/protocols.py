@@ -27,6 +27,7 @@ class Amounts:
     common: int  # last targets of a window, scored alike at every length
     last: int  # targets of a piece that last_k scores
     stride: int | None = None  # from one piece to the next; None: as each protocol says
+    context: int | None = None  # that a model is shown at most (crop); None: all of a piece
 
     @classmethod
     def of(cls, evaluation: dict[str, Any], trained: int) -> "Amounts":
@@ -49,7 +50,7 @@ def sliding(length: int, of: Amounts) -> Iterable[Span]:
     """The same targets, `stride` new ones a piece: each sees the last `length` tokens, or up to `stride` - 1
     fewer (Press et al., 2021, appendix B, https://arxiv.org/abs/2108.12409, has a stride of 1). Pieces
     never begin before the window, which only the longest lengths feel."""
-    stride = min(of.stride or max(1, length // 8), of.common)
+    stride = min(of.stride or max(1, min(length, of.context or length) // 8), of.common)
     first = of.longest - of.common
     for stop in range(of.longest, first, -stride):
         yield Span(max(0, stop - length), stop, max(first, stop - stride))

@@ -7,7 +7,7 @@ result does not depend on how many there are.
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast
 
 import torch
@@ -21,6 +21,7 @@ from train.loss import token_losses
 from train.objective import OBJECTIVES
 from train.precision import forget_peak, peak_memory
 from train.protocols import BY_POSITION, PROTOCOLS, Amounts, Span, position_bins
+from train.share import Share
 
 Key = tuple[str, str, int]  # extension, protocol, length
 
@@ -34,17 +35,6 @@ class Part:
     windows: Tensor  # indices
     span: Span
     counted: tuple[tuple[Key, int, int], ...]  # which targets (from, to) add to which result
-
-
-class Share:
-    """This process's parts; a list would be taken for several loaders."""
-
-    def __init__(self, scoring: "Scoring") -> None:
-        self.scoring = scoring
-
-    def __iter__(self) -> Iterator[Part]:
-        trainer = self.scoring.trainer
-        return self.scoring.parts(trainer.global_rank, trainer.world_size)
 
 
 class Scoring(LightningModule):
@@ -91,6 +81,7 @@ class Scoring(LightningModule):
     def spans(self, extension: str, length: int) -> dict[Span, list[tuple[Key, int, int]]]:
         """What is shown at a length, and which of its targets count for what; no tokens are shown twice."""
         shown: dict[tuple[int, int], list[tuple[Key, int, int]]] = defaultdict(list)
+        amounts = replace(self.amounts, context=self.under(extension).context)
         for protocol in self.protocols:
             if protocol == BY_POSITION:
                 if length == self.amounts.longest and self.under(extension).context is None:
@@ -98,7 +89,7 @@ class Scoring(LightningModule):
                     for start, end in zip([0, *ends], ends, strict=False):
                         shown[0, length].append(((extension, protocol, end), start, end))
                 continue
-            for span in PROTOCOLS[protocol](length, self.amounts):
+            for span in PROTOCOLS[protocol](length, amounts):
                 target = ((extension, protocol, length), span.scored - span.start, span.stop - span.start)
                 shown[span.start, span.stop].append(target)
         return {

@@ -27,13 +27,15 @@ def figure(summary: dict[str, Any], setting: dict[str, Any]) -> "Figure | None":
     columns = min(COLUMNS, len(found))
     rows = -(-len(found) // columns)
     width, height = max(8.0, 2.2 * columns), 2.1 * rows + 1.9
+    foot = unfinished(summary)
+    below = 0.3 if foot else 0.05
     figure = Figure(figsize=(width, height), layout="constrained")
-    figure.get_layout_engine().set(rect=(0.005, 0.3 / height, 0.99, 1 - 1.35 / height))  # type: ignore[union-attr,call-arg]
+    figure.get_layout_engine().set(rect=(0.005, below / height, 0.99, 1 - (1.05 + below) / height))  # type: ignore[union-attr,call-arg]
     trained = setting["trained_length"]
     text = f"{setting['data']}, trained at {tokens(trained)} tokens; same_tokens; dot: the whole change"
     figure.text(0.012, 1 - 0.14 / height, TITLE, size=15, weight="bold", color=INK, va="top")
     figure.text(0.012, 1 - 0.47 / height, text, size=9.5, color=SOFT, va="top")
-    figure.text(0.012, 0.1 / height, unfinished(summary), size=9, color=RED, va="bottom")
+    figure.text(0.012, 0.1 / height, foot, size=9, color=RED, va="bottom")
     figure.supylabel("change of the loss, nats per token", size=9.5, color=INK)
     ends = [Line(name, of["lengths"], [*reach(of, 1), *reach(of, -1)]) for name, of in found.items()]
     grid = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)

@@ -222,7 +222,10 @@ def limits(every: Sequence[Line], zero: bool, share: bool = False) -> tuple[floa
     """The y axis: all curves, but a few that explode do not flatten the others; of shares none can."""
     reached = [line.reached for line in every if line.reached] or [[0.0, 1.0]]
     highest = sorted(max(values) for values in reached)
-    low, most, high = min(map(min, reached)), highest[int(0.9 * (len(highest) - 1))], highest[-1]
+    below = [
+        value for line in every for losses in line.controls.values() for value in losses if value is not None
+    ]
+    low, most, high = min([*below, *map(min, reached)]), highest[int(0.9 * (len(highest) - 1))], highest[-1]
     if high > low + 2 * (most - low) > low and not share:
         high = low + 1.3 * (most - low)
     if zero:

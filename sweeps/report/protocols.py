@@ -93,7 +93,7 @@ def figure(summary: dict[str, Any], setting: dict[str, Any]) -> "Figure | None":
         shown,
         trained,
         x="evaluated length, tokens",
-        y="change of the loss since the training length, nats per token",
+        y="change of loss, nats per token",
         title=TITLE,
         note=f"{setting['data']}, trained at {tokens(trained)} tokens; a panel is one trained model",
         foot=unfinished(summary),
