@@ -15,8 +15,8 @@ from sweeps.report.curves import Curves, Table
 from sweeps.report.numbers import number, plural, tokens
 from sweeps.report.results import load
 from sweeps.report.statistics import Array, satterthwaite, smallest_difference
-from sweeps.report.summary import HIGHER_IS_BETTER, groups, headline
-from sweeps.report.words import UNITS
+from sweeps.report.summary import HIGHER_IS_BETTER, groups, headline, in_tokens
+from sweeps.report.words import UNITS, long
 
 PLANS = (2, 3, 5, 8, 12)
 
@@ -54,14 +54,16 @@ def power(folder: Path, seeds: int, reference: str | None = None) -> list[tuple[
         if reference and reference not in names:
             raise ValueError(f"There is no method '{reference}' in {folder}; there are: {', '.join(names)}.")
         chosen = chosen_reference(names, table, reference)
-        results.append(told(curves, [name for name in names if name != chosen], chosen, seeds, main_curve))
+        where = long({"in_tokens": in_tokens(runs, trained)}, curves.lengths[-1])
+        others = [name for name in names if name != chosen]
+        results.append(told(curves, others, chosen, seeds, main_curve, where))
     if not results:
         raise ValueError(f"There is nothing to compare in {folder}: no finished run in it has a loss.")
     return results
 
 
 def told(
-    curves: Curves, names: list[str], reference: str, seeds: int, main_curve: tuple[str, str]
+    curves: Curves, names: list[str], reference: str, seeds: int, main_curve: tuple[str, str], where: str
 ) -> tuple[Any, str]:
     from rich import box
     from rich.table import Table as Grid
@@ -81,14 +83,14 @@ def told(
     if np.isnan(last).all():
         return grid, "No method besides the reference has two seeds at the longest length."
     hardest = names[int(np.nanargmax(last))]
-    many, longest = plural(len(names), "comparison"), tokens(curves.lengths[-1])
+    many = plural(len(names), "comparison")
     middle, most = number(float(np.nanmedian(last))), number(float(np.nanmax(last)))
     protocol, metric = main_curve
     unit = UNITS.get(metric, metric)
     return grid, (
         f"{unit[0].upper()}{unit[1:]} under {protocol}: the difference to {reference} that is found with "
         f"80 % probability at the 5 % level, corrected for {many}; median over methods. "
-        f"With {seeds} seeds at {longest} tokens: {middle}, at worst {most} ({hardest})."
+        f"With {seeds} seeds at {where}: {middle}, at worst {most} ({hardest})."
     )
 
 

@@ -194,6 +194,7 @@ def test_accuracy_is_drawn_from_zero_to_one(mixed: Path) -> None:
 def test_power_of_accuracies(copied: Path) -> None:
     ((_, words),) = power(copied, seeds=4)
     assert words.startswith("Accuracy, share of the answer under answers: the difference to rope")
+    assert "With 4 seeds at length 40:" in words
 
 
 def test_other_problems_give_no_paired_intervals(tmp_path: Path) -> None:
