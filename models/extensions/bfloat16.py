@@ -6,7 +6,6 @@ of them, `distances` after the subtraction (ALiBi in GPT-NeoX, KERPLE, DAPE), `f
 (a model's cast reaches its buffers), `biases` and cumulative sums last.
 """
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 import torch
@@ -21,11 +20,11 @@ PLACES = ("positions", "distances", "frequencies", "biases")
 
 
 class BFloat16(Extension):
-    """`what`: all, or which of positions, distances, frequencies and biases are rounded."""
+    """`what`: all, or which of positions, distances, frequencies and biases are rounded, joined by `+`."""
 
-    def __init__(self, encoding: Encoding, what: str | Sequence[str] = "all") -> None:
+    def __init__(self, encoding: Encoding, what: str = "all") -> None:
         super().__init__(encoding)
-        self.what = PLACES if what == "all" else (what,) if isinstance(what, str) else tuple(what)
+        self.what = PLACES if what == "all" else tuple(what.split("+"))
         for place in self.what:
             if place not in PLACES:
                 raise ValueError(f"extension.what is '{place}', but it is all, or of: {', '.join(PLACES)}.")

@@ -3,6 +3,7 @@
 import cmath
 import math
 from collections.abc import Callable
+from functools import partial
 from itertools import combinations
 
 import pytest
@@ -35,10 +36,10 @@ def content() -> tuple[Tensor, Tensor]:
     return random(1, 2, len(AT), 8, seed=1), random(1, 2, len(AT), 8, seed=2)
 
 
-def found(name: str, what: object, x: Tensor | None = None, **parameters: object) -> Tensor:
+def found(name: str, what: tuple[str, ...], x: Tensor | None = None, **parameters: object) -> Tensor:
     """(1, H, T, T) the logits of tokens that stand at `AT`."""
     q, k = content()
-    extended = extend("bfloat16", load(name, **SHAPE, **parameters), what=what)
+    extended = extend("bfloat16", load(name, **SHAPE, **parameters), what="+".join(what))
     return logits(q, k, extended.at(Positions(torch.tensor(AT), SPAN)), x=x)
 
 
@@ -162,8 +163,8 @@ def test_fire() -> None:
 
     q, k = content()
     for what in (("positions",), ("distances",), ("positions", "distances")):
-        effect = extend("bfloat16", fire, what=what).at(Positions(torch.tensor(AT), SPAN))
-        agree(logits(q, k, effect), biased(lambda h, i, j, what=what: bias(h, i, j, what)), 1e-5)
+        effect = extend("bfloat16", fire, what="+".join(what)).at(Positions(torch.tensor(AT), SPAN))
+        agree(logits(q, k, effect), biased(partial(bias, what=what)), 1e-5)
 
 
 def test_sums_of_gates() -> None:
@@ -199,5 +200,5 @@ def test_what_it_is_told() -> None:
     with pytest.raises(ValueError, match="does not fit Learned; it fits: "):
         extend("bfloat16", load("learned", **SHAPE))
     exact = logits(*content(), load("rope", **SHAPE).at(Positions(torch.tensor(AT), SPAN)))
-    assert torch.equal(found("rope", "distances"), exact)
-    assert torch.equal(found("rope", "all"), found("rope", list(PLACES)))
+    assert torch.equal(found("rope", ("distances",)), exact)
+    assert torch.equal(found("rope", ("all",)), found("rope", PLACES))
