@@ -99,6 +99,8 @@ def check_evaluation(settings: dict[str, Any]) -> None:
             or not all(isinstance(n, int) and n > 0 for n in lengths)
         ):
             raise ValueError("evaluation.lengths must be a list of numbers of tokens, such as [64,128,256].")
+    if not isinstance(evaluation["protocols"], list):
+        raise ValueError("evaluation.protocols must be a list, such as [same_tokens,sliding].")
     names = [*PROTOCOLS, BY_POSITION]
     for protocol in evaluation["protocols"]:
         if protocol not in names:

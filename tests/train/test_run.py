@@ -84,7 +84,8 @@ def test_another_extension_finds_the_training(
 
 
 def test_three_processes_evaluate_as_one(done: Path, outputs: Path, tmp_path: Path) -> None:
-    wanted = ["evaluation.extensions=[yarn]", "evaluation.ladder=[1,2,4]", "evaluation.windows=5"]
+    wanted = ["evaluation=protocols", "evaluation.extensions=[yarn]", "evaluation.ladder=[1,2,4]"]
+    wanted += ["evaluation.windows=5"]
     wanted += [f"run={done}", f"outputs={outputs}", "trainer=cpu"]
     call(*wanted, f"hydra.run.dir={tmp_path}/one", module="train.evaluate")
     for devices in (2, 3):
