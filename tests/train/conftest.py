@@ -5,16 +5,24 @@ import os
 import subprocess
 import sys
 import sysconfig
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+import torch
 
 ROOT = Path(__file__).resolve().parents[2]
 SMALL = """model.vocab=300 model.width=32 model.depth=2 model.heads=2 model.length=16 batch=6 trainer=cpu
     trainer.precision=32-true trainer.max_steps=6 trainer.log_every=2 trainer.checkpoint_every=2
     evaluation.ladder=[1,2,4] evaluation.windows=5 wandb.mode=disabled data=files
 """.split()  # noqa: SIM905
+
+
+@pytest.fixture(autouse=True)
+def denormals() -> Iterator[None]:
+    """A run makes them zero in its process, and a test may run one in this process."""
+    yield
+    torch.set_flush_denormal(False)
 
 
 @pytest.fixture(scope="session")
