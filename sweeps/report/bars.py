@@ -1,5 +1,6 @@
 """The decomposition as stacked bars: a panel a method, a bar a length."""
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from sweeps.report.decomposition import TITLE, parts, stacked
@@ -17,11 +18,10 @@ COLOUR = {"early": COLOURS[5], "context": COLOURS[2], "damage": COLOURS[1], "pas
 def figure(summary: dict[str, Any], setting: dict[str, Any]) -> "Figure | None":
     from matplotlib.figure import Figure
 
-    from sweeps.report.drawing import INK, RED, SOFT, Line, limits
+    from sweeps.report.drawing import INK, RED, SOFT
     from sweeps.report.figures import unfinished
 
-    every = setting["decomposition"]
-    found = {name: every[name] for name in setting["order"] if name in every and any(stacked(every[name]))}
+    found = known(setting)
     if not found:
         return None
     columns = min(COLUMNS, len(found))
@@ -37,12 +37,12 @@ def figure(summary: dict[str, Any], setting: dict[str, Any]) -> "Figure | None":
     figure.text(0.012, 1 - 0.47 / height, text, size=9.5, color=SOFT, va="top")
     figure.text(0.012, 0.1 / height, foot, size=9, color=RED, va="bottom")
     figure.supylabel("change of the loss, nats per token", size=9.5, color=INK)
-    ends = [Line(name, of["lengths"], [*reach(of, 1), *reach(of, -1)]) for name, of in found.items()]
+    low, high = extent(found)
     grid = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
     for axes in grid.flat[len(found) :]:
         axes.set_visible(False)
     for place, (axes, (name, of)) in enumerate(zip(grid.flat, found.items(), strict=False)):
-        panel(axes, of, *limits(ends, True), trained)
+        panel(axes, of, low, high, trained)
         axes.set_title(name, size=10, loc="left", color=INK)
         axes.tick_params(labelbottom=place + columns >= len(found))
     shown = {part: name for of in found.values() for part, name in parts(of).items()}
@@ -52,19 +52,35 @@ def figure(summary: dict[str, Any], setting: dict[str, Any]) -> "Figure | None":
     return figure
 
 
-def reach(of: dict[str, Any], sign: int) -> list[float | None]:
-    """How far the bars go up, or down."""
-    return [sign * sum(max(0.0, sign * value) for value in bar.values()) for bar in stacked(of)]
+def known(setting: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """The methods that have bars."""
+    found = setting["decomposition"]
+    return {name: found[name] for name in setting["order"] if name in found and any(stacked(found[name]))}
+
+
+def pieces(bar: dict[str, float]) -> Iterator[tuple[str, float, float]]:
+    """Part, where it begins, its value: what is lost stands on zero, what is gained hangs from it."""
+    ends = {True: 0.0, False: 0.0}
+    for part, value in bar.items():
+        yield part, ends[value > 0], value
+        ends[value > 0] += value
+
+
+def extent(found: dict[str, dict[str, Any]]) -> tuple[float, float]:
+    """The y axis of all panels."""
+    from sweeps.report.drawing import Line, limits
+
+    lines = []
+    for of in found.values():
+        ends: list[float | None] = [start + value for bar in stacked(of) for _, start, value in pieces(bar)]
+        lines.append(Line("", of["lengths"], ends))
+    return limits(lines, True)
 
 
 def panel(axes: "Axes", of: dict[str, Any], low: float, high: float, trained: int) -> None:
-    """Parts that are lost stand on zero, parts that are gained hang from it."""
     for place, (bar, total) in enumerate(zip(stacked(of), of["total"]["value"], strict=True)):
-        ends = {1: 0.0, -1: 0.0}
-        for part, value in bar.items():
-            side = 1 if value > 0 else -1
-            axes.bar(place, value, 0.72, bottom=ends[side], color=COLOUR[part], linewidth=0)
-            ends[side] += value
+        for part, start, value in pieces(bar):
+            axes.bar(place, value, 0.72, bottom=start, color=COLOUR[part], linewidth=0)
         if total is not None and total <= high:
             axes.plot(place, total, "o", color="#222222", markersize=3.5, markeredgecolor="w", zorder=4)
         elif total is not None:

@@ -39,7 +39,7 @@ function limits(lines, zero, share) {
   if (share && !zero) return [-0.03, 1.03];
   const values = lines.flatMap((line) => known([...line.y, ...line.low, ...line.high]));
   const highest = lines.map((line) => Math.max(...known([...line.y, ...line.high]))).filter(Number.isFinite).sort((a, b) => a - b);
-  let low = Math.min(...values), high = Math.max(...values);
+  let low = Math.min(...values, ...lines.flatMap((line) => (line.controls || []).flatMap(({ y }) => known(y)))), high = Math.max(...values);
   const most = highest[Math.floor(0.9 * (highest.length - 1))];
   if (!share && high > low + 2 * (most - low) && most > low) high = low + 1.3 * (most - low);
   if (zero) { low = Math.min(low, 0); high = Math.max(high, 0); }

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 
 PARTS = {"early": "early tokens", "context": "trained distances", "damage": "untrained positions"}
 UNSPLIT = {"early": "early tokens", "past": "past the training length"}  # without the window control
+FEW = 40  # rows that are shown unasked
 TITLE = "Why the loss changes past the training length"
 NOTE = (
     "The change of same_tokens since the training length, in parts that add up. Early tokens: at the "
@@ -37,23 +38,22 @@ def section(setting: dict[str, Any]) -> str:
     trained = setting["trained_length"]
     lengths = next(iter(found.values()))["lengths"]
     heads = [head("method", kind="left"), head("part", kind="left")]
-    heads += [head(tokens(length), times(length, trained)) for length in lengths] + [
-        head("uses<br>context to")
-    ]
+    heads += [head(tokens(length), times(length, trained)) for length in lengths]
     rows = []
     for name in setting["methods"]:
         of = found.get(name)
         if of is None:
             continue
         for place, (part, text) in enumerate({**parts(of), "total": "whole change"}.items()):
-            cells = [
-                cell("" if place else name, kind="left" if place else "left first"),
-                cell(text, kind="left"),
-            ]
+            kind = "left" if place else "left first"
+            cells = [cell("" if place else name, kind=kind), cell(text, kind="left")]
             for value, low, high in zip(*(of[part][key] for key in ("value", "low", "high")), strict=True):
                 cells.append(cell(signed(value), plus_minus(low, high), style=tint(value, 1)))
             rows.append("".join(cells))
-    return note(NOTE) + table(heads, rows)
+    shown = table(heads, rows)
+    if len(rows) > FEW:
+        shown = f"<details><summary>all {len(rows)} parts</summary>{shown}</details>"
+    return note(NOTE) + shown
 
 
 def grid(setting: dict[str, Any]) -> "Grid | None":

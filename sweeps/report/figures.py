@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sweeps.report import bars, depth, protocols
-from sweeps.report.controls import controls, legend
+from sweeps.report.controls import CONTROLS, controls, legend
 from sweeps.report.numbers import listed, plural, tokens
 from sweeps.report.words import SHARES, axis, cropped, headline_curves, long, unit
 
@@ -95,7 +95,7 @@ def against_crop(summary: dict[str, Any], setting: dict[str, Any]) -> "Figure | 
     from sweeps.report.drawing import Line, Panel, panels
 
     found, reference = setting["extensions"], setting["reference"]
-    several = [name for name in found if len(found[name]) > 1]
+    several = [name for name in found if set(found[name]) - {"none", *CONTROLS}]
     several = sorted(several, key=lambda name: (-len(found[name]), name != reference))[:MOST_PANELS]
     shown = []
     for name in setting["order"]:

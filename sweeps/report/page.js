@@ -95,7 +95,7 @@ function methodsChart(host, setting, byPosition) {
 }
 
 function extensionsChart(host, setting) {
-  const found = setting.extensions, many = Object.keys(found).filter((name) => Object.keys(found[name]).length > 1).sort((a, b) => Object.keys(found[b]).length - Object.keys(found[a]).length || (b === setting.reference) - (a === setting.reference));
+  const found = setting.extensions, many = Object.keys(found).filter((name) => Object.keys(found[name]).some((extension) => !["none", "window"].includes(extension))).sort((a, b) => Object.keys(found[b]).length - Object.keys(found[a]).length || (b === setting.reference) - (a === setting.reference));
   const state = { method: many[0] || "", hidden: new Set(), isolated: new Set() };
   const redraw = () => {
     const line = (name, label, of) => ({ name, label, x: of.lengths, y: of.value, low: of.low, high: of.high, seeds: [], ends: "95 % interval", more: () => [], two: false });
@@ -113,7 +113,7 @@ function extensionsChart(host, setting) {
 
 // one method under every protocol, as the change since the training length
 function protocolsChart(host, setting) {
-  const names = Object.keys(setting.protocols).filter((name) => name !== "by_position" && setting.protocols[name].loss);
+  const names = Object.keys(setting.labels).filter((name) => setting.protocols[name]?.loss);
   const state = { method: setting.reference, isolated: new Set() };
   const redraw = () => {
     const lines = names.flatMap((protocol, n) => {

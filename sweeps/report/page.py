@@ -6,7 +6,7 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
-from sweeps.report import decomposition, depth, diagnostics, protocols
+from sweeps.report import decomposition, depth, diagnostics, protocols, stacks
 from sweeps.report.about import failures_table, fairness_table, what_was_run
 from sweeps.report.cells import note
 from sweeps.report.numbers import number, plural, signed, times, tokens
@@ -103,7 +103,7 @@ def section(place: int, setting: dict[str, Any], several: bool) -> list[str]:
     if depth.depths(setting):
         parts += [f"<h2>{depth.TITLE}</h2>", depth.section(setting)]
     if setting["decomposition"]:
-        parts += [f"<h2>{decomposition.TITLE}</h2>", decomposition.section(setting)]
+        parts += [f"<h2>{decomposition.TITLE}</h2>", stacks.charts(setting), decomposition.section(setting)]
     if protocols.curves(setting):
         parts += [f"<h2>{protocols.TITLE}</h2>", figure("protocols", place), protocols.section(setting)]
     return [

@@ -22,9 +22,9 @@ WHY = (
 
 
 def labels(runs: list[Run], trained: int) -> dict[str, str]:
-    """What axes call a protocol, with its number of tokens; the bare name where runs differ in that."""
+    """What axes call each protocol, in order, with its number of tokens; without it where runs differ."""
     stride, last = agreed(runs, "stride"), agreed(runs, "last")
-    found = {}
+    found = {name: name for name in PROTOCOLS}
     if stride is not None:
         for name, auto in (("sliding", "1/8"), ("overlapping_mean", "1/2")):
             found[name] = f"{name}, stride {auto if stride == 'auto' else stride}"

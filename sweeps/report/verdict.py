@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from sweeps.report.controls import CONTROLS
+from sweeps.report.decomposition import parts
 from sweeps.report.numbers import listed, plural, signed, times, tokens, with_interval
 from sweeps.report.words import cropped, headline_curves, long, two_groups, undefined
 
@@ -27,6 +29,7 @@ def sentences(setting: dict[str, Any]) -> list[str]:
             holding,
             using,
             reference,
+            why,
             helped,
             undefined,
             one_seed,
@@ -108,6 +111,16 @@ def reference(setting: dict[str, Any]) -> str:
     return f"{text[0].upper() if text.startswith('compared') else text[0]}{text[1:]}." if text else ""
 
 
+def why(setting: dict[str, Any]) -> str:
+    """What the change of the reference is made of."""
+    of = setting["decomposition"].get(setting["reference"])
+    if of is None or of["total"]["value"][-1] is None:
+        return ""
+    told = [f"{text} {signed(of[part]['value'][-1], 2)}" for part, text in parts(of).items()]
+    where = long(setting, max(setting["lengths"]))
+    return f"The change of {setting['reference']} at {where}: {', '.join(told)}."
+
+
 def counted(words: dict[str, str | None]) -> str:
     """How many methods are better, worse, not separable; few are named."""
     groups = {
@@ -127,6 +140,7 @@ def helped(setting: dict[str, Any]) -> str:
     groups = {
         name: {e: of for e, of in group.items() if e != "none" and of["value"][-1] is not None}
         for name, group in setting["extensions"].items()
+        if set(group) - {"none", *CONTROLS}
     }
     name = max(groups, key=lambda n: (len(groups[n]), n == setting["reference"]), default="")
     if not groups.get(name):

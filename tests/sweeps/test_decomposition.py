@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sweeps.report import bars, controls, decomposition, figures, protocols
+from sweeps.report import bars, controls, decomposition, figures, protocols, stacks
 from sweeps.report.page import page
 from sweeps.report.results import load
 from sweeps.report.summary import summarise
@@ -114,16 +114,17 @@ def test_names_of_protocols_say_their_amounts(tmp_path: Path) -> None:
             self.facts = {"settings.evaluation.stride": stride, "settings.evaluation.last": last}
 
     runs: Any = [Of("auto", "auto"), Of("auto", "auto")]
-    assert protocols.labels(runs, 64) == {
-        "sliding": "sliding, stride 1/8",
-        "overlapping_mean": "overlapping_mean, stride 1/2",
-        "last_k": "last_k, k = 32",
-    }
+    assert list(protocols.labels(runs, 64).values()) == [
+        "same_tokens",
+        "sliding, stride 1/8",
+        "nonoverlapping",
+        "overlapping_mean, stride 1/2",
+        "truncated",
+        "last_k, k = 32",
+    ]
     runs = [Of(16, 8), Of(16, 4)]
-    assert protocols.labels(runs, 64) == {
-        "sliding": "sliding, stride 16",
-        "overlapping_mean": "overlapping_mean, stride 16",
-    }
+    assert protocols.labels(runs, 64)["sliding"] == "sliding, stride 16"
+    assert protocols.labels(runs, 64)["last_k"] == "last_k"
 
 
 def test_pictures_and_page(summary: dict[str, Any], setting: dict[str, Any]) -> None:
@@ -131,6 +132,8 @@ def test_pictures_and_page(summary: dict[str, Any], setting: dict[str, Any]) -> 
     for part in (protocols, decomposition):
         assert f"<h2>{part.TITLE}</h2>" in source
     assert 'data-chart="protocols"' in source
+    bars_of = [bar for of in setting["decomposition"].values() for bar in decomposition.stacked(of)]
+    assert stacks.charts(setting).count("<rect") == sum(map(len, bars_of)) == 2 * 3 * 3
     for made, names in ((protocols.figure, setting["order"]), (bars.figure, ["rope", "alibi"])):
         figure = made(summary, setting)
         assert figure is not None
