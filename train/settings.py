@@ -42,10 +42,18 @@ def cell(settings: dict[str, Any]) -> str:
     """Eight hex digits that name the result: a hash of everything that determines it."""
     parts = {key: value for key, value in settings.items() if key not in NOT_RESULT}
     parts["trainer"] = {k: v for k, v in settings["trainer"].items() if k not in NOT_TRAINER}
-    parts["files"] = stamps(settings.get("data", {}).get("path"))
+    parts["files"] = [stamps(path) for path in paths(settings.get("data"))]
     parts["sources"] = sources("train.run", *targets(settings))
     parts["versions"] = versions()
     return digest(parts)[:8]
+
+
+def paths(settings: Any) -> list[str]:
+    """The files that data are read from, those of the parts of a mixture too."""
+    if not isinstance(settings, dict):
+        return []
+    own = [settings["path"]] if settings.get("path") else []
+    return own + [path for part in settings.values() for path in paths(part)]
 
 
 def stamps(path: str | None) -> list[tuple[str, int, int]]:

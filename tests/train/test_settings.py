@@ -6,7 +6,7 @@ from typing import Any
 from hydra import compose, initialize_config_dir
 from hydra.core.global_hydra import GlobalHydra
 
-from train.settings import CONF, cell, plain, register, sources, stamps, training_cell
+from train.settings import CONF, cell, paths, plain, register, sources, stamps, training_cell
 
 
 def settings_of(overrides: list[str]) -> dict[str, Any]:
@@ -59,6 +59,7 @@ def test_changed_text_is_another_run(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("three")
     assert before != stamps(str(tmp_path))
     assert stamps(None) == []
+    assert paths({"text": {"path": "a"}, "path": None, "task": {"of": {"path": "b"}}}) == ["a", "b"]
 
 
 def test_only_folders_of_conf_are_groups() -> None:
