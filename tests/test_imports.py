@@ -12,7 +12,11 @@ from models.registry import names
 ROOT = Path(__file__).resolve().parents[1]
 OURS = {"conf", "data", "models", "sweeps", "train"}
 FRAMEWORKS = {"hydra", "lightning", "lightning_fabric", "pytorch_lightning", "wandb"}
-KNOWS = {"data": {"data"}, "models": {"models"}, "sweeps": {"sweeps", "models", "train.rows", "train.protocols"}}
+KNOWS = {
+    "data": {"data"},
+    "models": {"models"},
+    "sweeps": {"sweeps", "models", "train.rows", "train.protocols"},
+}
 BENCHMARKS = "sweeps/bench/"  # measures all of it, and nobody imports it
 KERNELS = sorted((ROOT / "models/kernels").glob("*.py"))
 CORE = [ROOT / "models/attend.py", ROOT / "models/effect.py", ROOT / "models/gpt.py", *KERNELS]
