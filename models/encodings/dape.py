@@ -10,6 +10,8 @@ from torch.nn.functional import leaky_relu
 from models.effect import Effect, Encoding, Positions
 from models.precision import as_given
 
+PAIRS = 1 << 15  # that the network sees at a time: its hidden layer stays in a processor's cache
+
 
 class DAPE(Encoding):
     """Around an encoding whose effect is a bias."""
@@ -36,10 +38,19 @@ class DAPE(Encoding):
         return Effect(positions, adjust=adjust)
 
     def network(self, content: Tensor, position: Tensor) -> Tensor:
-        """(B, H, pairs) from the logits (B, H, pairs) and biases (H, pairs): what is added to the logits."""
+        """(B, H, pairs) from the logits (B, H, pairs) and biases (H, pairs): what is added to the logits;
+        some pairs at a time, as the hidden layer is many times larger."""
+        count = max(1, PAIRS // content.size(0))
+        parts = zip(content.split(count, -1), position.split(count, -1), strict=True)
+        return torch.cat([self.change(*part) for part in parts], dim=-1)
+
+    def change(self, content: Tensor, position: Tensor) -> Tensor:
         read, write = self.read.weight.float(), self.write.weight.float()
         of_content, of_position = (w[None] for w in read.chunk(2, dim=1))  # (1, hidden, H) each
         hidden = self.read.bias.float()[:, None] + of_position @ position  # the same for the whole batch
-        hidden = leaky_relu(torch.baddbmm(hidden, of_content.expand(content.size(0), -1, -1), content))
+        hidden = torch.baddbmm(hidden, of_content.expand(content.size(0), -1, -1), content)
+        hidden = leaky_relu(hidden, inplace=True)
         unadapted = (self.write.bias.float()[:, None] + position)[None]
-        return torch.baddbmm(unadapted, write.expand(content.size(0), -1, -1), hidden)
+        return torch.baddbmm(
+            unadapted, write.expand(content.size(0), -1, -1), leaky_relu(hidden, inplace=True)
+        )

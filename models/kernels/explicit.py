@@ -13,7 +13,6 @@ from models.kernels.weighted import Block, Weighted, together, weigh
 from models.precision import as_given
 
 BUDGET = 1 << 22  # logits held at a time
-ADJUSTED = 1 << 18  # the same where many passes are made over them: few enough for a processor's cache
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, effect: Effect, causal: bool, x: Tensor | None = None) -> Tensor:
@@ -55,7 +54,7 @@ def by_logits(q: Tensor, k: Tensor, v: Tensor, effect: Effect, causal: bool, hei
     q, k = effect.rotate(q, k) if effect.rotate else (q, k)
     far_q, far_k = effect.far.rotate(plain_q, plain_k) if effect.far else (None, None)
     q, out = q * scale, []
-    for rows, keys in divided(q, effect, causal, BUDGET if torch.is_grad_enabled() else ADJUSTED):
+    for rows, keys in divided(q, effect, causal):
         with exactly(q, v):
             logits = q[:, :, rows] @ k[:, :, keys].mT
         if far_q is not None and far_k is not None:
@@ -92,10 +91,10 @@ def whole_mask(effect: Effect, length: int, causal: bool, dtype: torch.dtype) ->
     return mask
 
 
-def divided(q: Tensor, effect: Effect, causal: bool, budget: int = BUDGET) -> list[Block]:
+def divided(q: Tensor, effect: Effect, causal: bool) -> list[Block]:
     """Queries in blocks that keep to the budget, each with the keys that it can see."""
     length = q.size(-2)
-    rows = blocks(length, max(1, budget // (q.size(0) * q.size(1) * length)))
+    rows = blocks(length, max(1, BUDGET // (q.size(0) * q.size(1) * length)))
     return [(r, seen_keys(effect, r, length, causal)) for r in rows]
 
 
