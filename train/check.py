@@ -108,9 +108,9 @@ def check_evaluation(settings: dict[str, Any]) -> None:
     check_amounts(settings)
     extensions = evaluation["extensions"]
     known = sorted(file.stem for file in (CONF / "extension").glob("*.yaml"))
-    if extensions != "all" and not isinstance(extensions, list):
-        raise ValueError("evaluation.extensions must be a list, such as [pi,ntk,yarn], or all.")
-    for name in [] if extensions == "all" else extensions:
+    if extensions not in ("all", "controls") and not isinstance(extensions, list):
+        raise ValueError("evaluation.extensions must be a list, such as [pi,ntk,yarn], or all, or controls.")
+    for name in extensions if isinstance(extensions, list) else []:
         if name not in known:
             raise ValueError(
                 f"There is no extension '{name}'.{close(name, known)} There are: {', '.join(known)}."

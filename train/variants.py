@@ -9,6 +9,8 @@ from models.gpt import GPT
 from models.registry import RECIPE, encoding_fits, extend, extended, names, read
 from train import fit
 
+CONTROLS = ("crop", "window")  # what a claim to use longer context is held against
+
 
 def wanted(settings: dict[str, Any], encodings: list[Encoding]) -> list[str]:
     """What to evaluate under: nothing, to compare with; the chosen extension; and `evaluation.extensions`."""
@@ -16,6 +18,8 @@ def wanted(settings: dict[str, Any], encodings: list[Encoding]) -> list[str]:
     fitting = [name for name in names("extension") if any(encoding_fits(name, e) for e in encodings)]
     if listed == "all":
         listed = [name for name in fitting if name != "none" and not needs_more(name)]
+    if listed == "controls":
+        listed = [name for name in CONTROLS if name in fitting]
     asked = list(dict.fromkeys(["none", chosen, *listed]))
     for name in asked:
         if name not in fitting:
