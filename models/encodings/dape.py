@@ -51,6 +51,4 @@ class DAPE(Encoding):
         hidden = torch.baddbmm(hidden, of_content.expand(content.size(0), -1, -1), content)
         hidden = leaky_relu(hidden, inplace=True)
         unadapted = (self.write.bias.float()[:, None] + position)[None]
-        return torch.baddbmm(
-            unadapted, write.expand(content.size(0), -1, -1), leaky_relu(hidden, inplace=True)
-        )
+        return torch.baddbmm(unadapted, write.expand(content.size(0), -1, -1), hidden)

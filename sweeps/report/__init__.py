@@ -21,7 +21,7 @@ def make(folder: Path, reference: str | None = None, tolerance: float | None = N
     folder = Path(folder)
     inputs = fingerprint(folder, reference, tolerance)
     summary = known(folder / "summary.json", inputs) or written(folder, inputs, reference, tolerance)
-    console = Console()
+    console = Console(markup=False)  # messages and names hold brackets
     show(summary, console)
     for name in summary["files"]:
         console.print(shown(folder / name), soft_wrap=True, highlight=False)

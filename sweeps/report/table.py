@@ -59,7 +59,7 @@ def text(summary: dict[str, Any], width: int) -> str:
     from rich.console import Console
 
     out = StringIO()
-    show(summary, Console(file=out, width=width, color_system=None, legacy_windows=False))
+    show(summary, Console(file=out, width=width, color_system=None, legacy_windows=False, markup=False))
     return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"
 
 

@@ -53,7 +53,7 @@ def test_a_report_has_all_its_parts(headline: Path, capsys: pytest.CaptureFixtur
     for name in ("report.html", "table.txt", "figures/loss_by_length.png", "figures/against_crop.png"):
         assert (headline / name).stat().st_size > 1000
         assert name in printed
-    assert "t5-s1: torch.OutOfMemoryError" in printed
+    assert "t5-s1: torch.OutOfMemoryError: CUDA out of memory [cuda:0]" in printed
     assert "t5-s1/train.log" in printed
     assert "\x1b" not in printed
 
