@@ -41,7 +41,9 @@ SLOPES = {
     "self_extend": -0.008,
 }
 PLAIN_KERNEL = (*FAMILIES["baselines"], *FAMILIES["rotation and scale of q, k"])
-LAST_WORDS = "step 120, loss 4.9\ntorch.OutOfMemoryError: CUDA out of memory [cuda:0]. Tried to allocate 2.0 GiB.\n"
+LAST_WORDS = (
+    "step 120, loss 4.9\ntorch.OutOfMemoryError: CUDA out of memory [cuda:0]. Tried to allocate 2.0 GiB.\n"
+)
 
 
 def make_sweep(
