@@ -12,7 +12,8 @@ from models.encodings import extend, extensions, load, names
 from tests.papers.loops import agree, found, geometric, random, rotary
 
 SHAPE = {"heads": 4, "head_width": 8, "width": 32, "depth": 2, "length": 16}
-ANY = {"none", "crop", "window", "sinks", "log_n", "drop"}
+BY_TABLE = {"none", "crop", "window", "sinks", "log_n", "drop"}
+ANY = BY_TABLE | {"bfloat16"}
 FREQUENCIES = {
     "pi",
     "ntk",
@@ -46,7 +47,7 @@ def content(length: int) -> tuple[torch.Tensor, torch.Tensor]:
         ("rope_2d", ANY),
         ("alibi", ANY),
         ("nope", ANY),
-        ("learned", ANY | {"learned_interpolated"}),
+        ("learned", BY_TABLE | {"learned_interpolated"}),
     ],
 )
 def test_which_fit(name: str, fitting: set[str]) -> None:
