@@ -4,7 +4,6 @@ python -m train.diagnose run=outputs/runs/rope-s0-1a2b3c4d
 """
 
 import json
-import os
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -119,33 +118,18 @@ def write(found: dict[str, Any], folder: Path) -> None:
 
 def entry() -> None:
     """The command line."""
-    import hydra
-    from hydra.core.hydra_config import HydraConfig
-    from omegaconf import DictConfig
+    from train.command import command
+    from train.settings import plain
 
-    from train.sentences import sentences as said
-    from train.settings import CONF, plain, register
+    def run(config: Any, given: list[str]) -> None:
+        settings = plain(config)
+        for key in ("sequences", "queries"):
+            if not isinstance(settings[key], int) or settings[key] < 1:
+                raise ValueError(f"{key}={settings[key]} must be a whole number from 1 on.")
+        folder = Path(config.run)  # an error where it is missing
+        write(diagnose(of_run(settings, given), folder, settings["sequences"], settings["queries"]), folder)
 
-    os.environ["HYDRA_FULL_ERROR"] = "1"  # errors come here, to be said in one sentence
-    register()
-    problems: list[Exception] = []
-
-    def main(config: DictConfig) -> None:
-        try:
-            settings, given = plain(config), HydraConfig.get().overrides.task
-            for key in ("sequences", "queries"):
-                if not isinstance(settings[key], int) or settings[key] < 1:
-                    raise ValueError(f"{key}={settings[key]} must be a whole number from 1 on.")
-            folder = Path(config.run)  # an error where it is missing
-            chosen = of_run(settings, [one.partition("=")[0] for one in given])
-            write(diagnose(chosen, folder, settings["sequences"], settings["queries"]), folder)
-        except Exception as error:  # Hydra would print it in its own way
-            problems.append(error)
-
-    with said():
-        hydra.main(version_base="1.3", config_path=str(CONF), config_name="diagnose")(main)()
-        for problem in problems:
-            raise problem
+    command("diagnose", run)
 
 
 if __name__ == "__main__":

@@ -4,7 +4,6 @@ python -m train.evaluate run=outputs/runs/rope-s0-1a2b3c4d evaluation.extensions
 """
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
@@ -173,30 +172,17 @@ def of_run(settings: dict[str, Any], given: list[str]) -> dict[str, Any]:
 
 def entry() -> None:
     """The command line."""
-    import hydra
     from hydra.core.hydra_config import HydraConfig
-    from omegaconf import DictConfig
 
+    from train.command import command
     from train.run import job
-    from train.sentences import sentences
-    from train.settings import plain, register
+    from train.settings import plain
 
-    os.environ["HYDRA_FULL_ERROR"] = "1"  # errors come here, to be said in one sentence
-    register()
-    problems: list[Exception] = []
+    def run(config: Any, given: list[str]) -> None:
+        settings, folder = plain(config), Path(HydraConfig.get().runtime.output_dir)
+        job(of_run(settings, given), folder, Path(settings["run"]))
 
-    def main(config: DictConfig) -> None:
-        try:
-            settings, given = plain(config), HydraConfig.get().overrides.task
-            folder = Path(HydraConfig.get().runtime.output_dir)
-            job(of_run(settings, [one.partition("=")[0] for one in given]), folder, Path(settings["run"]))
-        except Exception as error:  # Hydra would print it in its own way
-            problems.append(error)
-
-    with sentences():
-        hydra.main(version_base="1.3", config_path=str(CONF), config_name="evaluate")(main)()
-        for problem in problems:
-            raise problem
+    command("evaluate", run)
 
 
 if __name__ == "__main__":
