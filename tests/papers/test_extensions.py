@@ -102,9 +102,9 @@ def test_long_sequences_change_nothing_later(extension: str) -> None:
     assert torch.equal(found(used, q, k), found(extend(extension, plain("rope")), q, k))
 
 
-@pytest.mark.parametrize("extension", sorted(FREQUENCIES | REGIONS | ANY - {"drop"}))
+@pytest.mark.parametrize("extension", sorted(FREQUENCIES | REGIONS | ANY - {"drop", "bfloat16"}))
 def test_nothing_changes_within_the_training_length(extension: str) -> None:
-    """With everything on auto; ReRoPE begins at its window, half of it."""
+    """With everything on auto; ReRoPE begins at its window, half of it. (Rounding changes every position.)"""
     q, k = content(8 if extension == "rerope" else 16)
     agree(found(extend(extension, plain("rope")), q, k), found(plain("rope"), q, k), 1e-6)
 
