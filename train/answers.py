@@ -5,24 +5,21 @@ forward pass asks for all of it. Scores are kept per problem in float64 and adde
 so that the result does not depend on how many there are.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import cast
 
 import torch
-from lightning.pytorch import LightningModule
-from torch import Tensor, nn
+from torch import Tensor
 
 from data.batch import Batch
 from data.source import Problems, Source
 from models.gpt import GPT
 from train.loss import answer_losses
 from train.objective import OBJECTIVES, said
-from train.rows import ANSWERS, DEPTH
-from train.share import Share
+from train.rows import ANSWERS, CHANCE, DEPTH
+from train.share import Result, Shared
 
 METRICS = ("accuracy", "exact_match", "loss", "margin")
-Result = tuple[str, str, int, str, float | None, float | None, int]
 
 
 def asks(source: Source, lengths: list[int]) -> bool:
@@ -40,7 +37,7 @@ class Part:
     some: Tensor  # indices
 
 
-class Answers(LightningModule):
+class Answers(Shared):
     """Per problem: the share of the answer's tokens that are likeliest, whether all are, nats per token of
     it, and how many nats less likely another answer is."""
 
@@ -53,21 +50,16 @@ class Answers(LightningModule):
         tokens: int,
         objective: str = "clm",
     ) -> None:
-        super().__init__()
-        self.names = list(models)
-        self.models = nn.ModuleList(models.values())
+        super().__init__(models)
         self.source, self.lengths, self.count, self.tokens = source, lengths, count, tokens
         self.objective = OBJECTIVES[objective]
         self.scores: dict[tuple[str, int], Tensor] = {}  # extension, length -> (METRICS, N)
         self.depths: dict[int, Tensor | None] = {}
         self.document: dict[int, Tensor] = {}
+        self.chance: dict[int, float] = {}
         self.metrics: tuple[str, ...] = METRICS[:-1]
 
-    def val_dataloader(self) -> Iterable[Part]:
-        return Share(self)
-
     def parts(self, rank: int, world: int) -> Iterator[Part]:
-        """This process's share; every process goes through the same keys in the same order."""
         for length in self.lengths:
             problems = self.asked(length)
             count, tokens = problems.tokens.shape
@@ -75,11 +67,13 @@ class Answers(LightningModule):
             mine = alone[rank::world]
             self.depths[length] = problems.depth
             self.document[length] = alone if problems.document is None else problems.document
+            self.chance[length] = commonest(problems.targets[problems.mask])
             self.metrics = METRICS if problems.wrong is not None else METRICS[:-1]
             for extension in self.names:
                 model = self.under(extension)
                 if min(tokens, model.context or tokens) > (model.limit or tokens):
                     continue
+                self.cost[extension, length]
                 self.scores[extension, length] = torch.zeros(len(METRICS), count, dtype=torch.float64)
                 size = max(1, self.tokens // (tokens * model.draws))
                 for some in mine.split(size) if len(mine) else ():
@@ -92,13 +86,13 @@ class Answers(LightningModule):
         batch = self.objective(Batch(problems.tokens, problems.targets, problems.mask), 0, 0)
         return replace(problems, tokens=batch.tokens, targets=batch.targets)
 
-    def under(self, extension: str) -> GPT:
-        return cast(GPT, self.models[self.names.index(extension)])
-
-    def transfer_batch_to_device(self, batch: Part, device: torch.device, dataloader_idx: int) -> Part:
-        return batch
-
     def validation_step(self, part: Part, index: int) -> None:
+        passes = self.under(part.extension).draws * (1 if part.problems.wrong is None else 2)
+        tokens = part.problems.tokens[part.some].numel()
+        with self.measured(part.extension, part.length, passes * tokens):
+            self.score(part)
+
+    def score(self, part: Part) -> None:
         model, problems = self.under(part.extension), part.problems
         tokens, targets, mask = (
             x[part.some].to(self.device) for x in (problems.tokens, problems.targets, problems.mask)
@@ -114,12 +108,13 @@ class Answers(LightningModule):
         self.scores[part.extension, part.length][: len(found), part.some] = found
 
     def on_validation_end(self) -> None:
-        for key, share in self.scores.items():
-            total = self.trainer.strategy.reduce(share.to(self.device), reduce_op="sum")
-            self.scores[key] = cast(Tensor, total).cpu()
+        self.added(self.scores)
+        self.added(self.cost)
 
     def results(self) -> Iterator[Result]:
-        """Extension, protocol, length, metric; mean over problems, standard error, number of documents."""
+        """Means over problems."""
+        for length, share in self.chance.items():
+            yield "none", ANSWERS, length, CHANCE, share, None, 0
         for extension in self.names:
             for length in self.lengths:
                 scores = self.scores.get((extension, length))
@@ -157,6 +152,11 @@ def mean_and_error(values: Tensor, document: Tensor) -> tuple[float, float | Non
     means = torch.zeros(len(counts), dtype=values.dtype).index_add(0, number, values) / counts
     error = float(means.std() / len(means) ** 0.5) if len(means) > 1 else None
     return float(values.mean()), error, len(means)
+
+
+def commonest(tokens: Tensor) -> float:
+    """The share of the most frequent token."""
+    return float(tokens.unique(return_counts=True)[1].max() / tokens.numel())
 
 
 def protocols(depth: Tensor | None) -> dict[str, Tensor | slice]:

@@ -19,7 +19,7 @@ from models.gpt import GPT
 from train.answers import Answers, asks
 from train.fit import Trained
 from train.protocols import BY_POSITION, PROTOCOLS, Amounts
-from train.rows import Row
+from train.rows import ANSWERS, Row
 from train.scoring import Key, Scoring
 from train.settings import CONF
 
@@ -47,7 +47,7 @@ def evaluate(
             rows += of_text
         if asks(source, settings["evaluation"]["lengths"]):
             answers = answered(trainer, models, source, settings)
-            rows += [row(base, *result) for result in answers.results()]
+            rows += [row(base, *result) for result in (*answers.results(), *answers.costs(ANSWERS))]
             documents |= {key: values.numpy() for key, values in answers.documents().items()}
     return rows, documents
 
@@ -77,11 +77,7 @@ def text(
     rows = []
     for key, (sums, counts) in scoring.sums.items():
         rows += loss_rows(base, key, sums, counts, windows, source)
-    for (extension, length), (tokens, seconds, peak) in scoring.cost.items():
-        speed = float(tokens / seconds) * trainer.world_size
-        rows.append(row(base, extension, "same_tokens", length, "tokens_per_second", speed))
-        rows.append(row(base, extension, "same_tokens", length, "seconds", float(seconds)))
-        rows.append(row(base, extension, "same_tokens", length, "peak_memory", float(peak) or None))
+    rows += [row(base, *result) for result in scoring.costs("same_tokens")]
     for extension in models:
         for length in sorted(set(chosen["lengths"]) - set(scoring.defined(extension))):
             for protocol in [p for p in chosen["protocols"] if p != BY_POSITION]:

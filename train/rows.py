@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
 ANSWERS, DEPTH = "answers", "depth_"  # protocols of problems: all of a length, and those with a depth
+CHANCE = "chance"  # the metric of always giving the commonest token: the accuracy of knowing nothing
 ONCE = "training"  # the protocol of what a run has one of
 
 

@@ -4,24 +4,20 @@ Sums and counts are kept per window in float64 and added over the processes, so 
 result does not depend on how many there are.
 """
 
-import time
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import cast
 
 import torch
-from lightning.pytorch import LightningModule
-from torch import Tensor, nn
+from torch import Tensor
 
 from data.batch import Batch
 from data.source import Windows
 from models.gpt import GPT
 from train.loss import token_losses
 from train.objective import OBJECTIVES
-from train.precision import forget_peak, peak_memory
 from train.protocols import BY_POSITION, PROTOCOLS, Amounts, Span, position_bins
-from train.share import Share
+from train.share import Shared
 
 Key = tuple[str, str, int]  # extension, protocol, length
 
@@ -37,7 +33,7 @@ class Part:
     counted: tuple[tuple[Key, int, int], ...]  # which targets (from, to) add to which result
 
 
-class Scoring(LightningModule):
+class Scoring(Shared):
     """Per-window sums of the loss in nats and counts of targets, by extension, protocol and length."""
 
     def __init__(
@@ -50,22 +46,15 @@ class Scoring(LightningModule):
         tokens: int,
         objective: str = "clm",
     ) -> None:
-        super().__init__()
-        self.names = list(models)
-        self.models = nn.ModuleList(models.values())
+        super().__init__(models)
         self.windows, self.lengths, self.protocols, self.tokens = windows, lengths, protocols, tokens
         self.amounts = amounts
         whole = Batch(windows.tokens[:, :-1], windows.tokens[:, 1:])
         self.asked = OBJECTIVES[objective](whole, 0, 0)  # the same tokens are hidden at every length
         count = windows.tokens.size(0)
         self.sums: dict[Key, Tensor] = defaultdict(lambda: torch.zeros(2, count, dtype=torch.float64))
-        self.cost: dict[tuple[str, int], Tensor] = defaultdict(lambda: torch.zeros(3, dtype=torch.float64))
-
-    def val_dataloader(self) -> Iterable[Part]:
-        return Share(self)
 
     def parts(self, rank: int, world: int) -> Iterator[Part]:
-        """This process's share; every process goes through the same keys in the same order."""
         mine = torch.arange(self.windows.tokens.size(0))[rank::world]
         for extension in self.names:
             draws = self.under(extension).draws
@@ -97,22 +86,18 @@ class Scoring(LightningModule):
             for (start, stop), counted in shown.items()
         }
 
-    def under(self, extension: str) -> GPT:
-        return cast(GPT, self.models[self.names.index(extension)])
-
     def defined(self, extension: str) -> list[int]:
         """The lengths at which the encodings are defined."""
         model = self.under(extension)
         limit = model.limit or self.amounts.longest
         return [length for length in self.lengths if min(length, model.context or length) <= limit]
 
-    def transfer_batch_to_device(self, batch: Part, device: torch.device, dataloader_idx: int) -> Part:
-        return batch
-
     def validation_step(self, part: Part, index: int) -> None:
-        started = time.perf_counter()
-        if not self.cost[part.extension, part.length][0]:
-            forget_peak()
+        tokens = len(part.windows) * (part.span.stop - part.span.start)
+        with self.measured(part.extension, part.length, tokens * self.under(part.extension).draws):
+            self.score(part)
+
+    def score(self, part: Part) -> None:
         model = self.under(part.extension)
         shown, first = slice(part.span.start, part.span.stop), part.span.scored - part.span.start
         tokens = self.asked.tokens[part.windows, shown].to(self.device)
@@ -126,13 +111,7 @@ class Scoring(LightningModule):
             some = slice(start - first, end - first)
             self.sums[key][0, part.windows] += (losses * counts)[:, some].sum(-1)
             self.sums[key][1, part.windows] += counts[:, some].sum(-1)
-        spent = time.perf_counter() - started
-        cost = self.cost[part.extension, part.length]
-        cost += torch.tensor([tokens.numel() * model.draws, spent, 0.0])
-        cost[2] = torch.tensor(float(peak_memory() or 0)).maximum(cost[2])
 
     def on_validation_end(self) -> None:
-        for table in (self.sums, self.cost):
-            for key in table:
-                total = self.trainer.strategy.reduce(table[key].to(self.device), reduce_op="sum")  # type: ignore[index]
-                table[key] = cast(Tensor, total).cpu()  # type: ignore[index]
+        self.added(self.sums)
+        self.added(self.cost)

@@ -139,7 +139,7 @@ function hover(svg, tip, points, width, light, long) {
 
 // panels: [{title, lines: [{name, label, colour, dash, x, y, low, high, seeds, two, ends, more}]}]; isolated: a set of names
 let drawn = 0;
-function draw(host, panels, { trained, xTitle, yTitle, zero, side, share, long = (n) => `${tokens(n)} tokens`, isolated, choose }) {
+function draw(host, panels, { trained, xTitle, yTitle, zero, side, share, level, long = (n) => `${tokens(n)} tokens`, isolated, choose }) {
   const every = panels.flatMap((panel) => panel.lines), width = Math.max(host.clientWidth, 420);
   if (!every.some((line) => known(line.y).length)) { host.replaceChildren(make("p", { class: "note" }, "Nothing to show.")); return; }
   const at = layout(width, panels, zero, share), total = at.height * Math.ceil(panels.length / at.columns), clip = `clip${drawn++}`, points = [];
@@ -149,6 +149,8 @@ function draw(host, panels, { trained, xTitle, yTitle, zero, side, share, long =
   panels.forEach((panel, number) => {
     const dx = at.cell * (number % at.columns), dy = at.height * Math.floor(number / at.columns), g = make("g", { transform: `translate(${dx} ${dy})` });
     frame(g, at, number === 0, { title: panel.title, trained, xTitle, zero, side });
+    if (level) g.append(make("path", { class: "trained", fill: "none", d: path(level, at) }));
+    if (level && number === 0) g.append(make("text", { x: at.X(level.x[0]) + 5, y: at.Y(level.y[0]) - 4 }, "chance"));
     for (const line of panels.length > 1 ? every : []) if (!panel.lines.includes(line)) g.append(make("path", { class: "ghost", d: path(line, at), "clip-path": `url(#${clip})` }));
     name(panel.lines.map((line) => {
       const node = make("g", { class: "line", "data-name": line.name, style: `color: var(--c${line.colour})`, onclick: () => choose(line.name) });

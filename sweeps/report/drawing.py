@@ -66,8 +66,10 @@ def panels(
     zero: str = "",
     rises: bool = False,
     share: bool = False,
+    level: dict[str, list[float]] | None = None,
 ) -> Figure:
-    """Panels with the same axes, from 0 to 1 for a share; in each, the lines of the others in grey."""
+    """Panels with the same axes, from 0 to 1 for a share; in each, the lines of the others in grey, and the
+    level of chance."""
     columns = 2 if len(shown) == 4 else min(len(shown), 3)
     rows = -(-len(shown) // columns)
     width, height = (9.6, 5.8) if len(shown) == 1 else (4.9 * columns, 3.5 * rows + 1.3)
@@ -93,6 +95,8 @@ def panels(
         if len(shown) > 1 and not zero:
             others = [list(zip(*line.known, strict=True)) for line in every]
             axes.add_collection(LineCollection(others, colors=FAINT, linewidths=0.8, zorder=1))
+        if level:
+            axes.plot(level["lengths"], level["value"], color=RULE, linewidth=1, linestyle=":", zorder=1.5)
         axes.set_title(shown[place].title, size=11, loc="left", color=INK)
         gap = 11.5 * (high - low) * rows / (height * 72 * 0.78)
         names = [curve(axes, line, high, bool(zero)) for line in shown[place].lines]
@@ -103,6 +107,9 @@ def panels(
             explain(
                 axes, trained, f"{'above' if rises else 'below'} zero: better than {zero}" if zero else ""
             )
+            if level:
+                start = level["lengths"][0], level["value"][0]
+                axes.annotate("chance", start, (0, 3), textcoords="offset points", size=8, color=RULE)
         if place + columns >= len(shown):
             axes.tick_params(labelbottom=True)
             axes.set_xlabel(x, size=9.5, color=INK)

@@ -65,6 +65,7 @@ def by_length(summary: dict[str, Any], setting: dict[str, Any]) -> "Figure":
         note=f"{setting['data']}, trained at {trained}; {plural(seeds, 'seed')}{bands}{thin}",
         foot=unfinished(summary),
         share=setting["metric"] in SHARES,
+        level=setting["chance"] if setting["metric"] == "accuracy" else None,
     )
 
 

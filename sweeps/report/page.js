@@ -88,7 +88,7 @@ function methodsChart(host, setting, byPosition) {
     const where = byPosition ? "position in the context, tokens" : axis(setting, state.protocol);
     const title = view === "perplexity" ? "perplexity" : view === "change" ? `change of ${unit}` : view === "difference" ? `${plain(metric)} − that of ${setting.reference}` : unit;
     const choose = (one) => { toggle(state.isolated, one); redraw(); };
-    draw(chart, arranged(setting, lines, state.layout === "families"), { trained: setting.trained_length, xTitle: where, yTitle: title, zero, side: setting.sign > 0 ? "below" : "above", long: long(setting), share: SHARES.includes(metric), isolated: state.isolated, choose });
+    draw(chart, arranged(setting, lines, state.layout === "families"), { trained: setting.trained_length, xTitle: where, yTitle: title, zero, side: setting.sign > 0 ? "below" : "above", long: long(setting), share: SHARES.includes(metric), level: view === "value" && metric === "accuracy" && setting.chance.value ? { x: setting.chance.lengths, y: setting.chance.value } : null, isolated: state.isolated, choose });
   };
   redraw();
   host.redraw = redraw;

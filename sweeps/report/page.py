@@ -22,6 +22,7 @@ DRAWN = (
     "protocol",
     "crop",
     "metric",
+    "chance",
     "sign",
     "protocols",
     "labels",

@@ -12,10 +12,10 @@ from sweeps.report.curves import Curves, Table
 from sweeps.report.fairness import fairness, provenance
 from sweeps.report.methods import family, order
 from sweeps.report.results import Run, Sweep
-from train.rows import ANSWERS, ONCE
+from train.rows import ANSWERS, CHANCE, ONCE
 
 HIGHER_IS_BETTER = ("accuracy", "exact_match", "margin", "tokens_per_second")
-COST = ("tokens_per_second", "peak_memory")
+BESIDE = ("tokens_per_second", "peak_memory", "seconds", CHANCE)  # nothing that methods are ranked by
 TOLERANCE = 0.02  # nats a token: a loss that is higher by no more than this is not called worse
 
 
@@ -53,7 +53,7 @@ def groups(sweep: Sweep) -> dict[tuple[str, str, int, bool], list[Run]]:
 
 def headline(table: Table) -> tuple[str, str] | None:
     """The protocol and metric that methods are ranked by: loss under same_tokens, accuracy of all answers."""
-    every = [key for key in table.cells if key[0] not in ("training", "by_position") and key[1] not in COST]
+    every = [key for key in table.cells if key[0] not in ("training", "by_position") and key[1] not in BESIDE]
     return min(every, key=importance, default=None)
 
 
@@ -67,7 +67,7 @@ def setting(
     """What is said of the runs with the same data and the same training length."""
     drawn_as: dict[str, dict[str, Any]] = {}
     for protocol, metric in sorted(table.cells, key=importance):
-        if protocol != "training":
+        if protocol != "training" and metric != CHANCE:
             drawn_as.setdefault(protocol, {})[metric] = drawn(table.curves(protocol, metric))
     names = table.methods
     result: dict[str, Any] = {
@@ -77,6 +77,7 @@ def setting(
         "in_tokens": in_tokens(table.runs, trained),
         "tolerance": tolerance,
         "reference": None,
+        "chance": chance(table),
         "protocols": drawn_as,
         "labels": protocols.labels(table.runs, trained),
         "decomposition": {},
@@ -121,6 +122,12 @@ def setting(
 def in_tokens(runs: list[Run], trained: int) -> bool:
     """Whether lengths count tokens; a task that counts in another way needs more tokens than that."""
     return all(run.settings.get("model.length", trained) == trained for run in runs)
+
+
+def chance(table: Table) -> dict[str, list[float]]:
+    """{lengths, value}: the accuracy of always giving the commonest token; empty where nothing is asked."""
+    found = {length: value for (_, length, _), value in table.cells.get((ANSWERS, CHANCE), {}).items()}
+    return {"lengths": sorted(found), "value": [found[n] for n in sorted(found)]} if found else {}
 
 
 def drawn(curves: Curves) -> dict[str, Any]:

@@ -54,7 +54,7 @@ def notes(setting: dict[str, Any]) -> list[str]:
     return [
         f"{seeds}{f', {found}' if found else ''}. {spread(setting)}",
         *ties(setting),
-        *filter(None, [undefined(setting), two_groups(setting)]),
+        *filter(None, [chance(setting), undefined(setting), two_groups(setting)]),
         *setting["notes"],
     ]
 
@@ -120,6 +120,14 @@ def undefined(setting: dict[str, Any]) -> str:
         elif missing:
             parts.append(f"{name} at {places(missing)}{' tokens' * setting['in_tokens']}: not finite")
     return f"No value for {'; '.join(parts)}." if parts else ""
+
+
+def chance(setting: dict[str, Any]) -> str:
+    """What is reached by who knows nothing."""
+    levels = sorted({number(level, 2) for level in setting["chance"].get("value", [])})
+    if not levels or setting["metric"] != "accuracy":
+        return ""
+    return f"Always the commonest token: {' to '.join(dict.fromkeys([levels[0], levels[-1]]))}."
 
 
 def two_groups(setting: dict[str, Any]) -> str:

@@ -19,6 +19,7 @@ from tests.sweeps.synthetic import make_sweep
 from train.rows import append, read
 
 SLOPES = {"alibi": 0.1, "t5": 0.5, "nope": 1.1, "rope": 2.2, "learned": 0.0}  # accuracy lost an octave
+CHANCE = 0.0625
 LENGTHS, TRAINED, PROBLEMS = (20, 25, 30, 35, 40), 20, 40
 DEPTHS = (0.0, 0.25, 0.5, 0.75, 1.0)
 
@@ -56,6 +57,8 @@ def add_answers(folder: Path, lengths: tuple[int, ...], deep: bool = False, data
                 value = None if undefined else float(values.mean())
                 row = replace(kept[0], extension="none", protocol=protocol, length=length)
                 kept.append(replace(row, metric=metric, value=value))
+                if key == "answers|accuracy":
+                    kept.append(replace(row, metric="chance", value=CHANCE))
                 if protocol == "answers" and not undefined:
                     documents[f"none|answers|{length}|{metric}"] = values
         (place / "results.jsonl").unlink()
@@ -189,6 +192,19 @@ def test_accuracy_is_drawn_from_zero_to_one(mixed: Path) -> None:
     assert len(boxes) == len(SLOPES) * len(DEPTHS) * 4
     assert all(box.x1 <= drawn.bbox.x1 for box in boxes)
     assert depth.figure(found, found["settings"][0]) is None
+
+
+def test_chance_is_marked_and_never_ranked(copied: Path, mixed: Path) -> None:
+    found = summarise(load(copied))
+    (setting,) = found["settings"]
+    assert setting["chance"] == {"lengths": list(LENGTHS), "value": [CHANCE] * len(LENGTHS)}
+    assert "chance" not in setting["protocols"]["answers"]
+    assert "Always the commonest token: 0.06." in text(found, 200)
+    axes = figures.by_length(found, setting).axes[0]
+    assert [line for line in axes.get_lines() if set(line.get_ydata()) == {CHANCE}]
+    of_text, of_answers = summarise(load(mixed))["settings"]
+    assert not of_text["chance"]
+    assert of_answers["chance"]
 
 
 def test_power_of_accuracies(copied: Path) -> None:

@@ -123,6 +123,27 @@ def test_results_are_means_over_problems(models: dict[str, GPT]) -> None:
     assert torch.equal(documents["answers"], torch.arange(COUNT) // 3)
 
 
+def test_chance_is_the_commonest_token(models: dict[str, GPT]) -> None:
+    problems, levels = Riddle().problems(COUNT, 12), {}
+    for extension, _, length, metric, value, _, _ in answered(models).results():
+        if metric == "chance":
+            levels[extension, length] = value
+    tokens = problems.targets[problems.mask].tolist()
+    assert set(levels) == {("none", length) for length in LENGTHS}
+    assert levels["none", 12] == pytest.approx(max(map(tokens.count, tokens)) / len(tokens))
+
+
+def test_every_pass_is_counted(models: dict[str, GPT]) -> None:
+    """Right answers and wrong ones, once for each draw."""
+    answers = answered(models)
+    tokens = {key: float(cost[0]) for key, cost in answers.cost.items()}
+    assert tokens["none", 20] == 2 * COUNT * 20
+    assert tokens["random", 20] == 2 * COUNT * 20 * models["random"].draws
+    costs = {(one[0], one[2], one[3]): one[4] for one in answers.costs("answers")}
+    speed = tokens["none", 20] / answers.cost["none", 20][1]
+    assert costs["none", 20, "tokens_per_second"] == pytest.approx(float(speed))
+
+
 def test_depths_are_told_apart_by_quarters() -> None:
     found = protocols(torch.tensor([0.0, 0.1, 0.3, 0.74, 1.0]))
     assert {name: torch.as_tensor(some).tolist() for name, some in found.items() if name != "answers"} == {
@@ -250,12 +271,13 @@ OTHER += ["model.length=16"]
 
 def values(folder: Path) -> dict[tuple[str, str, int, str], float | None]:
     rows = [row for row in read(folder / "results.jsonl") if row.protocol != "training"]
-    costs = ("tokens_per_second", "peak_memory")
+    costs = ("tokens_per_second", "seconds", "peak_memory")
     return {(r.extension, r.protocol, r.length, r.metric): r.value for r in rows if r.metric not in costs}
 
 
 @pytest.mark.slow
-def test_three_processes_evaluate_a_task_as_one(tmp_path: Path) -> None:
+@pytest.mark.parametrize("count", [2, 3])
+def test_processes_evaluate_a_task_as_one(tmp_path: Path, count: int) -> None:
     """And by one command, which evaluates at the lengths of the run, without naming them."""
     chosen = ["encoding=alibi", "evaluation.extensions=[crop]", f"outputs={tmp_path}/o"]
     job(settings_of([*TINY, *chosen]), tmp_path / "run")
@@ -265,13 +287,15 @@ def test_three_processes_evaluate_a_task_as_one(tmp_path: Path) -> None:
     lengths = itertools.product(
         ("none", "crop"), ("answers",), (4, 6, 8), ("accuracy", "exact_match", "loss")
     )
-    assert set(one) == set(lengths)
-    again = [f"run={tmp_path}/run", *chosen[1:], "trainer=cpu", "trainer.strategy=ddp", "trainer.devices=3"]
-    call(*again, f"hydra.run.dir={tmp_path}/three", module="train.evaluate")
-    three = values(tmp_path / "three")
-    assert one.keys() == three.keys()
+    chance = {("none", "answers", length, "chance") for length in (4, 6, 8)}
+    assert set(one) == set(lengths) | chance
+    processes = ["trainer=cpu", "trainer.strategy=ddp", f"trainer.devices={count}"]
+    again = [f"run={tmp_path}/run", *chosen[1:], *processes, f"hydra.run.dir={tmp_path}/again"]
+    call(*again, module="train.evaluate")
+    several = values(tmp_path / "again")
+    assert one.keys() == several.keys()
     for key, value in one.items():
-        assert value == pytest.approx(three[key], abs=1e-6), key
+        assert value == pytest.approx(several[key], abs=1e-6), key
 
 
 def run(folder: Path, *overrides: str) -> dict[tuple[str, str, int, str], float | None]:
