@@ -30,7 +30,7 @@ class Task(ABC):
     """
 
     name: str
-    lengths: list[int]  # of the shortest and of the longest problem in training, all of them equally likely
+    lengths: list[int]  # of the shortest and of the longest problem in training; one a step, equally likely
     end: bool = False  # whether the end of the answer is asked, too
 
     metric = "accuracy"
@@ -97,16 +97,17 @@ class Task(ABC):
         return sum(self.size(length)) + 1
 
     def batch(self, step: int, length: int, size: int, seed: int, rank: int = 0, world: int = 1) -> Batch:
-        """Every length equally likely, padded to the longest that there can be."""
+        """Problems of one length, every length equally likely: nothing is padded, as nothing is in `problems`."""
         low, high = self.lengths
         if length < self.tokens(high):
             raise ValueError(
                 f"data={self.name} has problems of {self.tokens(high)} tokens in training, more than "
                 f"model.length={length}: set model.length={self.tokens(high)} or choose shorter lengths."
             )
+        drawn = int(np.random.default_rng([TRAINING, seed, step]).integers(low, high, endpoint=True))
         rows = draws(size, TRAINING, seed, step, rank=rank, world=world)
-        problems = [self.problem(int(draw.integers(low, high, endpoint=True)), draw) for draw in rows]
-        return Batch(*self.laid_out(problems, self.tokens(high)))
+        problems = [self.problem(drawn, draw) for draw in rows]
+        return Batch(*self.laid_out(problems, self.tokens(drawn)))
 
     def windows(self, count: int, length: int) -> None:  # noqa: B027
         """There is no text."""

@@ -99,7 +99,7 @@ def fit(
 ) -> None:
     """Train and write `final.ckpt`; an interrupted training goes on from its last checkpoint."""
     knobs = settings["trainer"]
-    progress = Progress(knobs["log_every"], settings["batch"] * length, log)
+    progress = Progress(knobs["log_every"], log)
     keep = ModelCheckpoint(
         home, filename="last", every_n_train_steps=knobs["checkpoint_every"], enable_version_counter=False
     )
