@@ -87,7 +87,7 @@ def bare(steps: int) -> list[float]:
 def fitted(steps: int) -> list[float]:
     stamps: list[float] = []
     chosen = settings()
-    progress = Progress(chosen["trainer"]["log_every"], BATCH * LENGTH, lambda *_: None)
+    progress = Progress(chosen["trainer"]["log_every"], lambda *_: None)
     run = trainer(
         chosen["trainer"], "bf16-mixed", max_steps=steps, callbacks=[progress], enable_checkpointing=False
     )

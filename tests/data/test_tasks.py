@@ -71,18 +71,20 @@ def test_every_file_says_the_sizes_that_its_task_needs(name: str, task: Callable
 def test_a_batch_is_what_it_says(name: str, task: Callable[..., Task]) -> None:
     one = task(name)
     high = one.lengths[1]
-    batch = one.batch(3, one.tokens(high) + 5, 60, seed=1)
-    assert batch.tokens.shape == (60, one.tokens(high))
-    found = rows(one, batch)
-    ends = "." if one.end else ""
-    assert [asked for _, _, asked in found] == [answer + ends for _, answer, _ in found]
-    sizes = [one.size(length) for length in range(one.lengths[0], high + 1)]
-    for question, answer, _ in found:
-        fitting = [size for size in sizes if len(question) <= size[0] and len(answer) <= size[1]]
-        assert fitting
-        assert set(question + answer) <= set(one.alphabet)
-    assert len({len(question) for question, _, _ in found}) > 3  # many lengths
-    assert len(set(found)) > 30
+    every, widths = set(), {one.tokens(length): one.size(length) for length in range(one.lengths[0], high + 1)}
+    for step in range(20):
+        batch = one.batch(step, one.tokens(high) + 5, 12, seed=1)
+        found = rows(one, batch)
+        ends = "." if one.end else ""
+        assert [asked for _, _, asked in found] == [answer + ends for _, answer, _ in found]
+        longest = widths[batch.tokens.size(1)]
+        for question, answer, _ in found:
+            assert len(question) <= longest[0]
+            assert len(answer) <= longest[1]
+            assert set(question + answer) <= set(one.alphabet)
+        every |= set(found)
+    assert len({len(question) for question, _, _ in every}) > 3  # many lengths
+    assert len(every) > 30
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -146,9 +148,14 @@ def test_held_out_problems_are_not_those_in_training(name: str, task: Callable[.
 
 
 def test_all_lengths_are_equally_likely(task: Callable[..., Task]) -> None:
+    """One of them a step."""
     one = task("copy", lengths=[3, 7])
-    found = rows(one, one.batch(0, 41, 2000, seed=0))
-    counts = torch.bincount(torch.tensor([len(question) for question, _, _ in found]))
+    lengths = []
+    for step in range(2000):
+        questions = {len(question) for question, _, _ in rows(one, one.batch(step, 41, 2, seed=0))}
+        lengths += list(questions)
+    assert len(lengths) == 2000
+    counts = torch.bincount(torch.tensor(lengths))
     assert counts[:3].sum() == 0
     assert len(counts) == 8
     assert (counts[3:] - 400).abs().max() < 4 * (2000 * 0.2 * 0.8) ** 0.5  # four standard deviations
