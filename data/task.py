@@ -97,7 +97,7 @@ class Task(ABC):
         return sum(self.size(length)) + 1
 
     def batch(self, step: int, length: int, size: int, seed: int, rank: int = 0, world: int = 1) -> Batch:
-        """Problems of one length, every length equally likely: nothing is padded, as nothing is in `problems`."""
+        """Problems of one length, every length equally likely; as in `problems`, nothing is padded."""
         low, high = self.lengths
         if length < self.tokens(high):
             raise ValueError(

@@ -59,7 +59,11 @@ class Shared(LightningModule):
         """Of the tokens that all lengths of a protocol were evaluated with."""
         for (extension, length), (tokens, seconds, peak) in self.cost.items():
             speed = float(tokens / seconds) * self.trainer.world_size
-            found = {"tokens_per_second": speed, "seconds": float(seconds), "peak_memory": float(peak) or None}
+            found = {
+                "tokens_per_second": speed,
+                "seconds": float(seconds),
+                "peak_memory": float(peak) or None,
+            }
             for metric, value in found.items():
                 yield extension, protocol, length, metric, value, None, 0
 

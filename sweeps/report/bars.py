@@ -16,10 +16,8 @@ COLOUR = {"early": COLOURS[5], "context": COLOURS[2], "damage": COLOURS[1], "pas
 
 
 def figure(summary: dict[str, Any], setting: dict[str, Any]) -> "Figure | None":
-    from matplotlib.figure import Figure
-
-    from sweeps.report.drawing import INK, RED, SOFT
     from sweeps.report.figures import unfinished
+    from sweeps.report.sheet import INK, sheet
 
     found = known(setting)
     if not found:
@@ -28,14 +26,9 @@ def figure(summary: dict[str, Any], setting: dict[str, Any]) -> "Figure | None":
     rows = -(-len(found) // columns)
     width, height = max(8.0, 2.2 * columns), 2.1 * rows + 1.9
     foot = unfinished(summary)
-    below = 0.3 if foot else 0.05
-    figure = Figure(figsize=(width, height), layout="constrained")
-    figure.get_layout_engine().set(rect=(0.005, below / height, 0.99, 1 - (1.05 + below) / height))  # type: ignore[union-attr,call-arg]
     trained = setting["trained_length"]
     text = f"{setting['data']}, trained at {tokens(trained)} tokens; same_tokens; dot: the whole change"
-    figure.text(0.012, 1 - 0.14 / height, TITLE, size=15, weight="bold", color=INK, va="top")
-    figure.text(0.012, 1 - 0.47 / height, text, size=9.5, color=SOFT, va="top")
-    figure.text(0.012, 0.1 / height, foot, size=9, color=RED, va="bottom")
+    figure = sheet(width, height, TITLE, text, foot, above=1.05)
     figure.supylabel("change of the loss, nats per token", size=9.5, color=INK)
     low, high = extent(found)
     grid = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)

@@ -39,10 +39,8 @@ def values(curves: dict[str, Any], method: str, lengths: list[int]) -> list[floa
 
 def figure(summary: dict[str, Any], setting: dict[str, Any]) -> "Figure | None":
     """A heat map a method, all on the same scale."""
-    from matplotlib.figure import Figure
-
-    from sweeps.report.drawing import INK, RED, SOFT
     from sweeps.report.figures import unfinished
+    from sweeps.report.sheet import INK, sheet
 
     rows_of, lengths, found = depths(setting), setting["lengths"], grids(setting)
     if not rows_of:
@@ -51,13 +49,9 @@ def figure(summary: dict[str, Any], setting: dict[str, Any]) -> "Figure | None":
     rows = -(-len(found) // columns)
     width = max(7.0, (0.42 * len(lengths) + 0.6) * columns + 1.6)
     height = (0.36 * len(rows_of) + 0.6) * rows + 1.5
-    figure = Figure(figsize=(width, height), layout="constrained")
-    figure.get_layout_engine().set(rect=(0.005, 0.3 / height, 0.99, 1 - 1.05 / height))  # type: ignore[union-attr,call-arg]
     trained = long(setting, setting["trained_length"])
     text = f"{setting['data']}, trained at {trained} (the line); depth 0 is the start, 1 the end"
-    figure.text(0.012, 1 - 0.14 / height, TITLE, size=15, weight="bold", color=INK, va="top")
-    figure.text(0.012, 1 - 0.47 / height, text, size=9.5, color=SOFT, va="top")
-    figure.text(0.012, 0.1 / height, unfinished(summary), size=9, color=RED, va="bottom")
+    figure = sheet(width, height, TITLE, text, unfinished(summary))
     figure.supylabel("depth", size=9.5, color=INK)
     panels = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
     for axes in panels.flat[len(found) :]:
@@ -80,7 +74,7 @@ def figure(summary: dict[str, Any], setting: dict[str, Any]) -> "Figure | None":
 
 def panel(axes: "Axes", grid: Grid) -> "AxesImage":
     """Colours and numbers; grey where there is no value."""
-    from sweeps.report.drawing import FAINT
+    from sweeps.report.sheet import FAINT
 
     numbers = [[float("nan") if value is None else value for value in row] for row in grid]
     image = axes.imshow(numbers, cmap="viridis", vmin=0, vmax=1, aspect="auto")

@@ -12,8 +12,8 @@ from matplotlib.figure import Figure
 
 from sweeps.report import heads
 from sweeps.report.cells import note
-from sweeps.report.drawing import INK, SOFT
 from sweeps.report.numbers import tokens
+from sweeps.report.sheet import sheet
 
 NAME = "diagnostics.json"
 TITLE = "Why: what the heads of single runs do"
@@ -70,14 +70,11 @@ def figure(found: dict[str, Any], variant: dict[str, Any]) -> Figure:
     count = np.array(variant["entropy"][0]).size
     heights = [1.6 + 0.16 * min(max(count, 12), heads.LABELLED)] + ([3.0] if rope else [])
     height = sum(heights) + 0.9
-    drawn = Figure(figsize=(15, height), layout="constrained")
-    drawn.get_layout_engine().set(rect=(0.005, 0.005, 0.99, 0.99 - 0.75 / height))  # type: ignore[union-attr,call-arg]
     under = "" if variant["extension"] == "none" else f" under {variant['extension']}"
     title, length = f"What the heads of {found['run']} do{under}", tokens(found["trained_length"])
     sequences = f"the last {found['queries']} queries of {found['sequences']} held-out sequences"
-    drawn.text(0.008, 1 - 0.14 / height, title, size=15, weight="bold", color=INK, va="top")
     told = f"{found['data']}, trained at length {length}; {sequences}"
-    drawn.text(0.008, 1 - 0.47 / height, told, size=9.5, color=SOFT, va="top")
+    drawn = sheet(15, height, title, told)
     parts = drawn.subfigures(len(heights), 1, height_ratios=heights, squeeze=False)[:, 0]
     panels = parts[0].subplots(1, 4, width_ratios=[0.85, 0.9, 1.25, 1])
     heads.entropy(panels[0], variant)

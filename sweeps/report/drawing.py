@@ -1,4 +1,4 @@
-"""How a figure looks: panels with common axes, and names beside the curves that do not overlap."""
+"""How a figure looks: panels with common axes, curves with their bands."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -9,10 +9,11 @@ from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 
 from sweeps.report.controls import CONTROLS
+from sweeps.report.labels import Name, write
 from sweeps.report.methods import COLOURS
 from sweeps.report.numbers import number, signed, tokens
+from sweeps.report.sheet import FAINT, INK, RULE, sheet
 
-INK, SOFT, RULE, FAINT, RED = "#222222", "#555555", "#8A8A8A", "#D9D9D9", "#B00020"
 DASHES, DASHED = (0, (4, 3)), (0, (4, 1.5))
 FEW = 9  # lengths that are marked one by one
 
@@ -45,16 +46,6 @@ class Panel:
     lines: list[Line]
 
 
-@dataclass(frozen=True)
-class Name:
-    """A text beside the end of a curve."""
-
-    y: float
-    text: str
-    colour: str
-    beside: bool  # whether the curve ends there
-
-
 def panels(
     shown: list[Panel],
     trained: int,
@@ -73,12 +64,7 @@ def panels(
     columns = 2 if len(shown) == 4 else min(len(shown), 3)
     rows = -(-len(shown) // columns)
     width, height = (9.6, 5.8) if len(shown) == 1 else (4.9 * columns, 3.5 * rows + 1.3)
-    below, above = (0.3 if foot else 0.0) / height, 0.75 / height
-    figure = Figure(figsize=(width, height), layout="constrained")
-    figure.get_layout_engine().set(rect=(0.005, below + 0.005, 0.99, 0.99 - above - below))  # type: ignore[union-attr,call-arg]
-    figure.text(0.012, 1 - 0.14 / height, title, size=15, weight="bold", color=INK, va="top")
-    figure.text(0.012, 1 - 0.47 / height, note, size=9.5, color=SOFT, va="top")
-    figure.text(0.012, 0.1 / height, foot, size=9, color=RED, va="bottom")
+    figure = sheet(width, height, title, note, foot)
     figure.supylabel(y, size=9.5, color=INK)
     every = [line for panel in shown for line in panel.lines]
     low, high = limits([line for line in every if line.fits] or every, bool(zero), share)
@@ -196,33 +182,6 @@ def band(axes: Axes, line: Line, colour: str) -> None:
         ends = [(x, min(some), max(some)) for x, some in zip(line.lengths, seeds, strict=True) if some]
         lengths, low, high = zip(*ends, strict=True)
         axes.fill_between(lengths, low, high, color=colour, alpha=0.16, linewidth=0, zorder=2)
-
-
-def write(axes: Axes, names: list[Name], gap: float, low: float, high: float, longest: int) -> None:
-    """Names to the right, moved apart where they would overlap, with a thin line to their curve."""
-    names = sorted(names, key=lambda name: name.y)
-    gap = min(gap, (high - low) / max(len(names) - 1, 1))
-    places = spaced([min(name.y, high) for name in names], gap, low, high)
-    first, last = axes.get_xlim()
-    beside = last * (last / first) ** 0.06
-    for name, place in zip(names, places, strict=True):
-        thin = {"arrowstyle": "-", "color": name.colour, "linewidth": 0.6, "relpos": (0, 0.5), "shrinkB": 2}
-        style: dict[str, Any] = {"size": 8.5, "color": name.colour, "va": "center", "annotation_clip": False}
-        end = (longest, min(name.y, high))
-        axes.annotate(name.text, end, (beside, place), arrowprops=thin if name.beside else None, **style)
-
-
-def spaced(wanted: list[float], gap: float, low: float, high: float) -> list[float]:
-    """Places at least `gap` apart, near the sorted ones that are wanted, between low and high."""
-    groups: list[tuple[float, int]] = []  # sum of the wanted starts, how many
-    for place, at in enumerate(wanted):
-        groups.append((at - place * gap, 1))
-        while len(groups) > 1 and groups[-2][0] / groups[-2][1] > groups[-1][0] / groups[-1][1]:
-            (total, many), (one, count) = groups.pop(), groups.pop()
-            groups.append((total + one, many + count))
-    starts = [total / count for total, count in groups for _ in range(count)]
-    room = max(low, high - gap * (len(wanted) - 1))
-    return [min(max(start, low), room) + place * gap for place, start in enumerate(starts)]
 
 
 def limits(every: Sequence[Line], zero: bool, share: bool = False) -> tuple[float, float]:

@@ -7,9 +7,10 @@ from matplotlib.axes import Axes
 from matplotlib.colors import PowerNorm
 from matplotlib.ticker import PercentFormatter
 
-from sweeps.report.drawing import DASHES, INK, RED, RULE
+from sweeps.report.drawing import DASHES
 from sweeps.report.methods import COLOURS
 from sweeps.report.numbers import tokens
+from sweeps.report.sheet import INK, RED, RULE
 
 LABELLED = 32  # heads that have a name each
 MARK = "#7FFFD4"

@@ -71,7 +71,10 @@ def test_every_file_says_the_sizes_that_its_task_needs(name: str, task: Callable
 def test_a_batch_is_what_it_says(name: str, task: Callable[..., Task]) -> None:
     one = task(name)
     high = one.lengths[1]
-    every, widths = set(), {one.tokens(length): one.size(length) for length in range(one.lengths[0], high + 1)}
+    every, widths = (
+        set(),
+        {one.tokens(length): one.size(length) for length in range(one.lengths[0], high + 1)},
+    )
     for step in range(20):
         batch = one.batch(step, one.tokens(high) + 5, 12, seed=1)
         found = rows(one, batch)

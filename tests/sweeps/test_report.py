@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from matplotlib.text import Text
 
-from sweeps.report import drawing, figures, make
+from sweeps.report import figures, labels, make
 from sweeps.report.power import power
 from sweeps.report.results import load
 from sweeps.report.summary import summarise
@@ -259,7 +259,7 @@ def test_methods_of_no_known_family_share_a_panel(crowd: dict[str, Any]) -> None
 
 @given(st.lists(st.floats(0, 10), min_size=1, max_size=12).map(sorted))
 def test_spaced_places(wanted: list[float]) -> None:
-    places = drawing.spaced(wanted, 0.5, 0.0, 10.0)
+    places = labels.spaced(wanted, 0.5, 0.0, 10.0)
     assert all(upper - lower >= 0.5 - 1e-9 for lower, upper in pairwise(places))
     assert min(places) >= -1e-9
     assert max(places) <= 10 + 1e-9
