@@ -7,11 +7,11 @@ the sum of softplus(q) softplus(k) cos((j - i) * frequency + delta), delta learn
 import math
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from models.effect import Effect, Encoding, Positions
 from models.encodings.rope import angles, geometric
+from models.kernels.polar import polar
 
 
 class PoPE(Encoding):
@@ -30,9 +30,3 @@ class PoPE(Encoding):
             return polar(q, turn), polar(k, turn + delta)
 
         return Effect(positions, rotate=rotate)
-
-
-def polar(x: Tensor, turn: Tensor) -> Tensor:
-    """x (B, H, T, D) as lengths in the directions `turn` (T, D) or (H, T, D): (B, H, T, 2D)."""
-    length = F.softplus(x.float())
-    return torch.cat([length * turn.cos(), length * turn.sin()], dim=-1).to(x.dtype)
