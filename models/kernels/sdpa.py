@@ -5,6 +5,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from models.effect import Effect
+from models.kernels import reach
 from models.kernels.explicit import blocks, seen_keys
 from models.kernels.pairs import additive, exactly, upside_down
 from models.kernels.potential import as_features, of_line
@@ -36,9 +37,23 @@ def attend(q: Tensor, k: Tensor, v: Tensor, effect: Effect, causal: bool, x: Ten
         q = q * effect.temperature[..., None].to(q.dtype)
     height = None if effect.potential is None or x is None else effect.potential(x)
     with exactly(q, v):
-        if is_flash(effect):
-            return flash(q, k, v, of_line(effect) if effect.bias else height, causal, scale)
-        return masked(q, k, v.to(q.dtype), effect, causal, height, scale).to(v.dtype)
+        found = reach.groups(effect, q, k, scale)
+        if list(found) == [None]:
+            return fused(q, k, v, effect, causal, height, scale)
+        out = torch.empty_like(v)
+        for width, heads in found.items():
+            near = reach.of_heads(effect, heads, width)
+            out[:, heads] = fused(q[:, heads], k[:, heads], v[:, heads], near, causal, None, scale)
+        return out
+
+
+def fused(
+    q: Tensor, k: Tensor, v: Tensor, effect: Effect, causal: bool, height: Tensor | None, scale: float
+) -> Tensor:
+    """(B, H, T, D) by flash attention, with a mask where position does not enter through q and k alone."""
+    if is_flash(effect):
+        return flash(q, k, v, of_line(effect) if effect.bias else height, causal, scale)
+    return masked(q, k, v.to(q.dtype), effect, causal, height, scale).to(v.dtype)
 
 
 def flash(q: Tensor, k: Tensor, v: Tensor, height: Tensor | None, causal: bool, scale: float) -> Tensor:

@@ -1,0 +1,72 @@
+"""Heads see no further than a bias lets them, and nothing that softmax would count is left out."""
+
+import pytest
+import torch
+from torch import Tensor
+
+from models.attend import reference
+from models.effect import Effect, Positions, Window
+from models.kernels import reach, sdpa
+
+T, H, D = 2048, 4, 8
+SLOPES = torch.tensor([1.0, 0.25, 2**-6, 0.0])
+
+
+def lines(slopes: Tensor = SLOPES) -> Effect:
+    at = Positions.of(T)
+    return Effect(at, bias=at.curve(-slopes[:, None] * at.distances))
+
+
+def content(scale: float = 1.0) -> tuple[Tensor, Tensor, Tensor]:
+    draw = torch.Generator().manual_seed(0)
+    q, k, v = (torch.randn(2, H, T, D, generator=draw) for _ in range(3))
+    return q * scale, k, v
+
+
+def test_heads_by_reach() -> None:
+    q, k, _ = content()
+    found = reach.groups(lines(), q, k, D**-0.5)
+    assert found == {512: [0], 1024: [1], None: [2, 3]}
+    product = (q.norm(dim=-1).amax((0, 2)) * k.norm(dim=-1).amax((0, 2)))[:2] * D**-0.5
+    seen = (2 * product + reach.UNDERFLOW) / SLOPES[:2]
+    assert 100 < seen[0] < 512 < seen[1] < 1024
+
+
+def test_large_products_reach_further() -> None:
+    q, k, _ = content(10.0)
+    assert reach.groups(lines(), q, k, D**-0.5)[None] != [2, 3]
+    assert reach.groups(lines(), 1e4 * q, k, D**-0.5) == {None: [0, 1, 2, 3]}
+
+
+@pytest.mark.parametrize("scale", [0.0, 1.0, 2.0])
+def test_the_same_as_with_every_key(scale: float) -> None:
+    q, k, v = content(scale)
+    k[:, :, 3] = 4 * q[:, :, -1]  # far away, and as much alike as can be
+    v[:, :, 3] = 1e4
+    assert len(reach.groups(lines(), q, k, D**-0.5)) > 1
+    with torch.no_grad():
+        found = sdpa.attend(q, k, v, lines(), causal=True)
+    torch.testing.assert_close(found, reference(q, k, v, lines()), atol=2e-5, rtol=2e-5)
+
+
+def test_a_bias_that_rises_again_is_seen() -> None:
+    at = Positions.of(T)
+    values = (-SLOPES[:, None] * at.distances).clone()
+    values[0, 1500:] = 0.0
+    q, k, _ = content()
+    assert reach.groups(Effect(at, bias=at.curve(values)), q, k, D**-0.5) == {1024: [1], None: [0, 2, 3]}
+
+
+def test_where_it_does_not_apply() -> None:
+    q, k, _ = content()
+    every = {None: [0, 1, 2, 3]}
+    at = Positions.of(T)
+    others = [
+        Effect(at),
+        Effect(at, bias=lines().bias, visible=Window(600)),
+        Effect(at, bias=lines().bias, temperature=torch.ones(1, T)),
+        Effect(Positions(2 * torch.arange(T), 2 * T), bias=lines().bias),
+    ]
+    for effect in others:
+        assert reach.groups(effect, q, k, D**-0.5) == every
+    assert reach.groups(lines(), q[:, :, :1024], k[:, :, :1024], D**-0.5) == every
