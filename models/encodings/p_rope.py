@@ -13,7 +13,7 @@ class PRoPE(RoPE):
     """`proportion`: the share of pairs that turn, the fastest; 1 is RoPE and 0 is NoPE."""
 
     def __init__(
-        self, head_width: int, base: float = 10_000.0, proportion: float = 0.75, layout: str = "half"
+        self, head_width: int, base: float = 10_000.0, proportion: float = 0.75, layout: str = "interleaved"
     ) -> None:
         super().__init__(head_width, base, layout=layout)
         self.kept = int(proportion * head_width // 2)

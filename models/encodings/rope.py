@@ -12,12 +12,12 @@ from models.kernels.turn import turn
 
 
 class RoPE(Encoding):
-    """`base`: frequencies are base^(-2f/D). `partial`: the share of features that turn.
-    `layout`: which features pair up, `half` (f, f + D/2) or `interleaved` (2f, 2f + 1);
-    the two differ by a permutation of features. An odd last feature does not turn."""
+    """`base`: frequencies are base^(-2f/D). `partial`: the share of features that turn; an odd last feature
+    does not. `layout`: which features pair up, `interleaved` (2f, 2f + 1) as in the paper, the faster one on
+    a CPU, or `half` (f, f + D/2) as in Llama; the two differ by a permutation of features."""
 
     def __init__(
-        self, head_width: int, base: float = 10_000.0, partial: float = 1.0, layout: str = "half"
+        self, head_width: int, base: float = 10_000.0, partial: float = 1.0, layout: str = "interleaved"
     ) -> None:
         super().__init__()
         if layout not in ("half", "interleaved"):
@@ -65,9 +65,5 @@ def table(turn: Tensor, magnitude: float) -> tuple[Tensor, Tensor]:
 def turned(x: Tensor, cos: Tensor, sin: Tensor, layout: str) -> Tensor:
     """x (B, H, T, D) with its first 2 * cos.size(-1) features turned, in float32, cast last."""
     turning, still = x[..., : 2 * cos.size(-1)], x[..., 2 * cos.size(-1) :]
-    if layout == "half":
-        result = turn(turning, cos, sin)
-    else:
-        pairs = torch.view_as_complex(turning.float().unflatten(-1, (-1, 2)).contiguous())
-        result = torch.view_as_real(pairs * torch.complex(cos, sin)).flatten(-2).to(x.dtype)
+    result = turn(turning, cos, sin, layout)
     return torch.cat([result, still], dim=-1) if still.size(-1) else result

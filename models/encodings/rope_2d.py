@@ -21,7 +21,7 @@ class RoPE2D(Encoding):
         length: int,
         base: float = 10_000.0,
         columns: int | str = "auto",
-        layout: str = "half",
+        layout: str = "interleaved",
     ) -> None:
         super().__init__()
         self.rope = RoPE(4 * (head_width // 4), base, layout=layout)

@@ -13,7 +13,12 @@ from models.encodings.rope import RoPE
 
 class RoPEBias(RoPE):
     def __init__(
-        self, heads: int, head_width: int, base: float = 10_000.0, partial: float = 1.0, layout: str = "half"
+        self,
+        heads: int,
+        head_width: int,
+        base: float = 10_000.0,
+        partial: float = 1.0,
+        layout: str = "interleaved",
     ) -> None:
         super().__init__(head_width, base, partial, layout)
         self.q_bias, self.k_bias = (nn.Parameter(torch.zeros(heads, 1, head_width)) for _ in range(2))

@@ -25,7 +25,7 @@ class XPos(Encoding):
         base: float = 10_000.0,
         scale_base: float | str = "auto",
         gamma: float = 0.4,
-        layout: str = "half",
+        layout: str = "interleaved",
     ) -> None:
         super().__init__()
         self.rope, self.gamma = RoPE(head_width, base, layout=layout), gamma

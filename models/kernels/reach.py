@@ -18,7 +18,8 @@ def groups(effect: Effect, q: Tensor, k: Tensor, scale: float) -> dict[int | Non
     Nothing is rounded away: a product is at most |q| |k|, and a query sees itself, so that a key whose
     bias is less than its own by twice the greatest product and UNDERFLOW has the weight 0 in float32.
     """
-    length, every = q.size(-2), {None: list(range(q.size(1)))}
+    length = q.size(-2)
+    every: dict[int | None, list[int]] = {None: list(range(q.size(1)))}
     if length < 4 * STEP or not falls(effect):
         return every
     assert isinstance(effect.bias, Curve)

@@ -1,4 +1,4 @@
-"""Turning pairs of features with as few passes as can be, in float32, cast last."""
+"""Turning pairs of features, in float32, cast last."""
 
 from typing import Any
 
@@ -7,28 +7,52 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 
-def turn(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
-    """x (B, H, T, D), features f and f + D/2 turned by the angles of cos and sin (T, D/2) float32."""
-    cos, sin = torch.cat([cos, cos], dim=-1), torch.cat([-sin, sin], dim=-1)
-    if cos.requires_grad:  # learned angles
-        return apply(x, cos, sin)
-    result: Tensor = Turn.apply(x, cos, sin)
+def turn(x: Tensor, cos: Tensor, sin: Tensor, layout: str) -> Tensor:
+    """x (B, H, T, D), its pairs of features turned by the angles of cos and sin (T, D/2) float32.
+    `layout`: feature f pairs up with f + D/2 (`half`), or 2f with 2f + 1 (`interleaved`)."""
+    if cos.requires_grad or x.is_cuda or torch.compiler.is_compiling():
+        return turned(x, cos, sin, layout)
+    result: Tensor = Turn.apply(x, cos, sin, layout)
     return result
 
 
-def apply(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+def turned(x: Tensor, cos: Tensor, sin: Tensor, layout: str) -> Tensor:
+    """For compilers to fuse, and for gradients of the angles."""
+    wide = x.to(cos.dtype)
+    if layout == "half":
+        a, b = wide.chunk(2, -1)
+        return torch.cat([a * cos - b * sin, a * sin + b * cos], -1).to(x.dtype)
+    a, b = wide.unflatten(-1, (-1, 2)).unbind(-1)
+    return torch.stack([a * cos - b * sin, a * sin + b * cos], -1).flatten(-2).to(x.dtype)
+
+
+class Turn(torch.autograd.Function):
+    """The same with as few passes over x as can be; the gradient turns back."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, cos: Tensor, sin: Tensor, layout: str) -> Tensor:
+        ctx.save_for_backward(cos, sin)
+        ctx.layout = layout
+        return PASSES[layout](x, cos, sin)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+        cos, sin = ctx.saved_tensors
+        return PASSES[ctx.layout](gradients[0], cos, -sin), None, None, None
+
+
+def half(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+    cos, sin = torch.cat([cos, cos], dim=-1), torch.cat([-sin, sin], dim=-1)
     swapped = x.roll(x.size(-1) // 2, -1)
     return torch.addcmul(x.to(cos.dtype) * cos, swapped.to(cos.dtype), sin).to(x.dtype)
 
 
-class Turn(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
-        ctx.save_for_backward(cos, sin)
-        return apply(x, cos, sin)
+def interleaved(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+    """Each pair is a complex number: three passes, half as long as those of `half`."""
+    wide = x.to(cos.dtype, copy=True, memory_format=torch.contiguous_format)
+    torch.view_as_complex(wide.unflatten(-1, (-1, 2))).mul_(torch.complex(cos, sin))
+    return wide.to(x.dtype)
 
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None]:
-        cos, sin = ctx.saved_tensors
-        return apply(gradients[0], cos, -sin), None, None
+
+PASSES = {"half": half, "interleaved": interleaved}

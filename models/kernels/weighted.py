@@ -44,8 +44,10 @@ class Weighted(torch.autograd.Function):
 
 
 def weigh(q: Tensor, k: Tensor, mask: Tensor, dtype: torch.dtype) -> Tensor:
-    """(B, H, R, K) how much each query takes of each key."""
-    return (q @ k.mT).add_(mask).softmax(-1).to(dtype)
+    """(B, H, R, K) how much each query takes of each key; the mask is where the product starts from."""
+    logits = torch.empty(*q.shape[:-1], k.size(-2), dtype=q.dtype, device=q.device).copy_(mask)
+    logits.flatten(0, 1).baddbmm_(q.flatten(0, 1), k.flatten(0, 1).mT)
+    return logits.softmax(-1).to(dtype)
 
 
 def through(

@@ -1,6 +1,7 @@
 """Operations written out for speed are the plain ones, forward and backward."""
 
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 import torch
@@ -9,6 +10,7 @@ from torch import Tensor
 
 from models.kernels.heads import split
 from models.kernels.norm import normalised
+from models.kernels.polar import polar
 from models.kernels.potential import parts
 from models.kernels.turn import turn
 from models.kernels.weighted import Weighted
@@ -21,9 +23,19 @@ def random(*shape: int) -> Tensor:
     return torch.randn(*shape, generator=torch.Generator().manual_seed(len(shape))).requires_grad_()
 
 
-def plain_turn(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
-    a, b = x.chunk(2, dim=-1)
-    return torch.cat([a * cos - b * sin, b * cos + a * sin], dim=-1)
+def plain_turn(x: Tensor, cos: Tensor, sin: Tensor, layout: str) -> Tensor:
+    at = range(0, D, 2) if layout == "interleaved" else range(D // 2)
+    other = 1 if layout == "interleaved" else D // 2
+    columns = dict.fromkeys(range(D), x[..., 0])
+    for pair, f in enumerate(at):
+        a, b, c, s = x[..., f], x[..., f + other], cos[:, pair], sin[:, pair]
+        columns |= {f: a * c - b * s, f + other: b * c + a * s}
+    return torch.stack(list(columns.values()), dim=-1)
+
+
+def plain_polar(x: Tensor, angle: Tensor) -> Tensor:
+    length = (1 + x.exp()).log()
+    return torch.stack([length * angle.cos(), length * angle.sin()], dim=-1).flatten(-2)
 
 
 def plain_split(qkv: Tensor) -> Tensor:
@@ -54,10 +66,13 @@ def loss(hidden: Tensor, weight: Tensor) -> Tensor:
     return result
 
 
+TABLES = [(T, D // 2), (T, D // 2)]
 PAIRS = {
     "normalised": (normalised, lambda x: F.rms_norm(x, (D,), eps=1e-6), [(B, T, D)]),
     "split": (lambda x: torch.cat(split(x, H)), plain_split, [(B, T, 3 * H * D)]),
-    "turn": (turn, plain_turn, [(B, H, T, D), (T, D // 2), (T, D // 2)]),
+    "turn": (partial(turn, layout="half"), partial(plain_turn, layout="half"), [(B, H, T, D), *TABLES]),
+    "polar": (polar, plain_polar, [(B, H, T, D), (T, D)]),
+    "polar of each head": (polar, plain_polar, [(B, H, T, D), (H, T, D)]),
     "weighted": (weighted(T), plain_weighted, [(B, H, T, D)] * 3 + [(1, T, T)]),
     "weighted in blocks": (weighted(3), plain_weighted, [(B, H, T, D)] * 3 + [(B, H, T, T)]),
     "loss": (loss, plain_loss, [(5, D), (9, D)]),
@@ -77,13 +92,16 @@ def test_same_values_and_gradients(name: str) -> None:
         torch.testing.assert_close(a, b, atol=1e-5, rtol=1e-5)
 
 
-def test_turning_fixed_angles_back_is_its_gradient() -> None:
+@pytest.mark.parametrize("layout", ["half", "interleaved"])
+def test_turning_fixed_angles_back_is_its_gradient(layout: str) -> None:
     x, angle = random(B, H, T, D), torch.linspace(0, 9, T * D // 2).view(T, D // 2)
-    turned = turn(x, angle.cos(), angle.sin())
+    given = x.detach().clone()
+    turned = turn(x, angle.cos(), angle.sin(), layout)
     g = random(B, H, T, D).detach()
     (found,) = torch.autograd.grad(turned, x, g)
-    torch.testing.assert_close(found, plain_turn(g, angle.cos(), -angle.sin()))
-    torch.testing.assert_close(turned, plain_turn(x, angle.cos(), angle.sin()))
+    torch.testing.assert_close(found, plain_turn(g, angle.cos(), -angle.sin(), layout))
+    torch.testing.assert_close(turned, plain_turn(x, angle.cos(), angle.sin(), layout))
+    assert torch.equal(x, given)
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float32])

@@ -41,7 +41,7 @@ def rotary(
     frequencies: Sequence[float],
     distance: Distance = lambda i, j: i - j,
     magnitude: float = 1.0,
-    layout: str = "half",
+    layout: str = "interleaved",
     seen: Seen = lambda i, j: j <= i,
     also: Distance = lambda i, j: 0.0,
     temperature: Callable[[int], float] = lambda i: 1.0,

@@ -78,7 +78,8 @@ def test_xpos_at_its_longest_is_as_exact_as_at_its_shortest() -> None:
     ours = found(encoding, q, k)
     assert not ours.isnan().any()
     for i, j in ((511, 511), (511, 480), (300, 260), (20, 3), (0, 0), (511, 0)):
-        expected = xpos_logit(q[0, 0, i].double().tolist(), k[0, 0, j].double().tolist(), i - j, 8, "half")
+        a, b = q[0, 0, i].double().tolist(), k[0, 0, j].double().tolist()
+        expected = xpos_logit(a, b, i - j, 8, "interleaved")
         assert ours[0, 0, i, j].item() == pytest.approx(expected, abs=1e-5)
     with pytest.raises(ValueError, match="not defined past 512 tokens"):
         encoding.at(Positions.of(513))
