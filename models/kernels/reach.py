@@ -8,7 +8,7 @@ from torch import Tensor
 from models.effect import Curve, Effect, Window
 
 UNDERFLOW = 104.0  # e^-104 is 0 in float32
-STEP = 512  # tokens; reaches are rounded up to a multiple, so that heads come in few groups
+STEP = 256  # tokens; reaches are rounded up to a multiple, so that heads come in few groups
 
 
 def groups(effect: Effect, q: Tensor, k: Tensor, scale: float) -> dict[int | None, list[int]]:
@@ -16,16 +16,15 @@ def groups(effect: Effect, q: Tensor, k: Tensor, scale: float) -> dict[int | Non
     None: all of them.
 
     Nothing is rounded away: a product is at most |q| |k|, and a query sees itself, so that a key whose
-    bias is less than its own by twice the greatest product and UNDERFLOW has the weight 0 in float32.
+    bias is less than its own by more than what that can make up for, and UNDERFLOW, has the weight 0.
     """
     length = q.size(-2)
     every: dict[int | None, list[int]] = {None: list(range(q.size(1)))}
-    if length < 4 * STEP or not falls(effect):
+    if length < 8 * STEP or not falls(effect):
         return every
     assert isinstance(effect.bias, Curve)
-    product = scale * longest(q) * longest(k)  # (H,)
     values = effect.bias.values
-    least = values[:, 0] - 2 * product - UNDERFLOW
+    least = values[:, 0] - scale * headway(q, k) - UNDERFLOW  # (H,)
     highest = values.flip(1).cummax(1).values.flip(1)  # (H, S) from each distance on
     found: dict[int | None, list[int]] = {}
     for head, count in enumerate((highest >= least[:, None]).sum(1).tolist()):
@@ -56,6 +55,8 @@ def falls(effect: Effect) -> bool:
     return effect.positions.consecutive and not torch.compiler.is_compiling()
 
 
-def longest(x: Tensor) -> Tensor:
-    """(H,) the greatest norm of a head's vectors."""
-    return torch.linalg.vector_norm(x, dim=-1, dtype=torch.float32).amax((0, 2))
+def headway(q: Tensor, k: Tensor) -> Tensor:
+    """(H,) by how much no key's product with a query can be greater than that of its own key."""
+    q_norm, k_norm = (torch.linalg.vector_norm(x, dim=-1, dtype=torch.float32) for x in (q, k))  # (B, H, T)
+    own = (q.float() * k.float()).sum(-1)
+    return (q_norm * k_norm.amax(-1, keepdim=True) - own).amax((0, 2))

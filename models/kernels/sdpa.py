@@ -11,7 +11,7 @@ from models.kernels.pairs import additive, exactly, upside_down
 from models.kernels.potential import as_features, of_line
 from models.kernels.weighted import together
 
-ROWS = 1024  # queries a block, so that the mask is never T x T
+ROWS, FEWEST = 1024, 128  # queries a block, so that the mask is never T x T
 
 
 def fits(effect: Effect) -> bool:
@@ -71,7 +71,7 @@ def masked(
 ) -> Tensor:
     """(B, H, T, D) in blocks of queries, from the last to the first, as the views of their masks run."""
     wide, parts = F.pad(v, (0, q.size(-1) - v.size(-1))), []  # flash wants one width for all three
-    for rows in blocks(q.size(-2), ROWS):
+    for rows in blocks(q.size(-2), at_a_time(effect)):
         keys = seen_keys(effect, rows, q.size(-2), causal)
         if height is None:
             mask = upside_down(effect, rows, keys, causal, q.dtype)
@@ -83,6 +83,11 @@ def masked(
         )
         parts.append(read[..., : v.size(-1)].flip(-2))
     return together(parts)
+
+
+def at_a_time(effect: Effect) -> int:
+    """Queries a block: about as many as the keys that each of them sees, where those are few."""
+    return ROWS if effect.visible is None else min(ROWS, max(FEWEST, effect.visible.width))
 
 
 def with_height(effect: Effect, height: Tensor, rows: slice, keys: slice, causal: bool) -> Tensor:

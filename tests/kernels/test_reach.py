@@ -23,18 +23,25 @@ def content(scale: float = 1.0) -> tuple[Tensor, Tensor, Tensor]:
     return q * scale, k, v
 
 
+def furthest(q: Tensor, k: Tensor, head: int) -> float:
+    """The distance past which a line of this slope leaves nothing, pair by pair."""
+    products = (q[:, head].double() @ k[:, head].double().mT) * D**-0.5
+    own = products.diagonal(dim1=1, dim2=2)[..., None]
+    return float((products - own).max() + reach.UNDERFLOW) / float(SLOPES[head])
+
+
 def test_heads_by_reach() -> None:
     q, k, _ = content()
     found = reach.groups(lines(), q, k, D**-0.5)
-    assert found == {512: [0], 1024: [1], None: [2, 3]}
-    product = (q.norm(dim=-1).amax((0, 2)) * k.norm(dim=-1).amax((0, 2)))[:2] * D**-0.5
-    seen = (2 * product + reach.UNDERFLOW) / SLOPES[:2]
-    assert 100 < seen[0] < 512 < seen[1] < 1024
+    assert found == {256: [0], 512: [1], None: [2, 3]}
+    assert 100 < furthest(q, k, 0) < 256 < furthest(q, k, 1) < 512
 
 
 def test_large_products_reach_further() -> None:
-    q, k, _ = content(10.0)
-    assert reach.groups(lines(), q, k, D**-0.5)[None] != [2, 3]
+    for scale in (1.0, 3.0, 10.0):
+        q, k, _ = content(scale)
+        for width, heads in reach.groups(lines(), q, k, D**-0.5).items():
+            assert width is None or all(furthest(q, k, head) < width for head in heads)
     assert reach.groups(lines(), 1e4 * q, k, D**-0.5) == {None: [0, 1, 2, 3]}
 
 
@@ -54,7 +61,7 @@ def test_a_bias_that_rises_again_is_seen() -> None:
     values = (-SLOPES[:, None] * at.distances).clone()
     values[0, 1500:] = 0.0
     q, k, _ = content()
-    assert reach.groups(Effect(at, bias=at.curve(values)), q, k, D**-0.5) == {1024: [1], None: [0, 2, 3]}
+    assert reach.groups(Effect(at, bias=at.curve(values)), q, k, D**-0.5) == {512: [1], None: [0, 2, 3]}
 
 
 def test_where_it_does_not_apply() -> None:
