@@ -13,7 +13,7 @@ from hydra.types import RunMode
 from omegaconf import DictConfig
 
 from train.jobs import Jobs
-from train.sentences import sentences, write_log
+from train.sentences import logged, sentences
 from train.settings import CONF, plain, register
 
 
@@ -34,9 +34,9 @@ def entry() -> None:
         from train.run import job  # torch and lightning: not for the parent of a sweep
 
         try:
-            job(plain(config), folder)
+            with logged(folder):
+                job(plain(config), folder)
         except Exception as error:  # Hydra would print it in its own way
-            write_log(folder, error)
             problems.append(error)
 
     with sentences():

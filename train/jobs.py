@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from train.folder_done import is_done
-from train.settings import cell
+from train.sentences import logged, sentences
+from train.settings import cell, several
 
 PRELOADED = ["train.warm"]
 MEMORY = 2 << 30  # bytes that a job may need
@@ -47,9 +48,8 @@ class Jobs:
         folder.mkdir(parents=True, exist_ok=True)
         arguments = [*overrides, "hydra.mode=RUN", f"hydra.run.dir={quoted(folder)}"]
         threads = max(1, cores() // self.side_by_side)
-        process = self.context.Process(
-            target=run, args=(arguments, folder, Path.cwd(), slot, threads), daemon=False
-        )
+        task = (settings, arguments, folder, Path.cwd(), slot, threads)
+        process = self.context.Process(target=run, args=task, daemon=False)
         process.start()
         self.running[folder] = (process, time.perf_counter(), slot)
         if "BasicLauncher" not in launcher["_target_"]:  # another launcher has its own idea of side by side
@@ -100,8 +100,10 @@ class Jobs:
         return sweeps.report.make(self.sweep)
 
 
-def run(arguments: list[str], folder: Path, cwd: Path, slot: int, threads: int) -> None:
-    """In the new process: the command line of a single run, its output in `train.log`."""
+def run(
+    settings: dict[str, Any], arguments: list[str], folder: Path, cwd: Path, slot: int, threads: int
+) -> None:
+    """In the new process: a single run, its output in `train.log`."""
     log = os.open(folder / "train.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     os.dup2(log, 1)
     os.dup2(log, 2)
@@ -112,16 +114,22 @@ def run(arguments: list[str], folder: Path, cwd: Path, slot: int, threads: int) 
 
     torch.set_num_threads(threads)
     sys.argv = ["train", *arguments]
-    from train.__main__ import entry
+    if several(settings["trainer"]):  # Lightning starts the other processes with the same command line
+        from train.__main__ import entry
 
-    entry()
+        entry()
+    else:
+        from train.run import job
+
+        with sentences(), logged(folder):
+            job(settings, folder)
 
 
 def width(wanted: int | str, trainer: dict[str, Any]) -> int:
     """How many jobs fit side by side on this machine."""
     if wanted != "auto":
         return max(1, int(wanted))
-    if trainer["devices"] != 1 or trainer["num_nodes"] != 1:
+    if several(trainer):
         return 1
     if gpus() and trainer["accelerator"] != "cpu":
         return gpus()

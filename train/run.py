@@ -26,7 +26,7 @@ from train.check import check, check_protocols
 from train.evaluate import evaluate
 from train.folder import Folder
 from train.precision import keep_memory, rank, resolved
-from train.settings import ROOT, cell, training_cell, versions
+from train.settings import ROOT, cell, several, training_cell, versions
 from train.track import tracked
 from train.variants import variants, wanted
 
@@ -123,17 +123,15 @@ def wanted_lengths(chosen: dict[str, Any], trained_length: int) -> list[int]:
 
 def trainer(knobs: dict[str, Any], precision: str, **more: Any) -> Trainer:
     """Lightning's Trainer for training and for evaluation."""
-    several = knobs["devices"] != 1 or knobs["num_nodes"] != 1
     more.setdefault("enable_checkpointing", bool(more.get("callbacks")))
+    strategy = "auto"
+    if several(knobs):
+        strategy = "ddp" if knobs["strategy"] == "auto" else knobs["strategy"]
     return Trainer(
         accelerator=knobs["accelerator"],
         devices=knobs["devices"],
         num_nodes=knobs["num_nodes"],
-        strategy="ddp"
-        if several and knobs["strategy"] == "auto"
-        else knobs["strategy"]
-        if several
-        else "auto",
+        strategy=strategy,
         precision=precision,  # type: ignore[arg-type]
         logger=False,
         enable_progress_bar=sys.stdout.isatty(),

@@ -88,7 +88,12 @@ def every_setting() -> list[str]:
     return [key for key in found if not key.startswith(("hydra", "defaults"))]
 
 
-def write_log(folder: Path, error: BaseException) -> None:
-    """Keep the traceback for whoever wants it."""
-    with (folder / "train.log").open("a") as log:
-        traceback.print_exception(error, file=log)
+@contextmanager
+def logged(folder: Path) -> Iterator[None]:
+    """Keep the traceback of an error for whoever wants it."""
+    try:
+        yield
+    except Exception as error:
+        with (folder / "train.log").open("a") as log:
+            traceback.print_exception(error, file=log)
+        raise

@@ -38,6 +38,11 @@ def plain(config: DictConfig) -> dict[str, Any]:
     return settings
 
 
+def several(trainer: dict[str, Any]) -> bool:
+    """Whether a run is more than one process."""
+    return bool(trainer["devices"] != 1 or trainer["num_nodes"] != 1)
+
+
 def cell(settings: dict[str, Any]) -> str:
     """Eight hex digits that name the result: a hash of everything that determines it."""
     parts = {key: value for key, value in settings.items() if key not in NOT_RESULT}

@@ -3,6 +3,7 @@
 import contextlib
 
 import pandas  # noqa: F401  (wandb looks for it at the first value that is logged)
+import plotly.graph_objects  # noqa: F401  (a figure that is logged at the end)
 
 import train.__main__
 import train.run  # noqa: F401
