@@ -21,6 +21,7 @@ from train.settings import cell, several
 
 PRELOADED = ["train.warm"]
 MEMORY = 2 << 30  # bytes that a job may need
+FULL, MOST_A_GPU = 1e12, 8  # operations of a step that keep a GPU busy alone; else jobs share it
 
 
 class Jobs:
@@ -41,7 +42,7 @@ class Jobs:
             return
         if not self.running:
             self.context.set_forkserver_preload(PRELOADED)
-        self.side_by_side = width(settings["jobs"], settings["trainer"])
+        self.side_by_side = width(settings)
         while len(self.running) >= self.side_by_side:
             self.collect()
         slot = min(set(range(self.side_by_side)) - {slot for _, _, slot in self.running.values()})
@@ -125,16 +126,23 @@ def run(
             job(settings, folder)
 
 
-def width(wanted: int | str, trainer: dict[str, Any]) -> int:
+def width(settings: dict[str, Any]) -> int:
     """How many jobs fit side by side on this machine."""
-    if wanted != "auto":
-        return max(1, int(wanted))
-    if several(trainer):
+    if settings["jobs"] != "auto":
+        return max(1, int(settings["jobs"]))
+    if several(settings["trainer"]):
         return 1
-    if gpus() and trainer["accelerator"] != "cpu":
-        return gpus()
+    if gpus() and settings["trainer"]["accelerator"] != "cpu":
+        return gpus() * max(1, min(MOST_A_GPU, cores() // gpus(), int(FULL // work(settings))))
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_AVPHYS_PAGES")
     return max(1, min(cores(), memory // MEMORY))
+
+
+def work(settings: dict[str, Any]) -> float:
+    """Floating point operations of a training step, but for attention's."""
+    model = settings["model"]
+    weights = 12 * model["depth"] * model["width"] ** 2 + model["width"] * model["vocab"]
+    return 6.0 * weights * settings["batch"] * model["length"]
 
 
 def cores() -> int:
