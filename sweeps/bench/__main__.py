@@ -1,4 +1,4 @@
-"""python -m sweeps.bench [--only train,compiled,evaluate,lightning,sweep] [--rounds 7]"""
+"""python -m sweeps.bench [--only train,compiled,evaluate,longest,lightning,sweep] [--rounds 7]"""
 
 import argparse
 import logging
@@ -11,7 +11,7 @@ from sweeps.bench import evaluation, jobs, training
 from sweeps.bench.page import Result, write
 from train.precision import keep_memory
 
-PARTS = ("train", "compiled", "evaluate", "lightning", "sweep")
+PARTS = ("train", "compiled", "evaluate", "longest", "lightning", "sweep")
 
 
 def main() -> None:
@@ -31,6 +31,7 @@ def main() -> None:
         "train": lambda: training.measure(chosen.rounds),
         "compiled": lambda: training.measure_compiled(chosen.rounds),
         "evaluate": lambda: evaluation.measure(names()),
+        "longest": lambda: evaluation.longest(names()),
         "lightning": jobs.lightning,
         "sweep": jobs.sweep,
     }

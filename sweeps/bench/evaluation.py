@@ -11,18 +11,20 @@ from models.attend import attend
 from models.effect import Encoding, Positions
 from models.encodings import layers
 from models.registry import read
-from sweeps.bench.clock import in_child, memory, seconds
-from sweeps.bench.page import Result
+from sweeps.bench.clock import in_child, memory, resident, seconds
+from sweeps.bench.page import LONGEST, Result
 from sweeps.bench.training import device
+from train.precision import peak_memory
 
-HEADS, HEAD_WIDTH, TRAINED = 4, 32, 64
-LENGTHS = [TRAINED << k for k in range(8)]  # 1x ... 128x
+HEADS, HEAD_WIDTH = 4, 32
+LENGTHS = [64 << k for k in range(8)]  # 1x ... 128x
+TIMES = 64  # the training length; as far as some methods are defined
 HOW = f"attention of one layer, {HEADS} heads of {HEAD_WIDTH}, one sequence, bf16"
 
 
 def measure(chosen: list[str]) -> Iterator[Result]:
     for name in chosen:
-        made = encoding(name)
+        made = encoding(name, LENGTHS[-1])
         lengths = [length for length in LENGTHS if made.limit is None or length <= made.limit]
         for length in lengths:
             own, plain = in_child(partial(times, made, length))
@@ -34,10 +36,32 @@ def measure(chosen: list[str]) -> Iterator[Result]:
             yield Result(f"evaluate_memory_{length}_{name}", used / 2**20, "MiB", HOW)
 
 
-def encoding(name: str) -> Encoding:
-    """As it starts, but with every weight moved a little: some methods start as another one."""
+def longest(chosen: list[str]) -> Iterator[Result]:
+    """What a sequence takes that is far too long for a table of pairs."""
+    for name in chosen:
+        made = encoding(name, LONGEST)
+        if made.limit is not None and made.limit < LONGEST:
+            continue
+        with torch.no_grad():
+            effect = made.at(Positions.of(8, device()))
+        if effect.adjust is None and effect.values is None:
+            spent, used = in_child(partial(once, made, LONGEST))
+            yield Result(f"evaluate_{LONGEST}_{name}", spent, "s", f"{HOW}, once")
+            yield Result(f"evaluate_memory_{LONGEST}_{name}", used / 2**20, "MiB", HOW)
+
+
+def once(made: Encoding, length: int) -> tuple[float, int]:
+    """Seconds, and bytes at the most."""
+    run, before = ours(made, length), resident()
+    spent = seconds(run)
+    return spent, max(0, (peak_memory() or 0) - before)
+
+
+def encoding(name: str, length: int) -> Encoding:
+    """As it starts, but with every weight moved a little: some methods start as another one. Its training
+    was so short that `length` is TIMES as long."""
     shape = {"heads": HEADS, "head_width": HEAD_WIDTH, "width": HEADS * HEAD_WIDTH}
-    made = layers(read("encoding", name), 1, shape | {"depth": 1, "length": TRAINED})[0]
+    made = layers(read("encoding", name), 1, shape | {"depth": 1, "length": length // TIMES})[0]
     for parameter in made.parameters():
         parameter.data += 0.02 * torch.randn_like(parameter)
     return made.to(device()).eval()

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import torch
 
+LONG, LONGEST = 8_192, 65_536  # tokens of the evaluations that the page shows
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 
 
@@ -48,17 +49,18 @@ def page(results: Sequence[Result]) -> str:
     if rest:
         lines += ["| what | value | unit |", "|---|---:|---|"]
         lines += [f"| {r.name} | {r.value:.4g} | {r.unit} |" for r in rest] + [""]
-    longest = max((int(n.split("_")[1]) for n in value if n.endswith("_vs_causal")), default=0)
     lines += [
-        f"Training step, and attention at {longest:,} tokens against plain causal flash attention:", "",
-        "| encoding | tokens/s | step, ms | vs NoPE | MiB | evaluation, ms | vs causal | MiB |",
-        "|---|---:|---:|---:|---:|---:|---:|---:|",
+        f"Training step; attention of {LONG:,} tokens against plain causal flash attention, and of "
+        f"{LONGEST:,}:", "",
+        f"| encoding | tokens/s | step, ms | vs NoPE | MiB | {LONG:,}, ms | vs causal | MiB | {LONGEST:,}, s "
+        "| MiB |",
+        "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|",
     ]  # fmt: skip
     for name in names:
         keys = [
             f"train_{name}", f"step_{name}", f"step_{name}_vs_nope", f"memory_{name}",
-            f"evaluate_{longest}_{name}", f"evaluate_{longest}_{name}_vs_causal",
-            f"evaluate_memory_{longest}_{name}",
+            f"evaluate_{LONG}_{name}", f"evaluate_{LONG}_{name}_vs_causal", f"evaluate_memory_{LONG}_{name}",
+            f"evaluate_{LONGEST}_{name}", f"evaluate_memory_{LONGEST}_{name}",
         ]  # fmt: skip
         lines.append(f"| {name} | " + " | ".join(shown(value.get(k)) for k in keys) + " |")
     return "\n".join(lines) + "\n"
@@ -82,10 +84,11 @@ def draw(results: Sequence[Result], file: Path) -> None:
     for axis, (title, ending) in zip(axes, parts.items(), strict=True):
         chosen = [r for r in results if r.name.endswith(ending)]
         if ending == "_vs_causal":
-            chosen = [r for r in chosen if r.name.startswith("evaluate_8192_")]
+            chosen = [r for r in chosen if r.name.startswith(f"evaluate_{LONG}_")]
         chosen.sort(key=lambda r: -r.value)
         labels = [
-            r.name.removesuffix(ending).removeprefix("step_").removeprefix("evaluate_8192_") for r in chosen
+            r.name.removesuffix(ending).removeprefix("step_").removeprefix(f"evaluate_{LONG}_")
+            for r in chosen
         ]
         axis.barh(labels, [r.value for r in chosen], color="#4477aa")
         axis.axvline(1, color="black", linewidth=0.8)

@@ -28,7 +28,7 @@ def measure(rounds: int) -> Iterator[Result]:
     """Step times, ratios to NoPE and to peers, share of the peak, peak memory."""
     makes = {name: partial(ours, name) for name in names()} | {name: partial(peer, name) for name in PEERS}
     for name, make in makes.items():
-        used = memory(lambda make=make: step(*make()))  # type: ignore[misc]
+        used = memory(partial(stepped, make))
         yield Result(f"memory_{name}", used / 2**20, "MiB", f"what a step adds to the model; {HOW}")
     taken = interleaved({name: step(*make()) for name, make in makes.items()}, rounds)
     tokens = BATCH * LENGTH
@@ -108,6 +108,10 @@ def peer(name: str) -> tuple[nn.Module, Loss]:
 
 def cross_entropy(logits: Tensor, targets: Tensor) -> Tensor:
     return F.cross_entropy(logits.flatten(0, 1).float(), targets.flatten())
+
+
+def stepped(make: Callable[[], tuple[nn.Module, Loss]]) -> Callable[[], None]:
+    return step(*make())
 
 
 def step(model: nn.Module, loss: Loss) -> Callable[[], None]:

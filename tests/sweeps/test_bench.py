@@ -45,6 +45,12 @@ def test_evaluation_has_every_length() -> None:
     assert [name for name in found if name.endswith("_vs_causal")] == wanted
 
 
+def test_the_longest_is_for_what_needs_no_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(evaluation, "LONGEST", 512)
+    found = [(r.name, r.unit) for r in evaluation.longest(["xpos", "cope", "learned"])]
+    assert found == [("evaluate_512_xpos", "s"), ("evaluate_memory_512_xpos", "MiB")]
+
+
 @pytest.mark.usefixtures("small")
 @pytest.mark.parametrize("name", training.PEERS)
 def test_peers_have_our_shape(name: str) -> None:
@@ -57,7 +63,7 @@ def test_peers_have_our_shape(name: str) -> None:
 
 @pytest.mark.parametrize("name", names())
 def test_every_encoding_can_be_evaluated(name: str) -> None:
-    run = evaluation.ours(evaluation.encoding(name), 64)
+    run = evaluation.ours(evaluation.encoding(name, 4096), 64)
     assert run().shape == (1, evaluation.HEADS, 64, evaluation.HEAD_WIDTH)
 
 
