@@ -66,11 +66,16 @@ def loss(hidden: Tensor, weight: Tensor) -> Tensor:
     return result
 
 
-TABLES = [(T, D // 2), (T, D // 2)]
+TURNED = [(B, H, T, D), (T, D // 2), (T, D // 2)]
 PAIRS = {
     "normalised": (normalised, lambda x: F.rms_norm(x, (D,), eps=1e-6), [(B, T, D)]),
     "split": (lambda x: torch.cat(split(x, H)), plain_split, [(B, T, 3 * H * D)]),
-    "turn": (partial(turn, layout="half"), partial(plain_turn, layout="half"), [(B, H, T, D), *TABLES]),
+    "turn halves": (partial(turn, layout="half"), partial(plain_turn, layout="half"), TURNED),
+    "turn neighbours": (
+        partial(turn, layout="interleaved"),
+        partial(plain_turn, layout="interleaved"),
+        TURNED,
+    ),
     "polar": (polar, plain_polar, [(B, H, T, D), (T, D)]),
     "polar of each head": (polar, plain_polar, [(B, H, T, D), (H, T, D)]),
     "weighted": (weighted(T), plain_weighted, [(B, H, T, D)] * 3 + [(1, T, T)]),
