@@ -9,12 +9,14 @@ from numpy.typing import NDArray
 from sweeps.report.methods import extension_labels, labels
 from sweeps.report.results import Run
 from sweeps.report.statistics import Array, Interval, by_document, enough, interval
-from train.rows import ANSWERS, DEPTH
+from train.rows import ANSWERS, CHANCE, DEPTH
 
 Variant = tuple[str, str]  # method, extension
 Cell = tuple[Variant, int, int]  # variant, length, seed
 Cells = dict[tuple[str, str], dict[Cell, float]]  # (protocol, metric) -> cell -> value
 Documents = dict[tuple[str, str, Variant, int, int], Array]  # (protocol, metric, *cell) -> of each window
+
+BESIDE = ("tokens_per_second", "peak_memory", "seconds", CHANCE)  # not a score: nothing to rank methods by
 
 
 @dataclass(frozen=True)
@@ -115,7 +117,7 @@ class Table:
         for key, value in cells.items():
             values[at[key]] = value
         samples, counts = values[..., None], np.ones(1)
-        scored = metric == "loss" or protocol == ANSWERS
+        scored = metric == "loss" or (protocol == ANSWERS and metric not in BESIDE)
         if scored and self.windows is not None and self.documented(protocol, metric, cells):
             by_window = np.full([*values.shape, len(self.windows)], np.nan)
             for key, value in cells.items():

@@ -32,15 +32,27 @@ def draw(summary: dict[str, Any], folder: Path) -> list[Path]:
         "decomposition": bars.figure,
         "accuracy_by_depth": depth.figure,
     }
-    files = []
-    for number, setting in enumerate(summary["settings"]):
+    files: list[Path] = []
+    for setting in summary["settings"]:
+        which = told_apart(summary["settings"], setting)
         for name, made in kinds.items() if setting["reference"] else ():
             figure = made(summary, setting)
             if figure is not None:
                 prefix = f"{setting['metric']}_" if name == "by_length" else ""
-                files.append(folder / f"{prefix}{name}{f'-{number + 1}' if number else ''}.png")
-                figure.savefig(files[-1], dpi=150)
+                file = folder / f"{prefix}{name}{which}.png"
+                if file in files:  # of text and of answers, or of another corpus
+                    file = file.with_stem(f"{file.stem}-{len(files) + 1}")
+                files.append(file)
+                figure.savefig(file, dpi=150)
     return files
+
+
+def told_apart(settings: list[dict[str, Any]], setting: dict[str, Any]) -> str:
+    """What the names of a setting's figures end with: nothing where all are of the same runs."""
+    lengths = {one["trained_length"] for one in settings if one["data"] == setting["data"]}
+    parts = [setting["data"]] * any(one["data"] != setting["data"] for one in settings)
+    parts += [str(setting["trained_length"])] * (len(lengths) > 1)
+    return "".join(f"-{part}" for part in parts)
 
 
 def by_length(summary: dict[str, Any], setting: dict[str, Any]) -> "Figure":

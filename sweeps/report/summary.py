@@ -8,14 +8,13 @@ import numpy as np
 from sweeps.report import comparisons, protocols
 from sweeps.report.causes import decompose
 from sweeps.report.comparisons import chosen_reference, plain, ranked
-from sweeps.report.curves import Curves, Table
+from sweeps.report.curves import BESIDE, Curves, Table
 from sweeps.report.fairness import fairness, provenance
 from sweeps.report.methods import family, order
 from sweeps.report.results import Run, Sweep
 from train.rows import ANSWERS, CHANCE, ONCE
 
 HIGHER_IS_BETTER = ("accuracy", "exact_match", "margin", "tokens_per_second")
-BESIDE = ("tokens_per_second", "peak_memory", "seconds", CHANCE)  # nothing that methods are ranked by
 TOLERANCE = 0.02  # nats a token: a loss that is higher by no more than this is not called worse
 
 

@@ -231,7 +231,7 @@ def test_training_lengths_and_data_are_reported_apart(tmp_path: Path) -> None:
     make(tmp_path)
     assert "python, trained at 64 tokens" in (tmp_path / "report.html").read_text()
     assert "python, trained at 128 tokens" in (tmp_path / "report.html").read_text()
-    assert (tmp_path / "figures/loss_by_length-2.png").exists()
+    assert (tmp_path / "figures/loss_by_length-128.png").exists()
 
 
 @pytest.mark.parametrize("name", ["by_length", "by_position", "against_crop"])

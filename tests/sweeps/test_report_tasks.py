@@ -167,8 +167,8 @@ def test_pictures(mixed: Path, copied: Path, capsys: pytest.CaptureFixture[str])
     printed = capsys.readouterr().out
     for file in (
         mixed / "figures/loss_by_length.png",
-        mixed / "figures/accuracy_by_length-2.png",
-        mixed / "figures/accuracy_by_depth-2.png",
+        mixed / "figures/accuracy_by_length.png",
+        mixed / "figures/accuracy_by_depth.png",
         copied / "figures/accuracy_by_length.png",
     ):
         assert file.stat().st_size > 1000
