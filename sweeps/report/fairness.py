@@ -70,10 +70,11 @@ def measured(run: Run, metric: str) -> int | None:
 
 
 def tokens(run: Run) -> int | None:
-    """Seen in training, padding included."""
+    """Seen in training; None where a task counts lengths in another way, and a step has as many as it has."""
     try:
         steps, batch = int(run.settings["trainer.max_steps"]), int(run.settings["batch"])
-        return steps * batch * int(run.settings["model.length"])
+        length = int(run.settings["model.length"])
+        return steps * batch * length if run.rows[0].trained_length == length else None
     except (KeyError, TypeError, ValueError):
         return None
 
