@@ -95,7 +95,7 @@ def fitted(steps: int) -> list[float]:
     return differences(stamps)
 
 
-def sweep(steps: int = 400) -> Iterator[Result]:
+def sweep(steps: int = 600) -> Iterator[Result]:
     """Whole sweeps in processes of their own."""
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
@@ -112,10 +112,10 @@ def sweep(steps: int = 400) -> Iterator[Result]:
         how = "what each further job adds to a sweep of jobs that train one step"
         yield Result("job_startup_seconds", (five - one) / 4, "s", how)
         launch(place, "data", "nope", "jobs=1", "trainer.max_steps=1")
-        wall = launch(place, "real", "nope,rope,alibi,t5", f"trainer.max_steps={steps}")
+        wall = launch(place, "real", ",".join(SOME), f"trainer.max_steps={steps}")
         cores = len(os.sched_getaffinity(0))
         work = sum(worked(file) for file in (place / "real").glob("*/results.jsonl"))
-        how = f"4 jobs of {steps} steps: wall time / (training and evaluation time / {cores} cores)"
+        how = f"{len(SOME)} jobs of {steps} steps: wall time / (training and evaluation time / {cores} cores)"
         yield Result("sweep_wall_vs_work", wall * cores / work, "x", how)
 
 
