@@ -27,6 +27,7 @@ from train.progress import Progress
 from train.run import trainer
 
 ROOT = Path(__file__).resolve().parents[2]
+SOME = ("nope", "rope", "xpos", "alibi", "t5", "sandwich", "fire", "fox")  # the headline has thirty
 VOCAB, WIDTH, DEPTH, HEADS, LENGTH, BATCH = 2048, 128, 4, 4, 64, 16
 
 
