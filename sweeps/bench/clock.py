@@ -1,9 +1,11 @@
 """Measuring: processor time, medians of interleaved rounds, memory in a process of its own."""
 
+import ctypes
 import multiprocessing
 import statistics
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any
 
 import torch
@@ -39,8 +41,7 @@ def interleaved(contenders: Mapping[str, Callable[[], Any]], rounds: int) -> dic
 
 
 def memory(prepare: Callable[[], Callable[[], Any]]) -> int:
-    """Bytes that running what `prepare` makes adds at the most to what was there before. To be called
-    early: what a process has freed it keeps, and uses again without a trace."""
+    """Bytes that running what `prepare` makes adds at the most to what was there before."""
 
     def measured() -> int:
         run, before = prepare(), resident()
@@ -51,6 +52,9 @@ def memory(prepare: Callable[[], Callable[[], Any]]) -> int:
 
 
 def resident() -> int:
+    """Bytes in use now. What was freed is given back first, or it would be used again without a trace."""
+    with suppress(OSError, AttributeError):  # where there is another C library
+        ctypes.CDLL("libc.so.6").malloc_trim(0)
     forget_peak()
     return peak_memory() or 0
 

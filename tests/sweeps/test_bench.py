@@ -1,6 +1,7 @@
 """The benchmarks count and write what they say; no timing is asserted."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ import torch
 from models.encodings import names
 from sweeps.bench import clock, evaluation, page, training
 from sweeps.bench.page import Result
+from train.precision import keep_memory
 
 
 @pytest.fixture
@@ -104,3 +106,12 @@ def test_what_is_not_measured_again_is_kept(tmp_path: Path) -> None:
     assert "| rope |" in text
     assert "| lightning_vs_loop | 1 | x |" in text
     assert (tmp_path / "benchmarks.svg").read_text().startswith("<?xml")
+
+
+def test_memory_that_was_freed_counts_again() -> None:
+    def prepare() -> Callable[[], torch.Tensor]:
+        torch.ones(1 << 24)  # 64 MiB, free when the measurement begins
+        return lambda: torch.ones(1 << 24)
+
+    keep_memory()
+    assert 60 << 20 < clock.memory(prepare) < 80 << 20
