@@ -20,7 +20,7 @@ Make = Callable[..., Mixed]
 def mixture(settings: Callable[..., dict], cache: Path) -> Make:
     text = settings("stdlib", limit=0.5, held_out=0.03)
 
-    def load(task: Any = "recall", vocab: int = 512 + 128, **changes: Any) -> Mixed:
+    def load(task: Any = "recall", vocab: int = 512 + 64, **changes: Any) -> Mixed:
         asks = settings(task) if isinstance(task, str) else task
         source = data.load(settings("python+recall", **{"text": text, "task": asks} | changes), vocab, cache)
         assert isinstance(source, Mixed)
@@ -38,7 +38,7 @@ def hidden(settings: Callable[..., dict], mixture: Make) -> Mixed:
 
 def test_rows_are_those_of_the_parts(mixture: Make, stdlib: Text) -> None:
     one = mixture()
-    assert (one.offset, one.vocab) == (512, 640)
+    assert (one.offset, one.vocab) == (512, 576)
     for step in range(5):
         batch = one.batch(step, 64, 20, seed=1)
         text, task = (part.batch(step, 64, 20, seed=1) for part in (stdlib, one.task))
@@ -160,5 +160,5 @@ def test_impossible_settings_are_said(mixture: Make, settings: Callable[..., dic
 
 def test_too_small_a_model_is_said(mixture: Make, settings: Callable[..., dict], books: Path) -> None:
     text = settings("files", path=str(books))
-    with pytest.raises(ValueError, match=r"needs 128 ids beside those of files: add 128 to model.vocab"):
+    with pytest.raises(ValueError, match=r"needs 64 ids beside those of files: add 64 to model.vocab"):
         mixture(vocab=300, text=text)
