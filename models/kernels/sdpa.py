@@ -12,6 +12,7 @@ from models.kernels.potential import as_features, of_line
 from models.kernels.weighted import together
 
 ROWS, FEWEST = 1024, 128  # queries a block, so that the mask is never T x T
+BUDGET = 1 << 25  # pairs in a mask
 
 
 def fits(effect: Effect) -> bool:
@@ -69,9 +70,10 @@ def flash(q: Tensor, k: Tensor, v: Tensor, height: Tensor | None, causal: bool, 
 def masked(
     q: Tensor, k: Tensor, v: Tensor, effect: Effect, causal: bool, height: Tensor | None, scale: float
 ) -> Tensor:
-    """(B, H, T, D) in blocks of queries, from the last to the first, as the views of their masks run."""
+    """(B, H, T, D) in blocks of queries, from the last to the first, as the views of their masks run; and so
+    do the blocks: what the longest one leaves free is enough for the others."""
     wide, parts = F.pad(v, (0, q.size(-1) - v.size(-1))), []  # flash wants one width for all three
-    for rows in blocks(q.size(-2), at_a_time(effect)):
+    for rows in reversed(blocks(q.size(-2), at_a_time(effect, q))):
         keys = seen_keys(effect, rows, q.size(-2), causal)
         if height is None:
             mask = upside_down(effect, rows, keys, causal, q.dtype)
@@ -82,12 +84,15 @@ def masked(
             q[:, :, rows].flip(-2), k[:, :, keys], wide[:, :, keys], attn_mask=mask, scale=scale
         )
         parts.append(read[..., : v.size(-1)].flip(-2))
-    return together(parts)
+    return together(parts[::-1])
 
 
-def at_a_time(effect: Effect) -> int:
-    """Queries a block: about as many as the keys that each of them sees, where those are few."""
-    return ROWS if effect.visible is None else min(ROWS, max(FEWEST, effect.visible.width))
+def at_a_time(effect: Effect, q: Tensor) -> int:
+    """Queries a block: no more than keep to the budget, and about as many as the keys that each of them
+    sees, where those are few."""
+    _, heads, length, _ = q.shape
+    seen = length if effect.visible is None else effect.visible.width
+    return min(ROWS, max(FEWEST, min(seen, BUDGET // (heads * length))))
 
 
 def with_height(effect: Effect, height: Tensor, rows: slice, keys: slice, causal: bool) -> Tensor:
