@@ -8,10 +8,10 @@ import torch
 from torch import Tensor
 
 from models.effect import Effect
-from models.kernels import explicit, flex, sdpa
+from models.kernels import band, explicit, flex, sdpa
 from models.kernels.pairs import allowed, exactly
 
-KERNELS = ("reference", "explicit", "sdpa", "flex")
+KERNELS = ("reference", "explicit", "sdpa", "band", "flex")
 
 
 def attend(
@@ -30,7 +30,7 @@ def attend(
         kernel = choose(q, effect)
     if kernel == "reference":
         return reference(q, k, v, effect, causal, x)
-    return {"explicit": explicit.attend, "sdpa": sdpa.attend, "flex": flex.attend}[kernel](
+    return {"explicit": explicit, "sdpa": sdpa, "band": band, "flex": flex}[kernel].attend(
         q, k, v, effect, causal, x
     )
 
@@ -39,6 +39,8 @@ def choose(q: Tensor, effect: Effect) -> str:
     """The fastest kernel for this form of effect on this device."""
     if q.is_cuda:
         return "explicit" if effect.adjust or effect.values else "sdpa" if sdpa.is_flash(effect) else "flex"
+    if band.fits(effect):
+        return "band"
     # on a CPU, flash attention is fast forward and slow backward
     return "explicit" if torch.is_grad_enabled() or not sdpa.fits(effect) else "sdpa"
 
@@ -58,11 +60,11 @@ def logits(
     model, q, k = q, q.float(), k.float()
     seen = allowed(effect, at[rows], at, causal)  # (R, T)
     turned_q, turned_k = effect.rotate(q, k) if effect.rotate else (q, k)
-    with exactly(q, model):
+    with exactly(q, model.dtype):
         result = turned_q[:, :, rows].float() @ turned_k.float().mT * scale
     if effect.far is not None:
         far_q, far_k = effect.far.rotate(q, k)
-        with exactly(q, model):
+        with exactly(q, model.dtype):
             far = far_q[:, :, rows].float() @ far_k.float().mT * scale
         result = far.where(i - j >= effect.far.window, result)
     if effect.bias is not None:

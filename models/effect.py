@@ -108,6 +108,7 @@ class Effect:
     embed: Embed | None = None
     rotate: Rotate | None = None
     far: Far | None = None
+    beyond: Far | None = None  # what all the rest amounts to for far keys, where it is as simple as that
     bias: Curve | Surface | None = None
     potential: Potential | None = None
     adjust: Adjust | None = None

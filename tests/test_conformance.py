@@ -16,7 +16,7 @@ from models import registry
 from models.attend import attend, logits
 from models.effect import Effect, Encoding, Positions
 from models.encodings.ssmax import SSMax
-from models.kernels import explicit, sdpa
+from models.kernels import band, explicit, sdpa
 from tests.conftest import (
     ENCODINGS,
     EVERY,
@@ -314,6 +314,13 @@ def test_kernels_agree(method: Method, causal: bool, monkeypatch: pytest.MonkeyP
                 monkeypatch.setattr(explicit, "BUDGET", rows * SHAPE["heads"] * length)
                 monkeypatch.setattr(sdpa, "ROWS", rows)
                 torch.testing.assert_close(carried_out(member, kernel, length, causal), expected)
+        with torch.no_grad():
+            x, q, k, v = content(length)
+            effect = member.at(Positions.of(length, causal=causal))
+            if band.apart(effect) is not None:
+                monkeypatch.setattr(band, "ROWS", 5)
+                found = attend(q, k, v, effect, causal, x, "band")
+                torch.testing.assert_close(found, expected["out"], atol=2e-5, rtol=2e-5)
 
 
 def carried_out(encoding: Encoding, kernel: str, length: int, causal: bool) -> dict[str, Tensor]:

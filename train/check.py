@@ -13,7 +13,7 @@ from train.settings import CONF
 CHOICES = {
     "objective": ("clm", "mlm"),
     "model.norm": ("rms", "layer"),
-    "model.kernel": ("auto", "reference", "explicit", "sdpa", "flex"),
+    "model.kernel": ("auto", "reference", "explicit", "sdpa", "band", "flex"),
     "trainer.accelerator": ("auto", "cpu", "gpu", "cuda", "mps"),
     "trainer.precision": ("auto", "32-true", "bf16-mixed", "16-mixed"),
     "wandb.mode": ("auto", "online", "offline", "disabled"),

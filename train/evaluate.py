@@ -134,13 +134,16 @@ def row(
 
 
 def kernels(model: GPT, settings: dict[str, Any]) -> str:
-    """The kernel that carries out the effects of the encodings."""
+    """The kernels that carry out the effects of the encodings, in short sequences and in the longest."""
     asked = settings["model"]["kernel"]
     if asked != "auto":
         return str(asked)
-    parameter = next(model.parameters())
+    parameter, longest = next(model.parameters()), max(settings["evaluation"]["lengths"])
+    found = set()
     with torch.no_grad():
-        return "+".join(sorted({choose(parameter, effect) for effect in model.effects(8, parameter.device)}))
+        for length in (8, min(longest, model.limit or longest, model.context or longest)):
+            found |= {choose(parameter, effect) for effect in model.effects(length, parameter.device)}
+    return "+".join(sorted(found))
 
 
 def of_run(settings: dict[str, Any], given: list[str]) -> dict[str, Any]:

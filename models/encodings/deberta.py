@@ -8,7 +8,7 @@ embeddings are shared by all layers, which project them each in its own way.
 import torch
 from torch import Tensor, nn
 
-from models.effect import Effect, Encoding, Positions
+from models.effect import Effect, Encoding, Far, Positions
 from models.encodings.schedule import Schedule
 from models.initial import spread
 
@@ -41,7 +41,12 @@ class Disentangled(Encoding):
             by_key = (k @ queries.to(k.dtype).mT).gather(-1, query_place.mT).mT
             return (logits + (by_query + by_key) * q.size(-1) ** -0.5) * 3**-0.5
 
-        return Effect(positions, adjust=adjust)
+        def furthest(q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
+            far_key, far_query = keys[:, -1:].to(k.dtype), queries[:, :1].to(q.dtype)  # (H, 1, D)
+            q = torch.cat([q, far_query.expand_as(q)], dim=-1) * 3**-0.5
+            return q, torch.cat([k + far_key, k], dim=-1)
+
+        return Effect(positions, adjust=adjust, beyond=Far(self.table.size(0) // 2, furthest))
 
     def projected(self, weight: Tensor) -> Tensor:
         """(H, 2 reach, D)"""

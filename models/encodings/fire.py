@@ -5,12 +5,11 @@ sees numbers from 0 to 1 at any length: it never has to extrapolate.
 """
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from models.effect import Effect, Encoding, Positions, Surface
 from models.precision import as_given
-
-PAIRS = 1 << 15  # that the network sees at a time: its hidden layer stays in a processor's cache
 
 
 class FIRE(Encoding):
@@ -28,18 +27,30 @@ class FIRE(Encoding):
         return Effect(positions, bias=Surface(self.bias))
 
     def bias(self, i: Tensor, j: Tensor) -> Tensor:
-        """(H, R, K), some queries at a time: the hidden layer is many times larger than the result."""
-        rows = max(1, PAIRS // j.size(1))
-        parts = zip(i.split(rows), j.expand(i.size(0), -1).split(rows), strict=True)
-        return torch.cat([self.of(*part) for part in parts], dim=1)
-
-    def of(self, i: Tensor, j: Tensor) -> Tensor:
-        threshold = (self.threshold.float() * self.length).abs()
-        ratio = self.psi((i - j).float()) / (self.psi(torch.maximum(i.float(), threshold)) + 1e-6)  # (R, K)
+        """(H, R, K)"""
+        far, near = self.psi(i.float() - j.float()), torch.maximum(i.float(), self.threshold_tokens())
+        ratio = far / (self.psi(near) + 1e-6)  # (R, K)
         with as_given(i.device):
-            hidden = torch.addcmul(column(self.read.bias), self.read.weight.float(), ratio.flatten()).relu_()
-            bias = column(self.write.bias) + self.write.weight.float() @ hidden
+            slope, start, weight, level = self.network(ratio)
+            hidden = torch.addcmul(start, slope, ratio.flatten()).relu_()  # (hidden, R K)
+            bias = torch.addmm(level, weight, hidden)
         return bias.unflatten(-1, ratio.shape)
+
+    def network(self, ratio: Tensor) -> tuple[Tensor, ...]:
+        """Slopes and starts (hidden, 1), weights (H, hidden) and levels (H, 1). Of the units that bend
+        nowhere among the ratios, as most do, one line is left where nothing is to be learned from them."""
+        slope, start = self.read.weight.float(), column(self.read.bias)
+        weight, level = self.write.weight.float(), column(self.write.bias)
+        if ratio.requires_grad or not ratio.is_cpu or torch.compiler.is_compiling():
+            return slope, start, weight, level
+        ends = start + slope * torch.stack(ratio.aminmax())  # (hidden, 2)
+        on, bends = (ends >= 0).all(1), (ends > 0).any(1) & (ends < 0).any(1)
+        line, level = weight[:, on] @ slope[on], level + weight[:, on] @ start[on]
+        slope, start = F.pad(slope[bends], (0, 0, 1, 0), value=1.0), F.pad(start[bends], (0, 0, 1, 0))
+        return slope, start, torch.cat([line, weight[:, bends]], dim=1), level
+
+    def threshold_tokens(self) -> Tensor:
+        return (self.threshold.float() * self.length).abs()
 
     def psi(self, x: Tensor) -> Tensor:
         return (self.c.float() * x).abs().log1p()

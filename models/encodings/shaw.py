@@ -7,7 +7,7 @@ paper's second table, added to the values, is off by default: it changed little 
 import torch
 from torch import Tensor, nn
 
-from models.effect import Effect, Encoding, Positions
+from models.effect import Effect, Encoding, Far, Positions
 
 
 class Shaw(Encoding):
@@ -22,11 +22,15 @@ class Shaw(Encoding):
 
     def forward(self, positions: Positions) -> Effect:
         values = None if self.value_table is None else self.values
-        return Effect(positions, adjust=self.adjust, values=values)
+        return Effect(positions, adjust=self.adjust, values=values, beyond=Far(self.reach, self.furthest))
 
     def adjust(self, logits: Tensor, q: Tensor, k: Tensor, i: Tensor, j: Tensor) -> Tensor:
         scores = q @ self.table.to(q.dtype).mT * q.size(-1) ** -0.5  # (B, H, R, 2 reach + 1)
         return logits + scores.gather(-1, self.index(i, j).expand(logits.shape))
+
+    def furthest(self, q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
+        """The same for keys at least `reach` back: all of them have the first vector."""
+        return q, k + self.table[0].to(k.dtype)
 
     def values(self, weights: Tensor, i: Tensor, j: Tensor) -> Tensor:
         assert self.value_table is not None

@@ -3,6 +3,8 @@
 The fastest way on a CPU, and the only one for effects that read the logits.
 """
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor
 
@@ -49,18 +51,33 @@ def streamed(q: Tensor, k: Tensor, v: Tensor, effect: Effect, causal: bool, part
 
 def by_logits(q: Tensor, k: Tensor, v: Tensor, effect: Effect, causal: bool, height: Tensor | None) -> Tensor:
     """(B, H, T, D) for effects that read the logits, or choose between two."""
-    plain_q, plain_k, dtype, at = q, k, v.dtype, effect.positions.at
+    logits, out, at = by_block(q, k, effect, causal, height, v.dtype), [], effect.positions.at
+    for rows, keys in divided(q, effect, causal):
+        weights = logits(rows, keys).softmax(-1).to(v.dtype)
+        read = weights @ v[:, :, keys]
+        if effect.values is not None:
+            read = read + effect.values(weights, at[rows, None], at[None, keys]).to(v.dtype)
+        out.append(read)
+    return together(out)
+
+
+def by_block(
+    q: Tensor, k: Tensor, effect: Effect, causal: bool, height: Tensor | None, dtype: torch.dtype
+) -> Callable[[slice, slice], Tensor]:
+    """The logits (B, H, R, K) of some queries and some keys, in a model of precision `dtype`."""
+    plain_q, plain_k, at = q, k, effect.positions.at
     scale = q.size(-1) ** -0.5
     q, k = effect.rotate(q, k) if effect.rotate else (q, k)
     far_q, far_k = effect.far.rotate(plain_q, plain_k) if effect.far else (None, None)
-    q, out = q * scale, []
-    for rows, keys in divided(q, effect, causal):
-        with exactly(q, v):
+    q = q * scale
+
+    def block(rows: slice, keys: slice) -> Tensor:
+        with exactly(q, dtype):
             logits = q[:, :, rows] @ k[:, :, keys].mT
         if far_q is not None and far_k is not None:
             assert effect.far is not None
             distant = at[rows, None] - at[None, keys] >= effect.far.window
-            with exactly(far_q, v):
+            with exactly(far_q, dtype):
                 far_logits = far_q[:, :, rows] @ far_k[:, :, keys].mT * scale
             logits = torch.where(distant, far_logits, logits)
         logits = logits + additive(effect, rows, keys, causal, dtype)
@@ -73,12 +90,9 @@ def by_logits(q: Tensor, k: Tensor, v: Tensor, effect: Effect, causal: bool, hei
             seen = allowed(effect, at[rows], at[keys], causal)
             logits = logits.masked_fill(~seen, 0) * effect.temperature[:, rows, None].to(dtype)
             logits = logits.masked_fill(~seen, float("-inf"))
-        weights = logits.softmax(-1).to(dtype)
-        read = weights @ v[:, :, keys]
-        if effect.values is not None:
-            read = read + effect.values(weights, at[rows, None], at[None, keys]).to(dtype)
-        out.append(read)
-    return together(out)
+        return logits
+
+    return block
 
 
 def whole_mask(effect: Effect, length: int, causal: bool, dtype: torch.dtype) -> Tensor:

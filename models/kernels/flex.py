@@ -25,7 +25,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, effect: Effect, causal: bool, x: Ten
             seen(effect, length, causal), None, None, length, k.size(-2), q.device.type
         )
     run: Any = compiled() if q.is_cuda else flex_attention
-    with exactly(q, v):
+    with exactly(q, v.dtype):
         out = run(q, k, v.to(q.dtype), score(effect, length, height), effect.shared[key], scale=scale)
     return cast(Tensor, out.to(v.dtype))
 

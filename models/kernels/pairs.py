@@ -6,12 +6,15 @@ import torch
 from torch import Tensor
 
 from models.effect import Curve, Effect
+from models.kernels.weighted import together
 from models.precision import as_given
 
+PAIRS = 1 << 16  # that are looked up at a time
 
-def exactly(q: Tensor, v: Tensor) -> AbstractContextManager:
+
+def exactly(q: Tensor, dtype: torch.dtype) -> AbstractContextManager:
     """Keeps autocast away from a q that was turned into more precision than the model's: it needs it."""
-    return nullcontext() if q.dtype == v.dtype else as_given(q.device)
+    return nullcontext() if q.dtype == dtype else as_given(q.device)
 
 
 def allowed(effect: Effect, query_at: Tensor, key_at: Tensor, causal: bool) -> Tensor:
@@ -49,12 +52,16 @@ def depends_on_distance(effect: Effect) -> bool:
 
 
 def looked_up(effect: Effect, query_at: Tensor, key_at: Tensor, causal: bool, dtype: torch.dtype) -> Tensor:
-    """(1 or H, R, K) the bias pair by pair."""
-    seen = allowed(effect, query_at, key_at, causal)
-    bias = torch.zeros((), device=key_at.device)
-    if effect.bias is not None:
-        bias = effect.bias(query_at[:, None], key_at[None, :]).float()
-    return bias.where(seen, float("-inf")).to(dtype).reshape(-1, *seen.shape)
+    """(1 or H, R, K) the bias pair by pair, some queries at a time: of what a bias takes more memory for
+    on its way, no more than a processor's cache holds."""
+    parts = []
+    for at in query_at.split(max(1, PAIRS // key_at.numel())):
+        seen = allowed(effect, at, key_at, causal)
+        bias = torch.zeros(seen.shape, device=key_at.device)
+        if effect.bias is not None:
+            bias = effect.bias(at[:, None], key_at[None, :]).float()
+        parts.append(bias.masked_fill(~seen, float("-inf")).to(dtype).reshape(-1, *seen.shape))
+    return together(parts)
 
 
 def toeplitz(effect: Effect, rows: slice, keys: slice, causal: bool, dtype: torch.dtype) -> Tensor:

@@ -7,9 +7,10 @@ from torch import Tensor
 from models.effect import Effect
 from models.kernels import reach
 from models.kernels.explicit import blocks, seen_keys
-from models.kernels.pairs import additive, exactly, upside_down
+from models.kernels.pairs import additive, upside_down
 from models.kernels.potential import as_features, of_line
 from models.kernels.weighted import together
+from models.precision import as_given
 
 ROWS, FEWEST = 1024, 128  # queries a block, so that the mask is never T x T
 BUDGET = 1 << 25  # pairs in a mask
@@ -37,7 +38,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, effect: Effect, causal: bool, x: Ten
     if effect.temperature is not None:
         q = q * effect.temperature[..., None].to(q.dtype)
     height = None if effect.potential is None or x is None else effect.potential(x)
-    with exactly(q, v):
+    with as_given(q.device):
         found = reach.groups(effect, q, k, scale)
         if list(found) == [None]:
             return fused(q, k, v, effect, causal, height, scale)
@@ -73,12 +74,13 @@ def masked(
     """(B, H, T, D) in blocks of queries, from the last to the first, as the views of their masks run; and so
     do the blocks: what the longest one leaves free is enough for the others."""
     wide, parts = F.pad(v, (0, q.size(-1) - v.size(-1))), []  # flash wants one width for all three
+    dtype = torch.float32 if q.is_cpu else q.dtype  # a CPU's takes a mask that is more precise than q
     for rows in reversed(blocks(q.size(-2), at_a_time(effect, q))):
         keys = seen_keys(effect, rows, q.size(-2), causal)
         if height is None:
-            mask = upside_down(effect, rows, keys, causal, q.dtype)
+            mask = upside_down(effect, rows, keys, causal, dtype)
         else:
-            mask = with_height(effect, height, rows, keys, causal).to(q.dtype)
+            mask = with_height(effect, height, rows, keys, causal).to(dtype)
         mask = mask.expand(q.size(0), -1, -1, -1)
         read = F.scaled_dot_product_attention(
             q[:, :, rows].flip(-2), k[:, :, keys], wide[:, :, keys], attn_mask=mask, scale=scale

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from models.effect import Curve, Effect, Far, Positions, Surface, Window
+from models.kernels import band
 
 B, H, T, D = 2, 2, 21, 8
 
@@ -31,6 +32,12 @@ def adjusted(found: Tensor, q: Tensor, k: Tensor, i: Tensor, j: Tensor) -> Tenso
     return found + 0.3 * (q @ k.mT).tanh() + 0.02 * (i - j).to(found.dtype)
 
 
+def adjusted_nearby(found: Tensor, q: Tensor, k: Tensor, i: Tensor, j: Tensor) -> Tensor:
+    """The same for all keys at least 4 back, as Shaw's first table does."""
+    common = q.sum(-1, keepdim=True) * D**-0.5
+    return found + common + 0.3 * (q @ k.mT).tanh() * (i - j < 4)
+
+
 def read(weights: Tensor, i: Tensor, j: Tensor) -> Tensor:
     """Reads the attention weights and positions, as Shaw's second table does."""
     distance = (i - j).to(weights.dtype)
@@ -51,9 +58,14 @@ PARTS: dict[str, Callable[[Positions, Tensor], dict[str, object]]] = {
     "far_of_another_width": lambda at, learned: {"far": Far(3, widened_far)},
     "far_from_everything": lambda at, learned: {"far": Far(T, turned(0.1))},
     "curve": lambda at, learned: {"bias": curve(at, learned)},
+    "clipped_curve": lambda at, learned: {"bias": clipped(at, learned)},
     "surface": lambda at, learned: {"bias": Surface(surface(learned))},
     "potential": lambda at, learned: {"potential": potential},
     "adjust": lambda at, learned: {"adjust": adjusted},
+    "adjust_nearby": lambda at, learned: {
+        "adjust": adjusted_nearby,
+        "beyond": Far(4, lambda q, k: (q, k + 1)),
+    },
     "values": lambda at, learned: {"values": read},
     "window": lambda at, learned: {"visible": Window(5)},
     "sinks": lambda at, learned: {"visible": Window(5, sinks=3)},
@@ -67,6 +79,9 @@ PAIRED = (
     ("window", "curve", "temperature"),
     ("far", "surface", "adjust", "sinks", "temperature"),
     ("rotate", "curve", "values", "window"),
+    ("rotate", "clipped_curve"),
+    ("far", "clipped_curve"),
+    ("adjust_nearby", "clipped_curve"),
 )
 FORMS = [(part,) for part in PARTS] + list(PAIRED)
 
@@ -76,6 +91,12 @@ def curve(positions: Positions, learned: Tensor) -> Curve:
     if positions.span > T:
         return Curve(learned.repeat(1, 3)[:, : positions.distances.numel()], int(positions.distances[0]))
     return positions.curve(learned[:, T - 1 :] if positions.causal else learned)
+
+
+def clipped(positions: Positions, learned: Tensor) -> Curve:
+    """The same from 4 tokens away on."""
+    distances = positions.distances.clamp(-4, 4)
+    return positions.curve(learned[:, (T - 1 if positions.causal else T + 3) + distances])
 
 
 def surface(learned: Tensor) -> Callable[[Tensor, Tensor], Tensor]:
@@ -102,5 +123,7 @@ def inputs(dtype: torch.dtype = torch.float32) -> tuple[Tensor, ...]:
 
 def can(kernel: str, form: Effect) -> bool:
     """Whether the kernel takes effects of this form."""
+    if kernel == "band":
+        return band.apart(form) is not None
     plain = form.adjust is form.values is None and (kernel != "sdpa" or form.far is None)
     return plain or kernel in ("reference", "explicit")

@@ -8,18 +8,18 @@ from torch import Tensor
 
 from models.attend import KERNELS, attend, logits
 from models.effect import Effect, Far, Positions
-from models.kernels import explicit, flex, sdpa
+from models.kernels import band, explicit, flex, sdpa
 from tests.kernels.forms import FORMS, B, D, H, T, can, effect, inputs, potential, wider
 
 
 def outcome(kernel: str, form: tuple[str, ...], positions: Positions) -> list[Tensor]:
     """What attention gives, and the gradients of all that went in."""
     q, k, v, x, learned = given = inputs()
-    if kernel == "flex":  # without gradients on a CPU
+    if kernel in ("band", "flex"):  # without gradients on a CPU
         q, k, v, x, learned = (t.detach() for t in given)
+        with torch.no_grad():
+            return [attend(q, k, v, effect(form, positions, learned), positions.causal, x, kernel)]
     out = attend(q, k, v, effect(form, positions, learned), positions.causal, x, kernel)
-    if kernel == "flex":
-        return [out]
     weight = torch.linspace(-1, 1, out.numel()).view_as(out).sin()
     found = torch.autograd.grad((out * weight).sum(), given, allow_unused=True)
     return [out.detach()] + [torch.zeros(()) if g is None else g for g in found]
@@ -37,6 +37,7 @@ def test_kernels_agree(form: tuple[str, ...], causal: bool, monkeypatch: pytest.
             for rows in (1, 4, T) if kernel != "flex" else (T,):
                 monkeypatch.setattr(explicit, "BUDGET", rows * B * H * T)
                 monkeypatch.setattr(sdpa, "ROWS", rows)
+                monkeypatch.setattr(band, "ROWS", rows)
                 for a, b in zip(outcome(kernel, form, positions), expected, strict=False):
                     torch.testing.assert_close(a, b, atol=2e-5, rtol=2e-5)
 
@@ -70,9 +71,12 @@ def test_scale_is_that_of_the_unturned_width() -> None:
 
 def test_what_a_kernel_cannot_do_it_says() -> None:
     q, k, v, *_ = inputs()
-    for kernel, parts in (("sdpa", {"far": Far(3, wider)}), ("flex", {"adjust": lambda found, *_: found})):
-        with pytest.raises(ValueError, match="kernel=explicit"):
+    adjust = {"adjust": lambda found, *_: found}
+    for kernel, parts in (("sdpa", {"far": Far(3, wider)}), ("flex", adjust), ("band", adjust)):
+        with torch.no_grad(), pytest.raises(ValueError, match="kernel=explicit"):
             attend(q, k, v, Effect(Positions.of(T), **parts), kernel=kernel)
+    with pytest.raises(ValueError, match="no gradient"):
+        attend(q, k, v, Effect(Positions.of(T), far=Far(3, wider)), kernel="band")
 
 
 def test_flex_shows_each_key_once() -> None:

@@ -9,6 +9,7 @@ from models.encodings import load
 from tests.kernels.forms import FORMS, D, H, T, can, effect, inputs
 
 
+@torch.no_grad()
 @pytest.mark.parametrize("form", FORMS, ids="+".join)
 def test_kernels_agree_in_bfloat16(form: tuple[str, ...]) -> None:
     positions = Positions.of(T)
@@ -23,7 +24,7 @@ def test_kernels_agree_in_bfloat16(form: tuple[str, ...]) -> None:
             assert (out.float() - expected).abs().mean() < 0.01
 
 
-@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("kernel", [kernel for kernel in KERNELS if kernel != "band"])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16], ids=str)
 def test_xpos_to_its_limit_in_any_precision(kernel: str, dtype: torch.dtype) -> None:
     """At 64 scale_base its stretches reach e^40 either way: nothing overflows, not even under autocast."""
