@@ -11,6 +11,8 @@ from torch import Tensor, nn
 from models.effect import Effect, Encoding, Positions, Surface
 from models.precision import as_given
 
+TINY = 1e-6  # keeps a ratio from 0 / 0
+
 
 class FIRE(Encoding):
     """Positions below a learned threshold, at first the training length, count as the threshold."""
@@ -24,32 +26,34 @@ class FIRE(Encoding):
         self.c, self.threshold = nn.Parameter(torch.tensor(c)), nn.Parameter(torch.tensor(1.0))
 
     def forward(self, positions: Positions) -> Effect:
-        return Effect(positions, bias=Surface(self.bias))
+        slope, start, weight, level = self.network(positions)
 
-    def bias(self, i: Tensor, j: Tensor) -> Tensor:
-        """(H, R, K)"""
-        far, near = self.psi(i.float() - j.float()), torch.maximum(i.float(), self.threshold_tokens())
-        ratio = far / (self.psi(near) + 1e-6)  # (R, K)
-        with as_given(i.device):
-            slope, start, weight, level = self.network(ratio)
-            hidden = torch.addcmul(start, slope, ratio.flatten()).relu_()  # (hidden, R K)
-            bias = torch.addmm(level, weight, hidden)
-        return bias.unflatten(-1, ratio.shape)
+        def bias(i: Tensor, j: Tensor) -> Tensor:
+            own = torch.maximum(i.float(), self.tokens())
+            ratio = self.psi(i.float() - j.float()) / (self.psi(own) + TINY)  # (R, K)
+            with as_given(i.device):
+                hidden = torch.addcmul(start, slope, ratio.flatten()).relu_()  # (hidden, R K)
+                return torch.addmm(level, weight, hidden).unflatten(-1, ratio.shape)
 
-    def network(self, ratio: Tensor) -> tuple[Tensor, ...]:
-        """Slopes and starts (hidden, 1), weights (H, hidden) and levels (H, 1). Of the units that bend
-        nowhere among the ratios, as most do, one line is left where nothing is to be learned from them."""
+        return Effect(positions, bias=Surface(bias))
+
+    def network(self, positions: Positions) -> tuple[Tensor, ...]:
+        """Slopes and starts (hidden, 1), weights (H, hidden), levels (H, 1). Where nothing is to be learned,
+        units that bend at no ratio that there can be, as most do, become the one line that they add up to."""
         slope, start = self.read.weight.float(), column(self.read.bias)
         weight, level = self.write.weight.float(), column(self.write.bias)
-        if ratio.requires_grad or not ratio.is_cpu or torch.compiler.is_compiling():
+        if torch.is_grad_enabled() or not positions.at.is_cpu or torch.compiler.is_compiling():
             return slope, start, weight, level
-        ends = start + slope * torch.stack(ratio.aminmax())  # (hidden, 2)
+        ahead = self.psi(torch.tensor(float(positions.span))) / (self.psi(self.tokens()) + TINY)
+        highest = torch.ones(()) if positions.causal else ahead
+        ends = torch.cat([start, start + slope * highest], dim=1)  # (hidden, 2)
         on, bends = (ends >= 0).all(1), (ends > 0).any(1) & (ends < 0).any(1)
         line, level = weight[:, on] @ slope[on], level + weight[:, on] @ start[on]
         slope, start = F.pad(slope[bends], (0, 0, 1, 0), value=1.0), F.pad(start[bends], (0, 0, 1, 0))
         return slope, start, torch.cat([line, weight[:, bends]], dim=1), level
 
-    def threshold_tokens(self) -> Tensor:
+    def tokens(self) -> Tensor:
+        """The threshold."""
         return (self.threshold.float() * self.length).abs()
 
     def psi(self, x: Tensor) -> Tensor:

@@ -9,7 +9,7 @@ from models.effect import Curve, Effect
 from models.kernels.weighted import together
 from models.precision import as_given
 
-PAIRS = 1 << 16  # that are looked up at a time
+PAIRS = 1 << 17  # that are looked up at a time
 
 
 def exactly(q: Tensor, dtype: torch.dtype) -> AbstractContextManager:

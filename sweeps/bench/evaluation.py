@@ -44,7 +44,7 @@ def longest(chosen: list[str]) -> Iterator[Result]:
             continue
         with torch.no_grad():
             effect = made.at(Positions.of(8, device()))
-        if effect.adjust is None and effect.values is None:
+        if effect.adjust is None or effect.beyond is not None:
             spent, used = in_child(partial(once, made, LONGEST))
             yield Result(f"evaluate_{LONGEST}_{name}", spent, "s", f"{HOW}, once")
             yield Result(f"evaluate_memory_{LONGEST}_{name}", used / 2**20, "MiB", HOW)

@@ -281,10 +281,11 @@ def psi(x: float, c: float) -> float:
 
 @BOTH
 @pytest.mark.parametrize("length", [4, 16])
-def test_fire(length: int, causal: bool) -> None:
-    """With a threshold inside the sequence, and one beyond it."""
+@pytest.mark.parametrize("learning", [True, False], ids=["learning", "evaluated"])
+def test_fire(learning: bool, length: int, causal: bool) -> None:
+    """With a threshold inside the sequence, and one beyond it; with all units, and with only those that bend."""
     q, k = content()
-    encoding = moved(load("fire", **SHAPE | {"length": length}, hidden=5))
+    encoding = moved(load("fire", **SHAPE | {"length": length}, hidden=24))
     assert isinstance(encoding, FIRE)
     c, threshold = encoding.c.item(), abs(encoding.threshold.item() * length)
     into, into_bias = encoding.read.weight[:, 0].tolist(), encoding.read.bias.tolist()
@@ -295,7 +296,11 @@ def test_fire(length: int, causal: bool) -> None:
         hidden = [max(0.0, w * ratio + b) for w, b in zip(into, into_bias, strict=True)]
         return math.fsum(w * x for w, x in zip(out[h], hidden, strict=True)) + out_bias[h]
 
-    agree(found(encoding, q, k, causal), biased(q, k, expected, causal))
+    with torch.set_grad_enabled(learning):
+        made = found(encoding, q, k, causal)
+        units = encoding.network(Positions.of(8, causal=causal))[0].numel()
+    agree(made, biased(q, k, expected, causal))
+    assert units == 24 if learning else 1 < units < 24
 
 
 def test_fire_spots() -> None:
