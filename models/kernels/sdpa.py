@@ -13,7 +13,7 @@ from models.kernels.weighted import together
 from models.precision import as_given
 
 ROWS, FEWEST = 1024, 128  # queries a block, so that the mask is never T x T
-BUDGET = 1 << 25  # pairs in a mask
+BUDGET = 1 << 24  # pairs in a mask
 
 
 def fits(effect: Effect) -> bool:
