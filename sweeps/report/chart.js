@@ -34,25 +34,25 @@ function ticks(low, high) {
   return found;
 }
 
-// all curves, but a few that explode do not flatten the others
-function limits(lines, zero, share) {
+// all curves; unless they are to be seen whole, a few that explode do not flatten the others
+function limits(lines, zero, share, whole) {
   if (share && !zero) return [-0.03, 1.03];
   const values = lines.flatMap((line) => known([...line.y, ...line.low, ...line.high]));
   const highest = lines.map((line) => Math.max(...known([...line.y, ...line.high]))).filter(Number.isFinite).sort((a, b) => a - b);
   let low = Math.min(...values, ...lines.flatMap((line) => (line.controls || []).flatMap(({ y }) => known(y)))), high = Math.max(...values);
   const most = highest[Math.floor(0.9 * (highest.length - 1))];
-  if (!share && high > low + 2 * (most - low) && most > low) high = low + 1.3 * (most - low);
+  if (!share && !whole && high > low + 2 * (most - low) && most > low) high = low + 1.3 * (most - low);
   if (zero) { low = Math.min(low, 0); high = Math.max(high, 0); }
   const margin = 0.05 * (high - low) || 0.1;
   return [low - margin, high + margin];
 }
 
 // where everything goes: all panels have the same axes
-function layout(width, panels, zero, share) {
+function layout(width, panels, zero, share, whole) {
   const lines = panels.flatMap((panel) => panel.lines), alone = panels.length === 1;
   const columns = alone ? 1 : Math.max(1, Math.min(3, panels.length, Math.floor(width / 500)));
   const cell = width / columns, height = alone ? Math.min(740, Math.max(440, 15 * lines.length + 150)) : 280;
-  const fitting = lines.filter((line) => !line.free), [low, high] = limits(fitting.length ? fitting : lines, zero, share), lengths = [...new Set(lines.flatMap((line) => line.x))].sort((a, b) => a - b);
+  const fitting = lines.filter((line) => !line.free), [low, high] = limits(fitting.length ? fitting : lines, zero, share, whole), lengths = [...new Set(lines.flatMap((line) => line.x))].sort((a, b) => a - b);
   const longest = Math.max(...lines.map((line) => line.label.length + (line.y.at(-1) === null ? 15 : line.y.at(-1) > high ? 8 : 0)));
   const left = 58, top = panels.some((panel) => panel.title) ? 28 : 12, bottom = height - 44, end = cell - Math.min(cell * 0.44, 6.4 * longest + 22);
   const first = Math.log2(lengths[0]), octaves = Math.log2(lengths.at(-1)) - first || 1;
@@ -139,10 +139,10 @@ function hover(svg, tip, points, width, light, long) {
 
 // panels: [{title, lines: [{name, label, colour, dash, x, y, low, high, seeds, two, ends, more}]}]; isolated: a set of names
 let drawn = 0;
-function draw(host, panels, { trained, xTitle, yTitle, zero, side, share, level, long = (n) => `${tokens(n)} tokens`, isolated, choose }) {
+function draw(host, panels, { trained, xTitle, yTitle, zero, side, share, whole, level, long = (n) => `${tokens(n)} tokens`, isolated, choose }) {
   const every = panels.flatMap((panel) => panel.lines), width = Math.max(host.clientWidth, 420);
   if (!every.some((line) => known(line.y).length)) { host.replaceChildren(make("p", { class: "note" }, "Nothing to show.")); return; }
-  const at = layout(width, panels, zero, share), total = at.height * Math.ceil(panels.length / at.columns), clip = `clip${drawn++}`, points = [];
+  const at = layout(width, panels, zero, share, whole), total = at.height * Math.ceil(panels.length / at.columns), clip = `clip${drawn++}`, points = [];
   const svg = make("svg", { viewBox: `0 0 ${width} ${total}`, role: "img", "aria-label": `${yTitle} against ${xTitle}` });
   svg.append(make("clipPath", { id: clip }, make("rect", { x: at.left, y: at.top, width: at.end - at.left, height: at.bottom - at.top })));
   svg.append(make("text", { x: -total / 2, y: 12, transform: "rotate(-90)", "text-anchor": "middle" }, yTitle));

@@ -109,15 +109,22 @@ def cropped(table: Table, protocol: str, curves: Curves) -> tuple[str, Curves]:
     return protocol, curves
 
 
+def opponent(crop: Curves) -> str:
+    """What extensions are held against: crop, or where nothing was cropped, the model without extension."""
+    return CROP if any(extension == CROP for _, extension in crop.variants) else "none"
+
+
 def extensions(curves: Curves, crop: Curves, names: list[str], trained: int, sign: int) -> dict[str, Any]:
-    """Every method and its extensions against the same model that sees only the last tokens (crop)."""
-    variants = [v for v in curves.variants if v[1] != CROP and (v[0], CROP) in crop.variants]
-    lengths = [length for length in curves.lengths if length > trained]
+    """Every method and its extensions against the same model that sees only the last tokens (crop), or else
+    against the same model without extension."""
+    other = opponent(crop)
+    variants = [v for v in curves.variants if v[1] not in (CROP, other) and (v[0], other) in crop.variants]
+    lengths = [length for length in curves.lengths if length > trained or other != CROP]
     result: dict[str, Any] = {}
     if not variants or not lengths:
         return result
-    crops: list[Variant] = [(method, CROP) for method, _ in variants]
-    found = curves.interval(curves.at(variants, lengths) - crop.at(crops, lengths), pool=True)
+    others: list[Variant] = [(method, other) for method, _ in variants]
+    found = curves.interval(curves.at(variants, lengths) - crop.at(others, lengths), pool=True)
     low, high = (found.low, found.high) if sign > 0 else (-found.high, -found.low)
     reached = {"beats": high < 0, "beats_mean": sign * found.value < 0, "beats_most": low < 0}
     for n, (method, extension) in sorted(enumerate(variants), key=lambda pair: names.index(pair[1][0])):

@@ -57,17 +57,18 @@ def panels(
     zero: str = "",
     rises: bool = False,
     share: bool = False,
+    whole: bool = False,
     level: dict[str, list[float]] | None = None,
 ) -> Figure:
-    """Panels with the same axes, from 0 to 1 for a share; in each, the lines of the others in grey, and the
-    level of chance."""
+    """Panels with the same axes, from 0 to 1 for a share, high enough for all curves if they are to be seen
+    `whole`; in each, the lines of the others in grey, and the level of chance."""
     columns = 2 if len(shown) == 4 else min(len(shown), 3)
     rows = -(-len(shown) // columns)
     width, height = (9.6, 5.8) if len(shown) == 1 else (4.9 * columns, 3.5 * rows + 1.3)
     figure = sheet(width, height, title, note, foot)
     figure.supylabel(y, size=9.5, color=INK)
     every = [line for panel in shown for line in panel.lines]
-    low, high = limits([line for line in every if line.fits] or every, bool(zero), share)
+    low, high = limits([line for line in every if line.fits] or every, bool(zero), share or whole)
     if share and not zero:
         low, high = -0.03, 1.03
     grid = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
@@ -184,15 +185,15 @@ def band(axes: Axes, line: Line, colour: str) -> None:
         axes.fill_between(lengths, low, high, color=colour, alpha=0.16, linewidth=0, zorder=2)
 
 
-def limits(every: Sequence[Line], zero: bool, share: bool = False) -> tuple[float, float]:
-    """The y axis: all curves, but a few that explode do not flatten the others; of shares none can."""
+def limits(every: Sequence[Line], zero: bool, whole: bool = False) -> tuple[float, float]:
+    """The y axis: all curves; unless `whole`, a few that explode do not flatten the others."""
     reached = [line.reached for line in every if line.reached] or [[0.0, 1.0]]
     highest = sorted(max(values) for values in reached)
     below = [
         value for line in every for losses in line.controls.values() for value in losses if value is not None
     ]
     low, most, high = min([*below, *map(min, reached)]), highest[int(0.9 * (len(highest) - 1))], highest[-1]
-    if high > low + 2 * (most - low) > low and not share:
+    if high > low + 2 * (most - low) > low and not whole:
         high = low + 1.3 * (most - low)
     if zero:
         low, high = min(low, 0.0), max(high, 0.0)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from sweeps.report import bars, depth, protocols
 from sweeps.report.controls import CONTROLS, controls, legend
 from sweeps.report.numbers import listed, plural, tokens
-from sweeps.report.words import SHARES, axis, cropped, headline_curves, long, unit
+from sweeps.report.words import SHARES, axis, cropped, headline_curves, long, opponent, unit
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from sweeps.report.drawing import Line, Panel
 
 TOGETHER = 10  # methods in one panel; more are split by family
-MOST_PANELS = 6
+MOST_PANELS = 9
 SHAPE = (
     "a loss that rises past the training length: positions fail; one that goes on falling: more context helps"
 )
@@ -28,6 +28,7 @@ def draw(summary: dict[str, Any], folder: Path) -> list[Path]:
         "by_length": by_length,
         "loss_by_position": by_position,
         "against_crop": against_crop,
+        "extensions": changes,
         "protocols": protocols.figure,
         "decomposition": bars.figure,
         "accuracy_by_depth": depth.figure,
@@ -105,39 +106,71 @@ def by_position(summary: dict[str, Any], setting: dict[str, Any]) -> "Figure | N
 
 def against_crop(summary: dict[str, Any], setting: dict[str, Any]) -> "Figure | None":
     """Extensions of the methods that have most; plain methods where there are none."""
-    from sweeps.report.drawing import Line, Panel, panels
+    if setting["against"] != "crop":
+        return None
+    shown = extended(setting)
+    title = "Extensions against crop" if shown else "Methods against crop"
+    note = f"crop: the same model sees only {cropped(setting)}; better than that is use of longer context"
+    return differences(setting, shown or unextended(setting), title, note)
+
+
+def changes(summary: dict[str, Any], setting: dict[str, Any]) -> "Figure | None":
+    """Extensions of the methods that have most, where there is no crop to hold them against."""
+    if setting["against"] == "crop":
+        return None
+    note = "the same trained model on the same tokens, with an extension and without"
+    return differences(setting, extended(setting), "What extensions change", note)
+
+
+def extended(setting: dict[str, Any]) -> "list[Panel]":
+    from sweeps.report.drawing import Line, Panel
 
     found, reference = setting["extensions"], setting["reference"]
     several = [name for name in found if set(found[name]) - {"none", *CONTROLS}]
     several = sorted(several, key=lambda name: (-len(found[name]), name != reference))[:MOST_PANELS]
     shown = []
-    for name in setting["order"]:
-        if name in several:
-            lines = [
-                Line(e, of["lengths"], of["value"], place=n)
-                if e != "none"
-                else Line("no extension", of["lengths"], of["value"], place=n, fits=False)
-                for n, (e, of) in enumerate(found[name].items())
-            ]
-            shown.append(Panel(name, lines))
-    if not several:
-        plain = {name: found[name]["none"] for name in setting["order"] if "none" in found.get(name, {})}
-        shown = families(
-            setting, {name: Line(name, of["lengths"], of["value"]) for name, of in plain.items()}
-        )
+    for name in sorted(several, key=setting["order"].index):
+        common = in_common([extension for extension in found[name] if extension != "none"])
+        lines = [
+            Line(e.removeprefix(common), of["lengths"], of["value"], place=n)
+            if e != "none"
+            else Line("no extension", of["lengths"], of["value"], place=n, fits=False)
+            for n, (e, of) in enumerate(found[name].items())
+        ]
+        shown.append(Panel(f"{name} + {common}…" if common else name, lines))
+    return shown
+
+
+def in_common(extensions: list[str]) -> str:
+    """What the names of extensions begin with that differ in one setting: `bfloat16 what=`."""
+    starts = {extension[: extension.rfind("=") + 1] for extension in extensions}
+    return starts.pop() if len(starts) == 1 and len(extensions) > 1 else ""
+
+
+def unextended(setting: dict[str, Any]) -> "list[Panel]":
+    from sweeps.report.drawing import Line
+
+    found = setting["extensions"]
+    plain = {name: found[name]["none"] for name in setting["order"] if "none" in found.get(name, {})}
+    return families(setting, {name: Line(name, of["lengths"], of["value"]) for name, of in plain.items()})
+
+
+def differences(setting: dict[str, Any], shown: "list[Panel]", title: str, note: str) -> "Figure | None":
+    from sweeps.report.drawing import panels
+
     if not shown:
         return None
-    last = cropped(setting)
     return panels(
         shown,
         setting["trained_length"],
         x=axis(setting),
         y=f"difference in {unit(setting)}",
-        title="Extensions against crop" if several else "Methods against crop",
-        note=f"crop: the same model sees only {last}; better than that is use of longer context",
-        zero="crop",
+        title=title,
+        note=note,
+        zero=opponent(setting),
         rises=setting["sign"] < 0,
         share=setting["metric"] in SHARES,
+        whole=setting["against"] != "crop",
     )
 
 

@@ -102,10 +102,10 @@ function extensionsChart(host, setting) {
     const methods = setting.order.filter((name) => found[name]?.none).map((name) => line(name, name, found[name].none));
     const own = state.method ? Object.entries(found[state.method]).map(([name, of], n) => ({ ...line(name, name === "none" ? "no extension" : name, of), free: name === "none", colour: n % COLOURS, dash: n >= COLOURS })) : [];
     const chart = make("div", { class: "chart" });
-    host.replaceChildren(make("div", { class: "controls" }, choice("show", many.length ? [...many.map((name) => [name, `${name} under extensions`]), ["", "every method without extension"]] : [], state.method, (value) => { state.method = value; state.isolated.clear(); redraw(); })), chart);
+    host.replaceChildren(make("div", { class: "controls" }, choice("show", [...many.map((name) => [name, `${name} under extensions`]), ...(many.length && methods.length ? [["", "every method without extension"]] : [])], state.method, (value) => { state.method = value; state.isolated.clear(); redraw(); })), chart);
     const panels = state.method ? [{ title: `${state.method} under extensions`, lines: own }] : arranged(setting, methods, setting.order.length > TOGETHER);
     const choose = (one) => { toggle(state.isolated, one); redraw(); };
-    draw(chart, panels, { trained: setting.trained_length, xTitle: axis(setting, setting.protocol), yTitle: `difference in ${UNITS[setting.metric] || plain(setting.metric)}`, zero: "crop", side: setting.sign > 0 ? "below" : "above", share: SHARES.includes(setting.metric), long: long(setting), isolated: state.isolated, choose });
+    draw(chart, panels, { trained: setting.trained_length, xTitle: axis(setting, setting.protocol), yTitle: `difference in ${UNITS[setting.metric] || plain(setting.metric)}`, zero: setting.against === "crop" ? "crop" : "no extension", side: setting.sign > 0 ? "below" : "above", share: SHARES.includes(setting.metric), whole: setting.against !== "crop", long: long(setting), isolated: state.isolated, choose });
   };
   redraw();
   host.redraw = redraw;

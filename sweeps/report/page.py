@@ -28,6 +28,7 @@ DRAWN = (
     "labels",
     "methods",
     "order",
+    "against",
     "extensions",
     "bimodal",
 )
@@ -42,6 +43,10 @@ POSITION = (
 CROP = (
     "Crop is the control: the same trained model, shown only {}. What is not {} it makes "
     "no use of what lies beyond. Bands are 95 % intervals of the paired difference."
+)
+CHANGES = (
+    "The same trained model on the same tokens, with an extension and without. Bands are 95 % intervals of "
+    "the paired difference."
 )
 
 
@@ -99,8 +104,9 @@ def section(place: int, setting: dict[str, Any], several: bool) -> list[str]:
         ]
     if setting["extensions"]:
         crop = CROP.format(cropped(setting), "below" if setting["sign"] > 0 else "above")
-        parts += ["<h2>Against crop: is longer context of use?</h2>", note(crop)]
-        parts += [figure("extensions", place), extensions_table(setting)]
+        held = "Against crop: is longer context of use?", crop
+        title, text = held if setting["against"] == "crop" else ("What extensions change", CHANGES)
+        parts += [f"<h2>{title}</h2>", note(text), figure("extensions", place), extensions_table(setting)]
     if depth.depths(setting):
         parts += [f"<h2>{depth.TITLE}</h2>", depth.section(setting)]
     if setting["decomposition"]:

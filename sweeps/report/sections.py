@@ -6,7 +6,16 @@ from typing import Any
 from sweeps.report.cells import cell, head, note, plus_minus, table, tint
 from sweeps.report.numbers import MISSING, between, big, number, reach, signed, times, tokens
 from sweeps.report.table import by_last
-from sweeps.report.words import exact, headline_curves, long, separable, spread, two_groups, undefined
+from sweeps.report.words import (
+    exact,
+    headline_curves,
+    long,
+    opponent,
+    separable,
+    spread,
+    two_groups,
+    undefined,
+)
 
 FEW = 40  # rows of extensions that are shown unasked
 LEGEND = (
@@ -14,7 +23,7 @@ LEGEND = (
     "separable from it. Colour: blue is better, orange worse than at the training length. "
     "Click a head to sort."
 )
-DIFFERENCES = "The difference to crop, ± half the 95 % interval of the paired difference."
+DIFFERENCES = "The difference to {}, ± half the 95 % interval of the paired difference."
 
 
 def methods_table(setting: dict[str, Any]) -> str:
@@ -26,9 +35,10 @@ def methods_table(setting: dict[str, Any]) -> str:
         heads.append(head(tokens(length), mark, "trained" if length == trained else "", sorts=True))
     difference, whole = f"difference to {escape(setting['reference'])}", exact(setting)
     heads += [head("exact<br>match", f"at {long(setting, longest)}", sorts=True)] if whole else []
+    crop = setting["against"] == "crop"
+    heads += [head("effective<br>length", sorts=True)]
+    heads += [head("beats<br>crop to", sorts=True)] if crop else []
     heads += [
-        head("effective<br>length", sorts=True),
-        head("beats<br>crop to", sorts=True),
         head(difference, f"at {long(setting, longest)}", "long", sorts=True),
         head("parameters", "of the encoding", sorts=True),
         head("training<br>tokens/s", sorts=True),
@@ -37,11 +47,9 @@ def methods_table(setting: dict[str, Any]) -> str:
     for rank, name in enumerate(setting["methods"], 1):
         cells = [cell("", str(rank)), cell(name, kind="left"), *losses(setting, name)]
         cells += [cell(number(whole[name]), value=whole[name])] if whole else []
-        cells += [
-            effective(setting, name, longest),
-            beats(setting, name, longest),
-            to_reference(setting, name),
-        ]
+        cells += [effective(setting, name, longest)]
+        cells += [beats(setting, name, longest)] if crop else []
+        cells += [to_reference(setting, name)]
         cost = setting["training"].get(name, {})
         own, total, speed = (
             cost.get(key) for key in ("encoding_parameters", "parameters", "tokens_per_second")
@@ -100,8 +108,8 @@ def to_reference(setting: dict[str, Any], name: str) -> str:
 
 
 def extensions_table(setting: dict[str, Any]) -> str:
-    """The paired difference to crop, method by method, best extension first."""
-    found = setting["extensions"]
+    """The paired difference to crop, or to no extension, method by method, best extension first."""
+    found, crop = setting["extensions"], setting["against"] == "crop"
     lengths = next(iter(next(iter(found.values())).values()))["lengths"]
     heads = [head("trained with", kind="left"), head("extension", kind="left")]
     heads += [head(tokens(length), times(length, setting["trained_length"])) for length in lengths]
@@ -114,8 +122,11 @@ def extensions_table(setting: dict[str, Any]) -> str:
             cells.append(cell(MISSING if extension == "none" else extension, kind="left"))
             for value, low, high in zip(of["value"], of["low"], of["high"], strict=True):
                 cells.append(cell(signed(value), plus_minus(low, high), style=tint(value, setting["sign"])))
-            rows.append("".join([*cells, cell(reach(of["beats"], max(setting["lengths"])))]))
-    result = table([*heads, head("beats<br>crop to")], rows) + note(DIFFERENCES)
+            last = [cell(reach(of["beats"], max(setting["lengths"])))] if crop else []
+            rows.append("".join([*cells, *last]))
+    last = [head("beats<br>crop to")] if crop else []
+    result = table([*heads, *last], rows) + note(DIFFERENCES.format(opponent(setting)))
     if len(rows) <= FEW:
         return result
-    return f"<details><summary>all {len(rows)} differences to crop</summary>{result}</details>"
+    summary = f"all {len(rows)} differences to {opponent(setting)}"
+    return f"<details><summary>{summary}</summary>{result}</details>"

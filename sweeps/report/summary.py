@@ -104,6 +104,7 @@ def setting(
             "difference": comparisons.against(curves, names, [chosen] * len(curves.lengths), sign),
             "best": comparisons.best(curves, names, sign),
             "effective": comparisons.effective(curves, names, trained, tolerance, sign),
+            "against": comparisons.opponent(crop),
             "extensions": comparisons.extensions(curves, crop, names, trained, sign),
             "crop": crop_protocol,
             "bimodal": comparisons.two_groups(curves),

@@ -14,7 +14,10 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 MOST_EXTENSIONS = 40  # rows; with more, each method shows its best one only
-EXTENSIONS = "Extensions of a trained model, and the control that sees only the last tokens (crop)"
+EXTENSIONS = {
+    "crop": "Extensions of a trained model, and the control that sees only the last tokens (crop)",
+    "none": "Extensions of a trained model",
+}
 
 
 @dataclass(frozen=True)
@@ -40,7 +43,7 @@ def show(summary: dict[str, Any], console: "Console") -> None:
             console.print(line, style="dim", highlight=False)
         console.print()
         if lines := extensions(setting):
-            console.print(EXTENSIONS, style="bold", highlight=False)
+            console.print(EXTENSIONS[setting["against"]], style="bold", highlight=False)
             console.print(grid(setting, lines, console))
             console.print()
         for part in (decomposition, protocols):
@@ -102,8 +105,12 @@ def extensions(setting: dict[str, Any]) -> list[Line]:
         for extension in ["none", "crop", *(others[:1] if many else others)]:
             if extension in group:
                 against = setting["extensions"].get(name, {}).get(extension)
-                beats = reach(against["beats"], longest) if against else MISSING
-                fact = {"beats\ncrop to": "control" if extension == "crop" else beats}
+                if setting["against"] == "crop":
+                    beats = reach(against["beats"], longest) if against else MISSING
+                    fact = {"beats\ncrop to": "control" if extension == "crop" else beats}
+                else:
+                    change = against["value"][-1] if against else None
+                    fact = {f"change\nat {tokens(longest)}": signed(change)}
                 label = name if extension == "none" else f"  + {extension}"
                 lines.append(Line(label, name, extension, fact))
     return lines

@@ -7,6 +7,7 @@ from sweeps.report.decomposition import parts
 from sweeps.report.numbers import listed, plural, signed, times, tokens, with_interval
 from sweeps.report.words import cropped, headline_curves, long, two_groups, undefined
 
+NOTHING = 0.005  # a change that small is as good as none
 BEST = {"loss": "lowest loss", "bits_per_byte": "fewest bits per byte", "accuracy": "highest accuracy"}
 
 
@@ -145,12 +146,25 @@ def helped(setting: dict[str, Any]) -> str:
     name = max(groups, key=lambda n: (len(groups[n]), n == setting["reference"]), default="")
     if not groups.get(name):
         return ""
+    if setting["against"] != "crop":
+        return changed(setting, groups)
     group, longest = groups[name], max(setting["lengths"])
     best = min(group, key=lambda extension: setting["sign"] * group[extension]["value"][-1])
     gain = signed(group[best]["value"][-1], 2)
     beats = sum(of["beats"] == longest for of in group.values())
     first = f"Of {plural(len(group), 'extension')} of {name}, {best} does best at {long(setting, longest)}"
     return f"{first} ({gain} against crop); {beats} of {len(group)} beat crop at every length."
+
+
+def changed(setting: dict[str, Any], groups: dict[str, dict[str, Any]]) -> str:
+    """The extension that changes most, and how many change next to nothing."""
+    last = {(name, e): of["value"][-1] for name, group in groups.items() for e, of in group.items()}
+    name, extension = max(last, key=lambda pair: abs(last[pair]))
+    still = sum(abs(value) < NOTHING for value in last.values())
+    most = f"{name} + {extension} ({signed(last[name, extension], 2)})"
+    where = long(setting, max(setting["lengths"]))
+    few = f"; {still} of {len(last)} change it by less than {NOTHING:g}" if still else ""
+    return f"Of {plural(len(last), 'extension')}, {most} changes most at {where}{few}."
 
 
 def one_seed(setting: dict[str, Any]) -> str:

@@ -38,6 +38,11 @@ def cropped(setting: dict[str, Any]) -> str:
     return f"the last {trained} tokens" if setting["in_tokens"] else "as many tokens as in training"
 
 
+def opponent(setting: dict[str, Any]) -> str:
+    """What extensions are held against."""
+    return "crop" if setting["against"] == "crop" else "no extension"
+
+
 def axis(setting: dict[str, Any]) -> str:
     protocol = setting["labels"].get(setting["protocol"], setting["protocol"])
     return f"evaluated length{', tokens' if setting['in_tokens'] else ''} ({protocol})"

@@ -283,7 +283,7 @@ def psi(x: float, c: float) -> float:
 @pytest.mark.parametrize("length", [4, 16])
 @pytest.mark.parametrize("learning", [True, False], ids=["learning", "evaluated"])
 def test_fire(learning: bool, length: int, causal: bool) -> None:
-    """With a threshold inside the sequence, and one beyond it; with all units, and with only those that bend."""
+    """With a threshold inside the sequence, and one beyond it; with all units, and with those that bend."""
     q, k = content()
     encoding = moved(load("fire", **SHAPE | {"length": length}, hidden=24))
     assert isinstance(encoding, FIRE)

@@ -234,6 +234,37 @@ def test_training_lengths_and_data_are_reported_apart(tmp_path: Path) -> None:
     assert (tmp_path / "figures/loss_by_length-128.png").exists()
 
 
+def test_extensions_without_crop_are_held_against_none(tmp_path: Path) -> None:
+    """As where one checkpoint is looked at in several precisions."""
+    folder = make_sweep(tmp_path, ["rope", "alibi"], controls=(), extend=("rope", "alibi"), **SMALL)
+    setting = summarise(load(folder))["settings"][0]
+    assert setting["against"] == "none"
+    found, curves = setting["extensions"]["alibi"]["yarn"], setting["protocols"]["same_tokens"]["loss"]
+    own = curves["methods"]["alibi"]
+    change = [b - a for a, b in zip(own["none"]["value"], own["yarn"]["value"], strict=True)]
+    assert found["lengths"] == [64, 128, 256, 512]
+    assert found["value"] == pytest.approx(change, abs=2e-5)
+    half = [(high - low) / 2 for low, high in zip(found["low"], found["high"], strict=True)]
+    alone = [(high - low) / 2 for low, high in zip(own["none"]["low"], own["none"]["high"], strict=True)]
+    assert all(a < b / 2 for a, b in zip(half, alone, strict=True))  # the differences are paired
+    make(folder)
+    page, printed = ((folder / name).read_text() for name in ("report.html", "table.txt"))
+    assert "What extensions change" in page
+    assert "crop" not in page[page.index("<main") : page.index("How to read this")]
+    assert "change" in printed
+    assert "crop" not in printed
+    assert "Of 12 extensions, rope + rerope (−" in verdict(summarise(load(folder)))[0]
+    assert (folder / "figures/extensions.png").exists()
+    assert not (folder / "figures/against_crop.png").exists()
+
+
+def test_names_of_extensions_that_differ_in_one_setting() -> None:
+    assert figures.in_common(["bfloat16 what=positions", "bfloat16 what=biases"]) == "bfloat16 what="
+    assert figures.in_common(["pi factor=2", "yarn"]) == ""
+    assert figures.in_common(["pi", "yarn"]) == ""
+    assert figures.in_common(["pi factor=2"]) == ""
+
+
 @pytest.mark.parametrize("name", ["by_length", "by_position", "against_crop"])
 @pytest.mark.parametrize("which", ["summary", "crowd"])
 def test_names_in_figures_do_not_overlap(request: pytest.FixtureRequest, name: str, which: str) -> None:
