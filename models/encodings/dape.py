@@ -12,6 +12,8 @@ from models.precision import as_given
 
 PAIRS = 1 << 15  # that the network sees at a time: its hidden layer stays in a processor's cache
 
+UNSEEN = -1e9  # the network needs a finite logit; what it adds to the true one is still minus infinity
+
 
 class DAPE(Encoding):
     """Around an encoding whose effect is a bias."""
@@ -30,7 +32,7 @@ class DAPE(Encoding):
             )
 
         def adjust(logits: Tensor, q: Tensor, k: Tensor, i: Tensor, j: Tensor) -> Tensor:
-            content = logits.float().masked_fill(logits == float("-inf"), 0).flatten(2)  # (B, H, R K)
+            content = logits.float().clamp(min=UNSEEN).flatten(2)  # (B, H, R K)
             with as_given(logits.device):
                 change = self.network(content, bias(i, j).flatten(1))
             return logits + change.view_as(logits).to(logits.dtype)
@@ -45,10 +47,10 @@ class DAPE(Encoding):
         return torch.cat([self.change(*part) for part in parts], dim=-1)
 
     def change(self, content: Tensor, position: Tensor) -> Tensor:
-        read, write = self.read.weight.float(), self.write.weight.float()
-        of_content, of_position = (w[None] for w in read.chunk(2, dim=1))  # (1, hidden, H) each
-        hidden = self.read.bias.float()[:, None] + of_position @ position  # the same for the whole batch
-        hidden = torch.baddbmm(hidden, of_content.expand(content.size(0), -1, -1), content)
-        hidden = leaky_relu(hidden, inplace=True)
-        unadapted = (self.write.bias.float()[:, None] + position)[None]
-        return torch.baddbmm(unadapted, write.expand(content.size(0), -1, -1), hidden)
+        """What it reads is put together, with ones for its bias, so that the hidden layer is written once."""
+        count, position = content.size(0), position.expand(content.size(0), -1, -1)
+        read = torch.cat([self.read.weight, self.read.bias[:, None]], dim=1).float()
+        given = torch.cat([content, position, torch.ones_like(content[:, :1])], dim=1)  # (B, 2H + 1, pairs)
+        hidden = leaky_relu(read.expand(count, -1, -1) @ given, inplace=True)
+        unadapted = self.write.bias.float()[:, None] + position
+        return torch.baddbmm(unadapted, self.write.weight.float().expand(count, -1, -1), hidden)
