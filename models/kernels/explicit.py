@@ -15,6 +15,7 @@ from models.kernels.weighted import Block, Weighted, together, weigh
 from models.precision import as_given
 
 BUDGET = 1 << 22  # logits held at a time
+TOUCHED = 1 << 20  # fewer where encodings work on them: blocks leave out what comes after their queries
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, effect: Effect, causal: bool, x: Tensor | None = None) -> Tensor:
@@ -30,7 +31,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, effect: Effect, causal: bool, x: Ten
     with as_given(q.device):
         if height is not None:
             q, k = as_features(q, k, height)
-        parts = divided(q, effect, causal)
+        parts = divided(q, effect, causal, BUDGET)
         if not torch.is_grad_enabled():
             return streamed(q, k, v, effect, causal, parts)
         mask = whole_mask(effect, q.size(-2), causal, v.dtype)
@@ -52,7 +53,7 @@ def streamed(q: Tensor, k: Tensor, v: Tensor, effect: Effect, causal: bool, part
 def by_logits(q: Tensor, k: Tensor, v: Tensor, effect: Effect, causal: bool, height: Tensor | None) -> Tensor:
     """(B, H, T, D) for effects that read the logits, or choose between two."""
     logits, out, at = by_block(q, k, effect, causal, height, v.dtype), [], effect.positions.at
-    for rows, keys in divided(q, effect, causal):
+    for rows, keys in divided(q, effect, causal, min(BUDGET, TOUCHED)):
         weights = logits(rows, keys).softmax(-1).to(v.dtype)
         read = weights @ v[:, :, keys]
         if effect.values is not None:
@@ -105,10 +106,10 @@ def whole_mask(effect: Effect, length: int, causal: bool, dtype: torch.dtype) ->
     return mask
 
 
-def divided(q: Tensor, effect: Effect, causal: bool) -> list[Block]:
+def divided(q: Tensor, effect: Effect, causal: bool, budget: int) -> list[Block]:
     """Queries in blocks that keep to the budget, each with the keys that it can see."""
     length = q.size(-2)
-    rows = blocks(length, max(1, BUDGET // (q.size(0) * q.size(1) * length)))
+    rows = blocks(length, max(1, budget // (q.size(0) * q.size(1) * length)))
     return [(r, seen_keys(effect, r, length, causal)) for r in rows]
 
 
