@@ -12,7 +12,8 @@ from models.effect import Encoding, Positions
 from models.encodings import layers
 from models.registry import read
 from sweeps.bench.clock import in_child, memory, resident, seconds
-from sweeps.bench.page import LONGEST, Result
+from sweeps.bench.goals import LONGEST
+from sweeps.bench.page import Result
 from sweeps.bench.training import device
 from train.precision import peak_memory
 

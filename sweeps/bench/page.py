@@ -9,7 +9,8 @@ from pathlib import Path
 
 import torch
 
-LONG, LONGEST = 8_192, 65_536  # tokens of the evaluations that the page shows
+from sweeps.bench.goals import LONG, LONGEST, shown, table
+
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 
 
@@ -41,14 +42,9 @@ def page(results: Sequence[Result]) -> str:
         f"Measured by `make bench` on {datetime.now(UTC):%Y-%m-%d}: {machine()}.",
         "One thread, processor time, medians of interleaved rounds; every number and how it was taken is in",
         "[benchmarks.json](benchmarks.json). Timings are never asserted in a test.", "",
+        *table(value),
         "![Step time and long evaluation of every encoding](benchmarks.svg)", "",
     ]  # fmt: skip
-    rest = [
-        r for r in results if not r.name.startswith(("step_", "memory_", "evaluate_")) and not per(r, names)
-    ]
-    if rest:
-        lines += ["| what | value | unit |", "|---|---:|---|"]
-        lines += [f"| {r.name} | {r.value:.4g} | {r.unit} |" for r in rest] + [""]
     lines += [
         f"Training step; attention of {LONG:,} tokens against plain causal flash attention, and of "
         f"{LONGEST:,}:", "",
@@ -63,15 +59,17 @@ def page(results: Sequence[Result]) -> str:
             f"evaluate_{LONGEST}_{name}", f"evaluate_memory_{LONGEST}_{name}",
         ]  # fmt: skip
         lines.append(f"| {name} | " + " | ".join(shown(value.get(k)) for k in keys) + " |")
+    rest = [
+        r for r in results if not r.name.startswith(("step_", "memory_", "evaluate_")) and not per(r, names)
+    ]
+    if rest:
+        lines += ["", "Everything else:", "", "| name | value | unit | how |", "|---|---:|---|---|"]
+        lines += [f"| {r.name} | {r.value:,.4g} | {r.unit} | {r.how} |" for r in rest]
     return "\n".join(lines) + "\n"
 
 
 def per(result: Result, names: Sequence[str]) -> bool:
     return result.name in {f"train_{name}" for name in names}
-
-
-def shown(value: float | None) -> str:
-    return "" if value is None else f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
 def draw(results: Sequence[Result], file: Path) -> None:

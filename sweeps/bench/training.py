@@ -1,7 +1,7 @@
 """A training step of every encoding, and of other libraries' models of the same shape and precision."""
 
 from collections.abc import Callable, Iterator
-from functools import partial
+from functools import cache, partial
 
 import torch
 import torch.nn.functional as F
@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from models.encodings import layers, names
 from models.gpt import GPT
 from models.registry import read
-from sweeps.bench.clock import interleaved, memory, now
+from sweeps.bench.clock import interleaved, memory, seconds
 from sweeps.bench.page import Result
 from train.loss import mean_loss
 
@@ -43,6 +43,8 @@ def measure(rounds: int) -> Iterator[Result]:
     yield Result("gemm_peak", peak / 1e9, "GFLOP/s", "bf16 product of two 1024 x 1024 matrices, best of 20")
     share = operations() * tokens / taken["rope"] / peak
     yield Result("gemm_share_rope", share, "of the peak", f"6 N + 6 L d T operations a token; {HOW}")
+    yield Result("gemm_share_products", operations() * tokens / products() / peak, "of the peak",
+                 f"the products of a step by themselves, each the best of 5; {HOW}")  # fmt: skip
 
 
 def measure_compiled(rounds: int) -> Iterator[Result]:
@@ -138,11 +140,27 @@ def operations() -> int:
     return 6 * (12 * DEPTH * WIDTH**2 + VOCAB * WIDTH) + 6 * DEPTH * WIDTH * LENGTH
 
 
+def products() -> float:
+    """Seconds of all matrix products of a step, forward and backward, without anything between them."""
+    tokens, head = BATCH * LENGTH, WIDTH // HEADS
+    linear = [(WIDTH, 3 * WIDTH), (WIDTH, WIDTH), (WIDTH, 4 * WIDTH), (4 * WIDTH, WIDTH)] * DEPTH
+    total = 0.0
+    for inner, out in [*linear, (WIDTH, VOCAB)]:
+        for shape in ((tokens, inner, out), (tokens, out, inner), (out, tokens, inner)):
+            total += product(1, *shape)
+    attention = [(LENGTH, head, LENGTH)] * 2 + [(LENGTH, LENGTH, head)] * 4
+    return total + DEPTH * sum(product(BATCH * HEADS, *shape) for shape in attention)
+
+
+@cache
+def product(count: int, rows: int, inner: int, columns: int) -> float:
+    """Seconds of `count` products in bf16, the best of 5."""
+    a, b = (
+        torch.randn(count, *shape, device=device()).bfloat16() for shape in ((rows, inner), (inner, columns))
+    )
+    return min(seconds(lambda: a @ b) for _ in range(5))
+
+
 def gemm_peak() -> float:
     a = torch.randn(1024, 1024, device=device()).bfloat16()
-    best = float("inf")
-    for _ in range(20):
-        start = now()
-        a @ a
-        best = min(best, now() - start)
-    return 2 * 1024**3 / best
+    return 2 * 1024**3 / min(seconds(lambda: a @ a) for _ in range(20))

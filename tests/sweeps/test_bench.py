@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ import torch
 
 from models.encodings import names
 from sweeps.bench import clock, evaluation, page, training
+from sweeps.bench.goals import GOALS, LONG, LONGEST, Goal, exactly
 from sweeps.bench.page import Result
 from train.precision import keep_memory
 
@@ -104,8 +106,35 @@ def test_what_is_not_measured_again_is_kept(tmp_path: Path) -> None:
     assert all(set(r) == {"name", "value", "unit", "how"} for r in rows)
     text = (tmp_path / "benchmarks.md").read_text()
     assert "| rope |" in text
-    assert "| lightning_vs_loop | 1 | x |" in text
+    assert "| lightning_vs_loop | 1 | x | so |" in text
+    assert "| Lightning against a bare loop | 1 x | ≤ 1.03 x | reached |" in text
+    assert "| step of rotations against NoPE | 2 x | ≤ 1.15 x | **not reached**. PoPE" in text
     assert (tmp_path / "benchmarks.svg").read_text().startswith("<?xml")
+
+
+def test_goals_judge_the_worst() -> None:
+    two = Goal("w", exactly("step_alibi_vs_nope", "step_t5_vs_nope", "step_bam_vs_nope"), 1.1)
+    values = {"step_alibi_vs_nope": 1.0, "step_t5_vs_nope": 1.2}
+    assert two.row(values) == "| w | 1.2 x (t5) | ≤ 1.1 x | **not reached** |"
+    assert two.row(values | {"step_t5_vs_nope": 1.1}).endswith("| reached |")
+    least = replace(two, least=True, why="so it is")
+    assert least.row(values) == "| w | 1 x (alibi) | ≥ 1.1 x | **not reached**. so it is |"
+    assert two.row({}) == ""
+
+
+@pytest.mark.usefixtures("small")
+def test_goals_are_about_what_is_measured() -> None:
+    """Every name that a goal looks for is one that the benchmarks give."""
+    found = {r.name: r.value for r in training.measure(rounds=1)}
+    long = {f"evaluate_{LONG}_{name}_vs_causal": 1.0 for name in names()}
+    steps = {f"step_{name}_vs_nope": 1.0 for name in names()}
+    others = dict.fromkeys(("lightning_vs_loop", "job_startup_seconds", "sweep_wall_vs_work"), 1.0)
+    compiled = {f"train_rope_vs_{name}_compiled": 1.0 for name in training.PEERS}
+    everything = found | long | steps | others | compiled | {f"evaluate_memory_{LONGEST}_rope": 1.0}
+    for goal in GOALS:
+        wanted = goal.pick(everything)
+        assert wanted
+        assert set(wanted) <= set(everything)
 
 
 def test_memory_that_was_freed_counts_again() -> None:
