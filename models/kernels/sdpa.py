@@ -7,7 +7,7 @@ from torch import Tensor
 from models.effect import Effect
 from models.kernels import reach
 from models.kernels.explicit import blocks, seen_keys
-from models.kernels.pairs import additive, upside_down
+from models.kernels.pairs import additive, depends_on_distance, upside_down
 from models.kernels.potential import as_features, of_line
 from models.kernels.weighted import together
 from models.precision import as_given
@@ -90,11 +90,12 @@ def masked(
 
 
 def at_a_time(effect: Effect, q: Tensor) -> int:
-    """Queries a block: no more than keep to the budget, and about as many as the keys that each of them
-    sees, where those are few."""
+    """Queries a block: about as many as the keys that each of them sees, where those are few; and no more
+    than keep to the budget, where the mask is not a view of a line."""
     _, heads, length, _ = q.shape
     seen = length if effect.visible is None else effect.visible.width
-    return min(ROWS, max(FEWEST, min(seen, BUDGET // (heads * length))))
+    least = ROWS if depends_on_distance(effect) else BUDGET // (heads * length)
+    return min(ROWS, max(FEWEST, min(seen, least)))
 
 
 def with_height(effect: Effect, height: Tensor, rows: slice, keys: slice, causal: bool) -> Tensor:

@@ -58,7 +58,6 @@ PARTS: dict[str, Callable[[Positions, Tensor], dict[str, object]]] = {
     "far_of_another_width": lambda at, learned: {"far": Far(3, widened_far)},
     "far_from_everything": lambda at, learned: {"far": Far(T, turned(0.1))},
     "curve": lambda at, learned: {"bias": curve(at, learned)},
-    "clipped_curve": lambda at, learned: {"bias": clipped(at, learned)},
     "surface": lambda at, learned: {"bias": Surface(surface(learned))},
     "potential": lambda at, learned: {"potential": potential},
     "adjust": lambda at, learned: {"adjust": adjusted},
@@ -79,9 +78,6 @@ PAIRED = (
     ("window", "curve", "temperature"),
     ("far", "surface", "adjust", "sinks", "temperature"),
     ("rotate", "curve", "values", "window"),
-    ("rotate", "clipped_curve"),
-    ("far", "clipped_curve"),
-    ("adjust_nearby", "clipped_curve"),
 )
 FORMS = [(part,) for part in PARTS] + list(PAIRED)
 
@@ -91,12 +87,6 @@ def curve(positions: Positions, learned: Tensor) -> Curve:
     if positions.span > T:
         return Curve(learned.repeat(1, 3)[:, : positions.distances.numel()], int(positions.distances[0]))
     return positions.curve(learned[:, T - 1 :] if positions.causal else learned)
-
-
-def clipped(positions: Positions, learned: Tensor) -> Curve:
-    """The same from 4 tokens away on."""
-    distances = positions.distances.clamp(-4, 4)
-    return positions.curve(learned[:, (T - 1 if positions.causal else T + 3) + distances])
 
 
 def surface(learned: Tensor) -> Callable[[Tensor, Tensor], Tensor]:
@@ -124,6 +114,6 @@ def inputs(dtype: torch.dtype = torch.float32) -> tuple[Tensor, ...]:
 def can(kernel: str, form: Effect) -> bool:
     """Whether the kernel takes effects of this form."""
     if kernel == "band":
-        return band.apart(form) is not None
+        return band.alike(form) is not None
     plain = form.adjust is form.values is None and (kernel != "sdpa" or form.far is None)
     return plain or kernel in ("reference", "explicit")
