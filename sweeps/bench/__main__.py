@@ -1,4 +1,4 @@
-"""python -m sweeps.bench [--only train,compiled,evaluate,longest,lightning,sweep] [--rounds 7]"""
+"""python -m sweeps.bench [--only train,compiled,evaluate,longest,lightning,sweep] [--rounds 15]"""
 
 import argparse
 import logging
@@ -17,7 +17,7 @@ PARTS = ("train", "compiled", "evaluate", "longest", "lightning", "sweep")
 def main() -> None:
     parser = argparse.ArgumentParser(prog="make bench", description="Measure, and write docs/benchmarks.*")
     parser.add_argument("--only", default=",".join(PARTS), help=f"some of {', '.join(PARTS)}")
-    parser.add_argument("--rounds", type=int, default=7, help="training steps a contender")
+    parser.add_argument("--rounds", type=int, default=15, help="training steps a contender")
     chosen = parser.parse_args()
     wanted = chosen.only.split(",")
     if set(wanted) - set(PARTS):

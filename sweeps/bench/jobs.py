@@ -31,7 +31,7 @@ SOME = ("nope", "rope", "xpos", "alibi", "t5", "sandwich", "fire", "fox")  # the
 VOCAB, WIDTH, DEPTH, HEADS, LENGTH, BATCH = 2048, 128, 4, 4, 64, 16
 
 
-def lightning(rounds: int = 4, steps: int = 30) -> Iterator[Result]:
+def lightning(rounds: int = 12, steps: int = 30) -> Iterator[Result]:
     """The same steps by the Trainer, as a job runs it, and by a bare loop, in turns."""
     loops, fits = [], []
     for _ in range(rounds):
