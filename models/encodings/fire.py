@@ -5,7 +5,6 @@ sees numbers from 0 to 1 at any length: it never has to extrapolate.
 """
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from models.effect import Effect, Encoding, Positions, Surface
@@ -26,31 +25,34 @@ class FIRE(Encoding):
         self.c, self.threshold = nn.Parameter(torch.tensor(c)), nn.Parameter(torch.tensor(1.0))
 
     def forward(self, positions: Positions) -> Effect:
-        slope, start, weight, level = self.network(positions)
+        read, write, level = self.network(positions)
 
         def bias(i: Tensor, j: Tensor) -> Tensor:
             own = torch.maximum(i.float(), self.tokens())
             ratio = self.psi(i.float() - j.float()) / (self.psi(own) + TINY)  # (R, K)
+            given = torch.stack([ratio, torch.ones_like(ratio)]).flatten(1)  # (2, R K)
             with as_given(i.device):
-                hidden = torch.addcmul(start, slope, ratio.flatten()).relu_()  # (hidden, R K)
-                return torch.addmm(level, weight, hidden).unflatten(-1, ratio.shape)
+                return torch.addmm(level, write, (read @ given).relu_()).unflatten(-1, ratio.shape)
 
         return Effect(positions, bias=Surface(bias))
 
     def network(self, positions: Positions) -> tuple[Tensor, ...]:
-        """Slopes and starts (hidden, 1), weights (H, hidden), levels (H, 1). Where nothing is to be learned,
+        """Slopes and starts (hidden, 2), weights (H, hidden), levels (H, 1). Where nothing is to be learned,
         units that bend at no ratio that there can be, as most do, become the one line that they add up to."""
-        slope, start = self.read.weight.float(), column(self.read.bias)
-        weight, level = self.write.weight.float(), column(self.write.bias)
+        read = torch.cat([self.read.weight, self.read.bias[:, None]], dim=1).float()
+        write, level = self.write.weight.float(), self.write.bias.float()[:, None]
         if torch.is_grad_enabled() or not positions.at.is_cpu or torch.compiler.is_compiling():
-            return slope, start, weight, level
+            return read, write, level
         ahead = self.psi(torch.tensor(float(positions.span))) / (self.psi(self.tokens()) + TINY)
         highest = torch.ones(()) if positions.causal else ahead
-        ends = torch.cat([start, start + slope * highest], dim=1)  # (hidden, 2)
+        ends = read @ torch.stack([torch.stack([torch.zeros(()), highest]), torch.ones(2)])  # (hidden, 2)
         on, bends = (ends >= 0).all(1), (ends > 0).any(1) & (ends < 0).any(1)
-        line, level = weight[:, on] @ slope[on], level + weight[:, on] @ start[on]
-        slope, start = F.pad(slope[bends], (0, 0, 1, 0), value=1.0), F.pad(start[bends], (0, 0, 1, 0))
-        return slope, start, torch.cat([line, weight[:, bends]], dim=1), level
+        line, ones = write[:, on] @ read[on], torch.tensor([[1.0, 0.0]])  # the ratio itself is never negative
+        return (
+            torch.cat([ones, read[bends]]),
+            torch.cat([line[:, :1], write[:, bends]], 1),
+            level + line[:, 1:],
+        )
 
     def tokens(self) -> Tensor:
         """The threshold."""
@@ -58,7 +60,3 @@ class FIRE(Encoding):
 
     def psi(self, x: Tensor) -> Tensor:
         return (self.c.float() * x).abs().log1p()
-
-
-def column(bias: Tensor) -> Tensor:
-    return bias.float()[:, None]

@@ -298,7 +298,7 @@ def test_fire(learning: bool, length: int, causal: bool) -> None:
 
     with torch.set_grad_enabled(learning):
         made = found(encoding, q, k, causal)
-        units = encoding.network(Positions.of(8, causal=causal))[0].numel()
+        units = encoding.network(Positions.of(8, causal=causal))[0].size(0)
     agree(made, biased(q, k, expected, causal))
     assert units == 24 if learning else 1 < units < 24
 
