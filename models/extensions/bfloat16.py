@@ -48,6 +48,7 @@ class BFloat16(Extension):
             potential=effect.potential and self.potential(effect.potential),
             adjust=effect.adjust and self.adjust(effect.adjust),
             values=effect.values and self.values(effect.values),
+            beyond=None,  # rounding moves keys over any border
         )
 
     def turned(self, positions: Positions) -> Effect:

@@ -35,7 +35,7 @@ def alike(effect: Effect) -> Far | None:
         return None
     if not effect.positions.consecutive or (effect.adjust is not None and effect.beyond is None):
         return None
-    return effect.far or effect.beyond
+    return effect.beyond or effect.far
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, effect: Effect, causal: bool, x: Tensor | None = None) -> Tensor:
