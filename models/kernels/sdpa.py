@@ -94,8 +94,8 @@ def at_a_time(effect: Effect, q: Tensor) -> int:
     than keep to the budget, where the mask is not a view of a line."""
     _, heads, length, _ = q.shape
     seen = length if effect.visible is None else effect.visible.width
-    least = ROWS if depends_on_distance(effect) else BUDGET // (heads * length)
-    return min(ROWS, max(FEWEST, min(seen, least)))
+    most = ROWS if depends_on_distance(effect) else BUDGET // (heads * length)
+    return min(ROWS, max(FEWEST, min(seen, most)))
 
 
 def with_height(effect: Effect, height: Tensor, rows: slice, keys: slice, causal: bool) -> Tensor:
