@@ -4,89 +4,107 @@
 hold them to that for every encoding, forward and backward.
 """
 
+from dataclasses import replace
+
 import torch
 from torch import Tensor
 
+from models import pairs
 from models.effect import Effect
 from models.kernels import band, explicit, flex, sdpa
-from models.kernels.pairs import allowed, exactly
+from models.plan import Form, Plan
+from models.precision import without_autocast
 
 KERNELS = ("reference", "explicit", "sdpa", "band", "flex")
 
 
 def attend(
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    effect: Effect,
-    causal: bool = True,
-    x: Tensor | None = None,
-    kernel: str = "auto",
+    q: Tensor, k: Tensor, v: Tensor, effect: Effect | Plan, x: Tensor | None = None, kernel: str = "auto"
 ) -> Tensor:
-    """(B, H, T, D) attention of q, k, v (B, H, T, D) under `effect`; x is the hidden state (B, T, C)."""
-    if effect.potential is not None and x is None:
-        raise ValueError("This encoding reads the hidden state: pass it as x.")
+    """(B, H, T, D) attention of q, k, v (B, H, T, D) under `effect`; x is the hidden state (B, T, C).
+
+    In the precision of q, k and v, under autocast as well. A `Plan` of the effect, in its place, shares
+    among several layers what kernels derive from it.
+    """
+    plan = effect if isinstance(effect, Plan) else Plan(effect)
+    needs_hidden_state(plan.effect, x)
     if kernel == "auto":
-        kernel = choose(q, effect)
-    if kernel == "reference":
-        return reference(q, k, v, effect, causal, x)
-    return {"explicit": explicit, "sdpa": sdpa, "band": band, "flex": flex}[kernel].attend(
-        q, k, v, effect, causal, x
-    )
+        kernel = choose(q, plan)
+    with without_autocast(q.device):
+        if kernel == "reference":
+            return reference(q, k, v, plan.effect, x)
+        return {"explicit": explicit, "sdpa": sdpa, "band": band, "flex": flex}[kernel].attend(
+            q, k, v, plan, x
+        )
 
 
-def choose(q: Tensor, effect: Effect) -> str:
+def choose(q: Tensor, effect: Effect | Plan) -> str:
     """The fastest kernel for this form of effect on this device."""
+    plan = effect if isinstance(effect, Plan) else Plan(effect)
     if q.is_cuda:
-        return "explicit" if effect.adjust or effect.values else "sdpa" if sdpa.is_flash(effect) else "flex"
-    if band.fits(effect):
+        return {Form.PRODUCT: "sdpa", Form.ROWS: "explicit"}.get(plan.form, "flex")
+    if band.fits(plan):
         return "band"
     # on a CPU, flash attention is fast forward and slow backward
-    return "explicit" if torch.is_grad_enabled() or not sdpa.fits(effect) else "sdpa"
+    return "explicit" if torch.is_grad_enabled() or plan.form > Form.MASK else "sdpa"
 
 
 def logits(
     q: Tensor,
     k: Tensor,
     effect: Effect,
-    causal: bool = True,
+    causal: bool | None = None,
     x: Tensor | None = None,
     rows: slice = slice(None),
 ) -> Tensor:
     """(B, H, T, T) float32: exactly what the reference kernel softmaxes; -inf where a key is not seen.
-    With `rows` those of some queries alone, (B, H, R, T)."""
-    scale, at = q.size(-1) ** -0.5, effect.positions.at
-    i, j = at[rows, None], at[None, :]
-    model, q, k = q, q.float(), k.float()
-    seen = allowed(effect, at[rows], at, causal)  # (R, T)
-    turned_q, turned_k = effect.rotate(q, k) if effect.rotate else (q, k)
-    with exactly(q, model.dtype):
-        result = turned_q[:, :, rows].float() @ turned_k.float().mT * scale
-    if effect.far is not None:
-        far_q, far_k = effect.far.rotate(q, k)
-        with exactly(q, model.dtype):
-            far = far_q[:, :, rows].float() @ far_k.float().mT * scale
-        result = far.where(i - j >= effect.far.window, result)
-    if effect.bias is not None:
-        result = result + effect.bias(i, j).float()
-    if effect.potential is not None:
-        if x is None:
-            raise ValueError("This encoding reads the hidden state: pass it as x.")
-        height = effect.potential(x)  # (B, H, T)
-        result = result + height[..., rows, None] - height[..., None, :]
-    if effect.adjust is not None:
-        result = effect.adjust(result.masked_fill(~seen, float("-inf")), q[:, :, rows], k, i, j)
+
+    `causal`: as the effect's positions say, unless given. With `rows` those of some queries alone,
+    (B, H, R, T). A sink is no key: its logit is not among them.
+    """
+    if causal is not None:
+        effect = replace(effect, positions=replace(effect.positions, causal=causal))
+    needs_hidden_state(effect, x)
+    plan, scale = Plan(effect), q.size(-1) ** -0.5
+    i, j = pairs.positions(plan, rows, slice(None))
+    hidden = ~pairs.seen(plan, rows, slice(None))  # (1, R, T), or (B, 1, R, T)
+    with without_autocast(q.device):
+        q, k = q.float(), k.float()
+        near_q, near_k = plan.rotated(q, k, x)
+        result = near_q[:, :, rows].float() @ near_k.float().mT * scale
+        for region in effect.far:
+            far_q, far_k = region.rotate(*plan.phased(q, k, x))
+            product = far_q[:, :, rows].float() @ far_k.float().mT * scale
+            result = torch.where((i - j >= region.start).unsqueeze(-3), product, result)
+        if effect.factor is not None:
+            result = result * pairs.by_pair(plan, "factor", i, j)
+        if effect.bias is not None:
+            result = result + pairs.by_pair(plan, "bias", i, j)
+        if effect.potential is not None and x is not None:
+            height = effect.potential(x)  # (B, H, T)
+            result = result + height[..., rows, None] - height[..., None, :]
+        result = result.masked_fill(hidden, pairs.HIDDEN)
+        if effect.adjust is not None:
+            result = effect.adjust.of(result, q[:, :, rows], k, i.unsqueeze(-3), j.unsqueeze(-3))
     if effect.temperature is not None:
-        result = result.masked_fill(~seen, 0) * effect.temperature[:, rows, None]
-    return result.masked_fill(~seen, float("-inf"))
+        result = pairs.tempered(result, effect.temperature[..., rows, None])
+    return result.masked_fill(hidden, pairs.HIDDEN)
 
 
-def reference(
-    q: Tensor, k: Tensor, v: Tensor, effect: Effect, causal: bool = True, x: Tensor | None = None
-) -> Tensor:
+def reference(q: Tensor, k: Tensor, v: Tensor, effect: Effect, x: Tensor | None = None) -> Tensor:
     """Textbook attention in float32, the whole table of logits at once."""
-    weights, at = logits(q, k, effect, causal, x).softmax(-1), effect.positions.at
+    score = logits(q, k, effect, x=x)
+    if effect.sink is not None:
+        sink = effect.sink[:, :, None].expand(*score.shape[-3:-1], 1)  # (H, T, 1)
+        score = torch.cat([score, sink.expand(q.size(0), -1, -1, -1)], dim=-1)
+    weights = score.softmax(-1)[..., : k.size(-2)]
     out = weights @ v.float()
     if effect.values is not None:
-        out = out + effect.values(weights, at[:, None], at[None, :])
+        i, j = pairs.positions(Plan(effect), slice(None), slice(None))
+        out = out + effect.values(weights, i.unsqueeze(-3), j.unsqueeze(-3))
     return out.to(v.dtype)
+
+
+def needs_hidden_state(effect: Effect, x: Tensor | None) -> None:
+    if x is None and effect.parts & {"potential", "phase"}:
+        raise ValueError("This encoding reads the hidden state: pass it as x.")

@@ -1,85 +1,108 @@
 """What a positional encoding does to a transformer, as data.
 
 An encoding never computes attention. It is told the positions of a sequence and
-answers with an `Effect`: what to do to the embeddings, how to turn q and k, what to
-add to the logits. `models.attend` reads the effect and carries it out with the
-fastest kernel that can.
+answers with an `Effect`: what is done to the embeddings, to q and k, to the logits,
+what is visible, what is read. `models.attend` carries it out with the fastest kernel that can.
 
-    B batch   H heads   T tokens   D head width   C model width   S span
+    B batch   H heads   T tokens   D head width   C model width   R queries   K keys   N distances
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 
 Embed = Callable[[Tensor], Tensor]  # token embeddings (B, T, C) -> (B, T, C)
 Rotate = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]  # q, k (B, H, T, D) -> q, k (B, H, T, D')
-Pairs = Callable[[Tensor, Tensor], Tensor]  # positions of queries (R, 1), of keys (1, K) -> (H, R, K)
+ByDistance = Callable[[Tensor], Tensor]  # distances (N,), query minus key -> (1 or H, N) float32
+ByPair = Callable[[Tensor, Tensor], Tensor]
+"""Positions of queries (..., R, 1) and of keys (..., 1, K) -> (1 or H, ..., R, K) float32."""
+
 Potential = Callable[[Tensor], Tensor]  # hidden state (B, T, C) -> (B, H, T) float32
-Adjust = Callable[[Tensor, Tensor, Tensor, Tensor, Tensor], Tensor]
-"""Masked logits (B, H, R, K), q (B, H, R, D), k (B, H, K, D), positions (R, 1) and (1, K) -> logits."""
+Phase = Callable[[Tensor], Tensor]  # hidden state (B, T, C) -> radians (B, H, T, at most D/2)
+Content = Callable[[Tensor, Tensor, Tensor, Tensor, Tensor], Tensor]
+"""Masked logits (B, H, R, K), q (B, H, R, D), k (B, H, K, D), positions as above -> logits."""
 
 Values = Callable[[Tensor, Tensor, Tensor], Tensor]
-"""Attention weights (B, H, R, K), positions (R, 1) and (1, K) -> what joins the output (B, H, R, D)."""
+"""Attention weights (B, H, R, K), positions as above -> what is added to the output (B, H, R, D)."""
 
 
 @dataclass(frozen=True)
 class Positions:
     """Where each token of a sequence stands."""
 
-    at: Tensor  # (T,) increasing integers
+    at: Tensor  # (T,), or (B, T) where sequences differ: increasing, whole numbers or not
     span: int  # every position is below it; T unless positions skip
     causal: bool = True  # False: tokens see what comes after them as well
     draw: int = 0  # which draw to make, for encodings that draw; the training step while training
+    sequences: int = 1  # B, for encodings that place each sequence in its own way
 
     @classmethod
     def of(
-        cls, length: int, device: torch.device | str = "cpu", causal: bool = True, draw: int = 0
+        cls,
+        length: int,
+        device: torch.device | str = "cpu",
+        causal: bool = True,
+        draw: int = 0,
+        sequences: int = 1,
     ) -> "Positions":
-        return cls(torch.arange(length, device=device), length, causal, draw)
+        return cls(torch.arange(length, device=device), length, causal, draw, sequences)
+
+    @property
+    def length(self) -> int:
+        """T"""
+        return self.at.size(-1)
+
+    @property
+    def whole(self) -> bool:
+        """Whether all positions are whole numbers."""
+        return not self.at.is_floating_point()
 
     @property
     def consecutive(self) -> bool:
-        """Whether the positions are 0, 1, ..., T - 1."""
-        return self.span == self.at.numel()
-
-    @property
-    def distances(self) -> Tensor:
-        """(S,) how far back a key can be: 0, ..., S - 1; or (2S - 1,) from 1 - S where it can be ahead."""
-        return torch.arange(0 if self.causal else 1 - self.span, self.span, device=self.at.device)
-
-    def curve(self, values: Tensor) -> "Curve":
-        """The bias that is `values` (H, S or 2S - 1) at `distances`."""
-        return Curve(values, 0 if self.causal else 1 - self.span)
+        """Whether the positions are 0, 1, ..., T - 1 in every sequence."""
+        return self.whole and self.at.dim() == 1 and self.span == self.length
 
 
 @dataclass(frozen=True)
 class Curve:
-    """A logit bias that depends only on how far back the key is."""
+    """A number for each distance; the encoding that declares it decides about keys ahead (below 0)."""
 
-    values: Tensor  # (H, N) float32, at distances first, first + 1, ...
-    first: int = 0
+    of: ByDistance
 
     def __call__(self, i: Tensor, j: Tensor) -> Tensor:
-        return self.values[:, (i - j - self.first).clamp(0, self.values.size(1) - 1)]  # (H, R, K)
+        """(H, ..., R, K)"""
+        distance = i - j
+        return self.of(distance.flatten()).unflatten(-1, distance.shape)
+
+    def tabulated(self, positions: Positions) -> "Curve":
+        """The same at the distances of whole positions, worked out once for each; else as it is."""
+        if not positions.whole:
+            return self
+        values, first = self.table(positions)
+        return Curve(lambda distance: values[:, (distance - first).clamp(0, values.size(1) - 1)])
+
+    def table(self, positions: Positions) -> tuple[Tensor, int]:
+        """(1 or H, N) for distances from the second on: 0, or 1 - S where keys can be ahead."""
+        first = 0 if positions.causal else 1 - positions.span
+        return self.of(torch.arange(first, positions.span, device=positions.at.device)), first
 
 
 @dataclass(frozen=True)
 class Surface:
-    """A logit bias that needs the query's own position as well."""
+    """A number for each pair of positions."""
 
-    of: Pairs
+    of: ByPair
 
     def __call__(self, i: Tensor, j: Tensor) -> Tensor:
+        """(H, ..., R, K)"""
         return self.of(i, j)
 
 
 @dataclass(frozen=True)
 class Window:
-    """Which keys are seen: those less than `width` away, and the first `sinks` of the sequence."""
+    """Which keys are visible: those less than `width` away, and the first `sinks` of the sequence."""
 
     width: int
     sinks: int = 0
@@ -89,34 +112,60 @@ class Window:
 
 
 @dataclass(frozen=True)
-class Far:
-    """A second way to turn q and k, for the pairs at least `window` positions apart."""
+class Region:
+    """Keys at least `start` positions back, for which q and k are rotated in another way."""
 
-    window: int
+    start: int
     rotate: Rotate
+
+
+@dataclass(frozen=True)
+class Adjust:
+    """What is done to the logits by an encoding that reads them, together with q and k.
+
+    `beyond`: from `start` on, where that is so, all of it amounts to a plain product of q and k rotated.
+    """
+
+    of: Content
+    beyond: Region | None = None
 
 
 @dataclass(frozen=True)
 class Effect:
     """What an encoding does at `positions`; whatever is left out does nothing.
 
-    A logit is `temperature * adjust(q . k / sqrt(D) + bias + potential_i - potential_j)`
-    with q and k turned by `rotate`, or by `far` where the key is far away.
+    A logit is `temperature * adjust(factor * q . k / sqrt(D) + bias + potential_i - potential_j)`
+    with q and k rotated: by `phase`, then by `rotate`, or by the last region of `far` that holds the key.
     """
 
     positions: Positions
     embed: Embed | None = None
+    # done to q and k
     rotate: Rotate | None = None
-    far: Far | None = None
-    beyond: Far | None = None  # what all the rest amounts to for far keys, where it is as simple as that
-    bias: Curve | Surface | None = None
+    far: tuple[Region, ...] = ()  # nearest first
+    phase: Phase | None = None  # neighbouring features rotate as pairs by angles from the hidden state
+    # multiplied into, added to, done to the logits
+    factor: Curve | Surface | None = None
+    bias: Curve | Surface | None = None  # minus infinity hides a key from a head
     potential: Potential | None = None
     adjust: Adjust | None = None
-    values: Values | None = None  # position in what is read, not only in how much of it
-    temperature: Tensor | None = None  # (H or 1, T) factor on all logits of a query
+    temperature: Tensor | None = None  # (..., 1 or H, T) float32, on all logits of a query
+    # visible and read
     visible: Window | None = None  # on top of the causal mask
-    shared: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)
-    """What kernels derive from this effect, kept so that the layers of one forward pass share it."""
+    sink: Tensor | None = None  # (1 or H, 1 or T) float32, one more logit of each query, which reads nothing
+    values: Values | None = None  # position in what is read, not only in how much of it
+
+    @property
+    def parts(self) -> frozenset[str]:
+        """The names of the fields that do something."""
+        none = (None, ())
+        return frozenset(name for name in PARTS if not any(getattr(self, name) is empty for empty in none))
+
+
+PARTS = (
+    "embed", "rotate", "far", "phase", "factor", "bias", "potential", "adjust", "temperature",
+    "visible", "sink", "values",
+)  # fmt: skip
 
 
 class Encoding(nn.Module):
@@ -133,6 +182,15 @@ class Encoding(nn.Module):
     def forward(self, positions: Positions) -> Effect:
         raise NotImplementedError
 
+    @property
+    def inside(self) -> Sequence["Encoding"]:
+        """The encodings that this one wraps, where extensions may be applied to them in its place."""
+        return ()
+
+    def around(self, inside: Sequence["Encoding"]) -> "Encoding":
+        """This wrapper, its weights shared, around other encodings."""
+        raise NotImplementedError
+
     def inherit(self, *inside: "Encoding") -> None:
         """What a wrapper declares because the encodings inside it do."""
         self.limit = min((e.limit for e in inside if e.limit is not None), default=None)
@@ -141,10 +199,6 @@ class Encoding(nn.Module):
         self.relative = self.relative and all(e.relative for e in inside)
         self.prefix = self.prefix and all(e.prefix for e in inside)
         self.needs_causal = self.needs_causal or any(e.needs_causal for e in inside)
-
-    def within(self, change: Callable[["Encoding"], "Encoding"]) -> "Encoding | None":
-        """The same around a changed inside, for an encoding that wraps others; None where it wraps none."""
-        return None
 
     def at(self, positions: Positions) -> Effect:
         """The effect at `positions`, or an error that says why there is none."""

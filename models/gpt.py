@@ -10,9 +10,10 @@ from torch import Tensor, nn
 
 from models.attend import attend
 from models.effect import Effect, Encoding, Positions
+from models.heads import split
 from models.initial import spread
-from models.kernels.heads import split
-from models.kernels.norm import normalised
+from models.norm import rms_norm
+from models.plan import Plan
 
 
 class GPT(nn.Module):
@@ -41,7 +42,7 @@ class GPT(nn.Module):
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             self.embed = nn.Embedding(vocab, width)
-            self.blocks = nn.ModuleList(Block(width, heads, norm, causal, kernel) for _ in range(depth))
+            self.blocks = nn.ModuleList(Block(width, heads, norm, kernel) for _ in range(depth))
             self.norm = Norm(norm, width)
             self.head = nn.Linear(width, vocab, bias=False)
             self.initialise(depth)
@@ -80,7 +81,7 @@ class GPT(nn.Module):
     def under(self, encodings: Sequence[Encoding]) -> "GPT":
         """The same model, its weights shared, with other encodings."""
         other = copy(self)
-        other._modules = dict(self._modules) | {"encodings": nn.ModuleList(encodings)}
+        other._modules = dict(self._modules) | {"encodings": nn.ModuleList(encodings).train(self.training)}
         return other
 
     def forward(self, tokens: Tensor, draw: int = 0) -> Tensor:
@@ -98,23 +99,27 @@ class GPT(nn.Module):
         return torch.cat([self.through(tokens[:, :rest], draw), whole], dim=1) if rest else whole
 
     def through(self, tokens: Tensor, draw: int = 0) -> Tensor:
-        effects = self.effects(tokens.size(1), tokens.device, draw)
+        sequences, length = tokens.shape
+        effects = self.effects(length, tokens.device, draw, sequences)
         x = self.embed(tokens)
         for effect in effects:
             if effect.embed is not None:
                 x = effect.embed(x)
+        plans = [Plan(effect) for effect in effects]
         for layer, block in enumerate(self.blocks):
-            x = block(x, effects[layer % len(effects)])
-        return cast(Tensor, self.norm(x) * self.norm.weight)
+            x = block(x, plans[layer % len(plans)])
+        return cast(Tensor, self.norm(x))
 
-    def effects(self, length: int, device: torch.device | str = "cpu", draw: int = 0) -> list[Effect]:
-        """What each encoding does to a sequence of `length` tokens."""
-        positions = Positions.of(length, device, self.causal, draw)
+    def effects(
+        self, length: int, device: torch.device | str = "cpu", draw: int = 0, sequences: int = 1
+    ) -> list[Effect]:
+        """What each encoding does to sequences of `length` tokens."""
+        positions = Positions.of(length, device, self.causal, draw, sequences)
         return [encoding.at(positions) for encoding in cast(Sequence[Encoding], self.encodings)]
 
 
 class Norm(nn.Module):
-    """`rms` or `layer`, its gain left to the matrix that reads it: on the columns there it costs nothing."""
+    """`rms` or `layer`, with a learned gain and no bias."""
 
     def __init__(self, norm: str, width: int) -> None:
         super().__init__()
@@ -123,33 +128,34 @@ class Norm(nn.Module):
         self.norm, self.weight = norm, nn.Parameter(torch.ones(width))
 
     def forward(self, x: Tensor) -> Tensor:
-        return normalised(x) if self.norm == "rms" else F.layer_norm(x, x.shape[-1:])
+        if self.norm == "rms":
+            return rms_norm(x, self.weight)
+        return F.layer_norm(x, x.shape[-1:], self.weight)
 
 
 class Block(nn.Module):
-    def __init__(self, width: int, heads: int, norm: str, causal: bool, kernel: str) -> None:
+    def __init__(self, width: int, heads: int, norm: str, kernel: str) -> None:
         super().__init__()
-        self.norm1, self.attention = Norm(norm, width), Attention(width, heads, causal, kernel)
+        self.norm1, self.attention = Norm(norm, width), Attention(width, heads, kernel)
         self.norm2, self.mlp = Norm(norm, width), MLP(width)
 
-    def forward(self, x: Tensor, effect: Effect) -> Tensor:
-        x = x + self.attention(self.norm1(x), self.norm1.weight, effect).to(x.dtype)
-        return x + self.mlp(self.norm2(x), self.norm2.weight).to(x.dtype)
+    def forward(self, x: Tensor, plan: Plan) -> Tensor:
+        x = x + self.attention(self.norm1(x), plan)
+        return cast(Tensor, x + self.mlp(self.norm2(x)))
 
 
 class Attention(nn.Module):
-    def __init__(self, width: int, heads: int, causal: bool, kernel: str) -> None:
+    def __init__(self, width: int, heads: int, kernel: str) -> None:
         super().__init__()
         if width % heads:
             raise ValueError(f"model.heads={heads} does not divide model.width={width}.")
-        self.heads, self.causal, self.kernel = heads, causal, kernel
+        self.heads, self.kernel = heads, kernel
         self.qkv = nn.Linear(width, 3 * width, bias=False)
         self.out = nn.Linear(width, width, bias=False)
 
-    def forward(self, x: Tensor, gain: Tensor, effect: Effect) -> Tensor:
-        q, k, v = split(F.linear(x, self.qkv.weight * gain), self.heads)  # each (B, H, T, D)
-        hidden = None if effect.potential is None else x * gain
-        y = attend(q, k, v, effect, self.causal, hidden, self.kernel)
+    def forward(self, x: Tensor, plan: Plan) -> Tensor:
+        q, k, v = split(self.qkv(x), self.heads)  # each (B, H, T, D)
+        y = attend(q, k, v, plan, x, self.kernel)
         return cast(Tensor, self.out(y.transpose(1, 2).flatten(2)))
 
 
@@ -158,5 +164,5 @@ class MLP(nn.Module):
         super().__init__()
         self.up, self.down = nn.Linear(width, 4 * width, bias=False), nn.Linear(4 * width, width, bias=False)
 
-    def forward(self, x: Tensor, gain: Tensor) -> Tensor:
-        return cast(Tensor, self.down(F.gelu(F.linear(x, self.up.weight * gain))))
+    def forward(self, x: Tensor) -> Tensor:
+        return cast(Tensor, self.down(F.gelu(self.up(x))))

@@ -9,14 +9,20 @@ from torch.nn.functional import linear
 
 def linear32(x: Tensor, layer: nn.Linear) -> Tensor:
     """`layer` applied in float32, whatever the precision of the model or of autocast."""
-    with as_given(x.device):
-        return linear(x.float(), layer.weight.float(), layer.bias.float())
+    with without_autocast(x.device):
+        bias = None if layer.bias is None else layer.bias.float()
+        return linear(x.float(), layer.weight.float(), bias)
 
 
-def as_given(device: torch.device) -> AbstractContextManager:
-    """Keeps autocast away."""
+def without_autocast(device: torch.device) -> AbstractContextManager:
+    """Products in the precision of what goes into them."""
     return torch.autocast(device.type, enabled=False) if autocasts(device) else nullcontext()
 
 
 def autocasts(device: torch.device) -> bool:
     return torch.amp.is_autocast_available(device.type) and torch.is_autocast_enabled(device.type)
+
+
+def inspectable(x: Tensor) -> bool:
+    """Whether values may be looked at: neither a GPU has to wait, nor a gradient or a graph is lost."""
+    return x.is_cpu and not x.requires_grad and not torch.compiler.is_compiling()

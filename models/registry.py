@@ -7,24 +7,23 @@
 
 import difflib
 import inspect
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from omegaconf import OmegaConf
+from omegaconf import Container, OmegaConf
 
 from models.effect import Encoding
-from models.encodings.schedule import Schedule
-from models.encodings.ssmax import SSMax
 from models.extension import Extension
+from models.options.learned_sink import LearnedSink
+from models.options.ssmax import SSMax
+from models.schedule import Schedule
 
 CONF = Path(__file__).resolve().parents[1] / "conf"
-RECIPE = (
-    "finetune_steps",
-    "finetune_length",
-    "finetune_learning_rate",
-)  # of an extension's training, not its own
+RECIPE = ("version", "finetune_steps", "finetune_length", "finetune_learning_rate")  # not its own parameters
+OPTIONS = {"ssmax": SSMax, "learned_sink": LearnedSink}  # of any encoding, by their keys
 SHAPE = ("heads", "head_width", "width", "depth", "length")
 
 
@@ -55,19 +54,35 @@ def extend(name: str, encoding: Encoding, **parameters: Any) -> Encoding:
 def extended(name: str, settings: Mapping[str, Any], encoding: Encoding) -> Encoding:
     """`encoding` under an extension; inside a schedule, or a wrapper where only what it wraps fits."""
     kind: type[Extension] = locate(settings["_target_"])
-    if kind.fits_to(encoding) and not isinstance(encoding, Schedule):
+    if applies(kind, encoding):
         own = {key: value for key, value in settings.items() if key != "log_n"}
         result: Encoding = construct(own, encoding.shape, encoding=encoding)
         result.shape = encoding.shape
         return extend("log_n", result) if settings.get("log_n", False) else result
-    inside = encoding.within(lambda inner: extended(name, settings, inner))
-    if inside is None:
+    if not any(applies(kind, e) for e in reachable(encoding)):
         fitting = ", ".join(n for n in names() if fits(name, n))
         raise ValueError(
             f"The extension '{name}' does not fit {type(encoding).__name__}; it fits: {fitting}."
         )
-    inside.shape = encoding.shape
-    return inside
+    inside = [
+        extended(name, settings, inner) if any(applies(kind, e) for e in reachable(inner)) else inner
+        for inner in encoding.inside
+    ]
+    outer = encoding.around(inside)
+    outer.shape = encoding.shape
+    return outer
+
+
+def applies(kind: type[Extension], encoding: Encoding) -> bool:
+    """Whether an extension goes around this encoding itself."""
+    return kind.fits_to(encoding) and not isinstance(encoding, Schedule)
+
+
+def reachable(encoding: Encoding) -> Iterator[Encoding]:
+    """An encoding, and those inside it that extensions may be applied to."""
+    yield encoding
+    for inner in encoding.inside:
+        yield from reachable(inner)
 
 
 def extensions(encoding: Encoding) -> list[str]:
@@ -84,37 +99,30 @@ def encoding_fits(extension: str, encoding: Encoding) -> bool:
     target = read("extension", extension).get("_target_")
     if target is None:
         return True
-    kind: type[Extension] = locate(target)
-    found: list[Encoding] = []
-
-    def look(inner: Encoding) -> Encoding:
-        if kind.fits_to(inner):
-            found.append(inner)
-        else:
-            inner.within(look)
-        return inner
-
-    look(encoding)
-    return bool(found)
+    return any(applies(locate(target), e) for e in reachable(encoding))
 
 
 def layers(settings: Mapping[str, Any], depth: int, shape: Mapping[str, int]) -> list[Encoding]:
     """What `GPT` tiles over its layers: one shared encoding, a schedule's members, or one a layer."""
     if settings.get("share", True):
         one = build(settings, shape)
-        return list(one.members) if isinstance(one, Schedule) else [one]
+        return list(one.inside) if isinstance(one, Schedule) else [one]
     return [build(settings, shape) for _ in range(depth)]
 
 
 def build(settings: Mapping[str, Any], shape: Mapping[str, int]) -> Encoding:
     """The encoding that a file's content describes, for a model of this shape."""
-    own = {key: value for key, value in settings.items() if key not in ("share", "ssmax")}
+    own = {
+        key: value for key, value in settings.items() if key not in ("family", "version", "share", *OPTIONS)
+    }
     encoding: Encoding = construct(own, shape)
+    for option, wrapper in OPTIONS.items():
+        if settings.get(option, False):
+            if isinstance(encoding, Schedule):
+                encoding = encoding.around([wrapper(inner, shape["heads"]) for inner in encoding.inside])
+            else:
+                encoding = wrapper(encoding, shape["heads"])
     knows_shape(encoding, shape)
-    if settings.get("ssmax", False):
-        inside = encoding.within(SSMax.of) if isinstance(encoding, Schedule) else None
-        encoding = inside or SSMax.of(encoding)
-        knows_shape(encoding, shape)
     return encoding
 
 
@@ -156,7 +164,13 @@ def read(group: str, name: str) -> dict[str, Any]:
         close = difflib.get_close_matches(name, names(group), 1)
         hint = f" Did you mean '{close[0]}'?" if close else ""
         raise ValueError(f"There is no {group} '{name}'.{hint} There are: {', '.join(names(group))}.")
-    return dict(OmegaConf.to_container(OmegaConf.load(file), resolve=True) or {})  # type: ignore[arg-type]
+    return dict(OmegaConf.to_container(parsed(file), resolve=True) or {})  # type: ignore[arg-type]
+
+
+@cache
+def parsed(file: Path) -> Container:
+    """A file's content, which is read once: parsing takes milliseconds."""
+    return OmegaConf.load(file)
 
 
 def locate(path: str) -> Any:

@@ -1,4 +1,4 @@
-"""Where a method comes from, read from its module's docstring and from the head of its file in `conf/`."""
+"""Where a method comes from, read from the head of its file in `conf/` and from its module's docstring."""
 
 import inspect
 import re
@@ -28,7 +28,7 @@ SOURCES = (
 
 def source(group: str, name: str) -> tuple[str, str]:
     """(authors and year, link) of a method, or two empty strings where nobody is to be named."""
-    for text in (*about(group, name).split("\n\n"), comment(group, name)):
+    for text in (comment(group, name), *about(group, name).split("\n\n")):
         for pattern in SOURCES:
             if found := pattern.search(" ".join(text.split())):
                 return f"{found['authors']}, {found['year']}", found["link"]

@@ -7,8 +7,8 @@ from typing import Any
 import torch
 
 from models.effect import Curve, Effect, Encoding, Positions, Surface
-from models.encodings.schedule import Schedule
 from models.registry import extend, fits, load, names, read
+from models.schedule import Schedule
 from models.sources import source
 
 SHAPE = {"heads": 4, "head_width": 32, "width": 128, "depth": 4, "length": 64}  # conf/model/tiny.yaml
@@ -64,7 +64,7 @@ def method(name: str) -> Method:
 
 
 def members(encoding: Encoding) -> list[Encoding]:
-    return encoding.members if isinstance(encoding, Schedule) else [encoding]
+    return list(encoding.inside) if isinstance(encoding, Schedule) else [encoding]
 
 
 def whose(tiled: list[Encoding], each: int) -> str:
@@ -91,25 +91,26 @@ def layered(words: list[str]) -> str:
 def enters(effect: Effect) -> str:
     """Where position enters, in words."""
     bias = "logits: distance" if isinstance(effect.bias, Curve) else "logits: positions"
-    parts = {
-        "embedding": effect.embed,
-        "q and k": effect.rotate,
-        "far q and k": effect.far,
-        bias: effect.bias,
-        "logits: content": effect.potential or effect.adjust,
-        "mask": effect.visible,
-        "temperature": effect.temperature,
+    places = {
+        "embedding": {"embed"},
+        "q and k": {"rotate", "phase"},
+        "far q and k": {"far"},
+        bias: {"bias", "factor"},
+        "logits: content": {"potential", "adjust"},
+        "mask": {"visible"},
+        "temperature": {"temperature"},
+        "sink": {"sink"},
     }
-    return ", ".join(word for word, part in parts.items() if part is not None) or "nowhere"
+    return ", ".join(place for place, fields in places.items() if fields & effect.parts) or "nowhere"
 
 
 COSTS: dict[str, Callable[[Effect], bool]] = {
-    "logits": lambda effect: effect.adjust is not None,
-    "twice": lambda effect: effect.far is not None,
+    "logits": lambda effect: bool(effect.parts & {"adjust", "factor", "values"}),
+    "twice": lambda effect: "far" in effect.parts,
     "table": lambda effect: isinstance(effect.bias, Surface),
     "line": lambda effect: isinstance(effect.bias, Curve),
-    "sum": lambda effect: effect.potential is not None,
-    "q and k": lambda effect: effect.rotate is not None or effect.temperature is not None,
+    "sum": lambda effect: bool(effect.parts & {"potential", "phase"}),
+    "q and k": lambda effect: bool(effect.parts & {"rotate", "temperature"}),
 }
 """What is computed on top of plain causal attention, the dearest first; `LEGEND` explains."""
 
@@ -160,7 +161,7 @@ def changes(name: str, encoding: str) -> str:
     parts = {
         "embedding": differ(old.embed, new.embed, torch.randn(1, 256, SHAPE["width"])),
         "q and k": differ(old.rotate, new.rotate, *torch.randn(2, 1, 4, 256, 32)),
-        "far q and k": new.far is not old.far,
+        "far q and k": bool(new.far) != bool(old.far),
         "logits": new.bias is not old.bias and new.bias is None,
         "mask": new.visible != old.visible,
         "temperature": new.temperature is not old.temperature,

@@ -1,36 +1,18 @@
-"""The table of methods:  python -m models.encodings [--markdown] [--write README.md]"""
+"""The table of methods:  python -m models.encodings [--markdown]"""
 
 import argparse
-import sys
 import textwrap
 from itertools import zip_longest
-from pathlib import Path
 
 from models import table
 
-START, END = "<!-- encodings -->", "<!-- /encodings -->"
+TITLE = "# Methods\n\nWritten by `make table` from the code."
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m models.encodings", description=__doc__)
-    parser.add_argument("--markdown", action="store_true", help="print Markdown")
-    parser.add_argument(
-        "--write", type=Path, metavar="FILE", help=f"replace what FILE has between {START} and {END}"
-    )
-    options = parser.parse_args()
-    if options.write:
-        options.write.write_text(replaced(options.write.read_text(), options.write.name))
-    else:
-        print(markdown() if options.markdown else terminal())
-
-
-def replaced(text: str, name: str) -> str:
-    """A page with the table between its two markers made anew."""
-    before, start, rest = text.partition(START)
-    _, end, after = rest.partition(END)
-    if not (start and end):
-        raise ValueError(f"{name} has no place for the table: add the lines {START} and {END}.")
-    return f"{before}{START}\n{markdown()}\n{END}{after}"
+    parser.add_argument("--markdown", action="store_true", help="print docs/methods.md")
+    print(markdown() if parser.parse_args().markdown else terminal())
 
 
 def lines(links: bool) -> tuple[list[list[str]], list[list[str]]]:
@@ -59,7 +41,7 @@ def markdown() -> str:
         rows = [[f"`{row[0]}`" if n else row[0], *row[1:]] for n, row in enumerate(rows)]
         rows.insert(1, ["---"] * len(rows[0]))
         result.append("\n".join("| " + " | ".join(row) + " |" for row in rows))
-    return "\n\n".join([*result, table.legend()])
+    return "\n\n".join([TITLE, *result, table.legend()])
 
 
 def terminal() -> str:
@@ -83,7 +65,4 @@ def laid(rows: list[list[str]], widths: tuple[int, ...]) -> str:
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except (ValueError, OSError) as error:
-        sys.exit(str(error))
+    main()

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from models.effect import Effect, Encoding, Positions
+from models.effect import Curve, Effect, Encoding, Positions
 
 
 class ALiBi(Encoding):
@@ -12,10 +12,8 @@ class ALiBi(Encoding):
         self.heads = heads
 
     def forward(self, positions: Positions) -> Effect:
-        distance = positions.distances.abs().float()
-        return Effect(
-            positions, bias=positions.curve(-slopes(self.heads).to(distance.device)[:, None] * distance)
-        )
+        slope = slopes(self.heads).to(positions.at.device)[:, None]  # (H, 1)
+        return Effect(positions, bias=Curve(lambda distance: -slope * distance.abs().float()))
 
 
 def slopes(heads: int) -> Tensor:

@@ -7,7 +7,7 @@ it starts, heads with a negative exponent look away from themselves and retrieve
 import torch
 from torch import nn
 
-from models.effect import Effect, Encoding, Positions
+from models.effect import Curve, Effect, Encoding, Positions
 from models.encodings.alibi import slopes
 
 
@@ -20,6 +20,5 @@ class BAM(Encoding):
         self.exponent = nn.Parameter(torch.ones(heads))
 
     def forward(self, positions: Positions) -> Effect:
-        distance = positions.distances.abs() + 1e-5
-        bias = -self.log_scale.float().exp()[:, None] * distance ** self.exponent.float()[:, None]
-        return Effect(positions, bias=positions.curve(bias))
+        scale, exponent = self.log_scale.float().exp()[:, None], self.exponent.float()[:, None]  # (H, 1)
+        return Effect(positions, bias=Curve(lambda distance: -scale * (distance.abs() + 1e-5) ** exponent))

@@ -7,7 +7,7 @@ from it up to the query, and its embedding is interpolated between whole positio
 import torch
 from torch import Tensor, nn
 
-from models.effect import Effect, Encoding, Positions
+from models.effect import Adjust, Effect, Encoding, Positions
 
 
 class CoPE(Encoding):
@@ -22,7 +22,7 @@ class CoPE(Encoding):
         self.table = nn.Parameter(torch.zeros(reach, head_width))
 
     def forward(self, positions: Positions) -> Effect:
-        return Effect(positions, adjust=self.adjust)
+        return Effect(positions, adjust=Adjust(self.adjust))
 
     def adjust(self, logits: Tensor, q: Tensor, k: Tensor, i: Tensor, j: Tensor) -> Tensor:
         gates = logits.float().sigmoid()  # 0 where a key is not seen

@@ -8,9 +8,9 @@ embeddings are shared by all layers, which project them each in its own way.
 import torch
 from torch import Tensor, nn
 
-from models.effect import Effect, Encoding, Far, Positions
-from models.encodings.schedule import Schedule
+from models.effect import Adjust, Effect, Encoding, Positions, Region
 from models.initial import spread
+from models.schedule import Schedule
 
 
 class DeBERTa(Schedule):
@@ -46,7 +46,7 @@ class Disentangled(Encoding):
             q = torch.cat([q, far_query.expand_as(q)], dim=-1) * 3**-0.5
             return q, torch.cat([k + far_key, k], dim=-1)
 
-        return Effect(positions, adjust=adjust, beyond=Far(self.table.size(0) // 2, furthest))
+        return Effect(positions, adjust=Adjust(adjust, Region(self.table.size(0) // 2, furthest)))
 
     def projected(self, weight: Tensor) -> Tensor:
         """(H, 2 reach, D)"""

@@ -17,5 +17,5 @@ class Integer(Encoding):
         self.step, self.start = step, start
 
     def forward(self, positions: Positions) -> Effect:
-        numbers = self.step * (self.start + positions.at.float())[:, None]  # (T, 1)
+        numbers = self.step * (self.start + positions.at.float())[..., None]  # (T, 1)
         return Effect(positions, embed=lambda x: (x.float() + numbers).to(x.dtype))

@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from models.effect import Effect, Encoding, Positions
+from models.effect import Curve, Effect, Encoding, Positions
 
 
 class KERPLELog(Encoding):
@@ -23,7 +23,7 @@ class KERPLELog(Encoding):
 
     def forward(self, positions: Positions) -> Effect:
         r1, r2 = F.softplus(self.r1.float())[:, None], F.softplus(self.r2.float())[:, None]
-        return Effect(positions, bias=positions.curve(-r1 * (r2 * positions.distances.abs()).log1p()))
+        return Effect(positions, bias=Curve(lambda distance: -r1 * (r2 * distance.abs()).log1p()))
 
 
 class KERPLEPower(Encoding):
@@ -36,9 +36,14 @@ class KERPLEPower(Encoding):
 
     def forward(self, positions: Positions) -> Effect:
         r1, r2 = F.softplus(self.r1.float())[:, None], 2 * self.r2.float().sigmoid()[:, None]
-        distance = positions.distances.abs()
-        power = torch.where(distance > 0, distance.clamp(min=1) ** r2, 0)  # d/dp 0^p is not a number
-        return Effect(positions, bias=positions.curve(-r1 * power))
+
+        def bias(distance: Tensor) -> Tensor:
+            away = distance.abs()
+            return -r1 * torch.where(
+                away > 0, torch.where(away > 0, away, 1) ** r2, 0
+            )  # d/dp 0^p is no number
+
+        return Effect(positions, bias=Curve(bias))
 
 
 def uniform(heads: int) -> Tensor:

@@ -1,6 +1,6 @@
-"""p-RoPE (Barbero et al., 2024, https://arxiv.org/abs/2410.06205): RoPE whose slowest pairs do not turn.
+"""p-RoPE (Barbero et al., 2024, https://arxiv.org/abs/2410.06205): RoPE whose slowest pairs are not rotated.
 
-These carry content over any distance. The pairs that turn keep their frequencies, unlike those of
+These carry content over any distance. The others keep their frequencies, unlike those of
 RoPE's own `partial`, which spreads the whole range over them.
 """
 
@@ -10,7 +10,7 @@ from models.encodings.rope import RoPE
 
 
 class PRoPE(RoPE):
-    """`proportion`: the share of pairs that turn, the fastest; 1 is RoPE and 0 is NoPE."""
+    """`proportion`: the share of pairs that are rotated, the fastest; 1 is RoPE and 0 is NoPE."""
 
     def __init__(
         self, head_width: int, base: float = 10_000.0, proportion: float = 0.75, layout: str = "interleaved"

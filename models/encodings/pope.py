@@ -1,6 +1,6 @@
 """PoPE (Gopalakrishnan et al., 2025, https://arxiv.org/abs/2509.10534): lengths are content, angles position.
 
-Every feature is made positive by a softplus and turned in a plane of its own, so that a logit is
+Every feature is made positive by a softplus and rotated in a plane of its own, so that a logit is
 the sum of softplus(q) softplus(k) cos((j - i) * frequency + delta), delta learned per head.
 """
 
@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from models.effect import Effect, Encoding, Positions
 from models.encodings.rope import angles, geometric
-from models.kernels.polar import polar
+from models.polar import polar
 
 
 class PoPE(Encoding):
@@ -21,12 +21,13 @@ class PoPE(Encoding):
         self.delta = nn.Parameter(torch.zeros(heads, 1, head_width))
 
     def forward(self, positions: Positions) -> Effect:
-        turn = angles(positions.at, geometric(2 * self.head_width, self.base)).float()  # (T, D)
+        angle = angles(positions.at, geometric(2 * self.head_width, self.base)).float()  # (T, D)
+        angle = angle if angle.dim() == 2 else angle.unsqueeze(1)  # (B, 1, T, D)
         delta = self.delta.float()
         # between -2 pi and 0, where it starts: the gradient passes the bounds, or half would stay there
         delta = delta + (delta.clamp(-2 * math.pi, 0) - delta).detach()
 
         def rotate(q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
-            return polar(q, turn), polar(k, turn + delta)
+            return polar(q, angle), polar(k, angle + delta)
 
         return Effect(positions, rotate=rotate)

@@ -33,15 +33,20 @@ class Randomized(Encoding):
         self.limit, self.draws = self.span, draws
 
     def forward(self, positions: Positions) -> Effect:
-        stands = sample(positions.span, self.span, self.seed, positions.draw, positions.at.device)
-        return self.inner.at(Positions(stands[positions.at], self.span, positions.causal, positions.draw))
+        drawn = sample(positions.span, self.span, self.seed, positions.draw, positions.at.device)
+        return self.inner.at(Positions(drawn[positions.at], self.span, positions.causal, positions.draw))
 
 
 def sample(count: int, span: int, seed: int, draw: int, device: torch.device | str) -> Tensor:
     """(count,) sorted numbers below `span`, none twice: those whose hash is smallest."""
-    index, key = torch.arange(span, device=device), torch.full((1,), seed, device=device)
+    return order(span, seed, draw, device).argsort()[:count].sort().values
+
+
+def order(count: int, seed: int, draw: int, device: torch.device | str) -> Tensor:
+    """(count,) whole numbers below 2^32 that look random, none twice."""
+    index, key = torch.arange(count, device=device), torch.full((1,), seed, device=device)
     key = scrambled(scrambled(key) ^ torch.full_like(key, draw))
-    return scrambled(scrambled(index) ^ key).argsort()[:count].sort().values
+    return scrambled(scrambled(index) ^ key)
 
 
 def scrambled(x: Tensor) -> Tensor:

@@ -1,7 +1,7 @@
 """Axial RoPE in two dimensions (Heo et al., 2024, https://arxiv.org/abs/2403.13298), on text laid in rows.
 
-Token t stands in row t // columns and column t % columns; half of the pairs turn by the row, the
-other half by the column, each with a full range of frequencies.
+Token t stands in row t // columns and column t % columns; half of the pairs are rotated by the row,
+the other half by the column, each with a full range of frequencies.
 """
 
 import torch
@@ -28,7 +28,7 @@ class RoPE2D(Encoding):
         self.columns = max(1, round(length**0.5)) if columns == "auto" else int(columns)
 
     def forward(self, positions: Positions) -> Effect:
-        frequencies = geometric(self.rope.turning // 2, self.rope.base)  # (D/4,)
+        frequencies = geometric(self.rope.rotated // 2, self.rope.base)  # (D/4,)
         rows, columns = positions.at // self.columns, positions.at % self.columns
-        turn = torch.cat([angles(rows, frequencies), angles(columns, frequencies)], dim=-1)  # (T, D/2)
-        return Effect(positions, rotate=self.rope.rotation(turn, turn))
+        angle = torch.cat([angles(rows, frequencies), angles(columns, frequencies)], dim=-1)  # (T, D/2)
+        return Effect(positions, rotate=self.rope.rotation(angle, angle))

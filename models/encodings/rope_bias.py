@@ -1,4 +1,4 @@
-"""RoPE with a learned bias on q and on k (Su, 2023, https://kexue.fm/archives/9577), added before they turn.
+"""RoPE with learned biases on q and k, before the rotation (Su, 2023, https://kexue.fm/archives/9577).
 
 It adds what depends on one content and the distance, and on the distance alone. A model whose
 projections have biases of their own has this already.
@@ -23,6 +23,6 @@ class RoPEBias(RoPE):
         super().__init__(head_width, base, partial, layout)
         self.q_bias, self.k_bias = (nn.Parameter(torch.zeros(heads, 1, head_width)) for _ in range(2))
 
-    def rotation(self, q_turn: Tensor, k_turn: Tensor, magnitude: float = 1.0) -> Rotate:
-        rotate = super().rotation(q_turn, k_turn, magnitude)
+    def rotation(self, q_angle: Tensor, k_angle: Tensor, magnitude: float = 1.0) -> Rotate:
+        rotate = super().rotation(q_angle, k_angle, magnitude)
         return lambda q, k: rotate(q + self.q_bias.to(q.dtype), k + self.k_bias.to(k.dtype))

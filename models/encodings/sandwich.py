@@ -5,8 +5,9 @@ listing; its constant dimensions / 2 is taken off, which softmax does not notice
 """
 
 import torch
+from torch import Tensor
 
-from models.effect import Effect, Encoding, Positions
+from models.effect import Curve, Effect, Encoding, Positions
 
 
 class Sandwich(Encoding):
@@ -17,8 +18,10 @@ class Sandwich(Encoding):
         self.heads, self.dimensions, self.base = heads, dimensions, float(base)
 
     def forward(self, positions: Positions) -> Effect:
-        distance = positions.distances.double()[:, None]
+        return Effect(positions, bias=Curve(self.bias))
+
+    def bias(self, distance: Tensor) -> Tensor:
         exponent = torch.arange(0, self.dimensions, 2, device=distance.device).double() / self.dimensions
-        wave = ((distance * self.base**-exponent).cos() - 1).sum(-1)  # (S,)
+        wave = ((distance.double()[:, None] * self.base**-exponent).cos() - 1).sum(-1)  # (N,)
         head = torch.arange(1, self.heads + 1, device=distance.device)
-        return Effect(positions, bias=positions.curve((self.heads / (8 * head[:, None]) * wave).float()))
+        return (self.heads / (8 * head[:, None]) * wave).float()

@@ -7,7 +7,7 @@ paper's second table, added to the values, is off by default: it changed little 
 import torch
 from torch import Tensor, nn
 
-from models.effect import Effect, Encoding, Far, Positions
+from models.effect import Adjust, Effect, Encoding, Positions, Region
 
 
 class Shaw(Encoding):
@@ -22,7 +22,7 @@ class Shaw(Encoding):
 
     def forward(self, positions: Positions) -> Effect:
         values = None if self.value_table is None else self.values
-        return Effect(positions, adjust=self.adjust, values=values, beyond=Far(self.reach, self.furthest))
+        return Effect(positions, adjust=Adjust(self.adjust, Region(self.reach, self.furthest)), values=values)
 
     def adjust(self, logits: Tensor, q: Tensor, k: Tensor, i: Tensor, j: Tensor) -> Tensor:
         scores = q @ self.table.to(q.dtype).mT * q.size(-1) ** -0.5  # (B, H, R, 2 reach + 1)

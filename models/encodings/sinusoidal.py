@@ -25,5 +25,5 @@ class Sinusoidal(Encoding):
 def waves(at: Tensor, width: int, base: float) -> Tensor:
     """(T, width) float32: sin, cos, sin, cos, ... of position * base^(-2k / width)."""
     feature = torch.arange(width, device=at.device)
-    angle = at.double()[:, None] * base ** (-(feature - feature % 2).double() / width)
+    angle = at.double()[..., None] * base ** (-(feature - feature % 2).double() / width)
     return torch.where(feature % 2 == 0, angle.sin(), angle.cos()).float()

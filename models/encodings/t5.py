@@ -10,7 +10,7 @@ import math
 import torch
 from torch import Tensor, nn
 
-from models.effect import Effect, Encoding, Positions
+from models.effect import Curve, Effect, Encoding, Positions
 
 
 class T5(Encoding):
@@ -29,14 +29,17 @@ class T5(Encoding):
         self.table = nn.Parameter(torch.zeros(heads, buckets))
 
     def forward(self, positions: Positions) -> Effect:
-        buckets = bucket(positions.distances, self.table.size(1), self.reach, positions.causal)
-        return Effect(positions, bias=positions.curve(self.scale * self.table[:, buckets].float()))
+        def bias(distance: Tensor) -> Tensor:
+            buckets = bucket(distance, self.table.size(1), self.reach, positions.causal)
+            return self.scale * self.table[:, buckets].float()
+
+        return Effect(positions, bias=Curve(bias))
 
 
 def bucket(distance: Tensor, buckets: int, reach: int, causal: bool = True) -> Tensor:
     """Which bucket each distance (query minus key) is in; keys ahead take the upper half."""
     if not causal:
         return bucket(distance.abs(), buckets // 2, reach) + (distance < 0) * (buckets // 2)
-    near = buckets // 2
+    near, distance = buckets // 2, distance.clamp(min=0)
     growth = (distance.clamp(min=near).double() / near).log() / math.log(reach / near)
     return torch.where(distance < near, distance, (near + (growth * near).long()).clamp(max=buckets - 1))

@@ -9,7 +9,8 @@ import torch
 from torch import Tensor
 
 from models.effect import Effect, Encoding, Positions
-from models.encodings.rope import RoPE, angles, turned
+from models.encodings.rope import RoPE, angles, table
+from models.rotation import rotate_pairs
 
 
 class XPos(Encoding):
@@ -34,19 +35,19 @@ class XPos(Encoding):
 
     def zeta(self) -> Tensor:
         """(D/2,) what is left of each pair at distance scale_base, in float64."""
-        share = torch.arange(0, self.rope.turning, 2, dtype=torch.float64) / self.rope.turning
+        share = torch.arange(0, self.rope.rotated, 2, dtype=torch.float64) / self.rope.rotated
         return (share + self.gamma) / (1 + self.gamma)
 
     def forward(self, positions: Positions) -> Effect:
-        turn = angles(positions.at, self.rope.frequencies())
+        angle = angles(positions.at, self.rope.frequencies())
         power = (positions.at.double() - positions.span // 2) / self.scale_base
-        stretch = self.zeta().to(turn.device) ** power[:, None]  # (T, D/2)
-        tables = [(t.cos() * s, t.sin() * s) for t, s in ((turn, stretch), (turn, 1 / stretch))]
-        (q_cos, q_sin), (k_cos, k_sin) = [(cos.float(), sin.float()) for cos, sin in tables]
+        stretch = self.zeta().to(angle.device) ** power[..., None]  # (T, D/2)
+        (q_cos, q_sin), (k_cos, k_sin) = table(angle, stretch), table(angle, 1 / stretch)
 
         def rotate(q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
             # the powers of zeta leave float16, not bfloat16
             q, k = (x.float() if x.dtype == torch.float16 else x for x in (q, k))
-            return turned(q, q_cos, q_sin, self.rope.layout), turned(k, k_cos, k_sin, self.rope.layout)
+            layout = self.rope.layout
+            return rotate_pairs(q, q_cos, q_sin, layout), rotate_pairs(k, k_cos, k_sin, layout)
 
         return Effect(positions, rotate=rotate)

@@ -11,7 +11,19 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from models.effect import Adjust, Effect, Encoding, Pairs, Positions, Potential, Surface, Values
+from models.effect import (
+    Adjust,
+    ByPair,
+    Content,
+    Curve,
+    Effect,
+    Encoding,
+    Positions,
+    Potential,
+    Rotate,
+    Surface,
+    Values,
+)
 from models.encodings.learned import Learned
 from models.encodings.rope import RoPE
 from models.extension import Extension
@@ -33,33 +45,33 @@ class BFloat16(Extension):
     @classmethod
     def fits_to(cls, encoding: Encoding) -> bool:
         """Not to tables, which are read by whole numbers; of wrappers, to what is inside."""
-        plain = encoding.within(lambda inner: inner) is None and encoding.draws == 1
-        return plain and not isinstance(encoding, Learned)
+        return not encoding.inside and encoding.draws == 1 and not isinstance(encoding, Learned)
 
     def forward(self, positions: Positions) -> Effect:
         at = rounded(positions.at) if "positions" in self.what else positions.at
-        reach = 1 << (positions.span - 1).bit_length()  # rounding goes up as well, at most to there
-        told = replace(positions, at=at, span=reach + 1)
-        effect = self.turned(told) if isinstance(self.encoding, RoPE) else self.encoding(told)
+        highest = 1 << (positions.span - 1).bit_length()  # rounding goes up as well, at most to there
+        told = replace(positions, at=at, span=highest + 1)
+        effect = self.encoding(told)
+        if isinstance(self.encoding, RoPE):
+            effect = replace(effect, rotate=self.rotation(self.encoding, told))
         return replace(
             effect,
             positions=positions,
-            bias=effect.bias and Surface(self.bias(effect.bias)),
-            potential=effect.potential and self.potential(effect.potential),
-            adjust=effect.adjust and self.adjust(effect.adjust),
+            factor=effect.factor and Surface(self.by_pair(effect.factor, told)),
+            bias=effect.bias and Surface(self.by_pair(effect.bias, told)),
+            potential=effect.potential and self.cumulative(effect.potential),
+            phase=effect.phase and self.cumulative(effect.phase),
+            adjust=effect.adjust and Adjust(self.content(effect.adjust.of)),  # a border would not hold
             values=effect.values and self.values(effect.values),
-            beyond=None,  # rounding moves keys over any border
         )
 
-    def turned(self, positions: Positions) -> Effect:
-        """RoPE's effect; where positions and frequencies are bfloat16, so is their product."""
-        rope = self.encoding
-        assert isinstance(rope, RoPE)
+    def rotation(self, rope: RoPE, positions: Positions) -> Rotate:
+        """RoPE's; where positions and frequencies are bfloat16, so is their product."""
         low, high = torch.bfloat16, torch.float64
         at = positions.at.to(low if "positions" in self.what else high)
         frequencies = rope.frequencies().to(at.device, low if "frequencies" in self.what else high)
-        turn = (at[:, None] * frequencies).double()  # (T, D/2)
-        return Effect(positions, rotate=rope.rotation(turn, turn))
+        angle = (at[..., None] * frequencies).double()  # (T, D/2)
+        return rope.rotation(angle, angle)
 
     def pair(self, i: Tensor, j: Tensor) -> tuple[Tensor, Tensor]:
         """Where a query and a key seem to stand."""
@@ -70,13 +82,14 @@ class BFloat16(Extension):
     def last(self, value: Tensor) -> Tensor:
         return rounded(value) if "biases" in self.what else value
 
-    def bias(self, inner: Pairs) -> Pairs:
-        return lambda i, j: self.last(inner(*self.pair(i, j)))
+    def by_pair(self, inner: Curve | Surface, positions: Positions) -> ByPair:
+        looked_up = inner.tabulated(positions) if isinstance(inner, Curve) else inner
+        return lambda i, j: self.last(looked_up(*self.pair(i, j)))
 
-    def potential(self, inner: Potential) -> Potential:
+    def cumulative(self, inner: Potential) -> Potential:
         return lambda x: self.last(inner(x))
 
-    def adjust(self, inner: Adjust) -> Adjust:
+    def content(self, inner: Content) -> Content:
         return lambda logits, q, k, i, j: inner(logits, q, k, *self.pair(i, j))
 
     def values(self, inner: Values) -> Values:

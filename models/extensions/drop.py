@@ -14,7 +14,7 @@ class Drop(Extension):
 
     @classmethod
     def fits_to(cls, encoding: Encoding) -> bool:
-        return encoding.within(lambda inner: inner) is None  # a wrapper's window or temperature stays
+        return not encoding.inside  # a wrapper's window or temperature stays
 
     def forward(self, positions: Positions) -> Effect:
         return Effect(positions)

@@ -1,12 +1,13 @@
 """What the extensions that change RoPE's frequencies share."""
 
 import math
+from dataclasses import replace
 
 import torch
 from torch import Tensor
 
 from models.effect import Effect, Encoding, Positions
-from models.encodings.rope import RoPE
+from models.encodings.rope import RoPE, angles
 from models.extension import Extension, given_factor, times_longer
 
 
@@ -31,9 +32,9 @@ class Frequencies(Extension):
 
     def forward(self, positions: Positions) -> Effect:
         factor = times_longer(self.factor, positions.span, self.length)
-        return self.encoding(
-            positions, self.scaled(self.encoding.frequencies(), factor), self.magnitude(factor)
-        )
+        angle = angles(positions.at, self.scaled(self.encoding.frequencies(), factor))
+        rotate = self.encoding.rotation(angle, angle, self.magnitude(factor))
+        return replace(self.encoding.at(positions), rotate=rotate)
 
 
 def squeezed(frequencies: Tensor, share: Tensor, factor: float) -> Tensor:
@@ -42,8 +43,8 @@ def squeezed(frequencies: Tensor, share: Tensor, factor: float) -> Tensor:
 
 
 def turns_ramp(fast: float, slow: float, frequencies: Tensor, length: int) -> Tensor:
-    """(D/2,) 0 for the pairs that turn at least `fast` times in `length` tokens, 1 for those that turn at
-    most `slow` times, and a straight line over the number of turns between."""
+    """(D/2,) 0 for the pairs that rotate at least `fast` times in `length` tokens, 1 for those that rotate
+    at most `slow` times, and a straight line over the number of turns between."""
     turns = length * frequencies / (2 * math.pi)
     return ((fast - turns) / max(fast - slow, 1e-9)).clamp(0, 1)
 

@@ -7,8 +7,8 @@ import math
 from dataclasses import replace
 
 from models.effect import Effect, Encoding, Positions
-from models.encodings.ssmax import seen
 from models.extension import Extension
+from models.options.ssmax import visible_keys
 
 
 class LogN(Extension):
@@ -18,5 +18,5 @@ class LogN(Extension):
 
     def forward(self, positions: Positions) -> Effect:
         effect = self.encoding.at(positions)
-        growth = (seen(effect).log() / math.log(self.length)).clamp(min=1)[None]  # (1, T)
+        growth = (visible_keys(effect).log() / math.log(self.length)).clamp(min=1)  # (1 or H, T)
         return replace(effect, temperature=growth * (1 if effect.temperature is None else effect.temperature))

@@ -9,7 +9,7 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from models.effect import Effect, Encoding, Far, Positions, Surface, Window
+from models.effect import Curve, Effect, Encoding, Positions, Region, Surface, Window
 from models.extension import Extension, narrowed, tokens
 from models.extensions.two_regions import TwoRegions
 
@@ -32,15 +32,17 @@ class Sinks(Extension):
         visible = narrowed(effect.visible, Window(self.window, self.sinks))
         last = visible.width + visible.sinks - 1  # where a query stands once as much has passed
 
+        inner = effect.bias.tabulated(positions) if isinstance(effect.bias, Curve) else effect.bias
+
         def bias(i: Tensor, j: Tensor) -> Tensor:
-            assert effect.bias is not None
+            assert inner is not None
             passed = (i - last).clamp(min=0)
-            return effect.bias(i - passed, torch.where(i - j < visible.width, j - passed, j).clamp(min=0))
+            return inner(i - passed, torch.where(i - j < visible.width, j - passed, j).clamp(min=0))
 
         capped = self.encoding.at(replace(positions, at=positions.at.clamp(max=last)))
         return replace(
             effect,
             visible=visible,
-            far=None if capped.rotate is None else Far(visible.width, capped.rotate),
+            far=() if capped.rotate is None else (Region(visible.width, capped.rotate),),
             bias=None if effect.bias is None else Surface(bias),
         )

@@ -1,10 +1,10 @@
-"""What the extensions that turn near and far keys differently share."""
+"""What the extensions that rotate q and k differently for near and far keys share."""
 
 from dataclasses import replace
 
 from torch import Tensor
 
-from models.effect import Effect, Encoding, Far, Positions
+from models.effect import Effect, Encoding, Positions, Region
 from models.encodings.rope import RoPE, angles
 from models.extension import Extension, tokens
 
@@ -26,9 +26,9 @@ class TwoRegions(Extension):
 
     def forward(self, positions: Positions) -> Effect:
         frequencies = self.encoding.frequencies()
-        q_turn, k_turn = (angles(at, frequencies) for at in self.far(positions.at, positions.span))
-        far = Far(self.window, self.encoding.rotation(q_turn, k_turn))
-        return replace(self.encoding.at(positions), far=far)
+        q_angle, k_angle = (angles(at, frequencies) for at in self.far(positions.at, positions.span))
+        far = Region(self.window, self.encoding.rotation(q_angle, k_angle))
+        return replace(self.encoding.at(positions), far=(far,))
 
 
 class Grouped(TwoRegions):

@@ -1,15 +1,14 @@
 """The keys near each query by their logits, all keys beyond that band by flash attention; without gradient.
 
-For encodings that read the logits, or turn q and k in two ways, and treat all far keys alike.
+For encodings that read the logits, or rotate q and k in several ways, and treat all far keys alike.
 """
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from models.effect import Effect, Far
 from models.kernels.explicit import by_block
-from models.precision import as_given
+from models.plan import Plan
 
 ROWS = 128  # queries that read what is near them at once
 PARTS = 4  # of a longer block: all of it reads what is far from all of it, then each part what is left
@@ -19,38 +18,27 @@ Read = tuple[Tensor, Tensor]
 """What queries read of some keys (B, H, R, D), and the logarithm of the sum of their weights (B, H, R)."""
 
 
-def fits(effect: Effect) -> bool:
-    """Whether most pairs of a sequence are so far apart that the effect does no more than turn q and k."""
-    at = effect.positions
-    if torch.is_grad_enabled() or torch.compiler.is_compiling() or not at.at.is_cpu or at.span < LEAST:
+def fits(plan: Plan) -> bool:
+    """Whether most pairs of a sequence are so far apart that the effect does no more than rotate q and k."""
+    at, far = plan.positions, plan.alike
+    if far is None or torch.is_grad_enabled() or torch.compiler.is_compiling() or not at.at.is_cpu:
         return False
-    far = alike(effect)
-    return far is not None and at.span >= 4 * far.window
+    return at.span >= max(LEAST, 4 * far.start)
 
 
-def alike(effect: Effect) -> Far | None:
-    """From which distance on an effect treats all keys alike, and how it turns q and k there."""
-    others = effect.bias, effect.values, effect.potential, effect.temperature, effect.visible
-    if any(part is not None for part in others) or not effect.positions.causal:
-        return None
-    if not effect.positions.consecutive or (effect.adjust is not None and effect.beyond is None):
-        return None
-    return effect.beyond or effect.far
-
-
-def attend(q: Tensor, k: Tensor, v: Tensor, effect: Effect, causal: bool, x: Tensor | None = None) -> Tensor:
+def attend(q: Tensor, k: Tensor, v: Tensor, plan: Plan, x: Tensor | None = None) -> Tensor:
     """(B, H, T, D)"""
     if torch.is_grad_enabled():
         raise ValueError("The band kernel has no gradient: train with kernel=explicit, or auto.")
-    far = alike(effect)
-    if far is None or not causal:
+    far = plan.alike
+    if far is None:
         raise ValueError("The band kernel needs an encoding that treats far keys alike: use kernel=explicit.")
-    logits = by_block(q, k, effect, causal, None, v.dtype)
-    beyond = Flash(*far.rotate(q, k), v, q.size(-1) ** -0.5)
+    logits = by_block(q, k, plan, v.dtype, x)
+    beyond = Flash(*far.rotate(*plan.phased(q, k, x)), v, q.size(-1) ** -0.5)
 
     def read(rows: slice, start: int) -> Read:
         """Of all keys from `start` on."""
-        border = max(start, rows.start - far.window + 1)
+        border = max(start, rows.start - far.start + 1)
         if rows.stop - rows.start <= ROWS:
             close = weighted(logits(rows, slice(border, rows.stop)), v[:, :, border : rows.stop])
         else:
@@ -79,8 +67,7 @@ class Flash:
 
     def __call__(self, rows: slice, keys: slice) -> Read:
         q, k, v = self.q[:, :, rows], self.k[:, :, keys], self.v[:, :, keys]
-        with as_given(q.device):
-            out, total = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(q, k, v, scale=self.scale)
+        out, total = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(q, k, v, scale=self.scale)
         return out[..., : self.width].float(), total
 
 

@@ -5,28 +5,33 @@ from functools import cache
 from typing import Any, cast
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
-from torch.nn.attention.flex_attention import create_block_mask, flex_attention
+from torch.nn.attention.flex_attention import AuxRequest, create_block_mask, flex_attention
 
+from models import pairs
 from models.effect import Curve, Effect
-from models.kernels.pairs import exactly
+from models.plan import Form, Plan
 
 
-def attend(q: Tensor, k: Tensor, v: Tensor, effect: Effect, causal: bool, x: Tensor | None = None) -> Tensor:
+def attend(q: Tensor, k: Tensor, v: Tensor, plan: Plan, x: Tensor | None = None) -> Tensor:
     """(B, H, T, D); any effect but those that read the logits."""
-    if effect.adjust is not None or effect.values is not None:
+    if plan.form == Form.ROWS:
         raise ValueError("The flex kernel never sees the logits: use kernel=explicit for this encoding.")
-    scale, length = q.size(-1) ** -0.5, q.size(-2)
-    height = None if effect.potential is None or x is None else effect.potential(x)
-    q, k, v = in_regions(q, k, v, effect)
-    key = "blocks", causal
-    if key not in effect.shared:
-        effect.shared[key] = create_block_mask(
-            seen(effect, length, causal), None, None, length, k.size(-2), q.device.type
-        )
+    scale, length, sink = q.size(-1) ** -0.5, q.size(-2), plan.effect.sink
+    potential = plan.potential(x)
+    q, k, v = in_regions(*plan.phased(q, k, x), v, plan.effect)
+    sequences = q.size(0) if plan.positions.at.dim() == 2 else None
+    seen = plan.once(
+        "blocks",
+        lambda: create_block_mask(mask_of(plan), sequences, None, length, k.size(-2), q.device.type),
+    )
     run: Any = compiled() if q.is_cuda else flex_attention
-    with exactly(q, v.dtype):
-        out = run(q, k, v.to(q.dtype), score(effect, length, height), effect.shared[key], scale=scale)
+    wanted = None if sink is None else AuxRequest(lse=True)
+    out = run(q, k, v.to(q.dtype), score_of(plan, potential), seen, scale=scale, return_aux=wanted)
+    if sink is not None:  # it takes its share of the weights
+        out, sums = out
+        out = out * (sums.lse - sink).sigmoid()[..., None].to(out.dtype)
     return cast(Tensor, out.to(v.dtype))
 
 
@@ -39,56 +44,78 @@ def compiled() -> Callable:
 def in_regions(q: Tensor, k: Tensor, v: Tensor, effect: Effect) -> tuple[Tensor, Tensor, Tensor]:
     """q, k, v with the rotations applied.
 
-    With a far region every key appears twice, once per rotation, each copy in its own
-    half of a doubled head width: (q, q') . (k, 0) = q.k and (q, q') . (0, k') = q'.k'.
-    `seen` then shows each query one copy of every key.
+    With far regions every key appears once per rotation, each copy in a part of its own of a head that is
+    as much wider: (q, q') . (k, 0) = q.k and (q, q') . (0, k') = q'.k'. `mask_of` then shows each query
+    one copy of every key.
     """
-    near_q, near_k = effect.rotate(q, k) if effect.rotate else (q, k)
-    if effect.far is None:
-        return near_q, near_k, v
-    far_q, far_k = effect.far.rotate(q, k)
-    keys = [F_pad(near_k, far_k.size(-1), after=True), F_pad(far_k, near_k.size(-1), after=False)]
-    return torch.cat([near_q, far_q], -1), torch.cat(keys, -2), torch.cat([v, v], -2)
+    rotated = [effect.rotate(q, k) if effect.rotate else (q, k)]
+    rotated += [region.rotate(q, k) for region in effect.far]
+    if not effect.far:
+        return *rotated[0], v
+    keys, before, width = [], 0, sum(k.size(-1) for _, k in rotated)
+    for _, k in rotated:
+        keys.append(F.pad(k, (before, width - before - k.size(-1))))
+        before += k.size(-1)
+    return torch.cat([q for q, _ in rotated], -1), torch.cat(keys, -2), torch.cat([v] * len(rotated), -2)
 
 
-def F_pad(x: Tensor, width: int, after: bool) -> Tensor:  # noqa: N802
-    return torch.nn.functional.pad(x, (0, width) if after else (width, 0))
+def positions_of(plan: Plan) -> Callable[[Tensor, Tensor], Tensor]:
+    """The position of a token, by its sequence and its index."""
+    at = plan.positions.at
+    return (lambda b, index: at[index]) if at.dim() == 1 else (lambda b, index: at[b, index])
 
 
-def seen(effect: Effect, length: int, causal: bool) -> Callable:
-    """FlexAttention's mask: which keys a query may see (indices into q and the possibly doubled k)."""
-    at = effect.positions.at
+def mask_of(plan: Plan) -> Callable:
+    """FlexAttention's mask: which keys a query may see (indices into q and the possibly repeated k)."""
+    effect, length, at = plan.effect, plan.positions.length, positions_of(plan)
+    starts = [region.start for region in effect.far]
 
     def mask_mod(b: Tensor, h: Tensor, i: Tensor, j: Tensor) -> Tensor:
         key = j % length
-        result = i >= key if causal else i >= 0
-        if effect.far is not None:
-            result = result & ((at[i] - at[key] >= effect.far.window) == (j >= length))
+        there, here = at(b, i), at(b, key)
+        result = i >= key if plan.causal else i >= 0
+        if starts:
+            region = sum((there - here >= start).int() for start in starts)
+            result = result & (region == j // length)
         if effect.visible is not None:
-            result = result & effect.visible(at[i], at[key])
+            result = result & effect.visible(there, here)
         return result
 
     return mask_mod
 
 
-def score(effect: Effect, length: int, height: Tensor | None) -> Callable | None:
-    """FlexAttention's score: bias, potential and temperature of one pair."""
-    bias, at, temperature = effect.bias, effect.positions.at, effect.temperature
-    if bias is None and height is None and temperature is None:
+def score_of(plan: Plan, potential: Tensor | None) -> Callable | None:
+    """FlexAttention's score: factor, bias, potential and temperature of one pair."""
+    length, temperature = plan.positions.length, plan.effect.temperature
+    factor, bias = (pair_of(plan, name) for name in ("factor", "bias"))
+    if factor is bias is potential is temperature is None:
         return None
-    dense = None if bias is None or isinstance(bias, Curve) else bias(at[:, None], at[None, :])  # (H, T, T)
 
     def score_mod(value: Tensor, b: Tensor, h: Tensor, i: Tensor, j: Tensor) -> Tensor:
         key = j % length
-        if isinstance(bias, Curve):
-            index = (at[i] - at[key] - bias.first).clamp(0, bias.values.size(1) - 1)
-            value = value + bias.values[h, index]
-        elif dense is not None:
-            value = value + dense[h, i, key]
-        if height is not None:
-            value = value + height[b, h, i] - height[b, h, key]
+        if factor is not None:
+            value = value * factor(b, h, i, key)
+        if bias is not None:
+            value = value + bias(b, h, i, key)
+        if potential is not None:
+            value = value + potential[b, h, i] - potential[b, h, key]
         if temperature is not None:
             value = value * temperature[h % temperature.size(0), i]
         return value
 
     return score_mod
+
+
+def pair_of(plan: Plan, name: str) -> Callable | None:
+    """The effect's `bias` or `factor` of one pair."""
+    number, at = getattr(plan.effect, name), plan.positions.at
+    if number is None:
+        return None
+    if isinstance(number, Curve) and plan.positions.whole:
+        values, first = number.table(plan.positions)
+        where = positions_of(plan)
+        heads, last = values.size(0), values.size(1) - 1
+        return lambda b, h, i, j: values[h % heads, (where(b, i) - where(b, j) - first).clamp(0, last)]
+    dense = pairs.by_pair(plan, name, at[..., :, None], at[..., None, :])  # (H, T, T), or (B, H, T, T)
+    dense = dense if dense.dim() == 4 else dense[None]
+    return lambda b, h, i, j: dense[b % dense.size(0), h % dense.size(1), i, j]

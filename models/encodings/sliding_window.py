@@ -4,14 +4,14 @@ Past the window nothing is seen, so no distance is ever longer than in training;
 further back comes through the layers.
 """
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import replace
 
 from models.effect import Effect, Encoding, Positions, Window
 from models.extension import narrowed
 
 
-class Windowed(Encoding):
+class SlidingWindow(Encoding):
     """Keys less than `window` away are seen; `auto` is half the training length."""
 
     def __init__(self, inner: Encoding, length: int, window: int | str = "auto") -> None:
@@ -23,5 +23,9 @@ class Windowed(Encoding):
         effect = self.inner.at(positions)
         return replace(effect, visible=narrowed(effect.visible, Window(self.window)))
 
-    def within(self, change: Callable[[Encoding], Encoding]) -> "Windowed":
-        return Windowed(change(self.inner), 0, self.window)
+    @property
+    def inside(self) -> Sequence[Encoding]:
+        return (self.inner,)
+
+    def around(self, inside: Sequence[Encoding]) -> "SlidingWindow":
+        return SlidingWindow(inside[0], 0, self.window)

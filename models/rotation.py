@@ -1,4 +1,4 @@
-"""Turning pairs of features, in float32, cast last."""
+"""Rotation of pairs of features, in float32, cast last."""
 
 from typing import Any
 
@@ -7,16 +7,20 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 
-def turn(x: Tensor, cos: Tensor, sin: Tensor, layout: str) -> Tensor:
-    """x (B, H, T, D), its pairs of features turned by the angles of cos and sin (T, D/2) float32.
-    `layout`: feature f pairs up with f + D/2 (`half`), or 2f with 2f + 1 (`interleaved`)."""
+def rotate_pairs(x: Tensor, cos: Tensor, sin: Tensor, layout: str = "interleaved") -> Tensor:
+    """x (B, H, T, D) with its first 2F features rotated by the angles of cos and sin (T, F), (B, 1, T, F) or
+    (B, H, T, F) float32. `layout`: feature f pairs up with f + F (`half`), or 2f with 2f + 1 (`interleaved`).
+    """
+    width = 2 * cos.size(-1)
+    if x.size(-1) > width:
+        return torch.cat([rotate_pairs(x[..., :width], cos, sin, layout), x[..., width:]], dim=-1)
     if cos.requires_grad or x.is_cuda or torch.compiler.is_compiling():
-        return turned(x, cos, sin, layout)
-    result: Tensor = Turn.apply(x, cos, sin, layout)
+        return composed(x, cos, sin, layout)
+    result: Tensor = RotatePairs.apply(x, cos, sin, layout)
     return result
 
 
-def turned(x: Tensor, cos: Tensor, sin: Tensor, layout: str) -> Tensor:
+def composed(x: Tensor, cos: Tensor, sin: Tensor, layout: str) -> Tensor:
     """For compilers to fuse, and for gradients of the angles."""
     wide = x.to(cos.dtype)
     if layout == "half":
@@ -26,8 +30,8 @@ def turned(x: Tensor, cos: Tensor, sin: Tensor, layout: str) -> Tensor:
     return torch.stack([a * cos - b * sin, a * sin + b * cos], -1).flatten(-2).to(x.dtype)
 
 
-class Turn(torch.autograd.Function):
-    """The same with as few passes over x as can be; the gradient turns back."""
+class RotatePairs(torch.autograd.Function):
+    """The same with as few passes over x as can be; the gradient is rotated back."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, cos: Tensor, sin: Tensor, layout: str) -> Tensor:

@@ -32,11 +32,11 @@ class Polar(torch.autograd.Function):
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor | None]:
         x, length, angle = ctx.saved_tensors
         wide = gradients[0].to(length.dtype, copy=True, memory_format=torch.contiguous_format)
-        turned_back = torch.view_as_complex(wide.unflatten(-1, (-1, 2))).mul_(direction(-angle))
+        rotated_back = torch.view_as_complex(wide.unflatten(-1, (-1, 2))).mul_(direction(-angle))
         to_angle = None
         if ctx.needs_input_grad[1]:
-            to_angle = (turned_back.imag * length).sum_to_size(angle.shape)
-        return x.float().sigmoid().mul_(turned_back.real).to(x.dtype), to_angle
+            to_angle = (rotated_back.imag * length).sum_to_size(angle.shape)
+        return x.float().sigmoid().mul_(rotated_back.real).to(x.dtype), to_angle
 
 
 def direction(angle: Tensor) -> Tensor:

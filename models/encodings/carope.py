@@ -1,0 +1,32 @@
+"""CARoPE (Veisi et al., 2025, https://arxiv.org/abs/2507.23083): RoPE whose angles depend on the tokens.
+
+Each token and head has a frequency f = 1 / (1 + softplus(x w)) in (0, 1); between a key and a query,
+pair i is rotated by the sum of f^i over the tokens after the key. Where the paper's weights w start
+is not known to us: here normally distributed, as other weights do, which puts f near 0.59.
+"""
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import softplus
+
+from models.effect import Effect, Encoding, Positions
+from models.initial import spread
+from models.precision import linear32
+
+
+class CARoPE(Encoding):
+    needs_causal = True  # the angle accumulates from the key to the query
+
+    def __init__(self, heads: int, head_width: int, width: int) -> None:
+        super().__init__()
+        self.pairs = head_width // 2
+        self.frequency = nn.Linear(width, heads, bias=False)
+        nn.init.normal_(self.frequency.weight, std=spread(width))
+
+    def forward(self, positions: Positions) -> Effect:
+        return Effect(positions, phase=self.phase)
+
+    def phase(self, x: Tensor) -> Tensor:
+        frequency = 1 / (1 + softplus(linear32(x, self.frequency).mT))  # (B, H, T)
+        power = torch.arange(1, self.pairs + 1, device=x.device)
+        return (frequency[..., None] ** power).double().cumsum(-2)  # (B, H, T, D/2)

@@ -1,0 +1,38 @@
+"""Scale-invariant attention (Anson et al., 2025, https://arxiv.org/abs/2505.17083) on p-RoPE.
+
+A logit at distance t becomes a_t logit + m_t with a_t = sqrt(2 ln(1 + t / tau) + 1) and
+m_t = -2 ln(1 + t / tau): if logits are normal, each octave of distances gets about the same total
+weight, and attention within it grows sparser. Nothing changes at distance 0. Constants as a summary
+of the paper has them, and as they follow from its two conditions; tau = 10 is its best.
+"""
+
+from dataclasses import replace
+
+from torch import Tensor
+
+from models.effect import Curve, Effect, Positions
+from models.encodings.p_rope import PRoPE
+
+
+class ScaleInvariant(PRoPE):
+    """`tau`: up to about this distance, in tokens, attention is left as it is."""
+
+    def __init__(
+        self,
+        head_width: int,
+        base: float = 10_000.0,
+        proportion: float = 0.75,
+        layout: str = "interleaved",
+        tau: float = 10.0,
+    ) -> None:
+        super().__init__(head_width, base, proportion, layout)
+        self.tau = tau
+
+    def forward(self, positions: Positions) -> Effect:
+        factor = Curve(lambda distance: (2 * self.growth(distance) + 1).sqrt())
+        shift = Curve(lambda distance: -2 * self.growth(distance))
+        return replace(super().forward(positions), factor=factor, bias=shift)
+
+    def growth(self, distance: Tensor) -> Tensor:
+        """(1, N)"""
+        return (distance.abs().float() / self.tau).log1p()[None]

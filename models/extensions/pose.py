@@ -1,0 +1,37 @@
+"""PoSE (Zhu et al., 2023, https://arxiv.org/abs/2309.10400): fine-tuning on short texts with far positions.
+
+While it learns, each sequence stands in two pieces, the second further out by a random skip, so that
+every distance up to `factor` training lengths is met; otherwise it is position interpolation. Pieces and
+skips are drawn as in the authors' revised code. Their text skips as well; here it goes on.
+"""
+
+from dataclasses import replace
+
+import torch
+from torch import Tensor
+
+from models.effect import Effect, Encoding, Positions
+from models.encodings.randomized import order
+from models.extensions.pi import PI
+
+
+class PoSE(PI):
+    """`factor`: a number, as the target has to be known while training."""
+
+    def __init__(self, encoding: Encoding, length: int, factor: float = 8.0, seed: int = 0) -> None:
+        if isinstance(factor, str):
+            raise ValueError(f"extension.factor is '{factor}', but PoSE needs a number to train for.")
+        super().__init__(encoding, length, factor)
+        self.target, self.seed = int(factor * length), seed
+
+    def forward(self, positions: Positions) -> Effect:
+        return super().forward(self.skipping(positions) if self.training else positions)
+
+    def skipping(self, positions: Positions) -> Positions:
+        """(B, T) the first piece, at most half, in its place, the second up to the target's end."""
+        length, device = positions.length, positions.at.device
+        drawn = order(2 * positions.sequences, self.seed, positions.draw, device).view(2, -1, 1) / 2**32
+        first = 1 + (drawn[0] * ((length + 1) // 2)).long()  # (B, 1)
+        skip: Tensor = (drawn[1] * (max(0, self.target - length) + 1)).long()
+        at = positions.at + torch.where(torch.arange(length, device=device) < first, 0, skip)
+        return replace(positions, at=at, span=max(self.target, positions.span))

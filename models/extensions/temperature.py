@@ -1,0 +1,39 @@
+"""Temperature: one factor on all logits, the best at each length. A control beside crop and window.
+
+Attention over more keys than in training is spread thinner, and a factor above 1 sharpens it: what that
+recovers was diluted, what it does not recover is lost. `train.temperature` finds the factors, on text that is
+not scored. NoPE wants 1.2 to 1.8 at 2 to 8 times its length (Wang et al., 2024, https://arxiv.org/abs/2404.12224).
+"""
+
+import math
+from dataclasses import replace
+
+import torch
+
+from models.effect import Effect, Encoding, Positions
+from models.extension import Extension
+
+
+class Temperature(Extension):
+    """`factor`: at every length; `auto`: the best of each length; until that is found, the logarithm of the
+    length over that of the training length."""
+
+    prefix = False  # all queries have the factor of the whole length
+
+    def __init__(self, encoding: Encoding, length: int, factor: float | str = "auto") -> None:
+        super().__init__(encoding)
+        self.length, self.auto = length, factor == "auto"
+        self.factors = {} if self.auto else {1: float(factor)}  # by the length from which on they hold
+
+    def forward(self, positions: Positions) -> Effect:
+        effect = self.encoding.at(positions)
+        factor, device = self.at_length(positions.length), positions.at.device
+        factors = torch.full((1, positions.length), factor, device=device)
+        return replace(
+            effect, temperature=factors * (1 if effect.temperature is None else effect.temperature)
+        )
+
+    def at_length(self, length: int) -> float:
+        known = [n for n in sorted(self.factors) if n <= length]
+        guess = max(1.0, math.log(length) / math.log(self.length))
+        return self.factors[known[-1]] if known else guess

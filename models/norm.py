@@ -1,0 +1,41 @@
+"""RMSNorm on a CPU, where PyTorch takes it apart into many passes over x."""
+
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from models.precision import autocasts
+
+
+def rms_norm(x: Tensor, gain: Tensor, epsilon: float = 1e-6) -> Tensor:
+    """gain * x / sqrt(mean x^2 + epsilon) over the last dimension, in the precision that products take."""
+    if x.is_cuda:
+        return F.rms_norm(x, x.shape[-1:], gain, epsilon)
+    dtype = torch.get_autocast_dtype(x.device.type) if autocasts(x.device) else x.dtype
+    result: Tensor = RMSNorm.apply(x, gain, epsilon, dtype)
+    return result
+
+
+class RMSNorm(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, gain: Tensor, epsilon: float, dtype: torch.dtype) -> Tensor:
+        norm = torch.linalg.vector_norm(x, dim=-1, keepdim=True, dtype=torch.float32)
+        scale = (norm.square() / x.size(-1) + epsilon).rsqrt()
+        ctx.save_for_backward(x, scale, gain)
+        return (x * scale).mul_(gain).to(dtype)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+        """The fused one of LayerNorm, told that the mean is 0, which also takes the mean off the gradient."""
+        x, scale, gain = ctx.saved_tensors
+        (g, wide, weight), shape = (t.to(scale.dtype) for t in (*gradients, x, gain)), x.shape[-1:]
+        mean = (g @ weight[:, None]).mul_(scale) / x.size(-1)
+        layer_norm = torch.ops.aten.native_layer_norm_backward
+        to_x, to_gain, _ = layer_norm(
+            g, wide, shape, torch.zeros_like(scale), scale, weight, None, [True, True, False]
+        )
+        return to_x.add_(mean).to(x.dtype), to_gain.to(gain.dtype), None, None

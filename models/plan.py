@@ -1,0 +1,127 @@
+"""What kernels derive from an effect: its form, and tables that the layers of a forward pass share.
+
+A plan is made once per forward pass; a table is made when a kernel first asks for it, and is gone
+with the pass.
+"""
+
+from collections.abc import Callable
+from enum import IntEnum
+from typing import TypeVar
+
+import torch
+from torch import Tensor
+
+from models.effect import Curve, Effect, Region
+from models.precision import inspectable
+from models.rotation import rotate_pairs
+
+T = TypeVar("T")
+
+
+class Form(IntEnum):
+    """The least that a kernel must do besides rotating q and k."""
+
+    PRODUCT = 0  # softmax of the product, position having entered q and k
+    DIAGONALS = 1  # add a mask that is the same along each diagonal
+    MASK = 2  # add a mask of all pairs
+    PAIRS = 3  # work out each logit from its pair
+    ROWS = 4  # show the encoding whole rows of logits or weights
+
+
+class Plan:
+    """An effect, ready for kernels."""
+
+    def __init__(self, effect: Effect) -> None:
+        self.effect, self.positions, self.causal = effect, effect.positions, effect.positions.causal
+        self.parts = effect.parts - {"embed", "rotate", "phase"}  # those that decide about its form
+        self.index = torch.arange(self.positions.length, device=self.positions.at.device)  # (T,)
+        self.made: dict[object, object] = {}
+
+    def once(self, key: object, make: Callable[[], T]) -> T:
+        """What `make` returns, the first time that this plan is asked for it."""
+        if key not in self.made:
+            self.made[key] = make()
+        return self.made[key]  # type: ignore[return-value]
+
+    @property
+    def form(self) -> Form:
+        parts = self.parts
+        if parts & {"adjust", "values"}:
+            return Form.ROWS
+        if parts & {"far", "factor"} or parts >= {"potential", "temperature"}:
+            return Form.PAIRS
+        if parts <= {"temperature"} or parts == {"potential"}:
+            return Form.PRODUCT
+        if parts == {"bias"} and self.slopes is not None:
+            return Form.PRODUCT
+        if self.diagonal and "sink" not in parts and not parts >= {"bias", "temperature"}:
+            return Form.DIAGONALS
+        return Form.MASK
+
+    @property
+    def diagonal(self) -> bool:
+        """Whether mask and bias are the same all along each diagonal."""
+        if not self.parts & {"bias", "visible"}:
+            return True
+        visible, at = self.effect.visible, self.positions
+        return (
+            isinstance(self.effect.bias, Curve | None)
+            and (visible is None or visible.sinks == 0)
+            and at.consecutive
+        )
+
+    @property
+    def alike(self) -> Region | None:
+        """The region in which all keys are treated alike: no more is done there than to rotate q and k."""
+        adjust, far = self.effect.adjust, self.effect.far
+        if not self.causal or not self.positions.consecutive:
+            return None
+        if self.parts == {"far"}:
+            return far[-1]
+        return adjust.beyond if adjust is not None and self.parts == {"adjust"} else None
+
+    def phased(self, q: Tensor, k: Tensor, x: Tensor | None) -> tuple[Tensor, Tensor]:
+        """q and k as `phase` has them, which `rotate` and `far` rotate further."""
+        if self.effect.phase is None or x is None:
+            return q, k
+        angle = self.effect.phase(x)
+        cos, sin = angle.cos().float(), angle.sin().float()
+        return rotate_pairs(q, cos, sin), rotate_pairs(k, cos, sin)
+
+    def rotated(self, q: Tensor, k: Tensor, x: Tensor | None) -> tuple[Tensor, Tensor]:
+        """q and k as `phase` and `rotate` have them."""
+        q, k = self.phased(q, k, x)
+        return self.effect.rotate(q, k) if self.effect.rotate is not None else (q, k)
+
+    def potential(self, x: Tensor | None) -> Tensor | None:
+        """(B, H, T)"""
+        return None if self.effect.potential is None or x is None else self.effect.potential(x)
+
+    @property
+    def curve(self) -> Tensor | None:
+        """(1 or H, S) a bias that is all there is, by distance, where it costs nothing to look at it."""
+
+        def values() -> Tensor | None:
+            bias, at = self.effect.bias, self.positions
+            if self.parts != {"bias"} or not isinstance(bias, Curve):
+                return None
+            if not (self.causal and at.whole and at.at.dim() == 1 and inspectable(at.at)):
+                return None
+            values, _ = bias.table(at)
+            return values if inspectable(values) else None
+
+        return self.once("curve", values)
+
+    @property
+    def slopes(self) -> Tensor | None:
+        """(1 or H, 1) float64 of a bias along a straight line, where that is all there is."""
+
+        def straight() -> Tensor | None:
+            if self.curve is None or self.curve.size(1) < 2:
+                return None
+            values = self.curve.double()
+            slope = (values[:, -1:] - values[:, :1]) / (values.size(1) - 1)
+            line = values[:, :1] + slope * torch.arange(values.size(1), device=values.device)
+            return slope if torch.allclose(line, values, rtol=1e-6, atol=1e-6) else None
+
+        return self.once("slopes", straight)
