@@ -1,15 +1,18 @@
-"""Text or task -> token ids -> Batch. Knows nothing of models."""
+"""Text or task -> token ids -> Batch. Independent of models."""
 
 import inspect
 from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from data.source import Source
+if TYPE_CHECKING:
+    from data.source import Source  # imports torch, which VERSION does without
+
+VERSION = 1  # raised when the same settings would give other token ids, batches or problems
 
 
-def load(settings: Mapping[str, Any], vocab: int, cache: Path) -> Source:
+def load(settings: Mapping[str, Any], vocab: int, cache: Path) -> "Source":
     """The source that `settings`, the content of `conf/data/<name>.yaml` and its `name`, describe.
 
     `_target_` names a class; the other settings are its parameters, and `open(vocab, cache)` makes

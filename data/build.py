@@ -4,20 +4,20 @@ import hashlib
 import logging
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from data.corpus import Corpus
+from data.documents import Documents
 from data.split import MEGABYTE, Entries, split, texts, within
+from data.text import Prepared
 from data.tokenizer import SAMPLE, Tokenizer, make
 
 PORTION = 4e6  # characters of text that are encoded at a time
 log = logging.getLogger(__name__)
 
 
-def build(corpus: Corpus, vocab: int, folder: Path) -> dict[str, Any]:
-    """Fill a folder with ids; returns what `Text` must know of them."""
+def build(corpus: Documents, vocab: int, folder: Path) -> Prepared:
+    """Fill a folder with token ids."""
     log.info("Preparing data=%s from %s, once ...", corpus.name, corpus.origin())
     training, held_out = split(corpus)
     parts = {"training": training, "held_out": held_out}
@@ -31,17 +31,17 @@ def build(corpus: Corpus, vocab: int, folder: Path) -> dict[str, Any]:
     rows = [f"{name}\t{key}\t{part[key].source}\n" for name, part in parts.items() for key in sorted(part)]
     (folder / "documents.tsv").write_text("".join(rows), encoding="utf-8")
     about = [f"{name.replace('_', ' ')}: {summary(part, sum(lengths[name]))}" for name, part in parts.items()]
-    return {
-        "name": corpus.name,
-        "fingerprint": hashlib.sha256("".join(rows).encode()).hexdigest(),
-        "description": "; ".join([f"{corpus.name}: {corpus.origin()}", tokenizer.description, *about]),
-        "vocab": tokenizer.vocab,
-        "dtype": dtype,
-        "bytes_per_token": size(held_out) / sum(lengths["held_out"]),
-    }
+    return Prepared(
+        name=corpus.name,
+        fingerprint=hashlib.sha256("".join(rows).encode()).hexdigest(),
+        description="; ".join([f"{corpus.name}: {corpus.origin()}", tokenizer.description, *about]),
+        vocab=tokenizer.vocab,
+        dtype=dtype,
+        bytes_per_token=size(held_out) / sum(lengths["held_out"]),
+    )
 
 
-def chosen(corpus: Corpus, part: Entries) -> Iterator[str]:
+def chosen(corpus: Documents, part: Entries) -> Iterator[str]:
     """The texts of some documents, each once, read again."""
     waiting = dict(part)
     for key, document in texts(corpus):

@@ -1,4 +1,4 @@
-"""A folder that is built once, whoever asks first, and is either whole or not there."""
+"""A folder that is built once, by the first process that needs it, and is either whole or not there."""
 
 import hashlib
 import json
@@ -23,7 +23,7 @@ class DamagedError(Exception):
 def cached(folder: Path, build: Callable[[Path], dict[str, Any]]) -> dict[str, Any]:
     """What `build` returned when it filled this folder, now or at any time before.
 
-    One process builds while the others wait. It builds aside and renames, so that a crash
+    One process builds while the others wait. It builds elsewhere and renames, so that a crash
     leaves nothing that looks whole; a damaged folder is built again.
     """
     try:
@@ -48,10 +48,10 @@ def locked(folder: Path, build: Callable[[Path], dict[str, Any]]) -> dict[str, A
             return read(folder)  # another process was first
         except (DamagedError, FileNotFoundError):
             shutil.rmtree(folder, ignore_errors=True)
-        for left in folder.parent.glob(f".{folder.name}.aside-*"):  # by a process that was killed
+        for left in folder.parent.glob(f".{folder.name}.part-*"):  # by a process that was killed
             shutil.rmtree(left, ignore_errors=True)
-        with TemporaryDirectory(prefix=f".{folder.name}.aside-", dir=folder.parent) as aside:
-            inside = Path(aside) / "new"
+        with TemporaryDirectory(prefix=f".{folder.name}.part-", dir=folder.parent) as part:
+            inside = Path(part) / "new"
             inside.mkdir()
             write(inside, build(inside))
             os.replace(inside, folder)

@@ -11,7 +11,8 @@ from io import BufferedIOBase
 from pathlib import Path
 from typing import Any
 
-from data.corpus import Corpus, Document
+from data.corpus import Corpus
+from data.documents import Document
 
 HINT = "give a file, a folder or a pattern such as 'books/*.txt'"
 CUT_OFF = (gzip.BadGzipFile, EOFError, zlib.error)
@@ -43,7 +44,7 @@ class Files(Corpus):
         return f"{self.path}"
 
     def files(self) -> list[tuple[str, Path]]:
-        """(path relative to what was asked for, path on this machine), sorted, without hidden files."""
+        """(path relative to `path`, path on this machine), sorted, without hidden files."""
         if not self.path:
             raise ValueError(f"data={self.name} needs data.path: {HINT}.")
         path = Path(self.path).expanduser()

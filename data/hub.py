@@ -10,7 +10,8 @@ from typing import Any
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
-from data.corpus import Corpus, Document
+from data.corpus import Corpus
+from data.documents import Document
 
 PATIENCE = 2.0  # seconds until the Hub counts as out of reach
 HEADING = re.compile(r" = [^=]+ = \n?")  # WikiText: the first line of an article
@@ -38,7 +39,7 @@ class Hub(Corpus):
                 yield Document(text or "", f"{name}:{number}", held_out)
 
     def stamp(self) -> Any:
-        """Nothing: what the Hub holds is asked once, and kept."""
+        """Nothing: what the Hub holds is downloaded once, and kept."""
 
     def origin(self) -> str:
         return self.path if self.subset is None else f"{self.path} ({self.subset})"
@@ -102,7 +103,7 @@ def answers(address: str) -> bool:
     """Whether a server can be reached; looking up its name may hang, so a thread does the waiting."""
     reached = []
 
-    def ask() -> None:
+    def request() -> None:
         try:
             urlopen(Request(address, method="HEAD"), timeout=PATIENCE)
             reached.append(True)
@@ -111,7 +112,7 @@ def answers(address: str) -> bool:
         except OSError:
             pass
 
-    thread = Thread(target=ask, daemon=True)
+    thread = Thread(target=request, daemon=True)
     thread.start()
     thread.join(PATIENCE)
     return bool(reached)

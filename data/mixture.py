@@ -11,7 +11,7 @@ from torch.nn.functional import pad
 
 from data import load
 from data.batch import Batch
-from data.passkey import beside
+from data.passkey import load_beside
 from data.source import Problems, Source, Windows
 from data.task import digest
 
@@ -22,9 +22,9 @@ CHOSEN = 3  # a stream of seeds that no task has
 class Mixture:
     """A share of the sequences of each batch is of a task, the others are text.
 
-    Ids of the task come after those of the text, so that none means two things; or, if the task hides
-    something in text, that text and its ids are shared. The loss is the mean over all targets that count:
-    each token of text, but of problems only the answers, which weigh less than their share of sequences.
+    Ids of the task come after those of the text; if the task hides something in text, it shares that text and
+    its ids. The loss is the mean over all targets that count: every token of text but only the answers of
+    problems, which weigh less than their share of sequences.
     """
 
     name: str
@@ -39,10 +39,10 @@ class Mixture:
     def open(self, vocab: int, cache: Path) -> "Mixed":
         task = load(self.task, vocab, cache)
         if task.bytes_per_token is not None:
-            raise ValueError(f"data={self.name} needs a task, but {self.task['name']} asks nothing.")
+            raise ValueError(f"data={self.name} needs a task, but {self.task['name']} is text.")
         text = getattr(task, "text", None)
         if self.text is not None:
-            text = beside(self.text, vocab, task.vocab, self.name, cache)
+            text = load_beside(self.text, vocab, task.vocab, self.name, cache)
         if text is None or text.bytes_per_token is None:
             named = self.task if self.text is None else self.text
             raise ValueError(f"data={self.name} needs a text, but {named['name']} has none.")
@@ -63,32 +63,32 @@ class Mixed:
         self.description = f"{text.description}; with a share of {self.share:.0%}: {task.description}"
 
     def batch(self, step: int, length: int, size: int, seed: int, rank: int = 0, world: int = 1) -> Batch:
-        """Which sequences are of the task is drawn anew for each batch."""
+        """Each batch draws which of its sequences are of the task."""
         count = round(self.share * size)
         if not 0 < count < size:
             raise ValueError(
                 f"batch={size} has no room for text and a share of {self.share} of a task: raise batch."
             )
         chosen = np.random.default_rng([CHOSEN, seed, step]).permutation(size)[rank::world] < count
-        asks = torch.from_numpy(chosen)[:, None]  # (B, 1)
+        is_task = torch.from_numpy(chosen)[:, None]  # (B, 1)
         text, task = (part.batch(step, length, size, seed, rank, world) for part in (self.text, self.task))
         rest = (0, length - task.tokens.size(1))
         return Batch(
-            torch.where(asks, pad(task.tokens + self.offset, rest), text.tokens),
-            torch.where(asks, pad(task.targets + self.offset, rest), text.targets),
-            torch.where(asks, pad(counted(task), rest), counted(text)),
+            torch.where(is_task, pad(task.tokens + self.offset, rest), text.tokens),
+            torch.where(is_task, pad(task.targets + self.offset, rest), text.targets),
+            torch.where(is_task, pad(counted(task), rest), counted(text)),
         )
 
     def windows(self, count: int, length: int) -> Windows | None:
         return self.text.windows(count, length)
 
     def problems(self, count: int, length: int) -> Problems | None:
-        found = self.task.problems(count, length)
-        if found is None:
+        problems = self.task.problems(count, length)
+        if problems is None:
             return None
-        wrong = None if found.wrong is None else found.wrong + self.offset
-        tokens, targets = found.tokens + self.offset, found.targets + self.offset
-        return replace(found, tokens=tokens, targets=targets, wrong=wrong)
+        wrong = None if problems.wrong is None else problems.wrong + self.offset
+        tokens, targets = problems.tokens + self.offset, problems.targets + self.offset
+        return replace(problems, tokens=tokens, targets=targets, wrong=wrong)
 
 
 def counted(batch: Batch) -> Tensor:

@@ -11,7 +11,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from data.corpus import Corpus, Document
+from data.corpus import Corpus
+from data.documents import Document
 
 STANDARD_LIBRARY = "stdlib"
 SKIPPED_FOLDERS = re.compile(
@@ -33,19 +34,19 @@ class Packages(Corpus):
             yield Document(Path(file).read_text(encoding="utf-8", errors="replace"), source)
 
     def stamp(self) -> Any:
-        found = [(source, os.stat(file)) for source, file in self.files()]
-        return [self.versions(), [(source, stat.st_size, stat.st_mtime_ns) for source, stat in found]]
+        stats = [(source, os.stat(file)) for source, file in self.files()]
+        return [self.versions(), [(source, stat.st_size, stat.st_mtime_ns) for source, stat in stats]]
 
     def origin(self) -> str:
         return f"Python source code of {', '.join(self.versions())}"
 
-    def wanted(self, text: str) -> bool:
-        return super().wanted(text) and not is_table(text)
+    def is_included(self, text: str) -> bool:
+        return super().is_included(text) and not is_table(text)
 
     def files(self) -> list[tuple[str, str]]:
         """(path from the package's name on, path on this machine), sorted."""
-        found = ((name, *pair) for name in self.packages for pair in python(folder(name)))
-        return sorted((f"{name}/{path}", file) for name, path, file in found)
+        files = ((name, *pair) for name in self.packages for pair in python(folder(name)))
+        return sorted((f"{name}/{path}", file) for name, path, file in files)
 
     def versions(self) -> list[str]:
         return [f"{name} {version_of(name)}" for name in self.packages]
@@ -62,7 +63,7 @@ def python(folder: str, inside: str = "") -> Iterator[tuple[str, str]]:
 
 
 def folder(package: str) -> str:
-    """Where a package is installed, found without importing it."""
+    """Where a package is installed; it is not imported."""
     if package == STANDARD_LIBRARY:
         return sysconfig.get_path("stdlib")
     spec = find_spec(package)
@@ -81,7 +82,7 @@ def version_of(package: str) -> str:
 
 
 def is_table(text: str) -> bool:
-    """Whether most lines are alike but for their numbers, or much of the text is digits."""
+    """Whether most lines differ in their numbers only, or much of the text is digits."""
     lines = [line for line in map(str.strip, NUMBER.sub("0", text).splitlines()) if line]
     digits = sum(map(text.count, "0123456789"))
     return len(set(lines)) < (1 - REPEATED) * len(lines) or digits > DIGITS * len(text)

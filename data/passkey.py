@@ -1,4 +1,4 @@
-"""A key that is hidden in text, and asked for at its end."""
+"""Retrieval of a key that is hidden in text."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -22,9 +22,9 @@ DEPTHS = (0.0, 0.25, 0.5, 0.75, 1.0)  # of the text before the key, in held-out 
 class Passkey:
     """Passkey retrieval (Mohtashami and Jaggi, 2023, https://arxiv.org/abs/2305.16300), for small models.
 
-    text, marker, key, text, marker, and the key must follow. There are no instructions: the marker is an id
-    of its own, and so are the symbols of keys; they come after the ids of the text. No symbol is in a key
-    twice, so that what follows one is never in doubt. Lengths count tokens; in training it is the model's.
+    text, marker, key, text, marker, and the key must follow. There are no instructions: the marker and the
+    symbols of keys have ids of their own, after those of the text. No symbol occurs twice in a key, so that
+    its successor is unambiguous. Lengths count tokens; in training it is the model's.
     """
 
     name: str
@@ -40,14 +40,14 @@ class Passkey:
             )
 
     def open(self, vocab: int, cache: Path) -> "Haystack":
-        return Haystack(self, beside(self.text, vocab, 1 + self.symbols, self.name, cache))
+        return Haystack(self, load_beside(self.text, vocab, 1 + self.symbols, self.name, cache))
 
 
 class Haystack:
     """The `Source` of keys that are hidden in a text."""
 
     metric = "accuracy"
-    bytes_per_token: float | None = None  # the text is there to distract; what is scored is the key
+    bytes_per_token: float | None = None  # the text is a distractor; only the key is scored
     trained_length: int | None = None
 
     def __init__(self, settings: Passkey, text: Source) -> None:
@@ -61,25 +61,25 @@ class Haystack:
         )
 
     def batch(self, step: int, length: int, size: int, seed: int, rank: int = 0, world: int = 1) -> Batch:
-        """The key at any depth."""
+        """Keys at any depth."""
         text = self.text.batch(step, self.room(length), size, seed, rank, world).tokens
         rows = list(draws(size, TRAINING, seed, step, rank=rank, world=world))
         keys = self.keys(rows)[:, : self.key]
-        return Batch(*self.asked(text, keys, torch.tensor([draw.random() for draw in rows])))
+        return Batch(*self.hide(text, keys, torch.tensor([draw.random() for draw in rows])))
 
     def windows(self, count: int, length: int) -> None:
         """The text itself is not modelled."""
 
     def problems(self, count: int, length: int) -> Problems:
-        """Every text and key at each depth in turn, so that depths differ in nothing else. Where there are
-        fewer texts than needed, they recur with other keys. Keys are the same at every length."""
+        """Every text and key at each depth in turn, so that nothing else differs between depths. If there
+        are too few texts, they recur with other keys. Keys are the same at every length."""
         groups, row = -(-count // len(DEPTHS)), torch.arange(count)
         group, depth = row // len(DEPTHS), torch.tensor(DEPTHS)[row % len(DEPTHS)]
         windows = self.text.windows(groups, self.room(length))
         assert windows is not None
         window = group % len(windows.tokens)
         keys, others = self.keys(draws(groups, HELD_OUT))[group].split(self.key, 1)
-        tokens, targets, mask = self.asked(windows.tokens[window, :-1], keys, depth)
+        tokens, targets, mask = self.hide(windows.tokens[window, :-1], keys, depth)
         wrong = torch.cat([targets[:, : -self.key], others], 1)
         return Problems(tokens, targets, mask, depth, wrong, windows.document[window])
 
@@ -94,26 +94,31 @@ class Haystack:
         return room
 
     def keys(self, rows: Iterable[Generator]) -> Tensor:
-        """Of each row a key, and another one that shares no symbol with it: (N, 2 key)."""
-        drawn = [draw.choice(self.symbols, 2 * self.key, replace=False) for draw in rows]
-        return torch.from_numpy(np.stack(drawn)) + self.marker + 1
+        """A key for each row, and another one that shares no symbol with it: (N, 2 key)."""
+        symbols = [draw.choice(self.symbols, 2 * self.key, replace=False) for draw in rows]
+        return torch.from_numpy(np.stack(symbols)) + self.marker + 1
 
-    def asked(self, text: Tensor, keys: Tensor, depth: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """(N, room) text, (N, key), (N,) -> tokens, targets, which of the targets are asked: (N, length)."""
-        told = torch.cat([torch.full_like(keys[:, :1], self.marker), keys], 1)
-        place = torch.arange(text.size(1) + told.size(1))
+    def hide(self, text: Tensor, keys: Tensor, depth: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """(N, room) text, (N, key), (N,) -> tokens, targets and the mask of answers: (N, length)."""
+        marked = torch.cat([torch.full_like(keys[:, :1], self.marker), keys], 1)
         start = (depth * text.size(1)).round().long()[:, None]
-        inside = (place >= start) & (place < start + told.size(1))
-        body = text.new_empty(inside.shape)
-        body[inside], body[~inside] = told.flatten(), text.flatten()
-        whole = torch.cat([body, told], 1)
+        whole = torch.cat([inserted(text, marked, start), marked], 1)
         mask = torch.zeros(len(whole), whole.size(1) - 1, dtype=torch.bool)
         mask[:, -self.key :] = True
         return whole[:, :-1].contiguous(), whole[:, 1:].contiguous(), mask
 
 
-def beside(settings: dict[str, Any], vocab: int, own: int, name: str, cache: Path) -> Source:
-    """The data of these settings, where `own` of a model's ids are not for it."""
+def inserted(text: Tensor, needle: Tensor, start: Tensor) -> Tensor:
+    """(N, T) text, (N, K) needle, (N, 1) where it starts -> (N, T + K)."""
+    place = torch.arange(text.size(1) + needle.size(1))
+    inside = (place >= start) & (place < start + needle.size(1))
+    whole = text.new_empty(inside.shape)
+    whole[inside], whole[~inside] = needle.flatten(), text.flatten()
+    return whole
+
+
+def load_beside(settings: dict[str, Any], vocab: int, own: int, name: str, cache: Path) -> Source:
+    """The data of these settings, for a model that has `own` of its ids for something else."""
     try:
         return load(settings, vocab - own, cache)
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""Which value came after which key, asked long after."""
+"""Associative recall: the value that followed a key."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,7 +10,7 @@ from torch import Tensor
 
 from data.batch import Batch
 from data.source import Problems
-from data.task import END, HELD_OUT, TRAINING, digest, draws, fits, parameters
+from data.task import END, HELD_OUT, TRAINING, check_vocab, digest, draws, parameters
 
 
 @dataclass(kw_only=True)
@@ -18,18 +18,18 @@ class Recall:
     """Multi-query associative recall (Arora et al., 2023, https://arxiv.org/abs/2312.04927).
 
     First the pairs, each a key and its value; then each key once more, at a distance from the last pair that
-    follows a power law, and its value is asked. Lengths count tokens; in training it is the model's.
+    follows a power law, and its value is the target. Lengths count tokens; in training it is the model's.
 
-    Ids are as in the authors' code: 0, which separates documents elsewhere, then keys, then as many values;
-    and a random token stands where the answer would. But no random token is a key of the same sequence, so
-    that a question has one answer even where there are few ids.
+    Ids are as in the authors' code: 0, which separates documents elsewhere, then keys, then as many values; a
+    random token takes the place of the answer in the input. But no random token is a key of the same
+    sequence, so that a query has one answer even if there are few ids.
     """
 
     name: str
     symbols: int = 8192  # ids: keys are one half of them, values the other
     pairs: list[int] = field(default_factory=lambda: [4, 8])  # fewest and most in training; most held out
     power_a: float = 0.01  # 1: all distances equally likely; less: short ones more
-    random_non_queries: bool = True  # false: id 0 wherever nothing is said or asked
+    random_non_queries: bool = True  # false: id 0 where there is neither a pair nor a query
 
     metric = "accuracy"
     bytes_per_token = None
@@ -50,7 +50,7 @@ class Recall:
         self.description = f"{self.name}: {low} to {high} pairs of {self.symbols:,} keys and values"
 
     def open(self, vocab: int, cache: Path) -> "Recall":
-        fits(vocab, self.vocab, self.name)
+        check_vocab(vocab, self.vocab, self.name)
         return self
 
     def batch(self, step: int, length: int, size: int, seed: int, rank: int = 0, world: int = 1) -> Batch:
@@ -68,7 +68,7 @@ class Recall:
         return Problems(*stacked(made))
 
     def sequence(self, length: int, pairs: int, draw: Generator) -> tuple[np.ndarray, ...]:
-        """Tokens, targets and which of the targets are asked, each (length,)."""
+        """Tokens, targets and the mask of answers, each (length,)."""
         if length % 2 or length < 4 * self.pairs[1]:
             raise ValueError(
                 f"data={self.name} has no sequence of {length} tokens: with {self.pairs[1]} pairs it needs "
@@ -85,9 +85,9 @@ class Recall:
         tokens[0:context:2], tokens[1:context:2], tokens[queries] = keys, values, keys
         targets = np.append(tokens[1:], END)
         targets[queries] = values
-        asked = np.zeros(length, bool)
-        asked[queries] = True
-        return tokens, targets, asked
+        mask = np.zeros(length, bool)
+        mask[queries] = True
+        return tokens, targets, mask
 
     def gaps(self, space: int, count: int, draw: Generator) -> np.ndarray:
         """Different numbers below `space`, where n has the odds (n + 1) ** (power_a - 1)."""

@@ -23,12 +23,20 @@ class Problems:
     tokens: Tensor  # (N, T) int64
     targets: Tensor  # (N, T) int64, the next token
     mask: Tensor  # (N, T) bool, the targets that are the answer
-    depth: Tensor | None = None  # (N,) float32, where the asked thing is hidden: 0 the start, 1 the end
+    depth: Tensor | None = None  # (N,) float32, where the answer is hidden: 0 the start, 1 the end
     wrong: Tensor | None = None  # (N, T) int64, targets with another, equally likely answer
-    document: Tensor | None = None  # (N,) int64, the text that a problem is in; None: each stands alone
+    document: Tensor | None = None  # (N,) int64, the text that a problem is in; None: each is on its own
 
 
-class Source(Protocol):
+class ProblemSource(Protocol):
+    """Held-out problems."""
+
+    def problems(self, count: int, length: int) -> Problems | None:
+        """`count` held-out problems of this length, whatever the seed; None if the data has none."""
+        ...
+
+
+class Source(ProblemSource, Protocol):
     """Sequences to train on and held-out ones to evaluate on."""
 
     fingerprint: str  # sha256 of what the corpus holds and how it is split
@@ -41,15 +49,11 @@ class Source(Protocol):
     def batch(self, step: int, length: int, size: int, seed: int, rank: int = 0, world: int = 1) -> Batch:
         """The rows rank, rank + world, ... of the `size` sequences of a step.
 
-        A function of its arguments alone: whatever was asked before, and whatever the model.
+        A function of its arguments alone, whatever was called before, and whatever the model.
         """
         ...
 
     def windows(self, count: int, length: int) -> Windows | None:
         """At most `count` held-out windows over as many documents as possible, the same whatever the seed;
         None where there is no text."""
-        ...
-
-    def problems(self, count: int, length: int) -> Problems | None:
-        """`count` held-out problems of this length, whatever the seed; None where nothing is asked."""
         ...

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
 
-from data.corpus import Corpus, Document
+from data.documents import Document, Documents
 
 MEGABYTE = 1e6
 
@@ -27,11 +27,11 @@ class Entry:
 Entries = dict[str, Entry]  # by the sha256 of the text, so that each different text is there once
 
 
-def split(corpus: Corpus) -> tuple[Entries, Entries]:
+def split(corpus: Documents) -> tuple[Entries, Entries]:
     """What is trained on and what is held out; no text is in both."""
     entries: Entries = {}
     for key, document in texts(corpus):
-        if corpus.wanted(document.text):
+        if corpus.is_included(document.text):
             size = len(document.text.encode())
             entries.setdefault(key, Entry(document.source, size, document.held_out))
     if not entries:
@@ -60,17 +60,17 @@ def within(entries: Entries, limit: float | None) -> Entries:
     return kept
 
 
-def texts(corpus: Corpus) -> Iterator[tuple[str, Document]]:
+def texts(corpus: Documents) -> Iterator[tuple[str, Document]]:
     """Every document that is not blank, with the sha256 of its text; a single one is cut in two."""
-    found = (replace(document, text=normal(document.text)) for document in corpus.documents())
-    found = (document for document in found if document.text and not document.text.isspace())
-    begin = list(islice(found, 2))
-    yield from map(keyed, halves(begin[0], corpus.held_out) if len(begin) == 1 else begin)
-    yield from map(keyed, found)
+    documents = (replace(document, text=normal(document.text)) for document in corpus.documents())
+    documents = (document for document in documents if document.text and not document.text.isspace())
+    first = list(islice(documents, 2))
+    yield from map(keyed, halves(first[0], corpus.held_out) if len(first) == 1 else first)
+    yield from map(keyed, documents)
 
 
 def halves(document: Document, held_out: float) -> Iterator[Document]:
-    """The beginning, to train on, and the rest, held out; parted at a line's end if there is one near."""
+    """The beginning, to train on, and the rest, held out; split at the end of a line if one is near."""
     text, source = document.text, document.source
     end = int(len(text) * (1 - held_out))
     cut = text.rfind("\n", int(0.9 * end), end) + 1 or end

@@ -22,23 +22,23 @@ TRAINING, HELD_OUT = 1, 2  # two streams of seeds that share nothing
 
 @dataclass(kw_only=True)
 class Task(ABC):
-    """The `Source` of one kind of problem: question, separator, answer, end; the answer is what counts.
+    """The `Source` of one kind of problem: question, separator, answer, end; the answer is scored.
 
-    A file of `data/tasks/` says what is asked, in characters, and how it counts a length. Each problem is
-    drawn from a seed of its own, so that row i of a batch is the same on any number of processes. Held-out
-    problems have other seeds than those in training; only where there are few questions do some recur.
+    A file of `data/tasks/` defines question and answer, in characters, and what a length counts. Each problem
+    is drawn from its own seed, so that row i of a batch is the same on any number of processes. Held-out
+    problems have other seeds than those in training; only tasks with few questions repeat some.
     """
 
     name: str
     lengths: list[int]  # of the shortest and of the longest problem in training; one a step, equally likely
-    end: bool = False  # whether the end of the answer is asked, too
+    end: bool = False  # whether the end of the answer is predicted too
 
     metric = "accuracy"
     bytes_per_token = None
 
     shortest: ClassVar[int] = 1  # lengths that the task is defined for
     longest: ClassVar[int | None] = None
-    varies: ClassVar[bool] = False  # whether an answer may be empty, so that its end must be asked
+    varies: ClassVar[bool] = False  # whether an answer may be empty, so that its end must be predicted
 
     @property
     @abstractmethod
@@ -47,7 +47,7 @@ class Task(ABC):
 
     @abstractmethod
     def problem(self, length: int, draw: Generator) -> tuple[str, str]:
-        """A question of this length and its answer: a function of what is drawn, and of nothing else."""
+        """A question of this length and its answer, a function of the draws alone."""
 
     @abstractmethod
     def size(self, length: int) -> tuple[int, int]:
@@ -89,7 +89,7 @@ class Task(ABC):
             )
 
     def open(self, vocab: int, cache: Path) -> "Task":
-        fits(vocab, self.vocab, self.name)
+        check_vocab(vocab, self.vocab, self.name)
         return self
 
     def tokens(self, length: int) -> int:
@@ -104,31 +104,31 @@ class Task(ABC):
                 f"data={self.name} has problems of {self.tokens(high)} tokens in training, more than "
                 f"model.length={length}: set model.length={self.tokens(high)} or choose shorter lengths."
             )
-        drawn = int(np.random.default_rng([TRAINING, seed, step]).integers(low, high, endpoint=True))
+        chosen = int(np.random.default_rng([TRAINING, seed, step]).integers(low, high, endpoint=True))
         rows = draws(size, TRAINING, seed, step, rank=rank, world=world)
-        problems = [self.problem(drawn, draw) for draw in rows]
-        return Batch(*self.laid_out(problems, self.tokens(drawn)))
+        problems = [self.problem(chosen, draw) for draw in rows]
+        return Batch(*self.encode(problems, self.tokens(chosen)))
 
     def windows(self, count: int, length: int) -> None:  # noqa: B027
         """There is no text."""
 
     def problems(self, count: int, length: int) -> Problems:
         self.check(length)
-        found = [self.problem(length, draw) for draw in draws(count, HELD_OUT, length)]
-        return Problems(*self.laid_out(found, self.tokens(length)))
+        problems = [self.problem(length, draw) for draw in draws(count, HELD_OUT, length)]
+        return Problems(*self.encode(problems, self.tokens(length)))
 
-    def laid_out(self, problems: list[tuple[str, str]], width: int) -> tuple[Tensor, Tensor, Tensor]:
-        """Tokens, targets and which of the targets are asked, each (N, width)."""
+    def encode(self, problems: list[tuple[str, str]], width: int) -> tuple[Tensor, Tensor, Tensor]:
+        """Tokens, targets and the mask of answers, each (N, width)."""
         ids = np.full((len(problems), width + 1), END, np.int64)
-        asked = np.zeros((len(problems), width), bool)
+        mask = np.zeros((len(problems), width), bool)
         for row, (question, answer) in enumerate(problems):
-            told, end = len(question) + 1, len(question) + 1 + len(answer)
-            ids[row, : told - 1] = [self.ids[character] for character in question]
-            ids[row, told - 1] = SEPARATOR
-            ids[row, told:end] = [self.ids[character] for character in answer]
-            asked[row, told - 1 : end - 1 + self.end] = True
+            start, end = len(question) + 1, len(question) + 1 + len(answer)
+            ids[row, : start - 1] = [self.ids[character] for character in question]
+            ids[row, start - 1] = SEPARATOR
+            ids[row, start:end] = [self.ids[character] for character in answer]
+            mask[row, start - 1 : end - 1 + self.end] = True
         whole = torch.from_numpy(ids)
-        return whole[:, :-1].contiguous(), whole[:, 1:].contiguous(), torch.from_numpy(asked)
+        return whole[:, :-1].contiguous(), whole[:, 1:].contiguous(), torch.from_numpy(mask)
 
 
 def draws(count: int, *seed: int, rank: int = 0, world: int = 1) -> Iterator[Generator]:
@@ -136,13 +136,13 @@ def draws(count: int, *seed: int, rank: int = 0, world: int = 1) -> Iterator[Gen
     return (np.random.default_rng([*seed, row]) for row in range(rank, count, world))
 
 
-def drawn(alphabet: str, length: int, draw: Generator) -> str:
+def random_string(alphabet: str, length: int, draw: Generator) -> str:
     """Any character at each place."""
     return "".join([alphabet[number] for number in draw.integers(len(alphabet), size=length).tolist()])
 
 
-def fits(vocab: int, needed: int, name: str) -> None:
-    """ValueError where a model knows fewer ids than there are."""
+def check_vocab(vocab: int, needed: int, name: str) -> None:
+    """ValueError where a model has too few ids."""
     if vocab < needed:
         raise ValueError(
             f"model.vocab={vocab} is too small for data={name}, which has {needed} ids: "
@@ -151,7 +151,7 @@ def fits(vocab: int, needed: int, name: str) -> None:
 
 
 def parameters(source: Any) -> dict[str, Any]:
-    """The settings of a source, but for its name."""
+    """The settings of a source, without its name."""
     return {one.name: getattr(source, one.name) for one in fields(source) if one.name != "name"}
 
 

@@ -1,7 +1,7 @@
 """Text as token ids on the disk: two memory-mapped streams, one to train on and one held out."""
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
@@ -10,21 +10,31 @@ from data.batch import Batch
 from data.source import Windows
 
 
+@dataclass(frozen=True)
+class Prepared:
+    """What is known of the token ids in a folder."""
+
+    name: str
+    fingerprint: str
+    description: str
+    vocab: int
+    dtype: str
+    bytes_per_token: float
+
+
 class Text:
     """The `Source` of a folder that `data.build` wrote."""
 
     metric = "loss"
     trained_length = None
 
-    def __init__(self, folder: Path, record: dict[str, Any]) -> None:
-        self.folder = folder
-        self.name: str = record["name"]
-        self.fingerprint: str = record["fingerprint"]
-        self.description: str = record["description"]
-        self.vocab: int = record["vocab"]
-        self.bytes_per_token: float | None = record["bytes_per_token"]
-        self.training = mapped(folder / "training.bin", record["dtype"])
-        self.held_out = mapped(folder / "held_out.bin", record["dtype"])
+    def __init__(self, folder: Path, prepared: Prepared, repeat: float = 0.0) -> None:
+        self.folder, self.repeat = folder, repeat
+        self.name, self.fingerprint = prepared.name, prepared.fingerprint
+        self.description, self.vocab = prepared.description, prepared.vocab
+        self.bytes_per_token: float | None = prepared.bytes_per_token
+        self.training = mapped(folder / "training.bin", prepared.dtype)
+        self.held_out = mapped(folder / "held_out.bin", prepared.dtype)
         self.lengths = np.load(folder / "held_out_lengths.npy")  # tokens of each held-out document
 
     def batch(self, step: int, length: int, size: int, seed: int, rank: int = 0, world: int = 1) -> Batch:
@@ -37,6 +47,8 @@ class Text:
             )
         starts = np.random.default_rng([seed, step]).integers(0, room, size)[rank::world]
         window = self.training[starts[:, None] + np.arange(length + 1)]  # (B, T + 1)
+        for row, number in zip(window, range(rank, size, world), strict=True) if self.repeat else ():
+            repeat_span(row, self.repeat, np.random.default_rng([seed, step, 1 + number]))
         ids = torch.from_numpy(window.astype(np.int64))
         return Batch(ids[:, :-1].contiguous(), ids[:, 1:].contiguous())
 
@@ -50,9 +62,9 @@ class Text:
             )
         order = np.random.default_rng(0).permutation(len(room))
         chosen: list[int] = []
-        for turn in range(room.max()):
+        for index in range(room.max()):
             if len(chosen) < count:
-                chosen += order[room[order] > turn].tolist()
+                chosen += order[room[order] > index].tolist()
         documents, counts = np.unique(chosen[:count], return_counts=True)
         begins = np.cumsum(self.lengths + 1) - (self.lengths + 1)  # a separator follows each document
         starts = [
@@ -65,7 +77,18 @@ class Text:
         )
 
     def problems(self, count: int, length: int) -> None:
-        """Text asks nothing."""
+        """Text has none."""
+
+
+def repeat_span(row: np.ndarray, share: float, draw: np.random.Generator) -> None:
+    """With probability `share`, a span of a sixteenth to a quarter of a row (T + 1,) is repeated after it:
+    looking back is learned sooner where it pays more often."""
+    length = len(row) - 1
+    if draw.random() < share and length >= 16:
+        size = int(draw.integers(length // 16, length // 4 + 1))
+        first = int(draw.integers(0, length + 2 - 2 * size))
+        second = int(draw.integers(first + size, length + 2 - size))
+        row[second : second + size] = row[first : first + size]
 
 
 def spread(length: int, size: int, count: int) -> np.ndarray:

@@ -9,7 +9,7 @@ from tokenizers import Tokenizer as Model
 from tokenizers import decoders, models, pre_tokenizers, trainers
 
 END = "<|endoftext|>"
-ENDS = (END, "<|end_of_text|>", "</s>", "<eos>", "[SEP]")  # how others call it
+ENDS = (END, "<|end_of_text|>", "</s>", "<eos>", "[SEP]")  # its names in other tokenizers
 SAMPLE = 32.0  # megabytes of training text that a BPE is trained on
 
 
@@ -49,8 +49,8 @@ class Trained:
         self.description = f"{description} of {self.vocab:,} tokens"
 
     def encode(self, texts: list[str]) -> list[np.ndarray]:
-        found = self.model.encode_batch_fast(texts, add_special_tokens=False)
-        return [np.array(one.ids, np.uint32) for one in found]
+        encodings = self.model.encode_batch_fast(texts, add_special_tokens=False)
+        return [np.array(encoding.ids, np.uint32) for encoding in encodings]
 
     def save(self, folder: Path) -> None:
         (folder / "tokenizer.json").write_text(self.model.to_str(), encoding="utf-8")

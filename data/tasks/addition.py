@@ -2,7 +2,7 @@
 
 from numpy.random import Generator
 
-from data.task import Task, drawn
+from data.task import Task, random_string
 
 
 class Addition(Task):
@@ -25,5 +25,5 @@ class Addition(Task):
 
 def number(length: int, draw: Generator) -> str:
     if length == 1:
-        return drawn("0123456789", 1, draw)
-    return drawn("123456789", 1, draw) + drawn("0123456789", length - 1, draw)
+        return random_string("0123456789", 1, draw)
+    return random_string("123456789", 1, draw) + random_string("0123456789", length - 1, draw)

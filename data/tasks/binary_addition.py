@@ -2,7 +2,7 @@
 
 from numpy.random import Generator
 
-from data.task import Task, drawn
+from data.task import Task, random_string
 
 
 class BinaryAddition(Task):
@@ -31,7 +31,7 @@ def numbers(length: int, draw: Generator) -> tuple[str, str]:
 
 
 def positive(length: int, draw: Generator) -> str:
-    text = drawn("01", length, draw)
+    text = random_string("01", length, draw)
     return text if "1" in text else positive(length, draw)
 
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from numpy.random import Generator
 
-from data.task import drawn
+from data.task import random_string
 from data.tasks.string import String
 
 
@@ -24,5 +24,5 @@ class Copy(String):
     def problem(self, length: int, draw: Generator) -> tuple[str, str]:
         if not self.same:
             return super().problem(length, draw)
-        question = drawn(self.alphabet, 1, draw) * length
+        question = random_string(self.alphabet, 1, draw) * length
         return question, question

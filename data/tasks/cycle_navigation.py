@@ -2,7 +2,7 @@
 
 from numpy.random import Generator
 
-from data.task import Task, drawn
+from data.task import Task, random_string
 
 PLACES = 5
 
@@ -14,7 +14,7 @@ class CycleNavigation(Task):
     alphabet = "<=>01234"
 
     def problem(self, length: int, draw: Generator) -> tuple[str, str]:
-        question = drawn("<=>", length, draw)
+        question = random_string("<=>", length, draw)
         return question, str((question.count(">") - question.count("<")) % PLACES)
 
     def size(self, length: int) -> tuple[int, int]:

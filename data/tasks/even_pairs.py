@@ -4,7 +4,7 @@ from itertools import pairwise
 
 from numpy.random import Generator
 
-from data.task import Task, drawn
+from data.task import Task, random_string
 
 
 class EvenPairs(Task):
@@ -16,7 +16,7 @@ class EvenPairs(Task):
     alphabet = "01"
 
     def problem(self, length: int, draw: Generator) -> tuple[str, str]:
-        question = drawn("01", length, draw)
+        question = random_string("01", length, draw)
         return question, str(sum(a != b for a, b in pairwise(question)) % 2)
 
     def size(self, length: int) -> tuple[int, int]:

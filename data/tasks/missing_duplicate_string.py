@@ -2,7 +2,7 @@
 
 from numpy.random import Generator
 
-from data.task import Task, drawn
+from data.task import Task, random_string
 
 
 class MissingDuplicateString(Task):
@@ -16,7 +16,7 @@ class MissingDuplicateString(Task):
     shortest = 2
 
     def problem(self, length: int, draw: Generator) -> tuple[str, str]:
-        twice = drawn("01", length // 2, draw) * 2
+        twice = random_string("01", length // 2, draw) * 2
         place = int(draw.integers(len(twice)))
         return twice[:place] + "?" + twice[place + 1 :] + "_" * (length % 2), twice[place]
 

@@ -2,7 +2,7 @@
 
 from numpy.random import Generator
 
-from data.task import Task, drawn
+from data.task import Task, random_string
 
 MODULUS = 5
 
@@ -26,11 +26,11 @@ def expression(length: int, operators: str, draw: Generator) -> tuple[str, int]:
     (a+b), where the length of a is any, down to expressions of four characters at most: d, -d, (d) or (-d).
     """
     if length < 5:
-        digit = drawn("01234", 1, draw)
+        digit = random_string("01234", 1, draw)
         text = ("-" if length % 2 == 0 else "") + digit
         return (f"({text})" if length > 2 else text), int(digit) * (-1) ** (length + 1) % MODULUS
     first = int(draw.integers(1, length - 3))
     (left, a), (right, b) = (expression(n, operators, draw) for n in (first, length - 3 - first))
-    operator = drawn(operators, 1, draw)
+    operator = random_string(operators, 1, draw)
     value = {"+": a + b, "-": a - b, "*": a * b}[operator]
     return f"({left}{operator}{right})", value % MODULUS

@@ -5,7 +5,7 @@ import re
 
 from numpy.random import Generator
 
-from data.task import Task, drawn
+from data.task import Task, random_string
 
 MODULUS = 5
 
@@ -21,7 +21,7 @@ class ModularArithmeticSimple(Task):
 
     def problem(self, length: int, draw: Generator) -> tuple[str, str]:
         count = (length + 1) // 2
-        digits, operators = drawn("01234", count, draw), drawn("+-*", count, draw)
+        digits, operators = random_string("01234", count, draw), random_string("+-*", count, draw)
         question = "".join(a + b for a, b in zip(digits, operators, strict=True))[:-1]
         terms = re.findall(r"([+-]?)([\d*]+)", question)
         total = sum(int(sign + "1") * math.prod(map(int, term.split("*"))) for sign, term in terms)

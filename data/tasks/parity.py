@@ -2,7 +2,7 @@
 
 from numpy.random import Generator
 
-from data.task import Task, drawn
+from data.task import Task, random_string
 
 
 class Parity(Task):
@@ -12,7 +12,7 @@ class Parity(Task):
     alphabet = "01"
 
     def problem(self, length: int, draw: Generator) -> tuple[str, str]:
-        question = drawn("01", length, draw)
+        question = random_string("01", length, draw)
         return question, str(question.count("1") % 2)
 
     def size(self, length: int) -> tuple[int, int]:

@@ -2,7 +2,7 @@
 
 from numpy.random import Generator
 
-from data.task import Task, drawn
+from data.task import Task, random_string
 
 
 class StackManipulation(Task):
@@ -16,8 +16,8 @@ class StackManipulation(Task):
     varies = True
 
     def problem(self, length: int, draw: Generator) -> tuple[str, str]:
-        bits = drawn("01", int(draw.integers(1, max(2, length))), draw)
-        actions = drawn("-oi", length - len(bits), draw)
+        bits = random_string("01", int(draw.integers(1, max(2, length))), draw)
+        actions = random_string("-oi", length - len(bits), draw)
         stack = list(bits)
         for action in actions:
             if action != "-":

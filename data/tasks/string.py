@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from numpy.random import Generator
 
-from data.task import Task, drawn
+from data.task import Task, random_string
 
 SYMBOLS = string.digits + string.ascii_letters + "".join(map(chr, range(0xC0, 0x250)))  # in order
 
@@ -30,7 +30,7 @@ class String(Task):
         """What follows from the question."""
 
     def problem(self, length: int, draw: Generator) -> tuple[str, str]:
-        question = drawn(self.alphabet, length, draw)
+        question = random_string(self.alphabet, length, draw)
         return question, self.answer(question)
 
     def size(self, length: int) -> tuple[int, int]:

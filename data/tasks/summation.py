@@ -2,7 +2,7 @@
 
 from numpy.random import Generator
 
-from data.task import Task, drawn
+from data.task import Task, random_string
 
 
 class Summation(Task):
@@ -14,7 +14,7 @@ class Summation(Task):
     alphabet = "0123456789+"
 
     def problem(self, length: int, draw: Generator) -> tuple[str, str]:
-        values = drawn("123456789", length, draw)
+        values = random_string("123456789", length, draw)
         return "+".join(values), str(sum(map(int, values)) % 10)
 
     def size(self, length: int) -> tuple[int, int]:

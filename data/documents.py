@@ -1,0 +1,49 @@
+"""Documents of text, before they are token ids."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Document:
+    text: str
+    source: str  # where it is from: a path relative to its corpus, or a split and a row
+    held_out: bool | None = None  # None: a hash of `source` decides
+
+
+@dataclass(frozen=True, kw_only=True)
+class Documents(ABC):
+    """Documents in an order that does not change; the fields are the keys of `conf/data/*.yaml`."""
+
+    name: str
+    tokenizer: str = "bpe"
+    held_out: float = 0.1
+    limit: float | None = None
+    shortest: int = 1
+    repeat: float = 0.0  # share of the training sequences in which a span recurs
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.repeat <= 1:
+            raise ValueError(f"data.repeat={self.repeat} must be a share between 0 and 1, such as 0.5.")
+        if not 0 < self.held_out < 1:
+            raise ValueError(f"data.held_out={self.held_out} must be between 0 and 1, such as 0.1.")
+        if self.limit is not None and self.limit <= 0:
+            raise ValueError(f"data.limit={self.limit} must be above 0 megabytes, or null for all the text.")
+
+    @abstractmethod
+    def documents(self) -> Iterator[Document]:
+        """All of them, the same at every call."""
+
+    @abstractmethod
+    def stamp(self) -> Any:
+        """What changes when the documents do, without reading them; JSON."""
+
+    @abstractmethod
+    def origin(self) -> str:
+        """Where the documents are from, in words."""
+
+    def is_included(self, text: str) -> bool:
+        """Whether a text that is not blank belongs in the corpus."""
+        return len(text) >= self.shortest
