@@ -1,29 +1,28 @@
-"""A command line that reads a file of `conf/`: mistakes in one sentence, whatever they interrupt."""
+"""A command line that reads a file of `conf/`."""
 
 import os
 from collections.abc import Callable
 
 import hydra
-from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig
 
-from train.sentences import sentences
-from train.settings import CONF, register
+from train.compose import register
+from train.paths import CONF
 
 
-def command(name: str, run: Callable[[DictConfig, list[str]], None]) -> None:
-    """Run on `conf/<name>.yaml`, told as well which settings the user has given."""
-    os.environ["HYDRA_FULL_ERROR"] = "1"  # errors come here, to be said in one sentence
+def run(name: str, main: Callable[[DictConfig], None]) -> None:
+    """Call `main` with `conf/<name>.yaml` and the command line's overrides, once for each job of a sweep. Its
+    first error is raised after all of them."""
+    os.environ["HYDRA_FULL_ERROR"] = "1"  # Hydra would print errors in its own way
     register()
-    problems: list[Exception] = []
+    errors: list[Exception] = []
 
-    def main(config: DictConfig) -> None:
+    def caught(config: DictConfig) -> None:
         try:
-            run(config, [given.partition("=")[0] for given in HydraConfig.get().overrides.task])
-        except Exception as error:  # Hydra would print it in its own way
-            problems.append(error)
+            main(config)
+        except Exception as error:
+            errors.append(error)
 
-    with sentences():
-        hydra.main(version_base="1.3", config_path=str(CONF), config_name=name)(main)()
-        for problem in problems:
-            raise problem
+    hydra.main(version_base="1.3", config_path=str(CONF), config_name=name)(caught)()
+    if errors:
+        raise errors[0]

@@ -1,15 +1,10 @@
-"""Rows as curves: what each is called in W&B, its summary, its figure."""
+"""Rows as curves: what each is called in W&B, and its summary."""
 
 from math import isfinite
-from typing import TYPE_CHECKING
 
 from train.rows import ANSWERS, ONCE, Row
 
-if TYPE_CHECKING:
-    from plotly.graph_objects import Figure
-
 TEXT, POSITIONS = "extrapolation", "by_position"  # panels beside ANSWERS, whose lengths a task may count
-UNITS = {"loss": "loss (nats a token)", "accuracy": "accuracy (share of the answer)"}
 
 
 def panel(row: Row) -> str:
@@ -23,6 +18,11 @@ def curve(row: Row) -> str:
     unsaid = ("none", "same_tokens", panel(row))
     parts = (part for part in (row.extension, row.protocol) if part not in unsaid)
     return "/".join([panel(row), *parts, row.metric])
+
+
+def label(row: Row) -> str:
+    """What tells a curve from others of its chart: yarn, sliding, yarn/sliding, or the encoding."""
+    return "/".join(curve(row).split("/")[1:-1]) or row.encoding
 
 
 def axis(row: Row) -> str:
@@ -65,21 +65,3 @@ def accuracies(rows: list[Row]) -> list[Row]:
 
 def by_length(rows: list[Row]) -> list[Row]:
     return sorted(rows, key=lambda row: row.length)
-
-
-def figure(rows: list[Row]) -> "Figure":
-    """One metric against length: a curve for each extension and protocol; the training length is marked."""
-    from plotly.graph_objects import Figure, Scatter
-
-    curves: dict[str, list[Row]] = {}
-    for row in rows:
-        curves.setdefault("/".join(curve(row).split("/")[1:-1]) or row.encoding, []).append(row)
-    plot = Figure(layout={"template": "none", "title": rows[0].encoding})
-    for name, line in curves.items():
-        x, y = [row.length for row in line], [row.value for row in line]
-        error = {"array": [row.error or 0 for row in line]}
-        plot.add_trace(Scatter(x=x, y=y, error_y=error, name=name, mode="lines+markers", showlegend=True))
-    lengths, trained = sorted({row.length for row in rows}), rows[0].trained_length
-    plot.update_xaxes(type="log", tickvals=lengths, title=f"length (trained at {trained})")
-    plot.update_yaxes(title=UNITS[rows[0].metric])
-    return plot.add_vline(trained, line_dash="dot")

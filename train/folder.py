@@ -3,12 +3,20 @@
 import json
 import os
 import shutil
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from train.rows import Row, append, read
+
+if TYPE_CHECKING:
+    import numpy as np  # not for the parent of a sweep, which only asks what is done
+
+
+def is_done(folder: Path, cell: str) -> bool:
+    """Whether a folder holds this very run, finished."""
+    done = folder / "DONE"
+    return done.exists() and done.read_text().strip() == cell
 
 
 class Folder:
@@ -19,30 +27,38 @@ class Folder:
 
     def is_done(self) -> bool:
         """Whether this very run was finished here; another one is not overwritten."""
-        done = self.path / "DONE"
-        if not done.exists():
+        if not (self.path / "DONE").exists():
             return False
-        if done.read_text().strip() != self.cell:
+        if not is_done(self.path, self.cell):
             raise ValueError(
                 f"{self.path} holds the results of another run: choose another hydra.run.dir, or delete it."
             )
-        read(self.path / "results.jsonl")  # says where it is damaged
+        read(self.path / "results.jsonl")  # an error where it is damaged
         return True
 
     def write(
-        self, rows: list[Row], documents: dict[str, np.ndarray], about: dict[str, Any], checkpoint: Path
+        self,
+        rows: list[Row],
+        scores: dict[str, "np.ndarray"],
+        about: Mapping[str, object],
+        checkpoints: Sequence[Path],
     ) -> None:
+        """Everything but `DONE`; the first checkpoint is the one that was evaluated."""
+        import numpy as np
+
         self.path.mkdir(parents=True, exist_ok=True)
-        np.savez_compressed(self.path / "documents.npz", **documents)  # type: ignore[arg-type]
-        (self.path / "run.json").write_text(json.dumps(about, indent=1, default=str))
-        link(checkpoint, self.path / "final.ckpt")
+        np.savez_compressed(self.path / "documents.npz", **scores)  # type: ignore[arg-type]
+        (self.path / "run.json").write_text(json.dumps(about, indent=1))
+        link(checkpoints[0], self.path / "final.ckpt")
+        for kept in checkpoints[1:]:
+            link(kept, self.path / kept.name)
         (self.path / "results.jsonl").unlink(missing_ok=True)  # of a run that did not finish
         append(self.path / "results.jsonl", rows)
 
     def finish(self) -> None:
-        aside = self.path / "DONE.part"
-        aside.write_text(self.cell + "\n")
-        os.replace(aside, self.path / "DONE")
+        part = self.path / "DONE.part"
+        part.write_text(self.cell + "\n")
+        os.replace(part, self.path / "DONE")
 
 
 def link(source: Path, target: Path) -> None:

@@ -65,13 +65,15 @@ class MeanCrossEntropy(torch.autograd.Function):
         to_hidden, to_weight = torch.empty_like(h), torch.zeros_like(weight)
         total = torch.zeros((), device=h.device)
         for rows in blocks(targets.numel(), weight.size(0)):
-            p = torch.softmax(h[rows] @ w.T, dim=-1)  # (rows, vocab), soon minus one-hot
-            hit = torch.arange(p.size(0), device=p.device), targets[rows]
-            chosen = p[hit]
-            total -= chosen.float().clamp_min(torch.finfo(torch.float32).tiny).log().sum()
-            p[hit] = chosen - 1
-            torch.mm(p, w, out=to_hidden[rows])
-            to_weight += p.T @ h[rows]
+            logits = h[rows] @ w.T  # (rows, vocab)
+            p = torch.softmax(logits, dim=-1, dtype=torch.promote_types(h.dtype, torch.float32))
+            target = torch.arange(p.size(0), device=p.device), targets[rows]
+            chosen = p[target]
+            total -= chosen.clamp_min(torch.finfo(torch.float32).tiny).log().sum()
+            gradient = logits.copy_(p)  # cast last: 1 - p of a sure target is lost in bfloat16
+            gradient[target] = (chosen - 1).to(gradient.dtype)
+            torch.mm(gradient, w, out=to_hidden[rows])
+            to_weight += gradient.T @ h[rows]
         ctx.save_for_backward(to_hidden, to_weight)
         ctx.count = max(1, targets.numel())
         return total / ctx.count

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Iterator
-from typing import Any
 
 import torch
 from lightning.pytorch import LightningModule
@@ -13,17 +12,19 @@ from torch.optim import Optimizer
 from data.batch import Batch
 from data.source import Source
 from models.gpt import GPT
+from train.config import Config
 from train.loss import mean_loss
 from train.objective import OBJECTIVES
+from train.optimizer import optimizer_of
 
 
 class Training(LightningModule):
-    """One GPT on its way through `max_steps` batches."""
+    """One GPT on its way through `max_steps` batches of sequences of `length` tokens."""
 
-    def __init__(self, model: GPT, source: Source, settings: dict[str, Any], length: int) -> None:
+    def __init__(self, model: GPT, source: Source, config: Config, length: int) -> None:
         super().__init__()
-        self.model, self.source, self.settings, self.length = model, source, settings, length
-        self.objective = OBJECTIVES[settings["objective"]]
+        self.model, self.source, self.config, self.length = model, source, config, length
+        self.objective = OBJECTIVES[config.objective]
 
     def train_dataloader(self) -> "Batches":
         return Batches(self)
@@ -38,10 +39,10 @@ class Training(LightningModule):
         return loss * batch.weight
 
     def configure_optimizers(self) -> OptimizerLRScheduler:
-        optimizer = adamw(self.model, self.settings["optimizer"], fused=self.trainer.precision != "16-mixed")
-        steps = int(self.trainer.max_steps)
+        config, steps = self.config.optimizer, int(self.trainer.max_steps)
+        optimizer = optimizer_of(self.model, config, fused=self.trainer.precision != "16-mixed")
         schedule = torch.optim.lr_scheduler.LambdaLR(
-            optimizer, lambda step: warmup_cosine(step, steps, **pick(self.settings["optimizer"]))
+            optimizer, lambda step: warmup_cosine(step, steps, config.warmup, config.final)
         )
         return {"optimizer": optimizer, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}
 
@@ -52,29 +53,27 @@ class Training(LightningModule):
         gradient_clip_algorithm: str | None = None,
     ) -> None:
         # Lightning's own clipping refuses fused AdamW under mixed precision
-        clip = self.settings["optimizer"]["clip"]
-        if clip:
-            torch.nn.utils.clip_grad_norm_(self.model.parameters(), clip)
+        if self.config.optimizer.clip:
+            torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.config.optimizer.clip)
 
 
 class Batches:
-    """The batches from the trainer's step on: an interrupted run meets the same ones as if never stopped."""
+    """The batches from the trainer's step on: a resumed run sees the same ones as if it had never stopped."""
 
     def __init__(self, module: Training) -> None:
         self.module = module
 
     def __iter__(self) -> Iterator[Batch]:
-        module, trainer, settings = self.module, self.module.trainer, self.module.settings
-        size, seed, count = settings["batch"], settings["seed"], settings["trainer"]["accumulate"]
+        module, trainer, config = self.module, self.module.trainer, self.module.config
         step = trainer.global_step
         while True:
             share = trainer.global_rank, trainer.world_size
-            batch = module.source.batch(step, module.length, size, seed, *share)
-            batch = module.objective(batch, step, seed, *share)
-            yield from parts(batch, count, self.asked(batch))
+            batch = module.source.batch(step, module.length, config.batch, config.seed, *share)
+            batch = module.objective(batch, step, config.seed, *share)
+            yield from parts(batch, config.trainer.accumulate, self.targets(batch))
             step += 1
 
-    def asked(self, batch: Batch) -> float:
+    def targets(self, batch: Batch) -> float:
         """How many targets count in this step's batch of an average process."""
         if batch.mask is None:
             return float(batch.targets.numel())
@@ -83,33 +82,14 @@ class Batches:
         return float(strategy.reduce(count, reduce_op="mean"))
 
 
-def parts(batch: Batch, count: int, asked: float) -> Iterator[Batch]:
-    """A batch in `count` equal parts, of which one with more of the targets that are `asked` weighs more."""
+def parts(batch: Batch, count: int, total: float) -> Iterator[Batch]:
+    """A batch in `count` equal parts, each weighted by its share of the `total` targets that count."""
     masks = [None] * count if batch.mask is None else batch.mask.chunk(count)
     for tokens, targets, mask in zip(
         batch.tokens.chunk(count), batch.targets.chunk(count), masks, strict=True
     ):
         own = targets.numel() if mask is None else int(mask.sum())
-        yield Batch(tokens, targets, mask, own * count / max(1.0, asked))
-
-
-def adamw(model: GPT, settings: dict[str, Any], fused: bool) -> torch.optim.AdamW:
-    """Matrices outside the encodings are decayed, all else is not."""
-    of_encodings = {id(p) for p in model.encodings.parameters()}
-    named = list(model.parameters())
-    decayed = [p for p in named if p.ndim >= 2 and id(p) not in of_encodings]
-    others = [p for p in named if p.ndim < 2 or id(p) in of_encodings]
-    groups = [
-        {"params": decayed, "weight_decay": settings["weight_decay"]},
-        {"params": others, "weight_decay": 0.0},
-    ]
-    return torch.optim.AdamW(
-        groups, lr=settings["learning_rate"], betas=tuple(settings["betas"]), fused=fused
-    )
-
-
-def pick(settings: dict[str, Any]) -> dict[str, float]:
-    return {"warmup": settings["warmup"], "final": settings["final"]}
+        yield Batch(tokens, targets, mask, own * count / max(1.0, total))
 
 
 def warmup_cosine(step: int, steps: int, warmup: float, final: float) -> float:

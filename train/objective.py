@@ -1,4 +1,4 @@
-"""What a batch asks: the next token, or the tokens that were hidden."""
+"""What is predicted: the next token, or masked tokens."""
 
 from collections.abc import Callable
 
@@ -7,40 +7,40 @@ from torch import Tensor
 
 from data.batch import Batch
 
-MASK = 0  # the token between documents stands for a hidden one
-SHARE = 0.15  # of the tokens are hidden (Devlin et al., 2018, https://arxiv.org/abs/1810.04805)
+MASK = 0  # the token between documents stands for a masked one
+SHARE = 0.15  # of the tokens are masked (Devlin et al., 2018, https://arxiv.org/abs/1810.04805)
 
 
 def next_token(batch: Batch, step: int, seed: int, rank: int = 0, world: int = 1) -> Batch:
     return batch
 
 
-def hidden_tokens(batch: Batch, step: int, seed: int, rank: int = 0, world: int = 1) -> Batch:
-    """The same sequences with some tokens hidden; of a problem, its answer (the output slots of Ruoss et al.,
+def masked_tokens(batch: Batch, step: int, seed: int, rank: int = 0, world: int = 1) -> Batch:
+    """The same sequences with some tokens masked; of a problem, its answer (the output slots of Ruoss et al.,
     2023, https://arxiv.org/abs/2305.16843).
 
-    The rows are rank, rank + world, ... of a batch: a row hides the same tokens on any number of processes.
+    The rows are rank, rank + world, ... of a batch: the same tokens are masked on any number of processes.
     """
     generator = torch.Generator().manual_seed(hash((seed, step)) % 2**63)
     rows, length = batch.tokens.shape
-    hidden = torch.rand(rows * world, length, generator=generator)[rank::world] < SHARE
-    text = Batch(batch.tokens.masked_fill(hidden, MASK), batch.tokens, hidden)
+    masked = torch.rand(rows * world, length, generator=generator)[rank::world] < SHARE
+    text = Batch(batch.tokens.masked_fill(masked, MASK), batch.tokens, masked)
     if batch.mask is None:
         return text
-    asks = ~batch.mask.all(1, keepdim=True)  # of text, every target counts
-    tokens = batch.tokens.masked_fill(said(batch.tokens, batch.targets, batch.mask), MASK)
+    is_problem = ~batch.mask.all(1, keepdim=True)  # of text, every target counts
+    answers = shown_answers(batch.tokens, batch.targets, batch.mask)
     return Batch(
-        tokens.where(asks, text.tokens),
-        batch.targets.where(asks, text.targets),
-        batch.mask.where(asks, hidden),
+        batch.tokens.masked_fill(answers, MASK).where(is_problem, text.tokens),
+        batch.targets.where(is_problem, text.targets),
+        batch.mask.where(is_problem, masked),
     )
 
 
-def said(tokens: Tensor, targets: Tensor, mask: Tensor) -> Tensor:
+def shown_answers(tokens: Tensor, targets: Tensor, mask: Tensor) -> Tensor:
     """(B, T) bool: which tokens are parts of an answer, shown to what comes after them."""
-    found = torch.zeros_like(mask)
-    found[:, 1:] = mask[:, :-1] & (tokens[:, 1:] == targets[:, :-1])
-    return found
+    shown = torch.zeros_like(mask)
+    shown[:, 1:] = mask[:, :-1] & (tokens[:, 1:] == targets[:, :-1])
+    return shown
 
 
-OBJECTIVES: dict[str, Callable[..., Batch]] = {"clm": next_token, "mlm": hidden_tokens}
+OBJECTIVES: dict[str, Callable[..., Batch]] = {"clm": next_token, "mlm": masked_tokens}

@@ -1,13 +1,12 @@
 """Which tokens are scored, and what context each is given.
 
-Every held-out window is `longest` tokens; a protocol says which pieces of it are shown to
-the model and which targets of each piece count. Papers print several of these under one
+Every held-out window is as long as the longest length; a protocol says which pieces of it are shown
+to the model and which targets of each piece count. Papers print several of these under one
 name, "perplexity at length T".
 """
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
 
 
 @dataclass(frozen=True)
@@ -23,21 +22,16 @@ class Span:
 class Amounts:
     """Numbers of tokens that protocols need beside the length."""
 
-    longest: int  # of a held-out window
+    lengths: tuple[int, ...]
     common: int  # last targets of a window, scored alike at every length
     last: int  # targets of a piece that last_k scores
     stride: int | None = None  # from one piece to the next; None: as each protocol says
     context: int | None = None  # that a model is shown at most (crop); None: all of a piece
 
-    @classmethod
-    def of(cls, evaluation: dict[str, Any], trained: int) -> "Amounts":
-        stride, last, lengths = evaluation["stride"], evaluation["last"], evaluation["lengths"]
-        return cls(
-            max(lengths),
-            min(trained, *lengths),
-            min(max(1, trained // 2), *lengths) if last == "auto" else last,
-            None if stride == "auto" else stride,
-        )
+    @property
+    def longest(self) -> int:
+        """Tokens of a held-out window."""
+        return max(self.lengths)
 
 
 def same_tokens(length: int, of: Amounts) -> Iterable[Span]:

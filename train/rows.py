@@ -9,10 +9,40 @@ import os
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
+from typing import Any, NamedTuple, TypedDict
 
 ANSWERS, DEPTH = "answers", "depth_"  # protocols of problems: all of a length, and those with a depth
-CHANCE = "chance"  # the metric of always giving the commonest token: the accuracy of knowing nothing
+CHANCE = (
+    "chance"  # the metric of the majority baseline: the accuracy of always giving the most frequent token
+)
 ONCE = "training"  # the protocol of what a run has one of
+
+
+class Identity(TypedDict):
+    """What all rows of a run share."""
+
+    run: str
+    encoding: str
+    seed: int
+    trained_length: int
+    data: str
+    kernel: str
+    precision: str
+    corpus: str
+    commit: str
+    versions: str
+
+
+class Result(NamedTuple):
+    """The rest of a row."""
+
+    extension: str
+    protocol: str
+    length: int
+    metric: str
+    value: float | None
+    error: float | None = None
+    sequences: int = 0
 
 
 @dataclass(frozen=True)
@@ -72,6 +102,6 @@ def read(file: Path) -> list[Row]:
     return rows
 
 
-def finite(content: dict) -> dict:
+def finite(content: dict[str, Any]) -> dict[str, Any]:
     """JSON has no nan: what is not finite becomes null."""
     return {k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in content.items()}

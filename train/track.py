@@ -9,18 +9,22 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
+from math import log2
 from pathlib import Path
 from typing import Any
 
-from train.curves import TEXT, accuracies, figure, losses, points, summary
+from train.config import Config
+from train.curves import TEXT, accuracies, label, losses, points, summary
+from train.ranks import is_rank_zero
 from train.rows import ANSWERS, Row
 
 PATIENCE = 8.0  # seconds for the server to accept a run; W&B's own default is 90
 UPLOAD = 60.0  # seconds at the end for what is not uploaded yet; all of it is on the disk
+DOUBLINGS = "doublings of the training length"  # the axis of a chart: W&B's lines have no logarithmic one
 COLUMNS = ["encoding", "extension", "seed", "protocol", "length"]
 
 
-class Run:
+class Tracker:
     """What a training and its evaluation tell W&B; nothing at all without a W&B run."""
 
     def __init__(self, run: Any = None) -> None:
@@ -52,7 +56,7 @@ class Run:
     def close(self, exit_code: int) -> None:
         for place, rows in {TEXT: losses(self.rows), ANSWERS: accuracies(self.rows)}.items():
             if self.run is not None and rows:
-                media = {f"{place}/table": table(rows), f"{place}/figure": figure(rows)}
+                media = {f"{place}/table": table(rows), f"{place}/figure": chart(rows)}
                 self.tell(partial(self.show, media))
         self.tell(lambda run: run.finish(exit_code=exit_code), last=True)
 
@@ -67,30 +71,38 @@ class Run:
             what(self.run)
         except Exception as error:  # W&B's own have no common class
             if not self.lost:
-                say(f"{sentence(error)} From here on only the run folder has the results.")
+                warn(f"{first_line(error)} From here on only the run folder has the results.")
             self.lost = True
 
 
 @contextmanager
-def tracked(
-    settings: dict[str, Any], *, name: str, group: str, folder: Path, config: dict[str, Any]
-) -> Iterator[Run]:
-    """A run, finished when the block is left, as failed after an exception; `folder` holds all W&B runs."""
-    mode = asked(settings["mode"])
-    if mode == "disabled" or not is_first_process():
-        yield Run()
+def tracked(config: Config, folder: Path) -> Iterator[Tracker]:
+    """The W&B run of a run folder, finished when the block is left, as failed after an exception."""
+    mode = resolved_mode(config.wandb.mode)
+    if mode == "disabled" or not is_rank_zero():
+        yield Tracker()
         return
-    about = {"project": settings["project"], "entity": settings["entity"], "name": name, "group": group}
-    about |= {"dir": str(folder), "config": config, "tags": [config["encoding"]], "job_type": "train"}
-    run, exit_code = Run(start(mode, name, folder, about)), 1
+    settings, encoding = config.model_dump(mode="json"), config.names.encoding
+    init = partial(
+        opened,
+        project=config.wandb.project,
+        entity=config.wandb.entity,
+        name=folder.name,
+        group=folder.parent.name,
+        dir=config.outputs,
+        config=settings | {"encoding": encoding, "encoding_settings": settings["encoding"]},
+        tags=[encoding],
+        job_type="train",
+    )
+    tracker, exit_code = Tracker(start(mode, folder.name, Path(config.outputs), init)), 1
     try:
-        yield run
+        yield tracker
         exit_code = 0
     finally:
-        run.close(exit_code)
+        tracker.close(exit_code)
 
 
-def asked(mode: str) -> str:
+def resolved_mode(mode: str) -> str:
     """auto, online, offline or disabled; WANDB_MODE decides where the settings leave it open."""
     chosen = os.environ.get("WANDB_MODE", mode) if mode == "auto" else mode
     chosen = {"dryrun": "offline", "run": "online", "": mode}.get(chosen, chosen)
@@ -99,13 +111,7 @@ def asked(mode: str) -> str:
     return chosen
 
 
-def is_first_process() -> bool:
-    """Rank 0, known before torch.distributed starts: under torchrun, SLURM and Lightning's own launcher."""
-    ranks = ["RANK"] if "RANK" in os.environ else ["SLURM_PROCID", "LOCAL_RANK", "NODE_RANK"]
-    return all(os.environ.get(rank, "0") == "0" for rank in ranks)
-
-
-def start(mode: str, name: str, folder: Path, about: dict[str, Any]) -> Any:
+def start(mode: str, name: str, folder: Path, init: Callable[..., Any]) -> Any:
     """The W&B run: online if that can be had within seconds, else offline; None if W&B cannot start."""
     # W&B's reports about itself hold up the exit where there is no network
     os.environ.setdefault("WANDB_ERROR_REPORTING", "false")
@@ -116,18 +122,18 @@ def start(mode: str, name: str, folder: Path, about: dict[str, Any]) -> Any:
     if mode != "offline":
         try:
             if is_signed_in():
-                return opened(about | {"id": name, "resume": "allow", "mode": "online"})
+                return init(id=name, resume="allow", mode="online")
             if mode == "online":
-                say("There is no API key (`wandb login` sets it), so this run is kept offline.")
+                warn("There is no API key (`wandb login` sets it), so this run is kept offline.")
         except Exception as error:  # W&B's own have no common class
-            say(f"{sentence(error)} This run is kept offline.")
+            warn(f"{first_line(error)} This run is kept offline.")
             wandb.teardown()  # its service would refuse the same id a second time
             for attempt in set(folder.glob(f"wandb/run-*-{name}")) - before:
                 shutil.rmtree(attempt)
     try:
-        return opened(about | {"id": unused(name, folder), "mode": "offline"})
+        return init(id=unused(name, folder), mode="offline")
     except Exception as error:
-        say(f"{sentence(error)} This run goes on without W&B.")
+        warn(f"{first_line(error)} This run goes on without W&B.")
         return None
 
 
@@ -139,8 +145,8 @@ def is_signed_in() -> bool:
     return bool(wandb.login(prompt=False, verify=False))
 
 
-def opened(about: dict[str, Any]) -> Any:
-    """A W&B run that costs little and says one line."""
+def opened(**about: Any) -> Any:
+    """A W&B run that costs little and prints one line."""
     import wandb
 
     settings = wandb.Settings(
@@ -175,15 +181,28 @@ def table(rows: list[Row]) -> Any:
     return content
 
 
+def chart(rows: list[Row]) -> Any:
+    """One metric against length, as a chart that W&B draws from a table: a line a curve."""
+    import wandb
+
+    metric, trained = rows[0].metric, rows[0].trained_length
+    content = wandb.Table(columns=["curve", "length", DOUBLINGS, metric])
+    for row in rows:
+        if row.value is not None:
+            content.add_data(label(row), row.length, log2(row.length / row.trained_length), row.value)
+    title = f"{rows[0].encoding}, trained at {trained}: {metric} by length"
+    return wandb.plot.line(content, DOUBLINGS, metric, "curve", title)
+
+
 def place(run: Any) -> Path:
     """offline-run-20260131_120000-alibi-s0-1a2b3c4d"""
     return Path(run.dir).parent
 
 
-def sentence(error: Exception) -> str:
+def first_line(error: Exception) -> str:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
     return f"{lines[0].rstrip('.:')}."
 
 
-def say(text: str) -> None:
+def warn(text: str) -> None:
     print(f"W&B: {text}", file=sys.stderr, flush=True)

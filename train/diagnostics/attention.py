@@ -1,4 +1,4 @@
-"""Where the heads of a trained model look: how evenly, how far, and how much past what training showed.
+"""Where the heads of a trained model attend: how evenly, how far, and how much past what training showed.
 
 Only some queries are read, at the end of each sequence, so that what is held is R x T and never
 T x T: rows of the table that `models.attend.logits` defines, for any encoding.
@@ -9,35 +9,35 @@ from contextlib import contextmanager
 from typing import cast
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
 from models.attend import logits
 from models.effect import Effect
 from models.gpt import GPT, Attention, Block
-from models.kernels.heads import split
+from models.heads import split
+from models.plan import Plan
 
-See = Callable[[int, Tensor, Effect], None]  # layer, logits (B, H, R, T), effect
+Show = Callable[[int, Tensor, Effect], None]  # layer, logits (B, H, R, T), effect
 MEASURES = ("entropy", "unseen", "keys", "profile")
 
 
-class Looks:
+class Statistics:
     """What every head does, summed over queries whose shares add up to 1."""
 
-    def __init__(self, heads: int, reaches: list[int], ends: list[int], device: torch.device) -> None:
-        zeros = torch.zeros(len(reaches), heads, len(ends), dtype=torch.float64, device=device)
-        self.reaches, self.ends = reaches, torch.tensor(ends, device=device)
+    def __init__(self, heads: int, trained: list[int], ends: list[int], device: torch.device) -> None:
+        zeros = torch.zeros(len(trained), heads, len(ends), dtype=torch.float64, device=device)
+        self.trained, self.ends = trained, torch.tensor(ends, device=device)
         self.entropy = zeros[..., 0].clone()  # (layers, H) of the most that it can be: ln of the visible keys
         self.unseen = zeros[..., 0].clone()  # (layers, H) of attention, at distances never seen in training
         self.keys = zeros[:, 0, 0].clone()  # (layers,) of the visible keys, at such distances
         self.profile = zeros  # (layers, H, bins) of attention, by distance
 
-    def add(self, layer: int, found: Tensor, effect: Effect, rows: slice, share: Tensor) -> None:
+    def add(self, layer: int, logits: Tensor, effect: Effect, rows: slice, share: Tensor) -> None:
         """Logits (H, R, T) of some queries, each with its share (R,)."""
-        weights, visible = found.double().softmax(-1), found > float("-inf")
+        weights, visible = logits.double().softmax(-1), logits > float("-inf")
         at = effect.positions.at
         distance = (at[rows, None] - at[None, :]).abs()  # (R, T)
-        far, count = distance > self.reaches[layer], visible.sum(-1)
+        far, count = distance > self.trained[layer], visible.sum(-1)
         entropy = -torch.xlogy(weights, weights).sum(-1) / count.clamp(min=2).log()  # (H, R)
         self.entropy[layer] += entropy @ share
         self.unseen[layer] += (weights * far).sum(-1) @ share
@@ -46,10 +46,10 @@ class Looks:
         self.profile[layer].index_add_(1, bins, (weights * share[:, None]).flatten(1))
 
 
-def looks(
-    model: GPT, sequences: Tensor, counts: Tensor, queries: int, reaches: list[int], ends: list[int]
-) -> Looks:
-    """How the last `queries` of those that count (N, T) attend in sequences (N, T). `reaches`: the longest
+def measure(
+    model: GPT, sequences: Tensor, counts: Tensor, queries: int, trained: list[int], ends: list[int]
+) -> Statistics:
+    """How the last `queries` of those that count (N, T) attend in sequences (N, T). `trained`: the longest
     distance that each layer was trained on; `ends`: the first distance past each bin."""
     sequences, counts = (x.to(next(model.parameters()).device) for x in (sequences, counts))
     if model.context is not None:  # only the last piece holds the end
@@ -59,32 +59,32 @@ def looks(
     share = counts[:, rows].double()  # (N, R)
     share /= share.sum() * model.draws
     heads = cast(Sequence[Block], model.blocks)[0].attention.heads
-    result = Looks(heads, reaches, ends, sequences.device)
+    result = Statistics(heads, trained, ends, sequences.device)
     for sequence, own in zip(sequences, share, strict=True):
 
-        def see(layer: int, found: Tensor, effect: Effect, own: Tensor = own) -> None:
-            result.add(layer, found[0], effect, rows, own)
+        def show(layer: int, logits: Tensor, effect: Effect, own: Tensor = own) -> None:
+            result.add(layer, logits[0], effect, rows, own)
 
         for draw in range(model.draws):
-            with watched(model, rows, see), torch.no_grad():
+            with hooked(model, rows, show), torch.no_grad():
                 model.hidden(sequence[None], draw)
     return result
 
 
 @contextmanager
-def watched(model: GPT, rows: slice, see: See) -> Iterator[None]:
-    """While inside, every layer of a forward pass shows `see` the logits of some queries."""
+def hooked(model: GPT, rows: slice, show: Show) -> Iterator[None]:
+    """While inside, every layer of a forward pass calls `show` with the logits of some queries."""
 
-    def shows(layer: int) -> Callable[[Attention, tuple[Tensor, Tensor, Effect]], None]:
-        def hook(attention: Attention, inputs: tuple[Tensor, Tensor, Effect]) -> None:
-            x, gain, effect = inputs
-            q, k, _ = split(F.linear(x, attention.qkv.weight * gain), attention.heads)
-            see(layer, logits(q, k, effect, attention.causal, x * gain, rows), effect)
+    def of(layer: int) -> Callable[[Attention, tuple[Tensor, Plan]], None]:
+        def hook(attention: Attention, inputs: tuple[Tensor, Plan]) -> None:
+            x, plan = inputs
+            q, k, _ = split(attention.qkv(x), attention.heads)
+            show(layer, logits(q, k, plan.effect, x=x, rows=rows), plan.effect)
 
         return hook
 
     blocks = cast(Sequence[Block], model.blocks)
-    handles = [block.attention.register_forward_pre_hook(shows(n)) for n, block in enumerate(blocks)]
+    handles = [block.attention.register_forward_pre_hook(of(n)) for n, block in enumerate(blocks)]
     try:
         yield
     finally:
@@ -95,11 +95,11 @@ def watched(model: GPT, rows: slice, see: See) -> Iterator[None]:
 def reaches(model: GPT, length: int) -> list[int]:
     """The longest distance at which each layer sees a key, in sequences of so many tokens."""
     effects = model.effects(length, next(model.parameters()).device)
-    found = [effect.positions.span - 1 for effect in effects]
+    longest = [effect.positions.span - 1 for effect in effects]
     for layer, effect in enumerate(effects):
         if effect.visible is not None and not effect.visible.sinks:
-            found[layer] = min(found[layer], effect.visible.width - 1)
-    return [found[layer % len(found)] for layer in range(len(model.blocks))]
+            longest[layer] = min(longest[layer], effect.visible.width - 1)
+    return [longest[layer % len(longest)] for layer in range(len(model.blocks))]
 
 
 def distance_ends(longest: int) -> list[int]:

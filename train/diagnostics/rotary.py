@@ -1,16 +1,15 @@
 """RoPE's wavelengths against the training length, and its base against the evaluated one.
 
-Men et al. (2024, https://arxiv.org/abs/2405.14591): a token's likeness to another one outweighs that
-to a random one at distance m as long as B(m) = sum_f cos(m theta_f) is not negative, so the base
-must be large enough that it is not for any m below the context length. A base that is too small
-can keep the loss low and still fail to find what is far away.
+Men et al. (2024, https://arxiv.org/abs/2405.14591): a query prefers a similar key to a random one at
+distance m as long as B(m) = sum_f cos(m theta_f) is not negative, so the base must be large enough that
+it is not for any m below the context length. A base that is too small can keep the loss low and still
+fail to retrieve what is far away.
 """
 
 import math
 from collections.abc import Callable
 from copy import copy
 from functools import partial
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +17,7 @@ from numpy.typing import NDArray
 from models.encodings.rope import RoPE
 from models.encodings.rope_2d import RoPE2D
 from models.gpt import GPT
+from train.diagnostics.records import Rotation
 
 STEP = 1.0005  # between bases that are tried: the feasible ones form islands, down to 0.07 % wide at 4,096
 LARGEST = 1e15
@@ -27,56 +27,53 @@ Array = NDArray[np.float64]
 
 
 def rotary(model: GPT) -> list[tuple[list[int], RoPE]]:
-    """Every different RoPE that turns by the token's position, and the layers that have it."""
-    found: list[tuple[list[int], RoPE]] = []
+    """Every different RoPE that rotates by the token's position, and the layers that have it."""
+    different: list[tuple[list[int], RoPE]] = []
     for layer in range(len(model.blocks)):
         modules = list(model.encodings[layer % len(model.encodings)].modules())
         if any(isinstance(module, RoPE2D) for module in modules):
-            continue  # that turns by rows and columns
+            continue  # that rotates by rows and columns
         for rope in (module for module in modules if isinstance(module, RoPE)):
             own = frequencies(rope)
-            same = [layers for layers, other in found if np.array_equal(frequencies(other), own)]
+            same = [layers for layers, other in different if np.array_equal(frequencies(other), own)]
             if same:
                 same[0].append(layer)
             else:
-                found.append(([layer], rope))
-    return found
+                different.append(([layer], rope))
+    return different
 
 
-def about(model: GPT, trained: list[int], evaluated: list[list[int]]) -> list[dict[str, Any]]:
+def rotations(model: GPT, trained: list[int], evaluated: list[list[int]]) -> list[Rotation]:
     """Each different RoPE, for the longest distances that each layer was trained on, and those at each
     evaluated length."""
-    found = []
+    records = []
     for layers, rope in rotary(model):
         theta, length = frequencies(rope), trained[layers[0]] + 1
-        spans = [reached[layers[0]] + 1 for reached in evaluated]
+        spans = [longest[layers[0]] + 1 for longest in evaluated]
         bounds: list[float | None] = [2.0]
         for span in spans:  # a longer span has a larger bound
             start = bounds[-1]
             bounds.append(start and lower_bound(partial(frequencies, rope), span, start))
-        numbers = {
-            "layers": layers, "base": rope.base, "frequencies": theta.tolist(), "trained": length,
-            "turning": int((theta > 0).sum()), "unfinished": unfinished(theta, length),
-            "spans": spans, "bounds": bounds[1:], "enough_for": enough_for(theta, max(spans)),
-        }  # fmt: skip
-        found.append(numbers)
-    return found
+        turning, enough = int((theta > 0).sum()), enough_for(theta, max(spans))
+        numbers = turning, unfinished(theta, length), spans, bounds[1:], enough
+        records.append(Rotation(layers, rope.base, theta.tolist(), length, *numbers))
+    return records
 
 
 def frequencies(rope: RoPE, base: float | None = None) -> Array:
-    """(D/2,) radians per position, of another base if one is given; 0 for features that do not turn."""
+    """(D/2,) radians per position, of another base if one is given; 0 for features that do not rotate."""
     other = copy(rope)
     other.base = rope.base if base is None else base
-    still = (rope.shape["head_width"] - rope.turning) // 2
+    still = (rope.shape["head_width"] - rope.rotated) // 2
     return np.concatenate([other.frequencies().numpy(), np.zeros(still)])
 
 
 def unfinished(theta: Array, length: int) -> int:
-    """How many of the pairs that turn never completed a turn within `length` tokens."""
+    """How many of the pairs that rotate never completed a rotation within `length` tokens."""
     return int(np.sum((theta > 0) & (theta * length < 2 * math.pi)))
 
 
-def likeness(theta: Array, length: int) -> Array:
+def similarity(theta: Array, length: int) -> Array:
     """(length,) B(m) for m = 0, 1, ..."""
     distance, total = np.arange(length, dtype=np.float64), np.zeros(length)
     for frequency in theta:
@@ -86,22 +83,22 @@ def likeness(theta: Array, length: int) -> Array:
 
 def enough_for(theta: Array, longest: int) -> int:
     """The longest context, at most `longest`, below which B is nowhere negative."""
-    negative = np.flatnonzero(likeness(theta, longest) < 0)
+    negative = np.flatnonzero(similarity(theta, longest) < 0)
     return int(negative[0]) if len(negative) else longest
 
 
 def lower_bound(of: Callable[[float], Array], length: int, start: float = 2.0) -> float | None:
     """The smallest base from `start` on, to 0.05 %, with which B is nowhere negative below `length`;
-    None where none is found. `of` gives the frequencies of a base.
+    None where there is none. `of` gives the frequencies of a base.
 
-    The bases that will do are not an interval, so all are tried; one distance is enough to rule out a
-    base, and mostly it is one that ruled out another before.
+    The feasible bases are not an interval, so all are tried; one distance is enough to rule out a base, and
+    mostly it is one that ruled out another before.
     """
     base, witnesses = start, [float(length - 1)]
     while base < LARGEST:
         theta = of(base)
         if np.cos(np.outer(witnesses[-WITNESSES:], theta)).sum(-1).min() >= 0:
-            total = likeness(theta, length)
+            total = similarity(theta, length)
             if total.min() >= 0:
                 return base
             witnesses.append(float(total.argmin()))

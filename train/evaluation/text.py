@@ -1,9 +1,10 @@
-"""Scoring: every span of every held-out window under every extension, on any number of processes.
+"""The loss of held-out text: every span of every window under every extension.
 
 Sums and counts are kept per window in float64 and added over the processes, so that the
 result does not depend on how many there are.
 """
 
+import math
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -14,10 +15,12 @@ from torch import Tensor
 from data.batch import Batch
 from data.source import Windows
 from models.gpt import GPT
+from train.config import EvaluationConfig
+from train.evaluation.evaluator import Evaluator
 from train.loss import token_losses
 from train.objective import OBJECTIVES
 from train.protocols import BY_POSITION, PROTOCOLS, Amounts, Span, position_bins
-from train.share import Shared
+from train.rows import Result
 
 Key = tuple[str, str, int]  # extension, protocol, length
 
@@ -33,24 +36,29 @@ class Part:
     counted: tuple[tuple[Key, int, int], ...]  # which targets (from, to) add to which result
 
 
-class Scoring(Shared):
-    """Per-window sums of the loss in nats and counts of targets, by extension, protocol and length."""
+def amounts(config: EvaluationConfig, lengths: list[int], trained: int) -> Amounts:
+    """What `auto` stands for, by the training length."""
+    last = min(max(1, trained // 2), *lengths) if config.last == "auto" else config.last
+    stride = None if config.stride == "auto" else config.stride
+    return Amounts(tuple(lengths), min(trained, *lengths), last, stride)
+
+
+class TextEvaluator(Evaluator):
+    """Per window: sums of the loss in nats and counts of targets, by extension, protocol and length."""
 
     def __init__(
         self,
         models: dict[str, GPT],
         windows: Windows,
-        lengths: list[int],
-        protocols: list[str],
         amounts: Amounts,
+        protocols: tuple[str, ...],
         tokens: int,
         objective: str = "clm",
     ) -> None:
         super().__init__(models)
-        self.windows, self.lengths, self.protocols, self.tokens = windows, lengths, protocols, tokens
-        self.amounts = amounts
+        self.windows, self.amounts, self.protocols, self.tokens = windows, amounts, protocols, tokens
         whole = Batch(windows.tokens[:, :-1], windows.tokens[:, 1:])
-        self.asked = OBJECTIVES[objective](whole, 0, 0)  # the same tokens are hidden at every length
+        self.batch = OBJECTIVES[objective](whole, 0, 0)  # the same tokens are hidden at every length
         count = windows.tokens.size(0)
         self.sums: dict[Key, Tensor] = defaultdict(lambda: torch.zeros(2, count, dtype=torch.float64))
 
@@ -90,28 +98,62 @@ class Scoring(Shared):
         """The lengths at which the encodings are defined."""
         model = self.under(extension)
         limit = model.limit or self.amounts.longest
-        return [length for length in self.lengths if min(length, model.context or length) <= limit]
+        return [length for length in self.amounts.lengths if min(length, model.context or length) <= limit]
 
     def validation_step(self, part: Part, index: int) -> None:
         tokens = len(part.windows) * (part.span.stop - part.span.start)
-        with self.measured(part.extension, part.length, tokens * self.under(part.extension).draws):
+        with self.timed(part.extension, part.length, tokens * self.under(part.extension).draws):
             self.score(part)
 
     def score(self, part: Part) -> None:
         model = self.under(part.extension)
         shown, first = slice(part.span.start, part.span.stop), part.span.scored - part.span.start
-        tokens = self.asked.tokens[part.windows, shown].to(self.device)
-        targets = self.asked.targets[part.windows, shown].to(self.device)
+        tokens = self.batch.tokens[part.windows, shown].to(self.device)
+        targets = self.batch.targets[part.windows, shown].to(self.device)
         losses = torch.stack([token_losses(model, tokens, targets, d, first) for d in range(model.draws)])
         losses = losses.mean(0).double().cpu()  # (windows, targets from `first` on)
         counts = torch.ones_like(losses)
-        if self.asked.mask is not None:
-            counts = self.asked.mask[part.windows, shown][:, first:].double()
+        if self.batch.mask is not None:
+            counts = self.batch.mask[part.windows, shown][:, first:].double()
         for key, start, end in part.counted:
             some = slice(start - first, end - first)
             self.sums[key][0, part.windows] += (losses * counts)[:, some].sum(-1)
             self.sums[key][1, part.windows] += counts[:, some].sum(-1)
 
     def on_validation_end(self) -> None:
-        self.added(self.sums)
-        self.added(self.cost)
+        self.reduce(self.sums)
+        self.reduce(self.cost)
+
+    def results(self, bytes_per_token: float | None) -> Iterator[Result]:
+        """Loss and bits per byte; None at lengths that an encoding is not defined at."""
+        for key, (sums, counts) in self.sums.items():
+            loss = self.mean(key, sums, counts)
+            yield loss
+            if bytes_per_token and loss.protocol in PROTOCOLS:
+                bits = 1 / math.log(2) / bytes_per_token
+                error = None if loss.error is None else loss.error * bits
+                yield loss._replace(
+                    metric="bits_per_byte", value=float(sums.sum() / counts.sum()) * bits, error=error
+                )
+        yield from self.costs("same_tokens")
+        for extension in self.names:
+            for length in sorted(set(self.amounts.lengths) - set(self.defined(extension))):
+                for protocol in [p for p in self.protocols if p != BY_POSITION]:
+                    yield Result(extension, protocol, length, "loss", None)
+
+    def mean(self, key: Key, sums: Tensor, counts: Tensor) -> Result:
+        """The error is over documents, whose windows are correlated."""
+        numbers = self.windows.document
+        documents = [numbers == number for number in numbers.unique()]
+        means = torch.tensor(
+            [float(sums[one].sum() / counts[one].sum()) for one in documents if counts[one].sum()],
+            dtype=torch.float64,
+        )
+        error = float(means.std() / len(means) ** 0.5) if len(means) > 1 else None
+        return Result(*key, "loss", float(sums.sum() / counts.sum()), error, len(means))
+
+    def losses(self) -> dict[str, Tensor]:
+        """The loss of every window, and its document, for paired statistics."""
+        return {"|".join(map(str, key)): sums / counts for key, (sums, counts) in self.sums.items()} | {
+            "document": self.windows.document
+        }

@@ -1,14 +1,15 @@
-"""What the machine can do: precision, memory, processes."""
+"""What the machine is and can do: precision, memory, processor."""
 
 import ctypes
 import os
+import platform
 import re
 from pathlib import Path
 
 import torch
 
 
-def resolved(requested: str, accelerator: str) -> str:
+def resolved_precision(requested: str, accelerator: str) -> str:
     """`auto` becomes bf16-mixed where the hardware has bfloat16, else 32-true (16-mixed on older GPUs)."""
     on_gpu = accelerator in ("gpu", "cuda") or (accelerator == "auto" and torch.cuda.is_available())
     if requested == "16-mixed" and not on_gpu:
@@ -31,8 +32,7 @@ def keep_memory() -> None:
     mallopt(-1, (1 << 31) - 1)  # M_TRIM_THRESHOLD
 
 
-def forget_peak() -> None:
-    """Start the measurement of `peak_memory` anew."""
+def reset_peak_memory() -> None:
     if torch.cuda.is_available():
         torch.cuda.reset_peak_memory_stats()
     elif os.access("/proc/self/clear_refs", os.W_OK):
@@ -40,7 +40,7 @@ def forget_peak() -> None:
 
 
 def peak_memory() -> int | None:
-    """Bytes: allocated on the GPU, or resident on the CPU; None where neither can be told."""
+    """Bytes: allocated on the GPU, or resident on the CPU; None where neither is known."""
     if torch.cuda.is_available():
         return torch.cuda.max_memory_allocated()
     status = Path("/proc/self/status")
@@ -48,9 +48,14 @@ def peak_memory() -> int | None:
     return int(found[1]) * 1024 if found else None
 
 
-def rank() -> int:
-    """Which of a run's processes this is."""
-    for name in ("RANK", "SLURM_PROCID", "LOCAL_RANK"):
-        if name in os.environ:
-            return int(os.environ[name])
-    return 0
+def description() -> str:
+    """The machine in one line."""
+    gpu = torch.cuda.get_device_name() if torch.cuda.is_available() else "no GPU"
+    return f"{processor()}, {os.cpu_count()} cores, {gpu}, Python {platform.python_version()}"
+
+
+def processor() -> str:
+    info = Path("/proc/cpuinfo")
+    lines = info.read_text().splitlines() if info.exists() else []
+    names = (line.split(":")[1].strip() for line in lines if line.startswith("model name"))
+    return next(names, platform.machine())

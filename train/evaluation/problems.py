@@ -1,8 +1,8 @@
-"""Answers: how a model does on held-out problems of every length, on any number of processes.
+"""The accuracy of answers to held-out problems of every length.
 
-A model is shown the right answer up to the token that it is asked for (teacher forcing), so that one
-forward pass asks for all of it. Scores are kept per problem in float64 and added over the processes,
-so that the result does not depend on how many there are.
+The right answer is shown up to the token to predict (teacher forcing), so that one forward pass predicts
+all of it. Scores are kept per problem in float64 and added over the processes, so that the result does
+not depend on how many there are.
 """
 
 from collections.abc import Iterator
@@ -12,18 +12,18 @@ import torch
 from torch import Tensor
 
 from data.batch import Batch
-from data.source import Problems, Source
+from data.source import Problems, ProblemSource
 from models.gpt import GPT
+from train.evaluation.evaluator import Evaluator
 from train.loss import answer_losses
-from train.objective import OBJECTIVES, said
-from train.rows import ANSWERS, CHANCE, DEPTH
-from train.share import Result, Shared
+from train.objective import OBJECTIVES, shown_answers
+from train.rows import ANSWERS, CHANCE, DEPTH, Result
 
 METRICS = ("accuracy", "exact_match", "loss", "margin")
 
 
-def asks(source: Source, lengths: list[int]) -> bool:
-    """Whether a source has problems; it says so where a length is too short for one."""
+def has_problems(source: ProblemSource, lengths: list[int]) -> bool:
+    """Whether a source has problems; ValueError where a length is too short for one."""
     return all(source.problems(1, length) is not None for length in lengths)
 
 
@@ -37,14 +37,14 @@ class Part:
     some: Tensor  # indices
 
 
-class Answers(Shared):
+class ProblemEvaluator(Evaluator):
     """Per problem: the share of the answer's tokens that are likeliest, whether all are, nats per token of
     it, and how many nats less likely another answer is."""
 
     def __init__(
         self,
         models: dict[str, GPT],
-        source: Source,
+        source: ProblemSource,
         lengths: list[int],
         count: int,
         tokens: int,
@@ -56,18 +56,18 @@ class Answers(Shared):
         self.scores: dict[tuple[str, int], Tensor] = {}  # extension, length -> (METRICS, N)
         self.depths: dict[int, Tensor | None] = {}
         self.document: dict[int, Tensor] = {}
-        self.chance: dict[int, float] = {}
+        self.majority: dict[int, float] = {}
         self.metrics: tuple[str, ...] = METRICS[:-1]
 
     def parts(self, rank: int, world: int) -> Iterator[Part]:
         for length in self.lengths:
-            problems = self.asked(length)
+            problems = self.problems(length)
             count, tokens = problems.tokens.shape
-            alone = torch.arange(count)
-            mine = alone[rank::world]
+            every = torch.arange(count)
+            mine = every[rank::world]
             self.depths[length] = problems.depth
-            self.document[length] = alone if problems.document is None else problems.document
-            self.chance[length] = commonest(problems.targets[problems.mask])
+            self.document[length] = every if problems.document is None else problems.document
+            self.majority[length] = majority(problems.targets[problems.mask])
             self.metrics = METRICS if problems.wrong is not None else METRICS[:-1]
             for extension in self.names:
                 model = self.under(extension)
@@ -79,8 +79,8 @@ class Answers(Shared):
                 for some in mine.split(size) if len(mine) else ():
                     yield Part(extension, length, problems, some)
 
-    def asked(self, length: int) -> Problems:
-        """The problems of a length, as a model is asked."""
+    def problems(self, length: int) -> Problems:
+        """The problems of a length, as the objective shows them."""
         problems = self.source.problems(self.count, length)
         assert problems is not None
         batch = self.objective(Batch(problems.tokens, problems.targets, problems.mask), 0, 0)
@@ -89,7 +89,7 @@ class Answers(Shared):
     def validation_step(self, part: Part, index: int) -> None:
         passes = self.under(part.extension).draws * (1 if part.problems.wrong is None else 2)
         tokens = part.problems.tokens[part.some].numel()
-        with self.measured(part.extension, part.length, passes * tokens):
+        with self.timed(part.extension, part.length, passes * tokens):
             self.score(part)
 
     def score(self, part: Part) -> None:
@@ -98,34 +98,34 @@ class Answers(Shared):
             x[part.some].to(self.device) for x in (problems.tokens, problems.targets, problems.mask)
         )
         draws = [scored(model, tokens, targets, mask, draw) for draw in range(model.draws)]
-        found = torch.stack(draws).mean(0)  # (3, B)
+        scores = torch.stack(draws).mean(0)  # (3, B)
         if problems.wrong is not None:
             wrong = problems.wrong[part.some].to(self.device)
-            other = tokens.where(~said(tokens, targets, mask), wrong.roll(1, 1))
+            other = tokens.where(~shown_answers(tokens, targets, mask), wrong.roll(1, 1))
             draws = [scored(model, other, wrong, mask, draw) for draw in range(model.draws)]
-            margin = (torch.stack(draws).mean(0)[2] - found[2]) * mask.sum(1).cpu()
-            found = torch.cat([found, margin[None]])
-        self.scores[part.extension, part.length][: len(found), part.some] = found
+            margin = (torch.stack(draws).mean(0)[2] - scores[2]) * mask.sum(1).cpu()
+            scores = torch.cat([scores, margin[None]])
+        self.scores[part.extension, part.length][: len(scores), part.some] = scores
 
     def on_validation_end(self) -> None:
-        self.added(self.scores)
-        self.added(self.cost)
+        self.reduce(self.scores)
+        self.reduce(self.cost)
 
     def results(self) -> Iterator[Result]:
-        """Means over problems."""
-        for length, share in self.chance.items():
-            yield "none", ANSWERS, length, CHANCE, share, None, 0
+        """Means over problems; None at lengths that an encoding is not defined at."""
+        for length, share in self.majority.items():
+            yield Result("none", ANSWERS, length, CHANCE, share)
         for extension in self.names:
             for length in self.lengths:
                 scores = self.scores.get((extension, length))
                 if scores is None:
-                    for metric in self.metrics:
-                        yield extension, ANSWERS, length, metric, None, None, 0
+                    yield from (Result(extension, ANSWERS, length, metric, None) for metric in self.metrics)
                     continue
                 for protocol, some in protocols(self.depths[length]).items():
                     for metric, values in zip(self.metrics, scores[:, some], strict=False):
-                        found = mean_and_error(values, self.document[length][some])
-                        yield extension, protocol, length, metric, *found
+                        statistics = mean_and_error(values, self.document[length][some])
+                        yield Result(extension, protocol, length, metric, *statistics)
+        yield from self.costs(ANSWERS)
 
     def documents(self) -> dict[str, Tensor]:
         """The scores of every problem, and its document, for paired statistics."""
@@ -147,22 +147,22 @@ def scored(model: GPT, tokens: Tensor, targets: Tensor, mask: Tensor, draw: int)
 
 
 def mean_and_error(values: Tensor, document: Tensor) -> tuple[float, float | None, int]:
-    """The mean over problems; its standard error over documents, whose problems hang together; how many."""
+    """The mean over problems; its standard error over documents, whose problems are correlated; how many."""
     _, number, counts = document.unique(return_inverse=True, return_counts=True)
     means = torch.zeros(len(counts), dtype=values.dtype).index_add(0, number, values) / counts
     error = float(means.std() / len(means) ** 0.5) if len(means) > 1 else None
     return float(values.mean()), error, len(means)
 
 
-def commonest(tokens: Tensor) -> float:
+def majority(tokens: Tensor) -> float:
     """The share of the most frequent token."""
     return float(tokens.unique(return_counts=True)[1].max() / tokens.numel())
 
 
 def protocols(depth: Tensor | None) -> dict[str, Tensor | slice]:
     """Which problems count for which protocol: all of them, and those of every quarter of depth."""
-    found: dict[str, Tensor | slice] = {ANSWERS: slice(None)}
+    some: dict[str, Tensor | slice] = {ANSWERS: slice(None)}
     if depth is not None:
         quarters = (depth * 4).round() / 4
-        found |= {f"{DEPTH}{float(one):.2f}": quarters == one for one in quarters.unique()}
-    return found
+        some |= {f"{DEPTH}{float(one):.2f}": quarters == one for one in quarters.unique()}
+    return some

@@ -1,0 +1,73 @@
+"""From Hydra's configuration to a `Config`. Nothing here imports torch: the parent of a sweep needs none."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from hydra import compose, initialize_config_dir
+from hydra.core.config_store import ConfigStore
+from omegaconf import DictConfig, OmegaConf
+
+from train.cells import name
+from train.config import Config
+from train.paths import CONF, ROOT, SWEEPS
+from train.trust import check_classes
+
+OWN = ("accelerator", "devices", "num_nodes", "strategy", "precision", "threads", "accumulate", "compile")
+"""What an evaluation chooses of `trainer`; the rest is as the run was trained."""
+
+
+def register() -> None:
+    """Tell Hydra of the files of `sweeps/`, `${project_root:}` and `${name:}`."""
+    # not by Hydra's search path, on which the other folders of the root would be groups
+    for file in sorted(SWEEPS.glob("*.yaml")):
+        ConfigStore.instance().store(file.stem, OmegaConf.load(file), group="sweeps", package="_global_")
+    OmegaConf.register_new_resolver("project_root", lambda: str(ROOT), replace=True)
+    OmegaConf.register_new_resolver("name", lambda _root_: name(config_of(_root_)), replace=True)
+
+
+def composed(*overrides: str) -> Config:
+    """The settings of a run as `python -m train` with these overrides has them."""
+    register()
+    with initialize_config_dir(str(CONF), version_base="1.3"):
+        return config_of(compose("config", list(overrides), return_hydra_config=True))
+
+
+def config_of(root: DictConfig) -> Config:
+    """ValueError says which setting makes no sense."""
+    return validated(plain(root))
+
+
+def validated(settings: dict[str, Any]) -> Config:
+    """Of a run, or of what is chosen for the evaluation of a trained one."""
+    return Config.of(of_trained(settings) if "run" in settings else settings)
+
+
+def plain(root: DictConfig) -> dict[str, Any]:
+    """The settings without Hydra's own."""
+    own = OmegaConf.masked_copy(root, [str(key) for key in root if key != "hydra"])
+    choices = OmegaConf.select(root, "hydra.runtime.choices")
+    if choices is not None:
+        own.names = {key: choices.get(key) for key in root.names}
+    settings: dict[str, Any] = OmegaConf.to_container(own, resolve=True, throw_on_missing=True)  # type: ignore[assignment]
+    return settings
+
+
+def of_trained(chosen: dict[str, Any]) -> dict[str, Any]:
+    """The settings of the run folder `run`, with what is chosen in their place; null: as the run has it."""
+    folder = Path(chosen["run"])
+    if not (folder / "DONE").exists():
+        raise ValueError(f"{folder} is not the folder of a finished run: it has no DONE.")
+    about = json.loads((folder / "run.json").read_text())
+    kept: dict[str, Any] = about["settings"]
+    check_classes(kept, folder)
+    trainer = kept["trainer"] | {key: chosen["trainer"][key] for key in OWN}
+    if trainer["precision"] == "auto":
+        trainer["precision"] = about["precision"]
+    evaluation = {key: value for key, value in chosen["evaluation"].items() if value is not None}
+    if "ladder" in evaluation:
+        evaluation = {"lengths": "ladder"} | evaluation
+    return kept | {key: chosen[key] for key in ("run", "checkpoint", "extension", "wandb", "outputs")} | {
+        "trainer": trainer, "names": kept["names"] | chosen["names"],
+        "evaluation": kept["evaluation"] | evaluation,
+    }  # fmt: skip

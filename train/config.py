@@ -1,0 +1,214 @@
+"""All settings of a run, whose values `conf/` gives; the parameters of methods and data are free."""
+
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import Field, model_validator
+
+from train.paths import CONF
+from train.protocols import BY_POSITION, PROTOCOLS
+from train.validation import Count, Positive, Section, Share, did_you_mean
+
+LIST = Field(strict=False, min_length=1)
+Names = Annotated[tuple[str, ...], Field(strict=False)]
+
+
+class ModelConfig(Section):
+    vocab: Count
+    width: Count
+    depth: Count
+    heads: Count
+    length: Count  # tokens of a training sequence
+    norm: Literal["rms", "layer"]
+    tied: bool  # the output layer is the token embedding
+    causal: bool
+    kernel: Literal["auto", "reference", "explicit", "sdpa", "band", "flex"]
+
+    @model_validator(mode="after")
+    def has_even_heads(self) -> Self:
+        if self.width % self.heads:
+            raise ValueError(f"model.heads={self.heads} does not divide model.width={self.width}.")
+        if self.head_width % 2:
+            raise ValueError(
+                f"model.width={self.width} over model.heads={self.heads} gives an odd head width of "
+                f"{self.head_width}: rotary encodings pair features, so choose an even one."
+            )
+        return self
+
+    @property
+    def head_width(self) -> int:
+        return self.width // self.heads
+
+    @property
+    def shape(self) -> dict[str, int]:
+        """What an encoding may ask to know of the model."""
+        return {
+            "heads": self.heads, "head_width": self.head_width, "width": self.width, "depth": self.depth,
+            "length": self.length,
+        }  # fmt: skip
+
+
+class EncodingConfig(Section, extra="allow"):
+    """`_target_` and the parameters of the method."""
+
+    family: str | None = None  # of methods, in the report
+    share: bool  # one encoding for all layers; false: each layer has its own parameters
+    ssmax: bool  # learned log-n temperature on top
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        return self.model_dump()
+
+
+class ExtensionConfig(Section, extra="allow"):
+    """`_target_` and the parameters of the method, and how to train further under it."""
+
+    finetune_steps: Annotated[int, Field(ge=0)] = 0
+    finetune_length: Count | None = None  # tokens; null: the training length
+    finetune_learning_rate: Positive = 5e-4
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        return dict(self.model_extra or {})
+
+
+class OptimizerConfig(Section):
+    matrices: Literal["adamw", "muon"]  # of the layers
+    learning_rate: Positive
+    weight_decay: Annotated[float, Field(ge=0)]
+    betas: Annotated[tuple[Share, Share], Field(strict=False)]
+    warmup: Share  # of the steps
+    final: Share  # of the learning rate, at the last step
+    clip: Annotated[float, Field(ge=0)] | None  # largest gradient norm; 0 or null: any
+
+
+class TrainerConfig(Section):
+    accelerator: Literal["auto", "cpu", "gpu", "cuda", "mps"]
+    devices: Count | Literal[-1, "auto"]  # of a node; -1 or auto: all
+    num_nodes: Count
+    strategy: Literal["auto", "ddp"]
+    precision: Literal["auto", "32-true", "bf16-mixed", "16-mixed"]
+    max_steps: Count
+    threads: Count | Literal["auto"]  # CPU threads of a process
+    accumulate: Count  # parts that a step's batch is taken in
+    compile: bool
+    log_every: Count  # steps
+    checkpoint_every: Count  # steps
+    keep: Annotated[tuple[Annotated[float, Field(gt=0, lt=1)], ...], Field(strict=False)] = ()  # of the steps
+
+    def step(self, share: float) -> int:
+        """The step at a share of the training."""
+        return max(1, round(share * self.max_steps))
+
+    @property
+    def is_distributed(self) -> bool:
+        """Whether a run is more than one process."""
+        return self.devices != 1 or self.num_nodes != 1
+
+
+class EvaluationConfig(Section):
+    lengths: Literal["ladder"] | Annotated[tuple[Count, ...], LIST]  # tokens, or as a task counts
+    ladder: Annotated[tuple[Positive, ...], LIST]  # times the training length
+    protocols: Names  # of text
+    stride: Count | Literal["auto"]  # tokens from one piece to the next
+    last: Count | Literal["auto"]  # targets that last_k scores of each piece
+    extensions: Literal["all", "controls"] | Names  # besides the chosen one
+    windows: Count  # of held-out text
+    retrieval: Literal["needle", "passage"] | None  # what text said at some depth, asked at its end
+    problems: Count  # of each length
+    tokens: Count  # at most so many in one forward pass
+
+    @model_validator(mode="after")
+    def names_exist(self) -> Self:
+        known = [*PROTOCOLS, BY_POSITION]
+        for name in self.protocols:
+            if name not in known:
+                raise ValueError(f"There is no protocol '{name}'; there are: {', '.join(known)}.")
+        known = sorted(file.stem for file in (CONF / "extension").glob("*.yaml"))
+        for name in () if isinstance(self.extensions, str) else self.extensions:
+            if name not in known:
+                hint = did_you_mean(name, known)
+                raise ValueError(f"There is no extension '{name}'.{hint} There are: {', '.join(known)}.")
+        return self
+
+    def at(self, trained_length: int) -> list[int]:
+        """The lengths to evaluate at."""
+        if self.lengths == "ladder":
+            return sorted({int(trained_length * times) for times in self.ladder})
+        return sorted(set(self.lengths))
+
+
+class WandbConfig(Section):
+    mode: Literal["auto", "online", "offline", "disabled"]
+    project: str
+    entity: str | None
+
+
+class ChosenNames(Section):
+    """The files of `conf/` that were chosen."""
+
+    model: str
+    encoding: str
+    extension: str
+    data: str
+
+
+class Config(Section):
+    """One run."""
+
+    seed: Annotated[int, Field(ge=0)]  # of initial weights and the order of batches
+    batch: Count  # sequences a step, over all devices together
+    objective: Literal["clm", "mlm"]
+    outputs: str  # the folder of runs, trained models and prepared data
+    jobs: Count | Literal["auto"]  # of a sweep, side by side
+    report: str | None  # dotted path of what makes of a sweep's folder a report
+    run: str | None = None  # the folder of a trained run to evaluate; null: train
+    checkpoint: float | None = None  # one of `trainer.keep`, to evaluate; null: the trained model
+    model: ModelConfig
+    encoding: EncodingConfig
+    extension: ExtensionConfig
+    data: dict[str, Any]  # `_target_` and the parameters of the source
+    optimizer: OptimizerConfig
+    trainer: TrainerConfig
+    evaluation: EvaluationConfig
+    wandb: WandbConfig
+    names: ChosenNames
+
+    @model_validator(mode="after")
+    def objective_suits_the_mask(self) -> Self:
+        if self.objective == "mlm" and self.model.causal:
+            raise ValueError(
+                "objective=mlm hides tokens that a causal model cannot infer: add model.causal=false."
+            )
+        if self.objective == "clm" and not self.model.causal:
+            raise ValueError(
+                "model.causal=false would see the token that it must predict: add objective=mlm."
+            )
+        return self
+
+    @model_validator(mode="after")
+    def batch_splits_evenly(self) -> Self:
+        devices = self.trainer.devices if isinstance(self.trainer.devices, int) else 1
+        parts = self.trainer.num_nodes * self.trainer.accumulate * max(1, devices)
+        if self.batch % parts:
+            raise ValueError(
+                f"batch={self.batch} cannot be split evenly over {parts} devices and parts: change either."
+            )
+        return self
+
+    @model_validator(mode="after")
+    def checkpoint_was_kept(self) -> Self:
+        if self.checkpoint is not None and self.checkpoint not in self.trainer.keep:
+            kept = ",".join(map(str, self.trainer.keep))
+            raise ValueError(f"checkpoint={self.checkpoint} is not in trainer.keep=[{kept}] of {self.run}.")
+        return self
+
+    @model_validator(mode="after")
+    def pieces_fit_the_shortest_length(self) -> Self:
+        shortest = min(self.evaluation.at(self.model.length))
+        for key, value in (("stride", self.evaluation.stride), ("last", self.evaluation.last)):
+            if value != "auto" and value > shortest:
+                raise ValueError(
+                    f"evaluation.{key}={value} must be auto or a number of tokens from 1 to {shortest}, the "
+                    "shortest evaluated length."
+                )
+        return self

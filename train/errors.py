@@ -1,0 +1,102 @@
+"""Mistakes of the user, each told in one sentence; a bug keeps its traceback."""
+
+import re
+import signal
+import sys
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+
+from train.paths import CONF, SWEEPS
+from train.validation import did_you_mean
+
+
+@contextmanager
+def explained() -> Iterator[None]:
+    """A mistake ends the process with its sentence and exit code 2."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second Ctrl-C must not interrupt the way out
+        print("\nInterrupted. The same command resumes from here.", file=sys.stderr)
+        sys.exit(130)
+    except Exception as error:
+        sentence = explanation(error)
+        if sentence is None:
+            raise
+        print(f"yardstick: {sentence}", file=sys.stderr)
+        sys.exit(2)
+
+
+@contextmanager
+def logged(folder: Path) -> Iterator[None]:
+    """Keep the traceback of an error for whoever wants it."""
+    try:
+        yield
+    except Exception as error:
+        with (folder / "train.log").open("a") as log:
+            traceback.print_exception(error, file=log)
+        raise
+
+
+def explanation(error: BaseException) -> str | None:
+    """One sentence for an error that a user can cause; None for a bug."""
+    from hydra.errors import HydraException
+
+    if isinstance(error, HydraException | OmegaConfBaseException):
+        cause = error.__cause__
+        return str(cause) if type(cause) is ValueError else of_hydra(str(error)) or type(error).__name__
+    if isinstance(error, OSError) and error.strerror:
+        where = f" ({error.filename})" if error.filename else ""
+        return f"{error.strerror}{where}."
+    if isinstance(error, ValueError | OSError):
+        return str(error)
+    if type(error).__name__ == "OutOfMemoryError":
+        return "The GPU's memory is full: lower batch, evaluation.tokens or model.width."
+    return None
+
+
+def of_hydra(message: str) -> str:
+    """A message of Hydra's or OmegaConf's, shortened to what helps."""
+    if found := re.search(r"Could not override '([^']+)'", message):
+        key, known = found[1], settings()
+        if key in known:
+            return f"There is no setting '{key}' here: other choices of {key.split('.')[0]} have it."
+        return f"There is no setting '{key}'.{did_you_mean(key, known)}"
+    if found := re.search(r"Could not find '([^'/]+)/([^']+)'", message):
+        group, name = found.groups()
+        folder = SWEEPS if group == "sweeps" else CONF / group
+        names = sorted(file.stem for file in folder.glob("*.yaml"))
+        return f"There is no {group} '{name}'.{did_you_mean(name, names)} There are: {', '.join(names)}."
+    if found := re.search(r"Could not find '([^']+)'", message) or re.search(
+        r"No match in the defaults list for '?([^'\n]+)'?", message
+    ):
+        return f"There is no setting or group '{found[1]}'.{did_you_mean(found[1], settings())}"
+    if found := re.search(r"Missing mandatory value: (\S+)", message):
+        return f"{found[1]} must be given: add {found[1]}=..."
+    first = next((line for line in message.splitlines() if line.strip()), "")
+    return first if first.endswith((".", "!")) else f"{first}."
+
+
+def settings() -> list[str]:
+    """The groups of `conf/`, and the dotted names of all settings that any file of it has."""
+    found = [folder.name for folder in CONF.iterdir() if any(folder.glob("*.yaml"))]
+    for file in sorted(CONF.rglob("*.yaml")):
+        whole = file.parent == CONF or file.read_text().startswith("# @package _global_")
+        found += leaves(OmegaConf.load(file), "" if whole else f"{file.parent.name}.")
+    return [key for key in found if not key.startswith(("hydra", "defaults"))]
+
+
+def leaves(node: Any, prefix: str = "") -> Iterator[str]:
+    """Every setting by its dotted name."""
+    for key in node:
+        child = node._get_node(key)
+        if isinstance(child, DictConfig) and child:
+            yield from leaves(child, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}"

@@ -1,0 +1,1 @@
+"""What a trained model does at every length: the loss of text, the accuracy of answers."""

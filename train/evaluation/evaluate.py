@@ -1,0 +1,85 @@
+"""Every row of a run."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import torch
+
+from data.retrieval import Retrieval
+from data.source import ProblemSource, Windows
+from models.attend import choose
+from models.gpt import GPT
+from train.checkpoints import Trained
+from train.evaluation.problems import ProblemEvaluator, has_problems
+from train.evaluation.temperature import TemperatureSearch, unscored
+from train.evaluation.text import TextEvaluator, amounts
+from train.rows import ONCE, Identity, Result, Row
+from train.run import Run
+
+
+def evaluate(
+    run: Run, models: dict[str, GPT], windows: Windows | None, trained: Trained, identity: Identity
+) -> tuple[list[Row], dict[str, np.ndarray]]:
+    """Rows of every extension, protocol and length; and the scores of each window and of each problem, for
+    paired statistics."""
+    evaluation, objective = run.config.evaluation, run.config.objective
+    results = list(of_training(trained, models["none"], run.trained_length))
+    scores: dict[str, torch.Tensor] = {}
+    trainer = run.trainer()
+    with torch.compiler.set_stance("force_eager"):  # a compiled model would be compiled again at each length
+        if windows is not None:
+            pieces = amounts(evaluation, run.lengths, run.config.model.length)
+            if "temperature" in models:
+                search = TemperatureSearch(models, unscored(run.source, windows, pieces.longest), pieces)
+                trainer.validate(search, verbose=False)
+                results += search.results()
+            text = TextEvaluator(models, windows, pieces, evaluation.protocols, evaluation.tokens, objective)
+            trainer.validate(text, verbose=False)
+            results += text.results(run.source.bytes_per_token)
+            scores |= text.losses()
+        answers: list[Result] = []
+        source = problem_source(run)
+        if source is not None:
+            limits = evaluation.problems, evaluation.tokens
+            problems = ProblemEvaluator(models, source, run.lengths, *limits, objective)
+            trainer.validate(problems, verbose=False)
+            answers += problems.results()
+            scores |= problems.documents()
+    rows = [Row(**identity, **result._asdict()) for result in results]
+    if evaluation.retrieval:
+        identity = identity | {"data": f"{identity['data']}+{evaluation.retrieval}"}
+    rows += [Row(**identity, **result._asdict()) for result in answers]
+    return rows, {key: values.numpy() for key, values in scores.items()}
+
+
+def problem_source(run: Run) -> ProblemSource | None:
+    """Where problems are from: the data, or what is asked of its text."""
+    if run.config.evaluation.retrieval is None:
+        return run.source if has_problems(run.source, run.lengths) else None
+    if has_problems(run.source, run.lengths):
+        raise ValueError(f"evaluation.retrieval is for data without problems, not {run.config.names.data}.")
+    return Retrieval(run.source, run.config.evaluation.retrieval)
+
+
+def of_training(trained: Trained, model: GPT, length: int) -> Iterator[Result]:
+    """What the training was, and what it cost."""
+    values = {
+        "loss": trained.history[-1][1] if trained.history else None,
+        "tokens_per_second": trained.tokens_per_second,
+        "seconds": trained.seconds,
+        "peak_memory": trained.peak_memory,
+        "parameters": sum(p.numel() for p in model.parameters()),
+        "encoding_parameters": sum(p.numel() for p in model.encodings.parameters()),
+    }
+    return (Result("none", ONCE, length, metric, value) for metric, value in values.items())
+
+
+def kernels(model: GPT, kernel: str, longest: int) -> str:
+    """The kernels that carry out the effects of the encodings, in short sequences and in the longest."""
+    if kernel != "auto":
+        return kernel
+    parameter, found = next(model.parameters()), set()
+    with torch.no_grad():
+        for length in (8, min(longest, model.limit or longest, model.context or longest)):
+            found |= {choose(parameter, effect) for effect in model.effects(length, parameter.device)}
+    return "+".join(sorted(found))

@@ -1,0 +1,81 @@
+"""The best temperature at each length: a factor on all logits, found on held-out text that is not scored."""
+
+import math
+from collections.abc import Iterator
+
+import torch
+from scipy.optimize import minimize_scalar
+from torch import Tensor
+
+from data.source import Source, Windows
+from models.extensions.temperature import Temperature
+from models.gpt import GPT
+from train.evaluation.evaluator import Evaluator
+from train.loss import token_losses
+from train.protocols import Amounts
+from train.rows import Result
+
+WINDOWS = 8  # to find a factor on
+COARSE = [2 ** (n / 2) for n in range(-2, 4)]  # factors that are tried at every length: 0.5 to 2.8
+FINE = 4  # more between the neighbours of the best of them
+
+Part = tuple[str, int]  # extension, length
+
+
+def unscored(source: Source, scored: Windows, length: int) -> Tensor:
+    """(N, T + 1): windows of documents of which none is scored."""
+    found = source.windows(scored.tokens.size(0) + 4 * WINDOWS, length)
+    assert found is not None
+    others = found.tokens[~torch.isin(found.document, scored.document)]
+    if not len(others):
+        raise ValueError(
+            "temperature needs held-out documents that are not scored: lower evaluation.windows."
+        )
+    return others[:WINDOWS]
+
+
+class TemperatureSearch(Evaluator):
+    """The factor of each length with the lowest loss on the targets that same_tokens would score. Every
+    process finds the same ones; the `Temperature`s of the models have them from then on."""
+
+    def __init__(self, models: dict[str, GPT], windows: Tensor, amounts: Amounts) -> None:
+        super().__init__(models)
+        self.windows, self.amounts = windows, amounts
+        self.found: dict[str, dict[int, float]] = {name: {} for name in self.names if self.inside(name)}
+
+    def inside(self, extension: str) -> list[Temperature]:
+        modules = self.under(extension).encodings.modules()
+        return [module for module in modules if isinstance(module, Temperature) and module.auto]
+
+    def parts(self, rank: int, world: int) -> Iterator[Part]:
+        for name in self.found:
+            limit = self.under(name).limit or self.amounts.longest
+            yield from ((name, length) for length in self.amounts.lengths if length <= limit)
+
+    def validation_step(self, part: Part, index: int) -> None:
+        name, length = part
+        shown = self.windows[:, -length - 1 :].to(self.device)
+
+        def loss(log_factor: float) -> float:
+            for encoding in self.inside(name):
+                encoding.factors = {1: math.exp(log_factor)}
+            first = length - self.amounts.common
+            losses = [token_losses(self.under(name), x[None, :-1], x[None, 1:], first=first) for x in shown]
+            return float(torch.cat(losses).mean())
+
+        losses = {math.log(factor): loss(math.log(factor)) for factor in COARSE}
+        middle, step = min(losses, key=losses.__getitem__), math.log(2) / 2
+        fine = minimize_scalar(
+            loss, bounds=(middle - step, middle + step), method="bounded", options={"maxiter": FINE}
+        )
+        self.found[name][length] = math.exp(fine.x if fine.fun < losses[middle] else middle)
+
+    def on_validation_end(self) -> None:
+        for name, factors in self.found.items():
+            for encoding in self.inside(name):
+                encoding.factors = factors
+
+    def results(self) -> Iterator[Result]:
+        for name, factors in self.found.items():
+            for length, factor in factors.items():
+                yield Result(name, "same_tokens", length, "temperature", factor)

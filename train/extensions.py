@@ -1,0 +1,85 @@
+"""A trained model under each extension, fine-tuned under it first where the settings say so."""
+
+from collections.abc import Sequence
+from copy import deepcopy
+from dataclasses import replace
+from pathlib import Path
+from typing import cast
+
+from models.effect import Encoding
+from models.gpt import GPT
+from models.registry import RECIPE, encoding_fits, extend, extended, names, read
+from train.cells import finetuned_cell
+from train.config import Config, ExtensionConfig
+from train.fit import Plan, trained
+from train.run import Run
+
+CONTROLS = ("crop", "window")  # what a claim to use longer context must beat
+
+
+def chosen(config: Config, encodings: Sequence[Encoding]) -> list[str]:
+    """What to evaluate under: nothing, to compare with; the chosen extension; and `evaluation.extensions`."""
+    listed = config.evaluation.extensions
+    fitting = [name for name in names("extension") if any(encoding_fits(name, e) for e in encodings)]
+    if listed == "all":
+        listed = tuple(name for name in fitting if name != "none" and not needs_more(name))
+    elif listed == "controls":
+        listed = tuple(name for name in CONTROLS if name in fitting)
+    every = list(dict.fromkeys(["none", config.names.extension, *listed]))
+    for name in every:
+        if name not in fitting:
+            extend(name, encodings[0])  # an error that names the encodings that fit
+        for encoding in encodings:
+            under(name, recipe(config, name), encoding)  # an error where a parameter makes no sense
+    return every
+
+
+def needs_more(name: str) -> bool:
+    """Whether an extension has a parameter that only the user can give."""
+    parameters = read("extension", name).items()
+    return any(value is None for key, value in parameters if key not in ("_target_", *RECIPE))
+
+
+def recipe(config: Config, name: str) -> ExtensionConfig:
+    """The settings of an extension: the command line's for the chosen one, its file's for the others."""
+    if name == config.names.extension:
+        return config.extension
+    return ExtensionConfig.of(read("extension", name))
+
+
+def under(name: str, settings: ExtensionConfig, encoding: Encoding) -> Encoding:
+    """An encoding under an extension; in a schedule, the layers that it does not fit stay as they are."""
+    if settings.parameters.get("_target_") is None or not encoding_fits(name, encoding):
+        return encoding
+    return extended(name, settings.parameters, encoding)
+
+
+def extended_models(run: Run, model: GPT, chosen: list[str], training: str) -> dict[str, GPT]:
+    """The model under each extension, by the name in its rows: `pi`, or `pi+50` after 50 steps; `training` is
+    the cell of its own training."""
+    result = {}
+    for name in chosen:
+        own = recipe(run.config, name)
+        changed = model.under([under(name, own, e) for e in cast(list[Encoding], list(model.encodings))])
+        if own.finetune_steps:
+            changed = finetuned(run, changed, name, training)
+        result[f"{name}+{own.finetune_steps}" if own.finetune_steps else name] = changed
+    return result
+
+
+def finetuned(run: Run, model: GPT, name: str, training: str) -> GPT:
+    """A copy of the model, trained further under the extension; its checkpoint is reused."""
+    config, own = run.config, recipe(run.config, name)
+    length = own.finetune_length or config.model.length
+    if model.limit is not None and length > model.limit:
+        raise ValueError(
+            f"extension.finetune_length={length} is past what {name} is defined on, {model.limit} tokens."
+        )
+    optimizer = config.optimizer.model_copy(update={"learning_rate": own.finetune_learning_rate})
+    batch = max(1, config.batch * config.model.length // length)
+    changed = replace(run, config=config.model_copy(update={"optimizer": optimizer, "batch": batch}))
+    cell = finetuned_cell(training, name, own)
+    folder = Path(config.outputs) / "trained" / f"{config.names.encoding}-s{config.seed}-{name}-{cell}"
+    tuned = deepcopy(model)
+    trained(changed, tuned, Plan(cell, folder, length, own.finetune_steps))
+    return tuned

@@ -1,0 +1,113 @@
+"""One run, from settings to rows: train (or reuse a checkpoint), evaluate at every length, write."""
+
+import json
+import shlex
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+
+from models.gpt import GPT
+from train import build, machine
+from train.cells import cell, training_cell
+from train.checkpoints import Trained, restore
+from train.config import Config
+from train.evaluation.evaluate import evaluate, kernels
+from train.evaluation.problems import has_problems
+from train.extensions import chosen, extended_models
+from train.fit import Plan, trained
+from train.folder import Folder
+from train.parameters import check_parameters
+from train.paths import ROOT
+from train.ranks import is_rank_zero
+from train.rows import Identity
+from train.run import Run
+from train.track import tracked
+from train.versions import packages
+
+
+def run_job(config: Config, folder: Path) -> None:
+    """Everything from settings to `DONE`; with `config.run`, the model of that run folder is evaluated."""
+    place = Folder(folder, cell(config))
+    if place.is_done():
+        print(f"{folder} is done already.")
+        return
+    started = time.perf_counter()
+    check_parameters(config)
+    model = build.gpt(config)
+    extensions = chosen(config, build.encodings(config))
+    run = Run.of(config)
+    windows = run.source.windows(config.evaluation.windows, max(run.lengths))
+    if windows is None and config.evaluation.protocols:
+        raise ValueError(
+            f"evaluation.protocols=[{','.join(config.evaluation.protocols)}] is for text, and "
+            f"data={config.names.data} has none: leave it out, answers are evaluated at every length anyway."
+        )
+    has_problems(run.source, run.lengths)  # an error where a length is too short, before anything is trained
+    with tracked(config, folder) as tracker:
+        run = replace(run, log=tracker.log_training)
+        training, checkpoints = trained_model(run, model)
+        models = extended_models(run, model, extensions, training.cell)
+        known = identity(run, model, folder)
+        rows, scores = evaluate(run, models, windows, training, known)
+        if not is_rank_zero():
+            return
+        about = known | {
+            "settings": config.model_dump(mode="json"), "corpus_description": run.source.description,
+            "command": command(), "machine": machine.description(),
+            "started": datetime.now(UTC).isoformat(timespec="seconds"),
+            "seconds": time.perf_counter() - started, "training": training.cell, "history": training.history,
+        }  # fmt: skip
+        place.write(rows, scores, about, checkpoints)
+        tracker.log_rows(rows)
+        place.finish()
+        print(f"Results in {folder}", flush=True)
+
+
+def trained_model(run: Run, model: GPT) -> tuple[Trained, list[Path]]:
+    """The weights, of a run folder, of an earlier run of the same settings, or trained now; their file, and
+    those of the steps that are kept."""
+    config, knobs = run.config, run.config.trainer
+    if config.run is not None:
+        about = json.loads((Path(config.run) / "run.json").read_text())
+        if about["corpus"] != run.source.fingerprint:
+            raise ValueError(
+                f"What data={about['data']} gives is not what {config.run} was trained on: run it again."
+            )
+        share = config.checkpoint
+        file = Path(config.run) / ("final.ckpt" if share is None else f"step-{knobs.step(share)}.ckpt")
+        return restore(file, model, about["training"]), [file]
+    training = training_cell(config, run.source.fingerprint, run.precision)
+    folder = Path(config.outputs) / "trained" / f"{config.names.encoding}-s{config.seed}-{training}"
+    keep = tuple(sorted({knobs.step(share) for share in knobs.keep}))
+    plan = Plan(training, folder, config.model.length, knobs.max_steps, keep)
+    return trained(run, model, plan), [plan.final, *plan.kept]
+
+
+def identity(run: Run, model: GPT, folder: Path) -> Identity:
+    """What all rows share."""
+    config = run.config
+    return {
+        "run": folder.name, "encoding": config.names.encoding, "seed": config.seed,
+        "trained_length": run.trained_length, "data": config.names.data,
+        "kernel": kernels(model, config.model.kernel, max(run.lengths)),
+        "precision": run.precision, "corpus": run.source.fingerprint, "commit": commit(),
+        "versions": packages(),
+    }  # fmt: skip
+
+
+def command() -> str:
+    return "python -m train " + shlex.join(arg for arg in sys.argv[1:] if not arg.startswith("hydra."))
+
+
+def commit() -> str:
+    """The commit of the code, with `+` where it was changed since; empty outside a repository."""
+    run = partial(subprocess.run, cwd=ROOT, capture_output=True, text=True, check=False)
+    try:
+        head = run(["git", "rev-parse", "--short=12", "HEAD"]).stdout.strip()
+        return head + ("+" if head and run(["git", "status", "--porcelain", "-uno"]).stdout.strip() else "")
+    except OSError:
+        return ""

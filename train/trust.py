@@ -1,0 +1,34 @@
+"""Which classes a run folder may name: it may come from anybody, and building what it names runs code."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from omegaconf import OmegaConf
+
+from train.paths import CONF
+
+GROUPS = ("encoding", "extension", "data")
+
+
+def check_classes(settings: dict[str, Any], folder: Path) -> None:
+    """ValueError where the settings of a run folder name a class that `conf/` does not name in its group."""
+    for group in GROUPS:
+        files = (CONF / group).glob("*.yaml")
+        known = [name for file in files for name in targets(OmegaConf.to_container(OmegaConf.load(file)))]
+        for name in targets(settings.get(group)):
+            if name not in known:
+                raise ValueError(
+                    f"{folder}/run.json names {name} in its {group}, a class that no file of conf/{group} "
+                    f"names. If it is yours, add its YAML there; if you do not know it, do not use the run."
+                )
+
+
+def targets(tree: Any) -> Iterator[Any]:
+    """Every `_target_` in a tree of mappings and lists."""
+    if isinstance(tree, dict):
+        if tree.get("_target_") is not None:
+            yield tree["_target_"]
+        tree = list(tree.values())
+    for branch in tree if isinstance(tree, list) else []:
+        yield from targets(branch)

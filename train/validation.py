@@ -1,0 +1,91 @@
+"""Sections of typed settings; what does not fit them is told in one sentence."""
+
+import difflib
+import json
+from collections.abc import Iterable, Mapping
+from functools import reduce
+from typing import Annotated, Any, Self
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic_core import ErrorDetails
+
+Count = Annotated[int, Field(ge=1)]
+Positive = Annotated[float, Field(gt=0)]
+Share = Annotated[float, Field(ge=0, le=1)]
+STRICT = ConfigDict(strict=True, allow_inf_nan=False)
+
+
+class Section(BaseModel):
+    """Settings that belong together: checked once, never changed."""
+
+    model_config = STRICT | ConfigDict(frozen=True, extra="forbid")
+
+    @classmethod
+    def of(cls, settings: Mapping[str, Any]) -> Self:
+        """ValueError names a setting that does not fit, its value and what is allowed."""
+        try:
+            return cls.model_validate(settings)
+        except ValidationError as error:
+            raise ValueError(explanation(error, cls, settings)) from None
+
+
+def check_value(key: str, value: Any, annotation: Any) -> None:
+    """ValueError where a value is not of the annotated kind."""
+    try:
+        TypeAdapter(annotation, config=STRICT).validate_python(value)
+    except ValidationError as error:
+        raise ValueError(f"{key}={shown(value)} {allowed(error.errors())}.") from None
+
+
+def explanation(error: ValidationError, section: type[Section], settings: Mapping[str, Any]) -> str:
+    """What is wrong with the first setting that does not fit."""
+    first = error.errors()[0]
+    path = path_of(first, section)
+    key = ".".join(path)
+    match first["type"]:
+        case "value_error":
+            return str(first["ctx"]["error"])
+        case "missing":
+            return f"{key} must be given: add {key}=..."
+        case "extra_forbidden":
+            return f"There is no setting '{key}'.{did_you_mean(key, keys(section))}"
+    value = reduce(lambda node, part: node[part], path, settings)
+    return f"{key}={shown(value)} {allowed(e for e in error.errors() if path_of(e, section) == path)}."
+
+
+def path_of(error: ErrorDetails, section: type[BaseModel]) -> list[str]:
+    """Where a setting stands; pydantic appends the kinds of a union and the indices of a list."""
+    path: list[str] = []
+    kind: Any = section
+    for part in map(str, error["loc"]):
+        if not hasattr(kind, "model_fields"):
+            break
+        path.append(part)
+        kind = kind.model_fields[part].annotation if part in kind.model_fields else None
+    return path
+
+
+def allowed(errors: Iterable[ErrorDetails]) -> str:
+    """Everything that a setting may be: should be a valid integer or 'auto'."""
+    kinds = dict.fromkeys(error["msg"].partition("should ")[2] for error in errors)
+    told = [kind for kind in kinds if "after validation" not in kind] or ["have at least one entry"]
+    return f"should {' or '.join(told)}".replace(" or be ", " or ")
+
+
+def keys(section: type[BaseModel], prefix: str = "") -> Iterable[str]:
+    """The dotted names of all settings of a section."""
+    for name, field in section.model_fields.items():
+        yield prefix + name
+        if hasattr(field.annotation, "model_fields"):
+            yield from keys(field.annotation, f"{prefix}{name}.")  # type: ignore[arg-type]
+
+
+def shown(value: Any) -> str:
+    """A value as the command line takes it."""
+    return value if isinstance(value, str) else json.dumps(value).replace('"', "").replace(", ", ",")
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """A hint at what was probably meant."""
+    close = difflib.get_close_matches(name, list(known), 1)
+    return f" Did you mean '{close[0]}'?" if close else ""
