@@ -9,7 +9,7 @@ import torch
 from models.encodings import names
 from sweeps.bench import evaluation, jobs, training
 from sweeps.bench.page import Result, write
-from train.precision import keep_memory
+from train.machine import keep_memory
 
 PARTS = ("train", "compiled", "evaluate", "longest", "lightning", "sweep")
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from train.precision import forget_peak, peak_memory
+from train.machine import peak_memory, reset_peak_memory
 
 FORK = multiprocessing.get_context("fork")  # children start with everything imported
 
@@ -55,7 +55,7 @@ def resident() -> int:
     """Bytes in use now. What was freed is given back first, or it would be used again without a trace."""
     with suppress(OSError, AttributeError):  # where there is another C library
         ctypes.CDLL("libc.so.6").malloc_trim(0)
-    forget_peak()
+    reset_peak_memory()
     return peak_memory() or 0
 
 

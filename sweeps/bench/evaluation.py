@@ -15,7 +15,7 @@ from sweeps.bench.clock import in_child, memory, resident, seconds
 from sweeps.bench.goals import LONGEST
 from sweeps.bench.page import Result
 from sweeps.bench.training import device
-from train.precision import peak_memory
+from train.machine import peak_memory
 
 HEADS, HEAD_WIDTH = 4, 32
 LENGTHS = [64 << k for k in range(8)]  # 1x ... 128x
@@ -45,7 +45,7 @@ def longest(chosen: list[str]) -> Iterator[Result]:
             continue
         with torch.no_grad():
             effect = made.at(Positions.of(8, device()))
-        if effect.adjust is None or effect.beyond is not None:
+        if effect.adjust is None or effect.adjust.beyond is not None:
             spent, used = in_child(partial(once, made, LONGEST))
             yield Result(f"evaluate_{LONGEST}_{name}", spent, "s", f"{HOW}, once")
             yield Result(f"evaluate_memory_{LONGEST}_{name}", used / 2**20, "MiB", HOW)
@@ -75,7 +75,7 @@ def ours(made: Encoding, length: int) -> Callable[[], Tensor]:
 
     def run() -> Tensor:
         with torch.no_grad():
-            return attend(q, k, v, made.at(positions), True, x)
+            return attend(q, k, v, made.at(positions), x)
 
     return run
 

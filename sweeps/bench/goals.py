@@ -3,10 +3,10 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from sweeps.report.methods import FAMILIES, family
+from sweeps.report.methods import families
 
 BIASES = ("bias by distance",)
-TURNS = ("rotation and scale of q, k", "window and schedule")
+ROTATIONS = ("rotation and scale of q, k", "window and schedule")
 CONTENT = ("shaw", "deberta", "cope", "dape_kerple")
 LONG, LONGEST = 8_192, 65_536  # tokens of the evaluations that the page shows
 Values = Mapping[str, float]
@@ -47,15 +47,17 @@ def encoding_of(name: str) -> str:
         name = name.removeprefix(part)
     for part in ("_vs_nope", "_vs_causal", "_compiled"):
         name = name.removesuffix(part)
-    return name.replace("_", " ") if family(name) == "other" else name
+    return name if name in families() else name.replace("_", " ")
 
 
 def exactly(*names: str) -> Pick:
     return lambda values: list(names)
 
 
-def of_families(prefix: str, suffix: str, families: tuple[str, ...]) -> Pick:
-    return lambda values: [f"{prefix}{encoding}{suffix}" for name in families for encoding in FAMILIES[name]]
+def of_families(prefix: str, suffix: str, wanted: tuple[str, ...]) -> Pick:
+    return lambda values: [
+        f"{prefix}{name}{suffix}" for name, family in families().items() if family in wanted
+    ]
 
 
 long_biases = of_families(f"evaluate_{LONG}_", "_vs_causal", BIASES)
@@ -96,7 +98,7 @@ GOALS = [
     Goal("step of distance biases against NoPE", of_families("step_", "_vs_nope", BIASES), 1.10),
     Goal(
         "step of rotations against NoPE",
-        of_families("step_", "_vs_nope", TURNS),
+        of_families("step_", "_vs_nope", ROTATIONS),
         1.15,
         why="PoPE has twice the features of the others, and a softplus",
     ),

@@ -18,13 +18,14 @@ import torch
 from data.batch import Batch
 from models.encodings import load
 from models.gpt import GPT
-from models.registry import read
 from sweeps.bench.clock import now
 from sweeps.bench.page import Result
+from train.compose import composed
 from train.loss import mean_loss
-from train.module import Training, adamw
+from train.module import Training
+from train.optimizer import optimizer_of
 from train.progress import Progress
-from train.run import trainer
+from train.run import ignore, trainer
 
 ROOT = Path(__file__).resolve().parents[2]
 SOME = ("nope", "rope", "xpos", "alibi", "t5", "sandwich", "fire", "fox")  # the headline has thirty
@@ -40,13 +41,6 @@ def lightning(rounds: int = 12, steps: int = 30) -> Iterator[Result]:
     how = f"median step, {rounds} x {steps} in turns; default size"
     yield Result("loop_step", statistics.median(loops) * 1e3, "ms", how)
     yield Result("lightning_vs_loop", statistics.median(fits) / statistics.median(loops), "x", how)
-
-
-def settings() -> dict[str, Any]:
-    return {
-        "optimizer": read("optimizer", "adamw"), "batch": BATCH, "seed": 0, "objective": "clm",
-        "trainer": read("trainer", "cpu") | {"accumulate": 1},
-    }  # fmt: skip
 
 
 def model() -> GPT:
@@ -72,27 +66,25 @@ def differences(stamps: list[float]) -> list[float]:
 
 def bare(steps: int) -> list[float]:
     stamps: list[float] = []
-    gpt, given, data = model(), settings()["optimizer"], source(stamps)
-    optimizer = adamw(gpt, given, fused=True)
+    gpt, config, data = model(), composed().optimizer, source(stamps)
+    optimizer = optimizer_of(gpt, config, fused=True)
     for _ in range(steps):
         batch = data.batch()
         with torch.autocast("cpu", dtype=torch.bfloat16):
             loss = mean_loss(gpt, batch.tokens, batch.targets)
         optimizer.zero_grad()
         loss.backward()
-        torch.nn.utils.clip_grad_norm_(gpt.parameters(), given["clip"])
+        torch.nn.utils.clip_grad_norm_(gpt.parameters(), config.clip or 0)
         optimizer.step()
     return differences(stamps)
 
 
 def fitted(steps: int) -> list[float]:
     stamps: list[float] = []
-    chosen = settings()
-    progress = Progress(chosen["trainer"]["log_every"], lambda *_: None)
-    run = trainer(
-        chosen["trainer"], "bf16-mixed", max_steps=steps, callbacks=[progress], enable_checkpointing=False
-    )
-    run.fit(Training(model(), source(stamps), chosen, LENGTH))
+    config = composed("trainer=cpu", f"batch={BATCH}")
+    callbacks = [Progress(config.trainer.log_every, ignore)]
+    more = {"max_steps": steps, "callbacks": callbacks, "enable_checkpointing": False}
+    trainer(config.trainer, "bf16-mixed", **more).fit(Training(model(), source(stamps), config, LENGTH))
     return differences(stamps)
 
 

@@ -9,7 +9,9 @@ from pathlib import Path
 
 import torch
 
-from sweeps.bench.goals import LONG, LONGEST, shown, table
+from sweeps.bench.goals import LONG, LONGEST, encoding_of, shown, table
+from sweeps.charts.figure import Figure, Row, Spec, described, titled
+from sweeps.report.methods import families
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 
@@ -31,7 +33,7 @@ def write(results: Sequence[Result], docs: Path = DOCS) -> None:
     file.write_text("[\n" + ",\n".join(json.dumps(r) for r in known.values()) + "\n]\n")
     everything = [Result(**r) for r in known.values()]
     (docs / "benchmarks.md").write_text(page(everything))
-    draw(everything, docs / "benchmarks.svg")
+    (docs / "benchmarks.svg").write_text(drawn(everything).svg())
 
 
 def page(results: Sequence[Result]) -> str:
@@ -72,28 +74,23 @@ def per(result: Result, names: Sequence[str]) -> bool:
     return result.name in {f"train_{name}" for name in names}
 
 
-def draw(results: Sequence[Result], file: Path) -> None:
-    """Two rows of bars: the step against NoPE, the longest evaluation against causal attention."""
-    import matplotlib.pyplot as plt
+def drawn(results: Sequence[Result]) -> Figure:
+    """Two rows of bars: the step against NoPE, a long evaluation against causal attention."""
+    steps = [result for result in results if result.name.endswith("_vs_nope")]
+    evaluations = [result for result in results if result.name.endswith("_vs_causal")]
+    charts = [ratios("training step, x NoPE", steps, 0)] if steps else []
+    charts += [ratios(f"evaluation at {LONG:,}, x causal", evaluations, 1)] if evaluations else []
+    tables = {name: text for chart in charts for name, text in chart.pop("datasets").items()}
+    return Figure("benchmarks", {"ratios": {"datasets": tables, "hconcat": charts, "spacing": 40}})
 
-    plt.rcParams["svg.hashsalt"] = "benchmarks"
-    parts = {"training step, x NoPE": "_vs_nope", "evaluation at the longest length, x causal": "_vs_causal"}
-    figure, axes = plt.subplots(1, 2, figsize=(11, 7))
-    for axis, (title, ending) in zip(axes, parts.items(), strict=True):
-        chosen = [r for r in results if r.name.endswith(ending)]
-        if ending == "_vs_causal":
-            chosen = [r for r in chosen if r.name.startswith(f"evaluate_{LONG}_")]
-        chosen.sort(key=lambda r: -r.value)
-        labels = [
-            r.name.removesuffix(ending).removeprefix("step_").removeprefix(f"evaluate_{LONG}_")
-            for r in chosen
-        ]
-        axis.barh(labels, [r.value for r in chosen], color="#4477aa")
-        axis.axvline(1, color="black", linewidth=0.8)
-        axis.set(title=title, xscale="log" if ending == "_vs_causal" else "linear")
-    figure.tight_layout()
-    figure.savefig(file, metadata={"Date": None})
-    plt.close(figure)
+
+def ratios(title: str, results: Sequence[Result], start: int) -> Spec:
+    """Bars that start at 0, or at 1 on a logarithmic axis."""
+    names = {encoding: r.value for r in results if (encoding := encoding_of(r.name)) in families()}
+    rows: list[Row] = [{"encoding": name, "ratio": value} for name, value in names.items()]
+    return titled(
+        title, described("benchmarks", start=start, scale={"type": "log" if start else "linear"}), rows
+    )
 
 
 def machine() -> str:

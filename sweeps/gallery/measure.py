@@ -72,9 +72,9 @@ def bent(rope: RoPE, extended: Encoding, length: int) -> tuple[Tensor, Tensor]:
     ratio = near[:, -2] / frequencies
     seen = near[-1] / frequencies[-1]  # by key
     distance = length - 1 - positions.at
-    if effect.far is not None:
-        far = turns(rope, effect.far.rotate, length)[-1] / frequencies[-1]
-        seen = torch.where(distance >= effect.far.window, far, seen)
+    for region in effect.far:
+        far = turns(rope, region.rotate, length)[-1] / frequencies[-1]
+        seen = torch.where(distance >= region.start, far, seen)
     if effect.visible is not None:
         last = positions.at[-1:]
         seen = seen.masked_fill(~effect.visible(last, positions.at), torch.nan)

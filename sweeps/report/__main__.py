@@ -17,8 +17,7 @@ def main() -> int:
         help="nats a token by which a loss may rise and not be called worse (default: 0.02)",
     )
     options = parser.parse_args()
-    make(options.folder, options.reference, options.tolerance)
-    return 0
+    return min(1, make(options.folder, options.reference, options.tolerance))
 
 
 if __name__ == "__main__":

@@ -46,14 +46,14 @@ class Curves:
         return " and ".join(["seeds"] * (len(self.seeds) > 1) + ["documents"] * enough(len(self.counts)))
 
 
-class Table:
-    """All runs that may be compared: the same data and training length, and text or answers, not both."""
+class Group:
+    """The runs that may be compared: the same data and training length, and text or answers, not both."""
 
     def __init__(self, runs: list[Run]) -> None:
-        self.runs = runs
+        self.runs, self.data = runs, runs[0].rows[0].data
         self.answers = any(row.is_answer for run in runs for row in run.rows)
         self.names = labels(runs)
-        self.encodings = dict(zip(self.names, (run.encoding for run in runs), strict=True))
+        self.members: dict[str, list[Run]] = defaultdict(list)  # the runs of each method
         self.cells: Cells = defaultdict(dict)
         self.notes: list[str] = []
         extended = extension_labels(runs, self.names)
@@ -68,39 +68,34 @@ class Table:
                 extension = extended.get((number, row.extension), row.extension)
                 variant = (name, extension) if name in plain else (f"{name} + {extension}", "none")
                 self.variant[number, row.extension] = variant
-                self.encodings.setdefault(variant[0], run.encoding)
                 value = np.nan if row.value is None else row.value
                 self.cells[row.protocol, row.metric][variant, row.length, run.seed] = value
+            for method in dict.fromkeys(self.variant[number, row.extension][0] for row in run.rows):
+                self.members[method].append(run)
         self.windows, self.documents = self.read_documents()
-
-    @property
-    def methods(self) -> list[str]:
-        return sorted({method for method, _ in self.variant.values()})
 
     def read_documents(self) -> tuple[NDArray[np.int64] | None, Documents]:
         """Each window's (or problem's) document, and its scores; nothing where runs were not scored on the
         same windows."""
-        windows, documents = None, {}
+        windows: NDArray[np.int64] | None = None
+        documents: Documents = {}
         for number, run in enumerate(self.runs):
-            file = run.folder / "documents.npz"
-            if not file.exists():
+            if run.documents is None:
                 self.notes.append(f"{run.folder.name} has no documents.npz: intervals are over seeds only.")
                 return None, {}
-            try:
-                content = dict(np.load(file))
-            except (OSError, ValueError, EOFError) as error:
-                raise ValueError(f"{file} is damaged: delete its folder and run again.") from error
+            content = dict(run.documents)
             own = content.pop(ANSWERS if self.answers else "document", None)
-            windows = own if windows is None else windows
-            if own is None or not np.array_equal(own, windows):
+            if own is None or not np.array_equal(own, own if windows is None else windows):
                 self.notes.append(
                     f"{run.folder.name} was scored on other windows: intervals are over seeds only."
                 )
                 return None, {}
+            windows = own.astype(np.int64)
             for key, scores in content.items():
-                if "|" not in key or scores.shape != own.shape:
+                parts = key.split("|")
+                if len(parts) < 3 or scores.shape != own.shape:
                     continue
-                extension, protocol, length, metric = [*key.split("|"), "loss"][:4]
+                extension, protocol, length, metric = [*parts, "loss"][:4]
                 if variant := self.variant.get((number, extension)):
                     documents[protocol, metric, variant, int(length), run.seed] = scores
         return windows, documents

@@ -1,77 +1,61 @@
-"""The decomposition of a change of the loss (`causes`), as tables."""
+"""Why the loss at a length T is not that at the training length L: three parts that add up.
 
-from typing import TYPE_CHECKING, Any
+Four losses of the same targets: A is same_tokens at L, B sliding at L, W same_tokens at T under a window of
+L, C same_tokens at T. The change C - A is
 
-from sweeps.report.cells import cell, head, note, plus_minus, table, tint
-from sweeps.report.numbers import signed, times, tokens
+    early tokens         B - A  every target sees about L tokens, where at L some see only a few
+    trained distances    W - B  what comes from further away through a window of L, no distance being new
+    untrained positions  C - W  the rest: what lies past L is seen directly
 
-if TYPE_CHECKING:
-    from rich.table import Table as Grid
+The last two together, C - B, are what context past L brings beyond the early-token curse.
+"""
 
-PARTS = {"early": "early tokens", "context": "trained distances", "damage": "untrained positions"}
-UNSPLIT = {"early": "early tokens", "past": "past the training length"}  # without the window control
-FEW = 40  # rows that are shown unasked
-TITLE = "Why the loss changes past the training length"
-NOTE = (
-    "The change of same_tokens since the training length, in parts that add up. Early tokens: at the "
-    "training length some targets see only a few tokens, further on none does; that alone is no "
-    "extrapolation. Trained distances: what reaches a target from further away through a sliding window "
-    "of the training length, layer by layer; no distance is new to the model, though an absolute index "
-    "is. Untrained positions: the rest, once what lies past the training length is seen directly."
-)
+import numpy as np
 
+from sweeps.report.comparisons import estimate
+from sweeps.report.curves import Curves, Group
+from sweeps.report.records import Decomposition
+from sweeps.report.statistics import Array, interval
 
-def parts(of: dict[str, Any]) -> dict[str, str]:
-    """Which parts of a method's change are known, and what they are called."""
-    return UNSPLIT if all(value is None for value in of["context"]["value"]) else PARTS
+WINDOW = "window"
+EARLY, DISTANCES, POSITIONS = "early tokens", "trained distances", "untrained positions"
+PAST = "past the training length"  # the last two, without the window control
 
 
-def stacked(of: dict[str, Any]) -> list[dict[str, float]]:
-    """The known parts at each length; none where the method is undefined."""
-    bars = [{part: of[part]["value"][t] for part in parts(of)} for t in range(len(of["lengths"]))]
-    return [bar if None not in bar.values() else {} for bar in bars]
+def decompose(group: Group, names: list[str], trained: int) -> dict[str, Decomposition]:
+    """Of each method, past the training length; empty where `sliding` or a longer length was not
+    evaluated, and in two parts where `window` was not."""
+    if not {("same_tokens", "loss"), ("sliding", "loss")} <= set(group.cells):
+        return {}
+    same, slide = group.curves("same_tokens", "loss"), group.curves("sliding", "loss")
+    lengths = [length for length in same.lengths if length > trained]
+    if trained not in same.lengths or trained not in slide.lengths or not lengths:
+        return {}
+    seeds = [seed for seed in same.seeds if seed in slide.seeds]
+    by_document = same.samples.shape[-1] == slide.samples.shape[-1]
 
+    def losses(curves: Curves, extension: str, lengths: list[int]) -> Array:
+        """(V, T, S, D)"""
+        found = curves.at([(name, extension) for name in names], lengths)
+        found = found[:, :, [curves.seeds.index(seed) for seed in seeds]]
+        return found if by_document else found.sum(-1, keepdims=True) / curves.counts.sum()
 
-def section(setting: dict[str, Any]) -> str:
-    """A row a method and part; the parts add up to the last line."""
-    found = setting["decomposition"]
-    trained = setting["trained_length"]
-    lengths = next(iter(found.values()))["lengths"]
-    heads = [head("method", kind="left"), head("part", kind="left")]
-    heads += [head(tokens(length), times(length, trained)) for length in lengths]
-    rows = []
-    for name in setting["methods"]:
-        of = found.get(name)
-        if of is None:
-            continue
-        for place, (part, text) in enumerate({**parts(of), "total": "whole change"}.items()):
-            kind = "left" if place else "left first"
-            cells = [cell("" if place else name, kind=kind), cell(text, kind="left")]
-            for value, low, high in zip(*(of[part][key] for key in ("value", "low", "high")), strict=True):
-                cells.append(cell(signed(value), plus_minus(low, high), style=tint(value, 1)))
-            rows.append("".join(cells))
-    shown = table(heads, rows)
-    if len(rows) > FEW:
-        shown = f"<details><summary>all {len(rows)} parts</summary>{shown}</details>"
-    return note(NOTE) + shown
-
-
-def grid(setting: dict[str, Any]) -> "Grid | None":
-    """For a terminal: the parts at the longest length."""
-    from rich import box
-    from rich.table import Table as Grid
-
-    found, longest = setting["decomposition"], max(setting["lengths"])
-    if not found:
-        return None
-    whole = any(parts(of) is PARTS for of in found.values())
-    shown = Grid(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
-    shown.add_column("change at " + tokens(longest), no_wrap=True)
-    for text in ("whole", *(PARTS if whole else UNSPLIT).values()):
-        shown.add_column(text.replace(" ", "\n", 1), justify="right")
-    for name in setting["methods"]:
-        if name in found:
-            of = found[name]
-            values = [of[part]["value"][-1] for part in ("total", *(PARTS if whole else UNSPLIT))]
-            shown.add_row(name, *(signed(value) for value in values))
-    return shown
+    a, b = losses(same, "none", [trained]), losses(slide, "none", [trained])
+    w, c = losses(same, WINDOW, lengths), losses(same, "none", lengths)
+    changes = {
+        "whole": c - a,
+        EARLY: np.broadcast_to(b - a, c.shape),
+        PAST: c - b,
+        DISTANCES: w - b,
+        POSITIONS: c - w,
+    }
+    counts = same.counts if by_document else np.ones(1)
+    found = {part: interval(values, counts, pool=True) for part, values in changes.items()}
+    result = {}
+    for n, name in enumerate(names):
+        if np.isfinite(found[EARLY].value[n]).any():
+            split = np.isfinite(found[DISTANCES].value[n]).any()
+            parts = (EARLY, DISTANCES, POSITIONS) if split else (EARLY, PAST)
+            estimates = {part: estimate(found[part], n) for part in parts}
+            result[name] = Decomposition(lengths, estimate(found["whole"], n), estimates)
+    return result

@@ -1,10 +1,12 @@
 """What else differs between methods than the encoding, and what was run."""
 
 from collections import Counter
+from collections.abc import Iterator
 from typing import Any
 
-from sweeps.report.curves import Table
+from sweeps.report.curves import Group
 from sweeps.report.methods import different, short
+from sweeps.report.records import Fairness, Provenance
 from sweeps.report.results import Run
 
 SHOWN = {
@@ -12,30 +14,22 @@ SHOWN = {
     "sequences a step": "batch",
     "learning rate": "optimizer.learning_rate",
 }
-NOT_DESCRIBED = (
-    "outputs",
-    "wandb",
-    "names",
-    "jobs",
-    "hydra",
-    "sweeps",
-    "extension",
-)  # settings that say nothing of the result
+NOT_DESCRIBED = ("outputs", "wandb", "names", "jobs", "hydra", "sweeps", "extension")  # nothing of the result
 
 
-def fairness(table: Table) -> dict[str, Any]:
-    """{columns, rows: {method: [text]}, usual: [text]}; what is not the usual text differs."""
+def fairness(group: Group) -> Fairness:
+    """What a reader checks first, then every other setting that differs and is not the encoding's."""
     members: dict[str, list[Run]] = {}
-    for run, name in zip(table.runs, table.names, strict=True):
+    for run, name in zip(group.runs, group.names, strict=True):
         members.setdefault(name, []).append(run)
     every = {name: columns(runs) for name, runs in members.items()}
-    others = [key for key in different([r.settings for r in table.runs]) if extra(key)]
+    others = [key for key in different([run.settings for run in group.runs]) if extra(key)]
     for name, runs in members.items():
         every[name] |= {key: joined([run.settings.get(key) for run in runs]) for key in others}
     names = list(dict.fromkeys(key for row in every.values() for key in row))
     rows = {name: [row.get(key, "") for key in names] for name, row in every.items()}
     usual = [Counter(column).most_common(1)[0][0] for column in zip(*rows.values(), strict=True)]
-    return {"columns": names, "rows": rows, "usual": usual}
+    return Fairness(names, rows, usual)
 
 
 def extra(key: str) -> bool:
@@ -89,31 +83,31 @@ def joined(values: list[Any], by: str = " / ") -> str:
     )
 
 
-def provenance(table: Table) -> dict[str, Any]:
+def provenance(group: Group) -> Provenance:
     """What the runs share: settings, data, machine, versions, commits, commands, time."""
-    rows = [row for run in table.runs for row in run.rows]
-    facts = [run.facts for run in table.runs]
-    common = {
-        key.removeprefix("settings."): value
-        for key, value in facts[0].items()
-        if key.split(".")[0] == "settings"
-        and value is not None
-        and all(one.get(key) == value for one in facts)
-    }
+    rows = [row for run in group.runs for row in run.rows]
+    facts = [run.facts for run in group.runs]
     dates = sorted(str(one["started"]) for one in facts if one.get("started"))
-    return {
-        "settings": {
-            key: str(value) for key, value in common.items() if key.split(".")[0] not in NOT_DESCRIBED
-        },
-        "description": distinct(facts, "corpus_description"),
-        "machine": distinct(facts, "machine"),
-        "versions": sorted({row.versions for row in rows}),
-        "commits": sorted({row.commit for row in rows}),
-        "command": next((str(one["command"]) for one in facts if one.get("command")), ""),
-        "dates": f"{dates[0]} to {dates[-1]}" if dates else "",
-        "seconds": sum(float(one.get("seconds") or 0) for one in facts),
-        "runs": len(table.runs),
-    }
+    return Provenance(
+        settings=dict(shared(facts)),
+        description=distinct(facts, "corpus_description"),
+        machine=distinct(facts, "machine"),
+        versions=sorted({row.versions for row in rows}),
+        commits=sorted({row.commit for row in rows}),
+        command=next((str(one["command"]) for one in facts if one.get("command")), ""),
+        dates=f"{dates[0]} to {dates[-1]}" if dates else "",
+        seconds=sum(float(one.get("seconds") or 0) for one in facts),
+        runs={name: [run.folder.name for run in runs] for name, runs in group.members.items()},
+    )
+
+
+def shared(facts: list[dict[str, Any]]) -> Iterator[tuple[str, str]]:
+    """The settings that are the same in all runs."""
+    for key, value in facts[0].items():
+        name = key.removeprefix("settings.")
+        described = key != name and value is not None and name.split(".")[0] not in NOT_DESCRIBED
+        if described and all(one.get(key) == value for one in facts):
+            yield name, str(value)
 
 
 def distinct(facts: list[dict[str, Any]], key: str) -> str:

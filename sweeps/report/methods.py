@@ -1,49 +1,42 @@
 """Methods as a report shows them: what distinguishes two runs, and the families that share a panel."""
 
 from collections import defaultdict
+from functools import cache
+from pathlib import Path
 from typing import Any
+
+import yaml
 
 from sweeps.report.results import Run
 
-FAMILIES = {
-    "baselines": ("nope", "integer", "sinusoidal", "learned", "concatenated"),
-    "rotation and scale of q, k": ("rope", "rope_2d", "rope_bias", "p_rope", "xpos", "pope"),
-    "bias by distance": (
-        "alibi",
-        "alibi_learned",
-        "t5",
-        "kerple_log",
-        "kerple_power",
-        "sandwich",
-        "bam",
-        "fire",
-    ),
-    "bias by content": ("shaw", "deberta", "cope", "fox", "dape_kerple"),
-    "randomized index": (
-        "randomized_rope",
-        "randomized_sinusoidal",
-        "randomized_learned",
-        "randomized_alibi",
-    ),
-    "window and schedule": ("window_rope", "irope"),
-}
+CONF = Path(__file__).resolve().parents[2] / "conf" / "encoding"
+FAMILIES = (
+    "baselines",
+    "rotation and scale of q, k",
+    "bias by distance",
+    "bias by content",
+    "randomized index",
+    "window and schedule",
+)  # the first panels; other families follow by name
 OTHER = "other"
-
-# told apart under every common colour blindness (Wong, 2011, https://doi.org/10.1038/nmeth.1618)
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#B8860B", "#56B4E9", "#6A3D9A", "#4D4D4D")
+KEY = "settings.encoding.family"
 
 
-def family(encoding: str) -> str:
-    """The family of an encoding; one that is not in the list stands in `other`."""
-    return next((name for name, members in FAMILIES.items() if encoding in members), OTHER)
+def family(run: Run) -> str:
+    """The family that the run's own settings name, or the file of its encoding."""
+    return str(run.facts.get(KEY) or families().get(run.encoding, OTHER))
 
 
-def order(encoding: str) -> tuple[int, int, str]:
-    """Families in their order, encodings in their family's."""
-    for number, members in enumerate(FAMILIES.values()):
-        if encoding in members:
-            return number, members.index(encoding), encoding
-    return len(FAMILIES), 0, encoding
+@cache
+def families() -> dict[str, str]:
+    """The family of every encoding in `conf/encoding/`."""
+    contents = {file.stem: yaml.safe_load(file.read_text()) or {} for file in sorted(CONF.glob("*.yaml"))}
+    return {name: str(content.get("family", OTHER)) for name, content in contents.items()}
+
+
+def place(family: str) -> tuple[int, str]:
+    """Of a family among others."""
+    return (FAMILIES.index(family) if family in FAMILIES else len(FAMILIES) + (family == OTHER), family)
 
 
 def labels(runs: list[Run]) -> list[str]:
@@ -52,15 +45,12 @@ def labels(runs: list[Run]) -> list[str]:
     for run in runs:
         same[run.encoding].append(run)
     differing = {encoding: different([run.settings for run in group]) for encoding, group in same.items()}
-    return [
-        " ".join(
-            [
-                run.encoding,
-                *(f"{key.split('.')[-1]}={short(run.settings.get(key))}" for key in differing[run.encoding]),
-            ]
-        )
-        for run in runs
-    ]
+    return [named(run.encoding, run.settings, differing[run.encoding]) for run in runs]
+
+
+def named(name: str, settings: dict[str, Any], keys: list[str]) -> str:
+    """rope base=500"""
+    return " ".join([name, *(f"{key.split('.')[-1]}={short(settings.get(key))}" for key in keys)])
 
 
 def different(settings: list[dict[str, Any]]) -> list[str]:
@@ -82,15 +72,13 @@ def extension_labels(runs: list[Run], names: list[str]) -> dict[tuple[int, str],
             same[names[number], str(chosen)].append(number)
     result = {}
     for (_, extension), numbers in same.items():
-        settings = [own(runs[number].facts, "extension.") for number in numbers]
+        settings = [of_extension(runs[number]) for number in numbers]
         keys = different(settings)
         for number, one in zip(numbers, settings, strict=True):
-            result[number, extension] = " ".join(
-                [extension, *(f"{key}={short(one.get(key))}" for key in keys)]
-            )
+            result[number, extension] = named(extension, one, keys)
     return result
 
 
-def own(facts: dict[str, Any], prefix: str) -> dict[str, Any]:
-    pairs = ((key.removeprefix("settings."), value) for key, value in facts.items())
-    return {key.removeprefix(prefix): value for key, value in pairs if key.startswith(prefix)}
+def of_extension(run: Run) -> dict[str, Any]:
+    prefix = "settings.extension."
+    return {key.removeprefix(prefix): value for key, value in run.facts.items() if key.startswith(prefix)}

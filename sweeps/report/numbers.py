@@ -1,5 +1,7 @@
 """Numbers as people read them."""
 
+from sweeps.report.records import LongestLength
+
 MISSING = "–"
 
 
@@ -23,6 +25,11 @@ def half(low: float | None, high: float | None) -> float | None:
     return None if low is None or high is None else (high - low) / 2
 
 
+def plus_minus(low: float | None, high: float | None) -> str:
+    error = half(low, high)
+    return "" if error is None else f"±{number(error)}"
+
+
 def with_interval(value: float | None, low: float | None, high: float | None, decimals: int = 3) -> str:
     """4.142 [4.121, 4.163]; without the bracket where there is no interval."""
     if value is None or low is None or high is None:
@@ -39,15 +46,15 @@ def times(length: int, trained: int) -> str:
     return f"{length / trained:g}x"
 
 
-def reach(length: int | None, longest: int) -> str:
+def at_least(length: int | None, longest: int) -> str:
     """An effective length; the longest evaluated one is a lower bound."""
     return MISSING if length is None else f"{'≥ ' if length == longest else ''}{length:,}"
 
 
-def between(low: int | None, length: int | None, high: int | None, longest: int) -> str:
+def between(found: LongestLength, longest: int) -> str:
     """The ends of the interval of such a length, where it has one."""
-    known = high is not None and (low, high) != (length, length)
-    return f"[{reach(low, longest)}, {reach(high, longest)}]" if known else ""
+    known = found.high is not None and (found.low, found.high) != (found.length, found.length)
+    return f"[{at_least(found.low, longest)}, {at_least(found.high, longest)}]" if known else ""
 
 
 def big(value: float | None) -> str:

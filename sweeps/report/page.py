@@ -1,40 +1,24 @@
-"""One self-contained `report.html`: no library, no network, light and dark, printable."""
+"""One self-contained `report.html`: no network, light and dark, printable."""
 
-import json
-from html import escape
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from string import Template
-from typing import Any
 
-from sweeps.report import decomposition, depth, diagnostics, protocols, stacks
-from sweeps.report.about import failures_table, fairness_table, what_was_run
-from sweeps.report.cells import note
+from sweeps.charts.figure import Figure
+from sweeps.charts.page import rendered
+from sweeps.report import depth, protocols
+from sweeps.report.diagnostics import READING, diagnoses
 from sweeps.report.numbers import number, plural, signed, times, tokens
-from sweeps.report.sections import extensions_table, methods_table
 from sweeps.report.statistics import FEWEST_DOCUMENTS, GAP
-from sweeps.report.words import cropped, headline_curves, long
+from sweeps.report.summary import Comparison, Summary
+from sweeps.report.tables import decomposition, extensions, runs
+from sweeps.report.tables.methods import methods
+from sweeps.report.tables.protocols import protocols as protocols_table
+from sweeps.report.tables.table import Table
 
-HERE = Path(__file__).parent
-DRAWN = (
-    "trained_length",
-    "in_tokens",
-    "reference",
-    "protocol",
-    "crop",
-    "metric",
-    "chance",
-    "sign",
-    "protocols",
-    "labels",
-    "methods",
-    "order",
-    "against",
-    "extensions",
-    "bimodal",
-)
 CURVES = (
     "Lines are means of seeds, bands reach from the lowest to the highest seed. Click a name or a curve "
-    "to isolate it, a family to hide it."
+    "to isolate it, again to release it; a double click releases all."
 )
 POSITION = (
     "A loss that rises past the training length shows positions that fail; one that goes on falling shows "
@@ -50,103 +34,99 @@ CHANGES = (
 )
 
 
-def page(summary: dict[str, Any]) -> str:
+@dataclass(frozen=True)
+class Part:
+    """A heading with a figure, a table, or both."""
+
+    title: str
+    figure: Figure | None = None
+    table: Table | None = None
+    notes: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Section:
+    """Everything about one comparison."""
+
+    title: str
+    tiles: list[tuple[str, str]]
+    notes: list[str]
+    parts: list[Part]
+    provenance: Mapping[str, str]
+    settings: Mapping[str, str]
+
+
+def page(summary: Summary, figures: list[dict[str, Figure]]) -> str:
     """The whole file."""
-    settings = [setting for setting in summary["settings"] if setting["reference"]]
-    paragraphs = [f'<p class="verdict">{escape(text)}</p>' for text in summary["verdict"][: len(settings)]]
-    body = [*paragraphs, alarm(summary)]
-    for place, setting in enumerate(settings):
-        body += section(place, setting, several=len(settings) > 1)
-    body += diagnostics.section([Path(folder) for folder in summary["runs"]])
-    if summary["failures"]:
-        body.append(f'<h2 id="failures">What failed</h2>{failures_table(summary["failures"])}')
-    data = {"settings": [{key: setting[key] for key in DRAWN} for setting in settings]}
-    parts = {name: (HERE / name).read_text() for name in ("page.html", "page.css", "chart.js", "page.js")}
-    return Template(parts["page.html"]).substitute(
-        title=escape(summary["name"]),
-        meta=meta(summary),
-        style=parts["page.css"],
-        script=parts["chart.js"] + parts["page.js"],
-        body="\n".join(body),
-        tolerance=f"{settings[0]['tolerance']:g}" if settings else "0",
+    sections = [section(of, drawn) for of, drawn in zip(summary.comparisons, figures, strict=True)]
+    found = list(diagnoses([Path(folder) for folder in summary.runs]))
+    failed = [*summary.failures, *summary.unreadable]
+    whats = {"did not finish": summary.failures, "cannot be read": summary.unreadable}
+    every = [figure for drawn in figures for figure in drawn.values()]
+    return rendered(
+        Path(__file__).with_name("report.html.j2"),
+        [*every, *(figure for one in found for figure in one.figures)],
+        summary=summary,
+        jobs=plural(summary.jobs, "job"),
+        alarms=[f"{len(own)} of {plural(summary.jobs, 'job')} {what}" for what, own in whats.items() if own],
+        sections=sections,
+        diagnoses=found,
+        reading=READING,
+        failures=runs.failures("What failed", failed),
+        tolerance=f"{summary.comparisons[0].tolerance:g}" if summary.comparisons else "0",
         gap=f"{GAP:g}",
         documents=FEWEST_DOCUMENTS,
-        data=json.dumps(data, separators=(",", ":")).replace("<", "\\u003c"),
     )
 
 
-def meta(summary: dict[str, Any]) -> str:
-    started = f"started {summary['started'][:16].replace('T', ' ')}, " if summary["started"] else ""
-    command = f", <code>{escape(summary['command'])}</code>" if summary["command"] else ""
-    return f"{escape(started)}{plural(summary['jobs'], 'job')}{command}"
+def section(of: Comparison, figures: dict[str, Figure]) -> Section:
+    metric = of.metric.replace("_", " ")
+    return Section(
+        title=f"{of.title}: {metric}",
+        tiles=list(tiles(of)),
+        notes=of.notes,
+        parts=list(parts(of, figures)),
+        provenance=runs.provenance(of),
+        settings=of.provenance.settings,
+    )
 
 
-def alarm(summary: dict[str, Any]) -> str:
-    if not summary["failures"]:
-        return ""
-    count = f"{len(summary['failures'])} of {plural(summary['jobs'], 'job')} did not finish"
-    return f'<p class="alarm">{count}; <a href="#failures">what failed, and where its log is</a>.</p>'
-
-
-def section(place: int, setting: dict[str, Any], several: bool) -> list[str]:
-    """Everything about one data set and training length."""
-    metric = escape(setting["metric"].replace("_", " ").capitalize())
-    where = f"{escape(setting['data'])}, trained at {long(setting, setting['trained_length'])}"
-    title = f'<h2 class="setting">{where}: {metric.lower()}</h2>' if several else ""
-    parts = [title, tiles(setting), *map(note, setting["notes"])]
-    parts += [f"<h2>{metric} against evaluated length</h2>", note(CURVES), figure("length", place)]
-    parts += ["<h2>The methods, ranked</h2>", methods_table(setting)]
-    if "by_position" in setting["protocols"]:
-        parts += [
-            "<h2>Loss by position in the longest context</h2>",
-            note(POSITION),
-            figure("position", place),
-        ]
-    if setting["extensions"]:
-        crop = CROP.format(cropped(setting), "below" if setting["sign"] > 0 else "above")
+def parts(of: Comparison, figures: dict[str, Figure]) -> Iterator[Part]:
+    metric = of.metric.replace("_", " ").capitalize()
+    yield Part(f"{metric} against evaluated length", figures.get("by_length"), notes=[CURVES])
+    yield Part("The methods, ranked", table=methods(of))
+    if "by_position" in figures:
+        yield Part("Loss by position in the longest context", figures["by_position"], notes=[POSITION])
+    if of.extensions:
+        crop = CROP.format(of.cropped, "below" if of.sign > 0 else "above")
         held = "Against crop: is longer context of use?", crop
-        title, text = held if setting["against"] == "crop" else ("What extensions change", CHANGES)
-        parts += [f"<h2>{title}</h2>", note(text), figure("extensions", place), extensions_table(setting)]
-    if depth.depths(setting):
-        parts += [f"<h2>{depth.TITLE}</h2>", depth.section(setting)]
-    if setting["decomposition"]:
-        parts += [f"<h2>{decomposition.TITLE}</h2>", stacks.charts(setting), decomposition.section(setting)]
-    if protocols.curves(setting):
-        parts += [f"<h2>{protocols.TITLE}</h2>", figure("protocols", place), protocols.section(setting)]
-    return [
-        *parts,
-        "<h2>Is it fair?</h2>",
-        fairness_table(setting),
-        "<h2>What was run</h2>",
-        what_was_run(setting),
-    ]
+        title, text = held if of.opponent == "crop" else ("What extensions change", CHANGES)
+        yield Part(title, figures.get("extensions"), extensions.gains(of), [text])
+    if depth.depths(of):
+        yield Part(depth.TITLE, figures["by_depth"], notes=[depth.WHAT])
+    if of.decomposition:
+        by_length = decomposition.by_length(of)
+        yield Part(decomposition.TITLE, figures.get("decomposition"), by_length, [decomposition.NOTE])
+    if table := protocols_table(of):
+        yield Part(protocols.TITLE, figures.get("protocols"), table, [protocols.WHY])
+    yield Part("Is it fair?", table=runs.fairness(of))
 
 
-def figure(kind: str, place: int) -> str:
-    return f'<figure data-chart="{kind}" data-setting="{place}"></figure>'
-
-
-def tiles(setting: dict[str, Any]) -> str:
+def tiles(of: Comparison) -> Iterator[tuple[str, str]]:
     """The four numbers to see first."""
-    longest, trained, name = max(setting["lengths"]), setting["trained_length"], setting["reference"]
-    best, found = setting["best"][-1], []
+    best = of.best[-1]
     if best:
-        value = number(headline_curves(setting)["methods"][best["method"]]["none"]["value"][-1])
-        tied = f"; {len(best['tied'])} more not separable from it" if best["tied"] else ""
-        found.append(
-            (best["method"], f"best at {long(setting, longest)} ({times(longest, trained)}): {value}{tied}")
-        )
-    if setting["effective"]:
-        held = [name for name, of in setting["effective"].items() if of["length"] == longest]
-        many = f"{len(held)} of {len(setting['methods'])}"
-        found.append((many, f"no worse at {tokens(longest)} than at {long(setting, trained)}"))
-        change = signed(setting["effective"][name]["change"][-1], 2)
-        what = "nats per token" if setting["metric"] == "loss" else setting["metric"].replace("_", " ")
-        found.append((change, f"{what}, {name} from {tokens(trained)} to {long(setting, longest)}"))
-    reached = [of["none"]["beats"] for of in setting["extensions"].values() if "none" in of]
-    if reached:
-        found.append((f"{reached.count(longest)} of {len(reached)}", "better than crop at every length"))
-    boxes = (
-        f'<div class="tile"><b>{escape(big)}</b><span>{escape(small)}</span></div>' for big, small in found
-    )
-    return f'<div class="tiles">{"".join(boxes)}</div>'
+        value = number(of.headline.methods[best.method]["none"].value[-1])
+        tied = f"; {len(best.tied)} more not separable from it" if best.tied else ""
+        where = f"{of.at(of.longest)} ({times(of.longest, of.trained_length)})"
+        yield best.method, f"best at {where}: {value}{tied}"
+    if of.effective:
+        held = [name for name, found in of.effective.items() if found.length == of.longest]
+        home = of.at(of.trained_length)
+        yield f"{len(held)} of {len(of.methods)}", f"no worse at {tokens(of.longest)} than at {home}"
+        change = signed(of.effective[of.reference].change.value[-1], 2)
+        what = "nats per token" if of.metric == "loss" else of.metric.replace("_", " ")
+        yield change, f"{what}, {of.reference} from {tokens(of.trained_length)} to {of.at(of.longest)}"
+    beats = [group["none"].better.low for group in of.extensions.values() if "none" in group]
+    if beats:
+        yield f"{beats.count(of.longest)} of {len(beats)}", "better than crop at every length"

@@ -6,17 +6,20 @@ What seeds and documents contribute to a difference is taken from runs that exis
 import argparse
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sweeps.report.comparisons import chosen_reference, paired, ranked
-from sweeps.report.curves import Curves, Table
+from sweeps.report.curves import Curves, Group
 from sweeps.report.numbers import number, plural, tokens
 from sweeps.report.results import load
 from sweeps.report.statistics import Array, satterthwaite, smallest_difference
-from sweeps.report.summary import HIGHER_IS_BETTER, groups, headline, in_tokens
-from sweeps.report.words import UNITS, long
+from sweeps.report.summarise import groups, headline, in_tokens
+from sweeps.report.summary import HIGHER_IS_BETTER, UNITS
+
+if TYPE_CHECKING:
+    from rich.table import Table
 
 PLANS = (2, 3, 5, 8, 12)
 
@@ -30,67 +33,58 @@ def main() -> None:
     parser.add_argument("--reference", help="the method that others are compared with (default: rope)")
     options = parser.parse_args()
     console = Console(highlight=False)
-    for table, words in power(options.folder, options.seeds, options.reference):
+    for table, sentence in power(options.folder, options.seeds, options.reference):
         console.print(table)
-        console.print(words)
+        console.print(sentence)
 
 
-def power(folder: Path, seeds: int, reference: str | None = None) -> list[tuple[Any, str]]:
-    """A table and a sentence for each setting of a sweep."""
+def power(folder: Path, seeds: int, reference: str | None = None) -> "list[tuple[Table, str]]":
+    """A table and a sentence for each comparison of a sweep."""
     if seeds < 2:
         raise ValueError(f"--seeds must be at least 2, not {seeds}: one seed says nothing about other seeds.")
-    results = []
-    for (data, _, trained, _), runs in groups(load(folder)).items():
-        table = Table(runs)
-        main_curve = headline(table)
-        if main_curve is None:
-            continue
-        curves = table.curves(*main_curve, extensions=False)
-        names = ranked(curves, -1 if main_curve[1] in HIGHER_IS_BETTER else 1)
-        if len(curves.seeds) < 2 or len(names) < 2:
-            what = "one seed" if len(curves.seeds) < 2 else "one method"
-            where = f"{data}, trained at {trained} tokens"
-            raise ValueError(f"{folder} has {what} ({where}): power needs two seeds of two methods at least.")
-        if reference and reference not in names:
-            raise ValueError(f"There is no method '{reference}' in {folder}; there are: {', '.join(names)}.")
-        chosen = chosen_reference(names, table, reference)
-        where = long({"in_tokens": in_tokens(runs, trained)}, curves.lengths[-1])
-        others = [name for name in names if name != chosen]
-        results.append(told(curves, others, chosen, seeds, main_curve, where))
+    results = [told(folder, group, seeds, reference) for group in groups(load(folder)) if headline(group)]
     if not results:
         raise ValueError(f"There is nothing to compare in {folder}: no finished run in it has a loss.")
     return results
 
 
-def told(
-    curves: Curves, names: list[str], reference: str, seeds: int, main_curve: tuple[str, str], where: str
-) -> tuple[Any, str]:
+def told(folder: Path, group: Group, seeds: int, reference: str | None) -> "tuple[Table, str]":
+    """The smallest differences by length, for `seeds` and for other plans."""
     from rich import box
-    from rich.table import Table as Grid
+    from rich.table import Table
 
-    grid = Grid(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
-    grid.add_column("seeds", justify="right")
+    protocol, metric = headline(group) or ("", "")
+    curves, trained = group.curves(protocol, metric, extensions=False), group.runs[0].rows[0].trained_length
+    every = ranked(curves, -1 if metric in HIGHER_IS_BETTER else 1)
+    if len(curves.seeds) < 2 or len(every) < 2:
+        what = "one seed" if len(curves.seeds) < 2 else "one method"
+        where = f"{group.data}, trained at {trained} tokens"
+        raise ValueError(f"{folder} has {what} ({where}): power needs two seeds of two methods at least.")
+    if reference and reference not in every:
+        raise ValueError(f"There is no method '{reference}' in {folder}; there are: {', '.join(every)}.")
+    chosen = chosen_reference(every, group, reference)
+    names = [name for name in every if name != chosen]
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    table.add_column("seeds", justify="right")
     for length in curves.lengths:
-        grid.add_column(tokens(length), justify="right")
-    plans = sorted({*PLANS, seeds})
-    found = {plan: smallest(curves, names, reference, plan) for plan in plans}  # (names, T)
+        table.add_column(tokens(length), justify="right")
+    found = {plan: smallest(curves, names, chosen, plan) for plan in sorted({*PLANS, seeds})}  # (names, T)
     for plan, differences in found.items():
         medians = [
             None if np.isnan(column).all() else float(np.nanmedian(column)) for column in differences.T
         ]
-        grid.add_row(str(plan), *map(number, medians), style="bold" if plan == seeds else "")
+        table.add_row(str(plan), *map(number, medians), style="bold" if plan == seeds else "")
     last = found[seeds][:, -1]
     if np.isnan(last).all():
-        return grid, "No method besides the reference has two seeds at the longest length."
+        return table, "No method besides the reference has two seeds at the longest length."
     hardest = names[int(np.nanargmax(last))]
-    many = plural(len(names), "comparison")
     middle, most = number(float(np.nanmedian(last))), number(float(np.nanmax(last)))
-    protocol, metric = main_curve
-    unit = UNITS.get(metric, metric)
-    return grid, (
-        f"{unit[0].upper()}{unit[1:]} under {protocol}: the difference to {reference} that is found with "
-        f"80 % probability at the 5 % level, corrected for {many}; median over methods. "
-        f"With {seeds} seeds at {where}: {middle}, at worst {most} ({hardest})."
+    unit, longest = UNITS.get(metric, metric), tokens(curves.lengths[-1])
+    where = f"{longest} tokens" if in_tokens(group.runs, trained) else f"length {longest}"
+    return table, (
+        f"{unit[0].upper()}{unit[1:]} under {protocol}: the difference to {chosen} that is found with "
+        f"80 % probability at the 5 % level, corrected for {plural(len(names), 'comparison')}; median over "
+        f"methods. With {seeds} seeds at {where}: {middle}, at worst {most} ({hardest})."
     )
 
 

@@ -1,37 +1,29 @@
 """What a sweep left behind: the runs that finished, with their rows, and the jobs that did not."""
 
-import hashlib
 import json
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from sweeps.report.records import Failure
 from train.rows import Row, read
 
-TRAINING = (
-    "model",
-    "encoding",
-    "optimizer",
-    "trainer",
-    "batch",
-    "objective",
-)  # settings that tell methods apart
-NOT_RESULT = (
-    "_target_",
-    "devices",
-    "num_nodes",
-    "strategy",
-    "accelerator",
-    "threads",
-    "log_every",
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+TRAINING = ("model", "encoding", "optimizer", "trainer", "batch", "objective")  # settings that make a method
+NOT_RESULT = {
+    "_target_", "family", "devices", "num_nodes", "strategy", "accelerator", "threads", "log_every",
     "checkpoint_every",
-)
+}  # fmt: skip
+FILES = ("results.jsonl", "documents.npz", "run.json", "DONE", "train.log", "diagnostics.json")  # of a run
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Run:
     """One training and its evaluations."""
 
@@ -40,6 +32,7 @@ class Run:
     seed: int
     rows: list[Row]
     facts: dict[str, Any]  # run.json, flattened: settings.model.width -> 128
+    documents: "dict[str, NDArray[np.float64]] | None"  # scores by window; None without documents.npz
 
     @cached_property
     def settings(self) -> dict[str, Any]:
@@ -55,62 +48,62 @@ class Run:
 
 
 @dataclass(frozen=True)
-class Failure:
-    """A job without DONE."""
+class Job:
+    """A job as `sweep.json` lists it."""
 
     name: str
-    encoding: str
-    seed: int
-    log: str
-    reason: str
+    folder: str
 
 
 @dataclass(frozen=True)
 class Sweep:
+    """A sweep's jobs: what they left, and which of them left nothing."""
+
     folder: Path
     name: str
-    command: str
-    started: str
-    runs: list[Run]
-    failures: list[Failure]
+    command: str = ""
+    started: str = ""
+    jobs: list[Job] = field(default_factory=list)
+    runs: list[Run] = field(default_factory=list)
+    failures: list[Failure] = field(default_factory=list)
+    unreadable: list[Failure] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
 
 
 def load(folder: Path) -> Sweep:
     """The sweep of a folder; a folder of runs without `sweep.json` is one too, and so is a single run."""
-    about = description(folder)
-    runs, failures = [], []
-    for job in about["jobs"]:
-        place = Path(os.path.normpath(folder / job["folder"]))
-        if (place / "DONE").exists() and (place / "results.jsonl").exists():
-            runs.append(load_run(place, job))
-        else:
-            log, reason = place / "train.log", why(place)
-            encoding, seed = str(job.get("encoding", "?")), int(job.get("seed", 0))
-            failures.append(Failure(str(job.get("name", place.name)), encoding, seed, shown(log), reason))
-    return Sweep(
-        folder,
-        about.get("name") or folder.name,
-        about.get("command", ""),
-        about.get("started", ""),
-        runs,
-        failures,
-    )
+    sweep = listed(folder)
+    for job in sweep.jobs:
+        place = Path(os.path.normpath(folder / job.folder))
+        log = shown(place / "train.log")
+        if not ((place / "DONE").exists() and (place / "results.jsonl").exists()):
+            sweep.failures.append(Failure(job.name, last_words(place), log))
+            continue
+        try:
+            sweep.runs.append(load_run(place))
+        except (ValueError, OSError) as error:
+            sweep.unreadable.append(Failure(job.name, str(error), log))
+    return sweep
 
 
-def description(folder: Path) -> dict[str, Any]:
-    """`sweep.json`, or what it would say of all runs below."""
+def listed(folder: Path) -> Sweep:
+    """The jobs that `sweep.json` lists; where it does not, or is damaged, all runs below."""
     if not folder.is_dir():
         raise FileNotFoundError(f"There is no folder {folder}: name the folder of a sweep or of a run.")
-    file = folder / "sweep.json"
+    file, notes = folder / "sweep.json", []
     if file.exists():
-        about = json_of(file)
-        if not isinstance(about.get("jobs"), list) or not all("folder" in job for job in about["jobs"]):
-            raise ValueError(f"{file} is damaged: delete it to report every run below its folder.")
-        return about
+        try:
+            about = json_of(file)
+            name, command, started = (str(about.get(key, "")) for key in ("name", "command", "started"))
+            jobs = [Job(str(job.get("name", job["folder"])), str(job["folder"])) for job in about["jobs"]]
+            return Sweep(folder, name or folder.name, command, started, jobs)
+        except (ValueError, KeyError, TypeError, AttributeError):
+            notes.append(f"{shown(file)} is damaged: every run below its folder is reported.")
     found = sorted(run_folders(folder))
     if not found:
         raise ValueError(f"There are no results in {folder}: no results.jsonl in it or in a folder below.")
-    return {"jobs": [{"folder": str(place.relative_to(folder)), "name": place.name} for place in found]}
+    jobs = [Job(place.name, str(place.relative_to(folder))) for place in found]
+    return Sweep(folder, folder.resolve().name, jobs=jobs, notes=notes)
 
 
 def run_folders(folder: Path) -> Iterator[Path]:
@@ -123,15 +116,29 @@ def run_folders(folder: Path) -> Iterator[Path]:
             yield from run_folders(Path(entry.path))
 
 
-def load_run(place: Path, job: dict[str, Any]) -> Run:
+def load_run(place: Path) -> Run:
+    """Everything that a run left; ValueError names the file that cannot be read."""
     rows = read(place / "results.jsonl")
-    facts = flat(json_of(place / "run.json")) if (place / "run.json").exists() else {}
     if not rows:
-        raise ValueError(
-            f"{place / 'results.jsonl'} is empty although the run is done: delete its folder and run again."
-        )
-    encoding = facts.get("encoding", rows[0].encoding)
-    return Run(place, str(encoding), int(facts.get("seed", rows[0].seed)), rows, facts)
+        raise ValueError(f"{place / 'results.jsonl'} is empty: delete its folder and run again.")
+    facts = flat(json_of(place / "run.json")) if (place / "run.json").exists() else {}
+    encoding, seed = str(facts.get("encoding", rows[0].encoding)), facts.get("seed", rows[0].seed)
+    if not isinstance(seed, int):
+        raise ValueError(f"{place / 'run.json'} has the seed {seed!r}, not a whole number.")
+    return Run(place, encoding, seed, rows, facts, scores(place / "documents.npz"))
+
+
+def scores(file: Path) -> "dict[str, NDArray[np.float64]] | None":
+    """The scores by window; None where there is no file."""
+    import numpy as np
+
+    if not file.exists():
+        return None
+    try:
+        with np.load(file) as content:
+            return dict(content)
+    except Exception as error:  # a broken archive raises any of a dozen kinds
+        raise ValueError(f"{file} is damaged: delete its folder and run again.") from error
 
 
 def json_of(file: Path) -> dict[str, Any]:
@@ -152,8 +159,8 @@ def flat(content: dict[str, Any], prefix: str = "") -> dict[str, Any]:
     return result
 
 
-def why(place: Path) -> str:
-    """The last words of a job that did not finish."""
+def last_words(place: Path) -> str:
+    """Of a job that did not finish."""
     if not place.exists():
         return "never started"
     log = place / "train.log"
@@ -167,17 +174,3 @@ def shown(path: Path) -> str:
     """As a user would type it."""
     relative = os.path.relpath(path)
     return relative if not relative.startswith(os.path.join("..", "..")) else str(path)
-
-
-def fingerprint(folder: Path, *options: Any) -> str:
-    """A hash of all that a report is made from, its own code included."""
-    about = description(folder)
-    digest = hashlib.sha256(repr((options, about)).encode())
-    files = sorted(Path(__file__).parent.glob("*.*"))
-    for job in about["jobs"]:
-        names = ("results.jsonl", "documents.npz", "run.json", "DONE", "train.log", "diagnostics.json")
-        files += [folder / job["folder"] / name for name in names]
-    for file in files:
-        digest.update(str(file).encode())
-        digest.update(file.read_bytes() if file.exists() else b"absent")
-    return digest.hexdigest()

@@ -1,154 +1,153 @@
-"""Everything that tables, figures and the page show, as one plain dict: `summary.json` of a report."""
+"""What a report says, as typed records: tables, figures and verdicts are views of it (`summary.json`)."""
 
-from dataclasses import replace
-from typing import Any
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 
-import numpy as np
+from sweeps.report.numbers import tokens
+from sweeps.report.records import (
+    Best,
+    Decomposition,
+    Difference,
+    EffectiveLength,
+    Estimate,
+    Failure,
+    Fairness,
+    Gain,
+    Method,
+    Provenance,
+    Scores,
+    TwoGroups,
+    Values,
+)
 
-from sweeps.report import comparisons, protocols
-from sweeps.report.causes import decompose
-from sweeps.report.comparisons import chosen_reference, plain, ranked
-from sweeps.report.curves import BESIDE, Curves, Table
-from sweeps.report.fairness import fairness, provenance
-from sweeps.report.methods import family, order
-from sweeps.report.results import Run, Sweep
-from train.rows import ANSWERS, CHANCE, ONCE
-
+UNITS = {
+    "loss": "loss, nats per token",
+    "bits_per_byte": "bits per byte",
+    "tokens_per_second": "tokens per second",
+    "peak_memory": "peak memory, bytes",
+    "accuracy": "accuracy, share of the answer",
+    "exact_match": "exact match, share of answers",
+    "margin": "margin, nats",
+}
+SHARES = ("accuracy", "exact_match")  # from 0 to 1
 HIGHER_IS_BETTER = ("accuracy", "exact_match", "margin", "tokens_per_second")
-TOLERANCE = 0.02  # nats a token: a loss that is higher by no more than this is not called worse
+CONTROLS = ("crop", "window")  # extensions that show what a model does with no more context than in training
+CROP = "crop"
 
 
-def summarise(sweep: Sweep, reference: str | None = None, tolerance: float = TOLERANCE) -> dict[str, Any]:
-    settings = [setting(Table(runs), *key[:3], reference, tolerance) for key, runs in groups(sweep).items()]
-    if reference and settings and not any(one["reference"] == reference for one in settings):
-        known = ", ".join(sorted({name for one in settings for name in one["methods"]}))
-        raise ValueError(
-            f"There is no method '{reference}' to refer to in {sweep.folder}; there are: {known}."
+@dataclass(frozen=True)
+class Comparison:
+    """Everything about the runs that may be compared: the same data, training length and kind of score."""
+
+    data: str
+    corpus: str
+    trained_length: int
+    in_tokens: bool  # a task may count lengths in another way
+    tolerance: float
+    protocol: str  # that methods are ranked under, and the metric
+    metric: str
+    sign: int  # -1 where higher is better
+    lengths: list[int]
+    seeds: list[int]
+    documents: int
+    windows: int
+    over: str  # what intervals are over
+    methods: dict[str, Method]  # the best at the longest length first
+    order: list[str]  # of families, and of methods in them
+    reference: str
+    scores: dict[str, dict[str, Scores]]  # by protocol and metric
+    labels: dict[str, str]  # of protocols
+    chance: dict[int, float]  # the accuracy of the majority baseline, by length
+    difference: dict[str, Difference]
+    best: list[Best | None]  # one a length
+    effective: dict[str, EffectiveLength]
+    opponent: str  # of extensions: crop, or where nothing was cropped, none
+    crop: str  # the protocol that crop is taken from
+    extensions: dict[str, dict[str, Gain]]
+    decomposition: dict[str, Decomposition]
+    two_groups: list[TwoGroups]
+    fairness: Fairness
+    provenance: Provenance
+    notes: list[str]
+
+    @property
+    def headline(self) -> Scores:
+        """The curves that methods are ranked by."""
+        return self.scores[self.protocol][self.metric]
+
+    @property
+    def longest(self) -> int:
+        return self.lengths[-1]
+
+    @property
+    def unit(self) -> str:
+        return unit(self.metric)
+
+    @property
+    def against(self) -> str:
+        """What extensions are compared with, in words."""
+        return "crop" if self.opponent == CROP else "no extension"
+
+    @property
+    def cropped(self) -> str:
+        """What a model sees under crop."""
+        return (
+            f"the last {tokens(self.trained_length)} tokens"
+            if self.in_tokens
+            else "as many tokens as in training"
         )
-    return {
-        "name": sweep.name,
-        "command": sweep.command,
-        "started": sweep.started,
-        "folder": str(sweep.folder),
-        "jobs": len(sweep.runs) + len(sweep.failures),
-        "failures": [vars(failure) for failure in sweep.failures],
-        "runs": [str(run.folder) for run in sweep.runs],
-        "settings": settings,
-    }
+
+    @property
+    def title(self) -> str:
+        return f"{self.data}, trained at {self.at(self.trained_length)}"
+
+    def at(self, length: int) -> str:
+        """64 tokens; length 20 where a task counts in another way."""
+        return f"{tokens(length)} tokens" if self.in_tokens else f"length {tokens(length)}"
+
+    def place(self, method: str) -> tuple[str, int]:
+        """A method's family, and which of its members it is."""
+        family = self.methods[method].family
+        return family, [name for name in self.order if self.methods[name].family == family].index(method)
+
+    def controls(self, method: str) -> dict[str, Values]:
+        """A method's values under each control; crop with its full context, where that is known."""
+        found = {}
+        for control in CONTROLS:
+            scores = self.scores[self.crop if control == CROP else self.protocol][self.metric]
+            curve = scores.methods.get(method, {}).get(control)
+            if curve and scores.lengths == self.lengths:
+                found[control] = curve.value
+        return found
+
+    def best_first(self, values: Mapping[str, Estimate], names: Iterable[str]) -> list[str]:
+        """Names, the best at the longest length first; what has no value there comes last."""
+
+        def key(name: str) -> float:
+            value = values[name].value[-1]
+            return float("inf") if value is None else self.sign * value
+
+        return sorted(names, key=key)
 
 
-def groups(sweep: Sweep) -> dict[tuple[str, str, int, bool], list[Run]]:
-    """The runs that may be compared: by data, corpus and training length; what a run says of text and what
-    it answers are looked at apart."""
-    found: dict[tuple[str, str, int, bool], list[Run]] = {}
-    for run in sweep.runs:
-        kinds = {row.is_answer for row in run.rows if row.protocol != ONCE}
-        for answers in kinds or {False}:
-            rows = [row for row in run.rows if row.protocol == ONCE or row.is_answer == answers]
-            key = rows[0].data, rows[0].corpus, rows[0].trained_length, answers
-            found.setdefault(key, []).append(replace(run, rows=rows))
-    return dict(sorted(found.items()))
+@dataclass(frozen=True)
+class Summary:
+    """A whole report."""
+
+    name: str
+    command: str
+    started: str
+    folder: str
+    jobs: int
+    runs: list[str]  # folders
+    failures: list[Failure]
+    unreadable: list[Failure]
+    notes: list[str]
+    comparisons: list[Comparison]
+    verdict: list[str] = field(default_factory=list)
+    files: list[str] = field(default_factory=list)
+    inputs: str = ""  # a hash of all that it was made from
 
 
-def headline(table: Table) -> tuple[str, str] | None:
-    """The protocol and metric that methods are ranked by: loss under same_tokens, accuracy of all answers."""
-    every = [key for key in table.cells if key[0] not in ("training", "by_position") and key[1] not in BESIDE]
-    return min(every, key=importance, default=None)
-
-
-def importance(key: tuple[str, str]) -> tuple[bool, bool, tuple[str, str]]:
-    return key[0] not in ("same_tokens", ANSWERS), key[1] not in ("loss", "accuracy"), key
-
-
-def setting(
-    table: Table, data: str, corpus: str, trained: int, reference: str | None, tolerance: float
-) -> dict[str, Any]:
-    """What is said of the runs with the same data and the same training length."""
-    drawn_as: dict[str, dict[str, Any]] = {}
-    for protocol, metric in sorted(table.cells, key=importance):
-        if protocol != "training" and metric != CHANCE:
-            drawn_as.setdefault(protocol, {})[metric] = drawn(table.curves(protocol, metric))
-    names = table.methods
-    result: dict[str, Any] = {
-        "data": data,
-        "corpus": corpus,
-        "trained_length": trained,
-        "in_tokens": in_tokens(table.runs, trained),
-        "tolerance": tolerance,
-        "reference": None,
-        "chance": chance(table),
-        "protocols": drawn_as,
-        "labels": protocols.labels(table.runs, trained),
-        "decomposition": {},
-        "training": training(table),
-        "fairness": fairness(table),
-        "provenance": provenance(table),
-    }
-    if main := headline(table):
-        curves = table.curves(*main)
-        sign = -1 if main[1] in HIGHER_IS_BETTER else 1
-        names = ranked(curves, sign)
-        chosen = chosen_reference(names, table, reference)
-        crop_protocol, crop = comparisons.cropped(table, main[0], curves)
-        scored = len(curves.counts) > 1
-        result |= {
-            "protocol": main[0],
-            "metric": main[1],
-            "sign": sign,
-            "lengths": curves.lengths,
-            "seeds": curves.seeds,
-            "documents": len(curves.counts) if scored else 0,
-            "windows": int(curves.counts.sum()) if scored else 0,
-            "over": curves.over.replace("documents", "problems") if table.answers else curves.over,
-            "reference": chosen,
-            "difference": comparisons.against(curves, names, [chosen] * len(curves.lengths), sign),
-            "best": comparisons.best(curves, names, sign),
-            "effective": comparisons.effective(curves, names, trained, tolerance, sign),
-            "against": comparisons.opponent(crop),
-            "extensions": comparisons.extensions(curves, crop, names, trained, sign),
-            "crop": crop_protocol,
-            "bimodal": comparisons.two_groups(curves),
-            "decomposition": decompose(table, names, trained),
-        }
-    families = {name: family(table.encodings[name]) for name in names}
-    result["notes"] = table.notes
-    result["methods"] = {
-        name: {"encoding": table.encodings[name], "family": families[name]} for name in names
-    }
-    result["order"] = sorted(names, key=lambda name: (order(table.encodings[name]), name))
-    return result
-
-
-def in_tokens(runs: list[Run], trained: int) -> bool:
-    """Whether lengths count tokens; a task that counts in another way needs more tokens than that."""
-    return all(run.settings.get("model.length", trained) == trained for run in runs)
-
-
-def chance(table: Table) -> dict[str, list[float]]:
-    """{lengths, value}: the accuracy of always giving the commonest token; empty where nothing is asked."""
-    found = {length: value for (_, length, _), value in table.cells.get((ANSWERS, CHANCE), {}).items()}
-    return {"lengths": sorted(found), "value": [found[n] for n in sorted(found)]} if found else {}
-
-
-def drawn(curves: Curves) -> dict[str, Any]:
-    """{method: {extension: mean, interval and seeds at each length}}."""
-    found = curves.interval(curves.samples)
-    methods: dict[str, dict[str, Any]] = {}
-    for number, (method, extension) in enumerate(curves.variants):
-        methods.setdefault(method, {})[extension] = {
-            "value": plain(found.value[number]),
-            "low": plain(found.low[number]),
-            "high": plain(found.high[number]),
-            "seeds": plain(curves.values[number].T),
-        }
-    return {"lengths": curves.lengths, "seeds": curves.seeds, "methods": methods}
-
-
-def training(table: Table) -> dict[str, dict[str, float]]:
-    """{method: {metric: mean over seeds}} of what was measured in training."""
-    found: dict[str, dict[str, list[float]]] = {}
-    for (protocol, metric), cells in table.cells.items():
-        for ((method, _), _, _), value in cells.items() if protocol == "training" else ():
-            if np.isfinite(value):
-                found.setdefault(method, {}).setdefault(metric, []).append(value)
-    return {name: {metric: float(np.mean(v)) for metric, v in of.items()} for name, of in found.items()}
+def unit(metric: str) -> str:
+    return UNITS.get(metric, metric.replace("_", " "))

@@ -1,0 +1,132 @@
+"""The results of a sweep as three small Parquet files, to be kept beside the code without checkpoints.
+
+python -m sweeps.archive outputs/sweeps/study docs/study            # add its finished runs
+python -m sweeps.archive --unpack docs/study outputs/sweeps/study   # run folders again: none is run twice
+"""
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from sweeps.report.results import run_folders
+from train.rows import Row, append, read
+
+ROWS, SCORES, RUNS = "rows.parquet", "scores.parquet", "runs.parquet"
+
+
+def pack(folder: Path, archive: Path) -> int:
+    """Add every finished run below `folder` to the archive; how many runs the archive has then."""
+    places = sorted(place for place in run_folders(folder) if (place / "DONE").exists())
+    if not places:
+        raise ValueError(f"There is no finished run in {folder}: nothing to archive.")
+    archive.mkdir(parents=True, exist_ok=True)
+    rows = pd.DataFrame([asdict(row) for place in places for row in read(place / "results.jsonl")])
+    add(rows, archive / ROWS)
+    add(pd.DataFrame([score for place in places for score in scores(place)]), archive / SCORES)
+    return add(pd.DataFrame([facts(place) for place in places]), archive / RUNS)
+
+
+def add(new: pd.DataFrame, file: Path) -> int:
+    """Append the rows of new runs to a file, replacing those of runs that it had; how many runs it has."""
+    if file.exists():
+        old = pd.read_parquet(file)
+        new = pd.concat([old[~old["run"].isin(new["run"])], new], ignore_index=True)
+    new = new.sort_values("run", kind="stable", ignore_index=True)
+    aside = file.with_suffix(".part")
+    new.to_parquet(aside, compression="zstd", index=False)
+    aside.replace(file)
+    return new["run"].nunique()
+
+
+def scores(place: Path) -> Iterator[dict[str, object]]:
+    """What `documents.npz` holds: a name and the scores of all windows or problems, in float32."""
+    with np.load(place / "documents.npz") as content:
+        for name, values in content.items():
+            whole = values.dtype.kind in "iu"  # numbers of documents, not scores
+            yield {
+                "run": place.name,
+                "name": name,
+                "whole": whole,
+                "scores": values.astype(np.float32).tolist(),
+            }
+
+
+def facts(place: Path) -> dict[str, str]:
+    """What identifies a run: its cell, and run.json."""
+    about = portable(json.loads((place / "run.json").read_text()))
+    cell = (place / "DONE").read_text().strip()
+    return {"run": place.name, "cell": cell, "about": json.dumps(about, separators=(",", ":"))}
+
+
+def portable(value: Any) -> Any:
+    """Without what holds on one machine only: absolute paths, and arguments of a command that give them."""
+    if isinstance(value, dict):
+        kept = {key: portable(part) for key, part in value.items()}
+        return {
+            key: part for key, part in kept.items() if not (isinstance(part, str) and part.startswith("/"))
+        }
+    if isinstance(value, str) and "=/" in value:
+        return " ".join(word for word in value.split() if "=/" not in word)
+    return value
+
+
+def unpack(archive: Path, folder: Path) -> list[Path]:
+    """Write the run folders of an archive, without checkpoints; those that are there stay as they are."""
+    rows, saved = pd.read_parquet(archive / ROWS), pd.read_parquet(archive / SCORES)
+    made = []
+    for run, cell, about in pd.read_parquet(archive / RUNS)[["run", "cell", "about"]].itertuples(index=False):
+        place = folder / run
+        made.append(place)
+        if (place / "DONE").exists():
+            continue
+        place.mkdir(parents=True, exist_ok=True)
+        (place / "run.json").write_text(about)
+        (place / "results.jsonl").unlink(missing_ok=True)
+        own = rows[rows["run"] == run].astype(object)
+        append(
+            place / "results.jsonl", (Row(**row) for row in own.where(own.notna(), None).to_dict("records"))
+        )
+        kept = saved[saved["run"] == run][["name", "whole", "scores"]].itertuples(index=False)
+        arrays = {name: np.asarray(values, np.int64 if whole else np.float64) for name, whole, values in kept}
+        np.savez_compressed(place / "documents.npz", **arrays)  # type: ignore[arg-type]
+        (place / "DONE").write_text(cell + "\n")
+    return made
+
+
+@contextmanager
+def unpacked(folder: Path) -> Iterator[Path]:
+    """The folder itself, or for an archive a temporary folder with its runs."""
+    if not (folder / ROWS).exists():
+        yield folder
+        return
+    with TemporaryDirectory() as place:
+        unpack(folder, Path(place))
+        yield Path(place)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m sweeps.archive", description=__doc__)
+    parser.add_argument("source", type=Path)
+    parser.add_argument("target", type=Path)
+    parser.add_argument("--unpack", action="store_true", help="from an archive to run folders")
+    options = parser.parse_args()
+    if options.unpack:
+        print(f"{len(unpack(options.source, options.target))} runs are in {options.target}.")
+    else:
+        print(f"{pack(options.source, options.target)} runs are in {options.target}.")
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except (ValueError, OSError) as error:
+        sys.exit(f"yardstick: {error}")

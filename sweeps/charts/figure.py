@@ -1,0 +1,125 @@
+"""A figure: a chart for every view that a reader can choose, the first of them as a file."""
+
+import json
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+HERE = Path(__file__).parent
+VEGA_LITE = "6.1"  # in 6.4 the point next to the pointer has no tooltip
+THEME = yaml.safe_load((HERE / "theme.yml").read_text())
+CONFIG, LIGHT, DARK = THEME["config"], THEME["light"], THEME["dark"]
+
+Spec = dict[str, Any]  # Vega-Lite, https://vega.github.io/vega-lite/docs/spec.html
+Row = dict[str, object]  # of the table behind a chart; what begins with _ is for the drawing alone
+
+
+@dataclass(frozen=True)
+class Figure:
+    """What it is called as a file, and a Vega-Lite specification for each view."""
+
+    name: str
+    views: dict[str, Spec]
+
+    def svg(self) -> str:
+        """The first view, in the light theme."""
+        import vl_convert
+
+        spec = still(next(iter(self.views.values()))) | {"config": CONFIG}
+        return str(vl_convert.vegalite_to_svg(resolved(json.dumps(spec)), VEGA_LITE))
+
+    def save(self, folder: Path) -> list[Path]:
+        """The first view as PNG and as SVG."""
+        import vl_convert
+
+        drawn, files = self.svg(), [folder / f"{self.name}.png", folder / f"{self.name}.svg"]
+        files[0].write_bytes(vl_convert.svg_to_png(drawn, scale=2))
+        files[1].write_text(drawn)
+        return files
+
+
+@dataclass(frozen=True)
+class Caption:
+    """What stands above a figure, and what is missing from it."""
+
+    title: str
+    note: str
+    missing: str
+
+
+def described(name: str, **values: object) -> Spec:
+    """The chart of `<name>.yml`, with values in place of the words that begin with $."""
+    return dict(filled(content(name), values))
+
+
+@cache
+def content(name: str) -> Spec:
+    return dict(yaml.safe_load((HERE / f"{name}.yml").read_text()))
+
+
+def filled(part: Any, values: dict[str, object]) -> Any:
+    if isinstance(part, dict):
+        return {key: filled(value, values) for key, value in part.items()}
+    if isinstance(part, list):
+        return [filled(item, values) for item in part]
+    return values[part[1:]] if isinstance(part, str) and part.startswith("$") else part
+
+
+def titled(title: str, chart: Spec, table: Sequence[Row]) -> Spec:
+    """A chart among others, with a heading and a table of its own."""
+    data = {"name": title, "format": {"type": "csv", "parse": numbers(table)}}
+    heading = {"text": title, "fontSize": 12, "offset": 6}
+    return {**chart, "title": heading, "data": data, "datasets": {title: csv(table)}}
+
+
+def numbers(table: Sequence[Row]) -> dict[str, str]:
+    """The columns that are read as numbers."""
+    names = {key for row in table for key, value in row.items() if not isinstance(value, str)}
+    return dict.fromkeys(sorted(names), "number")
+
+
+def faceted(panel: Spec, table: Sequence[Row], field: str, columns: int, caption: Caption) -> Spec:
+    """A panel for each value of a field, in the order of the table's rows; `panel` describes one.
+
+    A page puts fewer side by side where it is narrow, and stretches them.
+    """
+    titles = list(dict.fromkeys(str(row[field]) for row in table))
+    header = {"title": caption.missing or None, "labels": len(titles) > 1}
+    return {
+        "title": {"text": caption.title, "subtitle": caption.note},
+        "datasets": {"table": csv(table)},
+        "data": {"name": "table", "format": {"type": "csv", "parse": numbers(table)}},
+        "facet": {"field": field, "type": "nominal", "sort": titles, "header": header},
+        "columns": min(columns, len(titles)),
+        "spacing": 16,
+        "resolve": {"axis": {"x": "independent"}},
+        "spec": panel,
+    }
+
+
+def resolved(text: str) -> str:
+    """A text with the light theme's colours in place of its CSS variables."""
+    return re.sub(r"var\(--(\w+)\)", lambda found: LIGHT[found[1]], text)
+
+
+def still(part: Any) -> Any:
+    """A specification without what answers to a pointer: a file has none."""
+    if isinstance(part, list):
+        return [still(item) for item in part if not (isinstance(item, dict) and "params" in item)]
+    if not isinstance(part, dict):
+        return part
+    if "hover" in part.get("condition", {}).get("test", ""):
+        return {"value": part["value"]}
+    return {key: still(value) for key, value in part.items() if key not in ("params", "tooltip")}
+
+
+def csv(rows: Iterable[Row]) -> str:
+    """The table of a chart; what is None or missing in a row is empty."""
+    import pandas
+
+    return str(pandas.DataFrame(rows).to_csv(index=False, float_format="%.10g"))

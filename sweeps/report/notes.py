@@ -1,0 +1,92 @@
+"""What is said beside the numbers: what they mean, and what they do not show."""
+
+from sweeps.report.numbers import half, listed, number, plural, tokens
+from sweeps.report.records import Values
+from sweeps.report.summary import Comparison
+from train.rows import ANSWERS
+
+NO_INTERVALS = "No intervals: they need two seeds, or five documents."
+
+
+def notes(of: Comparison) -> list[str]:
+    """The lines under a table."""
+    seeds, found = plural(len(of.seeds), "seed"), scored(of)
+    first = f"{seeds}{f', {found}' if found else ''}. {spread(of)}"
+    return [first, *ties(of), *filter(None, [chance(of), undefined(of), two_groups(of)]), *of.notes]
+
+
+def scored(of: Comparison) -> str:
+    """48 windows of 37 documents, 256 problems of each length; nothing where scores are of all together."""
+    if of.protocol != ANSWERS:
+        return f"{plural(of.windows, 'window')} of {plural(of.documents, 'document')}" if of.windows else ""
+    inside = f" in {plural(of.documents, 'document')}" if of.documents < of.windows else ""
+    return f"{plural(of.windows, 'problem')}{inside} of each length" if of.windows else ""
+
+
+def exact(of: Comparison) -> dict[str, float | None]:
+    """{method: the share of answers at the longest length that are right as a whole}."""
+    scores = of.scores.get(ANSWERS, {}).get("exact_match")
+    return {name: curves["none"].value[-1] for name, curves in scores.methods.items()} if scores else {}
+
+
+def spread(of: Comparison) -> str:
+    """What the intervals are over, and how wide they are."""
+    curves = [curves["none"] for curves in of.headline.methods.values() if "none" in curves]
+    ends = [pair for curve in curves for pair in zip(curve.low, curve.high, strict=True)]
+    widths = [width for pair in ends if (width := half(*pair)) is not None]
+    if not widths:
+        return NO_INTERVALS
+    few, many = (number(end, 2) for end in (min(widths), max(widths)))
+    scope = f"95 % intervals over {of.over}: ±{few}{'' if few == many else f' to ±{many}'}."
+    if len(of.seeds) == 1:
+        return f"{scope} One seed says nothing about other seeds."
+    return f"{scope} Methods share {of.over}: their differences are sharper than that."
+
+
+def ties(of: Comparison) -> list[str]:
+    """At which lengths the best is separable, and from what it is not."""
+    lines: list[str] = []
+    tied: dict[tuple[str, ...], list[int]] = {}
+    for length, best in zip(of.lengths, of.best, strict=True):
+        if best and best.tied:
+            tied.setdefault((best.method, *best.tied), []).append(length)
+    if any(best and best.separable for best in of.best):
+        lines.append("* best, separable from every other method (paired, Holm).")
+    for names, lengths in tied.items():
+        lines.append(f"At {places(lengths)}, not separable from the best: {listed(list(names), 6)}.")
+    return lines
+
+
+def undefined(of: Comparison) -> str:
+    """Where a curve has a gap, and why."""
+    parts = []
+    for name in of.methods:
+        values: Values = of.headline.methods[name]["none"].value
+        missing = [length for length, value in zip(of.lengths, values, strict=True) if value is None]
+        known = [length for length in of.lengths if length not in missing]
+        end = max([of.trained_length, *known])
+        if missing and min(missing) > end:
+            parts.append(f"{name} past {of.at(end)}: undefined there")
+        elif missing:
+            parts.append(f"{name} at {places(missing)}{' tokens' * of.in_tokens}: not finite")
+    return f"No value for {'; '.join(parts)}." if parts else ""
+
+
+def chance(of: Comparison) -> str:
+    levels = sorted({number(level, 2) for level in of.chance.values()})
+    if not levels or of.metric != "accuracy":
+        return ""
+    return f"Majority baseline: {' to '.join(dict.fromkeys([levels[0], levels[-1]]))}."
+
+
+def two_groups(of: Comparison) -> str:
+    found: dict[str, list[int]] = {}
+    for one in of.two_groups:
+        name = one.method if one.extension == "none" else f"{one.method} + {one.extension}"
+        found.setdefault(name, []).append(one.length)
+    names = [f"{name} ({'from' if len(at) > 1 else 'at'} {tokens(at[0])})" for name, at in found.items()]
+    return f"Seeds fall into two groups, so means are misleading: {listed(names, 6)}." if names else ""
+
+
+def places(lengths: list[int]) -> str:
+    return listed([tokens(length) for length in lengths], 9)

@@ -1,0 +1,135 @@
+"""The typed records that a summary is made of."""
+
+from dataclasses import dataclass, field
+
+Values = list[float | None]  # one a length; None where there is none
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A mean at each length, with the ends of its 95 % interval."""
+
+    value: Values
+    low: Values
+    high: Values
+
+
+@dataclass(frozen=True)
+class Curve(Estimate):
+    """With the values of each seed."""
+
+    seeds: list[Values]
+
+
+@dataclass(frozen=True)
+class Scores:
+    """One metric under one protocol: a curve for each method and extension."""
+
+    lengths: list[int]
+    seeds: list[int]
+    methods: dict[str, dict[str, Curve]]
+
+
+@dataclass(frozen=True)
+class Difference(Estimate):
+    """To the reference, on the same seeds and documents; p-values are corrected for the number of methods."""
+
+    p: Values
+    verdict: list[str | None]  # better, worse, not separable
+
+
+@dataclass(frozen=True)
+class Best:
+    """The best method at a length, of how many others, and those that it is not separable from."""
+
+    method: str
+    others: int
+    tied: list[str]
+
+    @property
+    def separable(self) -> bool:
+        return self.others > 0 and not self.tied
+
+
+@dataclass(frozen=True)
+class LongestLength:
+    """The longest length up to which something holds: by the mean, and by either end of the interval."""
+
+    length: int | None
+    low: int | None
+    high: int | None
+
+
+@dataclass(frozen=True)
+class EffectiveLength(LongestLength):
+    """The longest length up to which a method is no worse than at the training length."""
+
+    change: Estimate  # since the training length
+
+
+@dataclass(frozen=True)
+class Gain(Estimate):
+    """An extension's difference to its opponent, and how far it is better."""
+
+    lengths: list[int]
+    better: LongestLength
+
+
+@dataclass(frozen=True)
+class Decomposition:
+    """The parts of a change of the loss that add up to the whole."""
+
+    lengths: list[int]
+    whole: Estimate
+    parts: dict[str, Estimate]
+
+
+@dataclass(frozen=True)
+class TwoGroups:
+    """Seeds that fall into two groups, so that their mean misleads."""
+
+    method: str
+    extension: str
+    length: int
+
+
+@dataclass(frozen=True)
+class Fairness:
+    """What should be the same for all methods, as text; what is not the usual one differs."""
+
+    columns: list[str]
+    rows: dict[str, list[str]]
+    usual: list[str]
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """Where the runs come from."""
+
+    settings: dict[str, str]  # that all of them share
+    description: str  # of the corpus
+    machine: str
+    versions: list[str]
+    commits: list[str]
+    command: str
+    dates: str
+    seconds: float
+    runs: dict[str, list[str]]  # by method
+
+
+@dataclass(frozen=True)
+class Method:
+    """A method, and what its training cost."""
+
+    encoding: str
+    family: str
+    cost: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A job that did not finish, or whose results cannot be read."""
+
+    name: str
+    reason: str
+    log: str

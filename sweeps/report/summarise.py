@@ -1,0 +1,146 @@
+"""From a sweep to its summary."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from sweeps.report import comparisons
+from sweeps.report.comparisons import chosen_reference, estimate, ordered, plain, ranked
+from sweeps.report.curves import BESIDE, Curves, Group
+from sweeps.report.decomposition import decompose
+from sweeps.report.fairness import fairness, provenance
+from sweeps.report.methods import family
+from sweeps.report.protocols import labels
+from sweeps.report.records import Curve, Method, Scores
+from sweeps.report.results import Run, Sweep
+from sweeps.report.summary import HIGHER_IS_BETTER, Comparison, Summary
+from train.rows import ANSWERS, CHANCE, ONCE
+
+TOLERANCE = 0.02  # nats a token: a loss that is higher by no more than this is not called worse
+
+
+def summarise(sweep: Sweep, reference: str | None = None, tolerance: float = TOLERANCE) -> Summary:
+    """Everything that is said of a sweep; ValueError where no method is called `reference`."""
+    found, notes = [], list(sweep.notes)
+    for group in groups(sweep):
+        if headline(group) is None:
+            notes.append(f"{group.data}: no run of it was evaluated.")
+        else:
+            found.append(compare(group, reference, tolerance))
+    if reference and found and not any(one.reference == reference for one in found):
+        known = ", ".join(sorted({name for one in found for name in one.methods}))
+        raise ValueError(
+            f"There is no method '{reference}' to refer to in {sweep.folder}; there are: {known}."
+        )
+    return Summary(
+        name=sweep.name,
+        command=sweep.command,
+        started=sweep.started,
+        folder=str(sweep.folder),
+        jobs=len(sweep.jobs),
+        runs=[str(run.folder) for run in sweep.runs],
+        failures=sweep.failures,
+        unreadable=sweep.unreadable,
+        notes=notes,
+        comparisons=found,
+    )
+
+
+def groups(sweep: Sweep) -> list[Group]:
+    """The runs that may be compared: by data, corpus and training length; what a run says of text and what
+    it answers are looked at apart."""
+    found: dict[tuple[str, str, int, bool], list[Run]] = {}
+    for run in sweep.runs:
+        kinds = {row.is_answer for row in run.rows if row.protocol != ONCE}
+        for answers in kinds or {False}:
+            rows = [row for row in run.rows if row.protocol == ONCE or row.is_answer == answers]
+            key = rows[0].data, rows[0].corpus, rows[0].trained_length, answers
+            found.setdefault(key, []).append(replace(run, rows=rows))
+    return [Group(runs) for _, runs in sorted(found.items())]
+
+
+def headline(group: Group) -> tuple[str, str] | None:
+    """The protocol and metric that methods are ranked by: loss under same_tokens, accuracy of all answers."""
+    every = [key for key in group.cells if key[0] not in (ONCE, "by_position") and key[1] not in BESIDE]
+    return min(every, key=importance, default=None)
+
+
+def importance(key: tuple[str, str]) -> tuple[bool, bool, tuple[str, str]]:
+    return key[0] not in ("same_tokens", ANSWERS), key[1] not in ("loss", "accuracy"), key
+
+
+def compare(group: Group, reference: str | None, tolerance: float) -> Comparison:
+    """What is said of the runs with the same data and the same training length."""
+    key = headline(group)
+    assert key is not None
+    (protocol, metric), first = key, group.runs[0].rows[0]
+    curves, trained, sign = group.curves(*key), first.trained_length, -1 if metric in HIGHER_IS_BETTER else 1
+    names = ranked(curves, sign)
+    chosen = chosen_reference(names, group, reference)
+    crop_protocol, crop = comparisons.cropped(group, protocol, curves)
+    scored = len(curves.counts) > 1
+    scores: dict[str, dict[str, Scores]] = {}
+    for key in sorted(group.cells, key=importance):
+        if key[0] != ONCE and key[1] != CHANCE:
+            scores.setdefault(key[0], {})[key[1]] = scores_of(group.curves(*key))
+    return Comparison(
+        data=group.data,
+        corpus=first.corpus,
+        trained_length=trained,
+        in_tokens=in_tokens(group.runs, trained),
+        tolerance=tolerance,
+        protocol=protocol,
+        metric=metric,
+        sign=sign,
+        lengths=curves.lengths,
+        seeds=curves.seeds,
+        documents=len(curves.counts) if scored else 0,
+        windows=int(curves.counts.sum()) if scored else 0,
+        over=curves.over.replace("documents", "problems") if group.answers else curves.over,
+        methods={name: method(name, group) for name in names},
+        order=ordered(names, group),
+        reference=chosen,
+        scores=scores,
+        labels=labels(group.runs, trained),
+        chance=dict(
+            sorted((n, value) for (_, n, _), value in group.cells.get((ANSWERS, CHANCE), {}).items())
+        ),
+        difference=comparisons.differences(curves, names, [chosen] * len(curves.lengths), sign),
+        best=comparisons.best(curves, names, sign),
+        effective=comparisons.effective(curves, names, trained, tolerance, sign),
+        opponent=comparisons.opponent(crop),
+        crop=crop_protocol,
+        extensions=comparisons.extensions(curves, crop, names, trained, sign),
+        decomposition=decompose(group, names, trained),
+        two_groups=comparisons.two_groups(curves),
+        fairness=fairness(group),
+        provenance=provenance(group),
+        notes=group.notes,
+    )
+
+
+def in_tokens(runs: list[Run], trained: int) -> bool:
+    """Whether lengths count tokens; a task that counts in another way needs more tokens than that."""
+    return all(run.settings.get("model.length", trained) == trained for run in runs)
+
+
+def scores_of(curves: Curves) -> Scores:
+    """Mean, interval and seeds at each length."""
+    found = curves.interval(curves.samples)
+    methods: dict[str, dict[str, Curve]] = {}
+    for n, (name, extension) in enumerate(curves.variants):
+        seeds = [plain(seed) for seed in curves.values[n].T]
+        methods.setdefault(name, {})[extension] = Curve(**vars(estimate(found, n)), seeds=seeds)
+    return Scores(curves.lengths, curves.seeds, methods)
+
+
+def method(name: str, group: Group) -> Method:
+    """A method, with the mean over seeds of what was measured in training."""
+    run, cost = group.members[name][0], {}
+    for (protocol, metric), cells in group.cells.items():
+        values = [
+            value for ((owner, _), _, _), value in cells.items() if owner == name and np.isfinite(value)
+        ]
+        if protocol == ONCE and values:
+            cost[metric] = float(np.mean(values))
+    return Method(run.encoding, family(run), cost)
