@@ -12,8 +12,9 @@ from torch import Tensor, nn
 from models import registry
 from models.attend import logits
 from models.effect import Encoding, Positions
-from models.encodings.schedule import Schedule
 from models.gpt import GPT
+from models.schedule import Schedule
+from tests.tolerance import float64
 
 torch.set_num_threads(1)
 
@@ -37,12 +38,17 @@ class Method:
         with torch.random.fork_rng():
             torch.manual_seed(0)
             encoding = registry.load(self.encoding, **SHAPE, **parameters)
-        return registry.extend(self.extension, moved(encoding))
+            return registry.extend(self.extension, moved(encoding)).eval()
 
     @property
     def built(self) -> Encoding:
         """Built once for all tests: never change it."""
         return built(self)
+
+    @property
+    def exact(self) -> Encoding:
+        """The same in float64, for use under `float64`."""
+        return exact(self)
 
     @property
     def span(self) -> int:
@@ -59,6 +65,11 @@ class Method:
 @cache
 def built(method: Method) -> Encoding:
     return method.fresh()
+
+
+@cache
+def exact(method: Method) -> Encoding:
+    return method.fresh().double()
 
 
 def moved(module: Any, seed: int = 3) -> Any:
@@ -93,7 +104,7 @@ def over(methods: list[Method]) -> pytest.MarkDecorator:
 
 def members(encoding: Encoding) -> list[Encoding]:
     """What is tiled over the layers."""
-    return encoding.members if isinstance(encoding, Schedule) else [encoding]
+    return list(encoding.inside) if isinstance(encoding, Schedule) else [encoding]
 
 
 def gpt(encoding: Encoding, depth: int = 2, **options: object) -> GPT:
@@ -110,8 +121,8 @@ def gpt(encoding: Encoding, depth: int = 2, **options: object) -> GPT:
 
 @cache
 def model_of(method: Method, **options: object) -> GPT:
-    """Shared between tests: never change it."""
-    return gpt(method.built, **options)
+    """In float64, shared between tests: never change it."""
+    return gpt(method.fresh(), **options).double()
 
 
 def tokens(length: int = LENGTH, batch: int = 2, seed: int = 1) -> Tensor:
@@ -134,10 +145,11 @@ def heads(x: Tensor) -> Tensor:
 
 
 def scores(encoding: Encoding, positions: Positions) -> Tensor:
-    """(1, H, T, T) logits of fixed content, changed first by what the encoding does to embeddings."""
-    effect = encoding.at(positions)
-    x, q, k, _ = content(positions.at.numel())
-    if effect.embed is not None:
-        change = effect.embed(x) - x
-        x, q, k = x + change, q + heads(change), k + heads(change)
-    return logits(q, k, effect, positions.causal, x)
+    """(1, H, T, T) float64 logits of fixed content, changed first by what the encoding does to embeddings."""
+    x, q, k, _ = (t.double() for t in content(positions.at.numel()))
+    with torch.no_grad(), float64():
+        effect = encoding.at(positions)
+        if effect.embed is not None:
+            change = effect.embed(x) - x
+            x, q, k = x + change, q + heads(change), k + heads(change)
+        return logits(q, k, effect, x=x)

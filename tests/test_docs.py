@@ -4,25 +4,17 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 from models import table
-from models.encodings.__main__ import replaced
+from models.encodings.__main__ import markdown
 from models.registry import names
 
 ROOT = Path(__file__).resolve().parents[1]
 CONTROLS = {"none", "crop", "window", "integer", "concatenated"}  # nobody's paper
 
 
-def test_readme_has_the_current_table() -> None:
+def test_methods_are_current() -> None:
     """If this fails: make table."""
-    text = (ROOT / "README.md").read_text()
-    assert replaced(text, "README.md") == text
-
-
-def test_a_page_without_a_place_for_the_table() -> None:
-    with pytest.raises(ValueError, match="has no place for the table: add the lines"):
-        replaced("# A page\n<!-- encodings -->\n", "page.md")
+    assert (ROOT / "docs/methods.md").read_text() == markdown() + "\n"
 
 
 def test_table_is_read_from_the_effects() -> None:

@@ -1,8 +1,9 @@
-"""Who may know whom: read from the source, so that an import inside a function counts too."""
+"""Who may import whom: read from the source, so that an import inside a function counts too."""
 
 import ast
 import re
 from collections.abc import Iterator
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -15,12 +16,25 @@ FRAMEWORKS = {"hydra", "lightning", "lightning_fabric", "pytorch_lightning", "wa
 KNOWS = {
     "data": {"data"},
     "models": {"models"},
+    "train": {"train", "models", "data"},
     "sweeps": {"sweeps", "models", "train.rows", "train.protocols"},
 }
 BENCHMARKS = "sweeps/bench/"  # measures all of it, and nobody imports it
 KERNELS = sorted((ROOT / "models/kernels").glob("*.py"))
 CORE = [ROOT / "models/attend.py", ROOT / "models/effect.py", ROOT / "models/gpt.py", *KERNELS]
-ORDINARY = {"none", "window", "learned", "integer", "drop", "crop", "sinks", "pi", "concatenated", "bfloat16"}
+ORDINARY = {
+    "temperature",
+    "none",
+    "window",
+    "learned",
+    "integer",
+    "drop",
+    "crop",
+    "sinks",
+    "pi",
+    "concatenated",
+    "bfloat16",
+}
 """Methods whose names are words that anyone may use."""
 
 
@@ -46,6 +60,22 @@ def test_a_package_knows_only_what_comes_before_it(package: str) -> None:
     assert found
     ours = [pair for pair in found if inside(pair[1], OURS) and not pair[0].startswith(BENCHMARKS)]
     assert [pair for pair in ours if not inside(pair[1], KNOWS[package])] == []
+
+
+@pytest.mark.parametrize("package", ["data", "train"])
+def test_no_module_imports_itself_by_way_of_others(package: str) -> None:
+    """Importing a.b.c imports a and a.b as well."""
+    files = sorted((ROOT / package).rglob("*.py"))
+    modules = {
+        ".".join(file.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__") for file in files
+    }
+    graph: dict[str, set[str]] = {name: set() for name in modules}
+    for place, name in imports(package):
+        source = place.partition(".py:")[0].replace("/", ".").removesuffix(".__init__")
+        target = name if name in modules else name.rpartition(".")[0]
+        parents = {target.rsplit(".", n)[0] for n in range(target.count(".") + 1)}
+        graph[source] |= {one for one in parents & modules if not inside(source, {one})}
+    TopologicalSorter(graph).prepare()  # CycleError names the modules
 
 
 def test_nobody_knows_the_benchmarks() -> None:

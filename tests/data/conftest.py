@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from omegaconf import OmegaConf
 
 import data
 from data.text import Text
+from train.compose import composed
 
 CONF = Path(__file__).resolve().parents[2] / "conf/data"
 WORDS = "the quick brown fox jumps over a lazy dog and then it sleeps".split()  # noqa: SIM905
@@ -18,11 +18,10 @@ Settings = Callable[..., dict[str, Any]]
 
 @pytest.fixture(scope="session")
 def settings() -> Settings:
-    """The content of `conf/data/<name>.yaml`, with changes, as `data.load` wants it."""
+    """The settings of `conf/data/<name>.yaml`, with changes, as `data.load` takes them."""
 
     def read(name: str, **changes: Any) -> dict[str, Any]:
-        content: Any = OmegaConf.to_container(OmegaConf.load(CONF / f"{name}.yaml"))
-        return content.get("data", content) | {"name": name} | changes
+        return composed(f"data={name}").data | {"name": name} | changes
 
     return read
 

@@ -69,13 +69,13 @@ def test_a_killed_build_leaves_nothing_that_looks_whole(
 ) -> None:
     chosen = settings("stdlib", limit=1.0, held_out=0.05)
     process = start(chosen, tmp_path)
-    while not list(tmp_path.glob(".*.aside-*/new/training.bin")):  # in the middle of encoding
+    while not list(tmp_path.glob(".*.part-*/new/training.bin")):  # in the middle of encoding
         assert process.poll() is None, process.communicate()
         time.sleep(0.002)
     process.send_signal(signal.SIGKILL)
     process.communicate()
     (left,) = prepared(tmp_path)
-    assert ".aside-" in left.name
+    assert ".part-" in left.name
     source = opened(chosen, tmp_path)
     assert prepared(tmp_path) == [source.folder]
 
@@ -128,7 +128,7 @@ def test_a_damaged_cache_is_said_and_built_again(
     source = opened(small, tmp_path / "cache")
     tokens = source.training.copy()
     DAMAGES[reason](source.folder)
-    with caplog.at_level(logging.WARNING):
+    with caplog.at_level(logging.WARNING, logger="data"):
         again = opened(small, tmp_path / "cache")
     assert [f"({reason}); it is built again" in message for message in caplog.messages] == [True]
     assert np.array_equal(again.training, tokens)

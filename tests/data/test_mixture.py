@@ -150,7 +150,7 @@ def test_impossible_settings_are_said(mixture: Make, settings: Callable[..., dic
     with pytest.raises(ValueError, match=r"batch=2 has no room for text and a share of 0.1 of a task"):
         mixture(share=0.1).batch(0, 64, 2, seed=0)
     text = settings("stdlib", limit=0.5, held_out=0.03)
-    with pytest.raises(ValueError, match=r"data=python\+recall needs a task, but stdlib asks nothing"):
+    with pytest.raises(ValueError, match=r"data=python\+recall needs a task, but stdlib is text"):
         mixture(text, 512)
     with pytest.raises(ValueError, match=r"data=python\+recall needs a text, but copy has none"):
         mixture(text=settings("copy"))

@@ -6,13 +6,12 @@ from typing import Any
 
 import pytest
 import torch
-from omegaconf import OmegaConf
 
 import data
 from data.passkey import DEPTHS, Haystack
 from data.text import Text
+from train.compose import composed
 
-CONF = Path(__file__).resolve().parents[2] / "conf/data"
 OWN = 65  # a marker and 64 symbols
 
 
@@ -142,14 +141,11 @@ def test_what_is_said(passkey: Callable[..., Haystack]) -> None:
     assert one.fingerprint == passkey().fingerprint != passkey(key=4).fingerprint
 
 
-def test_the_file_is_of_the_default_text(passkey: Callable[..., Haystack]) -> None:
-    """Spelled out, so that all its settings are there to change; but they must be those of data=python."""
-    chosen: Any = OmegaConf.to_container(OmegaConf.load(CONF / "passkey.yaml"))
-    python: Any = OmegaConf.to_container(OmegaConf.load(CONF / "python.yaml"))
-    tiny: Any = OmegaConf.load(CONF.parent / "model/tiny.yaml")
-    assert chosen["data"]["text"] == python | {"name": "python"}
-    assert chosen["model"]["vocab"] == tiny.vocab + OWN  # the same tokenizer, the same cache
-    assert chosen["evaluation"]["lengths"][0] == chosen["model"]["length"]
+def test_the_file_is_of_the_default_text() -> None:
+    config, default = composed("data=passkey"), composed()
+    assert config.data["text"] == default.data | {"name": "python"}
+    assert config.model.vocab == default.model.vocab + OWN  # the same tokenizer, the same cache
+    assert config.evaluation.at(config.model.length)[0] == config.model.length
 
 
 @pytest.mark.parametrize(

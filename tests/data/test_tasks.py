@@ -166,12 +166,12 @@ def test_all_lengths_are_equally_likely(task: Callable[..., Task]) -> None:
 
 def test_ids_and_mask_by_hand(task: Callable[..., Task]) -> None:
     one = task("reverse", symbols=3, lengths=[2, 4])
-    tokens, targets, mask = one.laid_out([("012", "210"), ("1", "1")], 7)
+    tokens, targets, mask = one.encode([("012", "210"), ("1", "1")], 7)
     assert tokens.tolist() == [[2, 3, 4, SEPARATOR, 4, 3, 2], [3, SEPARATOR, 3, END, END, END, END]]
     assert targets.tolist() == [[3, 4, SEPARATOR, 4, 3, 2, END], [SEPARATOR, 3, END, END, END, END, END]]
     assert mask.int().tolist() == [[0, 0, 0, 1, 1, 1, 1], [0, 1, 1, 0, 0, 0, 0]]
     without = task("reverse", symbols=3, lengths=[2, 4], end=False)
-    mask = without.laid_out([("012", "210"), ("1", "1")], 7)[2]
+    mask = without.encode([("012", "210"), ("1", "1")], 7)[2]
     assert mask.int().tolist() == [[0, 0, 0, 1, 1, 1, 0], [0, 1, 0, 0, 0, 0, 0]]
 
 

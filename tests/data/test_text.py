@@ -13,7 +13,7 @@ from hypothesis import strategies as some
 from tokenizers import Tokenizer
 
 import data
-from data.text import Text, spread
+from data.text import Text, repeat_span, spread
 
 
 def test_a_batch_depends_on_seed_and_step_alone(stdlib: Text) -> None:
@@ -47,6 +47,29 @@ def test_ranks_share_the_sequences_of_one(stdlib: Text, world: int) -> None:
         part = stdlib.batch(4, 16, 10, seed=3, rank=rank, world=world)
         assert torch.equal(part.tokens, whole.tokens[rank::world])
         assert torch.equal(part.targets, whole.targets[rank::world])
+
+
+def test_spans_recur_in_a_share_of_the_sequences(stdlib: Text, monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = stdlib.batch(0, 64, 400, seed=0)
+    monkeypatch.setattr(stdlib, "repeat", 0.5)
+    batch = stdlib.batch(0, 64, 400, seed=0)
+    assert torch.equal(batch.tokens[:, 1:], batch.targets[:, :-1])
+    assert torch.equal(batch.tokens[:, :4], plain.tokens[:, :4])  # nothing is repeated before it was said
+    changed = (batch.tokens != plain.tokens).any(1).float().mean()
+    assert 0.4 < changed < 0.6
+    for rank in range(3):
+        assert torch.equal(stdlib.batch(0, 64, 400, 0, rank, 3).tokens, batch.tokens[rank::3])
+
+
+def test_a_repeated_span_is_one_that_the_row_holds() -> None:
+    for seed in range(50):
+        row = np.arange(65)
+        repeat_span(row, 1.0, np.random.default_rng(seed))
+        again = np.flatnonzero(row != np.arange(65))
+        assert 4 <= len(again) <= 16
+        assert (np.diff(again) == 1).all()
+        assert (np.diff(row[again]) == 1).all()
+        assert row[again][-1] < again[0]
 
 
 def test_every_start_can_be_drawn(stdlib: Text) -> None:

@@ -5,21 +5,21 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from models.effect import Curve, Effect, Far, Positions, Surface, Window
-from models.kernels import band
+from models.effect import Adjust, Curve, Effect, Positions, Region, Surface, Window
+from models.plan import Form, Plan
 
 B, H, T, D = 2, 2, 21, 8
 
 
-def turned(speed: float) -> Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]:
-    """q and k turned pairwise by position * speed."""
+def rotated(speed: float) -> Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]:
+    """q and k rotated pairwise by position * speed."""
 
-    def turn(x: Tensor) -> Tensor:
+    def rotate(x: Tensor) -> Tensor:
         at = torch.arange(x.size(-2), dtype=x.dtype)[:, None] * speed
         a, b = x.chunk(2, dim=-1)
         return torch.cat([a * at.cos() - b * at.sin(), b * at.cos() + a * at.sin()], dim=-1)
 
-    return lambda q, k: (turn(q), turn(k))
+    return lambda q, k: (rotate(q), rotate(k))
 
 
 def wider(q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
@@ -52,22 +52,28 @@ def widened_far(q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
 # what effects are made of; `learned` (H, 2T - 1) and x stand for what an encoding trains and reads
 PARTS: dict[str, Callable[[Positions, Tensor], dict[str, object]]] = {
     "nothing": lambda at, learned: {},
-    "rotate": lambda at, learned: {"rotate": turned(0.3)},
+    "rotate": lambda at, learned: {"rotate": rotated(0.3)},
     "wider": lambda at, learned: {"rotate": wider},
-    "far": lambda at, learned: {"rotate": turned(0.3), "far": Far(6, turned(0.1))},
-    "far_of_another_width": lambda at, learned: {"far": Far(3, widened_far)},
-    "far_from_everything": lambda at, learned: {"far": Far(T, turned(0.1))},
+    "far": lambda at, learned: {"rotate": rotated(0.3), "far": (Region(6, rotated(0.1)),)},
+    "far_of_another_width": lambda at, learned: {"far": (Region(3, widened_far),)},
+    "far_from_everything": lambda at, learned: {"far": (Region(T, rotated(0.1)),)},
+    "three_regions": lambda at, learned: {"far": (Region(3, rotated(0.3)), Region(9, widened_far))},
+    "phase": lambda at, learned: {"phase": phase},
+    "factor": lambda at, learned: {"factor": curve(at, 1 + 0.1 * learned)},
+    "factor_by_pair": lambda at, learned: {"factor": Surface(surface(learned))},
     "curve": lambda at, learned: {"bias": curve(at, learned)},
     "surface": lambda at, learned: {"bias": Surface(surface(learned))},
     "potential": lambda at, learned: {"potential": potential},
-    "adjust": lambda at, learned: {"adjust": adjusted},
+    "adjust": lambda at, learned: {"adjust": Adjust(adjusted)},
     "adjust_nearby": lambda at, learned: {
-        "adjust": adjusted_nearby,
-        "beyond": Far(4, lambda q, k: (q, k + 1)),
+        "adjust": Adjust(adjusted_nearby, Region(4, lambda q, k: (q, k + 1))),
     },
     "values": lambda at, learned: {"values": read},
     "window": lambda at, learned: {"visible": Window(5)},
     "sinks": lambda at, learned: {"visible": Window(5, sinks=3)},
+    "sink": lambda at, learned: {"sink": learned[:, :1]},
+    "sink_of_each_query": lambda at, learned: {"sink": learned[:1, :T]},
+    "hidden_from_a_head": lambda at, learned: {"bias": cut(at, learned)},
     "temperature": lambda at, learned: {"temperature": 1 + 0.1 * learned[:1, :T]},
     "temperature_of_each_head": lambda at, learned: {"temperature": 1 + 0.1 * learned[:, :T]},
 }
@@ -78,15 +84,37 @@ PAIRED = (
     ("window", "curve", "temperature"),
     ("far", "surface", "adjust", "sinks", "temperature"),
     ("rotate", "curve", "values", "window"),
+    ("phase", "three_regions", "factor", "curve"),
+    ("phase", "potential", "window", "sink"),
+    ("curve", "window", "sink", "temperature_of_each_head"),
+    ("hidden_from_a_head", "temperature"),
+    ("factor", "adjust", "values", "sink_of_each_query"),
 )
 FORMS = [(part,) for part in PARTS] + list(PAIRED)
 
 
 def curve(positions: Positions, learned: Tensor) -> Curve:
     """The same bias at the same distance, whether keys can be ahead or not."""
-    if positions.span > T:
-        return Curve(learned.repeat(1, 3)[:, : positions.distances.numel()], int(positions.distances[0]))
-    return positions.curve(learned[:, T - 1 :] if positions.causal else learned)
+    values = learned.repeat(1, 1 if positions.span == T else 4)
+    first = values.size(1) // 2 if positions.whole else 0
+    return Curve(
+        lambda distance: values[:, distance + first] if positions.whole else smooth(values, distance)
+    )
+
+
+def smooth(values: Tensor, distance: Tensor) -> Tensor:
+    return (values[:, :1] * distance).sin()
+
+
+def cut(positions: Positions, learned: Tensor) -> Curve:
+    """The second head sees no further than two positions back."""
+    inner, head = curve(positions, learned), torch.arange(H)[:, None]
+    return Curve(lambda distance: inner.of(distance).masked_fill((head == 1) & (distance > 2), float("-inf")))
+
+
+def phase(x: Tensor) -> Tensor:
+    """An angle for each pair, but the last."""
+    return x.float().unflatten(-1, (H, D)).transpose(1, 2)[..., : D // 2 - 1].cumsum(-2) / 3
 
 
 def surface(learned: Tensor) -> Callable[[Tensor, Tensor], Tensor]:
@@ -113,7 +141,7 @@ def inputs(dtype: torch.dtype = torch.float32) -> tuple[Tensor, ...]:
 
 def can(kernel: str, form: Effect) -> bool:
     """Whether the kernel takes effects of this form."""
+    plan = Plan(form)
     if kernel == "band":
-        return band.alike(form) is not None
-    plain = form.adjust is form.values is None and (kernel != "sdpa" or form.far is None)
-    return plain or kernel in ("reference", "explicit")
+        return plan.alike is not None
+    return plan.form <= {"sdpa": Form.MASK, "flex": Form.PAIRS}.get(kernel, Form.ROWS)

@@ -2,11 +2,13 @@
 
 import pytest
 import torch
+from torch import Tensor
 
 from models.attend import KERNELS, attend
-from models.effect import Positions
+from models.effect import Effect, Positions
 from models.encodings import load
 from tests.kernels.forms import FORMS, D, H, T, can, effect, inputs
+from tests.tolerance import agree, float64
 
 
 @torch.no_grad()
@@ -15,13 +17,20 @@ def test_kernels_agree_in_bfloat16(form: tuple[str, ...]) -> None:
     positions = Positions.of(T)
     q, k, v, x, _ = (t.detach() for t in inputs(torch.bfloat16))
     made = effect(form, positions, inputs()[-1].detach())
-    expected = attend(q.float(), k.float(), v.float(), made, x=x.float(), kernel="reference")
+    expected = exactly(q, k, v, made, x)
     for kernel in KERNELS:
         if can(kernel, made):
             out = attend(q, k, v, made, x=x, kernel=kernel)
             assert out.dtype == torch.bfloat16
-            torch.testing.assert_close(out.float(), expected, atol=0.1, rtol=0.02)
-            assert (out.float() - expected).abs().mean() < 0.01
+            agree(out, expected)
+            assert (out - expected).abs().mean() < torch.finfo(out.dtype).eps
+
+
+def exactly(q: Tensor, k: Tensor, v: Tensor, effect: Effect, x: Tensor | None = None) -> Tensor:
+    """Attention over the same rounded q, k and v, in float64."""
+    with float64():
+        wide = None if x is None else x.double()
+        return attend(q.double(), k.double(), v.double(), effect, x=wide, kernel="reference")
 
 
 @pytest.mark.parametrize("kernel", [kernel for kernel in KERNELS if kernel != "band"])
@@ -33,9 +42,10 @@ def test_xpos_to_its_limit_in_any_precision(kernel: str, dtype: torch.dtype) -> 
     assert length == 256
     q, k, v = (torch.randn(3, 1, H, length, D, generator=torch.Generator().manual_seed(1)) / 2).to(dtype)
     long = attend(q, k, v, encoding.at(Positions.of(length)), kernel=kernel)
-    exact = attend(q.float(), k.float(), v.float(), encoding.at(Positions.of(length)), kernel="reference")
+    exact = exactly(q, k, v, encoding.at(Positions.of(length)))
     assert long.dtype == dtype
-    torch.testing.assert_close(long.float(), exact, atol=3e-2 if dtype != torch.float32 else 1e-5, rtol=1e-2)
-    with torch.autocast("cpu", dtype=torch.float16 if dtype == torch.float16 else torch.bfloat16):
+    agree(long, exact)
+    half = torch.float16 if dtype == torch.float16 else torch.bfloat16
+    with torch.autocast("cpu", dtype=half):
         mixed = attend(q, k, v, encoding.at(Positions.of(length)), kernel=kernel)
-    torch.testing.assert_close(mixed.float(), exact, atol=3e-2, rtol=1e-2)
+    agree(mixed.to(half), exact)

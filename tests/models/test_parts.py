@@ -8,12 +8,13 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from models.kernels.heads import split
-from models.kernels.norm import normalised
-from models.kernels.polar import polar
-from models.kernels.potential import parts
-from models.kernels.turn import turn
-from models.kernels.weighted import Weighted
+from models.features import parts
+from models.heads import split
+from models.norm import rms_norm
+from models.polar import polar
+from models.rotation import rotate_pairs
+from models.softmax import Weighted
+from tests.tolerance import agree, float64
 from train.loss import MeanCrossEntropy
 
 B, H, T, D = 2, 3, 7, 8
@@ -23,7 +24,7 @@ def random(*shape: int) -> Tensor:
     return torch.randn(*shape, generator=torch.Generator().manual_seed(len(shape))).requires_grad_()
 
 
-def plain_turn(x: Tensor, cos: Tensor, sin: Tensor, layout: str) -> Tensor:
+def plain_rotation(x: Tensor, cos: Tensor, sin: Tensor, layout: str) -> Tensor:
     at = range(0, D, 2) if layout == "interleaved" else range(D // 2)
     other = 1 if layout == "interleaved" else D // 2
     columns = dict.fromkeys(range(D), x[..., 0])
@@ -66,15 +67,15 @@ def loss(hidden: Tensor, weight: Tensor) -> Tensor:
     return result
 
 
-TURNED = [(B, H, T, D), (T, D // 2), (T, D // 2)]
+ROTATED = [(B, H, T, D), (T, D // 2), (T, D // 2)]
 PAIRS = {
-    "normalised": (normalised, lambda x: F.rms_norm(x, (D,), eps=1e-6), [(B, T, D)]),
+    "rms_norm": (rms_norm, lambda x, gain: F.rms_norm(x, (D,), gain, 1e-6), [(B, T, D), (D,)]),
     "split": (lambda x: torch.cat(split(x, H)), plain_split, [(B, T, 3 * H * D)]),
-    "turn halves": (partial(turn, layout="half"), partial(plain_turn, layout="half"), TURNED),
-    "turn neighbours": (
-        partial(turn, layout="interleaved"),
-        partial(plain_turn, layout="interleaved"),
-        TURNED,
+    "rotated halves": (partial(rotate_pairs, layout="half"), partial(plain_rotation, layout="half"), ROTATED),
+    "rotated neighbours": (
+        partial(rotate_pairs, layout="interleaved"),
+        partial(plain_rotation, layout="interleaved"),
+        ROTATED,
     ),
     "polar": (polar, plain_polar, [(B, H, T, D), (T, D)]),
     "polar of each head": (polar, plain_polar, [(B, H, T, D), (H, T, D)]),
@@ -87,25 +88,26 @@ PAIRS = {
 @pytest.mark.parametrize("name", PAIRS)
 def test_same_values_and_gradients(name: str) -> None:
     fast, plain, shapes = PAIRS[name]
-    given = [random(*shape) for shape in shapes]
-    found, expected = fast(*given), plain(*given)
-    torch.testing.assert_close(found, expected)
-    weight = torch.linspace(-1, 1, found.numel()).view(found.shape).cos()
-    for a, b in zip(
-        *(torch.autograd.grad((y * weight).sum(), given) for y in (found, expected)), strict=True
-    ):
-        torch.testing.assert_close(a, b, atol=1e-5, rtol=1e-5)
+    with float64():
+        given = [random(*shape) for shape in shapes]
+        found, expected = fast(*given), plain(*given)
+        agree(found, expected)
+        weight = torch.linspace(-1, 1, found.numel()).view(found.shape).cos()
+        gradients = [torch.autograd.grad((y * weight).sum(), given) for y in (found, expected)]
+        for a, b in zip(*gradients, strict=True):
+            agree(a, b)
 
 
 @pytest.mark.parametrize("layout", ["half", "interleaved"])
-def test_turning_fixed_angles_back_is_its_gradient(layout: str) -> None:
-    x, angle = random(B, H, T, D), torch.linspace(0, 9, T * D // 2).view(T, D // 2)
-    given = x.detach().clone()
-    turned = turn(x, angle.cos(), angle.sin(), layout)
-    g = random(B, H, T, D).detach()
-    (found,) = torch.autograd.grad(turned, x, g)
-    torch.testing.assert_close(found, plain_turn(g, angle.cos(), -angle.sin(), layout))
-    torch.testing.assert_close(turned, plain_turn(x, angle.cos(), angle.sin(), layout))
+def test_the_gradient_of_a_rotation_is_rotated_back(layout: str) -> None:
+    with float64():
+        x, angle = random(B, H, T, D), torch.linspace(0, 9, T * D // 2).view(T, D // 2)
+        given = x.detach().clone()
+        rotated = rotate_pairs(x, angle.cos(), angle.sin(), layout)
+        g = random(B, H, T, D).detach()
+        (found,) = torch.autograd.grad(rotated, x, g)
+        agree(found, plain_rotation(g, angle.cos(), -angle.sin(), layout))
+        agree(rotated, plain_rotation(x, angle.cos(), angle.sin(), layout))
     assert torch.equal(x, given)
 
 
@@ -115,13 +117,13 @@ def test_parts_of_a_potential_add_up(dtype: torch.dtype) -> None:
     assert torch.allclose(parts(height, dtype).double().sum(-1), height.double(), rtol=1e-6, atol=1e-6)
 
 
-def test_normalised_in_bfloat16() -> None:
+def test_rms_norm_in_bfloat16() -> None:
     """Under autocast the result is rounded once, from float32."""
-    x = random(B, T, D)
+    x, gain = random(B, T, D), random(D)
     with torch.autocast("cpu", dtype=torch.bfloat16):
-        y = normalised(x)
+        y = rms_norm(x, gain)
     assert y.dtype == torch.bfloat16
-    assert torch.equal(y, F.rms_norm(x, (D,), eps=1e-6).bfloat16())
+    assert torch.equal(y, F.rms_norm(x, (D,), gain, 1e-6).bfloat16())
 
 
 def test_loss_in_bfloat16() -> None:

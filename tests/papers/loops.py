@@ -68,7 +68,3 @@ def rotary(
                 value = (turned * magnitude**2 + still) / math.sqrt(width) + also(i, j)
                 result[0, h, i, j] = value * temperature(i)
     return result
-
-
-def agree(found: Tensor, expected: Tensor, tolerance: float = 2e-5) -> None:
-    torch.testing.assert_close(found.double(), expected.double(), atol=tolerance, rtol=tolerance)

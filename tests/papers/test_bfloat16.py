@@ -14,7 +14,8 @@ from models.attend import logits
 from models.effect import Encoding, Positions
 from models.encodings import extend, load
 from models.extensions.bfloat16 import PLACES, rounded
-from tests.papers.loops import NEVER, agree, geometric, planes, random
+from tests.papers.loops import NEVER, geometric, planes, random
+from tests.tolerance import agree
 
 SHAPE = {"heads": 2, "head_width": 8, "width": 16, "depth": 1, "length": 64}
 AT = (0, 3, 255, 256, 257, 300, 511, 514, 1021, 1023)  # some that bfloat16 has, some that it has not
@@ -164,7 +165,7 @@ def test_fire() -> None:
     q, k = content()
     for what in (("positions",), ("distances",), ("positions", "distances")):
         effect = extend("bfloat16", fire, what="+".join(what)).at(Positions(torch.tensor(AT), SPAN))
-        agree(logits(q, k, effect), biased(partial(bias, what=what)), 1e-5)
+        agree(logits(q, k, effect), biased(partial(bias, what=what)))
 
 
 def test_sums_of_gates() -> None:

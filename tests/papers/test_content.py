@@ -18,8 +18,9 @@ from models.encodings.fox import FoX
 from models.encodings.kerple import KERPLELog
 from models.encodings.shaw import Shaw
 from tests.conftest import moved
-from tests.papers.loops import agree, found, random
+from tests.papers.loops import found, random
 from tests.papers.pairs import HEADS, LENGTH, SHAPE, WIDTH, biased, by_pair, content, dot
+from tests.tolerance import agree
 
 BOTH = pytest.mark.parametrize("causal", [True, False], ids=["causal", "both"])
 
@@ -62,7 +63,7 @@ def test_shaw_with_values(causal: bool) -> None:
     vectors = encoding.value_table.detach().double()
     effect = encoding.at(Positions.of(LENGTH, causal=causal))
     weights = logits(q, k, effect, causal).double().softmax(-1)
-    result = attend(q, k, v, effect, causal)
+    result = attend(q, k, v, effect)
     for h in range(HEADS):
         for i in range(LENGTH):
             read = [v[0, h, j] + vectors[clip(j - i, -3, 3) + 3] for j in range(LENGTH)]
@@ -80,7 +81,7 @@ def test_deberta(reach: int, causal: bool) -> None:
     q, k = content()
     both = moved(load("deberta", **SHAPE, reach=reach))
     assert isinstance(both, DeBERTa)
-    for encoding in both.members:
+    for encoding in both.inside:
         assert isinstance(encoding, Disentangled)
         table = encoding.table.detach().double()
         k_places = (table @ encoding.to_key.detach().double()).view(2 * reach, HEADS, WIDTH)
@@ -105,7 +106,7 @@ def test_deberta(reach: int, causal: bool) -> None:
 def test_deberta_shares_its_table_between_layers() -> None:
     both = load("deberta", **SHAPE)
     assert isinstance(both, DeBERTa)
-    first, second = both.members
+    first, second = both.inside
     assert isinstance(first, Disentangled)
     assert isinstance(second, Disentangled)
     assert first.table is second.table
@@ -146,7 +147,7 @@ def test_cope(reach: int) -> None:
         part = place - low
         return (1 - part) * dot(q[0, h, i], places[low]) + part * dot(q[0, h, i], places[high])
 
-    agree(found(encoding, q, k), biased(q, k, bias), 1e-4)
+    agree(found(encoding, q, k), biased(q, k, bias))
 
 
 def test_cope_counts_half_a_token_where_logits_are_zero() -> None:
@@ -221,7 +222,7 @@ def test_fox_keeps_its_precision_far_out() -> None:
     effect = encoding.at(Positions.of(20_000))
     assert effect.potential is not None
     height = effect.potential(torch.zeros(1, 20_000, SHAPE["width"], dtype=torch.bfloat16))
-    agree(height.diff()[..., -1], torch.full((1, HEADS), -math.log(2)), 2e-3)
+    agree(height.diff()[..., -1], torch.full((1, HEADS), -math.log(2)))
 
 
 # ---- DAPE

@@ -9,7 +9,8 @@ from models import registry
 from models.attend import logits
 from models.effect import Encoding, Positions
 from models.encodings import extend, load
-from tests.papers.loops import agree, found, random
+from tests.papers.loops import found, random
+from tests.tolerance import agree
 
 SHAPE = {"heads": 4, "head_width": 8, "width": 32, "depth": 2, "length": 16}
 
@@ -59,8 +60,8 @@ def test_learned_interpolated(length: int) -> None:
         at = t * min(1.0, 15 / (length - 1))
         low = min(int(at + 1e-9), 14)
         expected = (1 - (at - low)) * table[low] + (at - low) * table[low + 1]
-        agree(added[t], expected, 1e-6)
-    agree(embed(x)[0], x[0] + added, 1e-6)
+        agree(added[t], expected)
+    agree(embed(x)[0], x[0] + added)
 
 
 def test_learned_interpolated_by_a_number() -> None:

@@ -9,10 +9,11 @@ import torch
 from models import registry
 from models.effect import Encoding, Positions
 from models.encodings import extend, extensions, load, names
-from tests.papers.loops import agree, found, geometric, random, rotary
+from tests.papers.loops import found, geometric, random, rotary
+from tests.tolerance import agree
 
 SHAPE = {"heads": 4, "head_width": 8, "width": 32, "depth": 2, "length": 16}
-BY_TABLE = {"none", "crop", "window", "sinks", "log_n", "drop"}
+BY_TABLE = {"none", "crop", "window", "sinks", "log_n", "drop", "temperature"}
 ANY = BY_TABLE | {"bfloat16"}
 FREQUENCIES = {
     "pi",
@@ -24,6 +25,7 @@ FREQUENCIES = {
     "ntk_mixed",
     "llama3",
     "longrope",
+    "pose",
 }
 REGIONS = {"rerope", "leaky_rerope", "self_extend", "lm_infinite"}
 
@@ -42,6 +44,8 @@ def content(length: int) -> tuple[torch.Tensor, torch.Tensor]:
         ("rope", ANY | FREQUENCIES | REGIONS),
         ("rope_bias", ANY | FREQUENCIES | REGIONS),
         ("p_rope", ANY | FREQUENCIES | REGIONS),
+        ("scale_invariant", ANY | FREQUENCIES | REGIONS),
+        ("rope_sink", ANY | FREQUENCIES | REGIONS),
         ("xpos", ANY),
         ("pope", ANY),
         ("rope_2d", ANY),
@@ -68,11 +72,8 @@ def test_one_that_does_not_fit_names_those_that_do(extension: str) -> None:
         extend(extension, plain("alibi"))
     assert time.perf_counter() - started < 2
     listed = str(error.value).partition("it fits: ")[2].rstrip(".").split(", ")
-    wrapped = {"irope", "window_rope"}
-    expected = (
-        {"learned"} if extension == "learned_interpolated" else {"p_rope", "rope", "rope_bias"} | wrapped
-    )
-    assert set(listed) == expected
+    rotary = {"irope", "p_rope", "rope", "rope_bias", "rope_sink", "scale_invariant", "window_rope"}
+    assert set(listed) == ({"learned"} if extension == "learned_interpolated" else rotary)
 
 
 @pytest.mark.parametrize(
@@ -102,11 +103,12 @@ def test_long_sequences_change_nothing_later(extension: str) -> None:
     assert torch.equal(found(used, q, k), found(extend(extension, plain("rope")), q, k))
 
 
-@pytest.mark.parametrize("extension", sorted(FREQUENCIES | REGIONS | ANY - {"drop", "bfloat16"}))
+@pytest.mark.parametrize("extension", sorted((FREQUENCIES | REGIONS | ANY) - {"drop", "bfloat16", "pose"}))
 def test_nothing_changes_within_the_training_length(extension: str) -> None:
-    """With everything on auto; ReRoPE begins at its window, half of it. (Rounding changes every position.)"""
+    """With everything on auto; ReRoPE begins at its window, half of it. (Rounding changes every position,
+    PoSE knows no auto.)"""
     q, k = content(8 if extension == "rerope" else 16)
-    agree(found(extend(extension, plain("rope")), q, k), found(plain("rope"), q, k), 1e-6)
+    agree(found(extend(extension, plain("rope")), q, k), found(plain("rope"), q, k))
 
 
 def test_parameters_are_shared() -> None:
@@ -130,7 +132,7 @@ def test_several_at_once() -> None:
     q, k = content(40)
     sharp = plain("rope", ssmax=True)
     both = found(extend("yarn", sharp, log_n=True), q, k)
-    agree(both, found(extend("log_n", extend("yarn", sharp)), q, k), 1e-4)
+    agree(both, found(extend("log_n", extend("yarn", sharp)), q, k))
     sinks = found(extend("lm_infinite", plain("window_rope"), sinks=2), q, k)[0, 0, 30] > float("-inf")
     assert sinks.nonzero().flatten().tolist() == [0, 1, *range(23, 31)]
 
@@ -141,7 +143,7 @@ def test_inside_a_schedule_only_what_fits_changes() -> None:
     assert len(members) > 1
     extended = extend("yarn", load("irope", **SHAPE))
     q, k = content(40)
-    for before, after in zip(members, extended.members, strict=True):
+    for before, after in zip(members, extended.inside, strict=True):
         changed = not torch.equal(found(before, q, k), found(after, q, k))
         assert changed == (type(before).__name__ != "NoPE")
 

@@ -7,7 +7,8 @@ import pytest
 
 from models.effect import Encoding
 from models.encodings import extend, load
-from tests.papers.loops import agree, found, geometric, random, rotary
+from tests.papers.loops import found, geometric, random, rotary
+from tests.tolerance import agree
 
 WIDTH, LENGTH, BASE = 16, 12, 10_000.0
 
@@ -122,7 +123,7 @@ def test_logits_at_the_length_that_is_given(method: str, length: int) -> None:
     q, k = random(1, 2, length, WIDTH, seed=1), random(1, 2, length, WIDTH, seed=2)
     factor = max(1, length / LENGTH)
     ours = found(extend(method.split()[0], rope(), **given), q, k)
-    agree(ours, rotary(q, k, frequencies(factor), magnitude=magnitude(factor)), 1e-4)
+    agree(ours, rotary(q, k, frequencies(factor), magnitude=magnitude(factor)))
 
 
 @pytest.mark.parametrize("method", [name for name in PAPERS if "dynamic" not in name])
@@ -136,7 +137,7 @@ def test_logits_at_a_factor_that_is_given(method: str) -> None:
         ours = found(extend(method.split()[0], rope(encoding, **more), factor=4, **given), q, k)
         if interleaved:
             expected = rotary(q, k, frequencies(4), magnitude=magnitude(4), layout="interleaved")
-        agree(ours, expected, 1e-4)
+        agree(ours, expected)
     still = frequencies(4)[: int(0.75 * WIDTH // 2)] + [0.0] * 2
     ours = found(extend(method.split()[0], rope("p_rope"), factor=4, **given), q, k)
-    agree(ours, rotary(q, k, still, magnitude=magnitude(4)), 1e-4)
+    agree(ours, rotary(q, k, still, magnitude=magnitude(4)))

@@ -9,8 +9,9 @@ from models.attend import logits
 from models.effect import Positions
 from models.encodings import load
 from models.encodings.randomized import Randomized, sample
-from tests.papers.loops import agree, found, geometric, rotary
+from tests.papers.loops import found, geometric, rotary
 from tests.papers.pairs import HEADS, SHAPE, WIDTH, biased, content
+from tests.tolerance import agree
 
 
 def places(length: int, span: int, draw: int = 0, seed: int = 0) -> list[int]:

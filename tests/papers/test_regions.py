@@ -7,7 +7,8 @@ import torch
 
 from models.effect import Encoding
 from models.encodings import extend, load
-from tests.papers.loops import NEVER, agree, found, geometric, random, rotary
+from tests.papers.loops import NEVER, found, geometric, random, rotary
+from tests.tolerance import agree
 
 D, H, L = 8, 4, 16
 LONG = 3 * L + 5
@@ -89,7 +90,7 @@ def test_auto_group(method: str, length: int) -> None:
         distance=lambda i, j: measure(i, j, group),
         seen=lambda i, j: i == last,
     )
-    agree(found(extend(method, encoding()), q, k)[:, :, last], expected[:, :, last], 1e-4)
+    agree(found(extend(method, encoding()), q, k)[:, :, last], expected[:, :, last])
 
 
 @pytest.mark.parametrize(("window", "sinks"), [("auto", 10), (5, 2)])
@@ -129,4 +130,4 @@ def test_sinks_are_a_rolling_cache(name: str, window: int | str) -> None:
         held = cache(i, L - 4 if window == "auto" else int(window), 4)
         few = found(plain, q[:, :, held], k[:, :, held])[:, :, -1]  # q of this token is the last
         expected[:, :, i, held] = few
-    agree(ours, expected, 1e-4)
+    agree(ours, expected)

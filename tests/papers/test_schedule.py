@@ -1,4 +1,4 @@
-"""Windows, layers that take turns, and the learned temperature, against the papers."""
+"""Windows, layers that alternate, and the learned temperature, against the papers."""
 
 import math
 
@@ -9,13 +9,14 @@ from models.attend import logits
 from models.effect import Effect, Positions, Window
 from models.encodings import layers, load
 from models.encodings.nope import NoPE
-from models.encodings.schedule import Schedule
-from models.encodings.ssmax import SSMax, seen
-from models.encodings.windowed import Windowed
+from models.encodings.sliding_window import SlidingWindow
+from models.options.ssmax import SSMax, visible_keys
 from models.registry import read
+from models.schedule import Schedule
 from tests.conftest import moved
-from tests.papers.loops import agree, found, geometric, rotary
+from tests.papers.loops import found, geometric, rotary
 from tests.papers.pairs import HEADS, SHAPE, WIDTH, biased, content
+from tests.tolerance import agree
 
 FREQUENCIES = geometric(WIDTH, 10_000)
 
@@ -30,11 +31,11 @@ def test_window_rope(window: int) -> None:
 
 def test_window_rope_sees_half_the_training_length() -> None:
     encoding = load("window_rope", **SHAPE)
-    assert isinstance(encoding, Windowed)
+    assert isinstance(encoding, SlidingWindow)
     assert encoding.window == SHAPE["length"] // 2
 
 
-def test_irope_takes_turns() -> None:
+def test_irope_alternates() -> None:
     """Three layers of RoPE in a window, then one that sees everything and has no position."""
     q, k = content()
     tiled = layers(read("encoding", "irope"), 8, SHAPE)
@@ -64,7 +65,8 @@ def test_ssmax() -> None:
 def test_ssmax_grows_with_the_logarithm(length: int, ratio: float) -> None:
     temperature = load("nope", **SHAPE, ssmax=True).at(Positions.of(4096)).temperature
     assert temperature is not None
-    agree(temperature[:, length - 1] / temperature[:, 511], torch.full((HEADS,), ratio), 1e-4)
+    grown = temperature[:, length - 1] / temperature[:, 511]
+    assert grown.tolist() == pytest.approx([ratio] * HEADS, abs=5e-5)
 
 
 @pytest.mark.parametrize("causal", [True, False])
@@ -75,14 +77,14 @@ def test_ssmax_counts_the_keys_that_are_seen(causal: bool, visible: Window | Non
     effect = Effect(Positions(at, int(at[-1]) + 1, causal), visible=visible)
     q = k = torch.zeros(1, 1, at.numel(), WIDTH)
     expected = (logits(q, k, effect, causal)[0, 0] > float("-inf")).sum(-1)
-    assert torch.equal(seen(effect).long(), expected)
+    assert torch.equal(visible_keys(effect)[0].long(), expected)
 
 
 def test_ssmax_is_in_every_layer_of_a_schedule() -> None:
     encoding = load("irope", **SHAPE, ssmax=True)
     assert isinstance(encoding, Schedule)
-    assert all(isinstance(member, SSMax) for member in encoding.members)
-    local, everywhere = (encoding.members[n].at(Positions.of(40)).temperature for n in (0, 3))
+    assert all(isinstance(member, SSMax) for member in encoding.inside)
+    local, everywhere = (encoding.inside[n].at(Positions.of(40)).temperature for n in (0, 3))
     assert local is not None
     assert everywhere is not None
     agree(local[:, -1] / everywhere[:, -1], torch.full((HEADS,), math.log(8) / math.log(40)))

@@ -8,7 +8,8 @@ import torch
 
 from models.effect import Encoding, Positions
 from models.encodings import extend, load
-from tests.papers.loops import NEVER, agree, found, geometric, random, rotary
+from tests.papers.loops import NEVER, found, geometric, random, rotary
+from tests.tolerance import agree
 
 D, H, L = 8, 4, 16
 LONG = 3 * L + 5

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from sweeps.report.methods import FAMILIES
+from sweeps.report.methods import families
 from train.rows import Row, append
 
-EVERY = [name for members in FAMILIES.values() for name in members]
+EVERY = list(families())
 HEADLINE = (
     "nope sinusoidal learned rope xpos alibi t5 kerple_log sandwich randomized_rope".split()  # noqa: SIM905
 )
@@ -40,7 +40,8 @@ SLOPES = {
     "rerope": -0.012,
     "self_extend": -0.008,
 }
-PLAIN_KERNEL = (*FAMILIES["baselines"], *FAMILIES["rotation and scale of q, k"])
+PLAIN = ("baselines", "rotation and scale of q, k")
+PLAIN_KERNEL = [name for name, family in families().items() if family in PLAIN]
 LAST_WORDS = (
     "step 120, loss 4.9\ntorch.OutOfMemoryError: CUDA out of memory [cuda:0]. Tried to allocate 2.0 GiB.\n"
 )

@@ -1,4 +1,4 @@
-"""Why a loss changes, what it is held against, and how much of it is the protocol."""
+"""Why a loss changes, what it is compared with, and how much of it is the protocol."""
 
 from pathlib import Path
 from typing import Any
@@ -6,12 +6,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sweeps.report import bars, controls, decomposition, figures, protocols, stacks
-from sweeps.report.page import page
+from sweeps.report import make, protocols
+from sweeps.report.decomposition import DISTANCES, EARLY, PAST, POSITIONS
+from sweeps.report.figures import by_length, figures
+from sweeps.report.figures.decomposition import bars
 from sweeps.report.results import load
-from sweeps.report.summary import summarise
-from sweeps.report.table import text
-from tests.sweeps.synthetic import EARLY, make_sweep
+from sweeps.report.summarise import summarise
+from sweeps.report.summary import Comparison, Summary
+from sweeps.report.tables import decomposition
+from sweeps.report.tables.terminal import text
+from tests.sweeps import synthetic
+from tests.sweeps.synthetic import make_sweep
 from train.protocols import PROTOCOLS
 from train.rows import read
 
@@ -27,14 +32,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def summary(folder: Path) -> dict[str, Any]:
-    return summarise(load(folder)) | {"verdict": [""]}
+def summary(folder: Path) -> Summary:
+    return summarise(load(folder))
 
 
 @pytest.fixture(scope="module")
-def setting(summary: dict[str, Any]) -> dict[str, Any]:
-    found: dict[str, Any] = summary["settings"][0]
-    return found
+def of(summary: Summary) -> Comparison:
+    return summary.comparisons[0]
 
 
 def loss(folder: Path, extension: str, protocol: str, length: int) -> float:
@@ -45,64 +49,63 @@ def loss(folder: Path, extension: str, protocol: str, length: int) -> float:
     return float(np.mean([value for value in found if value is not None]))
 
 
-def test_parts_are_their_definitions_and_add_up(folder: Path, setting: dict[str, Any]) -> None:
-    of = setting["decomposition"]["alibi"]
-    assert of["lengths"] == [128, 256, 512]
+def test_parts_are_their_definitions_and_add_up(folder: Path, of: Comparison) -> None:
+    found = of.decomposition["alibi"]
+    assert found.lengths == [128, 256, 512]
+    assert list(found.parts) == [EARLY, DISTANCES, POSITIONS]
     at_home, full = loss(folder, "none", "same_tokens", 64), loss(folder, "none", "sliding", 64)
-    for t, length in enumerate(of["lengths"]):
+    for t, length in enumerate(found.lengths):
         windowed, own = (loss(folder, e, "same_tokens", length) for e in ("window", "none"))
-        expected = {"early": full - at_home, "context": windowed - full, "damage": own - windowed}
+        expected = {EARLY: full - at_home, DISTANCES: windowed - full, POSITIONS: own - windowed}
         for part, value in expected.items():
-            assert of[part]["value"][t] == pytest.approx(value, abs=1e-5)
-            assert of[part]["low"][t] < value < of[part]["high"][t]
-        assert of["total"]["value"][t] == pytest.approx(sum(expected.values()), abs=1e-5)
-        assert of["past"]["value"][t] == pytest.approx(own - full, abs=1e-5)
-    assert of["early"]["value"][0] == pytest.approx(-EARLY, abs=0.02)
+            estimate = found.parts[part]
+            assert estimate.value[t] == pytest.approx(value, abs=1e-5)
+            assert (estimate.low[t] or 0) < value < (estimate.high[t] or 0)
+        assert found.whole.value[t] == pytest.approx(sum(expected.values()), abs=1e-5)
+    assert found.parts[EARLY].value[0] == pytest.approx(-synthetic.EARLY, abs=0.02)
 
 
-def test_every_method_adds_up(setting: dict[str, Any]) -> None:
-    for name, of in setting["decomposition"].items():
-        for bar, total in zip(decomposition.stacked(of), of["total"]["value"], strict=True):
-            assert (total is None) == (name == "learned")
-            assert sum(bar.values()) == pytest.approx(total or 0, abs=1e-5)
+def test_every_method_adds_up(of: Comparison) -> None:
+    for name, found in of.decomposition.items():
+        for t, whole in enumerate(found.whole.value):
+            assert (whole is None) == (name == "learned")
+            assert sum(end - start for _, start, end in bars(found, t)) == pytest.approx(whole or 0, abs=1e-5)
 
 
 def test_without_the_window_what_is_past_is_one_part(tmp_path: Path) -> None:
     folder = make_sweep(tmp_path, METHODS, protocols=("same_tokens", "sliding"), extend=(), **SHAPE)
-    setting = summarise(load(folder))["settings"][0]
-    of = setting["decomposition"]["rope"]
-    assert decomposition.parts(of) == decomposition.UNSPLIT
-    for bar, total in zip(decomposition.stacked(of), of["total"]["value"], strict=True):
-        assert sum(bar.values()) == pytest.approx(total, abs=1e-5)
+    found = summarise(load(folder)).comparisons[0].decomposition["rope"]
+    assert list(found.parts) == [EARLY, PAST]
+    for t, whole in enumerate(found.whole.value):
+        assert sum(end - start for _, start, end in bars(found, t)) == pytest.approx(whole, abs=1e-5)
     plain = make_sweep(tmp_path / "plain", METHODS, extend=(), **SHAPE)
-    assert summarise(load(plain))["settings"][0]["decomposition"] == {}
+    assert summarise(load(plain)).comparisons[0].decomposition == {}
 
 
-def test_crop_is_with_its_full_context_where_that_is_known(folder: Path, setting: dict[str, Any]) -> None:
+def test_crop_is_with_its_full_context_where_that_is_known(folder: Path, of: Comparison) -> None:
     """A cropped model under same_tokens has the early-token curse: everything longer would beat it."""
-    assert setting["crop"] == "sliding"
-    against = setting["extensions"]["alibi"]["none"]
+    assert of.crop == "sliding"
+    against = of.extensions["alibi"]["none"]
     expected = loss(folder, "none", "same_tokens", 512) - loss(folder, "crop", "sliding", 512)
-    assert against["value"][-1] == pytest.approx(expected, abs=1e-5)
-    thin = controls.controls(setting, "alibi")
+    assert against.value[-1] == pytest.approx(expected, abs=1e-5)
+    thin = of.controls("alibi")
     assert thin["crop"][-1] == pytest.approx(loss(folder, "crop", "sliding", 512), abs=1e-5)
     assert thin["window"][-1] == pytest.approx(loss(folder, "window", "same_tokens", 512), abs=1e-5)
-    assert controls.legend(setting) == "thin: crop (dotted), window (dashed)"
+    first = next(iter(by_length(of, "").values()))
+    assert "thin: crop (dotted), window (dashed)" in first["title"]["subtitle"]
 
 
-def test_lengths_have_intervals(setting: dict[str, Any]) -> None:
-    for found in setting["extensions"].values():
-        low, mean, high = (found["none"][key] or 0 for key in ("beats", "beats_mean", "beats_most"))
-        assert low <= mean <= high
-    for found in setting["effective"].values():
-        assert (found["low"] or 0) <= (found["length"] or 0) <= (found["high"] or 0)
+def test_lengths_have_intervals(of: Comparison) -> None:
+    lengths = [group["none"].better for group in of.extensions.values()]
+    for found in (*lengths, *of.effective.values()):
+        assert (found.low or 0) <= (found.length or 0) <= (found.high or 0)
 
 
-def test_protocols_side_by_side(summary: dict[str, Any], setting: dict[str, Any]) -> None:
-    found = protocols.curves(setting)
+def test_protocols_side_by_side(summary: Summary, of: Comparison) -> None:
+    found = protocols.changes(of)
     assert set(found) == set(METHODS)
     assert list(found["rope"]) == list(PROTOCOLS)
-    assert all(of["change"][0] == 0 for of in found["rope"].values())
+    assert all(change.change.value[0] == 0 for change in found["rope"].values())
     shown = text(summary, 200)
     assert protocols.TITLE in shown
     assert decomposition.TITLE in shown
@@ -127,18 +130,15 @@ def test_names_of_protocols_say_their_amounts(tmp_path: Path) -> None:
     assert protocols.labels(runs, 64)["last_k"] == "last_k"
 
 
-def test_pictures_and_page(summary: dict[str, Any], setting: dict[str, Any]) -> None:
-    source = page(summary)
+def test_pictures_and_page(folder: Path, summary: Summary, of: Comparison) -> None:
+    make(folder)
+    source = (folder / "report.html").read_text()
     for part in (protocols, decomposition):
         assert f"<h2>{part.TITLE}</h2>" in source
-    assert 'data-chart="protocols"' in source
-    bars_of = [bar for of in setting["decomposition"].values() for bar in decomposition.stacked(of)]
-    assert stacks.charts(setting).count("<rect") == sum(map(len, bars_of)) == 2 * 3 * 3
-    for made, names in ((protocols.figure, setting["order"]), (bars.figure, ["rope", "alibi"])):
-        figure = made(summary, setting)
-        assert figure is not None
-        titles = [axes.get_title(loc="left") for axes in figure.axes if axes.get_visible()]
-        assert sorted(titles) == sorted(names)
-    lengths = figures.by_length(summary, setting)
-    thin = [line for line in lengths.axes[0].lines if line.get_linewidth() == 0.9]
-    assert len(thin) == 2 * len(METHODS)
+    assert 'data-figure="protocols"' in source
+    (drawn,) = figures(summary)
+    parts = next(iter(drawn["decomposition"].views.values()))
+    rows = parts["datasets"]["table"].splitlines()
+    assert len([row for row in rows if row.startswith("bar,")]) == 2 * 3 * 3
+    assert sorted(parts["facet"]["sort"]) == ["alibi", "rope"]
+    assert next(iter(drawn["protocols"].views.values()))["facet"]["sort"] == of.order

@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from html.parser import HTMLParser
 from itertools import pairwise
 from pathlib import Path
@@ -12,15 +13,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from matplotlib.text import Text
 
-from sweeps.report import figures, labels, make
+from sweeps.report import make
+from sweeps.report.figures.extensions import in_common
 from sweeps.report.power import power
 from sweeps.report.results import load
-from sweeps.report.summary import summarise
-from sweeps.report.table import text
+from sweeps.report.summarise import summarise
+from sweeps.report.summary import Comparison, Summary
+from sweeps.report.tables.terminal import text
 from sweeps.report.verdict import differences, verdict
 from tests.sweeps.synthetic import EVERY, make_sweep
 
@@ -33,18 +33,23 @@ def headline(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def summary(headline: Path) -> dict[str, Any]:
+def summary(headline: Path) -> Summary:
     found = summarise(load(headline))
-    return found | {"verdict": verdict(found)}
+    return replace(found, verdict=verdict(found))
 
 
 @pytest.fixture(scope="module")
-def crowd(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """33 methods, three of them of no known family."""
+def crowd(tmp_path_factory: pytest.TempPathFactory) -> Summary:
+    """Every method, and three of no known family."""
     names = [*EVERY, "mine_1", "mine_2", "mine_3"]
     folder = make_sweep(tmp_path_factory.mktemp("crowd"), names, windows=24, protocols=("same_tokens",))
-    found = summarise(load(folder))
-    return found | {"verdict": verdict(found)}
+    return summarise(load(folder))
+
+
+def compared(folder: Path, reference: str | None = None) -> Comparison:
+    """The only comparison of a sweep."""
+    (found,) = summarise(load(folder), reference).comparisons
+    return found
 
 
 def test_a_report_has_all_its_parts(headline: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -83,13 +88,13 @@ def test_an_unchanged_report_imports_nothing_heavy(headline: Path) -> None:
     make(headline)
     code = (
         "import sys; from pathlib import Path; from sweeps.report import make; make(Path(sys.argv[1]));"
-        "print({'matplotlib', 'scipy', 'pandas', 'torch', 'numpy'} & set(sys.modules))"
+        "print({'vl_convert', 'jinja2', 'scipy', 'pandas', 'torch', 'numpy'} & set(sys.modules))"
     )
     done = subprocess.run([sys.executable, "-c", code, headline], capture_output=True, text=True, check=True)
     assert done.stdout.strip().endswith("set()")
 
 
-def test_numbers_are_those_of_the_rows(headline: Path, summary: dict[str, Any]) -> None:
+def test_numbers_are_those_of_the_rows(headline: Path, summary: Summary) -> None:
     """The mean over seeds; differences on the seeds that both have."""
     runs = {(run.encoding, run.seed): run for run in load(headline).runs}
 
@@ -100,24 +105,24 @@ def test_numbers_are_those_of_the_rows(headline: Path, summary: dict[str, Any]) 
         return float(rows[0].value or 0)
 
     chosen = ("none", "same_tokens", "loss", 512)
-    setting = summary["settings"][0]
-    curve = setting["protocols"]["same_tokens"]["loss"]["methods"]["alibi"]["none"]
-    assert curve["value"][3] == pytest.approx(np.mean([value("alibi", seed) for seed in range(3)]), abs=1e-5)
+    (of,) = summary.comparisons
+    curve = of.headline.methods["alibi"]["none"]
+    assert curve.value[3] == pytest.approx(np.mean([value("alibi", seed) for seed in range(3)]), abs=1e-5)
     difference = np.mean([value("t5", seed) - value("rope", seed) for seed in (0, 2)])
-    assert setting["difference"]["t5"]["value"][3] == pytest.approx(difference, abs=1e-5)
+    assert of.difference["t5"].value[3] == pytest.approx(difference, abs=1e-5)
 
 
-def test_what_is_known_of_the_methods_is_said(summary: dict[str, Any]) -> None:
-    setting = summary["settings"][0]
-    found = setting["effective"]
-    assert [found[name]["length"] for name in ("alibi", "rope", "learned")] == [2048, 128, 64]
-    assert found["alibi"]["low"] == 2048
-    assert setting["extensions"]["rope"]["rerope"]["beats"] == 2048
-    assert setting["extensions"]["rope"]["none"]["beats"] is None
-    assert setting["difference"]["alibi"]["verdict"][-1] == "better"
-    assert setting["difference"]["learned"]["verdict"][1:] == [None] * 5
-    assert {one["method"] for one in setting["bimodal"]} == {"nope"}
-    said = summary["verdict"][0]
+def test_what_is_known_of_the_methods_is_said(summary: Summary) -> None:
+    (of,) = summary.comparisons
+    found = of.effective
+    assert [found[name].length for name in ("alibi", "rope", "learned")] == [2048, 128, 64]
+    assert found["alibi"].low == 2048
+    assert of.extensions["rope"]["rerope"].better.low == 2048
+    assert of.extensions["rope"]["none"].better.low is None
+    assert of.difference["alibi"].verdict[-1] == "better"
+    assert of.difference["learned"].verdict[1:] == [None] * 5
+    assert {one.method for one in of.two_groups} == {"nope"}
+    said = summary.verdict[0]
     for part in (
         "10 methods, 3 seeds",
         "kerple_log has the lowest loss",
@@ -130,15 +135,15 @@ def test_what_is_known_of_the_methods_is_said(summary: dict[str, Any]) -> None:
 
 def test_equal_methods_are_not_separated(tmp_path: Path) -> None:
     folder = make_sweep(tmp_path, ["rope", "alike_1", "alike_2"], seeds=3, **SMALL)
-    setting = summarise(load(folder), reference="alike_1")["settings"][0]
-    assert setting["difference"]["alike_2"]["verdict"] == ["not separable"] * 4
-    setting = summarise(load(folder))["settings"][0]
-    assert setting["best"][-1]["tied"]
-    assert "not separable from the best" in text({"settings": [setting], "failures": []}, 80)
+    assert compared(folder, "alike_1").difference["alike_2"].verdict == ["not separable"] * 4
+    best = compared(folder).best[-1]
+    assert best
+    assert best.tied
+    assert "not separable from the best" in text(summarise(load(folder)), 80)
 
 
 @pytest.mark.parametrize("width", [40, 60, 80, 100, 140, 200])
-def test_the_table_fits(summary: dict[str, Any], width: int) -> None:
+def test_the_table_fits(summary: Summary, width: int) -> None:
     lines = text(summary, width).splitlines()
     rows = [line for line in lines if re.match(r"( *\d+ {2,}[a-z]|  \+ )", line)]
     assert len(rows) == 10 + 7  # methods, and what extends rope
@@ -147,17 +152,19 @@ def test_the_table_fits(summary: dict[str, Any], width: int) -> None:
     assert "trained" in "".join(lines)
 
 
-def test_the_best_is_marked_only_where_it_is_separable(summary: dict[str, Any]) -> None:
-    setting = summary["settings"][0]
+def test_the_best_is_marked_only_where_it_is_separable(summary: Summary) -> None:
+    (of,) = summary.comparisons
     rows = [line for line in text(summary, 80).splitlines() if re.match(r" *\d+ +kerple_log", line)]
     stars = rows[0].count("*")
-    assert stars == sum(best["method"] == "kerple_log" and not best["tied"] for best in setting["best"])
+    assert stars == sum(
+        best is not None and best.method == "kerple_log" and not best.tied for best in of.best
+    )
     assert 0 < stars < 6
 
 
 def test_one_seed_is_said_to_be_one(tmp_path: Path) -> None:
     found = summarise(load(make_sweep(tmp_path, seeds=1, **SMALL)))
-    assert found["settings"][0]["over"] == "documents"
+    assert found.comparisons[0].over == "documents"
     assert "One seed says nothing about other seeds" in text(found, 200)
     assert "One seed: intervals and verdicts cover the choice of documents only." in verdict(found)[0]
 
@@ -173,10 +180,10 @@ def test_no_interval_is_printed_where_there_is_too_little(tmp_path: Path) -> Non
 def test_without_losses_by_document_intervals_are_over_seeds(tmp_path: Path) -> None:
     folder = make_sweep(tmp_path, ["rope", "alibi"], **SMALL)
     (folder / "alibi-s1/documents.npz").unlink()
-    setting = summarise(load(folder))["settings"][0]
-    assert setting["over"] == "seeds"
-    assert setting["notes"] == ["alibi-s1 has no documents.npz: intervals are over seeds only."]
-    assert None not in setting["protocols"]["same_tokens"]["loss"]["methods"]["rope"]["none"]["low"]
+    of = compared(folder)
+    assert of.over == "seeds"
+    assert of.notes == ["alibi-s1 has no documents.npz: intervals are over seeds only."]
+    assert None not in of.headline.methods["rope"]["none"].low
 
 
 def test_losses_by_document_of_other_results_are_not_used(tmp_path: Path) -> None:
@@ -185,8 +192,10 @@ def test_losses_by_document_of_other_results_are_not_used(tmp_path: Path) -> Non
     content = dict(np.load(file))
     content["none|same_tokens|128"] += 1
     np.savez(file, **content)
-    setting = summarise(load(folder))["settings"][0]
-    assert "rope, seed 1, has losses by document that are not its rows' at 128 tokens" in setting["notes"][0]
+    assert (
+        "rope, seed 1, has losses by document that are not its rows' at 128 tokens"
+        in compared(folder).notes[0]
+    )
 
 
 def test_only_jobs_of_the_sweep_count(tmp_path: Path) -> None:
@@ -194,10 +203,10 @@ def test_only_jobs_of_the_sweep_count(tmp_path: Path) -> None:
     about = json.loads((folder / "sweep.json").read_text())
     about["jobs"] = [job for job in about["jobs"] if job["encoding"] != "t5"]
     (folder / "sweep.json").write_text(json.dumps(about))
-    assert set(summarise(load(folder))["settings"][0]["methods"]) == {"rope", "alibi"}
+    assert set(compared(folder).methods) == {"rope", "alibi"}
     (folder / "sweep.json").unlink()
-    assert set(summarise(load(folder))["settings"][0]["methods"]) == {"rope", "alibi", "t5"}
-    assert set(summarise(load(folder / "t5-s0"))["settings"][0]["methods"]) == {"t5"}
+    assert set(compared(folder).methods) == {"rope", "alibi", "t5"}
+    assert set(compared(folder / "t5-s0").methods) == {"t5"}
 
 
 def test_a_sweep_of_failures_still_reports(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -215,9 +224,9 @@ def test_settings_that_differ_name_methods_and_are_red(tmp_path: Path) -> None:
         info = json.loads(file.read_text())
         info["settings"]["encoding"]["base"] = base
         file.write_text(json.dumps(info))
-    setting = summarise(load(folder))["settings"][0]
-    assert set(setting["methods"]) == {"rope base=500", "rope base=10000", "alibi", "t5"}
-    unequal = " ".join(differences(setting["fairness"]))
+    of = compared(folder)
+    assert set(of.methods) == {"rope base=500", "rope base=10000", "alibi", "t5"}
+    unequal = " ".join(differences(of.fairness))
     assert "sequences a step (alibi)" in unequal
     assert "tokens (alibi)" in unequal
     assert "encoding" not in unequal
@@ -234,18 +243,23 @@ def test_training_lengths_and_data_are_reported_apart(tmp_path: Path) -> None:
     assert (tmp_path / "figures/loss_by_length-128.png").exists()
 
 
-def test_extensions_without_crop_are_held_against_none(tmp_path: Path) -> None:
+def test_extensions_without_crop_are_compared_with_none(tmp_path: Path) -> None:
     """As where one checkpoint is looked at in several precisions."""
     folder = make_sweep(tmp_path, ["rope", "alibi"], controls=(), extend=("rope", "alibi"), **SMALL)
-    setting = summarise(load(folder))["settings"][0]
-    assert setting["against"] == "none"
-    found, curves = setting["extensions"]["alibi"]["yarn"], setting["protocols"]["same_tokens"]["loss"]
-    own = curves["methods"]["alibi"]
-    change = [b - a for a, b in zip(own["none"]["value"], own["yarn"]["value"], strict=True)]
-    assert found["lengths"] == [64, 128, 256, 512]
-    assert found["value"] == pytest.approx(change, abs=2e-5)
-    half = [(high - low) / 2 for low, high in zip(found["low"], found["high"], strict=True)]
-    alone = [(high - low) / 2 for low, high in zip(own["none"]["low"], own["none"]["high"], strict=True)]
+    of = compared(folder)
+    assert of.opponent == "none"
+    found, own = of.extensions["alibi"]["yarn"], of.headline.methods["alibi"]
+    change = [b - a for a, b in zip(own["none"].value, own["yarn"].value, strict=True) if a and b]
+    assert found.lengths == [64, 128, 256, 512]
+    assert found.value == pytest.approx(change, abs=2e-5)
+    half, alone = (
+        [
+            (high - low) / 2
+            for low, high in zip(one.low, one.high, strict=True)
+            if low is not None and high is not None
+        ]
+        for one in (found, own["none"])
+    )
     assert all(a < b / 2 for a, b in zip(half, alone, strict=True))  # the differences are paired
     make(folder)
     page, printed = ((folder / name).read_text() for name in ("report.html", "table.txt"))
@@ -259,43 +273,28 @@ def test_extensions_without_crop_are_held_against_none(tmp_path: Path) -> None:
 
 
 def test_names_of_extensions_that_differ_in_one_setting() -> None:
-    assert figures.in_common(["bfloat16 what=positions", "bfloat16 what=biases"]) == "bfloat16 what="
-    assert figures.in_common(["pi factor=2", "yarn"]) == ""
-    assert figures.in_common(["pi", "yarn"]) == ""
-    assert figures.in_common(["pi factor=2"]) == ""
+    assert in_common(["bfloat16 what=positions", "bfloat16 what=biases"]) == "bfloat16 what="
+    assert in_common(["pi factor=2", "yarn"]) == ""
+    assert in_common(["pi", "yarn"]) == ""
+    assert in_common(["pi factor=2"]) == ""
 
 
-@pytest.mark.parametrize("name", ["by_length", "by_position", "against_crop"])
-@pytest.mark.parametrize("which", ["summary", "crowd"])
-def test_names_in_figures_do_not_overlap(request: pytest.FixtureRequest, name: str, which: str) -> None:
-    found = request.getfixturevalue(which)
-    figure = getattr(figures, name)(found, found["settings"][0])
-    figure.draw_without_rendering()
-    shown = [axes for axes in figure.axes if axes.get_visible()]
-    for axes in shown:
-        texts = [text for text in axes.texts if text.get_text()]
-        boxes = [Text.get_window_extent(text) for text in texts]  # without the line to the curve
-        names = sorted((box for box in boxes if box.x0 > axes.bbox.x1), key=lambda box: box.y0)
-        assert names
-        assert all(upper.y0 - lower.y1 > -2.5 for lower, upper in pairwise(names))  # pixels, of 14 a line
-        assert all(box.x1 <= figure.bbox.x1 for box in names)
-
-
-def test_methods_of_no_known_family_share_a_panel(crowd: dict[str, Any]) -> None:
-    families = {name: of["family"] for name, of in crowd["settings"][0]["methods"].items()}
-    assert len(families) == 33
+def test_methods_of_no_known_family_share_a_panel(crowd: Summary) -> None:
+    (of,) = crowd.comparisons
+    families = {name: method.family for name, method in of.methods.items()}
+    assert len(families) == len(EVERY) + 3
     assert families["mine_1"] == families["mine_3"] == "other"
     assert families["alibi"] == "bias by distance"
+    assert of.order[-3:] == ["mine_1", "mine_2", "mine_3"]
 
 
-@given(st.lists(st.floats(0, 10), min_size=1, max_size=12).map(sorted))
-def test_spaced_places(wanted: list[float]) -> None:
-    places = labels.spaced(wanted, 0.5, 0.0, 10.0)
-    assert all(upper - lower >= 0.5 - 1e-9 for lower, upper in pairwise(places))
-    assert min(places) >= -1e-9
-    assert max(places) <= 10 + 1e-9
-    far = all(upper - lower >= 0.5 for lower, upper in pairwise(wanted))
-    assert not far or places == pytest.approx(wanted)
+def test_a_family_is_what_the_run_itself_says(tmp_path: Path) -> None:
+    folder = make_sweep(
+        tmp_path, ["rope", "mine"], changed={"mine": {"encoding": {"family": "my family"}}}, **SMALL
+    )
+    of = compared(folder)
+    assert set(of.methods) == {"rope", "mine"}
+    assert of.methods["mine"].family == "my family"
 
 
 class Page(HTMLParser):
@@ -323,20 +322,25 @@ def test_the_page_needs_nothing_but_itself(headline: Path) -> None:
     source = (headline / "report.html").read_text()
     page = Page(source)
     assert page.fetched == []
-    assert set(re.findall(r"https?://[^\"' )]+", source)) == {"http://www.w3.org/2000/svg"}
-    assert not re.search(r"@import|url\((?!#)", source)
-    data = json.loads(page.content["application/json"])
-    assert set(data["settings"][0]["methods"]) >= {"rope", "alibi"}
-    assert len(source) < 400_000
+    assert not re.search(r"@import|url\((?!#)", page.content["style"])
+    figures = json.loads(page.content["application/json"])["views"]
+    assert {"loss_by_length", "loss_by_position", "against_crop"} <= set(figures)
+    assert '"url"' not in page.content["application/json"]
+    names = [line.split(",")[2] for line in figures["loss_by_length"][0]["datasets"]["table"].splitlines()]
+    assert {"rope", "alibi"} <= set(names)
+    assert len(source) < 5_000_000
 
 
 def test_names_cannot_break_the_page(tmp_path: Path) -> None:
     folder = make_sweep(tmp_path, ["rope"], **SMALL)
     about = json.loads((folder / "sweep.json").read_text()) | {"name": "</script><b>x"}
     (folder / "sweep.json").write_text(json.dumps(about))
+    for place in folder.glob("rope-s*"):
+        about = json.loads((place / "run.json").read_text())
+        (place / "run.json").write_text(json.dumps(about | {"encoding": "</script><b>y"}))
     make(folder)
     page = Page((folder / "report.html").read_text())
-    assert json.loads(page.content["application/json"])["settings"]
+    assert "</script><b>y" in str(json.loads(page.content["application/json"])["views"])
     assert "</script><b>x" in page.content["title"]
 
 
@@ -356,40 +360,67 @@ def test_power(tmp_path: Path, headline: Path) -> None:
         power(make_sweep(tmp_path, seeds=1, **SMALL), seeds=3)
 
 
-def damaged(folder: Path) -> Path:
-    file = make_sweep(folder, ["rope"], seeds=1, **SMALL) / "rope-s0/results.jsonl"
-    file.write_text("{\n" + file.read_text())
-    return folder
-
-
-def unreadable(folder: Path) -> Path:
-    make_sweep(folder, ["rope"], seeds=1, **SMALL)
-    (folder / "rope-s0/documents.npz").write_bytes(b"PK broken")
-    return folder
-
-
-@pytest.mark.parametrize(
-    ("build", "sentence"),
-    [
-        (lambda folder: folder / "nowhere", "There is no folder"),
-        (lambda folder: folder, "There are no results in"),
-        (damaged, "is damaged at line 1"),
-        (unreadable, "documents.npz is damaged"),
-    ],
-)
-def test_a_mistake_is_one_sentence(build: Any, sentence: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("build", [lambda folder: folder / "nowhere", lambda folder: folder])
+def test_a_mistake_is_one_sentence(build: Any, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "sweeps.report", build(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 1
-    assert sentence in done.stderr
-    assert done.stderr.startswith("yardstick: ")
-    assert done.stderr.count("\n") == 1
+    assert re.match(r"yardstick: There (is no folder|are no results in) .*\n$", done.stderr)
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "reason"),
+    [
+        ("results.jsonl", b"{\n{\n", "is damaged at line 1"),
+        ("results.jsonl", b"", "is empty"),
+        ("documents.npz", b"PK broken", "documents.npz is damaged"),
+        ("documents.npz", b"", "documents.npz is damaged"),
+        ("run.json", b"[1]", "run.json is damaged"),
+        ("run.json", b'{"seed": "three"}', "has the seed 'three'"),
+    ],
+)
+def test_a_run_that_cannot_be_read_is_left_out_and_told(
+    file: str, content: bytes, reason: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = make_sweep(tmp_path, ["rope", "alibi"], seeds=2, **SMALL)
+    (folder / "rope-s1" / file).write_bytes(content)
+    assert make(folder) == 1
+    printed = capsys.readouterr().out
+    assert "1 of 4 jobs cannot be read" in printed
+    assert reason in printed
+    assert reason in (folder / "report.html").read_text().replace("&#39;", "'")
+    assert [run.folder.name for run in load(folder).runs] == ["rope-s0", "alibi-s0", "alibi-s1"]
+
+
+@pytest.mark.parametrize(
+    "content", ["", "{", "[]", '{"jobs": 3}', '{"jobs": [1]}', '{"jobs": [{"name": "x"}]}']
+)
+def test_without_a_list_of_jobs_every_run_is_reported(content: str, tmp_path: Path) -> None:
+    folder = make_sweep(tmp_path, ["rope", "alibi"], seeds=1, **SMALL)
+    (folder / "sweep.json").write_text(content)
+    sweep = load(folder)
+    assert {run.folder.name for run in sweep.runs} == {"rope-s0", "alibi-s0"}
+    assert "is damaged: every run below its folder is reported" in sweep.notes[0]
+
+
+def test_a_job_with_a_strange_seed_stops_nothing(tmp_path: Path) -> None:
+    folder = make_sweep(tmp_path, ["rope", "alibi"], seeds=1, failed=["alibi-s0"], **SMALL)
+    about = json.loads((folder / "sweep.json").read_text())
+    about["jobs"][1]["seed"] = {"oops": None}
+    (folder / "sweep.json").write_text(json.dumps(about))
+    assert make(folder) == 1
+
+
+@pytest.mark.parametrize("file", ["summary.json", "report.html", "figures/loss_by_length.svg"])
+def test_what_was_emptied_is_made_again(file: str, tmp_path: Path) -> None:
+    folder = make_sweep(tmp_path, ["rope", "alibi"], seeds=1, **SMALL)
+    make(folder)
+    (folder / file).write_text("")
+    make(folder)
+    assert (folder / file).stat().st_size > 1000
 
 
 def test_an_unknown_reference_names_those_that_there_are(headline: Path) -> None:
     with pytest.raises(ValueError, match=r"no method 'ropes'.* there are: alibi, kerple_log"):
         make(headline, reference="ropes")
-    assert (
-        summarise(load(headline), reference="alibi")["settings"][0]["difference"]["rope"]["verdict"][-1]
-        == "worse"
-    )
+    assert compared(headline, "alibi").difference["rope"].verdict[-1] == "worse"

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from matplotlib.text import Text
 
-from sweeps.report import depth, figures, make
-from sweeps.report.curves import Table
+from sweeps.report import depth, make
+from sweeps.report.figures import by_depth, by_length
+from sweeps.report.figures.depth import short
 from sweeps.report.power import power
 from sweeps.report.results import load
-from sweeps.report.summary import groups, summarise
-from sweeps.report.table import text
+from sweeps.report.summarise import groups, summarise
+from sweeps.report.tables.terminal import text
 from sweeps.report.verdict import verdict
 from tests.sweeps.synthetic import make_sweep
 from train.rows import append, read
@@ -89,24 +89,24 @@ def values(folder: Path, encoding: str, length: int) -> list[float]:
 
 
 def test_a_task_is_ranked_by_accuracy(copied: Path) -> None:
-    (setting,) = summarise(load(copied))["settings"]
-    assert (setting["protocol"], setting["metric"], setting["sign"]) == ("answers", "accuracy", -1)
-    assert setting["methods"].keys() == SLOPES.keys()
-    assert list(setting["methods"]) == ["alibi", "t5", "nope", "rope", "learned"]
-    curve = setting["protocols"]["answers"]["accuracy"]["methods"]["t5"]["none"]
-    assert curve["value"][-1] == pytest.approx(np.mean(values(copied, "t5", 40)), abs=1e-5)
-    assert setting["difference"]["alibi"]["verdict"][-1] == "better"
-    assert setting["effective"]["rope"]["length"] == 20
-    assert (setting["windows"], setting["documents"]) == (PROBLEMS, PROBLEMS)
-    assert setting["over"] == "seeds and problems"
-    assert "same_tokens" not in setting["protocols"]
+    (of,) = summarise(load(copied)).comparisons
+    assert (of.protocol, of.metric, of.sign) == ("answers", "accuracy", -1)
+    assert list(of.methods) == ["alibi", "t5", "nope", "rope", "learned"]
+    assert of.headline.methods["t5"]["none"].value[-1] == pytest.approx(
+        np.mean(values(copied, "t5", 40)), abs=1e-5
+    )
+    assert of.difference["alibi"].verdict[-1] == "better"
+    assert of.effective["rope"].length == 20
+    assert (of.windows, of.documents) == (PROBLEMS, PROBLEMS)
+    assert of.over == "seeds and problems"
+    assert "same_tokens" not in of.scores
 
 
 def test_intervals_are_over_problems(copied: Path) -> None:
     """Of one seed: the standard error of the mean over problems, by Student's t."""
     runs = [run for run in load(copied).runs if run.seed == 0]
-    (table,) = [Table(some) for some in groups(replace(load(copied), runs=runs)).values()]
-    curves = table.curves("answers", "accuracy")
+    (group,) = groups(replace(load(copied), runs=runs))
+    curves = group.curves("answers", "accuracy")
     found = curves.interval(curves.samples)
     place = curves.variants.index(("t5", "none"))
     each = answers(copied / "t5-s0", 30, TRAINED, 0, False)["answers|accuracy"]
@@ -132,23 +132,23 @@ def test_lengths_are_not_called_tokens_where_a_task_counts_otherwise(copied: Pat
 
 def test_a_mixture_gives_a_loss_and_answers(mixed: Path) -> None:
     found = summarise(load(mixed))
-    of_text, of_answers = found["settings"]
-    assert (of_text["protocol"], of_text["metric"]) == ("same_tokens", "loss")
-    assert (of_answers["protocol"], of_answers["metric"]) == ("answers", "accuracy")
-    assert of_text["in_tokens"]
-    assert of_answers["in_tokens"]
+    of_text, of_answers = found.comparisons
+    assert (of_text.protocol, of_text.metric) == ("same_tokens", "loss")
+    assert (of_answers.protocol, of_answers.metric) == ("answers", "accuracy")
+    assert of_text.in_tokens
+    assert of_answers.in_tokens
     assert not depth.depths(of_text)
-    assert "answers" not in of_text["protocols"]
+    assert "answers" not in of_text.scores
     said = text(found, 200)
     assert "loss, nats per token · same_tokens · python+passkey" in said
     assert "accuracy, share of the answer · answers · python+passkey · trained at 64 tokens" in said
-    assert of_text["notes"] == of_answers["notes"] == []
+    assert of_text.notes == of_answers.notes == []
 
 
 def test_accuracy_by_length_and_depth(mixed: Path) -> None:
-    setting = summarise(load(mixed))["settings"][1]
-    assert depth.depths(setting) == ["0.00", "0.25", "0.50", "0.75", "1.00"]
-    grid = depth.grids(setting)["t5"]
+    of = summarise(load(mixed)).comparisons[1]
+    assert depth.depths(of) == ["0.00", "0.25", "0.50", "0.75", "1.00"]
+    grid = depth.grids(of)["t5"]
     chosen = [
         row.value
         for run in load(mixed).runs
@@ -157,9 +157,8 @@ def test_accuracy_by_length_and_depth(mixed: Path) -> None:
     ]
     assert len(chosen) == 2
     assert grid[1][1] == pytest.approx(np.mean([value for value in chosen if value is not None]), abs=1e-5)
-    assert depth.grids(setting)["learned"][0][1:] == [None] * 3
-    assert depth.section(setting).count("<tr>") == 1 + 5 * len(DEPTHS)
-    assert [depth.short(value) for value in (None, 0.0, 0.47, 0.999, 1.0)] == ["–", ".00", ".47", "1", "1"]
+    assert depth.grids(of)["learned"][0][1:] == [None] * 3
+    assert [short(value) for value in (None, 0.0, 0.47, 0.999, 1.0)] == ["–", ".00", ".47", "1", "1"]
 
 
 def test_pictures(mixed: Path, copied: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -179,32 +178,28 @@ def test_pictures(mixed: Path, copied: Path, capsys: pytest.CaptureFixture[str])
 
 
 def test_accuracy_is_drawn_from_zero_to_one(mixed: Path) -> None:
-    found = summarise(load(mixed))
-    shared = figures.by_length(found, found["settings"][1]).axes[0].get_ylim()
-    assert shared[0] < 0 < 1 < shared[1] < 1.1
-    drawn = depth.figure(found, found["settings"][1])
-    assert drawn is not None
-    drawn.draw_without_rendering()
-    shown = [axes for axes in drawn.axes if axes.images]
-    assert len(shown) == len(SLOPES)
-    assert all(image.get_clim() == (0, 1) for axes in shown for image in axes.images)
-    boxes = [Text.get_window_extent(text) for axes in shown for text in axes.texts]
-    assert len(boxes) == len(SLOPES) * len(DEPTHS) * 4
-    assert all(box.x1 <= drawn.bbox.x1 for box in boxes)
-    assert depth.figure(found, found["settings"][0]) is None
+    of_text, of_answers = summarise(load(mixed)).comparisons
+    first = next(iter(by_length(of_answers, "").values()))
+    low, high = first["spec"]["encoding"]["y"]["scale"]["domain"]
+    assert low < 0 < 1 < high < 1.1
+    drawn = by_depth(of_answers, "")["accuracy"]
+    assert drawn["facet"]["sort"] == of_answers.order
+    rows = drawn["datasets"]["table"].splitlines()
+    assert len(rows) == 1 + len(SLOPES) * len(DEPTHS) * 4
+    assert by_depth(of_text, "") == {}
 
 
 def test_chance_is_marked_and_never_ranked(copied: Path, mixed: Path) -> None:
     found = summarise(load(copied))
-    (setting,) = found["settings"]
-    assert setting["chance"] == {"lengths": list(LENGTHS), "value": [CHANCE] * len(LENGTHS)}
-    assert "chance" not in setting["protocols"]["answers"]
-    assert "Always the commonest token: 0.06." in text(found, 200)
-    axes = figures.by_length(found, setting).axes[0]
-    assert [line for line in axes.get_lines() if set(line.get_ydata()) == {CHANCE}]
-    of_text, of_answers = summarise(load(mixed))["settings"]
-    assert not of_text["chance"]
-    assert of_answers["chance"]
+    (of,) = found.comparisons
+    assert of.chance == dict.fromkeys(LENGTHS, CHANCE)
+    assert "chance" not in of.scores["answers"]
+    assert "Majority baseline: 0.06." in text(found, 200)
+    rows = next(iter(by_length(of, "").values()))["datasets"]["table"].splitlines()
+    assert len([row for row in rows if row.startswith("chance,") and str(CHANCE) in row]) == len(LENGTHS)
+    of_text, of_answers = summarise(load(mixed)).comparisons
+    assert not of_text.chance
+    assert of_answers.chance
 
 
 def test_power_of_accuracies(copied: Path) -> None:
@@ -218,6 +213,6 @@ def test_other_problems_give_no_paired_intervals(tmp_path: Path) -> None:
     add_answers(folder, LENGTHS)
     file = folder / "rope-s1/documents.npz"
     np.savez(file, **{**np.load(file), "answers": np.arange(PROBLEMS) // 2})
-    (setting,) = summarise(load(folder))["settings"]
-    assert setting["over"] == "seeds"
-    assert "was scored on other windows" in setting["notes"][0]
+    (of,) = summarise(load(folder)).comparisons
+    assert of.over == "seeds"
+    assert "was scored on other windows" in of.notes[0]

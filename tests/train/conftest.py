@@ -6,16 +6,22 @@ import subprocess
 import sys
 import sysconfig
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from pathlib import Path
+from subprocess import CompletedProcess
 
 import pytest
 import torch
+
+from tests.forked import TIMEOUT, forked
+from train.compose import composed
 
 ROOT = Path(__file__).resolve().parents[2]
 SMALL = """model.vocab=300 model.width=32 model.depth=2 model.heads=2 model.length=16 batch=6 trainer=cpu
     trainer.precision=32-true trainer.max_steps=6 trainer.log_every=2 trainer.checkpoint_every=2
     evaluation.ladder=[1,2,4] evaluation.windows=5 wandb.mode=disabled data=files
 """.split()  # noqa: SIM905
+CPU = composed("trainer=cpu").trainer
 
 
 @pytest.fixture(autouse=True)
@@ -58,15 +64,29 @@ def small(text: Path, outputs: Path) -> list[str]:
     return [*SMALL, f"data.path={text}", f"outputs={outputs}"]
 
 
-def call(*arguments: str, module: str = "train", check: bool = True) -> subprocess.CompletedProcess[str]:
-    """`python -m train ...` in a process of its own."""
-    command = [sys.executable, "-m", module, *arguments]
+def call(*arguments: str, module: str = "train.__main__", check: bool = True) -> CompletedProcess[str]:
+    """`python -m train ...`, in a process of its own that has imported everything already."""
+    done = forked(command, module, arguments, WANDB_MODE="disabled", PYTHONPATH=str(ROOT))
+    return checked(done, check)
+
+
+def command(module: str, arguments: tuple[str, ...]) -> None:
+    torch.set_num_threads(1)
+    os.chdir(ROOT)
+    sys.argv = [module, *arguments]
+    import_module(module).entry()
+
+
+def launch(*arguments: str, module: str = "train", check: bool = True) -> CompletedProcess[str]:
+    """The same as a user's shell starts it, for runs that start further processes with the same command."""
+    line = [sys.executable, "-m", module, *arguments]
     environment = os.environ | {"OMP_NUM_THREADS": "1", "WANDB_MODE": "disabled"}
-    done = subprocess.run(
-        command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False, timeout=300
-    )
-    if check:
-        assert done.returncode == 0, done.stdout + done.stderr
+    done = subprocess.run(line, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=TIMEOUT)
+    return checked(done, check)
+
+
+def checked(done: CompletedProcess[str], check: bool) -> CompletedProcess[str]:
+    assert not check or done.returncode == 0, done.stdout + done.stderr
     return done
 
 
@@ -75,8 +95,6 @@ def mistake(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str])
     """What the command line says to wrong arguments: one sentence, exit code not 0, no traceback."""
 
     def said(*arguments: str, module: str = "train.__main__") -> str:
-        from importlib import import_module
-
         entry = import_module(module).entry
         assert inspect.isfunction(entry)
         monkeypatch.setattr(sys, "argv", ["train", *arguments])

@@ -1,10 +1,10 @@
-"""Names of curves, points, summary, figure."""
+"""Names of curves, points, summary."""
 
 from dataclasses import replace
 
 import pytest
 
-from train.curves import accuracies, curve, figure, losses, points, summary
+from train.curves import accuracies, curve, label, losses, points, summary
 from train.rows import Row
 
 ROW = Row(
@@ -75,26 +75,21 @@ def test_the_summary_compares_with_the_training_length_of_the_same_curve() -> No
     }
 
 
-def test_the_figure_has_a_curve_for_each_extension_and_a_gap_where_undefined() -> None:
-    rows = [
-        replace(ROW, length=128, value=None, error=None),
-        ROW,
-        replace(ROW, extension="pi", value=4.5),
-        replace(ROW, protocol="by_position", value=3.0),
+def test_a_label_tells_the_curves_of_a_chart_apart() -> None:
+    changes: list[dict] = [
+        {},
+        {"extension": "pi"},
+        {"protocol": "sliding"},
+        {"extension": "pi", "protocol": "sliding"},
     ]
-    content = figure(losses(rows)).to_plotly_json()
-    assert [(list(line["x"]), list(line["y"]), line["name"]) for line in content["data"]] == [
-        ([64, 128], [4.0, None], "rope"),
-        ([64], [4.5], "pi"),
-    ]
-    assert list(content["data"][0]["error_y"]["array"]) == [0.1, 0]
-    assert content["layout"]["xaxis"]["type"] == "log"
-    assert content["layout"]["shapes"][0]["x0"] == ROW.trained_length
-    assert "annotations" not in content["layout"], "on a logarithmic axis their x is a logarithm"
-    assert [row.length for row in losses(rows)] == [64, 64, 128]
+    assert [label(replace(ROW, **change)) for change in changes] == ["rope", "pi", "sliding", "pi/sliding"]
+    assert label(replace(ROW, protocol="answers", metric="accuracy")) == "rope"
+    assert label(replace(ROW, protocol="depth_0.50", metric="accuracy")) == "depth_0.50"
+    rows = [replace(ROW, length=128), ROW, replace(ROW, protocol="by_position")]
+    assert [row.length for row in losses(rows)] == [64, 128]
 
 
-def test_answers_have_an_axis_and_a_figure_of_their_own() -> None:
+def test_answers_have_an_axis_of_their_own() -> None:
     answer = replace(ROW, protocol="answers", metric="accuracy", value=0.5)
     rows = [
         replace(answer, length=128, value=0.25),
@@ -113,9 +108,8 @@ def test_answers_have_an_axis_and_a_figure_of_their_own() -> None:
         ("extrapolation/length", 64, {"extrapolation/loss": 4.0}),
     ]
     assert losses(rows) == [ROW]
-    content = figure(accuracies(rows)).to_plotly_json()
-    assert [(list(line["y"]), line["name"]) for line in content["data"]] == [
-        ([0.5, 0.25], "rope"),
-        ([0.5], "depth_0.50"),
+    assert sorted((label(row), row.length, row.value) for row in accuracies(rows)) == [
+        ("depth_0.50", 64, 0.5),
+        ("rope", 64, 0.5),
+        ("rope", 128, 0.25),
     ]
-    assert content["layout"]["yaxis"]["title"]["text"].startswith("accuracy")

@@ -2,13 +2,14 @@
 
 import json
 import math
+from dataclasses import replace
+from html import unescape
 from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
 import pytest
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -17,14 +18,15 @@ from models.effect import Encoding, Positions
 from models.encodings import extend, load
 from models.encodings.rope import RoPE, geometric
 from models.gpt import GPT, Block
-from models.kernels.heads import split
-from sweeps.report import diagnostics, make
-from sweeps.report.results import fingerprint
+from models.heads import split
+from models.plan import Plan
+from sweeps.report import diagnostics, fingerprint, make
 from tests.conftest import ENCODINGS, LENGTH, SHAPE, Method, content, gpt, members, over, tokens
-from tests.train.test_settings import settings_of
+from train.compose import composed
 from train.diagnostics import attention, rotary
-from train.diagnostics.words import sentences
-from train.run import job
+from train.diagnostics.explanation import sentences
+from train.diagnostics.records import Diagnosis, Heads, Known, Rotation
+from train.job import run_job
 
 # ---- rows of the table of attention
 
@@ -65,19 +67,19 @@ def tables(model: GPT, sequence: Tensor, draw: int) -> list[tuple[Tensor, Tensor
     for layer, block in enumerate(cast(list[Block], model.blocks)):
         effect, one = effects[layer % len(effects)], block.attention
         hidden = block.norm1(x)
-        q, k, _ = split(F.linear(hidden, one.qkv.weight * block.norm1.weight), one.heads)
-        table = logits(q, k, effect, one.causal, hidden * block.norm1.weight).softmax(-1)
+        q, k, _ = split(one.qkv(hidden), one.heads)
+        table = logits(q, k, effect, x=hidden).softmax(-1)
         found.append((table[0].double(), effect.positions.at))
-        x = block(x, effect)
+        x = block(x, Plan(effect))
     return found
 
 
-LOOKED = ["rope", "alibi", "fire", "cope", "fox", "sinusoidal", "window_rope", "irope", "randomized_rope"]
+MEASURED = ["rope", "alibi", "fire", "cope", "fox", "sinusoidal", "window_rope", "irope", "randomized_rope"]
 
 
 @torch.no_grad()
-@pytest.mark.parametrize("name", LOOKED)
-def test_looks(name: str) -> None:
+@pytest.mark.parametrize("name", MEASURED)
+def test_attention_is_measured(name: str) -> None:
     """Four times past the training length, with queries that do not all count."""
     method, queries, length = Method(name), 3, 4 * LENGTH
     model, sequences = gpt(method.built), tokens(length)
@@ -85,7 +87,7 @@ def test_looks(name: str) -> None:
     counts[:, -2:], counts[1, -4] = False, False
     trained = attention.reaches(model, LENGTH)
     ends = attention.distance_ends(max(attention.reaches(model, length)))
-    found = attention.looks(model, sequences, counts, queries, trained, ends)
+    found = attention.measure(model, sequences, counts, queries, trained, ends)
     layers, total = len(model.blocks), 5 * model.draws
     entropy, unseen = torch.zeros(2, layers, SHAPE["heads"], dtype=torch.float64)
     keys = torch.zeros(layers, dtype=torch.float64)
@@ -131,8 +133,8 @@ def test_crop_is_looked_at_where_it_looks() -> None:
     model, x = gpt(built("rope")), tokens(3 * LENGTH)
     crop = gpt(extend("crop", built("rope")))
     counts, limits = torch.ones_like(x).bool(), (4, [LENGTH - 1] * 2, attention.distance_ends(LENGTH))
-    cropped = attention.looks(crop, x, counts, *limits)
-    short = attention.looks(model, x[:, -LENGTH:], counts[:, -LENGTH:], *limits)
+    cropped = attention.measure(crop, x, counts, *limits)
+    short = attention.measure(model, x[:, -LENGTH:], counts[:, -LENGTH:], *limits)
     for measure in attention.MEASURES:
         torch.testing.assert_close(getattr(cropped, measure), getattr(short, measure))
     assert cropped.unseen.max() == 0
@@ -169,7 +171,7 @@ def test_what_does_not_turn_keeps_likeness() -> None:
     assert rotary.enough_for(theta[1], 5000) == 5000
     assert rotary.enough_for(theta[0], 5000) < 5000
     expected = [sum(math.cos(m * f) for f in theta[0].tolist()) for m in range(50)]
-    assert rotary.likeness(theta[0], 50).tolist() == pytest.approx(expected)
+    assert rotary.similarity(theta[0], 50).tolist() == pytest.approx(expected)
 
 
 def test_pairs_that_never_turned() -> None:
@@ -190,41 +192,41 @@ def test_which_layers_turn() -> None:
 
 
 def test_sentences() -> None:
-    none = {
-        "extension": "none", "lengths": [64, 2048], "ends": [1, 64, 1024, 2048],
-        "entropy": [[[0.5, 0.7]], [[0.96, 0.64]]], "unseen": [[[0, 0]], [[0.5, 0.26]]],
-        "keys": [[0], [0.97]], "profile": [[[[0.4, 0.6, 0, 0]] * 2], [[[0.1, 0.2, 0.4, 0.3]] * 2]],
-    }  # fmt: skip
-    rope = {
-        "layers": [0], "base": 10_000.0, "turning": 16, "unfinished": 12, "trained": 64,
-        "spans": [64, 4096], "bounds": [100.0, 26_964.3], "enough_for": 1530,
-    }  # fmt: skip
-    found = {
-        "encoding": "rope", "trained_length": 64, "lengths": [64, 2048], "in_tokens": True, "depth": 1,
-        "known": {"metric": "loss", "values": [(64, 3.561), (2048, 4.283)]},
-        "variants": [none], "rotary": [rope],
-    }  # fmt: skip
-    assert list(sentences(found)) == [
+    none = Heads(
+        extension="none", lengths=[64, 2048], reaches=[[63], [2047]], ends=[1, 64, 1024, 2048],
+        entropy=[[[0.5, 0.7]], [[0.96, 0.64]]], unseen=[[[0, 0]], [[0.5, 0.26]]], keys=[[0], [0.97]],
+        profile=[[[[0.4, 0.6, 0, 0]] * 2], [[[0.1, 0.2, 0.4, 0.3]] * 2]],
+    )  # fmt: skip
+    rope = Rotation(
+        layers=[0], base=10_000.0, frequencies=[], trained=64, turning=16, unfinished=12, spans=[64, 4096],
+        bounds=[100.0, 26_964.3], enough_for=1530,
+    )  # fmt: skip
+    diagnosis = Diagnosis(
+        run="rope-s0", encoding="rope", seed=0, data="python", trained_length=64, depth=1, sequences=8,
+        queries=16, lengths=[64, 2048], in_tokens=True, known=Known("loss", [(64, 3.561), (2048, 4.283)]),
+        reaches=[63], variants=[none], rotary=[rope],
+    )  # fmt: skip
+    assert list(sentences(diagnosis)) == [
         "rope: loss, nats per token: 3.56 at 64 tokens, 4.28 at 2,048 tokens.",
         "rope: 38 % of the attention at 2,048 tokens goes to distances never seen in training, where 97 % "
-        "of the keys are; layer 1, head 1 has most, 50 %.",
+        "of the keys are; layer 1, head 1 has the largest share, 50 %.",
         "rope: heads attend more evenly at 2,048 tokens than at 64 tokens: the entropy of attention is 0.80 "
-        "of the most that it can be, from 0.60; 1 of 2 heads are above 0.95.",
+        "of its maximum, from 0.60; 1 of 2 heads are above 0.95.",
         "rope: half of the attention goes less than 64 tokens back at 64 tokens, less than 1,024 at 2,048 "
         "tokens.",
-        "12 of 16 rotary pairs never completed a turn in training, within 64 tokens.",
+        "12 of 16 rotary pairs never completed a rotation in training, within 64 tokens.",
         "RoPE's base 10,000 is below the lower bound 27,000 for 4,096 tokens (Men et al., 2024); it is "
         "enough for 1,530.",
     ]
-    cut = none | {"lengths": [64], "keys": [[0]]} | {key: none[key][:1] for key in ("entropy", "unseen")}
-    learned = {"encoding": "learned", "known": None, "rotary": [], "variants": [cut], "in_tokens": False}
-    assert list(sentences(found | learned)) == [
+    cut = replace(none, lengths=[64], keys=[[0]], entropy=none.entropy[:1], unseen=none.unseen[:1])
+    learned = replace(diagnosis, encoding="learned", known=None, rotary=[], variants=[cut], in_tokens=False)
+    assert list(sentences(learned)) == [
         "learned is not defined past length 64.",
         "learned: at length 64 no query sees a distance that it did not see in training.",
     ]
-    turned = found | {"known": None, "variants": [], "rotary": [rope | {"unfinished": 0}]}
-    first = "None of 16 rotary pairs never completed a turn in training, within 64 tokens."
-    assert next(sentences(turned)) == first
+    rotated = replace(diagnosis, known=None, variants=[], rotary=[replace(rope, unfinished=0)])
+    first = "None of 16 rotary pairs never completed a rotation in training, within 64 tokens."
+    assert next(sentences(rotated)) == first
 
 
 # ---- a run
@@ -233,7 +235,7 @@ def test_sentences() -> None:
 @pytest.fixture(scope="module")
 def done(small: list[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("runs") / "rope"
-    job(settings_of([*small, "encoding=rope"]), folder)
+    run_job(composed(*small, "encoding=rope"), folder)
     return folder
 
 
@@ -269,11 +271,9 @@ def test_a_run(done: Path, outputs: Path, capsys: pytest.CaptureFixture[str]) ->
     assert fingerprint(done) != before
     make(done)
     page = (done / "report.html").read_text()
-    assert page.count("<img") == 2
-    assert all(
-        f"<li>{sentence.split(';')[0].replace(chr(39), '&#x27;')}" in page for sentence in found["sentences"]
-    )
-    assert diagnostics.section([done.parent]) == []
+    assert all(f'<figure data-figure="{done.name}-{extension}">' in page for extension in ("none", "pi"))
+    assert all(f"<li>{sentence}</li>" in unescape(page) for sentence in found["sentences"])
+    assert list(diagnostics.diagnoses([done.parent])) == []
 
 
 def test_mistakes(done: Path, outputs: Path, mistake: Any, tmp_path: Path) -> None:
@@ -285,8 +285,8 @@ def test_mistakes(done: Path, outputs: Path, mistake: Any, tmp_path: Path) -> No
     assert "is not the folder of a finished run" in said(f"run={tmp_path}/missing")
     assert not (tmp_path / "missing").exists()
     assert "run must be given: add run=..." in said()
-    assert "queries=0 must be a whole number from 1 on." in said(f"run={done}", "queries=0")
-    assert "sequences=few must be a whole number from 1 on." in said(f"run={done}", "sequences=few")
+    assert "queries=0 should be greater than or equal to 1." in said(f"run={done}", "queries=0")
+    assert "sequences=few should be a valid integer." in said(f"run={done}", "sequences=few")
     assert "Did you mean 'queries'?" in said(f"run={done}", "querys=4")
     assert "There is no extension 'yarm'. Did you mean 'yarn'?" in said(f"run={done}", "extension=yarm")
     assert "does not fit RoPE; it fits: learned" in said(f"run={done}", "extension=learned_interpolated")
@@ -297,7 +297,7 @@ def test_a_task(small: list[str], tmp_path: Path) -> None:
     few = ["model.width=32", "model.depth=2", "data.lengths=[1,6]", "model.length=13", "trainer.max_steps=3"]
     few += ["evaluation.lengths=[6,12]", "evaluation.problems=3"]
     usual = [one for one in small if not one.startswith(("data", "model.", "evaluation"))]
-    job(settings_of([*usual, "data=copy", "encoding=alibi", *few]), tmp_path)
+    run_job(composed(*usual, "data=copy", "encoding=alibi", *few), tmp_path)
     found = diagnosed(tmp_path, *[one for one in usual if one.startswith("outputs")])
     assert found["lengths"] == [6, 12]
     assert not found["in_tokens"]
@@ -306,7 +306,7 @@ def test_a_task(small: list[str], tmp_path: Path) -> None:
 
 
 def test_undefined_lengths_are_left_out(small: list[str], tmp_path: Path) -> None:
-    job(settings_of([*small, "encoding=learned", "trainer.max_steps=2"]), tmp_path)
+    run_job(composed(*small, "encoding=learned", "trainer.max_steps=2"), tmp_path)
     found = diagnosed(tmp_path, *[one for one in small if one.startswith("outputs")])
     assert found["variants"][0]["lengths"] == [16]
     assert "learned is not defined past 16 tokens." in found["sentences"]

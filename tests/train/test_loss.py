@@ -40,3 +40,31 @@ def test_each_token(model, text, first) -> None:
     tokens, targets = text[:, :-1], text[:, 1:]
     each = F.cross_entropy(model(tokens).flatten(0, 1), targets.flatten(), reduction="none").view_as(targets)
     torch.testing.assert_close(loss.token_losses(model, tokens, targets, first=first), each[:, first:])
+
+
+@pytest.mark.parametrize("nats", [8, 4, 1, 0.1, 0.01, 0.001])
+def test_bfloat16_gradients_are_as_exact_as_those_of_a_float32_softmax(nats: float) -> None:
+    hidden, weight, targets = sure_of(nats)
+    exact = gradients(F.cross_entropy(hidden.double() @ weight.double().T, targets), hidden, weight)
+    standard = gradients(F.cross_entropy((hidden @ weight.T).float(), targets), hidden, weight)
+    ours = gradients(loss.MeanCrossEntropy.apply(hidden, weight, targets), hidden, weight)
+    for a, b, c in zip(ours, standard, exact, strict=True):
+        assert (a - c).norm() <= 1.3 * (b - c).norm()
+
+
+def sure_of(nats: float) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Hidden states (N, C), a head (V, C) and targets (N,) with about this mean loss, in bfloat16."""
+    generator = torch.Generator().manual_seed(0)
+    weight = torch.randn(512, 64, generator=generator) / 8
+    targets = torch.randint(512, (256,), generator=generator)
+    noise = torch.randn(256, 64, generator=generator)
+    low, high = -20.0, 60.0
+    for _ in range(40):  # the loss falls as the target's own row is added to the hidden state
+        middle = (low + high) / 2
+        hidden = noise + middle * weight[targets]
+        low, high = (middle, high) if F.cross_entropy(hidden @ weight.T, targets) > nats else (low, middle)
+    return hidden.bfloat16().requires_grad_(), weight.bfloat16().requires_grad_(), targets
+
+
+def gradients(total: torch.Tensor, *of: torch.Tensor) -> list[torch.Tensor]:
+    return [gradient.double() for gradient in torch.autograd.grad(total, of)]

@@ -8,15 +8,15 @@ import torch
 import data
 from models.effect import Positions
 from models.registry import names
-from tests.train.test_settings import settings_of
 from train import build
-from train.module import adamw, warmup_cosine
-from train.objective import hidden_tokens
+from train.compose import composed
+from train.module import warmup_cosine
+from train.objective import masked_tokens
 
 
 def test_the_start_is_the_same_for_every_encoding(small: list[str]) -> None:
     def start(encoding: str, seed: int = 0) -> dict[str, torch.Tensor]:
-        model = build.gpt(settings_of([*small, f"encoding={encoding}", f"seed={seed}"]))
+        model = build.gpt(composed(*small, f"encoding={encoding}", f"seed={seed}"))
         return {k: v for k, v in model.state_dict().items() if not k.startswith("encodings.")}
 
     first = start("nope")
@@ -27,17 +27,17 @@ def test_the_start_is_the_same_for_every_encoding(small: list[str]) -> None:
 
 
 def test_the_same_seed_draws_the_same_encoding(small: list[str]) -> None:
-    settings = settings_of([*small, "encoding=shaw"])
+    config = composed(*small, "encoding=shaw")
     torch.rand(3)
-    first = build.encodings(settings)[0].state_dict()
+    first = build.encodings(config)[0].state_dict()
     torch.rand(5)
-    again = build.encodings(settings)[0].state_dict()
+    again = build.encodings(config)[0].state_dict()
     assert all(torch.equal(a, b) for a, b in zip(first.values(), again.values(), strict=True))
 
 
 def test_runs_of_different_seeds_draw_different_positions(small: list[str]) -> None:
     def stands(seed: int) -> torch.Tensor:
-        encoding = build.encodings(settings_of([*small, "encoding=randomized_alibi", f"seed={seed}"]))[0]
+        encoding = build.encodings(composed(*small, "encoding=randomized_alibi", f"seed={seed}"))[0]
         return encoding.at(Positions.of(16)).positions.at
 
     assert torch.equal(stands(1), stands(1))
@@ -45,28 +45,17 @@ def test_runs_of_different_seeds_draw_different_positions(small: list[str]) -> N
 
 
 def test_batches_are_a_function_of_seed_and_step(small: list[str], outputs: Path) -> None:
-    settings = settings_of(small)
-    source = data.load(settings["data"] | {"name": "files"}, settings["model"]["vocab"], outputs / "data")
+    config = composed(*small)
+    source = data.load(config.data | {"name": "files"}, config.model.vocab, outputs / "data")
     whole = source.batch(3, 16, 6, seed=0)
     assert torch.equal(whole.tokens, source.batch(3, 16, 6, seed=0).tokens)
     assert not torch.equal(whole.tokens, source.batch(4, 16, 6, seed=0).tokens)
     for rank in range(3):
         assert torch.equal(source.batch(3, 16, 6, 0, rank, 3).tokens, whole.tokens[rank::3])
-    masked = hidden_tokens(whole, 3, 0)
+    masked = masked_tokens(whole, 3, 0)
     assert masked.mask is not None
     assert torch.equal(masked.targets, whole.tokens)
     assert torch.equal(masked.tokens != whole.tokens, masked.mask & (whole.tokens != 0))
-
-
-def test_only_matrices_outside_the_encodings_are_decayed(small: list[str]) -> None:
-    settings = settings_of([*small, "encoding=learned"])
-    model = build.gpt(settings)
-    decayed, others = adamw(model, settings["optimizer"], fused=True).param_groups
-    assert decayed["weight_decay"] > 0 == others["weight_decay"]
-    assert all(p.ndim == 2 for p in decayed["params"])
-    free = {id(p) for p in others["params"]}
-    assert all(id(p) in free for p in model.encodings.parameters())
-    assert len(decayed["params"]) + len(others["params"]) == len(list(model.parameters()))
 
 
 def test_the_schedule_rises_and_falls() -> None:

@@ -11,12 +11,14 @@ from torch import Tensor
 from data.source import Windows
 from models.encodings import extend, load
 from models.gpt import GPT
+from tests.train.conftest import CPU
+from train.compose import composed
+from train.evaluation.text import Part, TextEvaluator, amounts
 from train.protocols import BY_POSITION, PROTOCOLS, Amounts, Span
 from train.run import trainer
-from train.scoring import Part, Scoring
 
 N, TRAINED, LENGTHS = 24, 8, [8, 12, 24]  # tokens of a window, of a training sequence, evaluated
-KNOBS = {"accelerator": "cpu", "devices": 1, "num_nodes": 1, "strategy": "auto"}
+EVERY = (*PROTOCOLS, BY_POSITION)
 Shown = Callable[[int, int], Tensor]  # losses of all targets of the piece start ... stop - 1, float64
 
 
@@ -90,10 +92,9 @@ REFERENCES = {
 def test_protocols_are_their_definitions(
     models: dict[str, GPT], windows: Windows, stride: Any, last: Any
 ) -> None:
-    evaluation = {"stride": stride, "last": last, "lengths": LENGTHS}
-    amounts = Amounts.of(evaluation, TRAINED)
-    scoring = Scoring(models, windows, LENGTHS, [*PROTOCOLS, BY_POSITION], amounts, 64)
-    partial(trainer, KNOBS, "32-true")().validate(scoring, verbose=False)
+    config = composed("model.length=8", f"evaluation.stride={stride}", f"evaluation.last={last}").evaluation
+    scoring = TextEvaluator(models, windows, amounts(config, LENGTHS, TRAINED), EVERY, 64)
+    trainer(CPU, "32-true").validate(scoring, verbose=False)
     assert REFERENCES.keys() == PROTOCOLS.keys()
     for extension, model in models.items():
         seen = TRAINED if extension == "crop" else N  # tokens at most
@@ -110,7 +111,7 @@ def test_protocols_are_their_definitions(
 
 def test_pieces_by_hand() -> None:
     """A window of 32 tokens in pieces of 16; the last 8 targets are scored at every length."""
-    amounts = Amounts(longest=32, common=8, last=4)
+    amounts = Amounts((16, 32), common=8, last=4)
     expected = {
         "same_tokens": [Span(16, 32, 24)],
         "sliding": [Span(16, 32, 30), Span(14, 30, 28), Span(12, 28, 26), Span(10, 26, 24)],
@@ -122,15 +123,15 @@ def test_pieces_by_hand() -> None:
     assert {name: list(protocol(16, amounts)) for name, protocol in PROTOCOLS.items()} == expected
 
 
-def parts(models: dict[str, GPT], windows: Windows, tokens: int = 64) -> Scoring:
-    amounts = Amounts.of({"stride": "auto", "last": "auto", "lengths": LENGTHS}, TRAINED)
-    return Scoring(models, windows, LENGTHS, [*PROTOCOLS, BY_POSITION], amounts, tokens)
+def parts(models: dict[str, GPT], windows: Windows, tokens: int = 64) -> TextEvaluator:
+    config = composed().evaluation
+    return TextEvaluator(models, windows, amounts(config, LENGTHS, TRAINED), EVERY, tokens)
 
 
 def test_sliding_gives_crop_its_full_context(models: dict[str, GPT], windows: Windows) -> None:
     """Under same_tokens a crop has the early-token curse of the training length; here it has none."""
     scoring = parts({name: models[name] for name in ("none", "crop")}, windows)
-    partial(trainer, KNOBS, "32-true")().validate(scoring, verbose=False)
+    trainer(CPU, "32-true").validate(scoring, verbose=False)
     full = scoring.sums["none", "sliding", TRAINED]  # an eighth of 8: a stride of 1
     torch.testing.assert_close(scoring.sums["crop", "same_tokens", N], scoring.sums["none", "same_tokens", 8])
     for length in LENGTHS:
@@ -152,8 +153,8 @@ def test_all_protocols_show_a_window_about_twice_a_length(models: dict[str, GPT]
     """From 1x to 32x: 26 thousand tokens of a window of 2,048, where same_tokens alone has 4 thousand."""
     lengths = [64 << k for k in range(6)]
     long = Windows(torch.zeros(1, 2049, dtype=torch.int64), torch.zeros(1, dtype=torch.int64))
-    amounts = Amounts.of({"stride": "auto", "last": "auto", "lengths": lengths}, 64)
-    scoring = Scoring({"none": models["none"]}, long, lengths, [*PROTOCOLS, BY_POSITION], amounts, 1 << 14)
+    pieces = amounts(composed().evaluation, lengths, 64)
+    scoring = TextEvaluator({"none": models["none"]}, long, pieces, EVERY, 1 << 14)
     seen = [part.span.stop - part.span.start for part in scoring.parts(0, 1)]
     assert sum(seen) < 2.2 * len(lengths) * 2048
     assert max(seen) == 2048
@@ -162,7 +163,7 @@ def test_all_protocols_show_a_window_about_twice_a_length(models: dict[str, GPT]
 def test_shares_of_processes_add_up(models: dict[str, GPT], windows: Windows) -> None:
     """With more processes than windows, some of them have nothing to do."""
 
-    def scored(rank: int, world: int) -> Scoring:
+    def scored(rank: int, world: int) -> TextEvaluator:
         scoring, listed = parts(models, windows), list[Part]()
         listed += scoring.parts(rank, world)
         for index, part in enumerate(listed):

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from tests.train.conftest import call
-from tests.train.test_settings import settings_of
 from train import jobs
+from train.compose import composed
 
 pytestmark = pytest.mark.slow
 
@@ -74,4 +74,4 @@ def test_how_many_jobs_side_by_side(
     monkeypatch.setattr(jobs, "gpus", lambda: gpus)
     monkeypatch.setattr(jobs, "cores", lambda: cores)
     monkeypatch.setattr(jobs, "MEMORY", 1)
-    assert jobs.width(settings_of(changes)) == expected
+    assert jobs.width(composed(*changes)) == expected

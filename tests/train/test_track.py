@@ -1,6 +1,7 @@
 """Runs that W&B really wrote, read back; and a W&B server that is there, is silent, or goes away."""
 
 import json
+import math
 import multiprocessing
 import os
 import pty
@@ -19,7 +20,8 @@ from tests.train import wandb_file
 from tests.train.test_curves import ROW
 from tests.train.wandb_server import Server, served
 from train import track
-from train.track import Run, tracked
+from train.compose import composed
+from train.track import Tracker, tracked
 
 KEY = "local-" + 40 * "a"
 CURVE = [(64, 4.0), (128, 4.5), (512, 6.0)]
@@ -49,10 +51,9 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
         yield server
 
 
-def begin(folder: Path, mode: str = "auto", name: str = ROW.run) -> AbstractContextManager[Run]:
-    settings = {"mode": mode, "project": "yardstick", "entity": None}
-    config = {"encoding": "rope", "model": {"width": 32}}
-    return tracked(settings, name=name, group="sweep", folder=folder, config=config)
+def begin(folder: Path, mode: str = "auto", name: str = ROW.run) -> AbstractContextManager[Tracker]:
+    config = composed(f"outputs={folder}", f"wandb.mode={mode}", "model.width=32")
+    return tracked(config, folder / "sweep" / name)
 
 
 def written(folder: Path) -> list[Path]:
@@ -106,18 +107,24 @@ def test_a_run_says_what_it_is(tmp_path: Path) -> None:
         ["rope"],
     )
     assert content.config["encoding"] == "rope"
-    assert content.config["model"] == {"width": 32}
+    assert content.config["model"]["width"] == 32
     assert content.summary["extrapolation/loss@512"] == 6.0
     assert content.summary["extrapolation/ratio@8x"] == 1.5
     assert content.exits == [0]
     media = written(tmp_path)[0] / "files" / "media"
-    (table,) = media.glob("table/extrapolation/*.json")
+    (table,) = media.glob("table/extrapolation/table*.json")
     assert json.loads(table.read_text()) == {
         "columns": ["encoding", "extension", "seed", "protocol", "length", "loss"],
         "data": [["rope", "none", 1, "same_tokens", length, value] for length, value in CURVE],
     }
-    (figure,) = media.glob("plotly/extrapolation/*.json")
-    assert json.loads(figure.read_text())["data"][0]["y"] == [4.0, 4.5, 6.0]
+    (behind,) = media.glob("table/extrapolation/figure*.json")
+    assert json.loads(behind.read_text()) == {
+        "columns": ["curve", "length", "doublings of the training length", "loss"],
+        "data": [["rope", length, math.log2(length / 64), value] for length, value in CURVE],
+    }
+    chart = content.config["_wandb/visualize/extrapolation/figure"]["panel_config"]
+    assert chart["panelDefId"] == "wandb/line/v0"
+    assert chart["fieldSettings"] == {"x": "doublings of the training length", "y": "loss", "stroke": "curve"}
 
 
 def test_wandb_reads_the_same(tmp_path: Path) -> None:
@@ -201,11 +208,12 @@ def test_nothing_happens_on_other_ranks_or_when_disabled(
 def test_without_wandb_it_is_not_even_imported() -> None:
     code = """if True:
         import sys
+        from pathlib import Path
+        from train.compose import composed
         from train.track import tracked
-        settings = {"mode": "disabled", "project": "p", "entity": None}
-        with tracked(settings, name="a", group="b", folder=None, config={}) as run:
+        with tracked(composed("wandb.mode=disabled"), Path("a")) as run:
             run.log_training(1, {"train/loss": 1.0})
-        print({"wandb", "plotly", "torch"} & set(sys.modules))"""
+        print({"wandb", "pandas", "torch"} & set(sys.modules))"""
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "set()\n"
 
@@ -227,7 +235,7 @@ def test_wandb_mode_decides_where_the_settings_do_not(
 ) -> None:
     if environment is not None:
         monkeypatch.setenv("WANDB_MODE", environment)
-    assert track.asked(setting) == mode
+    assert track.resolved_mode(setting) == mode
 
 
 def test_an_unknown_mode_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

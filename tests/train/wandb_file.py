@@ -46,6 +46,8 @@ def read(folder: Path) -> Content:
         elif kind == "run":
             content.run = record.run
             content.config |= items(record.run.config.update)
+        elif kind == "config":
+            content.config |= items(record.config.update)
         elif kind == "exit":
             content.exits.append(record.exit.exit_code)
     return content

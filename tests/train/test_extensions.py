@@ -2,9 +2,9 @@
 
 import pytest
 
-from tests.train.test_settings import settings_of
 from train import build
-from train.variants import wanted
+from train.compose import composed
+from train.extensions import chosen
 
 
 @pytest.mark.parametrize(
@@ -12,5 +12,5 @@ from train.variants import wanted
     [("rope", ["none", "crop", "window"]), ("randomized_rope", ["none", "crop"])],
 )
 def test_controls_are_those_that_fit(small: list[str], encoding: str, expected: list[str]) -> None:
-    settings = settings_of([*small, f"encoding={encoding}", "evaluation.extensions=controls"])
-    assert wanted(settings, build.encodings(settings)) == expected
+    settings = composed(*small, f"encoding={encoding}", "evaluation.extensions=controls")
+    assert chosen(settings, build.encodings(settings)) == expected

@@ -1,7 +1,6 @@
 """Answers to held-out problems, against loops over single tokens; and what a task changes in a run."""
 
 import itertools
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,18 +13,16 @@ from data.source import Problems, Windows
 from models.encodings import extend, load
 from models.gpt import GPT
 from sweeps.report.results import load as load_sweep
-from sweeps.report.summary import summarise
-from tests.train.conftest import call
-from tests.train.test_settings import settings_of
-from train.answers import Answers, asks, mean_and_error, protocols
-from train.check import check_protocols, content
-from train.objective import MASK, hidden_tokens, said
+from sweeps.report.summarise import summarise
+from tests.train.conftest import CPU, launch
+from train.compose import composed
+from train.evaluation.problems import ProblemEvaluator, has_problems, mean_and_error, protocols
+from train.job import run_job
+from train.objective import MASK, masked_tokens, shown_answers
 from train.rows import Row, read
-from train.run import job, trainer, wanted_lengths
-from train.settings import CONF
+from train.run import trainer
 
 VOCAB, TRAINED, LENGTHS, COUNT = 6, 8, [8, 12, 20], 7
-KNOBS = {"accelerator": "cpu", "devices": 1, "num_nodes": 1, "strategy": "auto"}
 SHAPE = {"heads": 2, "head_width": 8, "width": 16, "depth": 2, "length": TRAINED}
 
 
@@ -65,9 +62,9 @@ def models() -> dict[str, GPT]:
     return {"none": model, "random": model.under([random]), "crop": model.under([extend("crop", rope)])}
 
 
-def answered(models: dict[str, GPT], tokens: int = 64, objective: str = "clm") -> Answers:
-    answers = Answers(models, Riddle(), LENGTHS, COUNT, tokens, objective)
-    partial(trainer, KNOBS, "32-true")().validate(answers, verbose=False)
+def answered(models: dict[str, GPT], tokens: int = 64, objective: str = "clm") -> ProblemEvaluator:
+    answers = ProblemEvaluator(models, Riddle(), LENGTHS, COUNT, tokens, objective)
+    trainer(CPU, "32-true").validate(answers, verbose=False)
     return answers
 
 
@@ -123,11 +120,11 @@ def test_results_are_means_over_problems(models: dict[str, GPT]) -> None:
     assert torch.equal(documents["answers"], torch.arange(COUNT) // 3)
 
 
-def test_chance_is_the_commonest_token(models: dict[str, GPT]) -> None:
+def test_chance_is_the_majority_baseline(models: dict[str, GPT]) -> None:
     problems, levels = Riddle().problems(COUNT, 12), {}
-    for extension, _, length, metric, value, _, _ in answered(models).results():
-        if metric == "chance":
-            levels[extension, length] = value
+    for result in answered(models).results():
+        if result.metric == "chance":
+            levels[result.extension, result.length] = result.value
     tokens = problems.targets[problems.mask].tolist()
     assert set(levels) == {("none", length) for length in LENGTHS}
     assert levels["none", 12] == pytest.approx(max(map(tokens.count, tokens)) / len(tokens))
@@ -156,7 +153,7 @@ def test_depths_are_told_apart_by_quarters() -> None:
 
 
 def test_shares_of_processes_make_the_whole(models: dict[str, GPT]) -> None:
-    answers = Answers(models, Riddle(), LENGTHS, COUNT, 64)
+    answers = ProblemEvaluator(models, Riddle(), LENGTHS, COUNT, 64)
 
     def parts(rank: int, world: int) -> list[tuple[str, int, int]]:
         return [(p.extension, p.length, int(n)) for p in answers.parts(rank, world) for n in p.some]
@@ -166,13 +163,13 @@ def test_shares_of_processes_make_the_whole(models: dict[str, GPT]) -> None:
     for world in (2, 3, 9):
         shares = [part for rank in range(world) for part in parts(rank, world)]
         assert sorted(shares) == whole
-        empty = Answers(models, Riddle(), LENGTHS, COUNT, 64)
+        empty = ProblemEvaluator(models, Riddle(), LENGTHS, COUNT, 64)
         list(empty.parts(world - 1, world))
         assert list(empty.scores) == [(name, length) for length in LENGTHS for name in models]
 
 
 def test_no_more_tokens_than_asked_for_in_one_pass(models: dict[str, GPT]) -> None:
-    for part in Answers(models, Riddle(), LENGTHS, COUNT, 48).parts(0, 1):
+    for part in ProblemEvaluator(models, Riddle(), LENGTHS, COUNT, 48).parts(0, 1):
         shown = part.some.numel() * part.problems.tokens.size(1) * models[part.extension].draws
         assert shown <= 48 or part.some.numel() == 1
 
@@ -202,13 +199,13 @@ def test_hidden_answers_and_hidden_words() -> None:
     problems = Riddle().problems(4, 12)
     mask = problems.mask.clone()
     mask[0] = True  # this one is text
-    batch = hidden_tokens(Batch(problems.tokens, problems.targets, mask), 5, 1)
+    batch = masked_tokens(Batch(problems.tokens, problems.targets, mask), 5, 1)
     assert batch.mask is not None
     assert torch.equal(batch.targets[0], problems.tokens[0])
     assert torch.equal(batch.tokens[0] == MASK, batch.mask[0])
     assert torch.equal(batch.targets[1:], problems.targets[1:])
     assert torch.equal(batch.mask[1:], mask[1:])
-    hidden = said(problems.tokens, problems.targets, problems.mask)[1:]
+    hidden = shown_answers(problems.tokens, problems.targets, problems.mask)[1:]
     assert hidden.sum() == problems.mask[1:].sum() - 3  # the last token of an answer is never shown
     assert torch.equal(batch.tokens[1:], problems.tokens[1:].masked_fill(hidden, MASK))
 
@@ -216,10 +213,10 @@ def test_hidden_answers_and_hidden_words() -> None:
 @pytest.mark.parametrize("world", [2, 3])
 def test_the_same_words_are_hidden_on_any_number_of_processes(world: int) -> None:
     whole = torch.randint(1, VOCAB, (6, 12), generator=torch.Generator().manual_seed(0))
-    expected = hidden_tokens(Batch(whole, whole), 3, 7)
+    expected = masked_tokens(Batch(whole, whole), 3, 7)
     for rank in range(world):
         rows = whole[rank::world]
-        found = hidden_tokens(Batch(rows, rows), 3, 7, rank, world)
+        found = masked_tokens(Batch(rows, rows), 3, 7, rank, world)
         assert found.mask is not None
         assert expected.mask is not None
         assert torch.equal(found.mask, expected.mask[rank::world])
@@ -227,33 +224,15 @@ def test_the_same_words_are_hidden_on_any_number_of_processes(world: int) -> Non
 
 
 def test_lengths_are_counted_from_the_longest_in_training() -> None:
-    assert wanted_lengths({"lengths": "ladder", "ladder": [1, 2.5, 4]}, 20) == [20, 50, 80]
-    assert wanted_lengths({"lengths": [40, 20, 20], "ladder": [1]}, 8) == [20, 40]
+    ladder, listed = ("evaluation.ladder=[1,2.5,4]", "evaluation.lengths=[40,20,20]")
+    assert composed(ladder).evaluation.at(20) == [20, 50, 80]
+    assert composed(ladder, listed).evaluation.at(8) == [20, 40]
 
 
 def test_too_short_a_length_is_said_before_training() -> None:
-    assert asks(Riddle(), LENGTHS)
+    assert has_problems(Riddle(), LENGTHS)
     with pytest.raises(ValueError, match="at least 4 tokens"):
-        asks(Riddle(), [8, 2])
-
-
-def test_protocols_of_text_are_a_mistake_without_text(small: list[str]) -> None:
-    def settings(*more: str) -> dict[str, Any]:
-        return settings_of([*small, *more])
-
-    check_protocols(settings(), text=False)
-    check_protocols(settings("evaluation.protocols=[nonoverlapping]"), text=True)
-    with pytest.raises(ValueError, match=r"\[nonoverlapping\] is for text, and data=files has none"):
-        check_protocols(settings("evaluation.protocols=[same_tokens,nonoverlapping]"), text=False)
-
-
-def test_a_file_may_speak_for_all_settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    (tmp_path / "data").mkdir()
-    for name, text in {"a": "vocab: 3\n", "b": "# @package _global_\ndata:\n  x: 1\nbatch: 8\n"}.items():
-        (tmp_path / f"data/{name}.yaml").write_text(text)
-    assert content(tmp_path / "data/a.yaml") == {"data": {"vocab": 3}}
-    assert content(tmp_path / "data/b.yaml") == {"data": {"x": 1}, "batch": 8}
-    assert content(CONF / "config.yaml")["seed"] == 0
+        has_problems(Riddle(), [8, 2])
 
 
 # ---- whole runs
@@ -280,7 +259,7 @@ def values(folder: Path) -> dict[tuple[str, str, int, str], float | None]:
 def test_processes_evaluate_a_task_as_one(tmp_path: Path, count: int) -> None:
     """And by one command, which evaluates at the lengths of the run, without naming them."""
     chosen = ["encoding=alibi", "evaluation.extensions=[crop]", f"outputs={tmp_path}/o"]
-    job(settings_of([*TINY, *chosen]), tmp_path / "run")
+    run_job(composed(*TINY, *chosen), tmp_path / "run")
     rows: list[Row] = read(tmp_path / "run/results.jsonl")
     assert {row.trained_length for row in rows} == {4}
     one = values(tmp_path / "run")
@@ -291,7 +270,7 @@ def test_processes_evaluate_a_task_as_one(tmp_path: Path, count: int) -> None:
     assert set(one) == set(lengths) | chance
     processes = ["trainer=cpu", "trainer.strategy=ddp", f"trainer.devices={count}"]
     again = [f"run={tmp_path}/run", *chosen[1:], *processes, f"hydra.run.dir={tmp_path}/again"]
-    call(*again, module="train.evaluate")
+    launch(*again, module="train.evaluate")
     several = values(tmp_path / "again")
     assert one.keys() == several.keys()
     for key, value in one.items():
@@ -300,7 +279,7 @@ def test_processes_evaluate_a_task_as_one(tmp_path: Path, count: int) -> None:
 
 def run(folder: Path, *overrides: str) -> dict[tuple[str, str, int, str], float | None]:
     """In this process."""
-    job(settings_of([*TINY, f"outputs={folder}/o", *overrides]), folder / "run")
+    run_job(composed(*TINY, f"outputs={folder}/o", *overrides), folder / "run")
     return values(folder / "run")
 
 
@@ -308,13 +287,13 @@ def test_a_mixture_has_the_rows_of_both(tmp_path: Path) -> None:
     text = ["data=python+recall", "data.text.packages=[stdlib]", "data.text.limit=0.3", "model.vocab=332"]
     task = ["data.task.symbols=32", "data.task.pairs=[1,2]", "evaluation.windows=4"]
     chosen = [*OTHER, *text, *task, "evaluation.lengths=[16,32]", f"outputs={tmp_path}/o"]
-    job(settings_of(chosen), tmp_path / "run")
+    run_job(composed(*chosen), tmp_path / "run")
     found = values(tmp_path / "run")
     for length in (16, 32):
         for key in (("same_tokens", "loss"), ("same_tokens", "bits_per_byte"), ("answers", "accuracy")):
             assert found["none", key[0], length, key[1]] is not None
     assert ("none", "answers", 16, "bits_per_byte") not in found
-    kinds = [setting["protocol"] for setting in summarise(load_sweep(tmp_path / "run"))["settings"]]
+    kinds = [one.protocol for one in summarise(load_sweep(tmp_path / "run")).comparisons]
     assert kinds == ["same_tokens", "answers"]
 
 
@@ -326,14 +305,14 @@ def test_a_bidirectional_model_learns_a_task(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("overrides", "sentence"),
     [
-        (["evaluation.lengths=[0]"], "list of numbers"),
+        (["evaluation.lengths=[0]"], "evaluation.lengths=[0] should be 'ladder' or greater than"),
         (["data.lengths=[0,4]"], "no problem of length 0: the shortest has 1"),
         (["data.pairs=3"], "There is no setting 'data.pairs' here: other choices of data have it."),
         (["evaluation.protocols=[sliding]"], "is for text, and data=copy has none"),
         (["model.vocab=3"], "set model.vocab=6"),
         (["model.length=8"], "set model.length=9"),
         (["data.symbol=3"], "Did you mean 'data.symbols'?"),
-        (["evaluation.problems=0"], "evaluation.problems=0 must be at least 1"),
+        (["evaluation.problems=0"], "evaluation.problems=0 should be greater than or equal to 1"),
     ],
 )
 def test_mistakes_are_said(mistake: Any, tmp_path: Path, overrides: list[str], sentence: str) -> None:

@@ -1,7 +1,5 @@
 """Scores of held-out windows: by position, in shares, for cropped and for bidirectional models."""
 
-from functools import partial
-
 import pytest
 import torch
 import torch.nn.functional as F
@@ -10,15 +8,15 @@ from data.batch import Batch
 from data.source import Windows
 from models.encodings import extend, load
 from models.gpt import GPT
+from tests.train.conftest import CPU
+from train.evaluation.text import TextEvaluator
 from train.loss import token_losses, unneeded
-from train.objective import hidden_tokens
+from train.objective import masked_tokens
 from train.protocols import Amounts, position_bins
 from train.run import trainer
-from train.scoring import Scoring
 
-LONGEST, TRAINED, LENGTHS = 32, 8, [8, 16, 32]
-AMOUNTS = Amounts(LONGEST, TRAINED, 4)
-KNOBS = {"accelerator": "cpu", "devices": 1, "num_nodes": 1, "strategy": "auto"}
+LONGEST, TRAINED, LENGTHS = 32, 8, (8, 16, 32)
+AMOUNTS = Amounts((8, 16, 32), TRAINED, 4)
 
 
 @pytest.fixture(scope="module")
@@ -41,10 +39,10 @@ def models() -> dict[str, GPT]:
     }
 
 
-def scores(models: dict[str, GPT], windows: Windows, tokens: int) -> Scoring:
-    protocols = ["same_tokens", "nonoverlapping", "by_position"]
-    scoring = Scoring(models, windows, LENGTHS, protocols, AMOUNTS, tokens)
-    partial(trainer, KNOBS, "32-true")().validate(scoring, verbose=False)
+def scores(models: dict[str, GPT], windows: Windows, tokens: int) -> TextEvaluator:
+    protocols = ("same_tokens", "nonoverlapping", "by_position")
+    scoring = TextEvaluator(models, windows, AMOUNTS, protocols, tokens)
+    trainer(CPU, "32-true").validate(scoring, verbose=False)
     return scoring
 
 
@@ -64,7 +62,7 @@ def test_crop_is_flat(models, windows) -> None:
 
 
 def test_shares_of_processes_make_the_whole(models, windows) -> None:
-    scoring = Scoring(models, windows, LENGTHS, ["same_tokens"], AMOUNTS, 64)
+    scoring = TextEvaluator(models, windows, AMOUNTS, ("same_tokens",), 64)
     whole = sorted((p.extension, p.length, int(w)) for p in scoring.parts(0, 1) for w in p.windows)
     for world in (2, 3, 7):
         shares = [p for rank in range(world) for p in scoring.parts(rank, world)]
@@ -74,7 +72,7 @@ def test_shares_of_processes_make_the_whole(models, windows) -> None:
 def test_undefined_lengths_are_left_out(windows) -> None:
     learned = load("learned", heads=2, head_width=8, width=16, depth=2, length=TRAINED)
     model = GPT(40, 16, 2, 2, [learned])
-    scoring = Scoring({"none": model}, windows, LENGTHS, ["same_tokens"], AMOUNTS, 64)
+    scoring = TextEvaluator({"none": model}, windows, AMOUNTS, ("same_tokens",), 64)
     assert scoring.defined("none") == [TRAINED]
 
 
@@ -88,13 +86,13 @@ def test_pieces_that_nobody_scores_are_left_out(models, windows, length, first) 
     assert unneeded(30, 25, 8) == 22
 
 
-def test_hidden_tokens_are_what_a_bidirectional_model_is_asked_for(windows) -> None:
+def test_masked_tokens_are_what_a_bidirectional_model_is_asked_for(windows) -> None:
     """Each hidden token from all the others, and the same ones at every length."""
     rope = load("rope", heads=2, head_width=8, width=16, depth=2, length=TRAINED)
     model = GPT(40, 16, 2, 2, [rope], causal=False)
-    scoring = Scoring({"none": model}, windows, LENGTHS, ["same_tokens"], AMOUNTS, 64, "mlm")
-    partial(trainer, KNOBS, "32-true")().validate(scoring, verbose=False)
-    hidden = hidden_tokens(Batch(windows.tokens[:, :-1], windows.tokens[:, 1:]), 0, 0)
+    scoring = TextEvaluator({"none": model}, windows, AMOUNTS, ("same_tokens",), 64, "mlm")
+    trainer(CPU, "32-true").validate(scoring, verbose=False)
+    hidden = masked_tokens(Batch(windows.tokens[:, :-1], windows.tokens[:, 1:]), 0, 0)
     assert hidden.mask is not None
     for w, window in enumerate(windows.tokens):
         for length in LENGTHS:

@@ -4,9 +4,11 @@ import pytest
 import torch
 from torch import Tensor
 
-from models.attend import reference
-from models.effect import Effect, Positions, Window
-from models.kernels import reach, sdpa
+from models import underflow
+from models.attend import attend, reference
+from models.effect import Curve, Effect, Positions, Window
+from models.plan import Plan
+from tests.tolerance import agree, float64
 
 T, H, D = 2048, 4, 8
 SLOPES = torch.tensor([1.0, 0.25, 2**-6, 0.0])
@@ -14,12 +16,12 @@ SLOPES = torch.tensor([1.0, 0.25, 2**-6, 0.0])
 
 def lines(slopes: Tensor = SLOPES) -> Effect:
     at = Positions.of(T)
-    return Effect(at, bias=at.curve(-slopes[:, None] * at.distances))
+    return Effect(at, bias=Curve(lambda distance: -slopes[:, None] * distance))
 
 
 def content(scale: float = 1.0) -> tuple[Tensor, Tensor, Tensor]:
     draw = torch.Generator().manual_seed(0)
-    q, k, v = (torch.randn(2, H, T, D, generator=draw) for _ in range(3))
+    q, k, v = (torch.randn(1, H, T, D, generator=draw) for _ in range(3))
     return q * scale, k, v
 
 
@@ -27,12 +29,12 @@ def furthest(q: Tensor, k: Tensor, head: int) -> float:
     """The distance past which a line of this slope leaves nothing, pair by pair."""
     products = (q[:, head].double() @ k[:, head].double().mT) * D**-0.5
     own = products.diagonal(dim1=1, dim2=2)[..., None]
-    return float((products - own).max() + reach.UNDERFLOW) / float(SLOPES[head])
+    return float((products - own).max() + underflow.UNDERFLOW) / float(SLOPES[head])
 
 
 def test_heads_by_reach() -> None:
     q, k, _ = content()
-    found = reach.groups(lines(), q, k, D**-0.5)
+    found = underflow.groups(Plan(lines()), q, k, D**-0.5)
     assert found == {256: [0], 512: [1], None: [2, 3]}
     assert 100 < furthest(q, k, 0) < 256 < furthest(q, k, 1) < 512
 
@@ -40,28 +42,30 @@ def test_heads_by_reach() -> None:
 def test_large_products_reach_further() -> None:
     for scale in (1.0, 3.0, 10.0):
         q, k, _ = content(scale)
-        for width, heads in reach.groups(lines(), q, k, D**-0.5).items():
+        for width, heads in underflow.groups(Plan(lines()), q, k, D**-0.5).items():
             assert width is None or all(furthest(q, k, head) < width for head in heads)
-    assert reach.groups(lines(), 1e4 * q, k, D**-0.5) == {None: [0, 1, 2, 3]}
+    assert underflow.groups(Plan(lines()), 1e4 * q, k, D**-0.5) == {None: [0, 1, 2, 3]}
 
 
 @pytest.mark.parametrize("scale", [0.0, 1.0, 2.0])
 def test_the_same_as_with_every_key(scale: float) -> None:
-    q, k, v = content(scale)
+    q, k, v = (t.double() for t in content(scale))
     k[:, :, 3] = 4 * q[:, :, -1]  # far away, and as much alike as can be
     v[:, :, 3] = 1e4
-    assert len(reach.groups(lines(), q, k, D**-0.5)) > 1
-    with torch.no_grad():
-        found = sdpa.attend(q, k, v, lines(), causal=True)
-    torch.testing.assert_close(found, reference(q, k, v, lines()), atol=2e-5, rtol=2e-5)
+    with torch.no_grad(), float64():
+        assert len(underflow.groups(Plan(lines()), q, k, D**-0.5)) > 1
+        agree(attend(q, k, v, lines(), kernel="sdpa"), reference(q, k, v, lines()))
 
 
 def test_a_bias_that_rises_again_is_seen() -> None:
     at = Positions.of(T)
-    values = (-SLOPES[:, None] * at.distances).clone()
+    values = -SLOPES[:, None] * at.at
     values[0, 1500:] = 0.0
     q, k, _ = content()
-    assert reach.groups(Effect(at, bias=at.curve(values)), q, k, D**-0.5) == {512: [1], None: [0, 2, 3]}
+    assert underflow.groups(Plan(Effect(at, bias=Curve(lambda d: values[:, d]))), q, k, D**-0.5) == {
+        512: [1],
+        None: [0, 2, 3],
+    }
 
 
 def test_where_it_does_not_apply() -> None:
@@ -75,5 +79,5 @@ def test_where_it_does_not_apply() -> None:
         Effect(Positions(2 * torch.arange(T), 2 * T), bias=lines().bias),
     ]
     for effect in others:
-        assert reach.groups(effect, q, k, D**-0.5) == every
-    assert reach.groups(lines(), q[:, :, :1024], k[:, :, :1024], D**-0.5) == every
+        assert underflow.groups(Plan(effect), q, k, D**-0.5) == every
+    assert underflow.groups(Plan(lines()), q[:, :, :1024], k[:, :, :1024], D**-0.5) == every

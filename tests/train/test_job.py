@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.train.conftest import ROOT, call
+from tests.train.conftest import ROOT, call, launch
 from train.rows import Row, read
 
 pytestmark = pytest.mark.slow
@@ -94,7 +94,7 @@ def test_three_processes_evaluate_as_one(done: Path, outputs: Path, tmp_path: Pa
             f"trainer.devices={devices}",
             f"hydra.run.dir={tmp_path}/{devices}",
         ]
-        call(*wanted, *several, module="train.evaluate")
+        launch(*wanted, *several, module="train.evaluate")
         close(tmp_path / "one", tmp_path / str(devices), 1e-6)
 
 
@@ -102,9 +102,9 @@ def test_three_processes_evaluate_as_one(done: Path, outputs: Path, tmp_path: Pa
     "asked", [["encoding=t5"], ["encoding=alibi", "objective=mlm", "model.causal=false"]]
 )
 def test_two_processes_train_as_one(small: list[str], tmp_path: Path, asked: list[str]) -> None:
-    for devices in (1, 2):
-        chosen = [f"trainer.devices={devices}", "trainer.strategy=ddp", f"outputs={tmp_path}/o{devices}"]
-        call(*asked, *small, *chosen, f"hydra.run.dir={tmp_path}/{devices}")
+    call(*asked, *small, f"outputs={tmp_path}/o1", f"hydra.run.dir={tmp_path}/1")
+    chosen = ["trainer.devices=2", "trainer.strategy=ddp", f"outputs={tmp_path}/o2"]
+    launch(*asked, *small, *chosen, f"hydra.run.dir={tmp_path}/2")
     two = losses(tmp_path / "2")
     for key, value in losses(tmp_path / "1").items():
         if key[1] != "training":  # that is the loss of the first process's share
@@ -128,6 +128,22 @@ def test_a_killed_training_goes_on_as_if_never_stopped(small: list[str], text: P
     call(*run)
     call(*longer, f"outputs={tmp_path}/o2", f"hydra.run.dir={tmp_path}/whole")
     close(tmp_path / "run", tmp_path / "whole", 1e-6)
+
+
+def test_kept_weights_are_evaluated(small: list[str], done: Path, tmp_path: Path) -> None:
+    """And keeping them changes nothing."""
+    folder, same = tmp_path / "rope", [f"outputs={tmp_path}/o", "evaluation.extensions=[pi,crop]"]
+    call("encoding=rope", *small, *same, "trainer.keep=[0.3,0.67]", f"hydra.run.dir={folder}")
+    assert {file.name for file in folder.glob("*.ckpt")} == {"final.ckpt", "step-2.ckpt", "step-4.ckpt"}
+    close(folder, done, 0)
+    call(f"run={folder}", "checkpoint=0.67", "trainer=cpu", f"outputs={tmp_path}/o", module="train.evaluate")
+    (evaluation,) = (folder / "evaluations").iterdir()
+    assert evaluation.name.startswith("rope@0.67-")
+    rows = read(evaluation / "results.jsonl")
+    assert find(rows, protocol="training", metric="loss")[0].value is not None
+    assert losses(evaluation)["none", "same_tokens", 16] != losses(done)["none", "same_tokens", 16]
+    refused = call(f"run={folder}", "checkpoint=0.5", module="train.evaluate", check=False)
+    assert "checkpoint=0.5 is not in trainer.keep=[0.3,0.67] of" in refused.stderr
 
 
 def test_fine_tuning_under_an_extension(small: list[str], tmp_path: Path) -> None:

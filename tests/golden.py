@@ -1,0 +1,265 @@
+"""Results of a few float32 steps, recorded in golden/*.json: they move with a version or not at all.
+
+After a change that is meant to alter results, raise the version that it concerns (train/versions.py, VERSION
+in data/__init__.py, or `version` in the method's file of conf/) and record the new results:
+
+    make golden
+"""
+
+import hashlib
+import json
+import random
+import sys
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import NamedTuple
+
+import torch
+
+import data
+from data.source import Source
+from models.gpt import GPT
+from models.registry import extend, extensions, names, read
+from train import build
+from train.compose import composed
+from train.config import Config, EncodingConfig
+from train.evaluation.problems import ProblemEvaluator
+from train.evaluation.text import TextEvaluator, amounts
+from train.loss import mean_loss, token_losses
+from train.module import Training
+from train.progress import Progress
+from train.protocols import BY_POSITION, PROTOCOLS
+from train.run import ignore, quiet, trainer
+from train.versions import EVALUATION, TRAINING
+
+FOLDER = Path(__file__).resolve().parents[1] / "golden"
+TOLERANCE = (
+    2e-5  # relative; instruction sets differ by 6e-6 at most, one percent of a method's parameter moves more
+)
+FORMS = ("rope", "alibi", "t5", "fire", "fox", "cope", "shaw", "deberta", "window_rope", "xpos")
+KERNELS = {
+    "reference": FORMS,
+    "explicit": FORMS,
+    "sdpa": ("rope", "alibi", "t5", "fire", "fox", "window_rope", "xpos"),
+    "band": ("shaw", "deberta"),
+}  # flex would be compiled
+TINY = """model.vocab=256 model.width=32 model.depth=4 model.heads=2 model.length=16 batch=4 trainer=cpu
+    trainer.precision=32-true trainer.max_steps=3 trainer.log_every=1 evaluation.ladder=[1,2,4]
+""".split()  # noqa: SIM905
+Numbers = list[float | None]
+
+
+class Case(NamedTuple):
+    """What is measured, and the versions that its results depend on."""
+
+    name: str
+    measure: Callable[[], Numbers | str]
+    versions: dict[str, int]
+
+
+def cases() -> Iterator[Case]:
+    every = TRAINING | EVALUATION
+    for name in names("data"):
+        if "lengths" in settings_of(name) or name == "recall":
+            yield Case(f"data/{name}", lambda name=name: task(name), {"data": every["data"]})
+    yield Case("data/text", text, {"data": every["data"]})
+    for name in names("encoding"):
+        yield Case(f"encoding/{name}", lambda name=name: encoding(name), TRAINING | own("encoding", name))
+    for name in names("extension"):
+        yield Case(f"extension/{name}", lambda name=name: extension(name), TRAINING | own("extension", name))
+    for kernel, fitting in KERNELS.items():
+        for name in fitting:
+            of = TRAINING | own("encoding", name)
+            yield Case(f"kernel/{name}-{kernel}", lambda pair=(name, kernel): forms(*pair), of)
+    for name, overrides in {
+        "muon": ["optimizer=muon"],
+        "mlm": ["objective=mlm", "model.causal=false"],
+        "parts": ["trainer.accumulate=2"],
+        "layer_norm": ["model.norm=layer"],
+    }.items():
+        yield Case(f"training/{name}", lambda some=overrides: trained(composed(*TINY, *some))[0], TRAINING)
+    yield Case("evaluation/text", text_protocols, every)
+    yield Case("evaluation/problems", problems, every)
+
+
+def own(group: str, name: str) -> dict[str, int]:
+    return {name: int(read(group, name).get("version", 1))}
+
+
+# ---- what is measured
+
+
+@cache
+def source() -> Source:
+    """Words in any order, as bytes."""
+    folder = Path(mkdtemp())
+    words = "the quick brown fox jumps over a lazy dog and then it sleeps".split()  # noqa: SIM905
+    for number in range(12):
+        draw = random.Random(number)
+        (folder / f"{number}.txt").write_text(" ".join(draw.choice(words) for _ in range(400)))
+    parameters = {"_target_": "data.files.Files", "name": "files", "path": str(folder), "tokenizer": "bytes"}
+    return data.load(parameters | {"held_out": 0.3, "repeat": 0.5}, 256, folder / "cache")
+
+
+def trained(config: Config) -> tuple[Numbers, GPT]:
+    """The loss of each step, and the norm of all weights after the last."""
+    model, progress = build.gpt(config), Progress(1, ignore)
+    noise = torch.Generator().manual_seed(0)
+    with torch.no_grad():
+        for parameter in model.blocks.parameters():  # attention far from uniform shows what changes it
+            parameter += 0.2 * torch.randn(parameter.shape, generator=noise)
+    more = {"max_steps": config.trainer.max_steps, "callbacks": [progress], "enable_checkpointing": False}
+    if config.trainer.accumulate > 1:
+        more["accumulate_grad_batches"] = config.trainer.accumulate
+    trainer(config.trainer, "32-true", **more).fit(Training(model, source(), config, config.model.length))
+    norm = float(torch.stack([p.detach().double().norm() for p in model.parameters()]).norm())
+    return [*(loss for _, loss in progress.history), norm], model
+
+
+@cache
+def base() -> Config:
+    return composed(*TINY)
+
+
+@cache
+def model_of(name: str) -> tuple[Numbers, GPT]:
+    settings = EncodingConfig.of({"share": True, "ssmax": False} | read("encoding", name))
+    return trained(base().model_copy(update={"encoding": settings}))
+
+
+def losses(model: GPT, length: int) -> Numbers:
+    """Mean loss of held-out windows; None past what the model is defined on."""
+    if min(length, model.context or length) > (model.limit or length):
+        return [None]
+    windows = source().windows(2, length)
+    assert windows is not None
+    return [float(token_losses(model, windows.tokens[:, :-1], windows.tokens[:, 1:]).mean())]
+
+
+def encoding(name: str) -> Numbers:
+    """Three steps, and the loss at four times the training length."""
+    numbers, model = model_of(name)
+    return numbers + losses(model, 64)
+
+
+def extension(name: str) -> Numbers:
+    """The loss at twice and four times the training length, on the first encoding that it fits."""
+    for one in ("rope", *names("encoding")):
+        _, model = model_of(one)
+        members = list(model.encodings)
+        if name in extensions(members[0]):
+            longer = model.under([extend(name, member) for member in members])
+            return losses(longer, 32) + losses(longer, 64)
+    raise ValueError(f"No encoding fits {name}.")
+
+
+def forms(name: str, kernel: str) -> Numbers:
+    """The loss of a long sequence of a trained model; loss and gradient of a batch if the kernel trains."""
+    _, model = model_of(name)
+    for block in model.blocks:
+        block.attention.kernel = kernel
+    try:
+        numbers = losses(model, 600)
+        if kernel != "band":
+            batch = source().batch(9, 48, 2, seed=0)
+            loss = mean_loss(model, batch.tokens, batch.targets)
+            gradients = torch.autograd.grad(loss, list(model.parameters()), allow_unused=True)
+            total = torch.stack([g.norm() for g in gradients if g is not None]).norm()
+            numbers += [loss.item(), total.item()]
+    finally:
+        for block in model.blocks:
+            block.attention.kernel = "auto"
+    return numbers
+
+
+def text_protocols() -> Numbers:
+    """The loss under every protocol at every length."""
+    _, model = model_of("rope")
+    windows, evaluation = source().windows(3, 64), base().evaluation
+    assert windows is not None
+    pieces = amounts(evaluation, evaluation.at(16), 16)
+    text = TextEvaluator({"none": model}, windows, pieces, (*PROTOCOLS, BY_POSITION), 512)
+    trainer(base().trainer, "32-true").validate(text, verbose=False)
+    return [result.value for result in text.results(None) if result.metric == "loss"]
+
+
+def problems() -> Numbers:
+    """Accuracy and loss of an untrained model at every length."""
+    config = composed(*TINY, "data=copy", "model.vocab=18", "model.length=41")
+    task = data.load(config.data | {"name": "copy"}, 18, Path())
+    evaluator = ProblemEvaluator({"none": build.gpt(config)}, task, [5, 20, 30], 16, 512)
+    trainer(config.trainer, "32-true").validate(evaluator, verbose=False)
+    return [result.value for result in evaluator.results() if result.protocol == "answers" and result.error]
+
+
+@cache
+def settings_of(name: str) -> dict[str, object]:
+    return composed(f"data={name}").data
+
+
+def task(name: str) -> str:
+    """A hash of the ids of a batch and of held-out problems."""
+    config = composed(f"data={name}")
+    task = data.load(config.data | {"name": name}, config.model.vocab, Path())
+    held_out = task.problems(3, config.evaluation.at(config.model.length)[-1])
+    assert held_out is not None
+    return digest(
+        *(task.batch(step, config.model.length, 4, 0).tokens for step in range(3)), held_out.targets
+    )
+
+
+def text() -> str:
+    """The same of text, which is tokens of bytes."""
+    windows = source().windows(5, 32)
+    assert windows is not None
+    return digest(*(source().batch(step, 32, 4, 0).tokens for step in range(3)), windows.tokens)
+
+
+def digest(*ids: torch.Tensor) -> str:
+    return hashlib.sha256(b"".join(one.contiguous().numpy().tobytes() for one in ids)).hexdigest()[:16]
+
+
+# ---- what is recorded
+
+
+def file_of(case: str) -> Path:
+    return FOLDER / f"{case.partition('/')[0]}.json"
+
+
+def recorded() -> dict[str, dict[str, object]]:
+    return {k: v for file in sorted(FOLDER.glob("*.json")) for k, v in json.loads(file.read_text()).items()}
+
+
+def is_same(new: Numbers | str, old: object) -> bool:
+    """Whether results are equal but for what instruction sets differ in."""
+    if isinstance(new, str) or not isinstance(old, list) or len(old) != len(new):
+        return new == old
+    pairs = zip(new, old, strict=True)
+    return all(a == b or (a and b and abs(a - b) <= TOLERANCE * abs(b)) for a, b in pairs)
+
+
+def record() -> None:
+    """Write all results; those that moved without a version are refused."""
+    known, moved = recorded(), []
+    files: dict[Path, dict[str, object]] = {}
+    for case in cases():
+        results, old = case.measure(), known.get(case.name, {})
+        is_known = old.get("versions") == case.versions
+        if is_known and not is_same(results, old["results"]):
+            moved.append(case.name)
+        new = old if is_known else {"versions": case.versions, "results": results}
+        files.setdefault(file_of(case.name), {})[case.name] = new
+    if moved:
+        sys.exit(f"These results moved, but no version of theirs: {', '.join(moved)}. Nothing was written.")
+    FOLDER.mkdir(exist_ok=True)
+    for file, content in files.items():
+        lines = ",\n".join(f"{json.dumps(name)}: {json.dumps(entry)}" for name, entry in content.items())
+        file.write_text(f"{{\n{lines}\n}}\n")
+
+
+if __name__ == "__main__":
+    quiet()
+    torch.set_num_threads(1)
+    record()

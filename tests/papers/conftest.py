@@ -1,0 +1,16 @@
+"""Formulas are compared in float64, where rounding cannot hide a wrong one; but what is about rounding."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.tolerance import float64
+
+
+@pytest.fixture(autouse=True)
+def precision(request: pytest.FixtureRequest) -> Iterator[None]:
+    if request.node.get_closest_marker("float32"):
+        yield
+        return
+    with float64():
+        yield

@@ -1,0 +1,47 @@
+"""CARoPE, against the paper: angles that accumulate over tokens."""
+
+import cmath
+import math
+
+import torch
+
+from models.attend import logits
+from models.effect import Positions
+from models.encodings import load
+from models.encodings.carope import CARoPE
+from tests.conftest import moved
+from tests.papers.loops import planes, random
+from tests.papers.pairs import HEADS, LENGTH, SHAPE, WIDTH, by_pair, content, dot
+from tests.tolerance import agree
+
+
+def test_carope() -> None:
+    """Pair i of head h is rotated by the sum of f^i over the tokens after the key, up to the query."""
+    (q, k), x = content(), random(1, LENGTH, SHAPE["width"], seed=3)
+    encoding = moved(load("carope", **SHAPE))
+    assert isinstance(encoding, CARoPE)
+    weight = encoding.frequency.weight.detach()
+
+    def frequency(h: int, n: int) -> float:
+        return 1 / (math.log1p(math.exp(dot(weight[h], x[0, n]))) + 1)
+
+    def logit(h: int, i: int, j: int) -> float:
+        a, b = (planes(t[0, h, at].tolist(), "interleaved", WIDTH) for t, at in ((q, i), (k, j)))
+        total = 0.0
+        for pair in range(WIDTH // 2):
+            angle = sum(frequency(h, n) ** (pair + 1) for n in range(j + 1, i + 1))
+            total += (a[pair] * b[pair].conjugate() * cmath.exp(1j * angle)).real
+        return total / math.sqrt(WIDTH)
+
+    found = logits(q, k, encoding.at(Positions.of(LENGTH)), x=x)
+    agree(found, by_pair(logit, HEADS, LENGTH))
+
+
+def test_equal_tokens_are_a_rope() -> None:
+    """With w = 0 every frequency is 1 / (1 + ln 2)."""
+    encoding = load("carope", **SHAPE)
+    encoding.frequency.weight.data.zero_()
+    angle = encoding.at(Positions.of(5)).phase(torch.zeros(1, 5, SHAPE["width"]))  # type: ignore[misc]
+    f = 1 / (1 + math.log(2))
+    agree(angle[0, 0, :, 0], f * torch.arange(1, 6))
+    agree(angle[0, 0, :, 2], f**3 * torch.arange(1, 6))

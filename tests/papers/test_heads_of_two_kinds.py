@@ -1,0 +1,49 @@
+"""Heads that see near keys beside heads that see all, against papers and authors' code."""
+
+import math
+
+import pytest
+import torch
+
+from models.attend import attend
+from models.effect import Positions
+from models.encodings import load
+from tests.papers.loops import NEVER, found
+from tests.papers.pairs import WIDTH, biased, content
+from tests.tolerance import agree
+
+NAPE = {2: [1, 0], 3: [1, 0, 0], 4: [1, 1 / 2, 0, 0], 8: [1, 1 / 2, 1 / 3, 1 / 4, 0, 0, 0, 0]}
+
+
+@pytest.mark.parametrize("causal", [True, False])
+@pytest.mark.parametrize("heads", NAPE)
+def test_nape(heads: int, causal: bool) -> None:
+    q, k = content(heads=heads)
+    expected = biased(q, k, lambda h, i, j: -NAPE[heads][h] * abs(i - j), causal)
+    agree(found(load("nape", heads=heads), q, k, causal), expected)
+
+
+@pytest.mark.parametrize(("heads", "local"), [(4, "auto"), (4, 0), (4, 4), (3, "auto")])
+def test_hard_alibi(heads: int, local: int | str) -> None:
+    """Head h = 1, 2, ... sees the query's own token and the h - 1 before it; the others all."""
+    q, k = content(heads=heads)
+    cut = heads // 2 if local == "auto" else int(local)
+
+    def bias(h: int, i: int, j: int) -> float:
+        return NEVER if h < cut and i - j > h else 0.0
+
+    agree(found(load("hard_alibi", heads=heads, local=local), q, k), biased(q, k, bias))
+
+
+def test_the_first_head_reads_its_own_token() -> None:
+    q, k = content(heads=4)
+    v = torch.randn(1, 4, q.size(2), WIDTH)
+    out = attend(q, k, v, load("hard_alibi", heads=4).at(Positions.of(q.size(2))))
+    agree(out[:, 0], v[:, 0])
+
+
+def test_ssmax_counts_what_each_head_sees() -> None:
+    temperature = load("hard_alibi", heads=4, ssmax=True).at(Positions.of(20)).temperature
+    assert temperature is not None
+    last = [0.43 * math.log(n) for n in (1, 2, 20, 20)]
+    agree(temperature[:, -1], torch.tensor(last))

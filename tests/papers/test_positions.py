@@ -1,0 +1,92 @@
+"""Positions that skip in each sequence (PoSE), and positions that are no whole numbers."""
+
+from itertools import pairwise
+
+import pytest
+import torch
+
+from models.attend import logits
+from models.effect import Positions
+from models.encodings import extend, load
+from models.extensions.pose import PoSE
+from tests.papers.loops import found, geometric, rotary
+from tests.papers.pairs import SHAPE, WIDTH, biased, content
+from tests.tolerance import agree
+
+FREQUENCIES = geometric(WIDTH, 10_000)
+L = SHAPE["length"]
+
+
+def pose(factor: float = 4.0) -> PoSE:
+    encoding = extend("pose", load("rope", **SHAPE), factor=factor)
+    assert isinstance(encoding, PoSE)
+    return encoding
+
+
+def test_pose_learns_on_two_pieces() -> None:
+    """A first piece of at most half, where it was; the rest moved on by one skip, up to the target's end."""
+    met = set()
+    for draw in range(50):
+        at = pose().train().at(Positions.of(L, draw=draw, sequences=64)).positions.at
+        assert at.shape == (64, L)
+        for row in at.tolist():
+            steps = [b - a for a, b in pairwise(row)]
+            first = next((n + 1 for n, step in enumerate(steps) if step > 1), None)
+            assert row[0] == 0
+            assert first is None or (first <= (L + 1) // 2 and set(steps) - {1} == {steps[first - 1]})
+            assert row[-1] < 4 * L
+            met |= {b - a for n, a in enumerate(row) for b in row[n:]}
+    assert met == set(range(4 * L))
+
+
+def test_pose_interpolates() -> None:
+    """While it learns, rotations are by position / factor, each sequence by its own."""
+    q, k = (t.expand(2, -1, -1, -1) for t in content(L))
+    effect = pose().train().at(Positions.of(L, draw=3, sequences=2))
+    result = logits(q, k, effect)
+    for n, at in enumerate(effect.positions.at.tolist()):
+        agree(result[n : n + 1], rotary(q[:1], k[:1], FREQUENCIES, lambda i, j, at=at: (at[i] - at[j]) / 4))
+
+
+def test_pose_is_interpolation_where_it_does_not_learn() -> None:
+    q, k = content(3 * L)
+    agree(found(pose().eval(), q, k), found(extend("pi", load("rope", **SHAPE), factor=4), q, k))
+    with pytest.raises(ValueError, match="needs a number"):
+        extend("pose", load("rope", **SHAPE), factor="auto")
+
+
+def drawn(length: int, draw: int = 0, **settings: object) -> list[float]:
+    encoding = load("randomized_float_rope", **SHAPE, **settings)
+    at: list[float] = encoding.at(Positions.of(length, draw=draw)).positions.at.tolist()
+    return at
+
+
+def test_random_floats_grow_within_one_range() -> None:
+    for length in (1, 16, 500):
+        at = drawn(length)
+        assert at == sorted(set(at))
+        assert 0 <= at[0] <= at[-1] < L
+    assert max(drawn(500, span=3)) < 3
+    means = torch.tensor([drawn(16, draw) for draw in range(400)]).mean(0)
+    agree_about = L * torch.arange(1, 17) / 17  # of order statistics of uniform numbers
+    assert (means - agree_about).abs().max() < 5 * L * 0.125 / 400**0.5
+    assert drawn(16) != drawn(16, 1) != drawn(16, seed=1)
+
+
+def test_rope_at_random_floats() -> None:
+    q, k = content()
+    effect = load("randomized_float_rope", **SHAPE).at(Positions.of(q.size(2)))
+    at = effect.positions.at.tolist()
+    agree(logits(q, k, effect), rotary(q, k, FREQUENCIES, lambda i, j: at[i] - at[j]))
+
+
+def test_biases_at_random_floats() -> None:
+    """A bias by distance is defined between whole distances as well; a table of positions is not."""
+    q, k = content()
+    inner = {"_target_": "models.encodings.alibi.ALiBi"}
+    effect = load("randomized_float_rope", **SHAPE, inner=inner).at(Positions.of(q.size(2)))
+    at = effect.positions.at.tolist()
+    slopes = [0.0625, 0.00390625, 0.25]
+    agree(logits(q, k, effect), biased(q, k, lambda h, i, j: -slopes[h] * (at[i] - at[j])))
+    with pytest.raises(ValueError, match="no position between"):
+        load("randomized_float_rope", **SHAPE, inner={"_target_": "models.encodings.learned.Learned"})

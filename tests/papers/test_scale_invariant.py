@@ -1,0 +1,66 @@
+"""Scale-invariant attention, against the paper's two conditions and its constants."""
+
+import math
+
+import pytest
+import torch
+
+from models.attend import attend, logits
+from models.effect import Positions
+from models.encodings import extend, load
+from tests.papers.loops import found, geometric, rotary
+from tests.papers.pairs import HEADS, LENGTH, SHAPE, WIDTH, by_pair, content
+from tests.tolerance import agree
+
+TAU = 10.0
+
+
+def multiplied(t: float, tau: float = TAU) -> float:
+    return math.sqrt(2 * math.log(t / tau + 1) + 1)
+
+
+def shifted(t: float, tau: float = TAU) -> float:
+    return -2 * math.log(t / tau + 1)
+
+
+@pytest.mark.parametrize("causal", [True, False])
+@pytest.mark.parametrize("tau", [1.0, 10.0])
+def test_scale_invariant(causal: bool, tau: float) -> None:
+    """a_t times the logit of p-RoPE, plus m_t."""
+    q, k = content()
+    frequencies = [f if n < 3 else 0.0 for n, f in enumerate(geometric(WIDTH, 10_000))]
+    plain = rotary(q, k, frequencies, seen=lambda i, j: j <= i or not causal)
+
+    def logit(h: int, i: int, j: int) -> float:
+        return multiplied(abs(i - j), tau) * float(plain[0, h, i, j]) + shifted(abs(i - j), tau)
+
+    encoding = load("scale_invariant", **SHAPE, tau=tau)
+    agree(found(encoding, q, k, causal), by_pair(logit, HEADS, LENGTH, causal))
+
+
+def test_its_two_conditions() -> None:
+    """Of normal logits: the mean of exp falls as 1 / (t / tau + 1), and so does that of logit * exp."""
+    for t in (0.0, 3.0, 40.0, 1e4):
+        a, m = multiplied(t), shifted(t)
+        weight = math.exp(m + a * a / 2)
+        assert weight * (t / TAU + 1) == pytest.approx(math.exp(0.5))
+        assert (m + a * a) * weight * (t / TAU + 1) == pytest.approx(math.exp(0.5))
+    assert (multiplied(0), shifted(0)) == (1, 0)
+
+
+@pytest.mark.parametrize(("t", "factor", "shift"), [(10, 1.544764, -1.386294), (1000, 3.198475, -9.230241)])
+def test_spots(t: int, factor: float, shift: float) -> None:
+    effect = load("scale_invariant", **SHAPE).at(Positions.of(4))
+    for curve, value in ((effect.factor, factor), (effect.bias, shift)):
+        assert curve is not None
+        assert float(curve(torch.tensor([[t]]), torch.tensor([[0]]))) == pytest.approx(value, abs=1e-6)
+
+
+def test_yarn_changes_its_rotation_alone() -> None:
+    plain = load("scale_invariant", **SHAPE)
+    before, after = (e.at(Positions.of(60)) for e in (plain, extend("yarn", plain)))
+    assert after.parts == before.parts
+    q, k = content(60)
+    zero = torch.zeros_like(q)
+    agree(logits(zero, zero, after), logits(zero, zero, before))
+    assert not torch.equal(attend(q, k, q, after), attend(q, k, q, before))

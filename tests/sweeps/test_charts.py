@@ -1,0 +1,112 @@
+"""Charts: what is described can be drawn, names do not collide, and files wait for no pointer."""
+
+import json
+import re
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sweeps.charts.figure import DARK, LIGHT, Caption, Figure, Spec, described, still
+from sweeps.charts.lines import Axes, Line, limits
+from sweeps.charts.names import GAP, ending, spaced
+from sweeps.charts.panels import panels
+
+AXES = Axes(Caption("Loss", "python", "missing: t5-s1"), "length", "loss", 64)
+LENGTHS = [64, 128, 256, 512]
+
+
+def line(name: str, *value: float | None, **more: object) -> Line:
+    return Line(name, LENGTHS, [*value], **more)  # type: ignore[arg-type]
+
+
+def rows(chart: Spec, kind: str) -> list[dict[str, str]]:
+    head, *lines = chart["datasets"]["table"].splitlines()
+    found = [dict(zip(head.split(","), line.split(","), strict=True)) for line in lines]
+    return [row for row in found if row["_kind"] == kind]
+
+
+def test_a_figure_is_a_png_and_an_svg_without_a_network(tmp_path: Path) -> None:
+    chart = panels([line("rope", 4, 4.1, 4.3, 4.4), line("alibi", 4, 4, 4, 4)], AXES)
+    png, svg = Figure("loss", {"loss": chart}).save(tmp_path)
+    assert png.read_bytes().startswith(b"\x89PNG")
+    drawn = svg.read_text()
+    assert {"rope", "alibi", "missing: t5-s1", "trained at 64"} <= set(re.findall(r">([^<>]+)</text>", drawn))
+    assert "var(" not in drawn
+    assert not re.search(r"\b(NaN|Infinity|undefined)\b", drawn)
+
+
+def test_files_have_nothing_that_waits_for_a_pointer() -> None:
+    chart = panels([line("rope", 4, 4.1, 4.3, 4.4)], AXES)
+    assert "hover" in json.dumps(chart)
+    assert not re.search(r"hover|pick|tooltip", json.dumps(still(chart)))
+
+
+def test_both_themes_have_every_colour() -> None:
+    folder = Path("sweeps")
+    used = {
+        name
+        for file in folder.rglob("*")
+        if file.suffix in (".yml", ".py", ".css", ".j2")
+        for name in re.findall(r"var\(--(\w+)\)", file.read_text())
+    }
+    assert used <= set(LIGHT)
+    assert set(LIGHT) == set(DARK)
+
+
+@pytest.mark.parametrize("file", sorted(Path("sweeps/charts").glob("*.yml")), ids=lambda file: file.stem)
+def test_a_description_says_what_is_missing(file: Path) -> None:
+    if "$" in file.read_text():
+        with pytest.raises(KeyError):
+            described(file.stem)
+
+
+@given(st.lists(st.floats(0, 10), min_size=1, max_size=12).map(sorted))
+def test_spaced_places(wanted: list[float]) -> None:
+    places = spaced(wanted, 0.5, 0.0, 10.0)
+    assert all(upper - lower >= 0.5 - 1e-9 for lower, upper in pairwise(places))
+    assert min(places) >= -1e-9
+    assert max(places) <= 10 + 1e-9
+    far = all(upper - lower >= 0.5 for lower, upper in pairwise(wanted))
+    assert not far or places == pytest.approx(wanted)
+
+
+@pytest.mark.parametrize("panel", ["", "family"])
+def test_names_do_not_overlap(panel: str) -> None:
+    many = [line(f"m{n}", 4, 4.1, 4.2, 4.3 + 0.001 * n, panel=panel) for n in range(12)]
+    chart = panels([*many, line("other", 4, 4, 4, 4)], AXES)
+    low, high = chart["spec"]["encoding"]["y"]["scale"]["domain"]
+    pixel = (high - low) / chart["spec"]["height"]
+    places = sorted(float(row["value"]) for row in rows(chart, "name") if row["panel"] == panel)
+    assert len(places) >= 12
+    assert all(upper - lower > (GAP - 1) * pixel for lower, upper in pairwise(places))
+
+
+def test_a_few_curves_that_explode_do_not_flatten_the_others() -> None:
+    flat = [line(f"m{n}", 4, 4.1, 4.2, 4.3) for n in range(9)]
+    wild = line("wild", 4, 6, 8, 20)
+    assert limits([*flat, wild], False, False, False)[1] < 5
+    assert limits([*flat, wild], False, False, True)[1] > 20
+    name, mark = ending(wild, "0", limits([*flat, wild], False, False, False), signed=False)
+    assert name.text == "▲ wild 20.00"
+    assert mark
+    assert 64 < mark.x < 128
+    name, mark = ending(line("short", 4, 4.1, None, None), "0", (3.0, 5.0), signed=False)
+    assert name.text == "× short: none past 128"
+    assert mark
+    assert (mark.x, mark.y) == (128, 4.1)
+
+
+def test_zero_is_in_a_difference() -> None:
+    low, high = limits([line("m", 0.2, 0.3, 0.4, 0.5)], True, False, False)
+    assert low < 0 < 0.5 < high
+
+
+def test_seeds_in_two_groups_are_points() -> None:
+    seeds: list[list[float | None]] = [[4, 4, 4, 4], [4, 5, 5, 5]]
+    chart = panels([line("nope", 4, 4.5, 4.5, 4.5, seeds=seeds, scattered=True)], AXES)
+    assert len(rows(chart, "seed")) == 8
+    chart = panels([line("nope", 4, 4.5, 4.5, 4.5, seeds=seeds)], AXES)
+    assert [(row["least"], row["most"]) for row in rows(chart, "curve")][-1] == ("4", "5")

@@ -1,0 +1,55 @@
+"""What one scale says of another."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from sweeps.transfer import agreement, measured, transfer
+from tests.sweeps.synthetic import HEADLINE, make_sweep
+
+
+def series(values: dict[str, list[float]]) -> pd.Series:
+    pairs = {(method, seed): value for method, own in values.items() for seed, value in enumerate(own)}
+    index = pd.MultiIndex.from_tuples(pairs, names=["method", "seed"])
+    return pd.Series(list(pairs.values()), index=index)
+
+
+def test_the_same_order_agrees_and_the_reverse_disagrees() -> None:
+    one = series({name: [n, n + 0.1] for n, name in enumerate("abcdefgh")})
+    same, reverse = agreement(one, 2 * one), agreement(one, -one)
+    assert (same["tau"], reverse["tau"]) == (pytest.approx(1), pytest.approx(-1))
+    assert same["low"] > 0.5
+    assert same["methods"] == 8
+
+
+def test_an_order_that_is_chance_has_an_interval_around_none() -> None:
+    draw = np.random.default_rng(3)
+    one, other = (
+        series({name: draw.normal(size=3).tolist() for name in "abcdefghijklmnop"}) for _ in range(2)
+    )
+    found = agreement(one, other)
+    assert found["low"] < 0 < found["high"]
+
+
+def test_too_few_methods_say_nothing() -> None:
+    one = series({"a": [1.0], "b": [2.0]})
+    assert np.isnan(agreement(one, one)["tau"])
+
+
+def test_what_is_measured_is_what_the_rows_say(tmp_path: Path) -> None:
+    sweep = make_sweep(tmp_path / "small", seeds=2, windows=8, controls=("crop", "window"))
+    table = measured(sweep)
+    assert len(table) == 2 * len(HEADLINE)
+    learned = table.loc["learned"]
+    assert learned["loss at L"].notna().all()
+    assert learned["change at 2x"].isna().all()  # it ends where its table ends
+    assert (table.loc["rope"]["change at 16x"] > table.loc["alibi"]["change at 16x"]).all()
+
+
+def test_a_sweep_predicts_itself(tmp_path: Path) -> None:
+    make_sweep(tmp_path / "small", seeds=2, windows=8)
+    make_sweep(tmp_path / "large", seeds=2, windows=8)
+    found = transfer([tmp_path / "small", tmp_path / "large"]).set_index("quantity")
+    assert found.loc["change at 16x", "tau"] == pytest.approx(1)

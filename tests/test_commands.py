@@ -1,0 +1,127 @@
+"""Every command in the documentation: run where that is cheap, composed and checked where it is not."""
+
+import importlib.util
+import os
+import re
+import shlex
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from runpy import run_module
+from unittest.mock import patch
+
+import pytest
+from hydra import compose, initialize_config_dir
+from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
+from hydra.core.global_hydra import GlobalHydra
+from hydra.core.override_parser.overrides_parser import OverridesParser
+
+from tests.sweeps.synthetic import make_sweep
+from train.compose import composed, register
+from train.config import Config
+from train.job import run_job
+from train.parameters import check_parameters
+from train.paths import CONF
+
+ROOT = Path(__file__).resolve().parents[1]
+CHEAP = (
+    "train -", "train.evaluate run", "train.diagnose run", "sweeps.report", "sweeps.archive --unpack",
+    "sweeps.gains", "sweeps.transfer", "models.encodings",
+)  # fmt: skip
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+SWEEPS = [f"python -m train sweeps={file.stem}" for file in sorted((ROOT / "sweeps").glob("*.yaml"))]
+FOR_INSTANCE = {
+    "encoding=<name>": "encoding=rope",
+    "data=<name>": "data=recall",
+    "<name>": "smoke",
+    "<run>": "rope",
+}
+TINY = """data=copy data.symbols=4 data.lengths=[1,4] model.length=9 model.width=16 model.depth=1
+    model.heads=2 evaluation.lengths=[4,6] evaluation.problems=3 batch=6 trainer=cpu
+    trainer.max_steps=2 wandb.mode=disabled
+""".split()  # noqa: SIM905
+
+
+def documented() -> Iterator[str]:
+    """Lines of code blocks, and code within sentences, that begin as commands do."""
+    for page in PAGES:
+        text = page.read_text()
+        blocks = re.findall(r"```\w*\n(.*?)```", text, re.DOTALL)
+        lines = [line.strip() for block in blocks for line in block.splitlines()]
+        inline = re.findall(r"`([^`\n]+)`", re.sub(r"```.*?```", "", text, flags=re.DOTALL))
+        for code in [*lines, *inline]:
+            code = re.sub(r"\s+# .*", "", code.removeprefix('eval "$(').removesuffix(')"'))
+            if re.match(r"(\.venv/bin/)?(python -m|make|yardstick)( |$)", code):
+                yield code
+
+
+def recipe(command: str) -> list[str]:
+    """What `make` would run, `.venv` being ready."""
+    clean = {key: value for key, value in os.environ.items() if not key.startswith(("MAKE", "MFLAGS"))}
+    line = ["make", "--dry-run", "--old-file=.venv/.ready", *shlex.split(command)[1:]]
+    done = subprocess.run(line, cwd=ROOT, env=clean, capture_output=True, text=True, check=True)
+    return done.stdout.splitlines()
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where a user might stand: with a trained run, a sweep, and what the documentation comes with."""
+    folder = tmp_path_factory.mktemp("user")
+    run_job(composed(*TINY, f"outputs={folder}/outputs"), folder / "outputs/runs/rope")
+    make_sweep(folder / "outputs/sweeps/encodings", ["rope", "alibi"], seeds=2, windows=8)
+    shutil.copytree(ROOT / "docs/study", folder / "docs/study")
+    return folder
+
+
+@pytest.mark.parametrize("command", list(dict.fromkeys([*documented(), *SWEEPS])))
+def test_a_documented_command(command: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("WANDB_MODE", "disabled")
+    for placeholder, value in FOR_INSTANCE.items():
+        command = command.replace(placeholder, value)
+    lines = recipe(command) if command.startswith("make") else [command]
+    assert lines
+    for line in lines:
+        words = shlex.split(line.partition(" > ")[0])
+        if "-m" in words:
+            module, *arguments = words[words.index("-m") + 1 :]
+            works(module, arguments)
+        elif words[0] == "yardstick":
+            works("train", words[1:])
+
+
+def works(module: str, arguments: list[str]) -> None:
+    if " ".join([module, *arguments]).startswith(CHEAP):
+        outputs = [f"outputs={Path.cwd()}/outputs"] if module in ("train.evaluate", "train.diagnose") else []
+        with patch("sys.argv", [module, *arguments, *outputs]):
+            status = ended(module)
+        assert not status, status
+    elif module == "train":
+        for config in first_and_last(arguments):
+            check_parameters(config)
+    else:
+        assert importlib.util.find_spec(module)
+
+
+def ended(module: str) -> object:
+    """The exit status of a command."""
+    try:
+        run_module(module, run_name="__main__")
+    except SystemExit as left:
+        return left.code
+    return None
+
+
+def first_and_last(arguments: list[str]) -> list[Config]:
+    """The settings of what `python -m train` would run: of a sweep the first job and the last."""
+    register()
+    with initialize_config_dir(str(CONF), version_base="1.3"):
+        chosen = [one for one in arguments if one.startswith("sweeps=")]
+        parameters = compose("config", chosen, return_hydra_config=True).hydra.sweeper.params or {}
+        parser = OverridesParser.create(GlobalHydra.instance().config_loader())
+        varied = parser.parse_overrides(
+            [*(f"{key}={value}" for key, value in parameters.items()), *arguments]
+        )
+        (jobs,) = BasicSweeper.split_arguments(varied, None)
+    return [composed(*job) for job in (jobs[0], *jobs[1:][-1:])]

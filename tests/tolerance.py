@@ -1,0 +1,104 @@
+"""Results that are equal but for rounding: how far apart they may be, on any processor.
+
+The last digits of a sum depend on the order of its terms, which every processor, library and number of
+threads chooses for itself. So no test here counts decimals:
+
+- What is equal on paper is computed in float64 (`float64`) and must agree in half of the digits
+  (`agree`, `same`): rounding is far below that, and the smallest wrong formula far above.
+- What is fast in a lower precision may be a few times as far from the float64 result as the plain way
+  in that precision is (`as_accurate`).
+"""
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+from unittest.mock import patch
+
+import torch
+from torch import Tensor
+from torch.overrides import TorchFunctionMode
+
+Outcome = Mapping[str, Tensor]
+"""What comes out of a computation: its results and their gradients, by name."""
+
+ROUNDINGS = 64  # by which sums of this size may differ where the plain way happens to be exact
+WORSE = 8  # times as far off as the plain way
+
+
+@contextmanager
+def float64() -> Iterator[None]:
+    """Whatever the code inside asks to have in float32 is float64."""
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float64)
+    try:
+        with Float64(), patch.object(Tensor, "float", Tensor.double):  # backward passes know no mode
+            yield
+    finally:
+        torch.set_default_dtype(before)
+
+
+class Float64(TorchFunctionMode):
+    def __torch_function__(
+        self, function: Callable[..., Any], types: Any, given: Iterable[Any] = (), named: Any = None
+    ) -> Any:
+        return function(*map(wider, given), **{name: wider(value) for name, value in (named or {}).items()})
+
+
+def wider(value: Any) -> Any:
+    return torch.float64 if value is torch.float32 else value
+
+
+def error(found: Tensor, expected: Tensor) -> float:
+    """The largest difference; infinite where just one is infinite, or one is not a number."""
+    if found.shape != expected.shape:
+        return math.inf
+    found, expected = found.detach().double(), expected.detach().double()
+    differs = found != expected  # equal infinities have no difference
+    return float((found - expected)[differs].abs().nan_to_num(math.inf).max()) if differs.any() else 0.0
+
+
+def size(x: Tensor) -> float:
+    """The largest finite number."""
+    finite = x.detach()[x.isfinite()]
+    return float(finite.abs().max()) if finite.numel() else 0.0
+
+
+def unit(*some: Tensor) -> float:
+    """The unit of rounding at 1, in the lowest of their precisions."""
+    return max(torch.finfo(x.dtype).eps for x in some)
+
+
+def rounding(*some: Tensor) -> float:
+    """The size of the last half of the digits, which may differ."""
+    return unit(*some) ** 0.5 * size(some[-1])
+
+
+def same(found: Tensor, expected: Tensor) -> bool:
+    """Whether they agree in half of the digits of the largest number expected."""
+    return error(found, expected) <= rounding(found, expected)
+
+
+def agree(found: Tensor, expected: Tensor) -> None:
+    """The same, or the test fails and says by how much they differ."""
+    apart, largest = error(found, expected), size(expected)
+    assert same(found, expected), f"{apart:.2g} apart, of at most {largest:.3g}:\n{found}\n{expected}"
+
+
+def agree_all(found: Outcome, expected: Outcome) -> None:
+    """Half of the digits of the largest number in any of them: a gradient may be zero on paper alone."""
+    allowed = max(rounding(found[name], value) for name, value in expected.items())
+    assert {n: e for n, e in errors(found, expected).items() if e > allowed} == {}
+
+
+def as_accurate(found: Outcome, plain: Outcome, exact: Outcome) -> None:
+    """The fast way is about as close to the exact outcome, in float64, as the plain way in its precision."""
+    largest = max(map(size, exact.values()))
+    off, usual = errors(found, exact), errors(plain, exact)
+    allowed = {n: WORSE * usual[n] + ROUNDINGS * unit(found[n]) * largest for n in usual}
+    assert {n: e for n, e in off.items() if e > allowed[n]} == {}
+
+
+def errors(found: Outcome, expected: Outcome) -> dict[str, float]:
+    assert found.keys() == expected.keys()
+    return {name: error(found[name], value) for name, value in expected.items()}

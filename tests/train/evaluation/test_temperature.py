@@ -1,0 +1,89 @@
+"""The factor that is found is the best one, and on text that is not scored."""
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from data.source import Source, Windows
+from models.extensions.temperature import Temperature
+from models.gpt import GPT
+from models.registry import extend, load
+from tests.train.conftest import CPU
+from train.compose import composed
+from train.evaluation.temperature import TemperatureSearch, unscored
+from train.evaluation.text import amounts
+from train.job import run_job
+from train.loss import token_losses
+from train.rows import read
+from train.run import Run, trainer
+
+LENGTHS = [16, 64]
+HALF = "data.held_out=0.5"
+
+
+@pytest.fixture
+def source(small: list[str]) -> Source:
+    return Run.of(composed(*small, HALF)).source
+
+
+def test_no_other_factor_is_better(source: Source) -> None:
+    shape = {"heads": 2, "head_width": 16, "width": 32, "depth": 2, "length": 16}
+    encoding = extend("temperature", load("nope", **shape))
+    assert isinstance(encoding, Temperature)
+    model = GPT(300, 32, 2, 2, [encoding])
+    for parameter in model.blocks.parameters():
+        torch.nn.init.normal_(parameter, std=0.5)  # attention far from uniform
+    pieces = amounts(composed("evaluation.ladder=[1,4]").evaluation, LENGTHS, 16)
+    windows = source.windows(4, 64)
+    assert windows is not None
+    search = TemperatureSearch({"temperature": model}, windows.tokens, pieces)
+    trainer(CPU, "32-true").validate(search, verbose=False)
+    found = {row.length: row.value for row in search.results()}
+    assert encoding.factors == found
+
+    def loss(length: int) -> float:
+        shown = windows.tokens[:, -length - 1 :]
+        return float(token_losses(model, shown[:, :-1], shown[:, 1:], first=length - 16).mean())
+
+    for length in LENGTHS:
+        encoding.factors = found
+        best = loss(length)
+        for factor in (0.5, 1.0, 2.0):
+            encoding.factors = {1: factor}
+            assert best <= loss(length) + 1e-4
+
+
+def test_no_document_is_both_scored_and_searched(source: Source) -> None:
+    scored = source.windows(3, 64)
+    assert scored is not None
+    others = unscored(source, scored, 64)
+    assert len(others) > 1
+    same = (others[:, None] == scored.tokens[None]).all(-1)
+    assert not same.any()
+
+
+def test_without_other_documents_it_is_refused(source: Source) -> None:
+    every = source.windows(10**6, 64)
+    assert every is not None
+    with pytest.raises(ValueError, match=r"lower evaluation\.windows"):
+        unscored(source, Windows(every.tokens, every.document), 64)
+
+
+def test_a_run_tells_its_temperatures_and_what_it_retrieves(small: list[str], tmp_path: Path) -> None:
+    more = [
+        "evaluation.extensions=[temperature]",
+        "evaluation.retrieval=needle",
+        "evaluation.problems=10",
+        HALF,
+    ]
+    lengths = "evaluation.lengths=[16,64]"
+    with pytest.raises(ValueError, match="47 tokens at least, not 16"):
+        run_job(composed(*small, HALF, "encoding=alibi", lengths, *more), tmp_path / "short")
+    run_job(composed(*small, HALF, "encoding=alibi", "evaluation.lengths=[64,128]", *more), tmp_path / "run")
+    rows = read(tmp_path / "run" / "results.jsonl")
+    assert {r.length for r in rows if r.metric == "temperature"} == {64, 128}
+    asked = [r for r in rows if r.is_answer and r.metric == "accuracy"]
+    assert {r.data for r in asked} == {"files+needle"}
+    assert {r.protocol for r in asked} == {"answers", *(f"depth_{d:.2f}" for d in (0, 0.25, 0.5, 0.75, 1))}
+    assert {r.data for r in rows if not r.is_answer} == {"files"}
