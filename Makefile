@@ -4,27 +4,39 @@ CONSTRAINTS ?= constraints.txt
 SWEEP ?= encodings
 ARGS ?=
 FOLDER ?= outputs/sweeps/$(SWEEP)
+UNPACKED = outputs/archives/$(notdir $(FOLDER))
+HOURS ?= 24
+SCALES ?= outputs/sweeps/encodings docs/study
 SEEDS ?= 5
+LOCKED ?=
 BIN := .venv/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 export TOKENIZERS_PARALLELISM ?= false
 export OMP_WAIT_POLICY ?= PASSIVE
 
-.PHONY: help setup sweep train test test-fast check bench report power dashboard gallery table clean
+.PHONY: help setup sweep study transfer train test test-fast check golden bench report power dashboard gallery table audit sbom lock clean
 
 help:       ## show this
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk 'BEGIN {FS = ":.*## "} {printf "  make %-11s %s\n", substr($$1, 1, index($$1, ":") ? index($$1, ":") - 1 : length($$1)), $$2}'
 
-setup: .venv/.ready  ## install everything into .venv (CONSTRAINTS= for the newest versions, such as CUDA builds of torch)
+setup: .venv/.ready  ## install everything into .venv (CONSTRAINTS= for the newest versions; LOCKED=1 to verify every hash)
 
 .venv/.ready: pyproject.toml $(CONSTRAINTS)
 	@$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(0 if (3, 11) <= v < (3, 14) else "Python %d.%d is not supported: install 3.11, 3.12 or 3.13 and run make PYTHON=python3.12 with its name." % v[:2])'
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	@echo "Installing into .venv (a few minutes, once) ..."
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check $(if $(CONSTRAINTS),-c $(CONSTRAINTS)) -e '.[dev]'
+	@$(if $(LOCKED),$(PIP) --require-hashes -r requirements.lock && $(PIP) --no-deps -e .,$(PIP) $(if $(CONSTRAINTS),-c $(CONSTRAINTS)) -e '.[dev]')
 	@touch $@
 
 sweep: setup  ## train and evaluate every encoding; SWEEP=smoke for another of sweeps/, ARGS="seed=0,1 encoding=rope,alibi"
 	@$(BIN)/python -m train sweeps=$(SWEEP) $(ARGS)
+
+study: setup  ## the long study, at low priority: make study HOURS=2; interrupted, it resumes; rows go to docs/study
+	@-timeout $(HOURS)h nice -n 19 $(BIN)/python -m train sweeps=study $(ARGS)
+	@$(BIN)/python -m sweeps.archive outputs/sweeps/study docs/study
+
+transfer: setup  ## what one scale says of another: make transfer SCALES="outputs/sweeps/encodings docs/study"
+	@$(BIN)/python -m sweeps.transfer $(SCALES)
 
 train: setup  ## one run: make train ARGS="encoding=alibi"
 	@$(BIN)/python -m train $(ARGS)
@@ -40,11 +52,15 @@ check: setup  ## formatting, lint, types
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/mypy
 
+golden: setup  ## record the results of new methods and of raised versions in golden/*.json
+	@OMP_NUM_THREADS=1 $(BIN)/python -m tests.golden
+
 bench: setup  ## measure speed, write docs/benchmarks.*; ARGS="--only train,evaluate,lightning,sweep"
 	@OMP_NUM_THREADS=1 $(BIN)/python -m sweeps.bench $(ARGS)
 
-report: setup  ## rebuild tables and figures: make report FOLDER=outputs/sweeps/encodings
-	@$(BIN)/python -m sweeps.report $(FOLDER) $(ARGS)
+report: setup  ## rebuild tables and figures: make report FOLDER=outputs/sweeps/encodings, or of an archive: FOLDER=docs/study
+	@test ! -f $(FOLDER)/rows.parquet || $(BIN)/python -m sweeps.archive --unpack $(FOLDER) $(UNPACKED)
+	@$(BIN)/python -m sweeps.report $(if $(wildcard $(FOLDER)/rows.parquet),$(UNPACKED),$(FOLDER)) $(ARGS)
 
 power: setup  ## the smallest difference that SEEDS seeds can show, from the results in FOLDER
 	@$(BIN)/python -m sweeps.report.power $(FOLDER) --seeds $(SEEDS)
@@ -55,8 +71,22 @@ dashboard: setup  ## the curves in the terminal (wandb leet), or the saved works
 gallery: setup  ## a picture of every method: outputs/gallery/index.html
 	@$(BIN)/python -m sweeps.gallery $(ARGS)
 
-table: setup  ## the table of encodings, written into README.md
-	@$(BIN)/python -m models.encodings --write README.md
+table: setup  ## write the table of methods: docs/methods.md
+	@$(BIN)/python -m models.encodings --markdown > docs/methods.md
+
+audit: .venv/audit  ## look up every locked package in the database of known vulnerabilities; reasons for exceptions: audit.txt
+	@.venv/audit/bin/pip-audit --strict --disable-pip --requirement requirements.lock $$(sed -n 's/^\([A-Z][A-Z0-9-]*\) .*/--ignore-vuln \1/p' audit.txt)
+
+sbom: .venv/audit  ## write the software bill of materials: outputs/sbom.json (CycloneDX)
+	@mkdir -p outputs && .venv/audit/bin/cyclonedx-py requirements requirements.lock --pyproject pyproject.toml --output-format JSON --output-file outputs/sbom.json
+
+lock: .venv/audit  ## lock constraints.txt with the hashes of every archive: requirements.lock
+	@.venv/audit/bin/uv pip compile --quiet pyproject.toml --extra dev --constraint constraints.txt --universal --no-annotate \
+		--generate-hashes --no-header --python-version 3.11 --output-file requirements.lock
+
+.venv/audit: .venv/.ready
+	@$(BIN)/python -m venv $@
+	@$@/bin/python -m pip install --quiet --disable-pip-version-check uv pip-audit cyclonedx-bom
 
 clean:      ## delete all results, trained models and prepared data
 	rm -rf outputs
