@@ -149,7 +149,7 @@ class Effect:
     bias: Curve | Surface | None = None  # minus infinity hides a key from a head
     potential: Potential | None = None
     adjust: Adjust | None = None
-    temperature: Tensor | None = None  # (..., 1 or H, T) float32, on all logits of a query
+    temperature: Tensor | None = None  # (..., 1 or H, T or 1) float32, on all logits of a query
     # visible and read
     visible: Window | None = None  # on top of the causal mask
     sink: Tensor | None = None  # (1 or H, 1 or T) float32, one more logit of each query, which reads nothing

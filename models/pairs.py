@@ -42,7 +42,8 @@ def by_pair(plan: Plan, name: str, i: Tensor, j: Tensor) -> Tensor:
 def additive(plan: Plan, rows: slice, keys: slice, dtype: torch.dtype) -> Tensor:
     """(1 or H, R, K) or (B, 1 or H, R, K): the bias, minus infinity where a key is hidden."""
     if plan.diagonal:
-        return toeplitz(plan, rows, keys, dtype).flip(-2)
+        line = plan.once(("line", dtype), lambda: by_distance(plan).to(dtype))
+        return toeplitz(plan, rows, keys, line).flip(-2)
     parts, count = [], max(1, AT_A_TIME // (keys.stop - keys.start) // plan.positions.at.dim())
     for start in range(rows.start, rows.stop, count):
         some = slice(start, min(start + count, rows.stop))
@@ -58,18 +59,24 @@ def mask(plan: Plan, rows: slice, keys: slice, dtype: torch.dtype) -> Tensor:
     """`additive` times the temperature, its rows from the last to the first: a view, where one will do.
     With a sink, the sink's column comes before the keys."""
     temperature, sink = plan.effect.temperature, plan.effect.sink
-    if plan.effect.bias is not None and temperature is not None:
+    if plan.diagonal:
+        line = plan.once(("tempered line", dtype), lambda: tempered_line(plan).to(dtype))
+        result = toeplitz(plan, rows, keys, line)
+    elif plan.effect.bias is not None and temperature is not None:
         result = additive(plan, rows, keys, torch.float32)
-        result = tempered(result, temperature[..., rows, None]).flip(-2).to(dtype)
-    elif plan.diagonal:
-        result = toeplitz(plan, rows, keys, dtype)
+        result = tempered(result, of_queries(temperature, rows)).flip(-2).to(dtype)
     else:
         result = additive(plan, rows, keys, dtype).flip(-2)
     if sink is None:
         return result
-    column = sink.to(dtype)[:, rows if sink.size(-1) > 1 else slice(None), None].flip(-2)  # (H, R, 1)
+    column = of_queries(sink.to(dtype), rows).flip(-2)  # (H, R, 1)
     result = result.expand(*result.shape[:-3], max(result.size(-3), column.size(-3)), -1, -1)
     return torch.cat([column.expand(*result.shape[:-1], 1), result], dim=-1)
+
+
+def of_queries(value: Tensor, rows: slice) -> Tensor:
+    """(..., R or 1, 1) of (..., T or 1): a value of some queries, or the one of all."""
+    return value[..., rows if value.size(-1) > 1 else slice(None), None]
 
 
 def whole_mask(plan: Plan, dtype: torch.dtype) -> Tensor:
@@ -89,16 +96,21 @@ def tempered(logits: Tensor, temperature: Tensor) -> Tensor:
     return (logits.masked_fill(hidden, 0) * temperature).masked_fill(hidden, HIDDEN)
 
 
-def toeplitz(plan: Plan, rows: slice, keys: slice, dtype: torch.dtype) -> Tensor:
+def toeplitz(plan: Plan, rows: slice, keys: slice, line: Tensor) -> Tensor:
     """(1 or H, R, K) a view of one line, without a look-up per pair or a copy: what lets long sequences
     run. Strides are positive, so the last query comes first."""
-    line = plan.once(("line", dtype), lambda: by_distance(plan, dtype))
     start = plan.positions.length - 1 - (rows.stop - 1 - keys.start)  # of the last query to the first key
     count, width = rows.stop - rows.start, keys.stop - keys.start
     return line[:, start : start + count + width - 1].unfold(-1, width, 1)
 
 
-def by_distance(plan: Plan, dtype: torch.dtype) -> Tensor:
+def tempered_line(plan: Plan) -> Tensor:
+    """`by_distance` times a temperature that is the same for all queries."""
+    line, temperature = by_distance(plan), plan.effect.temperature
+    return line if plan.effect.bias is None or temperature is None else tempered(line, temperature)
+
+
+def by_distance(plan: Plan) -> Tensor:
     """(1 or H, 2T - 1) the bias from the greatest distance to the smallest, minus infinity where hidden."""
     length, effect = plan.positions.length, plan.effect
     distance = torch.arange(length - 1, -length, -1, device=plan.index.device)[:, None]
@@ -109,7 +121,7 @@ def by_distance(plan: Plan, dtype: torch.dtype) -> Tensor:
     hidden = distance < 0 if plan.causal else torch.zeros_like(distance, dtype=torch.bool)
     if effect.visible is not None:
         hidden = hidden | ~effect.visible(distance, zero)
-    return values.masked_fill(hidden.squeeze(-1), HIDDEN).to(dtype)
+    return values.masked_fill(hidden.squeeze(-1), HIDDEN)
 
 
 def visible_keys(plan: Plan, rows: slice) -> slice:

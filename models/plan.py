@@ -54,16 +54,18 @@ class Plan:
             return Form.PRODUCT
         if parts == {"bias"} and self.slopes is not None:
             return Form.PRODUCT
-        if self.diagonal and "sink" not in parts and not parts >= {"bias", "temperature"}:
+        if self.diagonal and "sink" not in parts:
             return Form.DIAGONALS
         return Form.MASK
 
     @property
     def diagonal(self) -> bool:
-        """Whether mask and bias are the same all along each diagonal."""
+        """Whether the mask, its bias times the temperature, is the same all along each diagonal."""
         if not self.parts & {"bias", "visible"}:
             return True
-        visible, at = self.effect.visible, self.positions
+        visible, at, temperature = self.effect.visible, self.positions, self.effect.temperature
+        if "bias" in self.parts and temperature is not None and temperature.size(-1) > 1:
+            return False
         return (
             isinstance(self.effect.bias, Curve | None)
             and (visible is None or visible.sinks == 0)

@@ -28,7 +28,7 @@ class Temperature(Extension):
     def forward(self, positions: Positions) -> Effect:
         effect = self.encoding.at(positions)
         factor, device = self.at_length(positions.length), positions.at.device
-        factors = torch.full((1, positions.length), factor, device=device)
+        factors = torch.full((1, 1), factor, device=device)
         return replace(
             effect, temperature=factors * (1 if effect.temperature is None else effect.temperature)
         )

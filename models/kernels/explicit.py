@@ -54,7 +54,7 @@ def by_logits(q: Tensor, k: Tensor, v: Tensor, plan: Plan, x: Tensor | None) -> 
     for rows, keys in divided(q, plan, min(BUDGET, TOUCHED)):
         logits = block(rows, keys)
         if sink is not None:
-            column = sink.to(logits.dtype)[:, rows if sink.size(-1) > 1 else slice(None), None]
+            column = pairs.of_queries(sink.to(logits.dtype), rows)
             logits = torch.cat([logits, column.expand(*logits.shape[:-1], 1)], dim=-1)
         weights = logits.softmax(-1).to(v.dtype)[..., : keys.stop - keys.start]
         read = weights @ v[:, :, keys]
@@ -90,7 +90,7 @@ def by_block(
             some_q, some_k = q[:, :, rows], k[:, :, keys]
             logits = effect.adjust.of(logits, some_q, some_k, i.unsqueeze(-3), j.unsqueeze(-3))
         if effect.temperature is not None:
-            logits = pairs.tempered(logits, effect.temperature[..., rows, None].to(dtype))
+            logits = pairs.tempered(logits, pairs.of_queries(effect.temperature, rows).to(dtype))
         return logits
 
     return block

@@ -87,6 +87,8 @@ def mask_of(plan: Plan) -> Callable:
 def score_of(plan: Plan, potential: Tensor | None) -> Callable | None:
     """FlexAttention's score: factor, bias, potential and temperature of one pair."""
     length, temperature = plan.positions.length, plan.effect.temperature
+    if temperature is not None:
+        temperature = temperature.expand(-1, length)
     factor, bias = (pair_of(plan, name) for name in ("factor", "bias"))
     if factor is bias is potential is temperature is None:
         return None

@@ -76,6 +76,7 @@ PARTS: dict[str, Callable[[Positions, Tensor], dict[str, object]]] = {
     "hidden_from_a_head": lambda at, learned: {"bias": cut(at, learned)},
     "temperature": lambda at, learned: {"temperature": 1 + 0.1 * learned[:1, :T]},
     "temperature_of_each_head": lambda at, learned: {"temperature": 1 + 0.1 * learned[:, :T]},
+    "temperature_of_all": lambda at, learned: {"temperature": 1 + 0.1 * learned[:, :1]},
 }
 PAIRED = (
     ("far", "curve", "sinks", "temperature"),
@@ -88,6 +89,10 @@ PAIRED = (
     ("phase", "potential", "window", "sink"),
     ("curve", "window", "sink", "temperature_of_each_head"),
     ("hidden_from_a_head", "temperature"),
+    ("curve", "temperature_of_all"),
+    ("curve", "window", "sink", "temperature_of_all"),
+    ("surface", "potential", "temperature_of_all"),
+    ("far", "curve", "adjust", "temperature_of_all"),
     ("factor", "adjust", "values", "sink_of_each_query"),
 )
 FORMS = [(part,) for part in PARTS] + list(PAIRED)
