@@ -1,4 +1,4 @@
-"""What training gets: token ids and what should follow them."""
+"""A training batch: token ids and what should follow them."""
 
 from dataclasses import dataclass
 
@@ -13,3 +13,8 @@ class Batch:
     targets: Tensor  # (B, T) int64, the next token (or the answer)
     mask: Tensor | None = None  # (B, T) bool, which targets count; None = all
     weight: float = 1.0  # of the mean over this part, in the mean over all parts and processes of a step
+
+
+def shifted(sequences: Tensor) -> tuple[Tensor, Tensor]:
+    """Tokens and the next tokens, each (B, T), of sequences (B, T + 1)."""
+    return sequences[:, :-1].contiguous(), sequences[:, 1:].contiguous()

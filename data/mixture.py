@@ -20,21 +20,23 @@ CHOSEN = 3  # a stream of seeds that no task has
 
 @dataclass(frozen=True, kw_only=True)
 class Mixture:
-    """A share of the sequences of each batch is of a task, the others are text.
+    """Batches in which a share of the sequences are problems, the others text.
 
-    Ids of the task come after those of the text; if the task hides something in text, it shares that text and
-    its ids. The loss is the mean over all targets that count: every token of text but only the answers of
-    problems, which weigh less than their share of sequences.
+    The task's ids come after those of the text; a task that hides something in text shares that text and
+    its ids. The loss is the mean over all targets that count: every token of text, but only the answers of
+    problems, which therefore weigh less than their share of sequences.
     """
 
     name: str
     task: dict[str, Any]  # the settings of any data with problems
-    text: dict[str, Any] | None = None  # of any data that is text; null: the one that the task hides in
-    share: float = 0.5  # of the sequences of a batch that are of the task
+    text: dict[str, Any] | None = None  # of any data that is text; null: the text that the task hides in
+    share: float = 0.5  # of the sequences of a batch that are problems
 
     def __post_init__(self) -> None:
         if not 0 < self.share < 1:
-            raise ValueError(f"data={self.name} has share={self.share}, but it must be between 0 and 1.")
+            raise ValueError(
+                f"data={self.name} needs share to be between 0 and 1, such as 0.5, not {self.share}."
+            )
 
     def open(self, vocab: int, cache: Path) -> "Mixed":
         task = load(self.task, vocab, cache)
@@ -49,8 +51,8 @@ class Mixture:
         return Mixed(self, text, task)
 
 
-class Mixed:
-    """The `Source` of a text and a task."""
+class Mixed(Source):
+    """Text and problems."""
 
     metric = "loss"
 
@@ -63,11 +65,11 @@ class Mixed:
         self.description = f"{text.description}; with a share of {self.share:.0%}: {task.description}"
 
     def batch(self, step: int, length: int, size: int, seed: int, rank: int = 0, world: int = 1) -> Batch:
-        """Each batch draws which of its sequences are of the task."""
+        """Which sequences are problems is drawn anew for each batch."""
         count = round(self.share * size)
         if not 0 < count < size:
             raise ValueError(
-                f"batch={size} has no room for text and a share of {self.share} of a task: raise batch."
+                f"batch={size} has no room for text and a share of {self.share} of problems: raise batch."
             )
         chosen = np.random.default_rng([CHOSEN, seed, step]).permutation(size)[rank::world] < count
         is_task = torch.from_numpy(chosen)[:, None]  # (B, 1)

@@ -11,11 +11,11 @@ from numpy.random import Generator
 from torch import Tensor
 
 from data import load
-from data.batch import Batch
+from data.batch import Batch, shifted
 from data.source import Problems, Source
 from data.task import HELD_OUT, TRAINING, digest, draws, parameters
 
-DEPTHS = (0.0, 0.25, 0.5, 0.75, 1.0)  # of the text before the key, in held-out problems
+DEPTHS = (0.0, 0.25, 0.5, 0.75, 1.0)  # of the text before what is hidden, in held-out problems
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,7 +24,7 @@ class Passkey:
 
     text, marker, key, text, marker, and the key must follow. There are no instructions: the marker and the
     symbols of keys have ids of their own, after those of the text. No symbol occurs twice in a key, so that
-    its successor is unambiguous. Lengths count tokens; in training it is the model's.
+    its successor is unambiguous. Lengths count tokens; in training it is model.length.
     """
 
     name: str
@@ -35,20 +35,16 @@ class Passkey:
     def __post_init__(self) -> None:
         if not 1 <= self.key <= self.symbols // 2:
             raise ValueError(
-                f"data={self.name} has key={self.key}, but it must be at least 1, and at most half of "
-                f"symbols={self.symbols}, so that there is another key of other symbols."
+                f"data={self.name} needs key to be 1 to {self.symbols // 2}, half of symbols={self.symbols}, "
+                f"not {self.key}, so that there is another key of other symbols."
             )
 
     def open(self, vocab: int, cache: Path) -> "Haystack":
         return Haystack(self, load_beside(self.text, vocab, 1 + self.symbols, self.name, cache))
 
 
-class Haystack:
-    """The `Source` of keys that are hidden in a text."""
-
-    metric = "accuracy"
-    bytes_per_token: float | None = None  # the text is a distractor; only the key is scored
-    trained_length: int | None = None
+class Haystack(Source):
+    """Keys that are hidden in a text, which is not modelled: it distracts, only the key is scored."""
 
     def __init__(self, settings: Passkey, text: Source) -> None:
         self.name, self.key, self.symbols, self.text = settings.name, settings.key, settings.symbols, text
@@ -67,14 +63,10 @@ class Haystack:
         keys = self.keys(rows)[:, : self.key]
         return Batch(*self.hide(text, keys, torch.tensor([draw.random() for draw in rows])))
 
-    def windows(self, count: int, length: int) -> None:
-        """The text itself is not modelled."""
-
     def problems(self, count: int, length: int) -> Problems:
-        """Every text and key at each depth in turn, so that nothing else differs between depths. If there
-        are too few texts, they recur with other keys. Keys are the same at every length."""
-        groups, row = -(-count // len(DEPTHS)), torch.arange(count)
-        group, depth = row // len(DEPTHS), torch.tensor(DEPTHS)[row % len(DEPTHS)]
+        """Texts that are too few recur with other keys. Keys are the same at every length."""
+        group, depth = at_each_depth(count)
+        groups = int(group[-1]) + 1
         windows = self.text.windows(groups, self.room(length))
         assert windows is not None
         window = group % len(windows.tokens)
@@ -84,7 +76,7 @@ class Haystack:
         return Problems(tokens, targets, mask, depth, wrong, windows.document[window])
 
     def room(self, length: int) -> int:
-        """Tokens of text in a sequence of so many tokens and the one after it."""
+        """Tokens of text in a sequence of `length` tokens and the one after it."""
         room = length + 1 - 2 * (1 + self.key)
         if room < 1:
             raise ValueError(
@@ -94,7 +86,7 @@ class Haystack:
         return room
 
     def keys(self, rows: Iterable[Generator]) -> Tensor:
-        """A key for each row, and another one that shares no symbol with it: (N, 2 key)."""
+        """(N, 2 key) a key for each row, and another one that shares no symbol with it."""
         symbols = [draw.choice(self.symbols, 2 * self.key, replace=False) for draw in rows]
         return torch.from_numpy(np.stack(symbols)) + self.marker + 1
 
@@ -102,10 +94,14 @@ class Haystack:
         """(N, room) text, (N, key), (N,) -> tokens, targets and the mask of answers: (N, length)."""
         marked = torch.cat([torch.full_like(keys[:, :1], self.marker), keys], 1)
         start = (depth * text.size(1)).round().long()[:, None]
-        whole = torch.cat([inserted(text, marked, start), marked], 1)
-        mask = torch.zeros(len(whole), whole.size(1) - 1, dtype=torch.bool)
-        mask[:, -self.key :] = True
-        return whole[:, :-1].contiguous(), whole[:, 1:].contiguous(), mask
+        return completed(inserted(text, marked, start), marked, self.key)
+
+
+def at_each_depth(count: int) -> tuple[Tensor, Tensor]:
+    """(N,) the number of each problem's text, and (N,) its depth: each text comes at every depth in turn, so
+    that depths differ in nothing else."""
+    row = torch.arange(count)
+    return row // len(DEPTHS), torch.tensor(DEPTHS)[row % len(DEPTHS)]
 
 
 def inserted(text: Tensor, needle: Tensor, start: Tensor) -> Tensor:
@@ -117,8 +113,16 @@ def inserted(text: Tensor, needle: Tensor, start: Tensor) -> Tensor:
     return whole
 
 
+def completed(body: Tensor, end: Tensor, answer: int) -> tuple[Tensor, Tensor, Tensor]:
+    """Tokens, targets and the mask of answers, each (N, T): the last `answer` tokens are to be predicted."""
+    tokens, targets = shifted(torch.cat([body, end], 1))
+    mask = torch.zeros(targets.shape, dtype=torch.bool)
+    mask[:, -answer:] = True
+    return tokens, targets, mask
+
+
 def load_beside(settings: dict[str, Any], vocab: int, own: int, name: str, cache: Path) -> Source:
-    """The data of these settings, for a model that has `own` of its ids for something else."""
+    """The data of these settings, for a model that needs `own` of its ids for something else."""
     try:
         return load(settings, vocab - own, cache)
     except ValueError as error:

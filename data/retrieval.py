@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import torch
 
-from data.passkey import DEPTHS, inserted
+from data.passkey import at_each_depth, completed, inserted
 from data.source import Problems, Source
 
 NEEDLE, PASSAGE = "needle", "passage"
@@ -15,25 +15,23 @@ SPAN = CUE + ANSWER
 
 @dataclass(frozen=True)
 class Retrieval:
-    """Held-out text that ends with the beginning of a span that it has at some depth; the rest must follow.
+    """Held-out text that ends with the first half of a span from further up; the second half must follow.
 
-    The span is a `passage` of the text itself, or a `needle`, a passage of another text put into it. Parts of
-    either can be guessed without having seen it: the baseline is crop. Lengths count tokens.
+    The span is a `passage` of the text itself, or a `needle`: a passage of another text, inserted into it.
+    Some of either can be guessed without having seen it: the baseline is crop. Lengths count tokens.
     """
 
     text: Source
     kind: str
 
     def problems(self, count: int, length: int) -> Problems:
-        """Every text and needle at each depth in turn, so that depths differ in nothing else."""
-        room, groups = length + 1 - 2 * SPAN, -(-count // len(DEPTHS))
+        room = length + 1 - 2 * SPAN
         if room < SPAN:
-            raise ValueError(f"evaluation.retrieval needs {3 * SPAN - 1} tokens at least, not {length}.")
-        windows = self.text.windows(groups, length)
+            raise ValueError(f"evaluation.retrieval needs at least {3 * SPAN - 1} tokens, not {length}.")
+        group, depth = at_each_depth(count)
+        windows = self.text.windows(int(group[-1]) + 1, length)
         if windows is None:
-            raise ValueError("evaluation.retrieval is for data that is text: leave it out.")
-        row = torch.arange(count)
-        group, depth = row // len(DEPTHS), torch.tensor(DEPTHS)[row % len(DEPTHS)]
+            raise ValueError("evaluation.retrieval needs data that is text: leave it out for a task.")
         window = group % len(windows.tokens)
         text, start = windows.tokens[window], (depth * room).round().long()[:, None]
         if self.kind == PASSAGE:
@@ -42,8 +40,4 @@ class Retrieval:
         else:
             span = windows.tokens[(window + 1) % len(windows.tokens), :SPAN]  # of the next text
             body = inserted(text[:, :room], span, start)
-        whole = torch.cat([body, span], 1)
-        mask = torch.zeros(count, length, dtype=torch.bool)
-        mask[:, -ANSWER:] = True
-        tokens, targets = whole[:, :-1].contiguous(), whole[:, 1:].contiguous()
-        return Problems(tokens, targets, mask, depth, None, windows.document[window])
+        return Problems(*completed(body, span, ANSWER), depth, None, windows.document[window])

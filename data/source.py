@@ -25,35 +25,38 @@ class Problems:
     mask: Tensor  # (N, T) bool, the targets that are the answer
     depth: Tensor | None = None  # (N,) float32, where the answer is hidden: 0 the start, 1 the end
     wrong: Tensor | None = None  # (N, T) int64, targets with another, equally likely answer
-    document: Tensor | None = None  # (N,) int64, the text that a problem is in; None: each is on its own
+    document: Tensor | None = None  # (N,) int64, the text that a problem is in; None: each stands alone
 
 
 class ProblemSource(Protocol):
     """Held-out problems."""
 
-    def problems(self, count: int, length: int) -> Problems | None:
-        """`count` held-out problems of this length, whatever the seed; None if the data has none."""
-        ...
+    def problems(self, count: int, length: int) -> Problems | None: ...
 
 
-class Source(ProblemSource, Protocol):
-    """Sequences to train on and held-out ones to evaluate on."""
+class Source:
+    """Sequences to train on and held-out ones to evaluate on; by default without text, as tasks are."""
 
+    name: str
     fingerprint: str  # sha256 of what the corpus holds and how it is split
     description: str  # one line for the report
     vocab: int  # every id is below it
-    metric: str  # of a training run: `loss` for text
-    bytes_per_token: float | None  # of the held-out text; None where there is no text
-    trained_length: int | None  # longest problem in training, as the task counts; None: the model's length
+    metric: str = "accuracy"  # of a training run: `loss` for text
+    bytes_per_token: float | None = None  # of the held-out text; None where there is no text
+    trained_length: int | None = None  # longest training problem, as the task counts; None: model.length
 
     def batch(self, step: int, length: int, size: int, seed: int, rank: int = 0, world: int = 1) -> Batch:
         """The rows rank, rank + world, ... of the `size` sequences of a step.
 
         A function of its arguments alone, whatever was called before, and whatever the model.
         """
-        ...
+        raise NotImplementedError
 
     def windows(self, count: int, length: int) -> Windows | None:
         """At most `count` held-out windows over as many documents as possible, the same whatever the seed;
         None where there is no text."""
-        ...
+        return None
+
+    def problems(self, count: int, length: int) -> Problems | None:
+        """`count` held-out problems of this length, whatever the seed; None where there are none."""
+        return None

@@ -6,37 +6,47 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
 from numpy.random import Generator
 from torch import Tensor
 
-from data.batch import Batch
-from data.source import Problems
+from data.batch import Batch, shifted
+from data.source import Problems, Source
 
 END, SEPARATOR, FIRST = 0, 1, 2  # after the answer, and padding; before the answer; the first symbol's id
 TRAINING, HELD_OUT = 1, 2  # two streams of seeds that share nothing
 
 
-@dataclass(kw_only=True)
-class Task(ABC):
-    """The `Source` of one kind of problem: question, separator, answer, end; the answer is scored.
+class Generated(Source):
+    """Problems that are drawn, not read: there is nothing to prepare."""
 
-    A file of `data/tasks/` defines question and answer, in characters, and what a length counts. Each problem
-    is drawn from its own seed, so that row i of a batch is the same on any number of processes. Held-out
-    problems have other seeds than those in training; only tasks with few questions repeat some.
+    def open(self, vocab: int, cache: Path) -> Self:
+        """ValueError where a model has too few ids."""
+        if vocab < self.vocab:
+            raise ValueError(
+                f"model.vocab={vocab} is too small for data={self.name}, which has {self.vocab} ids: "
+                f"set model.vocab={self.vocab}."
+            )
+        return self
+
+
+@dataclass(kw_only=True)
+class Task(Generated, ABC):
+    """One kind of problem: question, separator, answer, end; the answer is scored.
+
+    A class in `data/tasks/` defines question and answer, in characters, and what a length counts. Each
+    problem is drawn from a seed of its own, so that row i of a batch is the same on any number of processes.
+    Held-out problems have other seeds than those in training; only tasks with few questions repeat some.
     """
 
     name: str
     lengths: list[int]  # of the shortest and of the longest problem in training; one a step, equally likely
     end: bool = False  # whether the end of the answer is predicted too
 
-    metric = "accuracy"
-    bytes_per_token = None
-
-    shortest: ClassVar[int] = 1  # lengths that the task is defined for
+    shortest: ClassVar[int] = 1  # length that the task is defined for
     longest: ClassVar[int | None] = None
     varies: ClassVar[bool] = False  # whether an answer may be empty, so that its end must be predicted
 
@@ -45,13 +55,18 @@ class Task(ABC):
     def alphabet(self) -> str:
         """Every character of questions and answers."""
 
-    @abstractmethod
     def problem(self, length: int, draw: Generator) -> tuple[str, str]:
-        """A question of this length and its answer, a function of the draws alone."""
+        """A question of this length and its answer, a function of the draws alone; by default any string."""
+        question = random_string(self.alphabet, length, draw)
+        return question, self.answer(question)
 
-    @abstractmethod
+    def answer(self, question: str) -> str:
+        """The answer, where a question may be any string."""
+        raise NotImplementedError
+
     def size(self, length: int) -> tuple[int, int]:
         """Characters of the longest question and of the longest answer."""
+        return length, 1
 
     def __post_init__(self) -> None:
         low, high = self.checked()
@@ -70,27 +85,19 @@ class Task(ABC):
                 self.check(high)
             case _:
                 raise ValueError(
-                    f"The lengths of data={self.name} are {self.lengths}, but must be two whole numbers, of "
-                    "the shortest and of the longest problem to train on, such as [1,20]."
+                    f"data={self.name} needs lengths to be two whole numbers, of the shortest and longest "
+                    f"training problem, such as [1,20], not {self.lengths}."
                 )
         if self.varies and not self.end:
-            raise ValueError(f"data={self.name} needs end=true: an answer may be empty.")
+            raise ValueError(f"data={self.name} needs end=true, because an answer may be empty.")
         return low, high
 
     def check(self, length: int) -> None:
         """ValueError where there is no problem of this length."""
-        if length < self.shortest:
-            raise ValueError(
-                f"data={self.name} has no problem of length {length}: the shortest has {self.shortest}."
-            )
-        if self.longest is not None and length > self.longest:
-            raise ValueError(
-                f"data={self.name} has no problem of length {length}: the longest has {self.longest}."
-            )
-
-    def open(self, vocab: int, cache: Path) -> "Task":
-        check_vocab(vocab, self.vocab, self.name)
-        return self
+        if not self.shortest <= length <= (self.longest or length):
+            short = length < self.shortest
+            bound = f"shortest has {self.shortest}" if short else f"longest has {self.longest}"
+            raise ValueError(f"data={self.name} has no problem of length {length}: the {bound}.")
 
     def tokens(self, length: int) -> int:
         """Tokens of the longest problem of this length, its end not counted."""
@@ -101,16 +108,13 @@ class Task(ABC):
         low, high = self.lengths
         if length < self.tokens(high):
             raise ValueError(
-                f"data={self.name} has problems of {self.tokens(high)} tokens in training, more than "
-                f"model.length={length}: set model.length={self.tokens(high)} or choose shorter lengths."
+                f"data={self.name} has training problems of {self.tokens(high)} tokens, more than "
+                f"model.length={length}: set model.length={self.tokens(high)} or lower data.lengths."
             )
         chosen = int(np.random.default_rng([TRAINING, seed, step]).integers(low, high, endpoint=True))
         rows = draws(size, TRAINING, seed, step, rank=rank, world=world)
         problems = [self.problem(chosen, draw) for draw in rows]
         return Batch(*self.encode(problems, self.tokens(chosen)))
-
-    def windows(self, count: int, length: int) -> None:  # noqa: B027
-        """There is no text."""
 
     def problems(self, count: int, length: int) -> Problems:
         self.check(length)
@@ -119,16 +123,13 @@ class Task(ABC):
 
     def encode(self, problems: list[tuple[str, str]], width: int) -> tuple[Tensor, Tensor, Tensor]:
         """Tokens, targets and the mask of answers, each (N, width)."""
-        ids = np.full((len(problems), width + 1), END, np.int64)
+        whole = np.full((len(problems), width + 1), END, np.int64)
         mask = np.zeros((len(problems), width), bool)
         for row, (question, answer) in enumerate(problems):
-            start, end = len(question) + 1, len(question) + 1 + len(answer)
-            ids[row, : start - 1] = [self.ids[character] for character in question]
-            ids[row, start - 1] = SEPARATOR
-            ids[row, start:end] = [self.ids[character] for character in answer]
-            mask[row, start - 1 : end - 1 + self.end] = True
-        whole = torch.from_numpy(ids)
-        return whole[:, :-1].contiguous(), whole[:, 1:].contiguous(), torch.from_numpy(mask)
+            ids = [*map(self.ids.__getitem__, question), SEPARATOR, *map(self.ids.__getitem__, answer)]
+            whole[row, : len(ids)] = ids
+            mask[row, len(question) : len(ids) - 1 + self.end] = True
+        return *shifted(torch.from_numpy(whole)), torch.from_numpy(mask)
 
 
 def draws(count: int, *seed: int, rank: int = 0, world: int = 1) -> Iterator[Generator]:
@@ -139,15 +140,6 @@ def draws(count: int, *seed: int, rank: int = 0, world: int = 1) -> Iterator[Gen
 def random_string(alphabet: str, length: int, draw: Generator) -> str:
     """Any character at each place."""
     return "".join([alphabet[number] for number in draw.integers(len(alphabet), size=length).tolist()])
-
-
-def check_vocab(vocab: int, needed: int, name: str) -> None:
-    """ValueError where a model has too few ids."""
-    if vocab < needed:
-        raise ValueError(
-            f"model.vocab={vocab} is too small for data={name}, which has {needed} ids: "
-            f"set model.vocab={needed}."
-        )
 
 
 def parameters(source: Any) -> dict[str, Any]:

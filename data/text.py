@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from data.batch import Batch
-from data.source import Windows
+from data.batch import Batch, shifted
+from data.source import Source, Windows
 
 
 @dataclass(frozen=True)
@@ -22,17 +22,16 @@ class Prepared:
     bytes_per_token: float
 
 
-class Text:
-    """The `Source` of a folder that `data.build` wrote."""
+class Text(Source):
+    """Text in a folder that `data.build` wrote."""
 
     metric = "loss"
-    trained_length = None
 
     def __init__(self, folder: Path, prepared: Prepared, repeat: float = 0.0) -> None:
         self.folder, self.repeat = folder, repeat
         self.name, self.fingerprint = prepared.name, prepared.fingerprint
         self.description, self.vocab = prepared.description, prepared.vocab
-        self.bytes_per_token: float | None = prepared.bytes_per_token
+        self.bytes_per_token = prepared.bytes_per_token
         self.training = mapped(folder / "training.bin", prepared.dtype)
         self.held_out = mapped(folder / "held_out.bin", prepared.dtype)
         self.lengths = np.load(folder / "held_out_lengths.npy")  # tokens of each held-out document
@@ -49,8 +48,7 @@ class Text:
         window = self.training[starts[:, None] + np.arange(length + 1)]  # (B, T + 1)
         for row, number in zip(window, range(rank, size, world), strict=True) if self.repeat else ():
             repeat_span(row, self.repeat, np.random.default_rng([seed, step, 1 + number]))
-        ids = torch.from_numpy(window.astype(np.int64))
-        return Batch(ids[:, :-1].contiguous(), ids[:, 1:].contiguous())
+        return Batch(*shifted(torch.from_numpy(window.astype(np.int64))))
 
     def windows(self, count: int, length: int) -> Windows:
         """One window of every document, then a second one, ...; those of one document do not overlap."""
@@ -75,9 +73,6 @@ class Text:
             torch.from_numpy(tokens.astype(np.int64)),
             torch.from_numpy(np.repeat(documents, counts).astype(np.int64)),
         )
-
-    def problems(self, count: int, length: int) -> None:
-        """Text has none."""
 
 
 def repeat_span(row: np.ndarray, share: float, draw: np.random.Generator) -> None:

@@ -1,1 +1,1 @@
-"""Algorithmic tasks, one file each: how a question is drawn, and its answer."""
+"""Algorithmic tasks: how a question is drawn, and its answer."""

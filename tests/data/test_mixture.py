@@ -145,9 +145,9 @@ def test_the_files_are_of_the_parts_that_they_name(name: str, settings: Callable
 
 def test_impossible_settings_are_said(mixture: Make, settings: Callable[..., dict]) -> None:
     for share in (0, 1, 1.5):
-        with pytest.raises(ValueError, match=rf"has share={share}, but it must be between 0 and 1"):
+        with pytest.raises(ValueError, match=rf"needs share to be between 0 and 1, such as 0.5, not {share}"):
             mixture(share=share)
-    with pytest.raises(ValueError, match=r"batch=2 has no room for text and a share of 0.1 of a task"):
+    with pytest.raises(ValueError, match=r"batch=2 has no room for text and a share of 0.1 of problems"):
         mixture(share=0.1).batch(0, 64, 2, seed=0)
     text = settings("stdlib", limit=0.5, held_out=0.03)
     with pytest.raises(ValueError, match=r"data=python\+recall needs a task, but stdlib is text"):

@@ -151,8 +151,8 @@ def test_the_file_is_of_the_default_text() -> None:
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
-        ({"key": 0}, "data=passkey has key=0, but it must be at least 1"),
-        ({"key": 33}, "data=passkey has key=33, but it must be .* at most half of symbols=64"),
+        ({"key": 0}, "data=passkey needs key to be 1 to 32, .* not 0"),
+        ({"key": 33}, "data=passkey needs key to be 1 to 32, half of symbols=64, not 33"),
     ],
 )
 def test_impossible_settings_are_said(

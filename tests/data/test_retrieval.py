@@ -34,5 +34,5 @@ def test_depths_differ_in_nothing_else(stdlib: Text) -> None:
 
 
 def test_a_length_without_room_is_refused(stdlib: Text) -> None:
-    with pytest.raises(ValueError, match="47 tokens at least, not 46"):
+    with pytest.raises(ValueError, match="at least 47 tokens, not 46"):
         Retrieval(stdlib, "needle").problems(5, 46)

@@ -1,0 +1,98 @@
+"""Strings that are copied, rearranged or completed."""
+
+import string
+from dataclasses import dataclass
+
+from numpy.random import Generator
+
+from data.task import Task, random_string
+
+SYMBOLS = string.digits + string.ascii_letters + "".join(map(chr, range(0xC0, 0x250)))  # in order
+
+
+@dataclass(kw_only=True)
+class String(Task):
+    """A question is any string of `symbols` symbols, and an answer as long as the question."""
+
+    symbols: int = 2
+
+    @property
+    def alphabet(self) -> str:
+        if not 1 < self.symbols <= len(SYMBOLS):
+            raise ValueError(f"data={self.name} needs symbols to be 2 to {len(SYMBOLS)}, not {self.symbols}.")
+        return SYMBOLS[: self.symbols]
+
+    def size(self, length: int) -> tuple[int, int]:
+        return length, length
+
+
+@dataclass(kw_only=True)
+class Copy(String):
+    """Copy (Kazemnejad et al., 2023, https://arxiv.org/abs/2305.19466): 3a8 -> 3a8.
+
+    The authors use 100 symbols. `same`: one symbol repeated, so that only the count must be kept; most of
+    their published copying curves are of this variant.
+    """
+
+    same: bool = False
+
+    def problem(self, length: int, draw: Generator) -> tuple[str, str]:
+        if not self.same:
+            return super().problem(length, draw)
+        question = random_string(self.alphabet, 1, draw) * length
+        return question, question
+
+    def answer(self, question: str) -> str:
+        return question
+
+
+class DuplicateString(String):
+    """Duplicate string (Ruoss et al., 2023, https://arxiv.org/abs/2305.16843): 101 -> 101101."""
+
+    def answer(self, question: str) -> str:
+        return question * 2
+
+    def size(self, length: int) -> tuple[int, int]:
+        return length, 2 * length
+
+
+class Reverse(String):
+    """Reverse: 3a8 -> 8a3. Ruoss et al. (2023, https://arxiv.org/abs/2305.16843) use 2 symbols, Kazemnejad
+    et al. (2023, https://arxiv.org/abs/2305.19466) 100."""
+
+    def answer(self, question: str) -> str:
+        return question[::-1]
+
+
+class Sort(String):
+    """Sort, with repetitions: 3083 -> 0338. Ruoss et al. (2023, https://arxiv.org/abs/2305.16843: bucket
+    sort) use 5 symbols, Kazemnejad et al. (2023, https://arxiv.org/abs/2305.19466) 50."""
+
+    def answer(self, question: str) -> str:
+        return "".join(sorted(question, key=self.alphabet.index))
+
+
+class OddsFirst(String):
+    """Odds first (Ruoss et al., 2023, https://arxiv.org/abs/2305.16843): abcde -> bdace.
+
+    Places are counted from 0, as in the authors' code; the paper's text counts from 1.
+    """
+
+    def answer(self, question: str) -> str:
+        return question[1::2] + question[::2]
+
+
+class MissingDuplicateString(Task):
+    """Missing duplicate string (Ruoss et al., 2023, https://arxiv.org/abs/2305.16843): 01100?10 -> 1.
+
+    A string twice, with one symbol missing. `length` counts both copies, and a final _ where it is odd.
+    Length 1, too short for a string and its copy, is left out here.
+    """
+
+    alphabet = "01?_"
+    shortest = 2
+
+    def problem(self, length: int, draw: Generator) -> tuple[str, str]:
+        twice = random_string("01", length // 2, draw) * 2
+        place = int(draw.integers(len(twice)))
+        return twice[:place] + "?" + twice[place + 1 :] + "_" * (length % 2), twice[place]
