@@ -1,14 +1,16 @@
 """What a positional encoding does to a transformer, as data.
 
-An encoding never computes attention. It is told the positions of a sequence and
-answers with an `Effect`: what is done to the embeddings, to q and k, to the logits,
-what is visible, what is read. `models.attend` carries it out with the fastest kernel that can.
+An encoding never computes attention. Given the positions of a sequence it returns an `Effect`: what
+is done to the embeddings, to q and k, to the logits, what is visible, what is read. `models.attend`
+carries it out with the fastest kernel that can.
 
     B batch   H heads   T tokens   D head width   C model width   R queries   K keys   N distances
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, replace
+from typing import Self
 
 import torch
 from torch import Tensor, nn
@@ -35,8 +37,8 @@ class Positions:
     at: Tensor  # (T,), or (B, T) where sequences differ: increasing, whole numbers or not
     span: int  # every position is below it; T unless positions skip
     causal: bool = True  # False: tokens see what comes after them as well
-    draw: int = 0  # which draw to make, for encodings that draw; the training step while training
-    sequences: int = 1  # B, for encodings that place each sequence in its own way
+    draw: int = 0  # number of the draw, for encodings that draw; in training, the step
+    sequences: int = 1  # B, for encodings that place each sequence differently
 
     @classmethod
     def of(
@@ -67,7 +69,7 @@ class Positions:
 
 @dataclass(frozen=True)
 class Curve:
-    """A number for each distance; the encoding that declares it decides about keys ahead (below 0)."""
+    """A number for each distance, whose encoding also decides about keys ahead (distances below 0)."""
 
     of: ByDistance
 
@@ -76,28 +78,19 @@ class Curve:
         distance = i - j
         return self.of(distance.flatten()).unflatten(-1, distance.shape)
 
-    def tabulated(self, positions: Positions) -> "Curve":
-        """The same at the distances of whole positions, worked out once for each; else as it is."""
-        if not positions.whole:
-            return self
-        values, first = self.table(positions)
-        return Curve(lambda distance: values[:, (distance - first).clamp(0, values.size(1) - 1)])
-
     def table(self, positions: Positions) -> tuple[Tensor, int]:
-        """(1 or H, N) for distances from the second on: 0, or 1 - S where keys can be ahead."""
+        """(1 or H, N) its values at all distances, and the first of these: 0, or 1 - S where keys can be
+        ahead."""
         first = 0 if positions.causal else 1 - positions.span
         return self.of(torch.arange(first, positions.span, device=positions.at.device)), first
 
 
-@dataclass(frozen=True)
-class Surface:
-    """A number for each pair of positions."""
-
-    of: ByPair
-
-    def __call__(self, i: Tensor, j: Tensor) -> Tensor:
-        """(H, ..., R, K)"""
-        return self.of(i, j)
+def tabulated(number: Curve | ByPair, positions: Positions) -> Curve | ByPair:
+    """The same, but a curve is evaluated once per distance where positions are whole, and looked up."""
+    if not isinstance(number, Curve) or not positions.whole:
+        return number
+    values, first = number.table(positions)
+    return Curve(lambda distance: values[:, (distance - first).clamp(0, values.size(1) - 1)])
 
 
 @dataclass(frozen=True)
@@ -110,10 +103,16 @@ class Window:
     def __call__(self, i: Tensor, j: Tensor) -> Tensor:
         return ((i - j).abs() < self.width) | (j < self.sinks)
 
+    def within(self, other: "Window | None") -> "Window":
+        """Both at once: the narrower one, with the sinks of either."""
+        if other is None:
+            return self
+        return Window(min(self.width, other.width), max(self.sinks, other.sinks))
+
 
 @dataclass(frozen=True)
 class Region:
-    """Keys at least `start` positions back, for which q and k are rotated in another way."""
+    """Keys at least `start` positions back, for which q and k are rotated differently."""
 
     start: int
     rotate: Rotate
@@ -121,9 +120,9 @@ class Region:
 
 @dataclass(frozen=True)
 class Adjust:
-    """What is done to the logits by an encoding that reads them, together with q and k.
+    """What an encoding that reads the logits does to them.
 
-    `beyond`: from `start` on, where that is so, all of it amounts to a plain product of q and k rotated.
+    `beyond`: the far keys, if any, for which it amounts to a plain product of q and k, rotated.
     """
 
     of: Content
@@ -145,21 +144,26 @@ class Effect:
     far: tuple[Region, ...] = ()  # nearest first
     phase: Phase | None = None  # neighbouring features rotate as pairs by angles from the hidden state
     # multiplied into, added to, done to the logits
-    factor: Curve | Surface | None = None
-    bias: Curve | Surface | None = None  # minus infinity hides a key from a head
+    factor: Curve | ByPair | None = None
+    bias: Curve | ByPair | None = None  # minus infinity hides a key from a head
     potential: Potential | None = None
     adjust: Adjust | None = None
     temperature: Tensor | None = None  # (..., 1 or H, T or 1) float32, on all logits of a query
     # visible and read
     visible: Window | None = None  # on top of the causal mask
-    sink: Tensor | None = None  # (1 or H, 1 or T) float32, one more logit of each query, which reads nothing
-    values: Values | None = None  # position in what is read, not only in how much of it
+    sink: Tensor | None = None  # (1 or H, 1 or T) float32, an extra logit of each query, which reads nothing
+    values: Values | None = None  # position in what is read, not only in the weights
 
     @property
     def parts(self) -> frozenset[str]:
         """The names of the fields that do something."""
         none = (None, ())
         return frozenset(name for name in PARTS if not any(getattr(self, name) is empty for empty in none))
+
+    def tempered(self, temperature: Tensor) -> "Effect":
+        """The same with all logits multiplied by `temperature` as well."""
+        own = 1 if self.temperature is None else self.temperature
+        return replace(self, temperature=temperature * own)
 
 
 PARTS = (
@@ -171,20 +175,20 @@ PARTS = (
 class Encoding(nn.Module):
     """A positional encoding: positions in, effect out. Called once per forward pass."""
 
-    limit: int | None = None  # longest sequence it is defined on; None: any length
-    context: int | None = None  # longest context it is shown; longer inputs are cut, aligned with their end
+    limit: int | None = None  # longest sequence it is defined for; None: any length
+    context: int | None = None  # longest input it sees whole; longer ones are cut, aligned with their end
     relative: bool = True  # logits are unchanged when all positions shift by a constant
     prefix: bool = True  # what comes after a token does not change its logits
     needs_causal: bool = False  # undefined without the causal mask
-    draws: int = 1  # how many draws an evaluation averages; 1: nothing is drawn
-    shape: dict[str, int]  # heads, head_width, width, depth, length it was built for
+    draws: int = 1  # number of draws that an evaluation averages; 1: nothing is drawn
+    shape: dict[str, int]  # the heads, head_width, width, depth and length that it was built for
 
     def forward(self, positions: Positions) -> Effect:
         raise NotImplementedError
 
     @property
     def inside(self) -> Sequence["Encoding"]:
-        """The encodings that this one wraps, where extensions may be applied to them in its place."""
+        """The encodings that this one wraps, if extensions are applied to them in its place."""
         return ()
 
     def around(self, inside: Sequence["Encoding"]) -> "Encoding":
@@ -192,19 +196,19 @@ class Encoding(nn.Module):
         raise NotImplementedError
 
     def inherit(self, *inside: "Encoding") -> None:
-        """What a wrapper declares because the encodings inside it do."""
+        """Declare what the encodings inside a wrapper declare."""
         self.limit = min((e.limit for e in inside if e.limit is not None), default=None)
         self.context = min((e.context for e in inside if e.context is not None), default=None)
         self.draws = max(e.draws for e in inside)
-        self.relative = self.relative and all(e.relative for e in inside)
-        self.prefix = self.prefix and all(e.prefix for e in inside)
-        self.needs_causal = self.needs_causal or any(e.needs_causal for e in inside)
+        self.relative = type(self).relative and all(e.relative for e in inside)
+        self.prefix = type(self).prefix and all(e.prefix for e in inside)
+        self.needs_causal = type(self).needs_causal or any(e.needs_causal for e in inside)
 
     def at(self, positions: Positions) -> Effect:
         """The effect at `positions`, or an error that says why there is none."""
         if self.limit is not None and positions.span > self.limit:
             raise ValueError(
-                f"{type(self).__name__} is not defined past {self.limit} tokens, asked for {positions.span}."
+                f"{type(self).__name__} is not defined past {self.limit} tokens, and {positions.span} are more."
             )
         if self.needs_causal and not positions.causal:
             raise ValueError(
@@ -212,3 +216,22 @@ class Encoding(nn.Module):
             )
         effect: Effect = self(positions)
         return effect
+
+
+class Wrapper(Encoding):
+    """An encoding around another one, to which extensions are applied in its place."""
+
+    def __init__(self, inner: Encoding) -> None:
+        super().__init__()
+        self.inner = inner
+        self.inherit(inner)
+
+    @property
+    def inside(self) -> Sequence[Encoding]:
+        return (self.inner,)
+
+    def around(self, inside: Sequence[Encoding]) -> Self:
+        outer = copy(self)
+        outer._modules = {**self._modules, "inner": inside[0]}
+        outer.inherit(*inside)
+        return outer

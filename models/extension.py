@@ -2,7 +2,7 @@
 
 from typing import ClassVar
 
-from models.effect import Effect, Encoding, Positions, Window
+from models.effect import Effect, Encoding, Positions
 
 
 class Extension(Encoding):
@@ -33,7 +33,7 @@ def given_factor(factor: float | str) -> float | str:
     """`factor` if it is one, or an error."""
     if factor == "auto" or (not isinstance(factor, str) and factor >= 1):
         return factor
-    raise ValueError(f"extension.factor is '{factor}', but it is 'auto' or a number from 1 on.")
+    raise ValueError(f"extension.factor={factor} must be auto or a number of at least 1.")
 
 
 def tokens(name: str, value: int | str, auto: int) -> int:
@@ -41,12 +41,5 @@ def tokens(name: str, value: int | str, auto: int) -> int:
     if value == "auto":
         return max(1, auto)
     if isinstance(value, str) or value < 1 or value != int(value):
-        raise ValueError(f"extension.{name} is '{value}', but it is 'auto' or a whole number from 1 on.")
+        raise ValueError(f"extension.{name}={value} must be auto or a whole number of at least 1.")
     return int(value)
-
-
-def narrowed(visible: Window | None, window: Window) -> Window:
-    """Both windows at once: the narrower one, with the sinks of either."""
-    if visible is None:
-        return window
-    return Window(min(visible.width, window.width), max(visible.sinks, window.sinks))

@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from models.effect import Curve
+from models.effect import tabulated
 from models.plan import Plan
 from models.softmax import together
 
@@ -32,9 +32,7 @@ def seen(plan: Plan, rows: slice, keys: slice) -> Tensor:
 
 def by_pair(plan: Plan, name: str, i: Tensor, j: Tensor) -> Tensor:
     """(1 or H, R, K) or (B, 1 or H, R, K): the effect's `bias` or `factor` at positions i and j."""
-    number = getattr(plan.effect, name)
-    if isinstance(number, Curve):
-        number = plan.once(name, lambda: number.tabulated(plan.positions))
+    number = plan.once(name, lambda: tabulated(getattr(plan.effect, name), plan.positions))
     value: Tensor = number(i, j).float()
     return value if value.dim() == 3 else value.transpose(0, 1)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from models.effect import Curve, Effect, Encoding, Positions, Surface
+from models.effect import Curve, Effect, Encoding, Positions
 from models.registry import extend, fits, load, names, read
 from models.schedule import Schedule
 from models.sources import source
@@ -107,8 +107,8 @@ def enters(effect: Effect) -> str:
 COSTS: dict[str, Callable[[Effect], bool]] = {
     "logits": lambda effect: bool(effect.parts & {"adjust", "factor", "values"}),
     "twice": lambda effect: "far" in effect.parts,
-    "table": lambda effect: isinstance(effect.bias, Surface),
-    "line": lambda effect: isinstance(effect.bias, Curve),
+    "table": lambda effect: not isinstance(effect.bias, Curve | None),
+    "line": lambda effect: effect.bias is not None,
     "sum": lambda effect: bool(effect.parts & {"potential", "phase"}),
     "q and k": lambda effect: bool(effect.parts & {"rotate", "temperature"}),
 }

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import leaky_relu
 
-from models.effect import Adjust, Curve, Effect, Encoding, Positions
+from models.effect import Adjust, Effect, Encoding, Positions, tabulated
 from models.networks import in_blocks
 
 UNSEEN = -1e9  # the network needs a finite logit; what it adds to the true one is still minus infinity
@@ -26,9 +26,9 @@ class DAPE(Encoding):
         bias = self.inner.at(positions).bias
         if bias is None:
             raise ValueError(
-                f"DAPE adapts a bias, {type(self.inner).__name__} has none: wrap one such as KERPLE."
+                f"DAPE adapts a bias, but {type(self.inner).__name__} has none: wrap another, such as KERPLE."
             )
-        by_pair = bias.tabulated(positions) if isinstance(bias, Curve) else bias
+        by_pair = tabulated(bias, positions)
 
         def adjust(logits: Tensor, q: Tensor, k: Tensor, i: Tensor, j: Tensor) -> Tensor:
             content = logits.float().clamp(min=UNSEEN).flatten(2)  # (B, H, R K)

@@ -7,7 +7,7 @@ sees numbers from 0 to 1 at any length: it never has to extrapolate.
 import torch
 from torch import Tensor, nn
 
-from models.effect import Effect, Encoding, Positions, Surface
+from models.effect import Effect, Encoding, Positions
 from models.networks import relu_network
 
 TINY = 1e-6  # keeps a ratio from 0 / 0
@@ -32,7 +32,7 @@ class FIRE(Encoding):
             own = torch.maximum(i.float(), self.tokens())
             return network(self.psi(i.float() - j.float()) / (self.psi(own) + TINY))  # (H, ..., R, K)
 
-        return Effect(positions, bias=Surface(bias))
+        return Effect(positions, bias=bias)
 
     def tokens(self) -> Tensor:
         """The threshold."""

@@ -4,28 +4,18 @@ Past the window nothing is seen, so no distance is ever longer than in training;
 further back comes through the layers.
 """
 
-from collections.abc import Sequence
 from dataclasses import replace
 
-from models.effect import Effect, Encoding, Positions, Window
-from models.extension import narrowed
+from models.effect import Effect, Encoding, Positions, Window, Wrapper
 
 
-class SlidingWindow(Encoding):
+class SlidingWindow(Wrapper):
     """Keys less than `window` away are seen; `auto` is half the training length."""
 
     def __init__(self, inner: Encoding, length: int, window: int | str = "auto") -> None:
-        super().__init__()
-        self.inner, self.window = inner, max(1, length // 2) if window == "auto" else int(window)
-        self.inherit(inner)
+        super().__init__(inner)
+        self.window = max(1, length // 2) if window == "auto" else int(window)
 
     def forward(self, positions: Positions) -> Effect:
         effect = self.inner.at(positions)
-        return replace(effect, visible=narrowed(effect.visible, Window(self.window)))
-
-    @property
-    def inside(self) -> Sequence[Encoding]:
-        return (self.inner,)
-
-    def around(self, inside: Sequence[Encoding]) -> "SlidingWindow":
-        return SlidingWindow(inside[0], 0, self.window)
+        return replace(effect, visible=Window(self.window).within(effect.visible))

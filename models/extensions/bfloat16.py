@@ -6,24 +6,13 @@ of them, `distances` after the subtraction (ALiBi in GPT-NeoX, KERPLE, DAPE), `f
 (a model's cast reaches its buffers), `biases` and cumulative sums last.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import torch
 from torch import Tensor
 
-from models.effect import (
-    Adjust,
-    ByPair,
-    Content,
-    Curve,
-    Effect,
-    Encoding,
-    Positions,
-    Potential,
-    Rotate,
-    Surface,
-    Values,
-)
+from models.effect import Adjust, Effect, Encoding, Positions, Rotate, tabulated
 from models.encodings.learned import Learned
 from models.encodings.rope import RoPE
 from models.extension import Extension
@@ -39,7 +28,7 @@ class BFloat16(Extension):
         self.what = PLACES if what == "all" else tuple(what.split("+"))
         for place in self.what:
             if place not in PLACES:
-                raise ValueError(f"extension.what is '{place}', but it is all, or of: {', '.join(PLACES)}.")
+                raise ValueError(f"extension.what={what} must be all, or some of {'+'.join(PLACES)}.")
         self.relative = self.relative and "positions" not in self.what
 
     @classmethod
@@ -49,20 +38,21 @@ class BFloat16(Extension):
 
     def forward(self, positions: Positions) -> Effect:
         at = rounded(positions.at) if "positions" in self.what else positions.at
-        highest = 1 << (positions.span - 1).bit_length()  # rounding goes up as well, at most to there
-        told = replace(positions, at=at, span=highest + 1)
-        effect = self.encoding(told)
+        highest = 1 << (positions.span - 1).bit_length()  # rounding up goes no further than this
+        moved = replace(positions, at=at, span=highest + 1)
+        effect = self.encoding(moved)
         if isinstance(self.encoding, RoPE):
-            effect = replace(effect, rotate=self.rotation(self.encoding, told))
+            effect = replace(effect, rotate=self.rotation(self.encoding, moved))
+        factor, bias = (number and tabulated(number, moved) for number in (effect.factor, effect.bias))
         return replace(
             effect,
             positions=positions,
-            factor=effect.factor and Surface(self.by_pair(effect.factor, told)),
-            bias=effect.bias and Surface(self.by_pair(effect.bias, told)),
-            potential=effect.potential and self.cumulative(effect.potential),
-            phase=effect.phase and self.cumulative(effect.phase),
-            adjust=effect.adjust and Adjust(self.content(effect.adjust.of)),  # a border would not hold
-            values=effect.values and self.values(effect.values),
+            factor=factor and self.last(self.apart(factor)),
+            bias=bias and self.last(self.apart(bias)),
+            potential=effect.potential and self.last(effect.potential),
+            phase=effect.phase and self.last(effect.phase),
+            adjust=effect.adjust and Adjust(self.apart(effect.adjust.of)),  # a border would not hold
+            values=effect.values and self.apart(effect.values),
         )
 
     def rotation(self, rope: RoPE, positions: Positions) -> Rotate:
@@ -73,27 +63,18 @@ class BFloat16(Extension):
         angle = (at[..., None] * frequencies).double()  # (T, D/2)
         return rope.rotation(angle, angle)
 
-    def pair(self, i: Tensor, j: Tensor) -> tuple[Tensor, Tensor]:
-        """Where a query and a key seem to stand."""
-        if "positions" in self.what:
-            i, j = rounded(i), rounded(j)
-        return (i, i - rounded(i - j)) if "distances" in self.what else (i, j)
+    def apart(self, inner: Callable[..., Tensor]) -> Callable[..., Tensor]:
+        """A function of the positions of queries and keys, its last two arguments, as these seem to be."""
 
-    def last(self, value: Tensor) -> Tensor:
-        return rounded(value) if "biases" in self.what else value
+        def changed(*given: Tensor) -> Tensor:
+            i, j = (rounded(x) for x in given[-2:]) if "positions" in self.what else given[-2:]
+            return inner(*given[:-2], i, i - rounded(i - j) if "distances" in self.what else j)
 
-    def by_pair(self, inner: Curve | Surface, positions: Positions) -> ByPair:
-        looked_up = inner.tabulated(positions) if isinstance(inner, Curve) else inner
-        return lambda i, j: self.last(looked_up(*self.pair(i, j)))
+        return changed
 
-    def cumulative(self, inner: Potential) -> Potential:
-        return lambda x: self.last(inner(x))
-
-    def content(self, inner: Content) -> Content:
-        return lambda logits, q, k, i, j: inner(logits, q, k, *self.pair(i, j))
-
-    def values(self, inner: Values) -> Values:
-        return lambda weights, i, j: inner(weights, *self.pair(i, j))
+    def last(self, inner: Callable[..., Tensor]) -> Callable[..., Tensor]:
+        """A function whose result is rounded, if biases are."""
+        return (lambda *given: rounded(inner(*given))) if "biases" in self.what else inner
 
 
 def rounded(x: Tensor) -> Tensor:

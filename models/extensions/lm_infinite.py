@@ -7,7 +7,6 @@ which is the training length by default.
 from dataclasses import replace
 
 from models.effect import Effect, Encoding, Positions, Window
-from models.extension import narrowed
 from models.extensions.rerope import ReRoPE
 
 
@@ -20,4 +19,4 @@ class LMInfinite(ReRoPE):
 
     def forward(self, positions: Positions) -> Effect:
         effect = super().forward(positions)
-        return replace(effect, visible=narrowed(effect.visible, Window(self.window, self.sinks)))
+        return replace(effect, visible=Window(self.window, self.sinks).within(effect.visible))

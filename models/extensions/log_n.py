@@ -4,7 +4,6 @@ The logits of a query that sees more keys than in training grow with the logarit
 """
 
 import math
-from dataclasses import replace
 
 from models.effect import Effect, Encoding, Positions
 from models.extension import Extension
@@ -19,4 +18,4 @@ class LogN(Extension):
     def forward(self, positions: Positions) -> Effect:
         effect = self.encoding.at(positions)
         growth = (visible_keys(effect).log() / math.log(self.length)).clamp(min=1)  # (1 or H, T)
-        return replace(effect, temperature=growth * (1 if effect.temperature is None else effect.temperature))
+        return effect.tempered(growth)

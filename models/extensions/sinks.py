@@ -9,8 +9,8 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from models.effect import Curve, Effect, Encoding, Positions, Region, Surface, Window
-from models.extension import Extension, narrowed, tokens
+from models.effect import Effect, Encoding, Positions, Region, Window, tabulated
+from models.extension import Extension, tokens
 from models.extensions.two_regions import TwoRegions
 
 
@@ -29,10 +29,9 @@ class Sinks(Extension):
 
     def forward(self, positions: Positions) -> Effect:
         effect = self.encoding.at(positions)
-        visible = narrowed(effect.visible, Window(self.window, self.sinks))
+        visible = Window(self.window, self.sinks).within(effect.visible)
         last = visible.width + visible.sinks - 1  # where a query stands once as much has passed
-
-        inner = effect.bias.tabulated(positions) if isinstance(effect.bias, Curve) else effect.bias
+        inner = effect.bias and tabulated(effect.bias, positions)
 
         def bias(i: Tensor, j: Tensor) -> Tensor:
             assert inner is not None
@@ -44,5 +43,5 @@ class Sinks(Extension):
             effect,
             visible=visible,
             far=() if capped.rotate is None else (Region(visible.width, capped.rotate),),
-            bias=None if effect.bias is None else Surface(bias),
+            bias=effect.bias and bias,
         )

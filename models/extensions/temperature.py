@@ -6,7 +6,6 @@ not scored. NoPE wants 1.2 to 1.8 at 2 to 8 times its length (Wang et al., 2024,
 """
 
 import math
-from dataclasses import replace
 
 import torch
 
@@ -26,12 +25,8 @@ class Temperature(Extension):
         self.factors = {} if self.auto else {1: float(factor)}  # by the length from which on they hold
 
     def forward(self, positions: Positions) -> Effect:
-        effect = self.encoding.at(positions)
-        factor, device = self.at_length(positions.length), positions.at.device
-        factors = torch.full((1, 1), factor, device=device)
-        return replace(
-            effect, temperature=factors * (1 if effect.temperature is None else effect.temperature)
-        )
+        factor = torch.full((1, 1), self.at_length(positions.length), device=positions.at.device)
+        return self.encoding.at(positions).tempered(factor)
 
     def at_length(self, length: int) -> float:
         known = [n for n in sorted(self.factors) if n <= length]

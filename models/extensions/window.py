@@ -7,7 +7,7 @@ depth * window tokens back.
 from dataclasses import replace
 
 from models.effect import Effect, Encoding, Positions, Window
-from models.extension import Extension, narrowed, tokens
+from models.extension import Extension, tokens
 
 
 class Windowed(Extension):
@@ -21,4 +21,4 @@ class Windowed(Extension):
 
     def forward(self, positions: Positions) -> Effect:
         effect = self.encoding.at(positions)
-        return replace(effect, visible=narrowed(effect.visible, Window(self.window)))
+        return replace(effect, visible=Window(self.window).within(effect.visible))

@@ -1,34 +1,23 @@
-"""Learned sink (OpenAI, 2025, https://arxiv.org/abs/2508.10925): a place for attention that has no other.
+"""Learned sink (OpenAI, 2025, https://arxiv.org/abs/2508.10925): where attention goes that has no use.
 
-Each head has one more logit, learned, that takes part in softmax and reads nothing. gpt-oss trains
+Each head learns one more logit, which takes part in softmax and reads nothing. gpt-oss is trained
 with it; at 0, where it starts here, it is the zero sink of StreamingLLM (2309.17453).
 """
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 import torch
 from torch import nn
 
-from models.effect import Effect, Encoding, Positions
+from models.effect import Effect, Encoding, Positions, Wrapper
 
 
-class LearnedSink(Encoding):
+class LearnedSink(Wrapper):
     """Around any encoding."""
 
     def __init__(self, inner: Encoding, heads: int) -> None:
-        super().__init__()
-        self.inner, self.logit = inner, nn.Parameter(torch.zeros(heads))
-        self.inherit(inner)
+        super().__init__(inner)
+        self.logit = nn.Parameter(torch.zeros(heads))
 
     def forward(self, positions: Positions) -> Effect:
         return replace(self.inner.at(positions), sink=self.logit.float()[:, None])
-
-    @property
-    def inside(self) -> Sequence[Encoding]:
-        return (self.inner,)
-
-    def around(self, inside: Sequence[Encoding]) -> "LearnedSink":
-        outer = LearnedSink(inside[0], self.logit.numel())
-        outer.logit = self.logit
-        return outer

@@ -1,39 +1,23 @@
 """SSMax (Nakanishi, 2025, https://arxiv.org/abs/2501.19399): attention that sharpens as it sees more keys."""
 
-from collections.abc import Sequence
-from dataclasses import replace
-
 import torch
 from torch import Tensor, nn
 
-from models.effect import Curve, Effect, Encoding, Positions
+from models.effect import Curve, Effect, Encoding, Positions, Wrapper
 
 
-class SSMax(Encoding):
+class SSMax(Wrapper):
     """Any encoding, its logits multiplied by s ln n: s learned per head, n the keys a query sees.
 
     s starts at the paper's example, 0.43: 1.8 times sharper than softmax at 64 tokens, 2.7 at 512."""
 
     def __init__(self, inner: Encoding, heads: int, start: float = 0.43) -> None:
-        super().__init__()
-        self.inner, self.strength = inner, nn.Parameter(torch.full((heads,), start))
-        self.inherit(inner)
+        super().__init__(inner)
+        self.strength = nn.Parameter(torch.full((heads,), start))
 
     def forward(self, positions: Positions) -> Effect:
         effect = self.inner.at(positions)
-        sharper = self.strength.float()[:, None] * visible_keys(effect).log()  # (H, T)
-        return replace(
-            effect, temperature=sharper * (1 if effect.temperature is None else effect.temperature)
-        )
-
-    @property
-    def inside(self) -> Sequence[Encoding]:
-        return (self.inner,)
-
-    def around(self, inside: Sequence[Encoding]) -> "SSMax":
-        outer = SSMax(inside[0], self.strength.numel())
-        outer.strength = self.strength
-        return outer
+        return effect.tempered(self.strength.float()[:, None] * visible_keys(effect).log())  # (H, T)
 
 
 def visible_keys(effect: Effect) -> Tensor:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from models.effect import Adjust, Curve, Effect, Positions, Region, Surface, Window
+from models.effect import Adjust, Curve, Effect, Positions, Region, Window
 from models.plan import Form, Plan
 
 B, H, T, D = 2, 2, 21, 8
@@ -60,9 +60,9 @@ PARTS: dict[str, Callable[[Positions, Tensor], dict[str, object]]] = {
     "three_regions": lambda at, learned: {"far": (Region(3, rotated(0.3)), Region(9, widened_far))},
     "phase": lambda at, learned: {"phase": phase},
     "factor": lambda at, learned: {"factor": curve(at, 1 + 0.1 * learned)},
-    "factor_by_pair": lambda at, learned: {"factor": Surface(surface(learned))},
+    "factor_by_pair": lambda at, learned: {"factor": surface(learned)},
     "curve": lambda at, learned: {"bias": curve(at, learned)},
-    "surface": lambda at, learned: {"bias": Surface(surface(learned))},
+    "surface": lambda at, learned: {"bias": surface(learned)},
     "potential": lambda at, learned: {"potential": potential},
     "adjust": lambda at, learned: {"adjust": Adjust(adjusted)},
     "adjust_nearby": lambda at, learned: {

@@ -196,7 +196,7 @@ def under(encoding: Encoding) -> Encoding:
 
 
 def test_what_it_is_told() -> None:
-    with pytest.raises(ValueError, match=r"extension.what is 'angles', but it is all, or of: posi"):
+    with pytest.raises(ValueError, match=r"extension.what=angles must be all, or some of posi"):
         extend("bfloat16", load("rope", **SHAPE), what="angles")
     with pytest.raises(ValueError, match="does not fit Learned; it fits: "):
         extend("bfloat16", load("learned", **SHAPE))

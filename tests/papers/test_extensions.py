@@ -79,12 +79,12 @@ def test_one_that_does_not_fit_names_those_that_do(extension: str) -> None:
 @pytest.mark.parametrize(
     ("extension", "given", "says"),
     [
-        ("pi", {"factor": 0.5}, "extension.factor is '0.5', but it is 'auto' or a number from 1 on."),
-        ("pi", {"factor": "twice"}, "extension.factor is 'twice'"),
+        ("pi", {"factor": 0.5}, "extension.factor=0.5 must be auto or a number of at least 1."),
+        ("pi", {"factor": "twice"}, "extension.factor=twice"),
         ("yarn", {"ramp": "turns"}, "the ramps are: index, rotations."),
-        ("rerope", {"window": 0}, "extension.window is '0', but it is 'auto' or a whole number from 1 on."),
-        ("rerope", {"window": 2.5}, "extension.window is '2.5'"),
-        ("self_extend", {"group": 0}, "extension.group is '0'"),
+        ("rerope", {"window": 0}, "extension.window=0 must be auto or a whole number of at least 1."),
+        ("rerope", {"window": 2.5}, "extension.window=2.5"),
+        ("self_extend", {"group": 0}, "extension.group=0"),
         ("pi", {"times": 2}, "PI has no parameter 'times'; it has: length, factor."),
         ("yarnn", {}, "Did you mean 'yarn'?"),
     ],

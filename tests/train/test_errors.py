@@ -65,7 +65,7 @@ from train.compose import composed
             ["extension=yarn", "extension.truncate=maybe"],
             "extension.truncate=maybe should be a valid boolean.",
         ),
-        (["extension=pi", "extension.factor=0"], "extension.factor is '0'"),
+        (["extension=pi", "extension.factor=0"], "extension.factor=0 must be auto"),
         (
             ["extension=pi", "extension.finetune_steps=-1"],
             "extension.finetune_steps=-1 should be greater than",
