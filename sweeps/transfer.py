@@ -1,6 +1,7 @@
 """Whether one scale predicts another: rank correlations of what a sweep measures, between sweeps.
 
 python -m sweeps.transfer outputs/sweeps/encodings docs/study     # sweeps or archives, small to large
+python -m sweeps.transfer docs/study/half docs/study --figure docs/figures    # transfer.png and .svg as well
 """
 
 import argparse
@@ -13,10 +14,12 @@ import pandas as pd
 from scipy.stats import kendalltau
 
 from sweeps.archive import unpacked
+from sweeps.charts.figure import Caption, Figure, Row, described, faceted
 from sweeps.report.results import run_folders
 from train.rows import ANSWERS, read
 
 RESAMPLES = 1000
+VERDICTS = ["same order", "reverse order", "not separable"]
 FEWEST = 5  # methods that two scales must share
 QUANTITIES = {
     "loss at L": (1, "loss"),
@@ -101,13 +104,36 @@ def transfer(folders: list[Path]) -> pd.DataFrame:
     )
 
 
+def figure(found: pd.DataFrame) -> Figure:
+    """A panel a pair of scales, a row a quantity."""
+    rows: list[Row] = []
+    for line in found.dropna().to_dict("records"):
+        sure = line["low"] * line["high"] > 0
+        about = {"scales": f"{line['from']} to {line['to']}", "quantity": line["quantity"]}
+        about |= {"verdict": VERDICTS[int(line["tau"] < 0) if sure else 2], "value": line["tau"]}
+        rows.append(about | {"low": line["low"], "high": line["high"]})
+    panel = described(
+        "whiskers", row="quantity", rows=list(QUANTITIES), width=170, verdicts=VERDICTS,
+        scale={"domain": [-1, 1]}, ticks=[-1, -0.5, 0, 0.5, 1], title="Kendall's tau",
+    )  # fmt: skip
+    note = "Rank correlation of methods between two scales; 95 % intervals over methods and seeds."
+    caption = Caption("What one scale says of another", note, "")
+    return Figure("transfer", {"tau": faceted(panel, rows, "scales", 3, caption)})
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m sweeps.transfer", description=__doc__)
     parser.add_argument(
         "folders", type=Path, nargs="+", help="of sweeps or archives, the smallest scale first"
     )
-    found = transfer(parser.parse_args().folders)
+    parser.add_argument(
+        "--figure", type=Path, metavar="FOLDER", help="draw a figure into this folder as well"
+    )
+    options = parser.parse_args()
+    found = transfer(options.folders)
     print(found.dropna().to_string(index=False, float_format="{:.2f}".format))
+    if options.figure:
+        figure(found).save(options.figure)
 
 
 if __name__ == "__main__":

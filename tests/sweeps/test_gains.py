@@ -2,10 +2,11 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from sweeps.archive import pack
-from sweeps.gains import difference, load, main, table
+from sweeps.gains import difference, figure, load, main, table
 from tests.sweeps.synthetic import make_sweep
 
 
@@ -31,6 +32,17 @@ def test_the_table_says_where_a_method_is_undefined(sweep: Path) -> None:
     learned = next(line for line in lines if "`learned`" in line)
     assert learned.endswith("|  |  |  |  |  |")
     assert "**" in next(line for line in lines if "`rope`" in line)
+
+
+def test_the_figure_shows_what_the_table_says(sweep: Path, tmp_path: Path) -> None:
+    scores = load(sweep)
+    drawn = figure(scores, "window").views["gain"]["datasets"]["table"].splitlines()
+    found = difference(scores, "none", "window")
+    assert len(drawn) == 1 + int(np.isfinite(found.value[:, scores.longer]).sum())
+    last = next(line.split(",") for line in drawn if "rope" in line and "32x" in line)
+    assert float(last[-4]) == pytest.approx(found.value[2, -1])
+    assert last[-1] == "loses"
+    assert figure(scores, "window").save(tmp_path)[0].stat().st_size > 10_000
 
 
 def test_archives_say_the_same(

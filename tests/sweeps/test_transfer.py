@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sweeps.transfer import agreement, measured, transfer
+from sweeps.transfer import agreement, figure, measured, transfer
 from tests.sweeps.synthetic import HEADLINE, make_sweep
 
 
@@ -53,3 +53,7 @@ def test_a_sweep_predicts_itself(tmp_path: Path) -> None:
     make_sweep(tmp_path / "large", seeds=2, windows=8)
     found = transfer([tmp_path / "small", tmp_path / "large"]).set_index("quantity")
     assert found.loc["change at 16x", "tau"] == pytest.approx(1)
+    drawn = figure(transfer([tmp_path / "small", tmp_path / "large"]))
+    table = drawn.views["tau"]["datasets"]["table"].splitlines()
+    assert any(line.startswith("small to large,change at 16x,same order,1,") for line in table)
+    assert drawn.save(tmp_path)[0].stat().st_size > 10_000
