@@ -208,7 +208,7 @@ class Encoding(nn.Module):
         """The effect at `positions`, or an error that says why there is none."""
         if self.limit is not None and positions.span > self.limit:
             raise ValueError(
-                f"{type(self).__name__} is not defined past {self.limit} tokens, and {positions.span} are more."
+                f"{type(self).__name__} is not defined past {self.limit} tokens: {positions.span} is more."
             )
         if self.needs_causal and not positions.causal:
             raise ValueError(

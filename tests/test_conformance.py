@@ -5,8 +5,13 @@ held to their papers in `tests/papers`; here a method is held to what it declare
 """
 
 import io
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from copy import deepcopy
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import torch
@@ -36,8 +41,10 @@ from tests.conftest import (
     scores,
     tokens,
 )
+from tests.devices import WITHOUT_X86, OneDevice, gpu
 from tests.tolerance import agree, agree_all, as_accurate, float64, rounding, same
 
+ROOT = Path(__file__).resolve().parents[1]
 NO_FUTURE = "defined by the causal mask"
 LIMIT = "not defined past"
 
@@ -278,17 +285,51 @@ def test_trains_in_mixed_precision(method: Method) -> None:
     agree(out, output(method, tokens()))
 
 
-@over(EVERY)
-def test_follows_the_device(method: Method) -> None:
-    """Nothing stays behind on the CPU, and no value is asked for: either would stop a GPU."""
+# ---- devices
+
+
+@over(ONE_OF_EACH)
+@pytest.mark.parametrize("device", [nullcontext, gpu])
+def test_follows_the_device(method: Method, device: Callable[[], AbstractContextManager[None]]) -> None:
+    """No tensor is made on another device and no value is read, in training or at longer lengths."""
+    with device(), OneDevice():
+        model = gpt(deepcopy(method.built), depth=1).to("meta").train()
+        model(tokens().to("meta")).sum().backward()
+        assert all(p.grad is None or p.grad.is_meta for p in model.parameters())
+        with torch.no_grad():
+            assert model.eval()(tokens(min(method.longest, 4 * LENGTH)).to("meta")).is_meta
+
+
+@over(ONE_OF_EACH)
+def test_every_kernel_follows_the_device(method: Method) -> None:
     encoding = deepcopy(method.built).to("meta")
     x, q, k, v = (t.to("meta") for t in content(LENGTH))
-    for member in members(encoding):
-        effect = member.at(Positions.of(LENGTH, "meta"))
-        if effect.embed is not None:
-            assert effect.embed(x).device.type == "meta"
-        for kernel in kernels(effect):
-            assert attend(q, k, v, effect, x=x, kernel=kernel).device.type == "meta"
+    with OneDevice():
+        for member in members(encoding):
+            effect = member.at(Positions.of(LENGTH, "meta"))
+            for kernel in kernels(effect):
+                assert attend(q, k, v, effect, x=x, kernel=kernel).is_meta
+
+
+def test_a_tensor_on_another_device_is_found() -> None:
+    there, here = torch.ones(2, 2, device="meta"), torch.ones(2, 2)
+    for operation in (torch.matmul, torch.mul, torch.maximum, lambda a, b: torch.cat([a, b])):
+        with pytest.raises(AssertionError, match="mixes cpu and meta"), OneDevice():
+            operation(there, here)
+    with pytest.raises((RuntimeError, NotImplementedError)):
+        bool(there.sum() > 0)
+
+
+@pytest.mark.slow
+def test_trains_without_x86(tmp_path: Path) -> None:
+    """Two steps where no question about an x86 processor has an answer."""
+    small = ["data=copy", "model.width=32", "model.depth=2", "batch=4", "trainer=cpu", "trainer.max_steps=2"]
+    small += ["evaluation.lengths=[20]", "evaluation.windows=4", "wandb.mode=disabled"]
+    folders = [f"outputs={tmp_path}/o", f"hydra.run.dir={tmp_path}/run"]
+    command = [sys.executable, "-c", WITHOUT_X86, *small, *folders]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "run/DONE").exists()
 
 
 # ---- kernels

@@ -18,7 +18,8 @@ def resolved_precision(requested: str, accelerator: str) -> str:
         return requested
     if on_gpu:
         return "bf16-mixed" if torch.cuda.is_bf16_supported() else "16-mixed"
-    has_bfloat16 = torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported()
+    x86 = platform.machine() in ("x86_64", "AMD64")  # whether another processor is faster in it is not known
+    has_bfloat16 = x86 and (torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported())
     return "bf16-mixed" if has_bfloat16 else "32-true"
 
 
