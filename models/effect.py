@@ -180,7 +180,7 @@ class Encoding(nn.Module):
     relative: bool = True  # logits are unchanged when all positions shift by a constant
     prefix: bool = True  # what comes after a token does not change its logits
     needs_causal: bool = False  # undefined without the causal mask
-    draws: int = 1  # number of draws that an evaluation averages; 1: nothing is drawn
+    draws: int = 1  # that the sequences of an evaluation take in turn; 1: nothing is drawn
     shape: dict[str, int]  # the heads, head_width, width, depth and length that it was built for
 
     def forward(self, positions: Positions) -> Effect:

@@ -75,7 +75,7 @@ class GPT(nn.Module):
 
     @property
     def draws(self) -> int:
-        """How many draws an evaluation averages."""
+        """How many draws the sequences of an evaluation take in turn."""
         return max(e.draws for e in cast(Sequence[Encoding], self.encodings))
 
     def under(self, encodings: Sequence[Encoding]) -> "GPT":

@@ -14,13 +14,13 @@ from models.effect import Effect, Encoding, Positions
 
 class Randomized(Encoding):
     """`span`: how many positions to sample from, `auto` is 64 training lengths. The sample
-    follows from `seed` and the draw alone. An evaluation averages `draws` of them."""
+    follows from `seed` and the draw alone. The sequences of an evaluation take `draws` in turn."""
 
     relative = False
     prefix = False
 
     def __init__(
-        self, inner: Encoding, length: int, span: int | str = "auto", draws: int = 5, seed: int = 0
+        self, inner: Encoding, length: int, span: int | str = "auto", draws: int = 16, seed: int = 0
     ) -> None:
         super().__init__()
         self.inner, self.seed = inner, seed

@@ -12,13 +12,13 @@ from models.encodings.randomized import order
 
 class RandomizedFloat(Encoding):
     """`span`: the range, `auto` is the training length. One sample a forward pass, which follows from
-    `seed` and the draw alone; an evaluation averages `draws` of them."""
+    `seed` and the draw alone; the sequences of an evaluation take `draws` in turn."""
 
     relative = False
     prefix = False
 
     def __init__(
-        self, inner: Encoding, length: int, span: int | str = "auto", draws: int = 5, seed: int = 0
+        self, inner: Encoding, length: int, span: int | str = "auto", draws: int = 16, seed: int = 0
     ) -> None:
         super().__init__()
         self.inner, self.seed = inner, seed

@@ -88,28 +88,27 @@ def test_attention_is_measured(name: str) -> None:
     trained = attention.reaches(model, LENGTH)
     ends = attention.distance_ends(max(attention.reaches(model, length)))
     found = attention.measure(model, sequences, counts, queries, trained, ends)
-    layers, total = len(model.blocks), 5 * model.draws
+    layers, total = len(model.blocks), 5
     entropy, unseen = torch.zeros(2, layers, SHAPE["heads"], dtype=torch.float64)
     keys = torch.zeros(layers, dtype=torch.float64)
     profile = torch.zeros(layers, SHAPE["heads"], len(ends), dtype=torch.float64)
     for n, sequence in enumerate(sequences):
-        for draw in range(model.draws):
-            for layer, (table, at) in enumerate(tables(model, sequence, draw)):
-                for i in range(length - 5, length - 2):
-                    if not counts[n, i]:
-                        continue
-                    for h in range(SHAPE["heads"]):
-                        seen = [j for j in range(length) if table[h, i, j] > 0]
-                        p = {j: float(table[h, i, j]) for j in seen}
-                        bits = -math.fsum(v * math.log(v) for v in p.values())
-                        entropy[layer, h] += bits / math.log(len(seen)) / total
-                        for j, share in p.items():
-                            distance = int(at[i] - at[j])
-                            far = distance > trained[layer]
-                            unseen[layer, h] += share * far / total
-                            keys[layer] += far / len(seen) / SHAPE["heads"] / total
-                            place = next(b for b, end in enumerate(ends) if distance < end)
-                            profile[layer, h, place] += share / total
+        for layer, (table, at) in enumerate(tables(model, sequence, n % model.draws)):
+            for i in range(length - 5, length - 2):
+                if not counts[n, i]:
+                    continue
+                for h in range(SHAPE["heads"]):
+                    seen = [j for j in range(length) if table[h, i, j] > 0]
+                    p = {j: float(table[h, i, j]) for j in seen}
+                    bits = -math.fsum(v * math.log(v) for v in p.values())
+                    entropy[layer, h] += bits / math.log(len(seen)) / total
+                    for j, share in p.items():
+                        distance = int(at[i] - at[j])
+                        far = distance > trained[layer]
+                        unseen[layer, h] += share * far / total
+                        keys[layer] += far / len(seen) / SHAPE["heads"] / total
+                        place = next(b for b, end in enumerate(ends) if distance < end)
+                        profile[layer, h, place] += share / total
     for measure, expected in zip(attention.MEASURES, (entropy, unseen, keys, profile), strict=True):
         torch.testing.assert_close(getattr(found, measure), expected, atol=1e-6, rtol=1e-5)
     torch.testing.assert_close(found.profile.sum(-1), torch.ones(layers, SHAPE["heads"]).double())

@@ -57,17 +57,16 @@ def measure(
     stop = int(counts.any(0).nonzero().max()) + 1
     rows = slice(max(0, stop - queries), stop)
     share = counts[:, rows].double()  # (N, R)
-    share /= share.sum() * model.draws
+    share /= share.sum()
     heads = cast(Sequence[Block], model.blocks)[0].attention.heads
     result = Statistics(heads, trained, ends, sequences.device)
-    for sequence, own in zip(sequences, share, strict=True):
+    for number, (sequence, own) in enumerate(zip(sequences, share, strict=True)):
 
         def show(layer: int, logits: Tensor, effect: Effect, own: Tensor = own) -> None:
             result.add(layer, logits[0], effect, rows, own)
 
-        for draw in range(model.draws):
-            with hooked(model, rows, show), torch.no_grad():
-                model.hidden(sequence[None], draw)
+        with hooked(model, rows, show), torch.no_grad():
+            model.hidden(sequence[None], number % model.draws)
     return result
 
 

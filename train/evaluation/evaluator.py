@@ -31,6 +31,13 @@ class Evaluator(LightningModule):
     def under(self, extension: str) -> GPT:
         return cast(GPT, self.models[self.names.index(extension)])
 
+    def batches(self, extension: str, mine: Tensor, size: int) -> Iterator[tuple[int, Tensor]]:
+        """Some windows or problems, at most `size` at a time, and their draw: they take draws in turn."""
+        draws = self.under(extension).draws
+        for draw in range(draws):
+            some = mine[mine % draws == draw]
+            yield from ((draw, batch) for batch in some.split(size) if len(batch))
+
     def val_dataloader(self) -> Iterable[Any]:
         return Parts(self)
 

@@ -33,6 +33,7 @@ class Part:
 
     extension: str
     length: int
+    draw: int
     problems: Problems
     some: Tensor  # indices
 
@@ -75,9 +76,8 @@ class ProblemEvaluator(Evaluator):
                     continue
                 self.cost[extension, length]
                 self.scores[extension, length] = torch.zeros(len(METRICS), count, dtype=torch.float64)
-                size = max(1, self.tokens // (tokens * model.draws))
-                for some in mine.split(size) if len(mine) else ():
-                    yield Part(extension, length, problems, some)
+                for draw, some in self.batches(extension, mine, max(1, self.tokens // tokens)):
+                    yield Part(extension, length, draw, problems, some)
 
     def problems(self, length: int) -> Problems:
         """The problems of a length, as the objective shows them."""
@@ -87,7 +87,7 @@ class ProblemEvaluator(Evaluator):
         return replace(problems, tokens=batch.tokens, targets=batch.targets)
 
     def validation_step(self, part: Part, index: int) -> None:
-        passes = self.under(part.extension).draws * (1 if part.problems.wrong is None else 2)
+        passes = 1 if part.problems.wrong is None else 2
         tokens = part.problems.tokens[part.some].numel()
         with self.timed(part.extension, part.length, passes * tokens):
             self.score(part)
@@ -97,13 +97,11 @@ class ProblemEvaluator(Evaluator):
         tokens, targets, mask = (
             x[part.some].to(self.device) for x in (problems.tokens, problems.targets, problems.mask)
         )
-        draws = [scored(model, tokens, targets, mask, draw) for draw in range(model.draws)]
-        scores = torch.stack(draws).mean(0)  # (3, B)
+        scores = scored(model, tokens, targets, mask, part.draw)  # (3, B)
         if problems.wrong is not None:
             wrong = problems.wrong[part.some].to(self.device)
             other = tokens.where(~shown_answers(tokens, targets, mask), wrong.roll(1, 1))
-            draws = [scored(model, other, wrong, mask, draw) for draw in range(model.draws)]
-            margin = (torch.stack(draws).mean(0)[2] - scores[2]) * mask.sum(1).cpu()
+            margin = (scored(model, other, wrong, mask, part.draw)[2] - scores[2]) * mask.sum(1).cpu()
             scores = torch.cat([scores, margin[None]])
         self.scores[part.extension, part.length][: len(scores), part.some] = scores
 

@@ -31,6 +31,7 @@ class Part:
 
     extension: str
     length: int
+    draw: int
     windows: Tensor  # indices
     span: Span
     counted: tuple[tuple[Key, int, int], ...]  # which targets (from, to) add to which result
@@ -65,15 +66,14 @@ class TextEvaluator(Evaluator):
     def parts(self, rank: int, world: int) -> Iterator[Part]:
         mine = torch.arange(self.windows.tokens.size(0))[rank::world]
         for extension in self.names:
-            draws = self.under(extension).draws
             for length in self.defined(extension):
                 self.cost[extension, length]
                 for span, counted in self.spans(extension, length).items():
                     for key, _, _ in counted:
                         self.sums[key]
-                    size = max(1, self.tokens // ((span.stop - span.start) * draws))
-                    for some in mine.split(size) if len(mine) else ():
-                        yield Part(extension, length, some, span, tuple(counted))
+                    size = max(1, self.tokens // (span.stop - span.start))
+                    for draw, some in self.batches(extension, mine, size):
+                        yield Part(extension, length, draw, some, span, tuple(counted))
 
     def spans(self, extension: str, length: int) -> dict[Span, list[tuple[Key, int, int]]]:
         """What is shown at a length, and which of its targets count for what; no tokens are shown twice."""
@@ -102,7 +102,7 @@ class TextEvaluator(Evaluator):
 
     def validation_step(self, part: Part, index: int) -> None:
         tokens = len(part.windows) * (part.span.stop - part.span.start)
-        with self.timed(part.extension, part.length, tokens * self.under(part.extension).draws):
+        with self.timed(part.extension, part.length, tokens):
             self.score(part)
 
     def score(self, part: Part) -> None:
@@ -110,8 +110,8 @@ class TextEvaluator(Evaluator):
         shown, first = slice(part.span.start, part.span.stop), part.span.scored - part.span.start
         tokens = self.batch.tokens[part.windows, shown].to(self.device)
         targets = self.batch.targets[part.windows, shown].to(self.device)
-        losses = torch.stack([token_losses(model, tokens, targets, d, first) for d in range(model.draws)])
-        losses = losses.mean(0).double().cpu()  # (windows, targets from `first` on)
+        losses = token_losses(model, tokens, targets, part.draw, first)
+        losses = losses.double().cpu()  # (windows, targets from `first` on)
         counts = torch.ones_like(losses)
         if self.batch.mask is not None:
             counts = self.batch.mask[part.windows, shown][:, first:].double()
