@@ -6,7 +6,6 @@ python -m sweeps.archive --unpack docs/study outputs/sweeps/study   # run folder
 
 import argparse
 import json
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -17,6 +16,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from sweeps import command
 from sweeps.report.results import run_folders
 from train.rows import Row, append, read
 
@@ -52,12 +52,8 @@ def scores(place: Path) -> Iterator[dict[str, object]]:
     with np.load(place / "documents.npz") as content:
         for name, values in content.items():
             whole = values.dtype.kind in "iu"  # numbers of documents, not scores
-            yield {
-                "run": place.name,
-                "name": name,
-                "whole": whole,
-                "scores": values.astype(np.float32).tolist(),
-            }
+            scores = values.astype(np.float32).tolist()
+            yield {"run": place.name, "name": name, "whole": whole, "scores": scores}
 
 
 def facts(place: Path) -> dict[str, str]:
@@ -70,10 +66,7 @@ def facts(place: Path) -> dict[str, str]:
 def portable(value: Any) -> Any:
     """Without what holds on one machine only: absolute paths, and arguments of a command that give them."""
     if isinstance(value, dict):
-        kept = {key: portable(part) for key, part in value.items()}
-        return {
-            key: part for key, part in kept.items() if not (isinstance(part, str) and part.startswith("/"))
-        }
+        return {key: portable(part) for key, part in value.items() if not str(part).startswith("/")}
     if isinstance(value, str) and "=/" in value:
         return " ".join(word for word in value.split() if "=/" not in word)
     return value
@@ -92,9 +85,8 @@ def unpack(archive: Path, folder: Path) -> list[Path]:
         (place / "run.json").write_text(about)
         (place / "results.jsonl").unlink(missing_ok=True)
         own = rows[rows["run"] == run].astype(object)
-        append(
-            place / "results.jsonl", (Row(**row) for row in own.where(own.notna(), None).to_dict("records"))
-        )
+        records = own.where(own.notna(), None).to_dict("records")
+        append(place / "results.jsonl", (Row(**record) for record in records))
         kept = saved[saved["run"] == run][["name", "whole", "scores"]].itertuples(index=False)
         arrays = {name: np.asarray(values, np.int64 if whole else np.float64) for name, whole, values in kept}
         np.savez_compressed(place / "documents.npz", **arrays)  # type: ignore[arg-type]
@@ -119,14 +111,10 @@ def main() -> None:
     parser.add_argument("target", type=Path)
     parser.add_argument("--unpack", action="store_true", help="from an archive to run folders")
     options = parser.parse_args()
-    if options.unpack:
-        print(f"{len(unpack(options.source, options.target))} runs are in {options.target}.")
-    else:
-        print(f"{pack(options.source, options.target)} runs are in {options.target}.")
+    source, target = options.source, options.target
+    runs = len(unpack(source, target)) if options.unpack else pack(source, target)
+    print(f"{runs} runs are in {target}.")
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except (ValueError, OSError) as error:
-        sys.exit(f"yardstick: {error}")
+    command(main)

@@ -7,6 +7,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from sweeps import command
+
 OUTPUTS = Path(__file__).resolve().parents[1] / "outputs"
 BY_LENGTH = {"x": "extrapolation/length", "log_x": True, "title_x": "length (tokens)"}
 PANELS: list[dict[str, Any]] = [
@@ -88,7 +90,4 @@ def workspace(entity: str, project: str) -> Any:
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except ValueError as error:
-        sys.exit(f"yardstick: {error}")
+    command(main)

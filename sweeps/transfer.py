@@ -5,14 +5,15 @@ python -m sweeps.transfer docs/study/half docs/study --figure docs/figures    # 
 """
 
 import argparse
-import sys
+from dataclasses import asdict
+from itertools import combinations
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
 from scipy.stats import kendalltau
 
+from sweeps import command
 from sweeps.archive import unpacked
 from sweeps.charts.figure import Caption, Figure, Row, described, faceted
 from sweeps.report.results import run_folders
@@ -21,64 +22,50 @@ from train.rows import ANSWERS, read
 RESAMPLES = 1000
 VERDICTS = ["same order", "reverse order", "not separable"]
 FEWEST = 5  # methods that two scales must share
-QUANTITIES = {
-    "loss at L": (1, "loss"),
-    "change at 2x": (2, "change"),
-    "change at 8x": (8, "change"),
-    "change at 16x": (16, "change"),
-    "gain over window at 4x": (4, "gain"),
-    "retrieval at 4x": (4, "accuracy"),
+QUANTITIES: dict[str, list[tuple[str, str, int]]] = {  # a value, or one less another
+    "loss at L": [("loss", "none", 1)],
+    "change at 2x": [("loss", "none", 2), ("loss", "none", 1)],
+    "change at 8x": [("loss", "none", 8), ("loss", "none", 1)],
+    "change at 16x": [("loss", "none", 16), ("loss", "none", 1)],
+    "gain over window at 4x": [("loss", "none", 4), ("loss", "window", 4)],
+    "retrieval at 4x": [("accuracy", "none", 4)],
 }
 
 
 def measured(folder: Path) -> pd.DataFrame:
     """One line a method and seed, one column a quantity; nan where it was not measured or is undefined."""
     with unpacked(folder) as place:
-        rows = [row for run in run_folders(place) for row in read(run / "results.jsonl")]
-    found: dict[tuple[str, int], dict[str, float]] = {}
-    values: dict[tuple[Any, ...], float | None] = {
-        (row.encoding, row.seed, row.extension, row.length / row.trained_length, row.metric): row.value
-        for row in rows
-        if (row.protocol, row.metric) in (("same_tokens", "loss"), (ANSWERS, "accuracy"))
+        rows = pd.DataFrame(
+            [asdict(row) for run in run_folders(place) for row in read(run / "results.jsonl")]
+        )
+    if rows.empty:
+        raise ValueError(f"There are no results in {folder}.")
+    of_text, of_answers = rows["protocol"] == "same_tokens", rows["protocol"] == ANSWERS
+    rows = rows[of_text & (rows["metric"] == "loss") | of_answers & (rows["metric"] == "accuracy")]
+    rows = rows.assign(times=rows["length"] / rows["trained_length"])
+    values = rows.pivot_table("value", ["encoding", "seed"], ["metric", "extension", "times"], aggfunc="last")
+    values = values.reindex(columns=sorted({key for keys in QUANTITIES.values() for key in keys}))
+    table = {
+        name: values[first].sub(values[rest[0]] if rest else 0.0)
+        for name, (first, *rest) in QUANTITIES.items()
     }
-
-    def value(*key: Any) -> float:
-        known = values.get(key)
-        return np.nan if known is None else float(known)
-
-    for encoding, seed in {(row.encoding, row.seed) for row in rows}:
-        cell = found.setdefault((encoding, seed), {})
-        for name, (times, kind) in QUANTITIES.items():
-            here = value(encoding, seed, "none", times, "accuracy" if kind == "accuracy" else "loss")
-            change = here - value(encoding, seed, "none", 1, "loss")
-            gain = here - value(encoding, seed, "window", times, "loss")
-            cell[name] = {"change": change, "gain": gain}.get(kind, here)
-    table = pd.DataFrame.from_dict(found, orient="index")
-    table.index = pd.MultiIndex.from_tuples(table.index, names=["method", "seed"])
-    return table.sort_index()
+    return pd.DataFrame(table).rename_axis(["method", "seed"])
 
 
 def agreement(one: pd.Series, other: pd.Series) -> dict[str, float]:
     """Kendall's tau of the means over seeds, its interval over methods and seeds, and how many methods."""
-    of_one, of_other = seeds_by_method(one), seeds_by_method(other)
-    methods = sorted(set(of_one) & set(of_other))
+    both = [{str(m): own.to_numpy() for m, own in of.dropna().groupby(level="method")} for of in (one, other)]
+    methods = sorted(set(both[0]) & set(both[1]))
     if len(methods) < FEWEST:
         return {"tau": np.nan, "low": np.nan, "high": np.nan, "methods": len(methods)}
     draw = np.random.default_rng(0)
     drawn = []
     for _ in range(RESAMPLES):
         some = draw.choice(methods, len(methods))
-        drawn.append(
-            tau(*([draw.choice(of[m], len(of[m])).mean() for m in some] for of in (of_one, of_other)))
-        )
+        drawn.append(tau(*([draw.choice(of[m], len(of[m])).mean() for m in some] for of in both)))
     low, high = np.nanpercentile(drawn, [2.5, 97.5])
-    whole = tau(*([of[m].mean() for m in methods] for of in (of_one, of_other)))
+    whole = tau(*([of[m].mean() for m in methods] for of in both))
     return {"tau": whole, "low": float(low), "high": float(high), "methods": len(methods)}
-
-
-def seeds_by_method(values: pd.Series) -> dict[str, np.ndarray]:
-    known = values.dropna()
-    return {str(method): group.to_numpy() for method, group in known.groupby(level="method")}
 
 
 def tau(one: list[float], other: list[float]) -> float:
@@ -88,19 +75,10 @@ def tau(one: list[float], other: list[float]) -> float:
 def transfer(folders: list[Path]) -> pd.DataFrame:
     """One line a pair of scales and quantity."""
     scales = {folder.name: measured(folder) for folder in folders}
-    names = list(scales)
     return pd.DataFrame(
-        [
-            {
-                "from": small,
-                "to": large,
-                "quantity": name,
-                **agreement(scales[small][name], scales[large][name]),
-            }
-            for number, small in enumerate(names)
-            for large in names[number + 1 :]
-            for name in QUANTITIES
-        ]
+        {"from": small, "to": large, "quantity": name, **agreement(scales[small][name], scales[large][name])}
+        for small, large in combinations(scales, 2)
+        for name in QUANTITIES
     )
 
 
@@ -137,7 +115,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except (ValueError, OSError) as error:
-        sys.exit(f"yardstick: {error}")
+    command(main)

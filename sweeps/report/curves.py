@@ -50,7 +50,8 @@ class Group:
     """The runs that may be compared: the same data and training length, and text or answers, not both."""
 
     def __init__(self, runs: list[Run]) -> None:
-        self.runs, self.data = runs, runs[0].rows[0].data
+        first = runs[0].rows[0]
+        self.runs, self.data, self.trained = runs, first.data, first.trained_length
         self.answers = any(row.is_answer for run in runs for row in run.rows)
         self.names = labels(runs)
         self.members: dict[str, list[Run]] = defaultdict(list)  # the runs of each method
