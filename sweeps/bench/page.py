@@ -8,12 +8,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import torch
+from jinja2 import Environment
 
-from sweeps.bench.goals import LONG, LONGEST, encoding_of, shown, table
-from sweeps.charts.figure import Figure, Row, Spec, described, titled
+from sweeps.bench.goals import GOALS, LONG, LONGEST, encoding_of, shown
+from sweeps.charts.figure import Figure, Row, Spec, described, titled, together
 from sweeps.report.methods import families
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
+ABOVE = ("step_", "memory_", "evaluate_")  # names of what the table of encodings is made from
 
 
 @dataclass(frozen=True)
@@ -39,58 +41,36 @@ def write(results: Sequence[Result], docs: Path = DOCS) -> None:
 def page(results: Sequence[Result]) -> str:
     value = {r.name: r.value for r in results}
     names = [r.name[5:-8] for r in results if r.name.startswith("step_") and r.name.endswith("_vs_nope")]
-    lines = [
-        "# Benchmarks", "",
-        f"Measured by `make bench` on {datetime.now(UTC):%Y-%m-%d}: {machine()}.",
-        "One thread, processor time, medians of interleaved rounds; every number and how it was taken is in",
-        "[benchmarks.json](benchmarks.json). Timings are never asserted in a test.", "",
-        *table(value),
-        "![Step time and long evaluation of every encoding](benchmarks.svg)", "",
-    ]  # fmt: skip
-    lines += [
-        f"Training step; attention of {LONG:,} tokens against plain causal flash attention, and of "
-        f"{LONGEST:,}:", "",
-        f"| encoding | tokens/s | step, ms | vs NoPE | MiB | {LONG:,}, ms | vs causal | MiB | {LONGEST:,}, s "
-        "| MiB |",
-        "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|",
-    ]  # fmt: skip
-    for name in names:
-        keys = [
-            f"train_{name}", f"step_{name}", f"step_{name}_vs_nope", f"memory_{name}",
-            f"evaluate_{LONG}_{name}", f"evaluate_{LONG}_{name}_vs_causal", f"evaluate_memory_{LONG}_{name}",
-            f"evaluate_{LONGEST}_{name}", f"evaluate_memory_{LONGEST}_{name}",
-        ]  # fmt: skip
-        lines.append(f"| {name} | " + " | ".join(shown(value.get(k)) for k in keys) + " |")
-    rest = [
-        r for r in results if not r.name.startswith(("step_", "memory_", "evaluate_")) and not per(r, names)
-    ]
-    if rest:
-        lines += ["", "Everything else:", "", "| name | value | unit | how |", "|---|---:|---|---|"]
-        lines += [f"| {r.name} | {r.value:,.4g} | {r.unit} | {r.how} |" for r in rest]
-    return "\n".join(lines) + "\n"
-
-
-def per(result: Result, names: Sequence[str]) -> bool:
-    return result.name in {f"train_{name}" for name in names}
+    long, longest = f"evaluate_{LONG}_{{}}", f"evaluate_{LONGEST}_{{}}"
+    keys = ["train_{}", "step_{}", "step_{}_vs_nope", "memory_{}", long, f"{long}_vs_causal"]
+    keys += [f"evaluate_memory_{LONG}_{{}}", longest, f"evaluate_memory_{LONGEST}_{{}}"]
+    above = [key.format(name) for key in keys for name in names]
+    environment = Environment(trim_blocks=True, keep_trailing_newline=True)
+    return environment.from_string(Path(__file__).with_name("benchmarks.md.j2").read_text()).render(
+        date=f"{datetime.now(UTC):%Y-%m-%d}",
+        machine=machine(),
+        goals=[row for goal in GOALS if (row := goal.row(value))],
+        long=f"{LONG:,}",
+        longest=f"{LONGEST:,}",
+        encodings=[[name, *(shown(value.get(key.format(name))) for key in keys)] for name in names],
+        rest=[r for r in results if not r.name.startswith(ABOVE) and r.name not in above],
+    )
 
 
 def drawn(results: Sequence[Result]) -> Figure:
     """Two rows of bars: the step against NoPE, a long evaluation against causal attention."""
-    steps = [result for result in results if result.name.endswith("_vs_nope")]
-    evaluations = [result for result in results if result.name.endswith("_vs_causal")]
-    charts = [ratios("training step, x NoPE", steps, 0)] if steps else []
-    charts += [ratios(f"evaluation at {LONG:,}, x causal", evaluations, 1)] if evaluations else []
-    tables = {name: text for chart in charts for name, text in chart.pop("datasets").items()}
-    return Figure("benchmarks", {"ratios": {"datasets": tables, "hconcat": charts, "spacing": 40}})
+    steps = ratios("training step, x NoPE", [r for r in results if r.name.endswith("_vs_nope")], 0)
+    longest = [r for r in results if r.name.endswith("_vs_causal")]
+    evaluations = ratios(f"evaluation at {LONG:,}, x causal", longest, 1)
+    return Figure("benchmarks", {"ratios": together([*steps, *evaluations], "hconcat", spacing=40)})
 
 
-def ratios(title: str, results: Sequence[Result], start: int) -> Spec:
-    """Bars that start at 0, or at 1 on a logarithmic axis."""
+def ratios(title: str, results: Sequence[Result], start: int) -> list[Spec]:
+    """Bars that start at 0, or at 1 on a logarithmic axis; none where there are no results."""
     names = {encoding: r.value for r in results if (encoding := encoding_of(r.name)) in families()}
     rows: list[Row] = [{"encoding": name, "ratio": value} for name, value in names.items()]
-    return titled(
-        title, described("benchmarks", start=start, scale={"type": "log" if start else "linear"}), rows
-    )
+    scale = {"type": "log" if start else "linear"}
+    return [titled(title, described("benchmarks", start=start, scale=scale), rows)] if results else []
 
 
 def machine() -> str:

@@ -18,6 +18,7 @@ VOCAB, WIDTH, DEPTH, HEADS, LENGTH, BATCH = 4096, 128, 4, 4, 128, 32
 HOW = f"vocab {VOCAB}, width {WIDTH}, depth {DEPTH}, heads {HEADS}, {LENGTH} tokens, batch {BATCH}, bf16"
 PEERS = ("transformers_gpt2", "transformers_llama", "x_transformers")
 Loss = Callable[[Tensor, Tensor], Tensor]
+Make = Callable[[], tuple[nn.Module, Loss]]
 
 
 def device() -> str:
@@ -28,9 +29,9 @@ def measure(rounds: int) -> Iterator[Result]:
     """Step times, ratios to NoPE and to peers, share of the peak, peak memory."""
     makes = {name: partial(ours, name) for name in names()} | {name: partial(peer, name) for name in PEERS}
     for name, make in makes.items():
-        used = memory(partial(stepped, make))
+        used = memory(partial(step, make))
         yield Result(f"memory_{name}", used / 2**20, "MiB", f"what a step adds to the model; {HOW}")
-    taken = interleaved({name: step(*make()) for name, make in makes.items()}, rounds)
+    taken = interleaved({name: step(make) for name, make in makes.items()}, rounds)
     tokens = BATCH * LENGTH
     for name in makes:
         yield Result(f"train_{name}", tokens / taken[name], "tokens/s", f"one thread; {HOW}")
@@ -51,13 +52,13 @@ def measure_compiled(rounds: int) -> Iterator[Result]:
     """Our uncompiled step of RoPE, and a compiled one, against peers through torch.compile."""
     makes = {"rope": partial(ours, "rope"), "rope_compiled": partial(compiled, partial(ours, "rope"))}
     makes |= {f"{name}_compiled": partial(compiled, partial(peer, name)) for name in PEERS}
-    taken = interleaved({name: step(*make()) for name, make in makes.items()}, rounds)
+    taken = interleaved({name: step(make) for name, make in makes.items()}, rounds)
     for name in list(makes)[1:]:
         yield Result(f"train_rope_vs_{name}", taken[name] / taken["rope"], "x",
                      f"tokens/s, the compilation not counted; {HOW}")  # fmt: skip
 
 
-def compiled(make: Callable[[], tuple[nn.Module, Loss]]) -> tuple[nn.Module, Loss]:
+def compiled(make: Make) -> tuple[nn.Module, Loss]:
     """A model through torch.compile: ours block by block, as `trainer.compile` has it."""
     model, loss = make()
     for part in model.blocks if isinstance(model, GPT) else [model]:
@@ -112,12 +113,9 @@ def cross_entropy(logits: Tensor, targets: Tensor) -> Tensor:
     return F.cross_entropy(logits.flatten(0, 1).float(), targets.flatten())
 
 
-def stepped(make: Callable[[], tuple[nn.Module, Loss]]) -> Callable[[], None]:
-    return step(*make())
-
-
-def step(model: nn.Module, loss: Loss) -> Callable[[], None]:
+def step(make: Make) -> Callable[[], None]:
     """One whole training step on text that is new each time."""
+    model, loss = make()
     model.to(device()).train()
     # so small a rate that no model learns by heart: numbers too small for normal floats are slow
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-6, fused=True)
