@@ -45,11 +45,10 @@ class Figure:
 
 @dataclass(frozen=True)
 class Caption:
-    """What stands above a figure, and what is missing from it."""
+    """What stands above a figure."""
 
     title: str
     note: str
-    missing: str
 
 
 def described(name: str, **values: object) -> Spec:
@@ -96,7 +95,7 @@ def faceted(panel: Spec, table: Sequence[Row], field: str, columns: int, caption
     A page puts fewer side by side where it is narrow, and stretches them.
     """
     titles = list(dict.fromkeys(str(row[field]) for row in table))
-    header = {"title": caption.missing or None, "labels": len(titles) > 1}
+    header = {"title": None, "labels": len(titles) > 1}
     return {
         "title": {"text": caption.title, "subtitle": caption.note},
         "datasets": {"table": csv(table)},
@@ -107,6 +106,18 @@ def faceted(panel: Spec, table: Sequence[Row], field: str, columns: int, caption
         "resolve": {"axis": {"x": "independent"}},
         "spec": panel,
     }
+
+
+def beside(names: int, narrowest: int) -> Spec:
+    """Pixels of what stands beside each panel, and of the narrowest panel, for a page to fit them."""
+    return {"usermeta": {"beside": names, "narrowest": narrowest}}
+
+
+def without(chart: Spec, missing: str) -> Spec:
+    """A faceted chart that says what is missing from it."""
+    facet = chart["facet"]
+    header = facet["header"] | {"title": f"missing: {missing}" if missing else None}
+    return {**chart, "facet": facet | {"header": header}}
 
 
 def resolved(text: str) -> str:

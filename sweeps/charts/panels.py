@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 
-from sweeps.charts.figure import Spec, described, faceted
+from sweeps.charts.figure import Spec, beside, described, faceted
 from sweeps.charts.lines import COLOURS, Axes, Line, limits
 from sweeps.charts.rows import curves, endings, notes
 
@@ -45,13 +45,16 @@ def panels(lines: Sequence[Line], axes: Axes) -> Spec:
     chart = faceted(panel, rows, "panel", 2 if len(count) == 4 else 3, axes.caption)
     sources = {f"{line.panel} {line.name}": line.source for line in lines}
     longest = max(len(str(row["_text"])) for row in rows if row["_kind"] == "name")
-    return chart | {
-        "params": [
-            {"name": "sources", "value": sources},
-            {"name": "seeds", "value": any(line.seeds for line in lines)},
-        ],
-        "usermeta": {"beside": 6 * longest + 20, "narrowest": 210},
-    }
+    return (
+        chart
+        | beside(6 * longest + 20, 210)
+        | {
+            "params": [
+                {"name": "sources", "value": sources},
+                {"name": "seeds", "value": any(line.seeds for line in lines)},
+            ],
+        }
+    )
 
 
 def shade(test: str, value: float, usual: float) -> Spec:

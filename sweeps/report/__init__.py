@@ -29,7 +29,7 @@ def make(folder: Path, reference: str | None = None, tolerance: float | None = N
     show(summary, console)
     for name in summary.files:
         console.print(shown(folder / name), soft_wrap=True, highlight=False)
-    return len(summary.failures) + len(summary.unreadable)
+    return sum(map(len, summary.troubles.values()))
 
 
 def fingerprint(folder: Path, *options: Any) -> str:
@@ -38,7 +38,7 @@ def fingerprint(folder: Path, *options: Any) -> str:
 
     sweep, here = listed(folder), Path(__file__).parents[1]
     digest = hashlib.sha256(repr((options, sweep)).encode())
-    code = (".py", ".j2", ".css", ".js")
+    code = (".py", ".j2", ".css", ".js", ".yml")
     files = [
         file
         for part in ("charts", "report")

@@ -3,18 +3,9 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeps.report.curves import Curves, Group, Variant
+from sweeps.report.curves import Curves, Group, Variant, estimates, plain
 from sweeps.report.methods import family, place
-from sweeps.report.records import (
-    Best,
-    Difference,
-    EffectiveLength,
-    Estimate,
-    Gain,
-    LongestLength,
-    TwoGroups,
-    Values,
-)
+from sweeps.report.records import Best, Difference, EffectiveLength, Gain, LongestLength, TwoGroups
 from sweeps.report.statistics import Array, Interval, bimodal, holm, longest_unbroken
 from sweeps.report.summary import CROP
 
@@ -48,46 +39,32 @@ def chosen_reference(names: list[str], group: Group, wanted: str | None) -> str:
 def paired(curves: Curves, names: list[str], others: list[str]) -> Array:
     """Differences on the same seeds and documents, (names, T, S, D), to one other method a length."""
     other = np.stack([curves.at([(name, "none")])[0, t] for t, name in enumerate(others)])
-    return curves.at([(name, "none") for name in names]) - other
+    return curves.of(names) - other
 
 
 def differences(curves: Curves, names: list[str], others: list[str], sign: int) -> dict[str, Difference]:
     """Every method's difference to one method a length, and at each length what is separable after Holm."""
     found = curves.interval(paired(curves, names, others), pool=True)
     itself = np.array([[name == other for other in others] for name in names])
-    p = np.where(itself, np.nan, found.p)
-    corrected = np.stack([holm(column) for column in p.T], axis=1)
-    verdicts = [
-        [verdict(sign * value, p) for value, p in zip(*pair, strict=True)]
-        for pair in zip(found.value, corrected, strict=True)
-    ]
-    return {
-        name: Difference(**vars(estimate(found, n)), p=plain(corrected[n]), verdict=verdicts[n])
-        for n, name in enumerate(names)
-    }
-
-
-def verdict(difference: float, p: float) -> str | None:
-    """What may be said of a difference; nothing where it has no p-value."""
-    if np.isnan(p):
-        return None
-    if p >= SIGNIFICANT:
-        return "not separable"
-    return "better" if difference < 0 else "worse"
+    p = np.stack([holm(column) for column in np.where(itself, np.nan, found.p).T], axis=1)
+    verdicts = np.where(sign * found.value < 0, "better", "worse").astype(object)
+    verdicts[p >= SIGNIFICANT] = "not separable"
+    verdicts[np.isnan(p)] = None  # nothing may be said
+    each = zip(names, estimates(found), p, verdicts.tolist(), strict=True)
+    return {name: Difference(**vars(own), p=plain(p), verdict=verdict) for name, own, p, verdict in each}
 
 
 def best(curves: Curves, names: list[str], sign: int) -> list[Best | None]:
     """At each length: the best method, and those that it is not separable from."""
-    means = sign * curves.interval(curves.at([(name, "none") for name in names])).value
-    means = np.where(np.isfinite(means), means, np.inf)
-    winners = [names[int(column.argmin())] for column in means.T]
+    means = sign * curves.interval(curves.of(names)).value
+    present = np.isfinite(means)
+    winners = [names[n] for n in np.where(present, means, np.inf).argmin(0)]
     found = differences(curves, names, winners, sign)
     results: list[Best | None] = []
     for t, winner in enumerate(winners):
-        present = [name for name, mean in zip(names, means[:, t], strict=True) if np.isfinite(mean)]
-        others = [name for name in present if name != winner]
+        others = [name for name, known in zip(names, present[:, t], strict=True) if known and name != winner]
         tied = [name for name in others if found[name].verdict[t] != "worse"]
-        results.append(Best(winner, len(others), tied) if present else None)
+        results.append(Best(winner, len(others), tied) if present[:, t].any() else None)
     return results
 
 
@@ -99,19 +76,24 @@ def effective(
     lengths = [length for length in curves.lengths if length >= trained]
     if trained not in lengths:
         return {}
-    samples = curves.at([(name, "none") for name in names], lengths)
+    samples = curves.of(names, lengths)
     change = curves.interval(samples - samples[:, :1], pool=True)
-    low, high = (change.low, change.high) if sign > 0 else (-change.high, -change.low)
-    holds = sign * change.value <= tolerance, high <= tolerance, low <= tolerance
-    return {
-        name: EffectiveLength(**vars(longest([one[n] for one in holds], lengths)), change=estimate(change, n))
-        for n, name in enumerate(names)
-    }
+    held = longest([end <= tolerance for end in toward_worse(change, sign)], lengths)
+    each = zip(names, held, estimates(change), strict=True)
+    return {name: EffectiveLength(**vars(length), change=own) for name, length, own in each}
 
 
-def longest(holds: list[NDArray[np.bool_]], lengths: list[int]) -> LongestLength:
-    """By the mean, at the end of the interval where less holds, and where more does."""
-    return LongestLength(*(longest_unbroken(one, lengths) for one in holds))
+def toward_worse(found: Interval, sign: int) -> tuple[Array, Array, Array]:
+    """The mean, the worse end of the interval and the better one, so that a larger one is worse."""
+    low, high = (found.low, found.high) if sign > 0 else (-found.high, -found.low)
+    return sign * found.value, high, low
+
+
+def longest(holds: list[NDArray[np.bool_]], lengths: list[int]) -> list[LongestLength]:
+    """Of each row: by the mean, at the end of the interval where less holds, and where more does."""
+    return [
+        LongestLength(*(longest_unbroken(one, lengths) for one in row)) for row in zip(*holds, strict=True)
+    ]
 
 
 def cropped(group: Group, protocol: str, curves: Curves) -> tuple[str, Curves]:
@@ -138,19 +120,16 @@ def extensions(
     against the same model without extension."""
     other = opponent(crop)
     variants = [v for v in curves.variants if v[1] not in (CROP, other) and (v[0], other) in crop.variants]
+    variants.sort(key=lambda variant: names.index(variant[0]))
     lengths = [length for length in curves.lengths if length > trained or other != CROP]
     result: dict[str, dict[str, Gain]] = {}
     if not variants or not lengths:
         return result
     others: list[Variant] = [(method, other) for method, _ in variants]
     found = curves.interval(curves.at(variants, lengths) - crop.at(others, lengths), pool=True)
-    low, high = (found.low, found.high) if sign > 0 else (-found.high, -found.low)
-    better = sign * found.value < 0, high < 0, low < 0
-    for n, (method, extension) in sorted(enumerate(variants), key=lambda pair: names.index(pair[1][0])):
-        beats = longest([one[n] for one in better], lengths)
-        result.setdefault(method, {})[extension] = Gain(
-            **vars(estimate(found, n)), lengths=lengths, better=beats
-        )
+    better = longest([end < 0 for end in toward_worse(found, sign)], lengths)
+    for (method, extension), own, beats in zip(variants, estimates(found), better, strict=True):
+        result.setdefault(method, {})[extension] = Gain(**vars(own), lengths=lengths, better=beats)
     return result
 
 
@@ -162,12 +141,3 @@ def two_groups(curves: Curves) -> list[TwoGroups]:
         for t, length in enumerate(curves.lengths)
         if bimodal(curves.values[n, t])
     ]
-
-
-def estimate(found: Interval, n: int) -> Estimate:
-    return Estimate(plain(found.value[n]), plain(found.low[n]), plain(found.high[n]))
-
-
-def plain(values: Array) -> Values:
-    """A list with six digits; what is not finite is None, as JSON has it."""
-    return [float(f"{value:.6g}") if np.isfinite(value) else None for value in values]

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sweeps.report.methods import extension_labels, labels
+from sweeps.report.records import Estimate, Values
 from sweeps.report.results import Run
 from sweeps.report.statistics import Array, Interval, by_document, enough, interval
 from train.rows import ANSWERS, CHANCE, DEPTH
@@ -36,6 +37,10 @@ class Curves:
         missing = np.full(self.samples.shape[1:], np.nan)
         chosen = np.stack([self.samples[place[v]] if v in place else missing for v in variants])
         return chosen if lengths is None else chosen[:, [self.lengths.index(length) for length in lengths]]
+
+    def of(self, methods: list[str], lengths: list[int] | None = None) -> Array:
+        """(V, T, S, D) of methods without extension."""
+        return self.at([(name, "none") for name in methods], lengths)
 
     def interval(self, samples: Array, pool: bool = False) -> Interval:
         return interval(samples, self.counts, pool)
@@ -136,3 +141,13 @@ class Group:
                 self.notes.append(f"{where}: intervals are over seeds only.")
             return False
         return True
+
+
+def estimates(found: Interval) -> list[Estimate]:
+    """One for each row of intervals (V, T)."""
+    return [Estimate(*map(plain, row)) for row in zip(found.value, found.low, found.high, strict=True)]
+
+
+def plain(values: Array) -> Values:
+    """A list with six digits; what is not finite is None, as JSON has it."""
+    return [float(f"{value:.6g}") if np.isfinite(value) else None for value in values]

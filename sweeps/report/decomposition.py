@@ -12,24 +12,23 @@ The last two together, C - B, are what context past L brings beyond the early-to
 
 import numpy as np
 
-from sweeps.report.comparisons import estimate
-from sweeps.report.curves import Curves, Group
+from sweeps.report.curves import Curves, Group, estimates
 from sweeps.report.records import Decomposition
 from sweeps.report.statistics import Array, interval
+from sweeps.report.summary import WINDOW
 
-WINDOW = "window"
 EARLY, DISTANCES, POSITIONS = "early tokens", "trained distances", "untrained positions"
 PAST = "past the training length"  # the last two, without the window control
 
 
-def decompose(group: Group, names: list[str], trained: int) -> dict[str, Decomposition]:
+def decompose(group: Group, names: list[str]) -> dict[str, Decomposition]:
     """Of each method, past the training length; empty where `sliding` or a longer length was not
     evaluated, and in two parts where `window` was not."""
     if not {("same_tokens", "loss"), ("sliding", "loss")} <= set(group.cells):
         return {}
     same, slide = group.curves("same_tokens", "loss"), group.curves("sliding", "loss")
-    lengths = [length for length in same.lengths if length > trained]
-    if trained not in same.lengths or trained not in slide.lengths or not lengths:
+    lengths, trained = [length for length in same.lengths if length > group.trained], [group.trained]
+    if not {*trained} <= {*same.lengths} & {*slide.lengths} or not lengths:
         return {}
     seeds = [seed for seed in same.seeds if seed in slide.seeds]
     by_document = same.samples.shape[-1] == slide.samples.shape[-1]
@@ -40,22 +39,17 @@ def decompose(group: Group, names: list[str], trained: int) -> dict[str, Decompo
         found = found[:, :, [curves.seeds.index(seed) for seed in seeds]]
         return found if by_document else found.sum(-1, keepdims=True) / curves.counts.sum()
 
-    a, b = losses(same, "none", [trained]), losses(slide, "none", [trained])
+    a, b = losses(same, "none", trained), losses(slide, "none", trained)
     w, c = losses(same, WINDOW, lengths), losses(same, "none", lengths)
-    changes = {
-        "whole": c - a,
-        EARLY: np.broadcast_to(b - a, c.shape),
-        PAST: c - b,
-        DISTANCES: w - b,
-        POSITIONS: c - w,
-    }
+    early = np.broadcast_to(b - a, c.shape)
+    changes = {"whole": c - a, EARLY: early, PAST: c - b, DISTANCES: w - b, POSITIONS: c - w}
     counts = same.counts if by_document else np.ones(1)
     found = {part: interval(values, counts, pool=True) for part, values in changes.items()}
+    every = {part: estimates(one) for part, one in found.items()}
     result = {}
     for n, name in enumerate(names):
         if np.isfinite(found[EARLY].value[n]).any():
             split = np.isfinite(found[DISTANCES].value[n]).any()
             parts = (EARLY, DISTANCES, POSITIONS) if split else (EARLY, PAST)
-            estimates = {part: estimate(found[part], n) for part in parts}
-            result[name] = Decomposition(lengths, estimate(found["whole"], n), estimates)
+            result[name] = Decomposition(lengths, every["whole"][n], {part: every[part][n] for part in parts})
     return result

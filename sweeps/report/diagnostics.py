@@ -8,10 +8,6 @@ from typing import Any
 from sweeps.charts.figure import Figure
 
 NAME = "diagnostics.json"
-READING = (
-    "Attention of the last queries of held-out sequences, read by python -m train.diagnose. Entropy 100 %: "
-    "all visible keys alike. Distances are in half-octaves; training never showed those right of the line."
-)
 
 
 @dataclass(frozen=True)

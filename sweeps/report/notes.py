@@ -1,7 +1,6 @@
 """What is said beside the numbers: what they mean, and what they do not show."""
 
-from sweeps.report.numbers import half, listed, number, plural, tokens
-from sweeps.report.records import Values
+from sweeps.report.numbers import listed, number, plural, tokens
 from sweeps.report.summary import Comparison
 from train.rows import ANSWERS
 
@@ -10,33 +9,29 @@ NO_INTERVALS = "No intervals: they need two seeds, or five documents."
 
 def notes(of: Comparison) -> list[str]:
     """The lines under a table."""
-    seeds, found = plural(len(of.seeds), "seed"), scored(of)
-    first = f"{seeds}{f', {found}' if found else ''}. {spread(of)}"
-    return [first, *ties(of), *filter(None, [chance(of), undefined(of), two_groups(of)]), *of.notes]
+    counted = ", ".join(filter(None, [plural(len(of.seeds), "seed"), scored(of)]))
+    lines = [f"{counted}. {spread(of)}", *ties(of), chance(of), undefined(of), two_groups(of), *of.notes]
+    return [line for line in lines if line]
 
 
 def scored(of: Comparison) -> str:
     """48 windows of 37 documents, 256 problems of each length; nothing where scores are of all together."""
+    if not of.windows:
+        return ""
+    documents = plural(of.documents, "document")
     if of.protocol != ANSWERS:
-        return f"{plural(of.windows, 'window')} of {plural(of.documents, 'document')}" if of.windows else ""
-    inside = f" in {plural(of.documents, 'document')}" if of.documents < of.windows else ""
-    return f"{plural(of.windows, 'problem')}{inside} of each length" if of.windows else ""
-
-
-def exact(of: Comparison) -> dict[str, float | None]:
-    """{method: the share of answers at the longest length that are right as a whole}."""
-    scores = of.scores.get(ANSWERS, {}).get("exact_match")
-    return {name: curves["none"].value[-1] for name, curves in scores.methods.items()} if scores else {}
+        return f"{plural(of.windows, 'window')} of {documents}"
+    inside = f" in {documents}" if of.documents < of.windows else ""
+    return f"{plural(of.windows, 'problem')}{inside} of each length"
 
 
 def spread(of: Comparison) -> str:
     """What the intervals are over, and how wide they are."""
     curves = [curves["none"] for curves in of.headline.methods.values() if "none" in curves]
-    ends = [pair for curve in curves for pair in zip(curve.low, curve.high, strict=True)]
-    widths = [width for pair in ends if (width := half(*pair)) is not None]
-    if not widths:
+    halves = [half for curve in curves for t in range(len(of.lengths)) if (half := curve.half(t)) is not None]
+    if not halves:
         return NO_INTERVALS
-    few, many = (number(end, 2) for end in (min(widths), max(widths)))
+    few, many = (number(end, 2) for end in (min(halves), max(halves)))
     scope = f"95 % intervals over {of.over}: ±{few}{'' if few == many else f' to ±{many}'}."
     if len(of.seeds) == 1:
         return f"{scope} One seed says nothing about other seeds."
@@ -61,10 +56,9 @@ def undefined(of: Comparison) -> str:
     """Where a curve has a gap, and why."""
     parts = []
     for name in of.methods:
-        values: Values = of.headline.methods[name]["none"].value
+        values = of.curve(name).value
         missing = [length for length, value in zip(of.lengths, values, strict=True) if value is None]
-        known = [length for length in of.lengths if length not in missing]
-        end = max([of.trained_length, *known])
+        end = max([of.trained_length, *(length for length in of.lengths if length not in missing)])
         if missing and min(missing) > end:
             parts.append(f"{name} past {of.at(end)}: undefined there")
         elif missing:

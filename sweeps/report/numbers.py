@@ -1,6 +1,6 @@
 """Numbers as people read them."""
 
-from sweeps.report.records import LongestLength
+from collections.abc import Callable
 
 MISSING = "–"
 
@@ -20,21 +20,17 @@ def signed(value: float | None, decimals: int = 3) -> str:
     return ("+" if value > 0 else "−" if value < 0 else "") + text if float(text) else text
 
 
-def half(low: float | None, high: float | None) -> float | None:
+def plus_minus(half: float | None) -> str:
     """Half the width of an interval."""
-    return None if low is None or high is None else (high - low) / 2
+    return "" if half is None else f"±{number(half)}"
 
 
-def plus_minus(low: float | None, high: float | None) -> str:
-    error = half(low, high)
-    return "" if error is None else f"±{number(error)}"
-
-
-def with_interval(value: float | None, low: float | None, high: float | None, decimals: int = 3) -> str:
-    """4.142 [4.121, 4.163]; without the bracket where there is no interval."""
-    if value is None or low is None or high is None:
-        return number(value, decimals)
-    return f"{number(value, decimals)} [{number(low, decimals)}, {number(high, decimals)}]"
+def between(
+    ends: tuple[float | None, float | None], show: Callable[[float, int], str] = number, decimals: int = 3
+) -> str:
+    """An interval in brackets after its value; nothing where there is none."""
+    low, high = ends
+    return "" if low is None or high is None else f" [{show(low, decimals)}, {show(high, decimals)}]"
 
 
 def tokens(length: int | None) -> str:
@@ -49,12 +45,6 @@ def times(length: int, trained: int) -> str:
 def at_least(length: int | None, longest: int) -> str:
     """An effective length; the longest evaluated one is a lower bound."""
     return MISSING if length is None else f"{'≥ ' if length == longest else ''}{length:,}"
-
-
-def between(found: LongestLength, longest: int) -> str:
-    """The ends of the interval of such a length, where it has one."""
-    known = found.high is not None and (found.low, found.high) != (found.length, found.length)
-    return f"[{at_least(found.low, longest)}, {at_least(found.high, longest)}]" if known else ""
 
 
 def big(value: float | None) -> str:

@@ -54,7 +54,7 @@ def told(folder: Path, group: Group, seeds: int, reference: str | None) -> "tupl
     from rich.table import Table
 
     protocol, metric = headline(group) or ("", "")
-    curves, trained = group.curves(protocol, metric, extensions=False), group.runs[0].rows[0].trained_length
+    curves, trained = group.curves(protocol, metric, extensions=False), group.trained
     every = ranked(curves, -1 if metric in HIGHER_IS_BETTER else 1)
     if len(curves.seeds) < 2 or len(every) < 2:
         what = "one seed" if len(curves.seeds) < 2 else "one method"
@@ -80,7 +80,7 @@ def told(folder: Path, group: Group, seeds: int, reference: str | None) -> "tupl
     hardest = names[int(np.nanargmax(last))]
     middle, most = number(float(np.nanmedian(last))), number(float(np.nanmax(last)))
     unit, longest = UNITS.get(metric, metric), tokens(curves.lengths[-1])
-    where = f"{longest} tokens" if in_tokens(group.runs, trained) else f"length {longest}"
+    where = f"{longest} tokens" if in_tokens(group) else f"length {longest}"
     return table, (
         f"{unit[0].upper()}{unit[1:]} under {protocol}: the difference to {chosen} that is found with "
         f"80 % probability at the 5 % level, corrected for {plural(len(names), 'comparison')}; median over "

@@ -3,19 +3,13 @@
 from dataclasses import dataclass
 from typing import Any
 
-from sweeps.report.records import Estimate, Values
+from sweeps.report.records import Values, minus
 from sweeps.report.results import Run
 from sweeps.report.summary import Comparison
 from train.protocols import PROTOCOLS
 
 FEWEST = 3  # protocols that make a comparison
 MOST = 6  # methods that are shown
-TITLE = "One checkpoint under every protocol"
-WHY = (
-    "A loss falls because longer context helps, because fewer targets lack context (nonoverlapping, "
-    "overlapping_mean), or because other tokens are scored (truncated, last_k). Only same_tokens and sliding "
-    "score the same targets at every length, and only under sliding does none lack context."
-)
 
 
 @dataclass(frozen=True)
@@ -23,7 +17,7 @@ class Change:
     """A method's loss under one protocol, and its change since the training length."""
 
     loss: Values
-    change: Estimate
+    change: Values
     seeds: list[Values]  # of the change
 
 
@@ -55,13 +49,7 @@ def changes(of: Comparison, most: int = MOST) -> dict[str, dict[str, Change]]:
             scores = of.scores[protocol]["loss"]
             curve = scores.methods.get(name, {}).get("none")
             if curve and of.trained_length in scores.lengths and scores.lengths == of.lengths:
-                start = scores.lengths.index(of.trained_length)
-                change, *seeds = (since(values, start) for values in (curve.value, *curve.seeds))
-                found.setdefault(name, {})[protocol] = Change(curve.value, Estimate(change, [], []), seeds)
+                home = scores.lengths.index(of.trained_length)
+                change, *seeds = (minus(values, values[home]) for values in (curve.value, *curve.seeds))
+                found.setdefault(name, {})[protocol] = Change(curve.value, change, seeds)
     return found
-
-
-def since(values: Values, start: int) -> Values:
-    """The change since one of them."""
-    base = values[start]
-    return [None if value is None or base is None else value - base for value in values]

@@ -13,6 +13,15 @@ class Estimate:
     low: Values
     high: Values
 
+    def ends(self, place: int) -> tuple[float | None, float | None]:
+        """Of the interval."""
+        return (self.low[place], self.high[place]) if self.low else (None, None)
+
+    def half(self, place: int) -> float | None:
+        """Half the width of the interval."""
+        low, high = self.ends(place)
+        return None if low is None or high is None else (high - low) / 2
+
 
 @dataclass(frozen=True)
 class Curve(Estimate):
@@ -133,3 +142,9 @@ class Failure:
     name: str
     reason: str
     log: str
+
+
+def minus(values: Values, other: Values | float | None) -> Values:
+    """At each length, less another's or one value."""
+    others = other if isinstance(other, list) else [other] * len(values)
+    return [None if a is None or b is None else a - b for a, b in zip(values, others, strict=True)]

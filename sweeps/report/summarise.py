@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 
 from sweeps.report import comparisons
-from sweeps.report.comparisons import chosen_reference, estimate, ordered, plain, ranked
-from sweeps.report.curves import BESIDE, Curves, Group
+from sweeps.report.comparisons import chosen_reference, ordered, ranked
+from sweeps.report.curves import BESIDE, Curves, Group, estimates, plain
 from sweeps.report.decomposition import decompose
 from sweeps.report.fairness import fairness, provenance
 from sweeps.report.methods import family
@@ -73,45 +73,46 @@ def compare(group: Group, reference: str | None, tolerance: float) -> Comparison
     """What is said of the runs with the same data and the same training length."""
     key = headline(group)
     assert key is not None
-    (protocol, metric), first = key, group.runs[0].rows[0]
-    curves, trained, sign = group.curves(*key), first.trained_length, -1 if metric in HIGHER_IS_BETTER else 1
+    (protocol, metric), curves, trained = key, group.curves(*key), group.trained
+    sign = -1 if metric in HIGHER_IS_BETTER else 1
     names = ranked(curves, sign)
     chosen = chosen_reference(names, group, reference)
     crop_protocol, crop = comparisons.cropped(group, protocol, curves)
-    scored = len(curves.counts) > 1
+    windows = curves.counts if len(curves.counts) > 1 else np.zeros(0)
     scores: dict[str, dict[str, Scores]] = {}
     for key in sorted(group.cells, key=importance):
         if key[0] != ONCE and key[1] != CHANCE:
             scores.setdefault(key[0], {})[key[1]] = scores_of(group.curves(*key))
+    chance = sorted(
+        (length, value) for (_, length, _), value in group.cells.get((ANSWERS, CHANCE), {}).items()
+    )
     return Comparison(
         data=group.data,
-        corpus=first.corpus,
+        corpus=group.runs[0].rows[0].corpus,
         trained_length=trained,
-        in_tokens=in_tokens(group.runs, trained),
+        in_tokens=in_tokens(group),
         tolerance=tolerance,
         protocol=protocol,
         metric=metric,
         sign=sign,
         lengths=curves.lengths,
         seeds=curves.seeds,
-        documents=len(curves.counts) if scored else 0,
-        windows=int(curves.counts.sum()) if scored else 0,
+        documents=len(windows),
+        windows=int(windows.sum()),
         over=curves.over.replace("documents", "problems") if group.answers else curves.over,
         methods={name: method(name, group) for name in names},
         order=ordered(names, group),
         reference=chosen,
         scores=scores,
         labels=labels(group.runs, trained),
-        chance=dict(
-            sorted((n, value) for (_, n, _), value in group.cells.get((ANSWERS, CHANCE), {}).items())
-        ),
+        chance=dict(chance),
         difference=comparisons.differences(curves, names, [chosen] * len(curves.lengths), sign),
         best=comparisons.best(curves, names, sign),
         effective=comparisons.effective(curves, names, trained, tolerance, sign),
         opponent=comparisons.opponent(crop),
         crop=crop_protocol,
         extensions=comparisons.extensions(curves, crop, names, trained, sign),
-        decomposition=decompose(group, names, trained),
+        decomposition=decompose(group, names),
         two_groups=comparisons.two_groups(curves),
         fairness=fairness(group),
         provenance=provenance(group),
@@ -119,28 +120,26 @@ def compare(group: Group, reference: str | None, tolerance: float) -> Comparison
     )
 
 
-def in_tokens(runs: list[Run], trained: int) -> bool:
+def in_tokens(group: Group) -> bool:
     """Whether lengths count tokens; a task that counts in another way needs more tokens than that."""
-    return all(run.settings.get("model.length", trained) == trained for run in runs)
+    return all(run.settings.get("model.length", group.trained) == group.trained for run in group.runs)
 
 
 def scores_of(curves: Curves) -> Scores:
     """Mean, interval and seeds at each length."""
-    found = curves.interval(curves.samples)
     methods: dict[str, dict[str, Curve]] = {}
-    for n, (name, extension) in enumerate(curves.variants):
-        seeds = [plain(seed) for seed in curves.values[n].T]
-        methods.setdefault(name, {})[extension] = Curve(**vars(estimate(found, n)), seeds=seeds)
+    each = zip(curves.variants, estimates(curves.interval(curves.samples)), curves.values, strict=True)
+    for (name, extension), estimate, values in each:
+        methods.setdefault(name, {})[extension] = Curve(**vars(estimate), seeds=[*map(plain, values.T)])
     return Scores(curves.lengths, curves.seeds, methods)
 
 
 def method(name: str, group: Group) -> Method:
     """A method, with the mean over seeds of what was measured in training."""
-    run, cost = group.members[name][0], {}
+    cost: dict[str, float] = {}
     for (protocol, metric), cells in group.cells.items():
-        values = [
-            value for ((owner, _), _, _), value in cells.items() if owner == name and np.isfinite(value)
-        ]
-        if protocol == ONCE and values:
-            cost[metric] = float(np.mean(values))
+        own = [value for (variant, *_), value in cells.items() if variant[0] == name and np.isfinite(value)]
+        if protocol == ONCE and own:
+            cost[metric] = float(np.mean(own))
+    run = group.members[name][0]
     return Method(run.encoding, family(run), cost)

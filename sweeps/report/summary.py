@@ -3,22 +3,8 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from sweeps.report.numbers import tokens
-from sweeps.report.records import (
-    Best,
-    Decomposition,
-    Difference,
-    EffectiveLength,
-    Estimate,
-    Failure,
-    Fairness,
-    Gain,
-    Method,
-    Provenance,
-    Scores,
-    TwoGroups,
-    Values,
-)
+from sweeps.report import records
+from sweeps.report.numbers import plural, tokens
 
 UNITS = {
     "loss": "loss, nats per token",
@@ -31,8 +17,8 @@ UNITS = {
 }
 SHARES = ("accuracy", "exact_match")  # from 0 to 1
 HIGHER_IS_BETTER = ("accuracy", "exact_match", "margin", "tokens_per_second")
-CONTROLS = ("crop", "window")  # extensions that show what a model does with no more context than in training
-CROP = "crop"
+CROP, WINDOW = "crop", "window"
+CONTROLS = (CROP, WINDOW)  # extensions that show what a model does with no more context than in training
 
 
 @dataclass(frozen=True)
@@ -52,49 +38,52 @@ class Comparison:
     documents: int
     windows: int
     over: str  # what intervals are over
-    methods: dict[str, Method]  # the best at the longest length first
+    methods: dict[str, records.Method]  # the best at the longest length first
     order: list[str]  # of families, and of methods in them
     reference: str
-    scores: dict[str, dict[str, Scores]]  # by protocol and metric
+    scores: dict[str, dict[str, records.Scores]]  # by protocol and metric
     labels: dict[str, str]  # of protocols
     chance: dict[int, float]  # the accuracy of the majority baseline, by length
-    difference: dict[str, Difference]
-    best: list[Best | None]  # one a length
-    effective: dict[str, EffectiveLength]
+    difference: dict[str, records.Difference]
+    best: list[records.Best | None]  # one a length
+    effective: dict[str, records.EffectiveLength]
     opponent: str  # of extensions: crop, or where nothing was cropped, none
     crop: str  # the protocol that crop is taken from
-    extensions: dict[str, dict[str, Gain]]
-    decomposition: dict[str, Decomposition]
-    two_groups: list[TwoGroups]
-    fairness: Fairness
-    provenance: Provenance
+    extensions: dict[str, dict[str, records.Gain]]
+    decomposition: dict[str, records.Decomposition]
+    two_groups: list[records.TwoGroups]
+    fairness: records.Fairness
+    provenance: records.Provenance
     notes: list[str]
 
     @property
-    def headline(self) -> Scores:
+    def headline(self) -> records.Scores:
         """The curves that methods are ranked by."""
         return self.scores[self.protocol][self.metric]
+
+    def curve(self, name: str) -> records.Curve:
+        """A method's own, without extension, among these."""
+        return self.headline.methods[name]["none"]
 
     @property
     def longest(self) -> int:
         return self.lengths[-1]
 
     @property
-    def unit(self) -> str:
-        return unit(self.metric)
+    def is_cropped(self) -> bool:
+        """Whether extensions are compared with crop; if not, with the model without extension."""
+        return self.opponent == CROP
 
     @property
     def against(self) -> str:
         """What extensions are compared with, in words."""
-        return "crop" if self.opponent == CROP else "no extension"
+        return "crop" if self.is_cropped else "no extension"
 
     @property
     def cropped(self) -> str:
         """What a model sees under crop."""
         return (
-            f"the last {tokens(self.trained_length)} tokens"
-            if self.in_tokens
-            else "as many tokens as in training"
+            f"the last {self.at(self.trained_length)}" if self.in_tokens else "as many tokens as in training"
         )
 
     @property
@@ -105,12 +94,21 @@ class Comparison:
         """64 tokens; length 20 where a task counts in another way."""
         return f"{tokens(length)} tokens" if self.in_tokens else f"length {tokens(length)}"
 
+    def axis(self, protocol: str = "") -> str:
+        """What a chart's axis of lengths is called."""
+        name = f" ({self.labels.get(protocol, protocol)})" if protocol else ""
+        return f"evaluated length{', tokens' * self.in_tokens}{name}"
+
     def place(self, method: str) -> tuple[str, int]:
         """A method's family, and which of its members it is."""
         family = self.methods[method].family
         return family, [name for name in self.order if self.methods[name].family == family].index(method)
 
-    def controls(self, method: str) -> dict[str, Values]:
+    def source(self, method: str) -> str:
+        """The runs of a method."""
+        return ", ".join(self.provenance.runs.get(method, []))
+
+    def controls(self, method: str) -> dict[str, records.Values]:
         """A method's values under each control; crop with its full context, where that is known."""
         found = {}
         for control in CONTROLS:
@@ -120,14 +118,10 @@ class Comparison:
                 found[control] = curve.value
         return found
 
-    def best_first(self, values: Mapping[str, Estimate], names: Iterable[str]) -> list[str]:
+    def best_first(self, values: Mapping[str, records.Estimate], names: Iterable[str]) -> list[str]:
         """Names, the best at the longest length first; what has no value there comes last."""
-
-        def key(name: str) -> float:
-            value = values[name].value[-1]
-            return float("inf") if value is None else self.sign * value
-
-        return sorted(names, key=key)
+        ends = {name: values[name].value[-1] for name in names}
+        return sorted(ends, key=lambda n: float("inf") if (end := ends[n]) is None else self.sign * end)
 
 
 @dataclass(frozen=True)
@@ -140,13 +134,19 @@ class Summary:
     folder: str
     jobs: int
     runs: list[str]  # folders
-    failures: list[Failure]
-    unreadable: list[Failure]
+    failures: list[records.Failure]
+    unreadable: list[records.Failure]
     notes: list[str]
     comparisons: list[Comparison]
     verdict: list[str] = field(default_factory=list)
     files: list[str] = field(default_factory=list)
     inputs: str = ""  # a hash of all that it was made from
+
+    @property
+    def troubles(self) -> dict[str, list[records.Failure]]:
+        """The jobs that left nothing to report, by what became of them."""
+        found = {"did not finish": self.failures, "cannot be read": self.unreadable}
+        return {f"{len(own)} of {plural(self.jobs, 'job')} {what}": own for what, own in found.items() if own}
 
 
 def unit(metric: str) -> str:

@@ -1,7 +1,7 @@
 """The statistics in plain sentences."""
 
 from sweeps.report.notes import two_groups, undefined
-from sweeps.report.numbers import listed, plural, signed, times, tokens, with_interval
+from sweeps.report.numbers import between, listed, number, plural, signed, times, tokens
 from sweeps.report.records import Fairness, Gain
 from sweeps.report.summary import CONTROLS, Comparison, Summary
 
@@ -11,20 +11,9 @@ BEST = {"loss": "lowest loss", "bits_per_byte": "fewest bits per byte", "accurac
 
 def verdict(summary: Summary) -> list[str]:
     """One paragraph a comparison, and one for the jobs that left nothing."""
-    paragraphs = [" ".join(sentences(of)) for of in summary.comparisons]
-    for failures, what in ((summary.failures, "did not finish"), (summary.unreadable, "cannot be read")):
-        if failures:
-            names = listed([one.name for one in failures], 6)
-            paragraphs.append(f"{len(failures)} of {plural(summary.jobs, 'job')} {what}: {names}.")
-    return paragraphs
-
-
-def sentences(of: Comparison) -> list[str]:
-    found = (
-        opening(of), winner(of), unharmed(of), gaining(of), reference(of), causes(of), extended(of),
-        undefined(of), one_seed(of), two_groups(of), unequal(of),
-    )  # fmt: skip
-    return [sentence for sentence in found if sentence]
+    paragraphs = [" ".join(filter(None, (say(of) for say in SENTENCES))) for of in summary.comparisons]
+    failed = {what: [one.name for one in own] for what, own in summary.troubles.items()}
+    return paragraphs + [f"{what}: {listed(names, 6)}." for what, names in failed.items()]
 
 
 def opening(of: Comparison) -> str:
@@ -39,8 +28,8 @@ def winner(of: Comparison) -> str:
     best = of.best[-1]
     if best is None or not best.others:
         return ""
-    curve = of.headline.methods[best.method]["none"]
-    value = with_interval(curve.value[-1], curve.low[-1], curve.high[-1], 2)
+    curve = of.curve(best.method)
+    value = f"{number(curve.value[-1], 2)}{between(curve.ends(-1), decimals=2)}"
     end = "separable from every other method"
     if not of.over:
         end = "with no interval to tell whether that is chance"
@@ -81,31 +70,25 @@ def reference(of: Comparison) -> str:
     name, longest = of.reference, of.at(of.longest)
     found, parts = of.effective.get(name), []
     if found and found.change.value[-1] is not None and len(found.change.value) > 1:
-        low, high = found.change.low[-1], found.change.high[-1]
-        ends = "" if low is None else f" [{signed(low, 2)}, {signed(high, 2)}]"
         who = f"{name}, the reference," if len(of.methods) > 1 else name
-        change = f"{signed(found.change.value[-1], 2)}{ends}"
+        change = f"{signed(found.change.value[-1], 2)}{between(found.change.ends(-1), signed, 2)}"
         parts.append(f"{who} changes by {change} from {tokens(of.trained_length)} to {longest}")
     whom = "it" if parts else name
     told = counted({other: difference.verdict[-1] for other, difference in of.difference.items()})
     if told:
         parts.append(f"compared with {whom} at {longest}, {told}")
     text = "; ".join(parts)
-    return f"{text[0].upper() if text.startswith('compared') else text[0]}{text[1:]}." if text else ""
+    return f"C{text[1:]}." if text.startswith("compared") else text and f"{text}."
 
 
 def counted(verdicts: dict[str, str | None]) -> str:
     """How many methods are better, worse, not separable; few are named."""
-    groups = {
-        verdict: [name for name, own in verdicts.items() if own == verdict]
-        for verdict in ("better", "worse", "not separable")
-    }
     told = []
-    for verdict, names in groups.items():
-        if names:
-            who = f"{listed(names)} {'is' if len(names) == 1 else 'are'}"
-            told.append(f"{who if len(names) <= 3 else f'{len(names)} methods are'} {verdict}")
-    total = plural(sum(map(len, groups.values())), "comparison")
+    for verdict in ("better", "worse", "not separable"):
+        names = [name for name, own in verdicts.items() if own == verdict]
+        who = f"{len(names)} methods" if len(names) > 3 else listed(names)
+        told += [f"{who} {'is' if len(names) == 1 else 'are'} {verdict}"] if names else []
+    total = plural(sum(own is not None for own in verdicts.values()), "comparison")
     return f"{listed(told)} (corrected for {total})" if told else ""
 
 
@@ -128,7 +111,7 @@ def extended(of: Comparison) -> str:
     name = max(groups, key=lambda n: (len(groups[n]), n == of.reference), default="")
     if not groups.get(name):
         return ""
-    if of.against != "crop":
+    if not of.is_cropped:
         return changed(of, groups)
     group = groups[name]
     best = of.best_first(group, group)[0]
@@ -166,3 +149,8 @@ def differences(fairness: Fairness) -> list[str]:
         if other and column != "kernel":
             found.append(f"{column} ({listed(other, 3)})")
     return found
+
+
+SENTENCES = (
+    opening, winner, unharmed, gaining, reference, causes, extended, undefined, one_seed, two_groups, unequal,
+)  # fmt: skip

@@ -13,8 +13,8 @@ from sweeps.report.figures.decomposition import bars
 from sweeps.report.results import load
 from sweeps.report.summarise import summarise
 from sweeps.report.summary import Comparison, Summary
-from sweeps.report.tables import decomposition
 from sweeps.report.tables.terminal import text
+from sweeps.report.texts import PARTS
 from tests.sweeps import synthetic
 from tests.sweeps.synthetic import make_sweep
 from train.protocols import PROTOCOLS
@@ -69,7 +69,7 @@ def test_every_method_adds_up(of: Comparison) -> None:
     for name, found in of.decomposition.items():
         for t, whole in enumerate(found.whole.value):
             assert (whole is None) == (name == "learned")
-            assert sum(end - start for _, start, end in bars(found, t)) == pytest.approx(whole or 0, abs=1e-5)
+            assert sum(end - start for _, start, end in bars(found)[t]) == pytest.approx(whole or 0, abs=1e-5)
 
 
 def test_without_the_window_what_is_past_is_one_part(tmp_path: Path) -> None:
@@ -77,7 +77,7 @@ def test_without_the_window_what_is_past_is_one_part(tmp_path: Path) -> None:
     found = summarise(load(folder)).comparisons[0].decomposition["rope"]
     assert list(found.parts) == [EARLY, PAST]
     for t, whole in enumerate(found.whole.value):
-        assert sum(end - start for _, start, end in bars(found, t)) == pytest.approx(whole, abs=1e-5)
+        assert sum(end - start for _, start, end in bars(found)[t]) == pytest.approx(whole, abs=1e-5)
     plain = make_sweep(tmp_path / "plain", METHODS, extend=(), **SHAPE)
     assert summarise(load(plain)).comparisons[0].decomposition == {}
 
@@ -91,7 +91,7 @@ def test_crop_is_with_its_full_context_where_that_is_known(folder: Path, of: Com
     thin = of.controls("alibi")
     assert thin["crop"][-1] == pytest.approx(loss(folder, "crop", "sliding", 512), abs=1e-5)
     assert thin["window"][-1] == pytest.approx(loss(folder, "window", "same_tokens", 512), abs=1e-5)
-    first = next(iter(by_length(of, "").values()))
+    first = next(iter(by_length(of).values()))
     assert "thin: crop (dotted), window (dashed)" in first["title"]["subtitle"]
 
 
@@ -105,10 +105,10 @@ def test_protocols_side_by_side(summary: Summary, of: Comparison) -> None:
     found = protocols.changes(of)
     assert set(found) == set(METHODS)
     assert list(found["rope"]) == list(PROTOCOLS)
-    assert all(change.change.value[0] == 0 for change in found["rope"].values())
+    assert all(change.change[0] == 0 for change in found["rope"].values())
     shown = text(summary, 200)
-    assert protocols.TITLE in shown
-    assert decomposition.TITLE in shown
+    assert PARTS["protocols"].title in shown
+    assert PARTS["decomposition"].title in shown
 
 
 def test_names_of_protocols_say_their_amounts(tmp_path: Path) -> None:
@@ -133,8 +133,8 @@ def test_names_of_protocols_say_their_amounts(tmp_path: Path) -> None:
 def test_pictures_and_page(folder: Path, summary: Summary, of: Comparison) -> None:
     make(folder)
     source = (folder / "report.html").read_text()
-    for part in (protocols, decomposition):
-        assert f"<h2>{part.TITLE}</h2>" in source
+    for kind in ("protocols", "decomposition"):
+        assert f"<h2>{PARTS[kind].title}</h2>" in source
     assert 'data-figure="protocols"' in source
     (drawn,) = figures(summary)
     parts = next(iter(drawn["decomposition"].views.values()))

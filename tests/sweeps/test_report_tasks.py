@@ -7,13 +7,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sweeps.report import depth, make
+from sweeps.report import make
 from sweeps.report.figures import by_depth, by_length
-from sweeps.report.figures.depth import short
+from sweeps.report.figures.depths import accuracies, depths, short
 from sweeps.report.power import power
 from sweeps.report.results import load
 from sweeps.report.summarise import groups, summarise
 from sweeps.report.tables.terminal import text
+from sweeps.report.texts import PARTS
 from sweeps.report.verdict import verdict
 from tests.sweeps.synthetic import make_sweep
 from train.rows import append, read
@@ -137,7 +138,7 @@ def test_a_mixture_gives_a_loss_and_answers(mixed: Path) -> None:
     assert (of_answers.protocol, of_answers.metric) == ("answers", "accuracy")
     assert of_text.in_tokens
     assert of_answers.in_tokens
-    assert not depth.depths(of_text)
+    assert not depths(of_text)
     assert "answers" not in of_text.scores
     said = text(found, 200)
     assert "loss, nats per token · same_tokens · python+passkey" in said
@@ -147,8 +148,8 @@ def test_a_mixture_gives_a_loss_and_answers(mixed: Path) -> None:
 
 def test_accuracy_by_length_and_depth(mixed: Path) -> None:
     of = summarise(load(mixed)).comparisons[1]
-    assert depth.depths(of) == ["0.00", "0.25", "0.50", "0.75", "1.00"]
-    grid = depth.grids(of)["t5"]
+    assert depths(of) == ["0.00", "0.25", "0.50", "0.75", "1.00"]
+    found = accuracies(of, "t5", "0.25")
     chosen = [
         row.value
         for run in load(mixed).runs
@@ -156,8 +157,8 @@ def test_accuracy_by_length_and_depth(mixed: Path) -> None:
         if (row.encoding, row.protocol, row.length) == ("t5", "depth_0.25", 128)
     ]
     assert len(chosen) == 2
-    assert grid[1][1] == pytest.approx(np.mean([value for value in chosen if value is not None]), abs=1e-5)
-    assert depth.grids(of)["learned"][0][1:] == [None] * 3
+    assert found[1] == pytest.approx(np.mean([value for value in chosen if value is not None]), abs=1e-5)
+    assert accuracies(of, "learned", "0.00")[1:] == [None] * 3
     assert [short(value) for value in (None, 0.0, 0.47, 0.999, 1.0)] == ["–", ".00", ".47", "1", "1"]
 
 
@@ -173,20 +174,21 @@ def test_pictures(mixed: Path, copied: Path, capsys: pytest.CaptureFixture[str])
         assert file.stat().st_size > 1000
         assert file.name in printed
     page = (mixed / "report.html").read_text()
-    assert depth.TITLE in page
-    assert depth.TITLE not in (copied / "report.html").read_text()
+    title = PARTS["by_depth"].title
+    assert title in page
+    assert title not in (copied / "report.html").read_text()
 
 
 def test_accuracy_is_drawn_from_zero_to_one(mixed: Path) -> None:
     of_text, of_answers = summarise(load(mixed)).comparisons
-    first = next(iter(by_length(of_answers, "").values()))
+    first = next(iter(by_length(of_answers).values()))
     low, high = first["spec"]["encoding"]["y"]["scale"]["domain"]
     assert low < 0 < 1 < high < 1.1
-    drawn = by_depth(of_answers, "")["accuracy"]
+    drawn = by_depth(of_answers)["accuracy"]
     assert drawn["facet"]["sort"] == of_answers.order
     rows = drawn["datasets"]["table"].splitlines()
     assert len(rows) == 1 + len(SLOPES) * len(DEPTHS) * 4
-    assert by_depth(of_text, "") == {}
+    assert by_depth(of_text) == {}
 
 
 def test_chance_is_marked_and_never_ranked(copied: Path, mixed: Path) -> None:
@@ -195,7 +197,7 @@ def test_chance_is_marked_and_never_ranked(copied: Path, mixed: Path) -> None:
     assert of.chance == dict.fromkeys(LENGTHS, CHANCE)
     assert "chance" not in of.scores["answers"]
     assert "Majority baseline: 0.06." in text(found, 200)
-    rows = next(iter(by_length(of, "").values()))["datasets"]["table"].splitlines()
+    rows = next(iter(by_length(of).values()))["datasets"]["table"].splitlines()
     assert len([row for row in rows if row.startswith("chance,") and str(CHANCE) in row]) == len(LENGTHS)
     of_text, of_answers = summarise(load(mixed)).comparisons
     assert not of_text.chance

@@ -1,47 +1,37 @@
 """The figures of a report: which there are, and what their files are called."""
 
-from sweeps.charts.figure import Figure
+from sweeps.charts.figure import Figure, without
 from sweeps.report.figures.decomposition import decomposition
-from sweeps.report.figures.depth import by_depth
-from sweeps.report.figures.extensions import extensions
-from sweeps.report.figures.methods import by_length, by_position
-from sweeps.report.figures.protocols import protocols
+from sweeps.report.figures.depths import by_depth
+from sweeps.report.figures.extensions import against_crop, extensions
+from sweeps.report.figures.lines import by_length, by_position, protocols
 from sweeps.report.numbers import listed
 from sweeps.report.summary import Comparison, Summary
 
-KINDS = {
-    "by_length": by_length,
-    "by_position": by_position,
-    "extensions": extensions,
-    "decomposition": decomposition,
-    "protocols": protocols,
-    "by_depth": by_depth,
-}
+KINDS = (by_length, by_position, against_crop, extensions, decomposition, protocols, by_depth)
 
 
 def figures(summary: Summary) -> list[dict[str, Figure]]:
     """Those of each comparison, by kind; each has a file name of its own."""
-    failed = [one.name for one in (*summary.failures, *summary.unreadable)]
-    missing = f"missing: {listed(failed, 8)}" if failed else ""
+    missing = listed([one.name for failed in summary.troubles.values() for one in failed], 8)
     names: list[str] = []
     found = []
     for of in summary.comparisons:
         own = {}
-        for kind, made in KINDS.items():
-            if views := made(of, missing):
-                name = f"{file_name(kind, of)}{suffix(summary.comparisons, of)}"
-                names.append(name)
-                numbered = f"{name}-{names.count(name)}" if names.count(name) > 1 else name
-                own[kind] = Figure(numbered, views)
+        for made in KINDS:
+            if views := made(of):
+                kind = made.__name__
+                names.append(f"{before(kind, of)}{kind}{suffix(summary.comparisons, of)}")
+                many = names.count(names[-1])
+                drawn = {view: without(chart, missing) for view, chart in views.items()}
+                own[kind] = Figure(f"{names[-1]}{f'-{many}' * (many > 1)}", drawn)
         found.append(own)
     return found
 
 
-def file_name(kind: str, of: Comparison) -> str:
-    if kind == "extensions":
-        return "against_crop" if of.opponent == "crop" else "extensions"
-    what = {"by_length": f"{of.metric}_", "by_position": "loss_", "by_depth": "accuracy_"}
-    return f"{what.get(kind, '')}{kind}"
+def before(kind: str, of: Comparison) -> str:
+    """What stands before the kind of a figure in the name of its file."""
+    return {"by_length": f"{of.metric}_", "by_position": "loss_", "by_depth": "accuracy_"}.get(kind, "")
 
 
 def suffix(comparisons: list[Comparison], of: Comparison) -> str:

@@ -1,78 +1,77 @@
 """What extensions gain over crop, or change where nothing was cropped."""
 
-from dataclasses import replace
+from typing import Any
 
 from sweeps.charts.figure import Caption, Spec
 from sweeps.charts.lines import Axes, Line
 from sweeps.charts.panels import panels
-from sweeps.report.figures.methods import TOGETHER
+from sweeps.report.figures.lines import TOGETHER
 from sweeps.report.records import Gain
-from sweeps.report.summary import CONTROLS, SHARES, Comparison
+from sweeps.report.summary import CONTROLS, SHARES, Comparison, unit
 
 MOST_PANELS = 9
 
 
-def extensions(of: Comparison, missing: str) -> dict[str, Spec]:
-    """Extensions of the methods that have most; and every method without one, where there is a crop."""
+def against_crop(of: Comparison) -> dict[str, Spec]:
+    """Extensions of the methods that have most, and every method without one."""
+    if not of.is_cropped:
+        return {}
+    note = f"crop: the same model sees only {of.cropped}; better than that is use of longer context"
+    charts = {
+        "extensions": chart(of, extended(of), "Extensions against crop", note),
+        "every method without extension": chart(of, unextended(of), "Methods against crop", note),
+    }
+    return {view: drawn for view, drawn in charts.items() if drawn}
+
+
+def extensions(of: Comparison) -> dict[str, Spec]:
+    """The same where nothing was cropped, against no extension."""
+    note = "the same trained model on the same tokens, with an extension and without"
+    drawn = {} if of.is_cropped else chart(of, extended(of), "What extensions change", note)
+    return {"extensions": drawn} if drawn else {}
+
+
+def extended(of: Comparison) -> list[Line]:
+    """A panel a method: its extensions, and itself without one."""
     several = [name for name in of.extensions if set(of.extensions[name]) - {"none", *CONTROLS}]
-    several = sorted(several, key=lambda name: (-len(of.extensions[name]), name != of.reference))[
-        :MOST_PANELS
-    ]
-    lines = [line for name in of.order if name in several for line in extended(of, name)]
-    plain = unextended(of) if of.opponent == "crop" else []
-    cropped = of.opponent == "crop"
-    titles = (
-        ("Extensions against crop", "Methods against crop") if cropped else ("What extensions change", "")
-    )
-    shown = {"extensions": (lines, titles[0]), "every method without extension": (plain, titles[1])}
-    return {view: chart(of, own, title, missing) for view, (own, title) in shown.items() if own}
-
-
-def extended(of: Comparison, name: str) -> list[Line]:
-    """A method's extensions, and itself without one."""
-    found = of.extensions[name]
-    common = in_common([extension for extension in found if extension != "none"])
-    panel = f"{name} + {common}…" if common else name
-    return [
-        line(
-            of,
-            gain,
-            "no extension" if e == "none" else e.removeprefix(common),
-            (name, panel, n),
-            fits=e != "none",
-        )
-        for n, (e, gain) in enumerate(found.items())
-    ]
+    several.sort(key=lambda name: (-len(of.extensions[name]), name != of.reference))
+    lines = []
+    for name in sorted(several[:MOST_PANELS], key=of.order.index):
+        found = of.extensions[name]
+        common = in_common([extension for extension in found if extension != "none"])
+        panel = f"{name} + {common}…" if common else name
+        for place, (extension, gain) in enumerate(found.items()):
+            plain = extension == "none"
+            label = "no extension" if plain else extension.removeprefix(common)
+            lines.append(line(gain, label, of.source(name), panel=panel, place=place, fits=not plain))
+    return lines
 
 
 def unextended(of: Comparison) -> list[Line]:
-    found = {name: of.extensions[name]["none"] for name in of.order if "none" in of.extensions.get(name, {})}
-    many = len(of.order) > TOGETHER
-    places = {name: of.place(name) if many else ("", of.order.index(name)) for name in found}
-    return [line(of, gain, name, (name, *places[name])) for name, gain in found.items()]
+    lines = []
+    for name in of.order:
+        if gain := of.extensions.get(name, {}).get("none"):
+            panel, place = of.place(name) if len(of.order) > TOGETHER else ("", of.order.index(name))
+            lines.append(line(gain, name, of.source(name), panel=panel, place=place))
+    return lines
 
 
-def line(of: Comparison, gain: Gain, label: str, at: tuple[str, str, int], fits: bool = True) -> Line:
-    """`at`: the method, its panel, its place there."""
-    method, panel, place = at
-    made = Line(label, gain.lengths, gain.value, gain.low, gain.high, panel=panel, place=place, fits=fits)
-    return replace(made, source=", ".join(of.provenance.runs.get(method, [])))
+def line(gain: Gain, label: str, source: str, **look: Any) -> Line:
+    return Line(label, gain.lengths, gain.value, gain.low, gain.high, source=source, **look)
 
 
-def chart(of: Comparison, lines: list[Line], title: str, missing: str) -> Spec:
-    crop = f"crop: the same model sees only {of.cropped}; better than that is use of longer context"
-    none = "the same trained model on the same tokens, with an extension and without"
+def chart(of: Comparison, lines: list[Line], title: str, note: str) -> Spec:
     axes = Axes(
-        Caption(title, f"{crop if of.opponent == 'crop' else none}; bands are 95 % intervals", missing),
-        x=f"evaluated length{', tokens' * of.in_tokens} ({of.labels.get(of.protocol, of.protocol)})",
-        y=f"difference in {of.unit}",
+        Caption(title, f"{note}; bands are 95 % intervals"),
+        x=of.axis(of.protocol),
+        y=f"difference in {unit(of.metric)}",
         trained=of.trained_length,
         zero=of.against,
         better="below" if of.sign > 0 else "above",
         share=of.metric in SHARES,
-        whole=of.opponent != "crop",
+        whole=not of.is_cropped,
     )
-    return panels(lines, axes)
+    return panels(lines, axes) if lines else {}
 
 
 def in_common(extensions: list[str]) -> str:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from sweeps.report.numbers import half, number, plus_minus, signed, times, tokens
+from sweeps.report.numbers import number, plus_minus, signed, times, tokens
 from sweeps.report.records import Estimate
 from sweeps.report.summary import Comparison
 
@@ -46,30 +46,37 @@ def left(head: str, below: str = "") -> Column:
     return Column(head, below, kind="left")
 
 
+def text(content: str, kind: str = "") -> Cell:
+    return Cell(content, kind=f"left {kind}".rstrip())
+
+
 def length_columns(of: Comparison, lengths: list[int]) -> list[Column]:
     """64 trained, 128 2x, ..."""
-    trained = of.trained_length
+    below = {n: times(n, of.trained_length) for n in lengths} | {of.trained_length: "trained"}
+    kinds = {of.trained_length: "trained"}
+    return [Column(tokens(n), below[n], kinds.get(n, ""), length=n, brief=False) for n in lengths]
+
+
+def grouped(groups: dict[str, dict[str, list[Cell]]]) -> list[list[Cell]]:
+    """Rows of methods and their parts; the name of a method stands in the first of its rows."""
     return [
-        Column(
-            tokens(n),
-            "trained" if n == trained else times(n, trained),
-            "trained" * (n == trained),
-            n,
-            brief=False,
-        )
-        for n in lengths
+        [text("" if place else name, "" if place else "first"), text(part), *cells]
+        for name, parts in groups.items()
+        for place, (part, cells) in enumerate(parts.items())
     ]
 
 
-def change_cells(estimate: Estimate, sign: int) -> list[Cell]:
+def changes(estimate: Estimate, sign: int) -> list[Cell]:
     """A difference at each length, its interval, coloured by how much worse or better it is."""
-    ends = zip(estimate.value, estimate.low, estimate.high, strict=True)
-    return [Cell(signed(value), plus_minus(low, high), style=tint(value, sign)) for value, low, high in ends]
+    return [
+        Cell(signed(value), plus_minus(estimate.half(place)), style=tint(value, sign))
+        for place, value in enumerate(estimate.value)
+    ]
 
 
 def value_cell(estimate: Estimate, place: int, **look: str) -> Cell:
-    value, error = estimate.value[place], half(estimate.low[place], estimate.high[place])
-    return Cell(number(value), "" if error is None else f"±{number(error)}", value=value, error=error, **look)
+    value, error = estimate.value[place], estimate.half(place)
+    return Cell(number(value), plus_minus(error), value=value, error=error, **look)
 
 
 def tint(change: float | None, sign: int) -> str:
@@ -78,8 +85,3 @@ def tint(change: float | None, sign: int) -> str:
         return ""
     strength = min(0.42, 0.55 * abs(change) ** 0.5)
     return f"background: rgba(var(--{'worse' if sign * change > 0 else 'better'}), {strength:.2f})"
-
-
-def grouped(name: str, place: int) -> Cell:
-    """The name of several rows, in the first of them."""
-    return Cell("" if place else name, kind="left" if place else "left first")

@@ -2,15 +2,15 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from io import StringIO
 from typing import TYPE_CHECKING
 
 from sweeps.report.notes import notes
-from sweeps.report.numbers import MISSING, number, plural
-from sweeps.report.summary import Comparison, Summary
-from sweeps.report.tables import decomposition, extensions
+from sweeps.report.numbers import MISSING, number
+from sweeps.report.summary import Comparison, Summary, unit
+from sweeps.report.tables import changes
 from sweeps.report.tables.methods import methods
-from sweeps.report.tables.protocols import protocols
 from sweeps.report.tables.table import Cell, Column, Table
 
 if TYPE_CHECKING:
@@ -32,26 +32,23 @@ class Form:
 
 def show(summary: Summary, console: "Console") -> None:
     """Everything, as wide as the console is."""
+    said = partial(console.print, highlight=False)
     for line in summary.notes:
-        console.print(line, highlight=False)
+        said(line)
     for of in summary.comparisons:
-        console.print(
-            f"{of.unit} · {of.protocol} · {of.title.replace(', ', ' · ')}", style="bold", highlight=False
-        )
-        console.print(fitted(methods(of), of, console))
+        said(f"{unit(of.metric)} · {of.protocol} · {of.title.replace(', ', ' · ')}", style="bold")
+        said(fitted(methods(of), of, console))
         for line in notes(of):
-            console.print(line, style="dim", highlight=False)
-        console.print()
-        for table in (extensions.values(of), decomposition.at_longest(of), protocols(of, FEW)):
+            said(line, style="dim")
+        said()
+        for table in (changes.extensions(of), changes.parts_at_longest(of), changes.by_protocol(of, FEW)):
             if table:
-                console.print(table.title, style="bold", highlight=False)
-                console.print(fitted(table, of, console))
-                console.print()
-    for failures, what in ((summary.failures, "did not finish"), (summary.unreadable, "cannot be read")):
-        if failures:
-            lines = [f"{len(failures)} of {plural(summary.jobs, 'job')} {what}:"]
-            lines += [f"  {one.name}: {one.reason}\n    log: {one.log}" for one in failures]
-            console.print("\n".join(lines), style="red", highlight=False, soft_wrap=True)
+                said(table.title, style="bold")
+                said(fitted(table, of, console))
+                said()
+    for what, jobs in summary.troubles.items():
+        lines = [f"{what}:", *(f"  {one.name}: {one.reason}\n    log: {one.log}" for one in jobs)]
+        said("\n".join(lines), style="red", soft_wrap=True)
 
 
 def text(summary: Summary, width: int) -> str:

@@ -1,0 +1,168 @@
+"""Curves: of every metric against evaluated length, by position, and under every protocol."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from sweeps.charts.figure import Caption, Spec
+from sweeps.charts.lines import Axes, Line
+from sweeps.charts.panels import panels
+from sweeps.report.numbers import plural, tokens
+from sweeps.report.protocols import changes
+from sweeps.report.records import Curve, Scores, Values, minus
+from sweeps.report.summary import SHARES, Comparison, unit
+from sweeps.report.texts import PARTS
+from train.rows import DEPTH
+
+TOGETHER = 10  # methods in one panel; more are split by family
+POSITIONS = "by_position"
+STYLES = {"crop": "dotted", "window": "dashed"}
+SHAPE = (
+    "a loss that rises past the training length: positions fail; one that goes on falling: more context helps"
+)
+KINDS = {  # of views: what each is called, its y axis, and what the line at zero stands for
+    "value": ("{metric}", "{unit}", ""),
+    "change": ("{metric}: change since the training length", "change of {unit}", "at the training length"),
+    "difference": ("{metric}: difference to {reference}", "{unit}, less {reference}'s", "{reference}"),
+    "perplexity": ("perplexity", "perplexity", ""),
+}
+
+
+@dataclass(frozen=True)
+class View:
+    """A metric under a protocol, as it is or compared with something."""
+
+    of: Comparison
+    protocol: str
+    metric: str
+    kind: str = "value"
+    apart: bool = True  # a panel a family, where methods are many
+
+    @property
+    def scores(self) -> Scores:
+        return self.of.scores[self.protocol][self.metric]
+
+    @property
+    def texts(self) -> list[str]:
+        """Its name, its y axis, its zero."""
+        values = {"metric": self.metric.replace("_", " "), "unit": unit(self.metric)}
+        return [text.format(**values, reference=self.of.reference) for text in KINDS[self.kind]]
+
+    @property
+    def title(self) -> str:
+        return f"{self.texts[0]}{'' if self.apart else ', one panel'} ({self.protocol})"
+
+
+def by_length(of: Comparison) -> dict[str, Spec]:
+    """Every metric under every protocol, the one that methods are ranked by first."""
+    protocols = [name for name in of.scores if name != POSITIONS and not name.startswith(DEPTH)]
+    return {view.title: chart(view) for name in protocols for view in views(of, name)}
+
+
+def by_position(of: Comparison) -> dict[str, Spec]:
+    """Loss at each position of the longest context."""
+    found = views(of, POSITIONS) if "loss" in of.scores.get(POSITIONS, {}) else ()
+    return {view.title: chart(view) for view in found}
+
+
+def views(of: Comparison, protocol: str) -> Iterator[View]:
+    for metric, scores in of.scores[protocol].items():
+        curves = {name: curves["none"] for name, curves in scores.methods.items() if "none" in curves}
+        if all(value is None for curve in curves.values() for value in curve.value):
+            continue
+        yield View(of, protocol, metric)
+        if metric in ("loss", of.metric):
+            if len(of.order) > TOGETHER:
+                yield View(of, protocol, metric, apart=False)
+            if protocol != POSITIONS and of.trained_length in scores.lengths:
+                yield View(of, protocol, metric, "change")
+            if len(of.order) > 1 and of.reference in curves:
+                yield View(of, protocol, metric, "difference")
+        if metric == "loss":
+            yield View(of, protocol, metric, "perplexity")
+
+
+def chart(view: View) -> Spec:
+    of, scores, (_, y, zero) = view.of, view.scores, view.texts
+    thin = list(dict.fromkeys(control for name in of.order for control in controls(view, name)))
+    spread = ": lines are means, bands from the lowest to the highest" if len(scores.seeds) > 1 else ""
+    named = f"; thin: {', '.join(f'{control} ({STYLES[control]})' for control in thin)}" if thin else ""
+    what = unit(view.metric).split(",")[0].capitalize()
+    caption = Caption(
+        f"{what} against evaluated length", f"{of.title}; {plural(len(scores.seeds), 'seed')}{spread}{named}"
+    )
+    x = of.axis(view.protocol)
+    if view.protocol == POSITIONS:
+        caption = Caption(f"Loss by position in {tokens(max(scores.lengths))} tokens", SHAPE)
+        x = f"position in the context, tokens ({POSITIONS})"
+    axes = Axes(
+        caption, x, y, of.trained_length, zero,
+        better="below" if of.sign > 0 else "above",
+        share=view.metric in SHARES,
+        chance=list(of.chance.items()) if (view.metric, view.kind) == ("accuracy", "value") else [],
+    )  # fmt: skip
+    return panels(list(lines(view)), axes)
+
+
+def lines(view: View) -> Iterator[Line]:
+    """A line a method, of the same colour in every figure; many share a panel by family."""
+    of, scores = view.of, view.scores
+    scattered = {one.method for one in of.two_groups if one.extension == "none"}
+    families = list(dict.fromkeys(of.methods[name].family for name in of.order))
+    for name in of.order:
+        if curve := viewed(view, name):
+            panel, place = of.place(name) if len(of.order) > TOGETHER else ("", of.order.index(name))
+            yield Line(
+                name, scores.lengths, curve.value, curve.low, curve.high, curve.seeds,
+                scattered=name in scattered and view.metric == of.metric and view.protocol != POSITIONS,
+                controls=controls(view, name),
+                panel=panel if view.apart else "",
+                place=place if view.apart else families.index(panel),
+                source=of.source(name),
+            )  # fmt: skip
+
+
+def viewed(view: View, name: str) -> Curve | None:
+    """A method's curve; of a change or a difference, the mean over its seeds."""
+    methods = view.scores.methods
+    own = methods.get(name, {}).get("none")
+    if own is None or view.kind == "value":
+        return own
+    if view.kind == "perplexity":
+        return Curve(exp(own.value), [], [], [exp(seed) for seed in own.seeds])
+    if view.kind == "change":
+        home = view.scores.lengths.index(view.of.trained_length)
+        seeds = [minus(seed, seed[home]) for seed in own.seeds]
+    else:
+        seeds = [*map(minus, own.seeds, methods[view.of.reference]["none"].seeds)]
+    columns = ([value for value in column if value is not None] for column in zip(*seeds, strict=True))
+    return Curve([sum(known) / len(known) if known else None for known in columns], [], [], seeds)
+
+
+def controls(view: View, name: str) -> dict[str, Values]:
+    """The thin lines of a method, beside what methods are ranked by."""
+    of = view.of
+    if (view.protocol, view.metric) != (of.protocol, of.metric) or view.kind not in ("value", "perplexity"):
+        return {}
+    found = of.controls(name)
+    return {key: exp(values) for key, values in found.items()} if view.kind == "perplexity" else found
+
+
+def exp(values: Values) -> Values:
+    return [None if value is None else math.exp(min(value, 700.0)) for value in values]
+
+
+def protocols(of: Comparison) -> dict[str, Spec]:
+    """The change of the loss since the training length: a panel a method, a line a protocol."""
+    lines = [
+        Line(
+            of.labels.get(protocol, protocol), of.lengths, found.change, seeds=found.seeds, panel=name,
+            place=place, source=of.source(name),
+        )
+        for name, curves in changes(of).items()
+        for place, (protocol, found) in enumerate(curves.items())
+    ]  # fmt: skip
+    caption = Caption(PARTS["protocols"].title, f"{of.title}; a panel is one trained model")
+    y, zero = "change of loss, nats per token", "at the training length"
+    axes = Axes(caption, "evaluated length, tokens", y, of.trained_length, zero)
+    return {"change of the loss": panels(lines, axes)} if lines else {}
