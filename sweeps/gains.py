@@ -41,7 +41,7 @@ def losses(folder: Path) -> tuple[Curves, int]:
 
 def gains(curves: Curves, trained: int, against: str) -> pd.DataFrame:
     """A line a method and longer length: its loss less its own under `against`, paired in seeds and
-    documents, and whether it gains (Holm over the methods of a length); what gains most at 4x of 16x first."""
+    documents, and whether it gains (Holm over the methods of a length). The best half way is first."""
     names = [method for method, extension in curves.variants if extension == "none"]
     longer = [t for t, length in enumerate(curves.lengths) if length > trained]
     found = curves.interval(curves.of(names) - curves.at([(name, against) for name in names]), pool=True)
@@ -100,7 +100,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m sweeps.gains", description=__doc__)
     parser.add_argument("folder", type=Path, help="of a sweep or an archive")
     parser.add_argument("--against", default="window", help="the control (default: window)")
-    parser.add_argument("--figure", type=Path, metavar="FOLDER", help="draw a figure into this folder as well")
+    parser.add_argument(
+        "--figure", type=Path, metavar="FOLDER", help="draw a figure into this folder as well"
+    )
     options = parser.parse_args()
     found = losses(options.folder)
     print("\n".join(table(*found, options.against)))

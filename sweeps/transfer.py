@@ -95,7 +95,7 @@ def figure(found: pd.DataFrame) -> Figure:
         scale={"domain": [-1, 1]}, ticks=[-1, -0.5, 0, 0.5, 1], title="Kendall's tau",
     )  # fmt: skip
     note = "Rank correlation of methods between two scales; 95 % intervals over methods and seeds."
-    caption = Caption("What one scale says of another", note, "")
+    caption = Caption("What one scale says of another", note)
     return Figure("transfer", {"tau": faceted(panel, rows, "scales", 3, caption)})
 
 
