@@ -18,7 +18,7 @@ UNITS = {
 SHARES = ("accuracy", "exact_match")  # from 0 to 1
 HIGHER_IS_BETTER = ("accuracy", "exact_match", "margin", "tokens_per_second")
 CROP, WINDOW = "crop", "window"
-CONTROLS = (CROP, WINDOW)  # extensions that show what a model does with no more context than in training
+CONTROLS = (CROP, WINDOW, "temperature")  # no more context than in training; all of it, at the best sharpness
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,7 @@
 """The statistics in plain sentences."""
 
+from collections.abc import Sequence
+
 from sweeps.report.notes import two_groups, undefined
 from sweeps.report.numbers import between, listed, number, plural, signed, times, tokens
 from sweeps.report.records import Fairness, Gain
@@ -12,8 +14,34 @@ BEST = {"loss": "lowest loss", "bits_per_byte": "fewest bits per byte", "accurac
 def verdict(summary: Summary) -> list[str]:
     """One paragraph a comparison, and one for the jobs that left nothing."""
     paragraphs = [" ".join(filter(None, (say(of) for say in SENTENCES))) for of in summary.comparisons]
+    paragraphs += filter(None, [both(summary.comparisons)])
     failed = {what: [one.name for one in own] for what, own in summary.troubles.items()}
     return paragraphs + [f"{what}: {listed(names, 6)}." for what, names in failed.items()]
+
+
+def both(comparisons: Sequence[Comparison]) -> str:
+    """Who makes use of longer context on both sides: the loss of a text, and retrieval in it."""
+    loss, answers = (
+        next((of for of in comparisons if of.metric == metric and of.is_cropped), None)
+        for metric in ("loss", "accuracy")
+    )
+    if loss is None or answers is None or loss.corpus != answers.corpus:
+        return ""
+    sides = [{n for n, found in of.extensions.items() if beats(of, found)} for of in (loss, answers)]
+    parts = [
+        f"{what} {listed([name for name in loss.methods if name in names], 12) if names else 'none'}"
+        for what, names in (
+            ("in loss and in retrieval", sides[0] & sides[1]),
+            ("in loss alone", sides[0] - sides[1]),
+            ("in retrieval alone", sides[1] - sides[0]),
+        )
+    ]
+    return f"Better than crop at every length, {'; '.join(parts)}."
+
+
+def beats(of: Comparison, found: dict[str, Gain]) -> bool:
+    """Whether a method with its whole context is better than with the last tokens alone, however long."""
+    return "none" in found and found["none"].better.low == of.longest
 
 
 def opening(of: Comparison) -> str:
@@ -58,7 +86,7 @@ def gaining(of: Comparison) -> str:
     plain = {name: found["none"] for name, found in of.extensions.items() if "none" in found}
     if len(plain) < 2:
         return ""
-    always = [name for name, found in plain.items() if found.better.low == of.longest]
+    always = [name for name in plain if beats(of, of.extensions[name])]
     never = [name for name, found in plain.items() if found.better.low is None]
     crop = f"seeing only {of.cropped} (crop)"
     first = f"Better than {crop} at every length: {listed(always, 6) if always else 'none'}"

@@ -11,11 +11,14 @@ from sweeps.report import make
 from sweeps.report.figures import by_depth, by_length
 from sweeps.report.figures.depths import accuracies, depths, short
 from sweeps.report.power import power
+from sweeps.report.records import Gain, LongestLength
 from sweeps.report.results import load
 from sweeps.report.summarise import groups, summarise
+from sweeps.report.summary import Comparison
+from sweeps.report.tables.methods import methods
 from sweeps.report.tables.terminal import text
 from sweeps.report.texts import PARTS
-from sweeps.report.verdict import verdict
+from sweeps.report.verdict import both, verdict
 from tests.sweeps.synthetic import make_sweep
 from train.rows import append, read
 
@@ -144,6 +147,39 @@ def test_a_mixture_gives_a_loss_and_answers(mixed: Path) -> None:
     assert "loss, nats per token · same_tokens · python+passkey" in said
     assert "accuracy, share of the answer · answers · python+passkey · trained at 64 tokens" in said
     assert of_text.notes == of_answers.notes == []
+
+
+def test_who_holds_both_sides(mixed: Path) -> None:
+    """Methods whose gain over crop holds to the longest length, in loss, in retrieval and in both."""
+
+    def holding(of: Comparison, names: list[str]) -> Comparison:
+        nothing = [0.0] * len(of.lengths)
+        ends = {name: of.longest if name in names else None for name in of.methods}
+        gains = {
+            name: {"none": Gain(nothing, [], [], of.lengths, LongestLength(end, end, end))}
+            for name, end in ends.items()
+        }
+        return replace(of, opponent="crop", extensions=gains)
+
+    of_text, of_answers = summarise(load(mixed)).comparisons
+    assert both([of_text, of_answers]) == ""
+    said = both([holding(of_text, ["alibi", "t5"]), holding(of_answers, ["t5", "nope"])])
+    assert said == (
+        "Better than crop at every length, in loss and in retrieval t5;"
+        " in loss alone alibi; in retrieval alone nope."
+    )
+    assert both([holding(of_text, []), replace(holding(of_answers, []), corpus="another")]) == ""
+
+
+def test_the_worst_seed_is_shown(copied: Path, mixed: Path) -> None:
+    of = summarise(load(copied)).comparisons[0]
+    table = methods(of)
+    place = [column.head for column in table.columns].index("worst seed")
+    shown = {row[1].text: row[place].value for row in table.rows}
+    assert shown["t5"] == pytest.approx(min(values(copied, "t5", 40)), abs=1e-5)
+    assert shown["learned"] is None
+    of_text = methods(summarise(load(mixed)).comparisons[0])
+    assert "worst seed" not in [column.head for column in of_text.columns]
 
 
 def test_accuracy_by_length_and_depth(mixed: Path) -> None:

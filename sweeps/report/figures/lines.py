@@ -16,7 +16,7 @@ from train.rows import DEPTH
 
 TOGETHER = 10  # methods in one panel; more are split by family
 POSITIONS = "by_position"
-STYLES = {"crop": "dotted", "window": "dashed"}
+STYLES = {"crop": "dotted", "window": "dashed", "temperature": "dash-dotted"}
 SHAPE = (
     "a loss that rises past the training length: positions fail; one that goes on falling: more context helps"
 )

@@ -13,6 +13,8 @@ def methods(of: Comparison) -> Table:
     """Ranked by the longest length; a cell's colour is its change since the training length."""
     at_end, exact = f"at {tokens(of.longest)}", of.scores.get(ANSWERS, {}).get("exact_match")
     columns = [Column(""), left("method"), *length_columns(of, of.lengths)]
+    several = ANSWERS in of.scores and len(of.seeds) > 1
+    columns += [Column("worst seed", at_end)] if several else []
     columns += [Column("exact match", at_end)] if exact else []
     columns += [Column("effective", "length", brief=False)]
     columns += [Column("beats", "crop to", brief=False)] if of.is_cropped else []
@@ -20,6 +22,7 @@ def methods(of: Comparison) -> Table:
     rows = []
     for rank, name in enumerate(of.methods, 1):
         row = [Cell("", str(rank)), text(name), *(value(of, name, place) for place in range(len(of.lengths)))]
+        row += [score(worst(of, name))] if several else []
         row += (
             [score(exact.methods[name]["none"].value[-1] if name in exact.methods else None)] if exact else []
         )
@@ -41,6 +44,12 @@ def value(of: Comparison, name: str, place: int) -> Cell:
     style = "" if own is None or home is None else tint(own - home, of.sign)
     seeds = f"seeds: {', '.join(number(seed[place]) for seed in curve.seeds)}"
     return value_cell(curve, place, kind=kind, style=style, title=seeds)
+
+
+def worst(of: Comparison, name: str) -> float | None:
+    """The worst seed at the longest length: a mean hides the one that learned nothing."""
+    known = [seed[-1] for seed in of.curve(name).seeds if seed[-1] is not None]
+    return min(known, key=lambda one: -of.sign * one, default=None)
 
 
 def score(value: float | None) -> Cell:
