@@ -99,7 +99,7 @@ class Group:
             windows = own.astype(np.int64)
             for key, scores in content.items():
                 parts = key.split("|")
-                if len(parts) < 3 or scores.shape != own.shape:
+                if len(parts) < 3 or not parts[2].isdigit() or scores.shape != own.shape:
                     continue
                 extension, protocol, length, metric = [*parts, "loss"][:4]
                 if variant := self.variant.get((number, extension)):

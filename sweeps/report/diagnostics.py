@@ -51,7 +51,6 @@ class Diagnosis:
     rotary: list[Rotary]
     sentences: list[str]
 
-    @property
     def figures(self) -> list[Figure]:
         """One for each extension that the run was diagnosed under."""
         from sweeps.report.figures.diagnostics import heads
@@ -59,17 +58,27 @@ class Diagnosis:
         return [Figure(f"{self.run}-{one.extension}", {"heads": heads(self, one)}) for one in self.variants]
 
 
-def diagnoses(folders: list[Path]) -> Iterator[Diagnosis]:
+@dataclass(frozen=True)
+class Diagnosed:
+    """What the page says and shows of a run that was diagnosed."""
+
+    run: str
+    sentences: list[str]
+    figures: list[Figure]
+
+
+def diagnoses(folders: list[Path]) -> Iterator[Diagnosed]:
     """Of the runs that were diagnosed; one that cannot be read says so in place of its sentences."""
-    from pydantic import TypeAdapter, ValidationError
+    from pydantic import TypeAdapter
 
     for file in (folder / NAME for folder in folders):
         if file.exists():
             try:
-                yield TypeAdapter(Diagnosis).validate_json(file.read_bytes())
-            except ValidationError:
+                found = TypeAdapter(Diagnosis).validate_json(file.read_bytes())
+                yield Diagnosed(found.run, found.sentences, found.figures())
+            except (ValueError, IndexError, OSError):  # lists that do not fit together, too
                 damaged = f"{file} is damaged: delete it, or diagnose the run again."
-                yield Diagnosis(file.parent.name, "", 0, 0, 0, [], [], [], [damaged])
+                yield Diagnosed(file.parent.name, [damaged], [])
 
 
 def pictures(found: dict[str, Any], folder: Path) -> list[Path]:
@@ -78,7 +87,7 @@ def pictures(found: dict[str, Any], folder: Path) -> list[Path]:
 
     files = []
     diagnosis = TypeAdapter(Diagnosis).validate_python(found)
-    for figure, variant in zip(diagnosis.figures, diagnosis.variants, strict=True):
+    for figure, variant in zip(diagnosis.figures(), diagnosis.variants, strict=True):
         name = "diagnostics" if variant.extension == "none" else f"diagnostics-{variant.extension}"
         files += Figure(name, figure.views).save(folder)
     return files

@@ -8,6 +8,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pydantic import TypeAdapter, ValidationError
+from pydantic_core import to_json
+
 from sweeps.report.records import Failure
 from train.rows import Row, read
 
@@ -21,6 +24,21 @@ NOT_RESULT = {
     "checkpoint_every",
 }  # fmt: skip
 FILES = ("results.jsonl", "documents.npz", "run.json", "DONE", "train.log", "diagnostics.json")  # of a run
+
+
+@dataclass(frozen=True)
+class About:
+    """What the report needs of `run.json`, which has more in it."""
+
+    encoding: str | None = None
+    seed: int = 0
+    settings: dict[str, Any] = field(default_factory=dict)
+    seconds: float | None = None
+    started: str = ""
+    command: str = ""
+
+
+ABOUT, ROWS = TypeAdapter(About), TypeAdapter(list[Row])
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,14 +55,9 @@ class Run:
     @cached_property
     def settings(self) -> dict[str, Any]:
         """What determined the training, beside data and seed."""
-        pairs = ((key.removeprefix("settings."), value) for key, value in self.facts.items())
-        return {
-            key: value
-            for key, value in pairs
-            if key.split(".")[0] in TRAINING
-            and key.split(".")[-1] not in NOT_RESULT
-            and key not in TRAINING[:4]
-        }
+        own = {key.removeprefix("settings."): value for key, value in self.facts.items()}
+        parts = {key: key.split(".") for key in own if key not in TRAINING[:4]}
+        return {key: own[key] for key, p in parts.items() if p[0] in TRAINING and p[-1] not in NOT_RESULT}
 
 
 @dataclass(frozen=True)
@@ -91,7 +104,7 @@ def listed(folder: Path) -> Sweep:
     if not folder.is_dir():
         raise FileNotFoundError(f"There is no folder {folder}: name the folder of a sweep or of a run.")
     file, notes = folder / "sweep.json", []
-    if file.exists():
+    if file.is_file():
         try:
             about = json_of(file)
             name, command, started = (str(about.get(key, "")) for key in ("name", "command", "started"))
@@ -118,14 +131,33 @@ def run_folders(folder: Path) -> Iterator[Path]:
 
 def load_run(place: Path) -> Run:
     """Everything that a run left; ValueError names the file that cannot be read."""
-    rows = read(place / "results.jsonl")
-    if not rows:
-        raise ValueError(f"{place / 'results.jsonl'} is empty: delete its folder and run again.")
-    facts = flat(json_of(place / "run.json")) if (place / "run.json").exists() else {}
-    encoding, seed = str(facts.get("encoding", rows[0].encoding)), facts.get("seed", rows[0].seed)
-    if not isinstance(seed, int):
-        raise ValueError(f"{place / 'run.json'} has the seed {seed!r}, not a whole number.")
-    return Run(place, encoding, seed, rows, facts, scores(place / "documents.npz"))
+    file = place / "results.jsonl"
+    try:
+        rows = read(file)
+        ROWS.validate_json(to_json(rows), strict=True)
+    except (UnicodeDecodeError, ValidationError) as error:
+        raise ValueError(damaged(file, error)) from None
+    if not rows or min(min(row.length, row.trained_length) for row in rows) < 1:
+        what = "has a length below 1" if rows else "is empty"
+        raise ValueError(f"{file} {what}: delete its folder and run again.")
+    file, about = place / "run.json", {}
+    try:
+        about = json_of(file) if file.exists() else {}
+        ABOUT.validate_json(to_json(about), strict=True)
+    except ValidationError as error:
+        raise ValueError(damaged(file, error)) from None
+    encoding, seed = about.get("encoding") or rows[0].encoding, about.get("seed", rows[0].seed)
+    return Run(place, encoding, seed, rows, flat(about), scores(place / "documents.npz"))
+
+
+def damaged(file: Path, error: ValueError) -> str:
+    """A file, what is wrong with it where that is known, and what to do."""
+    what = ""
+    if isinstance(error, ValidationError):
+        first = error.errors()[0]
+        key = ".".join(str(part) for part in first["loc"] if isinstance(part, str))
+        what = f" ({key}: {first['input']!r})"
+    return f"{file} is damaged{what}: delete its folder and run again."
 
 
 def scores(file: Path) -> "dict[str, NDArray[np.float64]] | None":
@@ -136,7 +168,10 @@ def scores(file: Path) -> "dict[str, NDArray[np.float64]] | None":
         return None
     try:
         with np.load(file) as content:
-            return dict(content)
+            found = dict(content)
+        if any(values.ndim != 1 or values.dtype.kind not in "iuf" for values in found.values()):
+            raise ValueError("not scores")
+        return found
     except Exception as error:  # a broken archive raises any of a dozen kinds
         raise ValueError(f"{file} is damaged: delete its folder and run again.") from error
 
@@ -152,10 +187,11 @@ def json_of(file: Path) -> dict[str, Any]:
 
 
 def flat(content: dict[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Nested dicts as one, keys joined by dots."""
+    """Nested dicts as one, keys joined by dots; a list as text."""
     result: dict[str, Any] = {}
     for key, value in content.items():
-        result |= flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {prefix + key: value}
+        plain = {prefix + key: str(value) if isinstance(value, list) else value}
+        result |= flat(value, f"{prefix}{key}.") if isinstance(value, dict) else plain
     return result
 
 
@@ -164,8 +200,8 @@ def last_words(place: Path) -> str:
     if not place.exists():
         return "never started"
     log = place / "train.log"
-    lines = [line.strip() for line in log.read_text(errors="replace").splitlines()] if log.exists() else []
-    lines = [line for line in lines if line]
+    lines = log.read_text(errors="replace").split("\n") if log.is_file() else []
+    lines = [line.strip() for line in lines if line.strip()]
     errors = [line for line in lines if "Error" in line or line.lower().startswith(("error", "killed"))]
     return (errors or lines or ["not finished, and no log"])[-1]
 

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 from sweeps.report import make
+from sweeps.report.diagnostics import diagnoses
 from sweeps.report.figures.extensions import in_common
 from sweeps.report.power import power
 from sweeps.report.results import load
@@ -376,7 +377,12 @@ def test_a_mistake_is_one_sentence(build: Any, tmp_path: Path) -> None:
         ("documents.npz", b"PK broken", "documents.npz is damaged"),
         ("documents.npz", b"", "documents.npz is damaged"),
         ("run.json", b"[1]", "run.json is damaged"),
-        ("run.json", b'{"seed": "three"}', "has the seed 'three'"),
+        ("run.json", b'{"seed": "three"}', "run.json is damaged (seed: 'three')"),
+        ("run.json", b'{"seed": true}', "run.json is damaged (seed: True)"),
+        ("run.json", b'{"seconds": [1]}', "run.json is damaged (seconds: [1])"),
+        ("run.json", b'{"settings": [1]}', "run.json is damaged (settings: [1])"),
+        ("run.json", b"\xff", "run.json is damaged"),
+        ("results.jsonl", b"\xff\xfe\n", "results.jsonl is damaged"),
     ],
 )
 def test_a_run_that_cannot_be_read_is_left_out_and_told(
@@ -390,6 +396,90 @@ def test_a_run_that_cannot_be_read_is_left_out_and_told(
     assert reason in printed
     assert reason in (folder / "report.html").read_text().replace("&#39;", "'")
     assert [run.folder.name for run in load(folder).runs] == ["rope-s0", "alibi-s0", "alibi-s1"]
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "reason"),
+    [
+        ("value", "4.1", "results.jsonl is damaged (value: '4.1')"),
+        ("length", "64", "results.jsonl is damaged (length: '64')"),
+        ("length", None, "results.jsonl is damaged (length: None)"),
+        ("length", 64.5, "results.jsonl is damaged (length: 64.5)"),
+        ("length", 0, "results.jsonl has a length below 1"),
+        ("trained_length", 0, "results.jsonl has a length below 1"),
+        ("protocol", None, "results.jsonl is damaged (protocol: None)"),
+        ("encoding", ["rope"], "results.jsonl is damaged (encoding: ['rope'])"),
+    ],
+)
+def test_a_row_of_another_kind_is_damage(key: str, value: Any, reason: str, tmp_path: Path) -> None:
+    folder = make_sweep(tmp_path, ["rope", "alibi"], seeds=2, **SMALL)
+    file = folder / "rope-s1/results.jsonl"
+    first, *rest = file.read_text().splitlines(keepends=True)
+    file.write_text(json.dumps(json.loads(first) | {key: value}) + "\n" + "".join(rest))
+    sweep = load(folder)
+    assert [one.name for one in sweep.unreadable] == ["rope-s1"]
+    assert reason in sweep.unreadable[0].reason
+    assert {(run.encoding, run.seed) for run in sweep.runs} == {("rope", 0), ("alibi", 0), ("alibi", 1)}
+
+
+@pytest.mark.parametrize("scores", [np.array(["a"] * 24), np.ones((24, 2)), np.array(3.0), 1j * np.ones(24)])
+def test_scores_of_another_kind_are_damage(scores: Any, tmp_path: Path) -> None:
+    folder = make_sweep(tmp_path, ["rope"], seeds=2, **SMALL)
+    file = folder / "rope-s1/documents.npz"
+    np.savez(file, **dict(np.load(file)) | {"none|same_tokens|64": scores})
+    assert "documents.npz is damaged" in load(folder).unreadable[0].reason
+
+
+def test_scores_of_no_length_are_not_used(tmp_path: Path) -> None:
+    folder = make_sweep(tmp_path, ["rope"], seeds=2, **SMALL)
+    file = folder / "rope-s1/documents.npz"
+    np.savez(file, **dict(np.load(file)) | {"none|same_tokens|far": np.ones(24)})
+    assert compared(folder).over == "seeds and documents"
+
+
+def test_settings_may_be_lists(tmp_path: Path) -> None:
+    folder = make_sweep(tmp_path, ["rope", "alibi"], changed={"rope": {"batch": [16, 32]}}, **SMALL)
+    assert "sequences a step" in " ".join(differences(compared(folder).fairness))
+
+
+@pytest.mark.parametrize("content", [b"", b"[]", b"{", b'{"run": "rope"}'])
+def test_a_damaged_diagnosis_is_told(content: bytes, tmp_path: Path) -> None:
+    (tmp_path / "diagnostics.json").write_bytes(content)
+    (found,) = diagnoses([tmp_path])
+    assert found.figures == []
+    assert "diagnostics.json is damaged: delete it, or diagnose the run again." in found.sentences[0]
+
+
+def test_a_diagnosis_whose_lists_do_not_fit_is_told(tmp_path: Path) -> None:
+    variant = {
+        "extension": "none", "lengths": [], "reaches": [], "ends": [], "entropy": [], "unseen": [],
+        "keys": [], "profile": [],
+    }  # fmt: skip
+    about = {
+        "run": "rope", "data": "python", "trained_length": 64, "sequences": 2, "queries": 4, "reaches": [],
+        "variants": [variant], "rotary": [], "sentences": ["so"],
+    }  # fmt: skip
+    (tmp_path / "diagnostics.json").write_text(json.dumps(about))
+    (found,) = diagnoses([tmp_path])
+    assert "is damaged" in found.sentences[0]
+
+
+def test_a_job_that_was_killed_is_told_as_such(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """By its log, which whoever started it closes with that line."""
+    folder = make_sweep(tmp_path, ["rope", "alibi"], seeds=1, failed=["alibi-s0"], **SMALL)
+    log = "step 120, loss 4.9\nValueError: ignored\nKilled by signal 9, SIGKILL (out of memory?)\n"
+    (folder / "alibi-s0/train.log").write_text(log)
+    assert make(folder) == 1
+    assert "alibi-s0: Killed by signal 9, SIGKILL (out of memory?)" in capsys.readouterr().out
+    assert "Killed by signal 9, SIGKILL (out of memory?)" in (folder / "report.html").read_text()
+
+
+@pytest.mark.parametrize("failed", [[], ["alibi-s0"]])
+def test_the_exit_code_says_whether_jobs_failed(failed: list[str], tmp_path: Path) -> None:
+    make_sweep(tmp_path, ["rope", "alibi"], seeds=1, failed=failed, **SMALL)
+    command = [sys.executable, "-m", "sweeps.report", tmp_path]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (len(failed), "")
 
 
 @pytest.mark.parametrize(
