@@ -15,9 +15,15 @@ VERSION = 1  # raised when the same settings would give other token ids, batches
 def load(settings: Mapping[str, Any], vocab: int, cache: Path) -> "Source":
     """The source that `settings`, the content of `conf/data/<name>.yaml` and its `name`, describe.
 
-    `_target_` names a class; the other settings are its parameters, and `open(vocab, cache)` makes
-    the source. What is costly to make is kept in the folder `cache`.
+    What is costly to make is kept in the folder `cache`.
     """
+    source: Source = made(settings).open(vocab, Path(cache))
+    return source
+
+
+def made(settings: Mapping[str, Any]) -> Any:
+    """The same before it is opened: `_target_` names a class, the other settings are its parameters, and
+    `open(vocab, cache)` makes the source."""
     module, _, name = settings["_target_"].rpartition(".")
     kind = getattr(import_module(module), name)
     given = {key: value for key, value in settings.items() if key != "_target_"}
@@ -25,5 +31,4 @@ def load(settings: Mapping[str, Any], vocab: int, cache: Path) -> "Source":
     for key in given:
         if key not in known:
             raise ValueError(f"data={settings['name']} has no setting '{key}'; it has: {', '.join(known)}.")
-    source: Source = kind(**given).open(vocab, Path(cache))
-    return source
+    return kind(**given)

@@ -26,8 +26,8 @@ from train.paths import CONF
 
 ROOT = Path(__file__).resolve().parents[1]
 CHEAP = (
-    "train -", "train.evaluate run", "train.diagnose run", "sweeps.report", "sweeps.archive --unpack",
-    "sweeps.gains", "sweeps.transfer", "models.encodings",
+    "train -", "train.evaluate run", "train.diagnose run", "train.reproduce run", "sweeps.report",
+    "sweeps.archive --unpack", "sweeps.plan", "sweeps.gains", "sweeps.transfer", "models.encodings",
 )  # fmt: skip
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 SWEEPS = [f"python -m train sweeps={file.stem}" for file in sorted((ROOT / "sweeps").glob("*.yaml"))]

@@ -8,8 +8,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from hydra.core.hydra_config import HydraConfig
-from hydra.core.override_parser.overrides_parser import OverridesParser
-from hydra.core.override_parser.types import Glob
 from hydra.types import RunMode
 from hydra.utils import get_method
 from omegaconf import DictConfig
@@ -18,7 +16,6 @@ from train import command
 from train.compose import config_of
 from train.errors import explained, logged
 from train.jobs import Job, run_all, write_index
-from train.paths import CONF
 
 
 def entry() -> None:
@@ -42,7 +39,6 @@ def entry() -> None:
             run_job(config, folder)
 
     with explained():
-        check_globs(sys.argv[1:])
         command.run("config", main)
         if not jobs:
             return
@@ -51,15 +47,6 @@ def entry() -> None:
         if jobs[0].config.report:
             get_method(jobs[0].config.report)(folder)
     sys.exit(1 if failed else 0)
-
-
-def check_globs(arguments: list[str]) -> None:
-    """ValueError where a pattern of names, as in encoding=glob(rope*), matches none."""
-    for override in OverridesParser.create().parse_overrides([one for one in arguments if "=glob(" in one]):
-        names = sorted(file.stem for file in (CONF / override.key_or_group).glob("*.yaml"))
-        value = override.value()
-        if isinstance(value, Glob) and not value.filter(names):
-            raise ValueError(f"{override.input_line} matches nothing; there are: {', '.join(names)}.")
 
 
 if __name__ == "__main__":

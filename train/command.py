@@ -1,12 +1,13 @@
 """A command line that reads a file of `conf/`."""
 
 import os
+import sys
 from collections.abc import Callable
 
 import hydra
 from omegaconf import DictConfig
 
-from train.compose import register
+from train.compose import check_choices, register
 from train.paths import CONF
 
 
@@ -15,6 +16,7 @@ def run(name: str, main: Callable[[DictConfig], None]) -> None:
     first error is raised after all of them."""
     os.environ["HYDRA_FULL_ERROR"] = "1"  # Hydra would print errors in its own way
     register()
+    check_choices(sys.argv[1:])
     errors: list[Exception] = []
 
     def caught(config: DictConfig) -> None:

@@ -1,11 +1,18 @@
 """From Hydra's configuration to a `Config`. Nothing here imports torch: the parent of a sweep needs none."""
 
 import json
+import re
+from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from hydra import compose, initialize_config_dir
+from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
 from hydra.core.config_store import ConfigStore
+from hydra.core.global_hydra import GlobalHydra
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.override_parser.types import ChoiceSweep, Glob, Sweep
 from omegaconf import DictConfig, OmegaConf
 
 from train.cells import name
@@ -13,10 +20,12 @@ from train.config import Config
 from train.paths import CONF, ROOT, SWEEPS
 from train.trust import check_classes
 
+NAME = re.compile(r"[\w+.-]*\w")  # of a file of a group: no way out of its folder
 OWN = ("accelerator", "devices", "num_nodes", "strategy", "precision", "threads", "accumulate", "compile")
 """What an evaluation chooses of `trainer`; the rest is as the run was trained."""
 
 
+@cache
 def register() -> None:
     """Tell Hydra of the files of `sweeps/`, `${project_root:}` and `${name:}`."""
     # not by Hydra's search path, on which the other folders of the root would be groups
@@ -29,8 +38,26 @@ def register() -> None:
 def composed(*overrides: str) -> Config:
     """The settings of a run as `python -m train` with these overrides has them."""
     register()
+    check_choices(overrides)
     with initialize_config_dir(str(CONF), version_base="1.3"):
         return config_of(compose("config", list(overrides), return_hydra_config=True))
+
+
+def check_choices(arguments: Iterable[str]) -> None:
+    """ValueError where what is chosen of a group is no name of a file, or a pattern that matches none."""
+    groups = tuple(f"{folder.name}=" for folder in CONF.iterdir() if folder.is_dir())
+    chosen = [one for one in arguments if one.lstrip("+").startswith(groups)]
+    for override in OverridesParser.create().parse_overrides(chosen):
+        group, value = override.key_or_group, override.value()
+        names = sorted(file.stem for file in (CONF / group).glob("*.yaml"))
+        if isinstance(value, Glob) and not value.filter(names):
+            raise ValueError(f"{override.input_line} matches nothing; there are: {', '.join(names)}.")
+        for choice in value.list if isinstance(value, ChoiceSweep) else [value]:
+            is_name = isinstance(choice, str) and NAME.fullmatch(choice)
+            if not is_name and not isinstance(choice, Sweep | Glob):
+                raise ValueError(
+                    f"{override.input_line} should be the name of a file of conf/{group}: {', '.join(names)}."
+                )
 
 
 def config_of(root: DictConfig) -> Config:
@@ -71,3 +98,17 @@ def of_trained(chosen: dict[str, Any]) -> dict[str, Any]:
         "trainer": trainer, "names": kept["names"] | chosen["names"],
         "evaluation": kept["evaluation"] | evaluation,
     }  # fmt: skip
+
+
+def swept(*overrides: str) -> tuple[Config, list[str]]:
+    """The settings of a sweep's first job, and the encodings of all its jobs."""
+    register()
+    chosen = [one for one in overrides if one.startswith("sweeps=")]
+    with initialize_config_dir(str(CONF), version_base="1.3"):
+        own = compose("config", chosen, return_hydra_config=True).hydra.sweeper.params or {}
+        parser = OverridesParser.create(GlobalHydra.instance().config_loader())
+        varied = parser.parse_overrides([*(f"{key}={value}" for key, value in own.items()), *overrides])
+        (jobs,) = BasicSweeper.split_arguments(varied, None)
+    settings = [dict(one.partition("=")[::2] for one in job) for job in jobs]
+    first = composed(*jobs[0])
+    return first, [one.get("encoding", first.names.encoding) for one in settings]

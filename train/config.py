@@ -6,18 +6,20 @@ from pydantic import Field, model_validator
 
 from train.paths import CONF
 from train.protocols import BY_POSITION, PROTOCOLS
-from train.validation import Count, Positive, Section, Share, did_you_mean
+from train.validation import LONGEST, Count, Positive, Section, Seed, Share, Tokens, did_you_mean
 
 LIST = Field(strict=False, min_length=1)
+Beta = Annotated[float, Field(ge=0, lt=1)]
+Few = Annotated[int, Field(ge=1, le=1024)]  # processes, threads
 Names = Annotated[tuple[str, ...], Field(strict=False)]
 
 
 class ModelConfig(Section):
     vocab: Count
     width: Count
-    depth: Count
+    depth: Annotated[int, Field(ge=1, le=1000)]
     heads: Count
-    length: Count  # tokens of a training sequence
+    length: Tokens  # tokens of a training sequence
     norm: Literal["rms", "layer"]
     tied: bool  # the output layer is the token embedding
     causal: bool
@@ -62,8 +64,8 @@ class EncodingConfig(Section, extra="allow"):
 class ExtensionConfig(Section, extra="allow"):
     """`_target_` and the parameters of the method, and how to train further under it."""
 
-    finetune_steps: Annotated[int, Field(ge=0)] = 0
-    finetune_length: Count | None = None  # tokens; null: the training length
+    finetune_steps: Annotated[int, Field(ge=0, lt=1 << 31)] = 0
+    finetune_length: Tokens | None = None  # tokens; null: the training length
     finetune_learning_rate: Positive = 5e-4
 
     @property
@@ -74,21 +76,21 @@ class ExtensionConfig(Section, extra="allow"):
 class OptimizerConfig(Section):
     matrices: Literal["adamw", "muon"]  # of the layers
     learning_rate: Positive
-    weight_decay: Annotated[float, Field(ge=0)]
-    betas: Annotated[tuple[Share, Share], Field(strict=False)]
+    weight_decay: Annotated[float, Field(ge=0, le=1e6)]
+    betas: Annotated[tuple[Beta, Beta], Field(strict=False)]
     warmup: Share  # of the steps
     final: Share  # of the learning rate, at the last step
-    clip: Annotated[float, Field(ge=0)] | None  # largest gradient norm; 0 or null: any
+    clip: Annotated[float, Field(ge=0, le=1e6)] | None  # largest gradient norm; 0 or null: any
 
 
 class TrainerConfig(Section):
     accelerator: Literal["auto", "cpu", "gpu", "cuda", "mps"]
-    devices: Count | Literal[-1, "auto"]  # of a node; -1 or auto: all
-    num_nodes: Count
+    devices: Few | Literal[-1, "auto"]  # of a node; -1 or auto: all
+    num_nodes: Few
     strategy: Literal["auto", "ddp"]
     precision: Literal["auto", "32-true", "bf16-mixed", "16-mixed"]
     max_steps: Count
-    threads: Count | Literal["auto"]  # CPU threads of a process
+    threads: Few | Literal["auto"]  # CPU threads of a process
     accumulate: Count  # parts that a step's batch is taken in
     compile: bool
     log_every: Count  # steps
@@ -106,15 +108,15 @@ class TrainerConfig(Section):
 
 
 class EvaluationConfig(Section):
-    lengths: Literal["ladder"] | Annotated[tuple[Count, ...], LIST]  # tokens, or as a task counts
+    lengths: Literal["ladder"] | Annotated[tuple[Tokens, ...], LIST]  # tokens, or as a task counts
     ladder: Annotated[tuple[Positive, ...], LIST]  # times the training length
     protocols: Names  # of text
-    stride: Count | Literal["auto"]  # tokens from one piece to the next
-    last: Count | Literal["auto"]  # targets that last_k scores of each piece
+    stride: Tokens | Literal["auto"]  # tokens from one piece to the next
+    last: Tokens | Literal["auto"]  # targets that last_k scores of each piece
     extensions: Literal["all", "controls"] | Names  # besides the chosen one
-    windows: Count  # of held-out text
+    windows: Tokens  # of held-out text
     retrieval: Literal["needle", "passage"] | None  # what text said at some depth, asked at its end
-    problems: Count  # of each length
+    problems: Tokens  # of each length
     tokens: Count  # at most so many in one forward pass
 
     @model_validator(mode="after")
@@ -133,13 +135,19 @@ class EvaluationConfig(Section):
     def at(self, trained_length: int) -> list[int]:
         """The lengths to evaluate at."""
         if self.lengths == "ladder":
-            return sorted({int(trained_length * times) for times in self.ladder})
+            lengths = sorted({int(trained_length * times) for times in self.ladder})
+            if lengths[0] < 1 or lengths[-1] > LONGEST:
+                raise ValueError(
+                    f"evaluation.ladder=[{','.join(map(str, self.ladder))}] times the training length of "
+                    f"{trained_length} must lie between 1 and {LONGEST:,} tokens."
+                )
+            return lengths
         return sorted(set(self.lengths))
 
 
 class WandbConfig(Section):
     mode: Literal["auto", "online", "offline", "disabled"]
-    project: str
+    project: Annotated[str, Field(pattern=r"^[^/\\#?%:]{1,128}$")]  # what W&B takes
     entity: str | None
 
 
@@ -155,11 +163,11 @@ class ChosenNames(Section):
 class Config(Section):
     """One run."""
 
-    seed: Annotated[int, Field(ge=0)]  # of initial weights and the order of batches
+    seed: Seed  # of initial weights and the order of batches
     batch: Count  # sequences a step, over all devices together
     objective: Literal["clm", "mlm"]
     outputs: str  # the folder of runs, trained models and prepared data
-    jobs: Count | Literal["auto"]  # of a sweep, side by side
+    jobs: Few | Literal["auto"]  # of a sweep, side by side
     report: str | None  # dotted path of what makes of a sweep's folder a report
     run: str | None = None  # the folder of a trained run to evaluate; null: train
     checkpoint: float | None = None  # one of `trainer.keep`, to evaluate; null: the trained model
@@ -191,7 +199,8 @@ class Config(Section):
         parts = self.trainer.num_nodes * self.trainer.accumulate * max(1, devices)
         if self.batch % parts:
             raise ValueError(
-                f"batch={self.batch} cannot be split evenly over {parts} devices and parts: change either."
+                f"batch={self.batch} cannot be split evenly over {parts} devices and parts: change it or "
+                "trainer.devices, trainer.num_nodes, trainer.accumulate."
             )
         return self
 

@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import torch
 from hydra.utils import get_method
@@ -15,19 +15,18 @@ from omegaconf import DictConfig
 from torch import Tensor
 
 from data.batch import Batch
-from models.effect import Encoding
 from models.gpt import GPT
 from train import build, command
+from train.check import check
 from train.compose import plain, validated
 from train.config import Config
 from train.diagnostics import attention, rotary
 from train.diagnostics.explanation import sentences
 from train.diagnostics.records import Diagnosis, Heads, Known
 from train.errors import explained
-from train.extensions import chosen, extended_models
+from train.extensions import extended_models
 from train.job import trained_model
 from train.objective import OBJECTIVES
-from train.parameters import check_parameters
 from train.rows import ANSWERS, read
 from train.run import Run
 from train.validation import Count, Section
@@ -47,9 +46,8 @@ class Amount(Section):
 
 def diagnose(config: Config, amount: Amount) -> Diagnosis:
     """Everything that is told of a run."""
-    check_parameters(config)
+    extensions = check(config)
     model, names, folder = build.gpt(config), config.names, Path(str(config.run))
-    extensions = chosen(config, cast(list[Encoding], list(model.encodings)))
     run = Run.of(config)
     trained, _ = trained_model(run, model)
     models = extended_models(run, model, extensions, trained.cell)

@@ -6,6 +6,7 @@ import sys
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -46,8 +47,10 @@ def logged(folder: Path) -> Iterator[None]:
 
 def explanation(error: BaseException) -> str | None:
     """One sentence for an error that a user can cause; None for a bug."""
-    from hydra.errors import HydraException
+    from hydra.errors import HydraException, OverrideParseException
 
+    if isinstance(error, OverrideParseException):
+        return f"{error.override} should be a setting such as key=value, with quotes in key='any sign'."
     if isinstance(error, HydraException | OmegaConfBaseException):
         cause = error.__cause__
         return str(cause) if type(cause) is ValueError else of_hydra(str(error)) or type(error).__name__
@@ -65,6 +68,8 @@ def of_hydra(message: str) -> str:
     """A message of Hydra's or OmegaConf's, shortened to what helps."""
     if found := re.search(r"Could not override '([^']+)'", message):
         key, known = found[1], settings()
+        if key in known and "." not in key:
+            return f"There is no setting '{key}' here: train.evaluate and train.diagnose have it."
         if key in known:
             return f"There is no setting '{key}' here: other choices of {key.split('.')[0]} have it."
         return f"There is no setting '{key}'.{did_you_mean(key, known)}"
@@ -79,10 +84,18 @@ def of_hydra(message: str) -> str:
         return f"There is no setting or group '{found[1]}'.{did_you_mean(found[1], settings())}"
     if found := re.search(r"Missing mandatory value: (\S+)", message):
         return f"{found[1]} must be given: add {found[1]}=..."
+    if found := re.search(r"(?:Ambiguous value for argument|Sweep parameters) '(.+)'", message):
+        return f"{found[1]} are several values: choose one, or add hydra.mode=MULTIRUN for a run of each."
     first = next((line for line in message.splitlines() if line.strip()), "")
+    if found := re.search(r"ValueError raised while resolving interpolation: (.+)", message):
+        return found[1]
+    if found := re.search(r"full_key: (\S+)", message):
+        circle = "RecursionError" in message
+        first = f"{found[1]} cannot be resolved: {'it refers to itself in a circle' if circle else first}"
     return first if first.endswith((".", "!")) else f"{first}."
 
 
+@cache
 def settings() -> list[str]:
     """The groups of `conf/`, and the dotted names of all settings that any file of it has."""
     found = [folder.name for folder in CONF.iterdir() if any(folder.glob("*.yaml"))]

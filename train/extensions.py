@@ -71,10 +71,6 @@ def finetuned(run: Run, model: GPT, name: str, training: str) -> GPT:
     """A copy of the model, trained further under the extension; its checkpoint is reused."""
     config, own = run.config, recipe(run.config, name)
     length = own.finetune_length or config.model.length
-    if model.limit is not None and length > model.limit:
-        raise ValueError(
-            f"extension.finetune_length={length} is past what {name} is defined on, {model.limit} tokens."
-        )
     optimizer = config.optimizer.model_copy(update={"learning_rate": own.finetune_learning_rate})
     batch = max(1, config.batch * config.model.length // length)
     changed = replace(run, config=config.model_copy(update={"optimizer": optimizer, "batch": batch}))

@@ -10,17 +10,18 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
+import torch
+
 from models.gpt import GPT
 from train import build, machine
 from train.cells import cell, training_cell
+from train.check import check, check_data
 from train.checkpoints import Trained, restore
 from train.config import Config
 from train.evaluation.evaluate import evaluate, kernels
-from train.evaluation.problems import has_problems
-from train.extensions import chosen, extended_models
+from train.extensions import extended_models
 from train.fit import Plan, trained
 from train.folder import Folder
-from train.parameters import check_parameters
 from train.paths import ROOT
 from train.ranks import is_rank_zero
 from train.rows import Identity
@@ -36,17 +37,10 @@ def run_job(config: Config, folder: Path) -> None:
         print(f"{folder} is done already.")
         return
     started = time.perf_counter()
-    check_parameters(config)
+    extensions = check(config)
     model = build.gpt(config)
-    extensions = chosen(config, build.encodings(config))
     run = Run.of(config)
-    windows = run.source.windows(config.evaluation.windows, max(run.lengths))
-    if windows is None and config.evaluation.protocols:
-        raise ValueError(
-            f"evaluation.protocols=[{','.join(config.evaluation.protocols)}] is for text, and "
-            f"data={config.names.data} has none: leave it out, answers are evaluated at every length anyway."
-        )
-    has_problems(run.source, run.lengths)  # an error where a length is too short, before anything is trained
+    windows = check_data(run, extensions)
     with tracked(config, folder) as tracker:
         run = replace(run, log=tracker.log_training)
         training, checkpoints = trained_model(run, model)
@@ -58,6 +52,7 @@ def run_job(config: Config, folder: Path) -> None:
         about = known | {
             "settings": config.model_dump(mode="json"), "corpus_description": run.source.description,
             "command": command(), "machine": machine.description(),
+            "threads": torch.get_num_threads(),
             "started": datetime.now(UTC).isoformat(timespec="seconds"),
             "seconds": time.perf_counter() - started, "training": training.cell, "history": training.history,
         }  # fmt: skip

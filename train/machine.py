@@ -8,6 +8,8 @@ from pathlib import Path
 
 import torch
 
+from train.config import TrainerConfig
+
 
 def resolved_precision(requested: str, accelerator: str) -> str:
     """`auto` becomes bf16-mixed where the hardware has bfloat16, else 32-true (16-mixed on older GPUs)."""
@@ -21,6 +23,18 @@ def resolved_precision(requested: str, accelerator: str) -> str:
     x86 = platform.machine() in ("x86_64", "AMD64")  # whether another processor is faster in it is not known
     has_bfloat16 = x86 and (torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported())
     return "bf16-mixed" if has_bfloat16 else "32-true"
+
+
+def check_devices(config: TrainerConfig) -> None:
+    """ValueError where a device is asked for that is not there."""
+    there = {"cuda": torch.cuda.device_count(), "mps": int(torch.backends.mps.is_available())}
+    there["gpu"] = max(there.values())
+    count = there.get(config.accelerator)
+    if count is not None and count < (config.devices if isinstance(config.devices, int) else 1):
+        raise ValueError(
+            f"trainer.accelerator={config.accelerator} with trainer.devices={config.devices}, but there are "
+            f"{count} of them on this machine: choose trainer=cpu, or fewer."
+        )
 
 
 def keep_memory() -> None:
@@ -47,6 +61,12 @@ def peak_memory() -> int | None:
     status = Path("/proc/self/status")
     found = re.search(r"VmHWM:\s+(\d+) kB", status.read_text()) if status.exists() else None
     return int(found[1]) * 1024 if found else None
+
+
+def memory() -> int:
+    """Bytes that the machine has, or where there are GPUs one of them if it has more."""
+    own = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return max(own, torch.cuda.mem_get_info()[1]) if torch.cuda.is_available() else own
 
 
 def description() -> str:

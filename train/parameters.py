@@ -1,44 +1,73 @@
-"""Whether the parameters of a method, an extension or a source are of the kinds that its class declares."""
+"""Whether the parameters of a method, an extension or a source are what its class declares."""
 
-from collections.abc import Mapping
+import inspect
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import Any, get_type_hints
 
+from models.effect import Encoding
+from models.extension import Extension
+from models.registry import OPTIONS, SHAPE
 from train.config import Config
-from train.validation import check_value
+from train.validation import check_value, did_you_mean, shown
+
+METHODS = (Encoding, Sequence[Encoding])  # kinds of parameters that are built from settings of their own
+FREE = {"_target_", "family", "share", "version", "log_n", *OPTIONS}  # of any method, read elsewhere
 
 
 def check_parameters(config: Config) -> None:
     """ValueError names a parameter, its value and what is allowed."""
-    check("encoding", config.encoding.parameters)
-    check("extension", config.extension.parameters)
-    check("data", config.data)
+    check("encoding", config.encoding.parameters, Encoding)
+    if config.extension.parameters.get("_target_") is not None:
+        check("extension", config.extension.parameters, Extension)
+    check("data", config.data | {"name": config.names.data})
 
 
-def check(key: str, settings: Any) -> None:
-    """Of the class that `_target_` names, and of all inside it."""
-    if isinstance(settings, list):
-        for number, item in enumerate(settings):
-            check(f"{key}.{number}", item)
-    if not isinstance(settings, Mapping):
-        return
-    declared = hints(settings.get("_target_"))
+def check(key: str, settings: Mapping[str, Any], kind: type = object) -> None:
+    """Of the class that `_target_` names, a `kind` of method, and of all inside it."""
+    constructor = located(f"{key}._target_", settings.get("_target_"), kind)
+    hints = get_type_hints(constructor.__init__, include_extras=True)  # type: ignore[misc]
+    known = [name for name in inspect.signature(constructor).parameters if name not in SHAPE]
     for name, value in settings.items():
-        if name in declared and not holds_target(value):
-            check_value(f"{key}.{name}", value, declared[name])
-        check(f"{key}.{name}", value)
+        path = f"{key}.{name}"
+        if name in ("log_n", *OPTIONS):
+            check_value(path, value, bool)
+        elif name in FREE:
+            continue
+        elif name not in known:
+            raise ValueError(
+                f"There is no setting '{path}'.{did_you_mean(name, known)} {constructor.__name__} has: "
+                f"{', '.join(known) or 'none'}."
+            )
+        elif hints[name] in METHODS:
+            check_methods(path, value)
+        else:
+            check_value(path, value, hints[name])
+            if isinstance(value, Mapping) and "_target_" in value:
+                check(path, value)
 
 
-def hints(target: str | None) -> dict[str, Any]:
-    """The declared types of a class's parameters."""
-    if target is None:
-        return {}
-    module, _, name = target.rpartition(".")
-    return get_type_hints(getattr(import_module(module), name).__init__)
+def check_methods(key: str, value: Any) -> None:
+    """Of one method, or of several in a row."""
+    parts = value if isinstance(value, list) else [value]
+    for number, part in enumerate(parts):
+        if not isinstance(part, Mapping):
+            break
+        check(key if part is value else f"{key}.{number}", part, Encoding)
+    else:
+        if parts:
+            return
+    raise ValueError(f"{key}={shown(value)} should be a method with its parameters, as in conf/encoding.")
 
 
-def holds_target(value: Any) -> bool:
-    """Whether a value is built from settings of its own."""
-    if isinstance(value, list):
-        return any(map(holds_target, value))
-    return isinstance(value, Mapping) and "_target_" in value
+def located(key: str, target: Any, kind: type) -> type:
+    """The class at a dotted path."""
+    module, _, name = target.rpartition(".") if isinstance(target, str) else ("", "", "")
+    try:
+        found = getattr(import_module(module), name) if module.strip(".") == module != "" else None
+    except (ImportError, AttributeError):
+        found = None
+    if not (isinstance(found, type) and issubclass(found, kind)):
+        wanted = f"a class of the kind {kind.__name__}" if kind is not object else "a class"
+        raise ValueError(f"{key}={shown(target)} should be the dotted path of {wanted}.")
+    return found

@@ -9,8 +9,11 @@ from typing import Annotated, Any, Self
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
-Count = Annotated[int, Field(ge=1)]
-Positive = Annotated[float, Field(gt=0)]
+LONGEST = 1 << 24  # tokens: float32 has every whole number up to there
+Count = Annotated[int, Field(ge=1, lt=1 << 31)]
+Tokens = Annotated[int, Field(ge=1, le=LONGEST)]
+Seed = Annotated[int, Field(ge=0, lt=1 << 32)]
+Positive = Annotated[float, Field(ge=1e-30, le=1e6)]
 Share = Annotated[float, Field(ge=0, le=1)]
 STRICT = ConfigDict(strict=True, allow_inf_nan=False)
 
@@ -69,7 +72,7 @@ def allowed(errors: Iterable[ErrorDetails]) -> str:
     """Everything that a setting may be: should be a valid integer or 'auto'."""
     kinds = dict.fromkeys(error["msg"].partition("should ")[2] for error in errors)
     told = [kind for kind in kinds if "after validation" not in kind] or ["have at least one entry"]
-    return f"should {' or '.join(told)}".replace(" or be ", " or ")
+    return f"should {' or '.join(told)}".replace(" or be ", " or ").replace("tuple", "list")
 
 
 def keys(section: type[BaseModel], prefix: str = "") -> Iterable[str]:

@@ -6,6 +6,7 @@ Concatenating and projecting back to the width would be addition with a learned 
 
 import torch
 
+from models.bounds import Base, Number, Share
 from models.effect import Effect, Encoding, Positions
 from models.encodings.sinusoidal import waves
 from models.initial import spread
@@ -16,7 +17,7 @@ class Concatenated(Encoding):
 
     relative = False
 
-    def __init__(self, width: int, part: float = 0.25, base: float = 10_000.0, scale: float = 1.0) -> None:
+    def __init__(self, width: int, part: Share = 0.25, base: Base = 10_000.0, scale: Number = 1.0) -> None:
         super().__init__()
         self.width, self.base, self.amplitude = int(part * width), float(base), scale * spread(width)
 

@@ -7,6 +7,7 @@ from it up to the query, and its embedding is interpolated between whole positio
 import torch
 from torch import Tensor, nn
 
+from models.bounds import Auto, Count
 from models.effect import Adjust, Effect, Encoding, Positions
 
 
@@ -16,10 +17,10 @@ class CoPE(Encoding):
 
     needs_causal = True  # the count runs from the key up to the query
 
-    def __init__(self, head_width: int, length: int, reach: int | str = "auto") -> None:
+    def __init__(self, head_width: int, length: int, reach: Count | Auto = "auto") -> None:
         super().__init__()
-        reach = max(2, min(64, length // 2)) if reach == "auto" else int(reach)
-        self.table = nn.Parameter(torch.zeros(reach, head_width))
+        rows = max(2, min(64, length // 2)) if reach == "auto" else reach
+        self.table = nn.Parameter(torch.zeros(rows, head_width))
 
     def forward(self, positions: Positions) -> Effect:
         return Effect(positions, adjust=Adjust(self.adjust))

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import leaky_relu
 
+from models.bounds import Count
 from models.effect import Adjust, Effect, Encoding, Positions, tabulated
 from models.networks import in_blocks
 
@@ -16,7 +17,7 @@ UNSEEN = -1e9  # the network needs a finite logit; what it adds to the true one 
 class DAPE(Encoding):
     """Around an encoding whose effect is a bias."""
 
-    def __init__(self, inner: Encoding, heads: int, hidden: int = 32) -> None:
+    def __init__(self, inner: Encoding, heads: int, hidden: Count = 32) -> None:
         super().__init__()
         self.inner = inner
         self.inherit(inner)

@@ -8,6 +8,7 @@ embeddings are shared by all layers, which project them each in its own way.
 import torch
 from torch import Tensor, nn
 
+from models.bounds import Auto, Count
 from models.effect import Adjust, Effect, Encoding, Positions, Region
 from models.initial import spread
 from models.schedule import Schedule
@@ -17,7 +18,7 @@ class DeBERTa(Schedule):
     """One `Disentangled` a layer around one table of relative embeddings. `reach`: the paper's k,
     512 where it trains at 512; `auto` is the training length."""
 
-    def __init__(self, depth: int, heads: int, width: int, length: int, reach: int | str = "auto") -> None:
+    def __init__(self, depth: int, heads: int, width: int, length: int, reach: Count | Auto = "auto") -> None:
         rows = 2 * (length if reach == "auto" else int(reach))
         table = nn.Parameter(spread(width) * torch.randn(rows, width))
         super().__init__([Disentangled(table, heads) for _ in range(depth)])

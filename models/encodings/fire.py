@@ -7,6 +7,7 @@ sees numbers from 0 to 1 at any length: it never has to extrapolate.
 import torch
 from torch import Tensor, nn
 
+from models.bounds import Count, Positive
 from models.effect import Effect, Encoding, Positions
 from models.networks import relu_network
 
@@ -18,7 +19,7 @@ class FIRE(Encoding):
 
     relative = False
 
-    def __init__(self, heads: int, length: int, hidden: int = 32, c: float = 0.1) -> None:
+    def __init__(self, heads: int, length: int, hidden: Count = 32, c: Positive = 0.1) -> None:
         super().__init__()
         self.length = length
         self.read, self.write = nn.Linear(1, hidden), nn.Linear(hidden, heads)

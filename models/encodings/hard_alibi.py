@@ -7,13 +7,14 @@ has no position. Together they copy: the first find what came before, the others
 import torch
 from torch import Tensor
 
+from models.bounds import Auto, Whole
 from models.effect import Curve, Effect, Encoding, Positions
 
 
 class HardALiBi(Encoding):
     """`local`: how many heads see a few keys only; `auto` is half of them."""
 
-    def __init__(self, heads: int, local: int | str = "auto") -> None:
+    def __init__(self, heads: int, local: Whole | Auto = "auto") -> None:
         super().__init__()
         self.heads, self.local = heads, heads // 2 if local == "auto" else int(local)
 

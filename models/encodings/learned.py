@@ -6,6 +6,7 @@ There is no vector past the last one trained, so the method is undefined there.
 import torch
 from torch import nn
 
+from models.bounds import Factor
 from models.effect import Effect, Encoding, Positions
 from models.initial import spread
 
@@ -15,7 +16,7 @@ class Learned(Encoding):
 
     relative = False
 
-    def __init__(self, width: int, length: int, factor: float = 1.0) -> None:
+    def __init__(self, width: int, length: int, factor: Factor = 1.0) -> None:
         super().__init__()
         self.limit = int(factor * length)
         self.table = nn.Parameter(spread(width) * torch.randn(self.limit, width))

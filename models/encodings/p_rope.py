@@ -6,6 +6,7 @@ RoPE's own `partial`, which spreads the whole range over them.
 
 from torch import Tensor
 
+from models.bounds import Base, Share
 from models.encodings.rope import RoPE
 
 
@@ -13,7 +14,7 @@ class PRoPE(RoPE):
     """`proportion`: the share of pairs that are rotated, the fastest; 1 is RoPE and 0 is NoPE."""
 
     def __init__(
-        self, head_width: int, base: float = 10_000.0, proportion: float = 0.75, layout: str = "interleaved"
+        self, head_width: int, base: Base = 10_000.0, proportion: Share = 0.75, layout: str = "interleaved"
     ) -> None:
         super().__init__(head_width, base, layout=layout)
         self.kept = int(proportion * head_width // 2)

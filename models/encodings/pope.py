@@ -9,13 +9,14 @@ import math
 import torch
 from torch import Tensor, nn
 
+from models.bounds import Base
 from models.effect import Effect, Encoding, Positions
 from models.encodings.rope import angles, geometric
 from models.polar import polar
 
 
 class PoPE(Encoding):
-    def __init__(self, heads: int, head_width: int, base: float = 10_000.0) -> None:
+    def __init__(self, heads: int, head_width: int, base: Base = 10_000.0) -> None:
         super().__init__()
         self.head_width, self.base = head_width, float(base)
         self.delta = nn.Parameter(torch.zeros(heads, 1, head_width))

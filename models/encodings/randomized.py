@@ -9,6 +9,7 @@ absolute positions; for ALiBi it samples distances, where this samples positions
 import torch
 from torch import Tensor
 
+from models.bounds import Auto, Count, Seed
 from models.effect import Effect, Encoding, Positions
 
 
@@ -20,7 +21,7 @@ class Randomized(Encoding):
     prefix = False
 
     def __init__(
-        self, inner: Encoding, length: int, span: int | str = "auto", draws: int = 16, seed: int = 0
+        self, inner: Encoding, length: int, span: Count | Auto = "auto", draws: Count = 16, seed: Seed = 0
     ) -> None:
         super().__init__()
         self.inner, self.seed = inner, seed
@@ -28,7 +29,8 @@ class Randomized(Encoding):
         self.span = 64 * length if span == "auto" else int(span)
         if self.limit is not None and self.limit < self.span:
             raise ValueError(
-                f"{type(inner).__name__} has positions up to {self.limit}: ask for a span of at most that."
+                f"{type(inner).__name__} has positions up to {self.limit}, span={self.span} asks for more: "
+                "lower it, or raise what limits them, such as inner.factor."
             )
         self.limit, self.draws = self.span, draws
 

@@ -6,6 +6,7 @@ are denser, and no position lies outside what was trained. The paper's range is 
 
 from torch import Tensor
 
+from models.bounds import Auto, Count, Seed
 from models.effect import Effect, Encoding, Positions
 from models.encodings.randomized import order
 
@@ -18,7 +19,7 @@ class RandomizedFloat(Encoding):
     prefix = False
 
     def __init__(
-        self, inner: Encoding, length: int, span: int | str = "auto", draws: int = 16, seed: int = 0
+        self, inner: Encoding, length: int, span: Count | Auto = "auto", draws: Count = 16, seed: Seed = 0
     ) -> None:
         super().__init__()
         self.inner, self.seed = inner, seed

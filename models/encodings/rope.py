@@ -7,6 +7,7 @@ depends on the distance alone.
 import torch
 from torch import Tensor
 
+from models.bounds import Base, Share
 from models.effect import Effect, Encoding, Positions, Rotate
 from models.rotation import rotate_pairs
 
@@ -17,7 +18,7 @@ class RoPE(Encoding):
     on a CPU, or `half` (f, f + D/2) as in Llama; the two differ by a permutation of features."""
 
     def __init__(
-        self, head_width: int, base: float = 10_000.0, partial: float = 1.0, layout: str = "interleaved"
+        self, head_width: int, base: Base = 10_000.0, partial: Share = 1.0, layout: str = "interleaved"
     ) -> None:
         super().__init__()
         if layout not in ("half", "interleaved"):

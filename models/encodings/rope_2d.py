@@ -6,6 +6,7 @@ the other half by the column, each with a full range of frequencies.
 
 import torch
 
+from models.bounds import Auto, Base, Count
 from models.effect import Effect, Encoding, Positions
 from models.encodings.rope import RoPE, angles, geometric
 
@@ -19,8 +20,8 @@ class RoPE2D(Encoding):
         self,
         head_width: int,
         length: int,
-        base: float = 10_000.0,
-        columns: int | str = "auto",
+        base: Base = 10_000.0,
+        columns: Count | Auto = "auto",
         layout: str = "interleaved",
     ) -> None:
         super().__init__()

@@ -7,6 +7,7 @@ projections have biases of their own has this already.
 import torch
 from torch import Tensor, nn
 
+from models.bounds import Base, Share
 from models.effect import Rotate
 from models.encodings.rope import RoPE
 
@@ -16,8 +17,8 @@ class RoPEBias(RoPE):
         self,
         heads: int,
         head_width: int,
-        base: float = 10_000.0,
-        partial: float = 1.0,
+        base: Base = 10_000.0,
+        partial: Share = 1.0,
         layout: str = "interleaved",
     ) -> None:
         super().__init__(head_width, base, partial, layout)

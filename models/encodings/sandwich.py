@@ -7,13 +7,14 @@ listing; its constant dimensions / 2 is taken off, which softmax does not notice
 import torch
 from torch import Tensor
 
+from models.bounds import Base, Count
 from models.effect import Curve, Effect, Encoding, Positions
 
 
 class Sandwich(Encoding):
     """`dimensions`: of the sinusoidal embedding, the paper's d-bar. The first head decays fastest."""
 
-    def __init__(self, heads: int, dimensions: int = 128, base: float = 10_000.0) -> None:
+    def __init__(self, heads: int, dimensions: Count = 128, base: Base = 10_000.0) -> None:
         super().__init__()
         self.heads, self.dimensions, self.base = heads, dimensions, float(base)
 

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from torch import Tensor
 
+from models.bounds import Base, Positive, Share
 from models.effect import Curve, Effect, Positions
 from models.encodings.p_rope import PRoPE
 
@@ -20,10 +21,10 @@ class ScaleInvariant(PRoPE):
     def __init__(
         self,
         head_width: int,
-        base: float = 10_000.0,
-        proportion: float = 0.75,
+        base: Base = 10_000.0,
+        proportion: Share = 0.75,
         layout: str = "interleaved",
-        tau: float = 10.0,
+        tau: Positive = 10.0,
     ) -> None:
         super().__init__(head_width, base, proportion, layout)
         self.tau = tau

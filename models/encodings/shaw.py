@@ -7,6 +7,7 @@ paper's second table, added to the values, is off by default: it changed little 
 import torch
 from torch import Tensor, nn
 
+from models.bounds import Count
 from models.effect import Adjust, Effect, Encoding, Positions, Region
 
 
@@ -14,7 +15,7 @@ class Shaw(Encoding):
     """`reach`: distances beyond it share a vector, which is how it extrapolates.
     `value_term`: with the second table."""
 
-    def __init__(self, head_width: int, reach: int = 20, value_term: bool = False) -> None:
+    def __init__(self, head_width: int, reach: Count = 20, value_term: bool = False) -> None:
         super().__init__()
         self.reach = reach
         self.table = glorot(2 * reach + 1, head_width)

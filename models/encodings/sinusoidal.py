@@ -3,6 +3,7 @@
 import torch
 from torch import Tensor
 
+from models.bounds import Base, Number
 from models.effect import Effect, Encoding, Positions
 from models.initial import spread
 
@@ -13,7 +14,7 @@ class Sinusoidal(Encoding):
 
     relative = False
 
-    def __init__(self, width: int, base: float = 10_000.0, scale: float = 1.0) -> None:
+    def __init__(self, width: int, base: Base = 10_000.0, scale: Number = 1.0) -> None:
         super().__init__()
         self.width, self.base, self.amplitude = width, float(base), scale * spread(width)
 

@@ -6,13 +6,14 @@ further back comes through the layers.
 
 from dataclasses import replace
 
+from models.bounds import Auto, Count
 from models.effect import Effect, Encoding, Positions, Window, Wrapper
 
 
 class SlidingWindow(Wrapper):
     """Keys less than `window` away are seen; `auto` is half the training length."""
 
-    def __init__(self, inner: Encoding, length: int, window: int | str = "auto") -> None:
+    def __init__(self, inner: Encoding, length: int, window: Count | Auto = "auto") -> None:
         super().__init__(inner)
         self.window = max(1, length // 2) if window == "auto" else int(window)
 

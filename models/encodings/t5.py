@@ -10,6 +10,7 @@ import math
 import torch
 from torch import Tensor, nn
 
+from models.bounds import Auto, Count
 from models.effect import Curve, Effect, Encoding, Positions
 
 
@@ -17,7 +18,7 @@ class T5(Encoding):
     """`reach: auto` is T5's 128, at most half the training length: buckets beyond would never be trained."""
 
     def __init__(
-        self, heads: int, head_width: int, length: int, buckets: int = 32, reach: int | str = "auto"
+        self, heads: int, head_width: int, length: int, buckets: Count = 32, reach: Count | Auto = "auto"
     ) -> None:
         super().__init__()
         self.reach = max(min(128, length // 2), buckets // 2 + 1) if reach == "auto" else int(reach)

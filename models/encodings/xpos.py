@@ -8,6 +8,7 @@ inverse power, both counted from the middle of the sequence.
 import torch
 from torch import Tensor
 
+from models.bounds import Auto, Base, Factor, Positive
 from models.effect import Effect, Encoding, Positions
 from models.encodings.rope import RoPE, angles, table
 from models.rotation import rotate_pairs
@@ -23,9 +24,9 @@ class XPos(Encoding):
         self,
         head_width: int,
         length: int,
-        base: float = 10_000.0,
-        scale_base: float | str = "auto",
-        gamma: float = 0.4,
+        base: Base = 10_000.0,
+        scale_base: Factor | Auto = "auto",
+        gamma: Positive = 0.4,
         layout: str = "interleaved",
     ) -> None:
         super().__init__()

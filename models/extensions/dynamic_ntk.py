@@ -6,13 +6,14 @@ at L. Up to L it is RoPE.
 
 from torch import Tensor
 
+from models.bounds import Positive
 from models.effect import Encoding
 from models.extensions.frequencies import Frequencies
 from models.extensions.ntk import ntk
 
 
 class DynamicNTK(Frequencies):
-    def __init__(self, encoding: Encoding, length: int, alpha: float = 1.0) -> None:
+    def __init__(self, encoding: Encoding, length: int, alpha: Positive = 1.0) -> None:
         super().__init__(encoding, length)
         self.alpha = alpha
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
+from models.bounds import Auto, Factor
 from models.effect import Effect, Encoding, Positions
 from models.encodings.rope import RoPE, angles
 from models.extension import Extension, given_factor, times_longer
@@ -17,7 +18,7 @@ class Frequencies(Extension):
     fits = (RoPE,)
     encoding: RoPE
 
-    def __init__(self, encoding: Encoding, length: int, factor: float | str = "auto") -> None:
+    def __init__(self, encoding: Encoding, length: int, factor: Factor | Auto = "auto") -> None:
         super().__init__(encoding)
         self.length, self.factor = length, given_factor(factor)
         self.prefix = self.prefix and factor != "auto"

@@ -5,6 +5,7 @@ As in vision transformers on larger images (Dosovitskiy et al., 2020, https://ar
 
 import torch
 
+from models.bounds import Auto, Factor
 from models.effect import Effect, Encoding, Positions
 from models.encodings.learned import Learned
 from models.extension import Extension, given_factor
@@ -16,7 +17,7 @@ class LearnedInterpolated(Extension):
     fits = (Learned,)
     encoding: Learned
 
-    def __init__(self, encoding: Encoding, factor: float | str = "auto") -> None:
+    def __init__(self, encoding: Encoding, factor: Factor | Auto = "auto") -> None:
         super().__init__(encoding)
         self.factor, last = given_factor(factor), self.encoding.table.size(0) - 1
         self.limit = None if factor == "auto" else int(float(factor) * last) + 1

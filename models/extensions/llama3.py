@@ -6,6 +6,7 @@ within the training length are kept, those that turn less than `slow` times divi
 
 from torch import Tensor
 
+from models.bounds import Auto, Factor, Positive
 from models.effect import Encoding
 from models.extensions.frequencies import Frequencies, squeezed, turns_ramp
 
@@ -15,9 +16,9 @@ class Llama3(Frequencies):
         self,
         encoding: Encoding,
         length: int,
-        factor: float | str = "auto",
-        fast: float = 4.0,
-        slow: float = 1.0,
+        factor: Factor | Auto = "auto",
+        fast: Positive = 4.0,
+        slow: Positive = 1.0,
     ) -> None:
         super().__init__(encoding, length, factor)
         self.fast, self.slow = fast, slow

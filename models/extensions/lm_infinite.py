@@ -6,6 +6,7 @@ which is the training length by default.
 
 from dataclasses import replace
 
+from models.bounds import Auto, Count, Whole
 from models.effect import Effect, Encoding, Positions, Window
 from models.extensions.rerope import ReRoPE
 
@@ -13,7 +14,9 @@ from models.extensions.rerope import ReRoPE
 class LMInfinite(ReRoPE):
     relative = False
 
-    def __init__(self, encoding: Encoding, length: int, window: int | str = "auto", sinks: int = 10) -> None:
+    def __init__(
+        self, encoding: Encoding, length: int, window: Count | Auto = "auto", sinks: Whole = 10
+    ) -> None:
         super().__init__(encoding, length, length if window == "auto" else window)
         self.sinks = sinks
 

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from models.bounds import Auto, Factor
 from models.effect import Encoding
 from models.extensions.frequencies import Frequencies, index_ramp
 
@@ -20,8 +21,8 @@ class LongRoPE(Frequencies):
         self,
         encoding: Encoding,
         length: int,
-        factor: float | str = "auto",
-        factors: Sequence[float] | str = "auto",
+        factor: Factor | Auto = "auto",
+        factors: Sequence[Factor] | Auto = "auto",
     ) -> None:
         super().__init__(encoding, length, factor)
         self.factors, pairs = factors, self.encoding.frequencies().numel()

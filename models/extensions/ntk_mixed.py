@@ -7,13 +7,14 @@ counted from 1, is divided by exp(a n^power), where a makes the last pair's divi
 import torch
 from torch import Tensor
 
+from models.bounds import Auto, Factor, Positive
 from models.effect import Encoding
 from models.extensions.frequencies import Frequencies
 
 
 class NTKMixed(Frequencies):
     def __init__(
-        self, encoding: Encoding, length: int, factor: float | str = "auto", power: float = 0.625
+        self, encoding: Encoding, length: int, factor: Factor | Auto = "auto", power: Positive = 0.625
     ) -> None:
         super().__init__(encoding, length, factor)
         self.power = power

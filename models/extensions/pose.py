@@ -10,6 +10,7 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
+from models.bounds import Factor, Seed
 from models.effect import Effect, Encoding, Positions
 from models.encodings.randomized import order
 from models.extensions.pi import PI
@@ -18,7 +19,7 @@ from models.extensions.pi import PI
 class PoSE(PI):
     """`factor`: a number, as the target has to be known while training."""
 
-    def __init__(self, encoding: Encoding, length: int, factor: float = 8.0, seed: int = 0) -> None:
+    def __init__(self, encoding: Encoding, length: int, factor: Factor = 8.0, seed: Seed = 0) -> None:
         if isinstance(factor, str):
             raise ValueError(f"extension.factor is '{factor}', but PoSE needs a number to train for.")
         super().__init__(encoding, length, factor)

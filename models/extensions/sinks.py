@@ -9,6 +9,7 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
+from models.bounds import Auto, Count, Whole
 from models.effect import Effect, Encoding, Positions, Region, Window, tabulated
 from models.extension import Extension, tokens
 from models.extensions.two_regions import TwoRegions
@@ -19,7 +20,9 @@ class Sinks(Extension):
 
     relative, needs_causal = False, True
 
-    def __init__(self, encoding: Encoding, length: int, window: int | str = "auto", sinks: int = 4) -> None:
+    def __init__(
+        self, encoding: Encoding, length: int, window: Count | Auto = "auto", sinks: Whole = 4
+    ) -> None:
         super().__init__(encoding)
         self.window, self.sinks = tokens("window", window, length - sinks), sinks
 

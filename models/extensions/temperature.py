@@ -9,6 +9,7 @@ import math
 
 import torch
 
+from models.bounds import Auto, Positive
 from models.effect import Effect, Encoding, Positions
 from models.extension import Extension
 
@@ -19,7 +20,7 @@ class Temperature(Extension):
 
     prefix = False  # all queries have the factor of the whole length
 
-    def __init__(self, encoding: Encoding, length: int, factor: float | str = "auto") -> None:
+    def __init__(self, encoding: Encoding, length: int, factor: Positive | Auto = "auto") -> None:
         super().__init__(encoding)
         self.length, self.auto = length, factor == "auto"
         self.factors = {} if self.auto else {1: float(factor)}  # by the length from which on they hold

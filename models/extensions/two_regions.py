@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from torch import Tensor
 
+from models.bounds import Auto, Count
 from models.effect import Effect, Encoding, Positions, Region
 from models.encodings.rope import RoPE, angles
 from models.extension import Extension, tokens
@@ -16,7 +17,7 @@ class TwoRegions(Extension):
     needs_causal = True
     encoding: RoPE
 
-    def __init__(self, encoding: Encoding, length: int, window: int | str = "auto") -> None:
+    def __init__(self, encoding: Encoding, length: int, window: Count | Auto = "auto") -> None:
         super().__init__(encoding)
         self.length, self.window = length, tokens("window", window, length // 2)
 
@@ -35,7 +36,7 @@ class Grouped(TwoRegions):
     """Far distances shrunk by `group`; `auto` is the smallest for which none is longer than in training."""
 
     def __init__(
-        self, encoding: Encoding, length: int, window: int | str = "auto", group: int | str = "auto"
+        self, encoding: Encoding, length: int, window: Count | Auto = "auto", group: Count | Auto = "auto"
     ) -> None:
         super().__init__(encoding, length, window)
         self.group = group if group == "auto" else tokens("group", group, 1)

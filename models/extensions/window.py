@@ -6,12 +6,13 @@ depth * window tokens back.
 
 from dataclasses import replace
 
+from models.bounds import Auto, Count
 from models.effect import Effect, Encoding, Positions, Window
 from models.extension import Extension, tokens
 
 
 class Windowed(Extension):
-    def __init__(self, encoding: Encoding, length: int, window: int | str = "auto") -> None:
+    def __init__(self, encoding: Encoding, length: int, window: Count | Auto = "auto") -> None:
         super().__init__(encoding)
         self.window = tokens("window", window, length)
 

@@ -10,6 +10,7 @@ import math
 
 from torch import Tensor
 
+from models.bounds import Auto, Factor, Positive
 from models.effect import Encoding
 from models.extensions.frequencies import Frequencies, index_ramp, squeezed, turns_ramp
 
@@ -21,9 +22,9 @@ class YaRN(Frequencies):
         self,
         encoding: Encoding,
         length: int,
-        factor: float | str = "auto",
-        fast: float = 32.0,
-        slow: float = 1.0,
+        factor: Factor | Auto = "auto",
+        fast: Positive = 32.0,
+        slow: Positive = 1.0,
         ramp: str = "index",
         truncate: bool = True,
     ) -> None:

@@ -40,7 +40,7 @@ from train.compose import composed
         (["evaluation.stride=17"], "evaluation.stride=17 must be auto or a number of tokens from 1 to 16"),
         (["evaluation.last=20"], "evaluation.last=20 must be auto or a number of tokens from 1 to 16"),
         (["evaluation.stride=half"], "evaluation.stride=half should be a valid integer or 'auto'."),
-        (["evaluation.protocols=sliding"], "evaluation.protocols=sliding should be a valid tuple."),
+        (["evaluation.protocols=sliding"], "evaluation.protocols=sliding should be a valid list."),
         (["evaluation.extensions=[pie]"], "There is no extension 'pie'. Did you mean 'pi'?"),
         (
             ["evaluation.lengths=[0]"],
@@ -65,7 +65,10 @@ from train.compose import composed
             ["extension=yarn", "extension.truncate=maybe"],
             "extension.truncate=maybe should be a valid boolean.",
         ),
-        (["extension=pi", "extension.factor=0"], "extension.factor=0 must be auto"),
+        (
+            ["extension=pi", "extension.factor=0"],
+            "extension.factor=0 should be greater than or equal to 1 or 'auto'.",
+        ),
         (
             ["extension=pi", "extension.finetune_steps=-1"],
             "extension.finetune_steps=-1 should be greater than",
@@ -79,6 +82,41 @@ from train.compose import composed
             ["encoding=glob(zzz*)", "hydra.mode=MULTIRUN"],
             "encoding=glob(zzz*) matches nothing; there are: alibi,",
         ),
+        (
+            ["encoding=../encoding/rope"],
+            "encoding=../encoding/rope should be the name of a file of conf/encoding",
+        ),
+        (["encoding=[rope,alibi]"], "encoding=[rope,alibi] should be the name of a file of conf/encoding"),
+        (["+encoding.head_width=3"], "There is no setting 'encoding.head_width'."),
+        (["encoding._target_=os.system"], "encoding._target_=os.system should be the dotted path of a class"),
+        (["extension=pi", "extension._target_=models.encodings.rope.RoPE"], "of the kind Extension"),
+        (
+            ["encoding=window_rope", "encoding.inner=5"],
+            "encoding.inner=5 should be a method with its parameters",
+        ),
+        (["encoding.base=-10"], "encoding.base=-10 should be greater than 1."),
+        (["model.width=1000000", "model.heads=2"], "this machine has"),
+        (["model.kernel=sdpa", "encoding=cope"], "kernel=explicit"),
+        (
+            ["trainer.accelerator=mps"],
+            "trainer.accelerator=mps with trainer.devices=1, but there are 0 of them",
+        ),
+        (
+            [
+                "encoding=learned",
+                "extension=crop",
+                "extension.finetune_steps=2",
+                "extension.finetune_length=64",
+            ],
+            "extension.finetune_length=64 is past what encoding=learned",
+        ),
+        (["batch=${nothing}"], "batch cannot be resolved"),
+        (["outputs=${name:}"], "it refers to itself in a circle"),
+        (["model.vocab='"], "model.vocab=' should be a setting such as key=value"),
+        (["seed=1,2"], "seed=1,2 are several values"),
+        (["encoding=integer", "encoding.step=1000000", "evaluation.ladder=[1,1e30]"], "evaluation.ladder"),
+        (["seed=4294967296"], "seed=4294967296 should be less than 4294967296."),
+        (["evaluation.retrieval=needle"], "evaluation.retrieval needs 47 tokens at least"),
     ],
 )
 def test_mistakes_are_said(mistake, text: Path, outputs: Path, tmp_path: Path, arguments, expected) -> None:
@@ -90,6 +128,13 @@ def test_mistakes_are_said(mistake, text: Path, outputs: Path, tmp_path: Path, a
 
 def test_a_run_folder_that_is_none(mistake, tmp_path: Path) -> None:
     assert "has no DONE" in mistake(f"run={tmp_path}", module="train.evaluate")
+
+
+def test_a_run_that_is_not_there_leaves_nothing(mistake, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    said = mistake("run=nowhere", module="train.evaluate")
+    assert said == "yardstick: nowhere is not the folder of a finished run: it has no DONE."
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_folder_of_another_run(mistake, small: list[str], tmp_path: Path) -> None:

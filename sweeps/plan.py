@@ -1,0 +1,185 @@
+"""What a sweep takes on many GPUs, before anything is paid for:
+
+python -m sweeps.plan sweeps=encodings_gpu gpus=64 throughput=400000
+"""
+
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import mean, median
+
+from omegaconf import OmegaConf
+
+from sweeps.schedule import Cell, Disturbances, Schedule, simulate
+from train.compose import swept
+from train.config import Config
+from train.errors import explained
+from train.rows import ONCE, read
+from train.validation import Count, Positive, Section, Share
+
+POINT = 3  # values that a logged step has
+WEIGHT, RESUMABLE = 4, 12  # bytes of a parameter; with AdamW's two moments
+GROUPS = {"controls": 2, "all": 20}  # extensions, at most
+KEPT = 2  # checkpoints that an interrupted run may resume from
+
+
+class Assumptions(Section):
+    """What is not in the sweep's file."""
+
+    gpus: Count
+    throughput: Positive | None = None  # tokens a second that a GPU trains on; null: from `efficiency`
+    results: str | None = None  # a folder of runs whose measured rates count, each encoding's own
+    cells: Count | None = None  # in place of as many as the sweep has
+    efficiency: Share = 0.3  # of the peak
+    peak: Positive = 989.0  # TFLOP/s: an H100 in bfloat16
+    price: Positive = 2.5  # dollars a GPU and hour
+    start: Positive = 120.0  # seconds until a run computes, and again after each preemption
+    stragglers: Share = 0.05  # of the runs
+    slowdown: Positive = 1.5  # times longer that these take
+    preemptions: Share = 0.01  # a GPU and hour
+    draw: Count = 1  # seed of the simulation
+
+    @property
+    def disturbances(self) -> Disturbances:
+        return Disturbances(self.start / 3600, self.stragglers, self.slowdown, self.preemptions, self.draw)
+
+
+@dataclass(frozen=True)
+class Work:
+    """What one run of a sweep computes and writes, by its settings."""
+
+    config: Config
+
+    @property
+    def parameters(self) -> int:
+        model = self.config.model
+        return model.vocab * model.width * (1 if model.tied else 2) + 12 * model.depth * model.width**2
+
+    @property
+    def tokens(self) -> int:
+        """Trained on."""
+        return self.config.batch * self.config.model.length * self.config.trainer.max_steps
+
+    @property
+    def lengths(self) -> list[int]:
+        return self.config.evaluation.at(self.config.model.length)
+
+    @property
+    def passes(self) -> int:
+        """How often a length is evaluated: by each protocol, under no extension and under each."""
+        asked, protocols = self.config.evaluation.extensions, self.config.evaluation.protocols
+        count = GROUPS[asked] if isinstance(asked, str) else len(asked)
+        return (1 + count) * max(1, len(protocols))
+
+    def operations(self, length: int) -> float:
+        """Of a token forward, which sees half of `length` keys on average; backward takes twice as many."""
+        return 2 * self.parameters + 2 * self.config.model.depth * self.config.model.width * length
+
+    @property
+    def evaluated(self) -> float:
+        """The evaluation, as so many tokens more to train on."""
+        forward = sum(length * self.operations(length) for length in self.lengths)
+        windows = self.config.evaluation.windows * self.passes
+        return windows * forward / (3 * self.operations(self.config.model.length))
+
+    @property
+    def points(self) -> int:
+        """Values that W&B is sent."""
+        logged = self.config.trainer.max_steps // self.config.trainer.log_every
+        return POINT * logged + len(self.lengths) * self.passes
+
+    @property
+    def gpus(self) -> int:
+        devices = self.config.trainer.devices
+        return self.config.trainer.num_nodes * (devices if isinstance(devices, int) and devices > 0 else 1)
+
+
+def rates(work: Work, names: Sequence[str], given: Assumptions) -> Iterator[float]:
+    """Tokens a second and GPU of each cell: measured, given, or a share of the peak."""
+    measured = dict(of_results(Path(given.results))) if given.results else {}
+    assumed = given.efficiency * given.peak * 1e12 / (3 * work.operations(work.config.model.length))
+    common = given.throughput or (median(measured.values()) if measured else assumed)
+    yield from (measured.get(name, common) for name in names)
+
+
+def of_results(folder: Path) -> Iterator[tuple[str, float]]:
+    """(encoding, tokens a second that its runs were trained at) of a folder of runs."""
+    found: dict[str, list[float]] = {}
+    for file in sorted(folder.rglob("results.jsonl")):
+        for row in read(file):
+            if row.protocol == ONCE and row.metric == "tokens_per_second" and row.value:
+                found.setdefault(row.encoding, []).append(row.value)
+    if not found:
+        raise ValueError(f"results={folder} holds no runs with a measured tokens_per_second.")
+    yield from ((name, mean(values)) for name, values in found.items())
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A sweep on so many GPUs."""
+
+    name: str
+    work: Work
+    given: Assumptions
+    rates: list[float]  # tokens a second and GPU, of each cell
+    cells: list[Cell]
+    schedule: Schedule
+
+    @property
+    def gpu_hours(self) -> float:
+        return self.given.gpus * self.schedule.hours
+
+    @property
+    def at_once(self) -> int:
+        return min(len(self.cells), self.given.gpus // self.work.gpus)
+
+    def lines(self) -> Iterator[str]:
+        work, given, schedule, runs = self.work, self.given, self.schedule, len(self.cells)
+        hours = mean(cell.hours for cell in self.cells)
+        assumed = f"{given.efficiency:.0%} of {given.peak:g} TFLOP/s"
+        source = "measured" if given.results else "given" if given.throughput else assumed
+        kept = runs * work.parameters * WEIGHT
+        resumable = KEPT * self.at_once * work.parameters * RESUMABLE
+        yield f"{self.name}: {runs} runs of {work.parameters / 1e6:,.0f}M weights on {given.gpus} GPUs"
+        yield f"throughput  {mean(self.rates):,.0f} tokens/s a GPU ({source})"
+        yield (
+            f"a run       {work.tokens / 1e9:,.2f} billion tokens, and an evaluation worth "
+            f"{work.evaluated / 1e9:,.2f}: {hours:,.1f} h on {work.gpus} GPU{'s' * (work.gpus > 1)}"
+        )
+        least = runs * hours * work.gpus / given.gpus
+        yield f"hours       {schedule.hours:,.1f}, of {least:,.1f} if nothing were lost"
+        yield f"idle        {schedule.idle(given.gpus):.0%} of {self.gpu_hours:,.0f} GPU-hours"
+        slower = f"{given.stragglers:.0%} of the runs {given.slowdown:g} times slower"
+        yield f"disturbed   {schedule.preemptions} preemptions; {slower}"
+        yield f"storage     {kept / 1e9:,.1f} GB of models, {resumable / 1e9:,.1f} GB more while they train"
+        rate = work.points / hours / 3600 * self.at_once
+        yield f"W&B         {runs * work.points:,} values, {rate:,.2f} a second"
+        yield f"cost        ${self.gpu_hours * given.price:,.0f} at ${given.price:g} a GPU and hour"
+
+
+def plan(arguments: Sequence[str]) -> Plan:
+    """Of a command line: `Assumptions`, and what `python -m train` would be given."""
+    own = [one for one in arguments if one.partition("=")[0] in Assumptions.model_fields]
+    given = Assumptions.of(OmegaConf.to_container(OmegaConf.from_dotlist(own)))  # type: ignore[arg-type]
+    config, names = swept(*(one for one in arguments if one not in own))
+    work, count = Work(config), given.cells or len(names)
+    names = [names[number % len(names)] for number in range(count)]
+    found = list(rates(work, names, given))
+    checkpoint = work.tokens / config.trainer.max_steps * config.trainer.checkpoint_every
+    every_hour = [rate * work.gpus * 3600 for rate in found]  # tokens
+    cells = [
+        Cell((work.tokens + work.evaluated) / hourly, work.gpus, checkpoint / hourly / 2)
+        for hourly in every_hour
+    ]
+    sweep = next((one.partition("=")[2] for one in arguments if one.startswith("sweeps=")), "one run")
+    return Plan(sweep, work, given, found, cells, simulate(cells, given.gpus, given.disturbances))
+
+
+def main() -> None:
+    with explained():
+        print(*plan(sys.argv[1:]).lines(), sep="\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,61 @@
+"""Try many command lines in one warm process:  python -m tests.fuzz --examples 2000 --seed 0"""
+
+import argparse
+import shlex
+import sys
+import sysconfig
+import tempfile
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from random import Random
+
+import torch
+from hypothesis import Phase, given, seed, settings, strategies
+
+from tests.fuzz.lines import line
+from tests.fuzz.outcome import RIGHT, Outcome, outcome
+
+FILES = "abc ast bisect calendar cmd code codecs copy csv dis enum heapq".split()  # noqa: SIM905
+
+
+def tried(examples: int, number: int, folder: Path) -> Iterator[tuple[list[str], Outcome]]:
+    """Command lines that follow from the seed `number`, and how each is dealt with."""
+    draws: list[Random] = []
+    text = folder / "text"
+    text.mkdir()
+    for name in FILES:
+        source = Path(sysconfig.get_paths()["stdlib"], f"{name}.py")
+        (text / source.name).write_text(source.read_text()[:6000])
+
+    @seed(number)
+    @settings(max_examples=examples, deadline=None, database=None, phases=[Phase.generate])
+    @given(strategies.randoms(use_true_random=True))
+    def draw(random: Random) -> None:
+        draws.append(random)
+
+    draw()
+    for random in draws:
+        words = [*line(random, str(text)), f"outputs={folder}"]
+        yield words, outcome(words, folder)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
+    parser.add_argument("--examples", type=int, default=2000)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--all", action="store_true", help="print what is said of every refused line, too")
+    chosen = parser.parse_args()
+    torch.set_num_threads(1)
+    kinds: Counter[str] = Counter()
+    with tempfile.TemporaryDirectory() as folder:
+        for words, how in tried(chosen.examples, chosen.seed, Path(folder)):
+            kinds[how.kind] += 1
+            if not how.is_right or (chosen.all and how.said):
+                print(f"python -m train {shlex.join(words)}\n    {how.kind}: {how.said}", flush=True)
+    print(f"{kinds.total()} command lines: {', '.join(f'{n} {kind}' for kind, n in kinds.most_common())}")
+    sys.exit(not set(kinds) <= set(RIGHT))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,111 @@
+"""What a command line comes to: it runs, or it is refused in one sentence that helps."""
+
+import traceback
+from pathlib import Path
+from typing import NamedTuple
+
+import torch
+
+from data import load
+from models.gpt import GPT
+from train import build
+from train.check import check, check_data
+from train.compose import composed
+from train.config import Config
+from train.errors import explanation
+from train.extensions import recipe, under
+from train.loss import mean_loss, token_losses
+from train.run import Run
+
+LONG = 900  # characters: a list of all names has room
+LARGE = 1 << 19  # weights, or tokens: more is not run here, only checked
+
+
+RIGHT = ("accepted", "refused")
+
+
+class Outcome(NamedTuple):
+    """`accepted`, `refused`, or what is wrong: a traceback, no sentence, no key, accepted but fails."""
+
+    kind: str
+    said: str = ""
+
+    @property
+    def is_right(self) -> bool:
+        return self.kind in RIGHT
+
+
+def outcome(line: list[str], folder: Path) -> Outcome:
+    """How a command line is dealt with."""
+    try:
+        config = composed(*line)
+        names = check(config)
+        prepared(config, names, folder)
+    except Exception as error:
+        return of_refusal(line, error)
+    try:
+        carry_out(config, names)
+    except Exception as error:
+        return Outcome("accepted but fails", last_line(error))
+    return Outcome("accepted")
+
+
+def prepared(config: Config, names: list[str], folder: Path) -> None:
+    """The data, of those that need neither minutes nor the network."""
+    target = config.data["_target_"]
+    if "tasks" in target or "recall.Recall" in target or "files.Files" in target:
+        source = load(config.data | {"name": config.names.data}, config.model.vocab, folder)
+        check_data(Run(config, source, "32-true"), names)
+
+
+def of_refusal(line: list[str], error: Exception) -> Outcome:
+    sentence = explanation(error)
+    if sentence is None:
+        return Outcome("traceback", last_line(error))
+    if "\n" in sentence or len(sentence) > LONG or not sentence.endswith((".", "!", "?")):
+        return Outcome("no sentence", repr(sentence))
+    if not any(key in sentence for key in keys(line)):
+        return Outcome("no key", sentence)
+    return Outcome("refused", sentence)
+
+
+def keys(line: list[str]) -> list[str]:
+    """What a sentence may name: a key or its last part, or where there is none the whole word."""
+    found = []
+    for word in line:
+        key, equals, _ = word.lstrip("+~").partition("=")
+        found += [key, key.partition(".")[0], key.rpartition(".")[2], word] if equals else [word, key]
+        found += ["''"] * (not key)
+    return [one for one in found if one]
+
+
+def last_line(error: BaseException) -> str:
+    frames = traceback.extract_tb(error.__traceback__)
+    here = [frame for frame in frames if "/site-packages/" not in frame.filename][-1]
+    text = " ".join(str(error).split())[:200]
+    return f"{type(error).__name__}: {text} ({Path(here.filename).name}:{here.lineno})"
+
+
+def carry_out(config: Config, names: list[str]) -> None:
+    """A step's loss and gradients, and the losses at the shortest and at the longest length."""
+    model = config.model
+    size = model.vocab * model.width + 12 * model.width**2 * model.depth
+    if size > LARGE or model.length > 256 or config.model.kernel == "flex":
+        return
+    gpt = build.gpt(config)
+    draw = torch.Generator().manual_seed(0)
+    tokens = torch.randint(model.vocab, (2, model.length + 1), generator=draw)
+    loss = mean_loss(gpt.train(), tokens[:, :-1], tokens[:, 1:])
+    loss.backward()
+    assert loss.isfinite(), "the loss is not finite"
+    assert all(p.grad is None or p.grad.isfinite().all() for p in gpt.parameters()), (
+        "a gradient is not finite"
+    )
+    for name in names:
+        changed: GPT = gpt.under([under(name, recipe(config, name), e) for e in gpt.encodings]).eval()
+        for length in {1, *config.evaluation.at(model.length)}:
+            if length > 256 or min(length, changed.context or length) > (changed.limit or length):
+                continue
+            tokens = torch.randint(model.vocab, (1, length + 1), generator=draw)
+            found = token_losses(changed, tokens[:, :-1], tokens[:, 1:])
+            assert found.isfinite().all(), f"the loss under {name} at {length} is not finite"

@@ -1,0 +1,65 @@
+"""A run made again: equal bit for bit here, and what differs where something does."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.train.conftest import call
+from train.reproduce import compare
+from train.rows import Row, read
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def done(small: list[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("run") / "rope"
+    call("encoding=rope", *small, "evaluation.extensions=[pi]", f"hydra.run.dir={folder}")
+    return folder
+
+
+def test_the_same_rows_again(done: Path, tmp_path: Path) -> None:
+    said = call(f"run={done}", f"into={tmp_path}", module="train.reproduce")
+    compared = len([row for row in read(done / "results.jsonl") if row.metric in ("loss", "bits_per_byte")])
+    assert f"All {compared + 2} rows are equal, bit for bit." in said.stdout  # and two numbers of parameters
+    assert "Machine and versions are the same." in said.stdout
+    assert (tmp_path / "rope" / "DONE").exists()
+    assert list((tmp_path / "trained").iterdir())  # nothing of the run itself was used
+
+
+def test_a_changed_row_and_another_machine(done: Path, tmp_path: Path) -> None:
+    folder = shutil.copytree(done, tmp_path / "rope")
+    lines = (folder / "results.jsonl").read_text().splitlines()
+    rows = [json.loads(line) for line in lines]
+    place = next(n for n, row in enumerate(rows) if (row["extension"], row["metric"]) == ("pi", "loss"))
+    rows[place]["value"] *= 1.01
+    (folder / "results.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    about = json.loads((folder / "run.json").read_text())
+    (folder / "run.json").write_text(json.dumps(about | {"machine": "another one"}))
+    said = call(f"run={folder}", module="train.reproduce", check=False)
+    assert said.returncode == 1
+    assert "1 of " in said.stdout
+    assert f"(pi {rows[place]['protocol']} {rows[place]['length']}), 0.0099 of the value" in said.stdout
+    assert "The machine was another one, and is " in said.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["run=/nowhere"], "run=/nowhere is not the folder of a finished run"),
+        ([], "run must be given"),
+        (["rum=x", "run=y"], "There is no setting 'rum'. Did you mean 'run'?"),
+    ],
+)
+def test_mistakes(arguments: list[str], expected: str, mistake) -> None:
+    assert expected in mistake(*arguments, module="train.reproduce")
+
+
+def test_rows_that_only_one_has(done: Path) -> None:
+    rows: list[Row] = read(done / "results.jsonl")
+    found = compare(rows, [row for row in rows if row.metric != "loss"], [])
+    assert not found.differences
+    assert {key[-1] for key in found.unpaired} == {"loss"}
+    assert not found.is_equal

@@ -1,0 +1,156 @@
+"""Run a finished run's own settings again, and compare the rows:
+
+python -m train.reproduce run=outputs/runs/rope-s0-1a2b3c4d
+"""
+
+import json
+import sys
+import tempfile
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from omegaconf import OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+
+from train import machine
+from train.config import Config
+from train.errors import explained
+from train.rows import Row, read
+from train.trust import check_classes
+from train.validation import Section
+from train.versions import packages
+
+MEASURED = ("seconds", "tokens_per_second", "peak_memory")  # metrics of the machine, never twice the same
+Key = tuple[str, str, str, int, str]  # data, extension, protocol, length, metric
+
+
+class Choice(Section):
+    """What the command line says."""
+
+    run: str  # the folder of a finished run
+    into: str | None = None  # where everything is made again; null: a temporary folder
+
+
+@dataclass(frozen=True)
+class Difference:
+    """How the rows of a metric differ."""
+
+    metric: str
+    rows: int
+    absolute: float  # the largest
+    relative: float  # the largest, of the value that the run has
+    worst: Key
+
+    def __str__(self) -> str:
+        where = " ".join(map(str, self.worst[1:4]))
+        return (
+            f"  {self.metric:<20} {self.rows} rows differ, by {self.absolute:.3g} at most ({where}), "
+            f"{self.relative:.3g} of the value"
+        )
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The rows of a run beside those of its repetition."""
+
+    rows: int  # that can be compared
+    differences: list[Difference]
+    unpaired: list[Key]  # rows that only one of the two has
+    elsewhere: list[str]  # what else is not as it was: the machine, versions
+
+    @property
+    def is_equal(self) -> bool:
+        return not self.differences and not self.unpaired
+
+    def sentences(self) -> Iterator[str]:
+        if self.is_equal:
+            yield f"All {self.rows} rows are equal, bit for bit."
+        else:
+            yield f"{sum(one.rows for one in self.differences)} of {self.rows} rows differ."
+            yield from map(str, self.differences)
+        yield from (f"  Only one of the two has {' '.join(map(str, key))}." for key in self.unpaired)
+        yield from self.elsewhere or ["Machine and versions are the same."]
+
+
+def compare(then: Iterable[Row], now: Iterable[Row], elsewhere: list[str]) -> Comparison:
+    """Row by row; what a machine costs is left out."""
+    first, second = by_key(then), by_key(now)
+    found = defaultdict(list)
+    for key in first.keys() & second.keys():
+        a, b = first[key], second[key]
+        if (a.value, a.error, a.sequences) != (b.value, b.error, b.sequences):
+            found[key[-1]].append((distance(a, b), distance(a, b) / abs(a.value or 1), key))
+    differences = [
+        Difference(metric, len(of), max(of)[0], max(one[1] for one in of), max(of)[2])
+        for metric, of in sorted(found.items())
+    ]
+    return Comparison(
+        len(first.keys() & second.keys()), differences, sorted(first.keys() ^ second.keys()), elsewhere
+    )
+
+
+def by_key(rows: Iterable[Row]) -> dict[Key, Row]:
+    return {
+        (row.data, row.extension, row.protocol, row.length, row.metric): row
+        for row in rows
+        if row.metric not in MEASURED
+    }
+
+
+def distance(a: Row, b: Row) -> float:
+    """Between two values; where these are equal between their errors; infinite where only one is a number."""
+    for x, y in ((a.value, b.value), (a.error, b.error), (a.sequences, b.sequences)):
+        if x != y:
+            return float("inf") if x is None or y is None else abs(x - y)
+    return 0.0
+
+
+def reproduce(folder: Path, into: Path) -> Comparison:
+    """Data, training and evaluation of a run folder made again in another one."""
+    from train.job import run_job  # torch and lightning
+
+    about = json.loads((folder / "run.json").read_text())
+    config = repeated(about, folder, into)
+    run_job(config, into / folder.name)
+    then = [about["machine"], f"{about['threads']} threads", about["versions"], about["commit"]]
+    again = json.loads((into / folder.name / "run.json").read_text())
+    now = [machine.description(), f"{again['threads']} threads", packages(), again["commit"]]
+    names = ("machine", "threads", "versions", "commit")
+    told = [f"The {name} was {a}, and is {b}." for name, a, b in zip(names, then, now, strict=True) if a != b]
+    return compare(read(folder / "results.jsonl"), read(into / folder.name / "results.jsonl"), told)
+
+
+def repeated(about: dict[str, Any], folder: Path, into: Path) -> Config:
+    """The settings of a run for one process, with as many threads as it had; nothing that it made is used."""
+    settings: dict[str, Any] = about["settings"]
+    check_classes(settings, folder)
+    trainer = settings["trainer"] | {
+        "devices": 1, "num_nodes": 1, "threads": about["threads"], "precision": about["precision"],
+        "accelerator": "cpu" if settings["trainer"]["accelerator"] == "cpu" else "auto",
+    }  # fmt: skip
+    wandb = settings["wandb"] | {"mode": "disabled"}
+    return Config.of(settings | {"outputs": str(into), "wandb": wandb, "trainer": trainer})
+
+
+def entry() -> None:
+    """The command line: exit code 0 where all rows are equal, 1 where some differ."""
+    with explained(), ExitStack() as stack:
+        try:
+            chosen = Choice.of(OmegaConf.to_container(OmegaConf.from_dotlist(sys.argv[1:])))  # type: ignore[arg-type]
+        except OmegaConfBaseException:
+            raise ValueError("python -m train.reproduce takes run=<run folder> and into=<folder>.") from None
+        folder = Path(chosen.run)
+        if not (folder / "DONE").exists():
+            raise ValueError(f"run={folder} is not the folder of a finished run: it has no DONE.")
+        into = chosen.into or stack.enter_context(tempfile.TemporaryDirectory())
+        comparison = reproduce(folder, Path(into))
+    print(*comparison.sentences(), sep="\n")
+    sys.exit(0 if comparison.is_equal else 1)
+
+
+if __name__ == "__main__":
+    entry()
