@@ -5,6 +5,7 @@ With a file of sweeps/ it is many:  python -m train sweeps=encodings
 
 import sys
 from datetime import UTC, datetime
+from importlib.util import find_spec
 from pathlib import Path
 
 from hydra.core.hydra_config import HydraConfig
@@ -42,11 +43,19 @@ def entry() -> None:
         command.run("config", main)
         if not jobs:
             return
+        check_report(jobs[0].config.report)
         folder = write_index(jobs, started)
         failed = run_all(jobs)
         if jobs[0].config.report:
             get_method(jobs[0].config.report)(folder)
     sys.exit(1 if failed else 0)
+
+
+def check_report(path: str | None) -> None:
+    """ValueError where what would be called after all jobs is in no module; it is imported only then."""
+    module = "" if path is None else path.rpartition(".")[0]
+    if path is not None and not (module and find_spec(module)):
+        raise ValueError(f"report={path} should be the dotted path of a function, or null.")
 
 
 if __name__ == "__main__":

@@ -134,8 +134,10 @@ def check_memory(config: Config, model: GPT) -> None:
     devices = knobs.devices if isinstance(knobs.devices, int) and knobs.devices > 0 else 1
     sequences = config.batch // (devices * knobs.num_nodes * knobs.accumulate)
     states = 4 * sequences * config.model.length * config.model.width * config.model.depth
-    needed = parameters * (WEIGHT if torch.cuda.is_available() else STATE)
-    for what, size in ((f"{parameters:,} parameters", needed), ("the hidden states of a step", states)):
+    needed = {f"{parameters:,} parameters": parameters * STATE, "the hidden states of a step": states}
+    if torch.cuda.is_available() and knobs.accelerator != "cpu":
+        needed = {f"{parameters:,} parameters": parameters * WEIGHT}  # they start in the machine's memory
+    for what, size in needed.items():
         if size > room:
             raise ValueError(
                 f"model.vocab={config.model.vocab}, model.width={config.model.width}, model.depth="

@@ -35,12 +35,12 @@ def register() -> None:
     OmegaConf.register_new_resolver("name", lambda _root_: name(config_of(_root_)), replace=True)
 
 
-def composed(*overrides: str) -> Config:
-    """The settings of a run as `python -m train` with these overrides has them."""
+def composed(*overrides: str, name: str = "config") -> Config:
+    """The settings of a run as `python -m train` with these overrides has them; or of `conf/<name>.yaml`."""
     register()
     check_choices(overrides)
     with initialize_config_dir(str(CONF), version_base="1.3"):
-        return config_of(compose("config", list(overrides), return_hydra_config=True))
+        return config_of(compose(name, list(overrides), return_hydra_config=True))
 
 
 def check_choices(arguments: Iterable[str]) -> None:

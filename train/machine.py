@@ -29,6 +29,8 @@ def check_devices(config: TrainerConfig) -> None:
     """ValueError where a device is asked for that is not there."""
     there = {"cuda": torch.cuda.device_count(), "mps": int(torch.backends.mps.is_available())}
     there["gpu"] = max(there.values())
+    if there["gpu"]:
+        there["auto"] = there["gpu"]
     count = there.get(config.accelerator)
     if count is not None and count < (config.devices if isinstance(config.devices, int) else 1):
         raise ValueError(
@@ -64,9 +66,8 @@ def peak_memory() -> int | None:
 
 
 def memory() -> int:
-    """Bytes that the machine has, or where there are GPUs one of them if it has more."""
-    own = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    return max(own, torch.cuda.mem_get_info()[1]) if torch.cuda.is_available() else own
+    """Bytes that the machine has."""
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
 def description() -> str:

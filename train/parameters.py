@@ -67,7 +67,7 @@ def located(key: str, target: Any, kind: type) -> type:
         found = getattr(import_module(module), name) if module.strip(".") == module != "" else None
     except (ImportError, AttributeError):
         found = None
-    if not (isinstance(found, type) and issubclass(found, kind)):
+    if not (isinstance(found, type) and issubclass(found, kind)) or inspect.isabstract(found):
         wanted = f"a class of the kind {kind.__name__}" if kind is not object else "a class"
         raise ValueError(f"{key}={shown(target)} should be the dotted path of {wanted}.")
     return found

@@ -1,6 +1,8 @@
 """Try many command lines in one warm process:  python -m tests.fuzz --examples 2000 --seed 0"""
 
 import argparse
+import gc
+import json
 import shlex
 import sys
 import sysconfig
@@ -15,12 +17,18 @@ from hypothesis import Phase, given, seed, settings, strategies
 
 from tests.fuzz.lines import line
 from tests.fuzz.outcome import RIGHT, Outcome, outcome
+from train.compose import composed
 
 FILES = "abc ast bisect calendar cmd code codecs copy csv dis enum heapq".split()  # noqa: SIM905
 
 
 def tried(examples: int, number: int, folder: Path) -> Iterator[tuple[list[str], Outcome]]:
     """Command lines that follow from the seed `number`, and how each is dealt with."""
+    run = folder / "run"
+    run.mkdir()
+    small = composed("data=copy", "trainer=cpu", f"outputs={folder}").model_dump(mode="json")
+    (run / "run.json").write_text(json.dumps({"settings": small, "precision": "32-true"}))
+    (run / "DONE").touch()
     draws: list[Random] = []
     text = folder / "text"
     text.mkdir()
@@ -35,8 +43,9 @@ def tried(examples: int, number: int, folder: Path) -> Iterator[tuple[list[str],
         draws.append(random)
 
     draw()
+    gc.freeze()  # what is imported never goes
     for random in draws:
-        words = [*line(random, str(text)), f"outputs={folder}"]
+        words = [*line(random, str(text), str(run)), f"outputs={folder}"]
         yield words, outcome(words, folder)
 
 

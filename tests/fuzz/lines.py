@@ -27,7 +27,8 @@ ABSURD = """0 -1 1 2 3 -3 7 64 0.5 1.5 -0.5 1000000 1e-300 1e300 1e999 1e30 1e-1
     ${oc.env:NOT_THERE} ???"""
 WORDS = """half interleaved index rotations positions frequencies+biases angles auto reference explicit sdpa
     band flex rms layer clm mlm muon adamw needle passage ddp 32-true bf16-mixed bytes bpe online disabled cpu
-    gpu models.encodings.alibi.ALiBi models.extensions.pi.PI data.tasks.copy.Copy os.system nowhere.Else"""
+    gpu models.encodings.alibi.ALiBi models.extensions.pi.PI
+    data.tasks.strings.Copy data.task.Task os.system nowhere.Else"""
 NOISE = "(rope a==b = encoding ~ + seed=1,2 seed=choice(1,2) 'x\ty' seed=\\ ' seed é=1"
 
 
@@ -103,7 +104,19 @@ def assignment(known: dict[str, Any], random: Random) -> str:
     return f"{key}={value}"
 
 
-def line(random: Random, text: str) -> list[str]:
+def line(random: Random, text: str, run: str) -> list[str]:
+    """Of `python -m train`; or where it begins with run=, of `train.evaluate`."""
+    return of_evaluation(random, run) if random.random() < 0.1 else of_training(random, text)
+
+
+def of_evaluation(random: Random, run: str) -> list[str]:
+    chosen = ("evaluation.", "extension.", "trainer.", "checkpoint", "wandb.", "seed")
+    known = {key: value for key, value in defaults().items() if key.startswith(chosen)}
+    words = [f"run={run}", f"extension={random.choice([*fitting('rope'), 'none'])}"]
+    return words + [assignment(known, random) for _ in range(random.choice([1, 1, 2, 3]))]
+
+
+def of_training(random: Random, text: str) -> list[str]:
     """Choices of groups, sizes that run at once, and one to three assignments."""
     chosen = {group: random.choice(names(group)) for group in ("encoding", "extension", "data")}
     if random.random() < 0.9:

@@ -6,7 +6,9 @@ from typing import NamedTuple
 
 import torch
 
-from data import load
+from data import made
+from data.files import Files
+from data.task import Generated
 from models.gpt import GPT
 from train import build
 from train.check import check, check_data
@@ -38,7 +40,7 @@ class Outcome(NamedTuple):
 def outcome(line: list[str], folder: Path) -> Outcome:
     """How a command line is dealt with."""
     try:
-        config = composed(*line)
+        config = composed(*line, name="evaluate" if line[0].startswith("run=") else "config")
         names = check(config)
         prepared(config, names, folder)
     except Exception as error:
@@ -52,10 +54,9 @@ def outcome(line: list[str], folder: Path) -> Outcome:
 
 def prepared(config: Config, names: list[str], folder: Path) -> None:
     """The data, of those that need neither minutes nor the network."""
-    target = config.data["_target_"]
-    if "tasks" in target or "recall.Recall" in target or "files.Files" in target:
-        source = load(config.data | {"name": config.names.data}, config.model.vocab, folder)
-        check_data(Run(config, source, "32-true"), names)
+    described = made(config.data | {"name": config.names.data})
+    if isinstance(described, Generated | Files):
+        check_data(Run(config, described.open(config.model.vocab, folder), "32-true"), names)
 
 
 def of_refusal(line: list[str], error: Exception) -> Outcome:

@@ -116,7 +116,7 @@ from train.compose import composed
         (["seed=1,2"], "seed=1,2 are several values"),
         (["encoding=integer", "encoding.step=1000000", "evaluation.ladder=[1,1e30]"], "evaluation.ladder"),
         (["seed=4294967296"], "seed=4294967296 should be less than 4294967296."),
-        (["evaluation.retrieval=needle"], "evaluation.retrieval needs 47 tokens at least"),
+        (["evaluation.retrieval=needle"], "evaluation.retrieval needs at least 47 tokens"),
     ],
 )
 def test_mistakes_are_said(mistake, text: Path, outputs: Path, tmp_path: Path, arguments, expected) -> None:
@@ -128,6 +128,14 @@ def test_mistakes_are_said(mistake, text: Path, outputs: Path, tmp_path: Path, a
 
 def test_a_run_folder_that_is_none(mistake, tmp_path: Path) -> None:
     assert "has no DONE" in mistake(f"run={tmp_path}", module="train.evaluate")
+
+
+def test_a_report_that_is_nowhere(mistake, small: list[str], tmp_path: Path) -> None:
+    """Told before the jobs, not after them."""
+    folder = f"hydra.sweep.dir={tmp_path}"
+    said = mistake(*small, "hydra.mode=MULTIRUN", "seed=0,1", folder, "report=sweeps.reprot.make")
+    assert "report=sweeps.reprot.make should be the dotted path of a function" in said
+    assert not list(tmp_path.glob("*/DONE"))
 
 
 def test_a_run_that_is_not_there_leaves_nothing(mistake, tmp_path: Path, monkeypatch) -> None:
