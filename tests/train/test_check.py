@@ -32,7 +32,7 @@ def test_every_encoding_passes(encoding: str) -> None:
             "encoding.tau=1e-07 should be greater than or equal",
         ),
         (
-            ["encoding=xpos", "encoding.gamma=0.000001", "model.length=2048"],
+            ["encoding=xpos", "encoding.gamma=0.000001", "encoding.scale_base=1"],
             "gives logits that are no numbers",
         ),
         (
