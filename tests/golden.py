@@ -104,7 +104,7 @@ def source() -> Source:
 
 
 def trained(config: Config) -> tuple[Numbers, GPT]:
-    """The loss of each step, and the norm of all weights after the last."""
+    """The loss of each step but the first, and the norm of all weights after the last."""
     model, progress = build.gpt(config), Progress(1, ignore)
     noise = torch.Generator().manual_seed(0)
     with torch.no_grad():
@@ -115,7 +115,7 @@ def trained(config: Config) -> tuple[Numbers, GPT]:
         more["accumulate_grad_batches"] = config.trainer.accumulate
     trainer(config.trainer, "32-true", **more).fit(Training(model, source(), config, config.model.length))
     norm = float(torch.stack([p.detach().double().norm() for p in model.parameters()]).norm())
-    return [*(loss for _, loss in progress.history), norm], model
+    return [*(loss for _, loss in progress.history[1:]), norm], model
 
 
 @cache

@@ -77,5 +77,6 @@ def finetuned(run: Run, model: GPT, name: str, training: str) -> GPT:
     cell = finetuned_cell(training, name, own)
     folder = Path(config.outputs) / "trained" / f"{config.names.encoding}-s{config.seed}-{name}-{cell}"
     tuned = deepcopy(model)
-    trained(changed, tuned, Plan(cell, folder, length, own.finetune_steps))
+    plan = Plan(cell, folder, length, own.finetune_steps, rate="extension.finetune_learning_rate")
+    trained(changed, tuned, plan)
     return tuned

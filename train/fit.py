@@ -30,6 +30,7 @@ class Plan:
     length: int  # tokens
     steps: int
     keep: tuple[int, ...] = ()  # steps whose weights stay as `step-<n>.ckpt`
+    rate: str = "optimizer.learning_rate"  # the setting that it is trained with
 
     @property
     def final(self) -> Path:
@@ -54,7 +55,7 @@ def trained(run: Run, model: GPT, plan: Plan) -> Trained:
 def fit(run: Run, model: GPT, plan: Plan) -> None:
     """Train and write `final.ckpt`; an interrupted training resumes from its last checkpoint."""
     config = run.config.trainer
-    checkpoint = Checkpoint(plan, model, Progress(config.log_every, run.log))
+    checkpoint = Checkpoint(plan, model, Progress(config.log_every, run.log, hint(run, plan.rate)))
     last = plan.folder / "last.ckpt"
     resumable = ModelCheckpoint(
         plan.folder,
@@ -84,6 +85,15 @@ def fit(run: Run, model: GPT, plan: Plan) -> None:
         checkpoint.save(plan.final)
         last.unlink(missing_ok=True)
     trainer.strategy.barrier()
+
+
+def hint(run: Run, rate: str) -> str:
+    """Which settings may be at fault where a training diverges."""
+    of, encoding = run.config.optimizer, run.config.names.encoding
+    steps = f"lower {rate}={of.learning_rate:g}, raise optimizer.warmup={of.warmup:g}"
+    clip = "" if of.clip else ", set optimizer.clip=1"
+    precision = "" if run.precision == "32-true" else ", take trainer.precision=32-true"
+    return f"{steps}{clip}{precision}, or change the parameters of encoding={encoding}."
 
 
 class Checkpoint(Callback):

@@ -2,19 +2,28 @@
 
 import sys
 import time
-from collections.abc import Callable
+from math import isfinite
 from typing import Any
 
+import torch
 from lightning.pytorch import Callback, LightningModule, Trainer
+from torch import Tensor
+
+from train.run import Log
 
 
 class Progress(Callback):
-    """Every `every` steps: the loss, the learning rate, tokens a second, time left."""
+    """Every `every` steps: the loss, the learning rate, tokens a second, time left.
 
-    def __init__(self, every: int, log: Callable[[int, dict[str, float]], None]) -> None:
-        self.every, self.tell = every, log
+    A loss is the mean over the whole batch of a step: over all its parts and all processes. ValueError at
+    the first one that is not finite, with `hint`, before anything that came of it is saved.
+    """
+
+    def __init__(self, every: int, log: Log, hint: str = "") -> None:
+        self.every, self.tell, self.hint = every, log, hint
         self.history: list[tuple[int, float]] = []  # step, loss
         self.speeds: list[float] = []  # tokens a second
+        self.losses: list[Tensor] = []  # of the steps since, on the device: reading one would wait for it
         self.tokens = 0  # of all processes, since then
         self.since: tuple[int, float] | None = None  # step, time
 
@@ -27,26 +36,52 @@ class Progress(Callback):
     def on_train_batch_end(
         self, trainer: Trainer, module: LightningModule, outputs: Any, batch: Any, index: int
     ) -> None:
-        step = trainer.global_step
+        loss, parts = outputs["loss"].detach(), trainer.accumulate_grad_batches
+        if index % parts:
+            self.losses[-1] = self.losses[-1] + loss
+        else:
+            self.losses.append(loss)
         self.tokens += batch.tokens.numel() * trainer.world_size
-        if (index + 1) % trainer.accumulate_grad_batches:
+        if (index + 1) % parts:
             return
+        step = trainer.global_step
+        if step % self.every == 0 or step == trainer.max_steps:
+            self.report(trainer)
         if self.since is None:  # the first step pays for allocations
             self.since, self.tokens = (step, time.perf_counter()), 0
-        elif step % self.every == 0 or step == trainer.max_steps:
-            now = time.perf_counter()
-            steps, seconds = step - self.since[0], now - self.since[1]
-            self.report(trainer, float(outputs["loss"].detach()), self.tokens / seconds, seconds / steps)
-            self.since, self.tokens = (step, now), 0
 
-    def report(self, trainer: Trainer, loss: float, speed: float, step_seconds: float) -> None:
-        step, steps = trainer.global_step, int(trainer.max_steps)
+    def on_save_checkpoint(
+        self, trainer: Trainer, module: LightningModule, checkpoint: dict[str, Any]
+    ) -> None:
+        self.newest_loss(trainer)
+
+    def newest_loss(self, trainer: Trainer) -> float | None:
+        """The loss of this step, after a look at all since the last call; None where there is none."""
+        if not self.losses:
+            return None
+        losses: Tensor = trainer.strategy.reduce(torch.stack(self.losses), reduce_op="mean")  # type: ignore[assignment]
+        first = trainer.global_step - len(self.losses) + 1
+        self.losses.clear()
+        for step, loss in enumerate(losses.tolist(), first):
+            if not isfinite(loss):
+                raise ValueError(f"The loss is {loss} at step {step}: {self.hint}")
+        return float(losses[-1])
+
+    def report(self, trainer: Trainer) -> None:
+        step, loss = trainer.global_step, self.newest_loss(trainer)
+        if loss is None:
+            return
         self.history.append((step, loss))
-        self.speeds.append(speed)
-        rate = trainer.optimizers[0].param_groups[0]["lr"]
-        self.tell(step, {"train/loss": loss, "train/learning_rate": rate, "train/tokens_per_second": speed})
-        if trainer.is_global_zero and not sys.stdout.isatty() and step % (self.every * 5) == 0:
-            left = (steps - step) * step_seconds
-            print(
-                f"step {step}/{steps}  loss {loss:.3f}  {speed:,.0f} tokens/s  {left:.0f} s left", flush=True
-            )
+        values = {"train/loss": loss, "train/learning_rate": trainer.optimizers[0].param_groups[0]["lr"]}
+        if self.since is not None:
+            now = time.perf_counter()
+            seconds = now - self.since[1]
+            speed, steps = self.tokens / seconds, int(trainer.max_steps)
+            left = (steps - step) * seconds / (step - self.since[0])
+            self.speeds.append(speed)
+            self.since, self.tokens = (step, now), 0
+            values["train/tokens_per_second"] = speed
+            if trainer.is_global_zero and not sys.stdout.isatty() and step % (self.every * 5) == 0:
+                line = f"step {step}/{steps}  loss {loss:.3f}  {speed:,.0f} tokens/s  {left:.0f} s left"
+                print(line, flush=True)
+        self.tell(step, values)
