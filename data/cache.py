@@ -6,13 +6,15 @@ import logging
 import os
 import shutil
 from collections.abc import Callable
+from contextlib import suppress
 from errno import EDQUOT, EFBIG, ENOSPC
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from data.disk import digest, written
+
 RECORD = "meta.json"
-CHECKED = 32 * 2**20  # bytes; a larger file is checked by its size alone
 log = logging.getLogger(__name__)
 
 
@@ -60,32 +62,50 @@ def locked(folder: Path, build: Callable[[Path], dict[str, Any]]) -> dict[str, A
 
 def write(folder: Path, content: dict[str, Any]) -> None:
     """Put the record beside the files that it vouches for, all of it on the disk."""
-    files = {file.name: [file.stat().st_size, digest(file)] for file in sorted(folder.iterdir())}
-    (folder / RECORD).write_text(json.dumps({"content": content, "files": files}, indent=1))
+    files = {file.name: digest(file) for file in sorted(folder.iterdir())}
+    remember(folder, content, files)
     for file in folder.iterdir():
         with file.open("rb") as handle:
             os.fsync(handle.fileno())
 
 
+def remember(folder: Path, content: dict[str, Any], files: dict[str, str]) -> None:
+    """Write the record, and when each file was as it says."""
+    stamps = {name: stamp(folder / name) for name in files}
+    record = {"content": content, "files": files, "digest": of(content, files), "stamps": stamps}
+    with written(folder / RECORD) as out:
+        out.write(json.dumps(record, indent=1).encode())
+
+
 def read(folder: Path) -> dict[str, Any]:
-    """The content of the record of a folder, every file of which is as it was written."""
+    """The content of the record of a folder, every file of which is as it was written. A file is read for
+    this only where it was touched, copied or moved since."""
     if not folder.exists():
         raise FileNotFoundError(folder)
     try:
         record = json.loads((folder / RECORD).read_text())
-        for name, (size, expected) in record["files"].items():
-            if (folder / name).stat().st_size != size:
-                raise DamagedError(f"{name} has another size")
-            if size <= CHECKED and digest(folder / name) != expected:
+        content, files = record["content"], record["files"]
+        if record["digest"] != of(content, files):
+            raise DamagedError(f"{RECORD} has another content")
+        touched = [name for name in files if record["stamps"].get(name) != stamp(folder / name)]
+        for name in touched:
+            if digest(folder / name) != files[name]:
                 raise DamagedError(f"{name} has another content")
-        content: dict[str, Any] = record["content"]
     except FileNotFoundError as error:
         raise DamagedError(f"{Path(error.filename).name} is missing") from None
     except (ValueError, TypeError, KeyError, AttributeError):
         raise DamagedError(f"{RECORD} cannot be read") from None
-    return content
+    if touched:
+        with suppress(OSError):  # a folder that cannot be written is measured again
+            remember(folder, content, files)
+    return dict(content)
 
 
-def digest(file: Path) -> str:
-    with file.open("rb") as handle:
-        return hashlib.file_digest(handle, "sha256").hexdigest()
+def stamp(file: Path) -> list[int]:
+    """What changes when a file is touched, whatever its content."""
+    stat = file.stat()
+    return [stat.st_ino, stat.st_size, stat.st_mtime_ns]
+
+
+def of(content: dict[str, Any], files: dict[str, str]) -> str:
+    return hashlib.sha256(json.dumps([content, files], sort_keys=True).encode()).hexdigest()

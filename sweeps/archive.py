@@ -59,7 +59,7 @@ def scores(place: Path) -> Iterator[dict[str, object]]:
 def facts(place: Path) -> dict[str, str]:
     """What identifies a run: its cell, and run.json."""
     about = portable(json.loads((place / "run.json").read_text()))
-    cell = (place / "DONE").read_text().strip()
+    cell = (place / "DONE").read_text().partition("\n")[0]
     return {"run": place.name, "cell": cell, "about": json.dumps(about, separators=(",", ":"))}
 
 

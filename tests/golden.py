@@ -110,7 +110,7 @@ def trained(config: Config) -> tuple[Numbers, GPT]:
     with torch.no_grad():
         for parameter in model.blocks.parameters():  # attention far from uniform shows what changes it
             parameter += 0.2 * torch.randn(parameter.shape, generator=noise)
-    more = {"max_steps": config.trainer.max_steps, "callbacks": [progress], "enable_checkpointing": False}
+    more = {"max_steps": config.trainer.max_steps, "callbacks": [progress]}
     if config.trainer.accumulate > 1:
         more["accumulate_grad_batches"] = config.trainer.accumulate
     trainer(config.trainer, "32-true", **more).fit(Training(model, source(), config, config.model.length))

@@ -1,19 +1,25 @@
-"""Trained weights on the disk: `final.ckpt`, and `step-<n>.ckpt` of what `trainer.keep` asks for."""
+"""Checkpoints on the disk: `final.ckpt`, `step-<n>.ckpt` of what `trainer.keep` asks for, and while a
+training goes on its last two states, `last.ckpt` and `previous.ckpt`.
+
+PyTorch's files are zip archives, with a checksum of every part: what was damaged is never used.
+"""
 
 import os
-import pickle
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from functools import cache
 from pathlib import Path
+from typing import Any
+from zipfile import ZipFile
 
 import torch
 from filelock import FileLock, Timeout
+from lightning.pytorch.plugins.io import TorchCheckpointIO
 
+from data.disk import written
 from models.gpt import GPT
 from train.ranks import is_rank_zero
-
-UNREADABLE = (RuntimeError, EOFError, KeyError, TypeError, pickle.UnpicklingError, OSError)
 
 
 @dataclass(frozen=True)
@@ -27,23 +33,52 @@ class Trained:
     peak_memory: int | None
 
 
+class States(TorchCheckpointIO):
+    """The states of a training, each written beside the one before, which stays as `previous.ckpt`."""
+
+    def save_checkpoint(
+        self, checkpoint: dict[str, Any], path: str | Path, storage_options: Any = None
+    ) -> None:
+        last = Path(path)
+        with written(last) as out:
+            torch.save(checkpoint, out)
+            if last.exists():
+                os.replace(last, previous(last))
+
+
+def previous(last: Path) -> Path:
+    return last.with_name("previous.ckpt")
+
+
+def newest(last: Path) -> Path | None:
+    """The newest state that is whole."""
+    for file in (last, previous(last)):
+        if is_whole(file):
+            return file
+        if file.exists() and is_rank_zero():
+            print(f"{file} is damaged: the training goes on from before it.", flush=True)
+            file.unlink()
+    return None
+
+
+def forget(last: Path) -> None:
+    """Delete the states of a training."""
+    for state in (last, previous(last)):
+        state.unlink(missing_ok=True)
+
+
 def save(file: Path, model: GPT, trained: Trained) -> None:
-    """The file is whole or not there."""
-    part = file.with_name(f"{file.name}.part")
-    file.parent.mkdir(parents=True, exist_ok=True)
-    torch.save({"model": model.state_dict()} | asdict(trained), part)
-    os.replace(part, file)
+    with written(file) as out:
+        torch.save({"model": model.state_dict()} | asdict(trained), out)
 
 
 def restore(file: Path, model: GPT, cell: str) -> Trained:
     """Put the weights of a checkpoint into a model of the same configuration."""
-    try:
-        content = torch.load(file, map_location="cpu", weights_only=True)
-        weights, trained = content.pop("model"), Trained(**content)
-    except UNREADABLE as error:
-        raise ValueError(
-            f"{file} cannot be read ({type(error).__name__}): delete {file.parent} and run again."
-        ) from None
+    if not is_whole(file):
+        state = "damaged" if file.exists() else "missing"
+        raise ValueError(f"{file} is {state}: delete {file.parent} and run again.")
+    content = torch.load(file, map_location="cpu", weights_only=True)
+    weights, trained = content.pop("model"), Trained(**content)
     if trained.cell != cell:
         raise ValueError(
             f"{file} is of another configuration ({trained.cell}, not {cell}): choose another run folder."
@@ -57,8 +92,28 @@ def restore(file: Path, model: GPT, cell: str) -> Trained:
     return trained
 
 
+def is_whole(file: Path) -> bool:
+    """Whether a checkpoint is there, and what was written."""
+    try:
+        stat = file.stat()
+    except FileNotFoundError:
+        return False
+    return has_its_checksums(file, stat.st_ino, stat.st_size, stat.st_mtime_ns)
+
+
+@cache
+def has_its_checksums(file: Path, inode: int, size: int, time: int) -> bool:
+    try:
+        with ZipFile(file) as archive:
+            return archive.testzip() is None
+    except OSError:
+        raise
+    except Exception:  # a damaged archive can raise anything
+        return False
+
+
 @contextmanager
-def locked(folder: Path) -> Iterator[None]:
+def locked(folder: Path, what: str) -> Iterator[None]:
     """One job at a time in this folder; the other ranks of the same job follow their first."""
     if not is_rank_zero():
         yield
@@ -68,7 +123,7 @@ def locked(folder: Path) -> Iterator[None]:
     try:
         lock.acquire(timeout=0)
     except Timeout:
-        print(f"Another run is training {folder.name}: waiting for it.", flush=True)
+        print(f"{what}: waiting for it.", flush=True)
         lock.acquire()
     try:
         yield

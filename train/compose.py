@@ -17,6 +17,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from train.cells import name
 from train.config import Config
+from train.done import damage
 from train.paths import CONF, ROOT, SWEEPS
 from train.trust import check_classes
 
@@ -85,6 +86,8 @@ def of_trained(chosen: dict[str, Any]) -> dict[str, Any]:
     folder = Path(chosen["run"])
     if not (folder / "DONE").exists():
         raise ValueError(f"{folder} is not the folder of a finished run: it has no DONE.")
+    if wrong := damage(folder):
+        raise ValueError(f"In {folder} {wrong}: run it again.")
     about = json.loads((folder / "run.json").read_text())
     kept: dict[str, Any] = about["settings"]
     check_classes(kept, folder)

@@ -1,7 +1,6 @@
 """Mistakes of the user, each told in one sentence; a bug keeps its traceback."""
 
 import re
-import signal
 import sys
 import traceback
 from collections.abc import Iterator
@@ -14,6 +13,8 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from train.paths import CONF, SWEEPS
+from train.ranks import is_rank_zero
+from train.signals import Stopped, handled, ignored
 from train.validation import did_you_mean
 
 
@@ -21,11 +22,13 @@ from train.validation import did_you_mean
 def explained() -> Iterator[None]:
     """A mistake ends the process with its sentence and exit code 2."""
     try:
-        yield
-    except KeyboardInterrupt:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second Ctrl-C must not interrupt the way out
-        print("\nInterrupted. The same command resumes from here.", file=sys.stderr)
-        sys.exit(130)
+        with handled():
+            yield
+    except Stopped as stopped:
+        ignored()
+        if is_rank_zero():
+            print(f"yardstick: {stopped}", file=sys.stderr, flush=True)
+        sys.exit(stopped.code)
     except Exception as error:
         sentence = explanation(error)
         if sentence is None:

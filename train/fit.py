@@ -4,21 +4,22 @@
 determines the weights. A lock lets one process train and the others wait for it.
 """
 
-import pickle
 import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import torch
 from lightning.pytorch import Callback, LightningModule, Trainer
-from lightning.pytorch.callbacks import ModelCheckpoint
 
 from models.gpt import GPT
-from train.checkpoints import Trained, locked, restore, save
+from train.checkpoints import States, Trained, forget, is_whole, locked, newest, restore, save
 from train.machine import peak_memory, reset_peak_memory
 from train.module import Training
 from train.progress import Progress
+from train.ranks import is_rank_zero
 from train.run import Run
+from train.signals import Stopped, handle
 
 
 @dataclass(frozen=True)
@@ -37,16 +38,27 @@ class Plan:
         return self.folder / "final.ckpt"
 
     @property
+    def last(self) -> Path:
+        """The state to resume from."""
+        return self.folder / "last.ckpt"
+
+    @property
     def kept(self) -> list[Path]:
         return [self.folder / f"step-{step}.ckpt" for step in self.keep]
 
 
 def trained(run: Run, model: GPT, plan: Plan) -> Trained:
     """`model` with trained weights: from the checkpoint of this cell, or by training now."""
-    with locked(plan.folder):
-        missing = [file.name for file in (plan.final, *plan.kept) if not file.exists()]
-        if missing and plan.final.exists():
+    with locked(plan.folder, f"Another run is training {plan.folder.name}"):
+        wanted = [plan.final, *plan.kept]
+        missing = [file.name for file in wanted if not is_whole(file)]
+        if (
+            missing
+            and is_rank_zero()
+            and any((plan.folder / name).exists() for name in ("final.ckpt", *missing))
+        ):
             print(f"{plan.folder.name} is trained again, for {', '.join(missing)}.", flush=True)
+            forget(plan.last)
         if missing:
             fit(run, model, plan)
     return restore(plan.final, model, plan.cell)
@@ -55,17 +67,12 @@ def trained(run: Run, model: GPT, plan: Plan) -> Trained:
 def fit(run: Run, model: GPT, plan: Plan) -> None:
     """Train and write `final.ckpt`; an interrupted training resumes from its last checkpoint."""
     config = run.config.trainer
-    checkpoint = Checkpoint(plan, model, Progress(config.log_every, run.log, hint(run, plan.rate)))
-    last = plan.folder / "last.ckpt"
-    resumable = ModelCheckpoint(
-        plan.folder,
-        filename=last.stem,
-        every_n_train_steps=config.checkpoint_every,
-        enable_version_counter=False,
-    )
+    progress = Progress(config.log_every, run.log, hint(run, plan.rate))
+    checkpoints = Checkpoints(plan, model, progress, config.checkpoint_every)
     trainer = run.trainer(
         max_steps=plan.steps,
-        callbacks=[checkpoint.progress, checkpoint, resumable],
+        callbacks=[progress, checkpoints],
+        plugins=[States()],
         accumulate_grad_batches=config.accumulate,
     )
     if config.compile:
@@ -73,17 +80,10 @@ def fit(run: Run, model: GPT, plan: Plan) -> None:
             block.compile()
     reset_peak_memory()
     training = Training(model, run.source, run.config, plan.length).train()
-    try:
-        trainer.fit(training, ckpt_path=str(last) if last.exists() else None)
-    except (EOFError, pickle.UnpicklingError, KeyError) as error:
-        raise ValueError(
-            f"{last} cannot be read ({type(error).__name__}): delete it and run again."
-        ) from None
-    if trainer.interrupted:
-        raise KeyboardInterrupt
+    trainer.fit(training, ckpt_path=newest(plan.last))
     if trainer.is_global_zero:
-        checkpoint.save(plan.final)
-        last.unlink(missing_ok=True)
+        checkpoints.save(plan.final)
+        forget(plan.last)
     trainer.strategy.barrier()
 
 
@@ -96,21 +96,45 @@ def hint(run: Run, rate: str) -> str:
     return f"{steps}{clip}{precision}, or change the parameters of encoding={encoding}."
 
 
-class Checkpoint(Callback):
-    """Writes the weights that stay."""
+class Checkpoints(Callback):
+    """Writes the state of the training every so many steps, and the weights that stay."""
 
-    def __init__(self, plan: Plan, model: GPT, progress: Progress) -> None:
-        self.plan, self.model, self.progress = plan, model, progress
-        self.started = time.perf_counter()
+    def __init__(self, plan: Plan, model: GPT, progress: Progress, every: int) -> None:
+        self.plan, self.model, self.progress, self.every = plan, model, progress, every
+        self.started, self.signal = time.perf_counter(), 0
+
+    def on_train_start(self, trainer: Trainer, module: LightningModule) -> None:
+        handle(self.remember)
+
+    def remember(self, number: int, frame: object) -> None:
+        self.signal = number
 
     def on_train_batch_end(
         self, trainer: Trainer, module: LightningModule, outputs: Any, batch: Any, index: int
     ) -> None:
-        step, is_whole = trainer.global_step, not (index + 1) % trainer.accumulate_grad_batches
-        if is_whole and step in self.plan.keep and trainer.is_global_zero:
+        if (index + 1) % trainer.accumulate_grad_batches:
+            return
+        step = trainer.global_step
+        if step in self.plan.keep and trainer.is_global_zero:
             self.save(self.plan.folder / f"step-{step}.ckpt")
+        number = self.agreed(trainer, step)
+        if number or step % self.every == 0:
+            trainer.save_checkpoint(self.plan.last)
+        if number:
+            raise Stopped(number)
+
+    def agreed(self, trainer: Trainer, step: int) -> int:
+        """The signal that ends the training here, on all processes; 0: none."""
+        if trainer.world_size == 1:
+            return self.signal
+        if step % self.progress.every:
+            return 0
+        own = torch.tensor(self.signal, device=trainer.strategy.root_device)
+        return int(trainer.strategy.reduce(own, reduce_op="max"))
 
     def save(self, file: Path) -> None:
+        if not all(parameter.isfinite().all() for parameter in self.model.parameters()):
+            raise ValueError(f"The weights are not finite after the last step: {self.progress.hint}")
         speeds, seconds = sorted(self.progress.speeds), time.perf_counter() - self.started
         speed = speeds[len(speeds) // 2] if speeds else 0.0
         history = list(self.progress.history)

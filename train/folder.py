@@ -4,61 +4,59 @@ import json
 import os
 import shutil
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from train.rows import Row, append, read
+import numpy as np
 
-if TYPE_CHECKING:
-    import numpy as np  # not for the parent of a sweep, which only asks what is done
-
-
-def is_done(folder: Path, cell: str) -> bool:
-    """Whether a folder holds this very run, finished."""
-    done = folder / "DONE"
-    return done.exists() and done.read_text().strip() == cell
+from data.disk import written
+from train.done import DOCUMENTS, RESULTS, RUN, damage, finish, finished
+from train.ranks import is_rank_zero
+from train.rows import Row, append
 
 
+@dataclass(frozen=True)
 class Folder:
     """Where a run leaves its results."""
 
-    def __init__(self, path: Path, cell: str) -> None:
-        self.path, self.cell = path, cell
+    path: Path
+    cell: str
 
     def is_done(self) -> bool:
         """Whether this very run was finished here; another one is not overwritten."""
-        if not (self.path / "DONE").exists():
+        found = finished(self.path)
+        if found is None:
             return False
-        if not is_done(self.path, self.cell):
+        if found != self.cell:
             raise ValueError(
                 f"{self.path} holds the results of another run: choose another hydra.run.dir, or delete it."
             )
-        read(self.path / "results.jsonl")  # an error where it is damaged
-        return True
+        wrong = damage(self.path)
+        if wrong is not None and is_rank_zero():
+            print(f"In {self.path} {wrong}: it is evaluated again.", flush=True)
+        return wrong is None
 
     def write(
         self,
         rows: list[Row],
-        scores: dict[str, "np.ndarray"],
+        scores: dict[str, np.ndarray],
         about: Mapping[str, object],
         checkpoints: Sequence[Path],
     ) -> None:
-        """Everything but `DONE`; the first checkpoint is the one that was evaluated."""
-        import numpy as np
-
-        self.path.mkdir(parents=True, exist_ok=True)
-        np.savez_compressed(self.path / "documents.npz", **scores)  # type: ignore[arg-type]
-        (self.path / "run.json").write_text(json.dumps(about, indent=1))
+        """All of the results; the first checkpoint is the one that was evaluated."""
+        for old in ("DONE", RESULTS):
+            (self.path / old).unlink(missing_ok=True)
+        with written(self.path / DOCUMENTS) as out:
+            np.savez_compressed(out, **scores)  # type: ignore[arg-type]
+        with written(self.path / RUN) as out:
+            out.write(json.dumps(about, indent=1).encode())
         link(checkpoints[0], self.path / "final.ckpt")
         for kept in checkpoints[1:]:
             link(kept, self.path / kept.name)
-        (self.path / "results.jsonl").unlink(missing_ok=True)  # of a run that did not finish
-        append(self.path / "results.jsonl", rows)
+        append(self.path / RESULTS, rows)
 
     def finish(self) -> None:
-        part = self.path / "DONE.part"
-        part.write_text(self.cell + "\n")
-        os.replace(part, self.path / "DONE")
+        finish(self.path, self.cell)
 
 
 def link(source: Path, target: Path) -> None:

@@ -16,7 +16,7 @@ from models.gpt import GPT
 from train import build, machine
 from train.cells import cell, training_cell
 from train.check import check, check_data
-from train.checkpoints import Trained, restore
+from train.checkpoints import Trained, locked, restore
 from train.config import Config
 from train.evaluation.evaluate import evaluate, kernels
 from train.extensions import extended_models
@@ -33,19 +33,25 @@ from train.versions import packages
 def run_job(config: Config, folder: Path) -> None:
     """Everything from settings to `DONE`; with `config.run`, the model of that run folder is evaluated."""
     place = Folder(folder, cell(config))
-    if place.is_done():
-        print(f"{folder} is done already.")
-        return
+    with locked(folder, f"Another process does this run, in {folder}"):
+        if place.is_done():
+            print(f"{folder} is done already.")
+        else:
+            complete(config, place)
+
+
+def complete(config: Config, place: Folder) -> None:
+    """Train, evaluate, write."""
     started = time.perf_counter()
     extensions = check(config)
     model = build.gpt(config)
     run = Run.of(config)
     windows = check_data(run, extensions)
-    with tracked(config, folder) as tracker:
+    with tracked(config, place.path) as tracker:
         run = replace(run, log=tracker.log_training)
         training, checkpoints = trained_model(run, model)
         models = extended_models(run, model, extensions, training.cell)
-        known = identity(run, model, folder)
+        known = identity(run, model, place.path)
         rows, scores = evaluate(run, models, windows, training, known)
         if not is_rank_zero():
             return
@@ -59,7 +65,7 @@ def run_job(config: Config, folder: Path) -> None:
         place.write(rows, scores, about, checkpoints)
         tracker.log_rows(rows)
         place.finish()
-        print(f"Results in {folder}", flush=True)
+        print(f"Results in {place.path}", flush=True)
 
 
 def trained_model(run: Run, model: GPT) -> tuple[Trained, list[Path]]:

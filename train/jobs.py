@@ -9,6 +9,7 @@ import multiprocessing
 import os
 import runpy
 import shlex
+import signal
 import sys
 import time
 from dataclasses import dataclass
@@ -17,10 +18,12 @@ from multiprocessing.connection import wait
 from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 
+from data.disk import written
 from train.cells import cell
 from train.config import Config
+from train.done import is_done
 from train.errors import explained, logged
-from train.folder import is_done
+from train.signals import PATIENCE, end_with_parent
 
 PRELOADED = ["train.preload"]
 MEMORY = 2 << 30  # bytes that a job may need
@@ -49,23 +52,48 @@ class Running:
 
 def run_all(jobs: list[Job]) -> int:
     """Run what is not done yet; the number of jobs that failed."""
+    check_folders(jobs)
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(PRELOADED)
     running: dict[Path, Running] = {}
-    for job in jobs:
-        if job.is_done:
-            continue
-        side_by_side = width(job.config)
-        while len(running) >= side_by_side:
+    try:
+        for job in jobs:
+            if job.is_done:
+                continue
+            side_by_side = width(job.config)
+            while len(running) >= side_by_side:
+                collect(running)
+            slot = min(set(range(side_by_side)) - {one.slot for one in running.values()})
+            job.folder.mkdir(parents=True, exist_ok=True)
+            process = context.Process(target=run, args=(job, slot, max(1, cores() // side_by_side)))
+            process.start()
+            running[job.folder] = Running(process, time.perf_counter(), slot)
+        while running:
             collect(running)
-        slot = min(set(range(side_by_side)) - {one.slot for one in running.values()})
-        job.folder.mkdir(parents=True, exist_ok=True)
-        process = context.Process(target=run, args=(job, slot, max(1, cores() // side_by_side)), daemon=False)
-        process.start()
-        running[job.folder] = Running(process, time.perf_counter(), slot)
-    while running:
-        collect(running)
+    except BaseException:
+        stop(running)
+        raise
     return sum(not job.is_done for job in jobs)
+
+
+def check_folders(jobs: list[Job]) -> None:
+    """ValueError where different jobs would write into one folder."""
+    cells: dict[Path, str] = {}
+    for job in jobs:
+        if cells.setdefault(job.folder, own := cell(job.config)) != own:
+            raise ValueError(
+                f"hydra.sweep.subdir gives different jobs the same folder, {job.folder}: leave it out."
+            )
+
+
+def stop(running: dict[Path, Running]) -> None:
+    """End the jobs, each with a state to go on from."""
+    for one in running.values():
+        one.process.terminate()
+    end = time.monotonic() + PATIENCE
+    for one in running.values():
+        one.process.join(max(0.0, end - time.monotonic()))
+        one.process.kill()
 
 
 def collect(running: dict[Path, Running]) -> None:
@@ -76,12 +104,24 @@ def collect(running: dict[Path, Running]) -> None:
             continue
         one.process.join()
         del running[folder]
-        how = "done" if (folder / "DONE").exists() else f"FAILED, see {folder / 'train.log'}"
+        code = one.process.exitcode or 0
+        how = f"FAILED, {killed(folder, -code)}" if code < 0 else f"FAILED, see {folder / 'train.log'}"
+        how = "done" if (folder / "DONE").exists() else how
         print(f"{folder.name:<44} {time.perf_counter() - one.started:6.0f} s  {how}", flush=True)
+
+
+def killed(folder: Path, number: int) -> str:
+    """What ended a job that could not say it itself; its log has it, too."""
+    why = " (out of memory?)" if number == signal.SIGKILL else ""
+    told = f"killed by signal {number}, {signal.Signals(number).name}{why}"
+    with (folder / "train.log").open("a") as log:
+        log.write(f"{told.capitalize()}\n")
+    return told
 
 
 def run(job: Job, slot: int, threads: int) -> None:
     """In the new process: a single run, its output in `train.log`."""
+    end_with_parent()
     log = os.open(job.folder / "train.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     os.dup2(log, 1)
     os.dup2(log, 2)
@@ -115,10 +155,8 @@ def write_index(jobs: list[Job], started: datetime) -> Path:
             for job in jobs
         ],
     }  # fmt: skip
-    folder.mkdir(parents=True, exist_ok=True)
-    part = folder / "sweep.json.part"
-    part.write_text(json.dumps(about, indent=1))
-    os.replace(part, folder / "sweep.json")
+    with written(folder / "sweep.json") as out:
+        out.write(json.dumps(about, indent=1).encode())
     return folder
 
 

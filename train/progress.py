@@ -59,7 +59,7 @@ class Progress(Callback):
         """The loss of this step, after a look at all since the last call; None where there is none."""
         if not self.losses:
             return None
-        losses: Tensor = trainer.strategy.reduce(torch.stack(self.losses), reduce_op="mean")  # type: ignore[assignment]
+        losses: Tensor = trainer.strategy.reduce(torch.stack(self.losses), reduce_op="mean")
         first = trainer.global_step - len(self.losses) + 1
         self.losses.clear()
         for step, loss in enumerate(losses.tolist(), first):

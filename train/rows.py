@@ -11,6 +11,9 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, NamedTuple, TypedDict
 
+from data.disk import named
+from train.done import damage, finished
+
 ANSWERS, DEPTH = "answers", "depth_"  # protocols of problems: all of a length, and those with a depth
 CHANCE = (
     "chance"  # the metric of the majority baseline: the accuracy of always giving the most frequent token
@@ -76,14 +79,16 @@ class Row:
 def append(file: Path, rows: Iterable[Row]) -> None:
     """Add rows to a results file; they are on the disk when this returns."""
     text = "".join(json.dumps(finite(asdict(row))) + "\n" for row in rows)
-    with file.open("a") as out:
+    with named(file), file.open("a") as out:
         out.write(text)
         out.flush()
         os.fsync(out.fileno())
 
 
 def read(file: Path) -> list[Row]:
-    """The rows of a results file; a last line torn by a crash is left out, any other bad line is an error."""
+    """The rows of a results file; a last line torn by a crash is left out, any other damage is an error."""
+    if finished(file.parent) is not None and (wrong := damage(file.parent)):
+        raise ValueError(f"In {file.parent} {wrong}: run it again.")
     names = {field.name for field in fields(Row)}
     lines, rows = file.read_text().split("\n"), []
     for number, line in enumerate(lines, 1):

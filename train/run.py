@@ -60,7 +60,6 @@ class Run:
 
 def trainer(config: TrainerConfig, precision: str, **more: Any) -> Trainer:
     """Lightning's Trainer for training and for evaluation."""
-    more.setdefault("enable_checkpointing", bool(more.get("callbacks")))
     strategy = "ddp" if config.is_distributed and config.strategy == "auto" else config.strategy
     return Trainer(
         accelerator=config.accelerator,
@@ -69,6 +68,7 @@ def trainer(config: TrainerConfig, precision: str, **more: Any) -> Trainer:
         strategy=strategy if config.is_distributed else "auto",
         precision=precision,  # type: ignore[arg-type]
         logger=False,
+        enable_checkpointing=False,  # train.fit has its own
         enable_progress_bar=sys.stdout.isatty(),
         enable_model_summary=False,
         use_distributed_sampler=False,

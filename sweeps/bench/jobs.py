@@ -83,7 +83,7 @@ def fitted(steps: int) -> list[float]:
     stamps: list[float] = []
     config = composed("trainer=cpu", f"batch={BATCH}")
     callbacks = [Progress(config.trainer.log_every, ignore)]
-    more = {"max_steps": steps, "callbacks": callbacks, "enable_checkpointing": False}
+    more = {"max_steps": steps, "callbacks": callbacks}
     trainer(config.trainer, "bf16-mixed", **more).fit(Training(model(), source(stamps), config, LENGTH))
     return differences(stamps)
 

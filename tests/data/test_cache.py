@@ -19,6 +19,7 @@ import pytest
 
 import data
 from data import cache as folders
+from data.disk import digest
 from data.text import Text
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -106,15 +107,21 @@ def flip(folder: Path) -> None:
     (folder / "held_out.bin").write_bytes(ids)
 
 
+def revalue(folder: Path) -> None:
+    file = folder / "meta.json"
+    file.write_text(file.read_text().replace('"bytes_per_token": ', '"bytes_per_token": 1'))
+
+
 def retokenize(folder: Path) -> None:
     file = folder / "tokenizer.json"
     file.write_text(file.read_text().replace("a", "b"))
 
 
 DAMAGES: dict[str, Callable[[Path], Any]] = {
-    "training.bin has another size": truncate,
+    "training.bin has another content": truncate,
     "held_out.bin has another content": flip,
     "tokenizer.json has another content": retokenize,
+    "meta.json has another content": revalue,
     "held_out_lengths.npy is missing": lambda folder: (folder / "held_out_lengths.npy").unlink(),
     "meta.json is missing": lambda folder: (folder / "meta.json").unlink(),
     "meta.json cannot be read": lambda folder: (folder / "meta.json").write_text('{"content": {'),
@@ -133,6 +140,23 @@ def test_a_damaged_cache_is_said_and_built_again(
     assert [f"({reason}); it is built again" in message for message in caplog.messages] == [True]
     assert np.array_equal(again.training, tokens)
     assert again.fingerprint == source.fingerprint
+
+
+def test_a_copy_is_measured_once(
+    small: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A cache on another disk is read in full by the first process alone."""
+    source, measured = opened(small, tmp_path / "cache"), []
+    copied = tmp_path / "copy" / source.folder.name
+    shutil.copytree(source.folder, copied)
+    monkeypatch.setattr(folders, "digest", lambda file: measured.append(file.name) or digest(file))
+    opened(small, tmp_path / "cache")
+    assert measured == []
+    opened(small, tmp_path / "copy")
+    assert "training.bin" in measured
+    measured.clear()
+    opened(small, tmp_path / "copy")
+    assert measured == []
 
 
 @pytest.mark.parametrize(

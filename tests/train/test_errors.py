@@ -5,8 +5,6 @@ from pathlib import Path
 import pytest
 
 from tests.train.conftest import SMALL
-from train.cells import cell
-from train.compose import composed
 
 
 @pytest.mark.parametrize(
@@ -156,10 +154,3 @@ def test_an_empty_folder_of_text(mistake, outputs: Path, tmp_path: Path) -> None
         *SMALL, f"data.path={tmp_path / 'text'}", f"outputs={outputs}", f"hydra.run.dir={tmp_path}/run"
     )
     assert "text" in said
-
-
-def test_damaged_results(mistake, small: list[str], tmp_path: Path) -> None:
-
-    (tmp_path / "results.jsonl").write_text('{"run": \n{}\n')
-    (tmp_path / "DONE").write_text(cell(composed(*small)) + "\n")
-    assert "damaged at line 1" in mistake(*small, f"hydra.run.dir={tmp_path}")

@@ -2,10 +2,12 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -73,6 +75,36 @@ def test_a_second_call_does_nothing(done: Path, small: list[str]) -> None:
     assert (done / "results.jsonl").stat().st_mtime_ns == before
 
 
+def test_what_is_missing_of_a_finished_run_is_made_again(
+    done: Path, small: list[str], tmp_path: Path
+) -> None:
+    """Without training; and of several runs that start together one does it, while the others wait."""
+    folder, rows = tmp_path / "rope", read(done / "results.jsonl")
+    shutil.copytree(done, folder)
+    (folder / "results.jsonl").unlink()
+    run = ["encoding=rope", *small, "evaluation.extensions=[pi,crop]", f"hydra.run.dir={folder}"]
+    with ThreadPoolExecutor() as pool:
+        outputs = [ended.stdout for ended in pool.map(lambda _: call(*run), range(3))]
+    assert sum(f"In {folder} results.jsonl is missing: it is evaluated again." in out for out in outputs) == 1
+    assert sum("is done already" in out for out in outputs) == 2
+    assert not any("step " in out for out in outputs)
+    assert len(read(folder / "results.jsonl")) == len(rows)
+
+
+def test_damaged_weights_are_trained_again(small: list[str], tmp_path: Path) -> None:
+    run = [*small, f"outputs={tmp_path}", "evaluation.windows=2"]
+    call(*run, f"hydra.run.dir={tmp_path}/first")
+    (weights,) = tmp_path.glob("trained/*/final.ckpt")
+    content = bytearray(weights.read_bytes())
+    content[len(content) // 2] ^= 1
+    weights.write_bytes(content)
+    refused = call(f"run={tmp_path}/first", module="train.evaluate", check=False)
+    assert "final.ckpt is damaged" in refused.stderr
+    again = call(*run, f"hydra.run.dir={tmp_path}/second")
+    assert "is trained again, for final.ckpt." in again.stdout
+    close(tmp_path / "first", tmp_path / "second", 0)
+
+
 def test_another_extension_finds_the_training(
     done: Path, small: list[str], outputs: Path, tmp_path: Path
 ) -> None:
@@ -109,20 +141,22 @@ def test_two_processes_train_as_one(small: list[str], tmp_path: Path, asked: lis
 
 
 def test_a_killed_training_goes_on_as_if_never_stopped(small: list[str], text: Path, tmp_path: Path) -> None:
-    """kill -9 in the middle; the same command then ends with the same numbers."""
+    """kill -9 in the middle, and its newest state torn; the same command then ends with the same numbers."""
     longer = [*small, "encoding=randomized_rope", "encoding.span=128", "trainer.max_steps=300"]
     longer += ["trainer.checkpoint_every=10"]
     run = [*longer, f"outputs={tmp_path}/o", f"hydra.run.dir={tmp_path}/run"]
     environment = os.environ | {"OMP_NUM_THREADS": "1"}
     process = subprocess.Popen([sys.executable, "-m", "train", *run], cwd=ROOT, env=environment)
     deadline = time.monotonic() + 120
-    while not list(tmp_path.glob("o/trained/*/last.ckpt")) and time.monotonic() < deadline:
+    while not list(tmp_path.glob("o/trained/*/previous.ckpt")) and time.monotonic() < deadline:
         time.sleep(0.02)
     process.send_signal(signal.SIGKILL)
     process.wait()
     assert not (tmp_path / "run" / "DONE").exists()
     assert not list(tmp_path.glob("o/trained/*/final.ckpt"))
-    call(*run)
+    for state in tmp_path.glob("o/trained/*/last.ckpt"):
+        os.truncate(state, state.stat().st_size // 2)
+    assert "last.ckpt is damaged: the training goes on from before it." in call(*run).stdout
     call(*longer, f"outputs={tmp_path}/o2", f"hydra.run.dir={tmp_path}/whole")
     close(tmp_path / "run", tmp_path / "whole", 1e-6)
 

@@ -18,7 +18,7 @@ def history(small: list[str], outputs: Path, every: int, *more: str) -> list[tup
     progress, parts = Progress(every, ignore), config.trainer.accumulate
     some = {"max_steps": 5, "callbacks": [progress], "accumulate_grad_batches": parts}
     training = Training(build.gpt(config), source, config, config.model.length)
-    trainer(config.trainer, "32-true", enable_checkpointing=False, **some).fit(training)
+    trainer(config.trainer, "32-true", **some).fit(training)
     return progress.history
 
 

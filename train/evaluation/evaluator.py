@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from models.gpt import GPT
 from train.machine import peak_memory, reset_peak_memory
 from train.rows import Result
+from train.signals import handle
 
 
 class Evaluator(LightningModule):
@@ -43,6 +44,9 @@ class Evaluator(LightningModule):
 
     def transfer_batch_to_device(self, batch: Any, device: torch.device, dataloader_idx: int) -> Any:
         return batch
+
+    def on_validation_start(self) -> None:
+        handle()
 
     @contextmanager
     def timed(self, extension: str, length: int, tokens: int) -> Iterator[None]:

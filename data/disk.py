@@ -1,0 +1,52 @@
+"""Files that are whole or not there."""
+
+import hashlib
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+
+@contextmanager
+def written(file: Path) -> Iterator[BinaryIO]:
+    """What is written goes beside the file and takes its place when all of it is on the disk."""
+    part = file.with_name(f"{file.name}.part")
+    try:
+        with named(file):
+            file.parent.mkdir(parents=True, exist_ok=True)
+            with part.open("wb") as out:
+                yield out
+                out.flush()
+                os.fsync(out.fileno())
+            os.replace(part, file)
+            sync(file.parent)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+@contextmanager
+def named(file: Path) -> Iterator[None]:
+    """An error of the disk names the file that was being written."""
+    try:
+        yield
+    except Exception as error:
+        cause = error if isinstance(error, OSError) else error.__context__  # PyTorch's writer buries it
+        if isinstance(cause, OSError):
+            raise OSError(cause.errno, cause.strerror, str(file)) from error
+        raise
+
+
+def sync(folder: Path) -> None:
+    """The names in a folder are on the disk, too."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def digest(file: Path) -> str:
+    """sha256"""
+    with file.open("rb") as handle:
+        return hashlib.file_digest(handle, "sha256").hexdigest()

@@ -1,0 +1,70 @@
+"""DONE vouches for the results of a run, and different jobs have different folders."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.train.conftest import SMALL
+from train.compose import composed
+from train.done import DOCUMENTS, RESULTS, RUN, damage, finish, finished, is_done
+from train.jobs import Job, check_folders, killed
+from train.rows import read
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    for name in (RESULTS, RUN, DOCUMENTS):
+        (tmp_path / name).write_text(f"what is in {name}\n")
+    finish(tmp_path, "01234567")
+    return tmp_path
+
+
+def cut(file: Path) -> None:
+    os.truncate(file, file.stat().st_size - 3)
+
+
+def flip(file: Path) -> None:
+    content = bytearray(file.read_bytes())
+    content[4] ^= 1
+    file.write_bytes(content)
+
+
+def test_what_is_whole_is_done(folder: Path) -> None:
+    assert finished(folder) == "01234567"
+    assert damage(folder) is None
+    assert is_done(folder, "01234567")
+    assert not is_done(folder, "76543210")
+    assert not is_done(folder / "elsewhere", "01234567")
+
+
+@pytest.mark.parametrize("name", [RESULTS, RUN, DOCUMENTS])
+@pytest.mark.parametrize("harm", [cut, flip, Path.unlink])
+def test_what_is_not_is_done_again(folder: Path, name: str, harm: Callable[[Path], None]) -> None:
+    harm(folder / name)
+    assert damage(folder) == f"{name} is {'missing' if harm is Path.unlink else 'not what was written'}"
+    assert not is_done(folder, "01234567")
+    if (folder / RESULTS).exists():
+        with pytest.raises(ValueError, match=rf"In .* {name} is .*: run it again\."):
+            read(folder / RESULTS)
+
+
+def test_a_damaged_done_is_not_trusted(folder: Path) -> None:
+    (folder / "DONE").write_text((folder / "DONE").read_text().replace("run.json", "run.jsn"))
+    assert damage(folder) == "DONE is damaged"
+    (folder / "DONE").write_bytes(b"\xff\x00")
+    assert not is_done(folder, "01234567")
+
+
+def test_different_jobs_have_different_folders(tmp_path: Path) -> None:
+    jobs = [Job(composed(*SMALL, f"seed={seed}"), [], tmp_path / "same") for seed in (0, 1)]
+    check_folders([jobs[0], jobs[0]])
+    with pytest.raises(ValueError, match=r"hydra\.sweep\.subdir gives different jobs the same folder"):
+        check_folders(jobs)
+
+
+def test_a_job_that_was_killed_is_told_as_such(tmp_path: Path) -> None:
+    told = "killed by signal 9, SIGKILL (out of memory?)"
+    assert killed(tmp_path, 9) == told
+    assert (tmp_path / "train.log").read_text() == f"{told.capitalize()}\n"

@@ -1,0 +1,41 @@
+"""`DONE`, the last file of a run folder: the cell of the run, and the sha256 of each of its results.
+
+A line of it is as sha256sum writes it; what differs from it is not used, and made again.
+"""
+
+from pathlib import Path
+
+from data.disk import digest, written
+
+RESULTS, RUN, DOCUMENTS = "results.jsonl", "run.json", "documents.npz"
+
+
+def finish(folder: Path, cell: str) -> None:
+    """Vouch for what is in a run folder."""
+    lines = [f"{digest(folder / name)}  {name}" for name in (RESULTS, RUN, DOCUMENTS)]
+    with written(folder / "DONE") as out:
+        out.write("\n".join([cell, *lines, ""]).encode())
+
+
+def finished(folder: Path) -> str | None:
+    """The cell of the run that was finished here."""
+    done = folder / "DONE"
+    return done.read_text(errors="replace").partition("\n")[0].strip() if done.exists() else None
+
+
+def damage(folder: Path) -> str | None:
+    """The first of the results that is not what was written, and how."""
+    for line in (folder / "DONE").read_text(errors="replace").splitlines()[1:]:
+        expected, _, name = line.partition("  ")
+        if name not in (RESULTS, RUN, DOCUMENTS):
+            return "DONE is damaged"
+        if not (folder / name).exists():
+            return f"{name} is missing"
+        if digest(folder / name) != expected:
+            return f"{name} is not what was written"
+    return None if (folder / RESULTS).exists() else f"{RESULTS} is missing"
+
+
+def is_done(folder: Path, cell: str) -> bool:
+    """Whether a folder holds this very run, finished and whole."""
+    return finished(folder) == cell and damage(folder) is None

@@ -1,0 +1,73 @@
+"""SIGTERM and Ctrl-C end a run with one sentence and the exit code of the shell's: 143 and 130."""
+
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from multiprocessing import parent_process
+from threading import Thread
+from typing import Any
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+PATIENCE = 30  # seconds for a training to finish its step and write its state
+Handler = Callable[[int, Any], Any]
+
+
+class Stopped(SystemExit):
+    """The run was told to end."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(128 + number)
+        self.number = number
+
+    def __str__(self) -> str:
+        return f"Stopped by {signal.Signals(self.number).name}. The same command goes on from here."
+
+
+def at_once(number: int, frame: object = None) -> None:
+    raise Stopped(number)
+
+
+def handle(handler: Handler = at_once) -> None:
+    """Both signals call this, in place of what Lightning does: it ends with exit code 0, or waits for other
+    processes."""
+    for number in SIGNALS:
+        signal.signal(number, handler)
+
+
+@contextmanager
+def handled() -> Iterator[None]:
+    """Both signals raise `Stopped`, until the block is left."""
+    before = {number: signal.getsignal(number) for number in SIGNALS}
+    handle()
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def ignored() -> None:
+    """Another Ctrl-C must not interrupt the way out."""
+    for number in SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
+
+
+def end_with_parent() -> None:
+    """A process that multiprocessing started gets SIGTERM when the one that started it is gone."""
+    parent = parent_process()
+    if parent is not None:
+        follow(parent.join)
+
+
+def follow(wait: Callable[[], object]) -> None:
+    """SIGTERM for this process when `wait` returns; what still hangs after a while ends without a word."""
+
+    def watch() -> None:
+        wait()
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(PATIENCE)
+        os._exit(128 + signal.SIGTERM)
+
+    Thread(target=watch, name="parent-watch", daemon=True).start()
