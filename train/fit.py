@@ -70,8 +70,9 @@ def fit(run: Run, model: GPT, plan: Plan) -> None:
     progress = Progress(config.log_every, run.log, hint(run, plan.rate))
     checkpoints = Checkpoints(plan, model, progress, config.checkpoint_every)
     trainer = run.trainer(
+        progress,
+        checkpoints,
         max_steps=plan.steps,
-        callbacks=[progress, checkpoints],
         plugins=[States()],
         accumulate_grad_batches=config.accumulate,
     )

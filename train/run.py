@@ -4,17 +4,18 @@ import logging
 import sys
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
 import torch
-from lightning.pytorch import Trainer
+from lightning.pytorch import Callback, Trainer
 
 import data
 from data.source import Source
 from train.config import Config, TrainerConfig
 from train.machine import keep_memory, resolved_precision
+from train.peers import Peers
 
 Log = Callable[[int, dict[str, float]], None]  # step, values by name
 
@@ -31,6 +32,7 @@ class Run:
     source: Source
     precision: str  # of `trainer.precision` on this machine
     log: Log = ignore
+    peers: Peers = field(default_factory=Peers)
 
     @classmethod
     def of(cls, config: Config) -> Self:
@@ -54,7 +56,8 @@ class Run:
         """The lengths to evaluate at."""
         return self.config.evaluation.at(self.trained_length)
 
-    def trainer(self, **more: Any) -> Trainer:
+    def trainer(self, *callbacks: Callback, **more: Any) -> Trainer:
+        more["callbacks"] = [*callbacks, self.peers]
         return trainer(self.config.trainer, self.precision, **more)
 
 

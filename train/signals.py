@@ -41,6 +41,8 @@ def handled() -> Iterator[None]:
     """Both signals raise `Stopped`, until the block is left."""
     before = {number: signal.getsignal(number) for number in SIGNALS}
     handle()
+    if "LOCAL_RANK" in os.environ:  # one of several processes, that another one started
+        follow(parent_is_gone)
     try:
         yield
     finally:
@@ -59,6 +61,12 @@ def end_with_parent() -> None:
     parent = parent_process()
     if parent is not None:
         follow(parent.join)
+
+
+def parent_is_gone() -> None:
+    parent = os.getppid()
+    while os.getppid() == parent:
+        time.sleep(0.5)
 
 
 def follow(wait: Callable[[], object]) -> None:

@@ -31,6 +31,7 @@ def test_a_run_folder_names_no_class_of_its_own(module, plant, small, tmp_path, 
     settings = composed(*small, "encoding=rope").model_dump(mode="json")
     plant(settings, f"touch {marker}")
     (tmp_path / "run.json").write_text(json.dumps({"settings": settings, "precision": "32-true"}))
+    (tmp_path / "results.jsonl").touch()
     (tmp_path / "DONE").write_text("0\n")
     assert "a class that no file of conf/" in mistake(f"run={tmp_path}", module=module)
     assert not marker.exists()

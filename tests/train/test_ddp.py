@@ -1,0 +1,105 @@
+"""Several processes train as one, whoever launched them; where one dies, the others end and say so."""
+
+import os
+import signal
+from dataclasses import dataclass
+from multiprocessing.context import ForkServerProcess
+from pathlib import Path
+
+import pytest
+import torch
+from torch.distributed.run import main
+
+from tests.forked import SERVER, redirected
+from tests.train.conftest import ROOT, call, command
+from tests.train.test_job import close
+from tests.train.test_signals import ENDLESS, family, is_alive, started, wait_for
+
+pytestmark = pytest.mark.slow
+STEPS = ["trainer.max_steps=50", "encoding=t5"]
+TOGETHER = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(20_000 + os.getpid() % 20_000)}
+SLURM = {
+    "SLURM_JOB_ID": "1",
+    "SLURM_JOB_NAME": "run",
+    "SLURM_NTASKS": "2",
+    "SLURM_NODELIST": "node",
+} | TOGETHER
+
+
+@dataclass(frozen=True)
+class Launch:
+    """What a user types, and the environment of each process that it becomes."""
+
+    name: str
+    chosen: list[str]
+    environments: list[dict[str, str]]
+
+    def start(self, folder: Path, *arguments: str) -> list[ForkServerProcess]:
+        processes = []
+        for number, environment in enumerate(self.environments):
+            files = [folder / f"{number}.out", folder / f"{number}.err"]
+            run = (torchrun if self.name == "torchrun" else command), ("train.__main__", arguments)
+            processes.append(SERVER.Process(target=redirected, args=(files, environment, *run)))
+            processes[-1].start()
+        return processes
+
+
+def torchrun(module: str, arguments: tuple[str, ...]) -> None:
+    os.chdir(ROOT)
+    main(["--nproc-per-node=2", f"--master-port={TOGETHER['MASTER_PORT']}", "-m", module, *arguments])
+
+
+LAUNCHES = [
+    Launch(
+        "a command on each node",
+        ["trainer.num_nodes=2"],
+        [TOGETHER | {"NODE_RANK": str(rank)} for rank in range(2)],
+    ),
+    Launch(
+        "srun",
+        ["trainer.devices=2", "trainer.accumulate=3"],
+        [SLURM | {"SLURM_PROCID": str(n), "SLURM_LOCALID": str(n), "SLURM_NODEID": "0"} for n in range(2)],
+    ),
+    Launch("torchrun", ["trainer.devices=2"], [{}]),
+]
+
+
+def weights(outputs: Path) -> dict[str, torch.Tensor]:
+    (file,) = outputs.glob("trained/*/final.ckpt")
+    content: dict[str, torch.Tensor] = torch.load(file, weights_only=True)["model"]
+    return content
+
+
+@pytest.fixture(scope="module")
+def alone(small: list[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("alone")
+    call(*small, *STEPS, f"outputs={folder}", f"hydra.run.dir={folder}/run")
+    return folder
+
+
+@pytest.mark.parametrize("launch", LAUNCHES, ids=lambda launch: launch.name)
+def test_processes_train_as_one(alone: Path, small: list[str], tmp_path: Path, launch: Launch) -> None:
+    folders = [f"outputs={tmp_path}", f"hydra.run.dir={tmp_path}/run"]
+    processes = launch.start(tmp_path, *small, *STEPS, *launch.chosen, *folders)
+    for process in processes:
+        process.join(200)
+    told = [file.read_text() for file in sorted(tmp_path.glob("?.*"))]
+    assert [process.exitcode for process in processes] == [0] * len(processes), told
+    for name, expected in weights(alone).items():
+        assert torch.allclose(weights(tmp_path)[name], expected, rtol=0, atol=1e-5), name
+    close(alone / "run", tmp_path / "run", 1e-5)
+    assert "".join(told).count("Results in") == 1
+
+
+def test_a_process_that_dies_is_named(small: list[str], tmp_path: Path) -> None:
+    three = ["trainer.devices=3", f"outputs={tmp_path}", f"hydra.run.dir={tmp_path}/run"]
+    with started(*small, *ENDLESS, *three) as process:
+        assert process.stdout is not None
+        wait_for(lambda: "step 20/" in process.stdout.readline())
+        others = family(process.pid)
+        (second,) = [pid for pid, line in others.items() if "train_ddp_process_1" in line]
+        os.kill(second, signal.SIGKILL)
+        _, errors = process.communicate(timeout=60)
+    assert process.returncode == 2
+    assert errors.strip() == "yardstick: Process 1 of 3 was killed by signal 9, SIGKILL (out of memory?)."
+    wait_for(lambda: not any(map(is_alive, others)), 20)
