@@ -9,7 +9,6 @@ import multiprocessing
 import os
 import runpy
 import shlex
-import signal
 import sys
 import time
 from dataclasses import dataclass
@@ -23,7 +22,7 @@ from train.cells import cell
 from train.config import Config
 from train.done import is_done
 from train.errors import explained, logged
-from train.signals import PATIENCE, end_with_parent
+from train.signals import PATIENCE, end_with_parent, ending
 
 PRELOADED = ["train.preload"]
 MEMORY = 2 << 30  # bytes that a job may need
@@ -58,7 +57,7 @@ def run_all(jobs: list[Job]) -> int:
     running: dict[Path, Running] = {}
     try:
         for job in jobs:
-            if job.is_done:
+            if job.is_done or job.folder in running:
                 continue
             side_by_side = width(job.config)
             while len(running) >= side_by_side:
@@ -104,19 +103,18 @@ def collect(running: dict[Path, Running]) -> None:
             continue
         one.process.join()
         del running[folder]
-        code = one.process.exitcode or 0
-        how = f"FAILED, {killed(folder, -code)}" if code < 0 else f"FAILED, see {folder / 'train.log'}"
-        how = "done" if (folder / "DONE").exists() else how
+        how = "done" if (folder / "DONE").exists() else failed(folder, one.process.exitcode or 0)
         print(f"{folder.name:<44} {time.perf_counter() - one.started:6.0f} s  {how}", flush=True)
 
 
-def killed(folder: Path, number: int) -> str:
-    """What ended a job that could not say it itself; its log has it, too."""
-    why = " (out of memory?)" if number == signal.SIGKILL else ""
-    told = f"killed by signal {number}, {signal.Signals(number).name}{why}"
-    with (folder / "train.log").open("a") as log:
-        log.write(f"{told.capitalize()}\n")
-    return told
+def failed(folder: Path, code: int) -> str:
+    """How a job ended; its log has it where it could not say it itself."""
+    log = folder / "train.log"
+    if code < 0:
+        with log.open("a") as lines:
+            lines.write(f"Killed: the job {ending(code)}.\n")
+        return f"FAILED, it {ending(code)}"
+    return f"FAILED, see {log}"
 
 
 def run(job: Job, slot: int, threads: int) -> None:

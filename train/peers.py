@@ -7,7 +7,6 @@ and each that started others knows how those ended.
 import atexit
 import os
 import re
-import signal
 import socket
 import subprocess
 import sys
@@ -18,6 +17,8 @@ from typing import Any, NoReturn
 
 from lightning.pytorch import Callback, LightningModule, Trainer
 from torch.distributed import TCPStore
+
+from train.signals import ending
 
 BEAT, SILENCE = 1.0, 30.0  # seconds between two signs of life, and without one
 GRACE = 15.0  # seconds for a process that hangs
@@ -98,11 +99,7 @@ class Peers(Callback):
         for child, rank in zip(self.children, range(self.rank + 1, self.world), strict=False):
             code = child.poll()
             if code:
-                how = f"failed with exit code {code}"
-                if code < 0:
-                    why = " (out of memory?)" if code == -signal.SIGKILL else ""
-                    how = f"was killed by signal {-code}, {signal.Signals(-code).name}{why}"
-                return f"Process {rank} of {self.world} {how}."
+                return f"Process {rank} of {self.world} {ending(code)}."
         return None
 
     def silent(self) -> str | None:

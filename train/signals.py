@@ -25,6 +25,14 @@ class Stopped(SystemExit):
         return f"Stopped by {signal.Signals(self.number).name}. The same command goes on from here."
 
 
+def ending(code: int) -> str:
+    """How a process ended, by its exit code, where it could not say it itself."""
+    if code >= 0:
+        return f"failed with exit code {code}"
+    why = "out of memory?" if code == -signal.SIGKILL else signal.strsignal(-code)
+    return f"was killed by signal {-code} ({why})"
+
+
 def at_once(number: int, frame: object = None) -> None:
     raise Stopped(number)
 

@@ -9,7 +9,7 @@ import pytest
 from tests.train.conftest import SMALL
 from train.compose import composed
 from train.done import DOCUMENTS, RESULTS, RUN, damage, finish, finished, is_done
-from train.jobs import Job, check_folders, killed
+from train.jobs import Job, check_folders, failed
 from train.rows import read
 
 
@@ -65,6 +65,9 @@ def test_different_jobs_have_different_folders(tmp_path: Path) -> None:
 
 
 def test_a_job_that_was_killed_is_told_as_such(tmp_path: Path) -> None:
-    told = "killed by signal 9, SIGKILL (out of memory?)"
-    assert killed(tmp_path, 9) == told
-    assert (tmp_path / "train.log").read_text() == f"{told.capitalize()}\n"
+    assert failed(tmp_path, 2) == f"FAILED, see {tmp_path}/train.log"
+    assert failed(tmp_path, -9) == "FAILED, it was killed by signal 9 (out of memory?)"
+    assert (
+        tmp_path / "train.log"
+    ).read_text() == "Killed: the job was killed by signal 9 (out of memory?).\n"
+    assert failed(tmp_path, -11) == "FAILED, it was killed by signal 11 (Segmentation fault)"
