@@ -3,16 +3,14 @@
 import json
 import os
 import shutil
-import signal
-import subprocess
-import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from tests.train.conftest import ROOT, call, launch
+from tests.forked import SERVER
+from tests.train.conftest import call, command, launch
 from train.rows import Row, read
 
 pytestmark = pytest.mark.slow
@@ -145,13 +143,13 @@ def test_a_killed_training_goes_on_as_if_never_stopped(small: list[str], text: P
     longer = [*small, "encoding=randomized_rope", "encoding.span=128", "trainer.max_steps=300"]
     longer += ["trainer.checkpoint_every=10"]
     run = [*longer, f"outputs={tmp_path}/o", f"hydra.run.dir={tmp_path}/run"]
-    environment = os.environ | {"OMP_NUM_THREADS": "1"}
-    process = subprocess.Popen([sys.executable, "-m", "train", *run], cwd=ROOT, env=environment)
-    deadline = time.monotonic() + 120
-    while not list(tmp_path.glob("o/trained/*/previous.ckpt")) and time.monotonic() < deadline:
+    process = SERVER.Process(target=command, args=("train.__main__", tuple(run)))
+    process.start()
+    while not list(tmp_path.glob("o/trained/*/previous.ckpt")):
+        assert process.is_alive()
         time.sleep(0.02)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
+    process.kill()
+    process.join()
     assert not (tmp_path / "run" / "DONE").exists()
     assert not list(tmp_path.glob("o/trained/*/final.ckpt"))
     for state in tmp_path.glob("o/trained/*/last.ckpt"):
