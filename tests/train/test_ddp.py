@@ -18,12 +18,13 @@ from tests.train.test_signals import ENDLESS, family, is_alive, started, wait_fo
 pytestmark = pytest.mark.slow
 STEPS = ["trainer.max_steps=50", "encoding=t5"]
 TOGETHER = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(20_000 + os.getpid() % 20_000)}
-SLURM = {
+SLURM = TOGETHER | {
     "SLURM_JOB_ID": "1",
     "SLURM_JOB_NAME": "run",
     "SLURM_NTASKS": "2",
+    "SLURM_NTASKS_PER_NODE": "2",
     "SLURM_NODELIST": "node",
-} | TOGETHER
+}
 
 
 @dataclass(frozen=True)
