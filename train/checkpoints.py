@@ -62,8 +62,8 @@ def newest(last: Path) -> Path | None:
 
 
 def forget(last: Path) -> None:
-    """Delete the states of a training."""
-    for state in (last, previous(last)):
+    """Delete the states of a training, and what a crash left of one."""
+    for state in (last, previous(last), *last.parent.glob("*.part")):
         state.unlink(missing_ok=True)
 
 

@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import signal
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -145,15 +146,18 @@ def test_a_killed_training_goes_on_as_if_never_stopped(small: list[str], text: P
     run = [*longer, f"outputs={tmp_path}/o", f"hydra.run.dir={tmp_path}/run"]
     process = SERVER.Process(target=command, args=("train.__main__", tuple(run)))
     process.start()
-    while not list(tmp_path.glob("o/trained/*/previous.ckpt")):
+    assert process.pid is not None
+    while len(list(tmp_path.glob("o/trained/*/[lp]*.ckpt"))) < 2:  # for a moment there is no last.ckpt
+        os.kill(process.pid, signal.SIGCONT)
+        time.sleep(0.05)
         assert process.is_alive()
-        time.sleep(0.02)
+        os.kill(process.pid, signal.SIGSTOP)
     process.kill()
     process.join()
     assert not (tmp_path / "run" / "DONE").exists()
     assert not list(tmp_path.glob("o/trained/*/final.ckpt"))
-    for state in tmp_path.glob("o/trained/*/last.ckpt"):
-        os.truncate(state, state.stat().st_size // 2)
+    (state,) = tmp_path.glob("o/trained/*/last.ckpt")
+    os.truncate(state, state.stat().st_size // 2)
     assert "last.ckpt is damaged: the training goes on from before it." in call(*run).stdout
     call(*longer, f"outputs={tmp_path}/o2", f"hydra.run.dir={tmp_path}/whole")
     close(tmp_path / "run", tmp_path / "whole", 1e-6)
