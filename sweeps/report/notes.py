@@ -4,7 +4,7 @@ from sweeps.report.numbers import listed, number, plural, tokens
 from sweeps.report.summary import Comparison
 from train.rows import ANSWERS
 
-NO_INTERVALS = "No intervals: they need two seeds, or five documents."
+NO_INTERVALS = "No intervals: they need at least two seeds or five documents."
 
 
 def notes(of: Comparison) -> list[str]:
@@ -34,8 +34,10 @@ def spread(of: Comparison) -> str:
     few, many = (number(end, 2) for end in (min(halves), max(halves)))
     scope = f"95 % intervals over {of.over}: ±{few}{'' if few == many else f' to ±{many}'}."
     if len(of.seeds) == 1:
-        return f"{scope} One seed says nothing about other seeds."
-    return f"{scope} Methods share {of.over}: their differences are sharper than that."
+        return f"{scope} A single seed says nothing about other seeds."
+    return (
+        f"{scope} All methods share the same {of.over}, so differences between them are known more precisely."
+    )
 
 
 def ties(of: Comparison) -> list[str]:
@@ -46,9 +48,9 @@ def ties(of: Comparison) -> list[str]:
         if best and best.tied:
             tied.setdefault((best.method, *best.tied), []).append(length)
     if any(best and best.separable for best in of.best):
-        lines.append("* best, separable from every other method (paired, Holm).")
+        lines.append("* best, and separable from every other method (paired test, Holm).")
     for names, lengths in tied.items():
-        lines.append(f"At {places(lengths)}, not separable from the best: {listed(list(names), 6)}.")
+        lines.append(f"At {places(lengths)}, tied for best (not separable): {listed(list(names), 6)}.")
     return lines
 
 

@@ -51,7 +51,7 @@ def page(summary: Summary, figures: list[dict[str, Figure]]) -> str:
         sections=sections,
         diagnoses=found,
         texts=TEXTS,
-        failures=runs.failures("What failed", [*summary.failures, *summary.unreadable]),
+        failures=runs.failures("Failed jobs", [*summary.failures, *summary.unreadable]),
         tolerance=f"{summary.comparisons[0].tolerance:g}" if summary.comparisons else "0",
         gap=f"{GAP:g}",
         documents=FEWEST_DOCUMENTS,
@@ -76,7 +76,7 @@ def tiles(of: Comparison) -> Iterator[tuple[str, str]]:
     best = of.best[-1]
     if best:
         value = number(of.curve(best.method).value[-1])
-        tied = f"; {len(best.tied)} more not separable from it" if best.tied else ""
+        tied = f"; tied with {len(best.tied)} more (not separable)" if best.tied else ""
         where = f"{of.at(of.longest)} ({times(of.longest, of.trained_length)})"
         yield best.method, f"best at {where}: {value}{tied}"
     if of.effective:

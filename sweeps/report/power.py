@@ -82,8 +82,8 @@ def told(folder: Path, group: Group, seeds: int, reference: str | None) -> "tupl
     unit, longest = UNITS.get(metric, metric), tokens(curves.lengths[-1])
     where = f"{longest} tokens" if in_tokens(group) else f"length {longest}"
     return table, (
-        f"{unit[0].upper()}{unit[1:]} under {protocol}: the difference to {chosen} that is found with "
-        f"80 % probability at the 5 % level, corrected for {plural(len(names), 'comparison')}; median over "
+        f"{unit[0].upper()}{unit[1:]} under {protocol}: the difference from {chosen} that is detected with "
+        f"80 % power at the 5 % level, corrected for {plural(len(names), 'comparison')}; median over "
         f"methods. With {seeds} seeds at {where}: {middle}, at worst {most} ({hardest})."
     )
 

@@ -74,9 +74,9 @@ def unharmed(of: Comparison) -> str:
     sure = [name for name, found in of.effective.items() if found.low == of.longest]
     mean = [name for name, found in of.effective.items() if found.length == of.longest and name not in sure]
     parts = [listed(sure, 6)] if sure else []
-    parts += [f"by the mean only, {listed(mean)}"] if mean else []
+    parts += [f"in the mean only, {listed(mean)}"] if mean else []
     if parts:
-        return f"Never worse than at the training length: {'; '.join(parts)}."
+        return f"No worse at any length than at the training length: {'; '.join(parts)}."
     who = "Every method" if len(of.effective) > 1 else next(iter(of.effective))
     return f"{who} gets worse past the training length."
 
@@ -88,7 +88,7 @@ def gaining(of: Comparison) -> str:
         return ""
     always = [name for name in plain if beats(of, of.extensions[name])]
     never = [name for name, found in plain.items() if found.better.low is None]
-    crop = f"seeing only {of.cropped} (crop)"
+    crop = f"the same model shown only {of.cropped} (crop)"
     first = f"Better than {crop} at every length: {listed(always, 6) if always else 'none'}"
     return f"{first}; never better: {listed(never, 6)}." if never else f"{first}."
 
@@ -99,14 +99,15 @@ def reference(of: Comparison) -> str:
     found, parts = of.effective.get(name), []
     if found and found.change.value[-1] is not None and len(found.change.value) > 1:
         who = f"{name}, the reference," if len(of.methods) > 1 else name
+        what = of.metric.replace("_", " ")
         change = f"{signed(found.change.value[-1], 2)}{between(found.change.ends(-1), signed, 2)}"
-        parts.append(f"{who} changes by {change} from {tokens(of.trained_length)} to {longest}")
+        parts.append(f"the {what} of {who} changes by {change} from {tokens(of.trained_length)} to {longest}")
     whom = "it" if parts else name
     told = counted({other: difference.verdict[-1] for other, difference in of.difference.items()})
     if told:
         parts.append(f"compared with {whom} at {longest}, {told}")
     text = "; ".join(parts)
-    return f"C{text[1:]}." if text.startswith("compared") else text and f"{text}."
+    return text and f"{text[0].upper()}{text[1:]}."
 
 
 def counted(verdicts: dict[str, str | None]) -> str:
@@ -126,7 +127,7 @@ def causes(of: Comparison) -> str:
     if found is None or found.whole.value[-1] is None:
         return ""
     told = [f"{part} {signed(estimate.value[-1], 2)}" for part, estimate in found.parts.items()]
-    return f"The change of {of.reference} at {of.at(of.longest)}: {', '.join(told)}."
+    return f"What makes up the change of {of.reference} at {of.at(of.longest)}: {', '.join(told)}."
 
 
 def extended(of: Comparison) -> str:
@@ -155,13 +156,18 @@ def changed(of: Comparison, groups: dict[str, dict[str, Gain]]) -> str:
     name, extension = max(last, key=lambda pair: abs(last[pair]))
     still = sum(abs(value) < NEGLIGIBLE for value in last.values())
     most = f"{name} + {extension} ({signed(last[name, extension], 2)})"
-    few = f"; {still} of {len(last)} make less than {NEGLIGIBLE:g} difference" if still else ""
-    return f"Of {plural(len(last), 'extension')}, {most} changes most at {of.at(of.longest)}{few}."
+    few = f"; {still} of {len(last)} change it by less than {NEGLIGIBLE:g}" if still else ""
+    many = plural(len(last), "extension")
+    return f"Of {many}, {most} makes the largest difference at {of.at(of.longest)}{few}."
 
 
 def one_seed(of: Comparison) -> str:
     over = of.over or "documents"
-    return f"One seed: intervals and verdicts cover the choice of {over} only." if len(of.seeds) == 1 else ""
+    return (
+        f"With one seed, intervals and verdicts cover only the choice of {over}."
+        if len(of.seeds) == 1
+        else ""
+    )
 
 
 def unequal(of: Comparison) -> str:

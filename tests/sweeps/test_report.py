@@ -140,7 +140,7 @@ def test_equal_methods_are_not_separated(tmp_path: Path) -> None:
     best = compared(folder).best[-1]
     assert best
     assert best.tied
-    assert "not separable from the best" in text(summarise(load(folder)), 80)
+    assert "tied for best (not separable)" in text(summarise(load(folder)), 80)
 
 
 @pytest.mark.parametrize("width", [40, 60, 80, 100, 140, 200])
@@ -166,14 +166,14 @@ def test_the_best_is_marked_only_where_it_is_separable(summary: Summary) -> None
 def test_one_seed_is_said_to_be_one(tmp_path: Path) -> None:
     found = summarise(load(make_sweep(tmp_path, seeds=1, **SMALL)))
     assert found.comparisons[0].over == "documents"
-    assert "One seed says nothing about other seeds" in text(found, 200)
-    assert "One seed: intervals and verdicts cover the choice of documents only." in verdict(found)[0]
+    assert "A single seed says nothing about other seeds" in text(found, 200)
+    assert "With one seed, intervals and verdicts cover only the choice of documents." in verdict(found)[0]
 
 
 def test_no_interval_is_printed_where_there_is_too_little(tmp_path: Path) -> None:
     folder = make_sweep(tmp_path, ["rope", "alibi"], seeds=1, **SMALL | {"windows": 3})
     found = summarise(load(folder))
-    assert "No intervals: they need two seeds, or five documents." in text(found, 200)
+    assert "No intervals: they need at least two seeds or five documents." in text(found, 200)
     assert "±" not in text(found, 200)
     assert "separable" not in " ".join(verdict(found))
 
@@ -215,7 +215,7 @@ def test_a_sweep_of_failures_still_reports(tmp_path: Path, capsys: pytest.Captur
     shutil.rmtree(folder / "rope-s1")
     assert make(folder) == 2
     assert "rope-s1: never started" in capsys.readouterr().out
-    assert "What failed" in (folder / "report.html").read_text()
+    assert "Failed jobs" in (folder / "report.html").read_text()
 
 
 def test_settings_that_differ_name_methods_and_are_red(tmp_path: Path) -> None:

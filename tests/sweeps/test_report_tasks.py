@@ -242,7 +242,7 @@ def test_chance_is_marked_and_never_ranked(copied: Path, mixed: Path) -> None:
 
 def test_power_of_accuracies(copied: Path) -> None:
     ((_, words),) = power(copied, seeds=4)
-    assert words.startswith("Accuracy, share of the answer under answers: the difference to rope")
+    assert words.startswith("Accuracy, share of the answer under answers: the difference from rope")
     assert "With 4 seeds at length 40:" in words
 
 

@@ -16,7 +16,7 @@ def against_crop(of: Comparison) -> dict[str, Spec]:
     """Extensions of the methods that have most, and every method without one."""
     if not of.is_cropped:
         return {}
-    note = f"crop: the same model sees only {of.cropped}; better than that is use of longer context"
+    note = f"crop: the same model shown only {of.cropped}; doing better means using longer context"
     charts = {
         "extensions": chart(of, extended(of), "Extensions against crop", note),
         "every method without extension": chart(of, unextended(of), "Methods against crop", note),
@@ -26,7 +26,7 @@ def against_crop(of: Comparison) -> dict[str, Spec]:
 
 def extensions(of: Comparison) -> dict[str, Spec]:
     """The same where nothing was cropped, against no extension."""
-    note = "the same trained model on the same tokens, with an extension and without"
+    note = "the same trained model on the same tokens, with and without an extension"
     drawn = {} if of.is_cropped else chart(of, extended(of), "What extensions change", note)
     return {"extensions": drawn} if drawn else {}
 

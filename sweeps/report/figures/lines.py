@@ -18,12 +18,16 @@ TOGETHER = 10  # methods in one panel; more are split by family
 POSITIONS = "by_position"
 STYLES = {"crop": "dotted", "window": "dashed", "temperature": "dash-dotted"}
 SHAPE = (
-    "a loss that rises past the training length: positions fail; one that goes on falling: more context helps"
+    "a loss that rises past the training length: positions fail; one that keeps falling: more context helps"
 )
 KINDS = {  # of views: what each is called, its y axis, and what the line at zero stands for
     "value": ("{metric}", "{unit}", ""),
     "change": ("{metric}: change since the training length", "change of {unit}", "at the training length"),
-    "difference": ("{metric}: difference to {reference}", "{unit}, less {reference}'s", "{reference}"),
+    "difference": (
+        "{metric}: difference from {reference}",
+        "{unit}, minus that of {reference}",
+        "{reference}",
+    ),
     "perplexity": ("perplexity", "perplexity", ""),
 }
 
@@ -85,7 +89,7 @@ def views(of: Comparison, protocol: str) -> Iterator[View]:
 def chart(view: View) -> Spec:
     of, scores, (_, y, zero) = view.of, view.scores, view.texts
     thin = list(dict.fromkeys(control for name in of.order for control in controls(view, name)))
-    spread = ": lines are means, bands from the lowest to the highest" if len(scores.seeds) > 1 else ""
+    spread = ": lines are means over seeds, bands span all seeds" if len(scores.seeds) > 1 else ""
     named = f"; thin: {', '.join(f'{control} ({STYLES[control]})' for control in thin)}" if thin else ""
     what = unit(view.metric).split(",")[0].capitalize()
     caption = Caption(

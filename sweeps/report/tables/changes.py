@@ -20,10 +20,10 @@ from sweeps.report.texts import PARTS
 
 MANY = 40  # rows; with more, each method shows its best extension only
 TITLES = {
-    "crop": "Extensions of a trained model, and the control that sees only the last tokens (crop)",
+    "crop": "Extensions of a trained model, and the control that is shown only the last tokens (crop)",
     "none": "Extensions of a trained model",
 }
-BEATS = Column("beats", "crop to")
+BEATS = Column("beats crop", "up to")
 
 
 def extensions(of: Comparison) -> Table | None:
@@ -66,9 +66,9 @@ def gains(of: Comparison) -> Table | None:
             cells += [Cell(at_least(group[extension].better.low, of.longest))] if of.is_cropped else []
             groups.setdefault(name, {})[MISSING if extension == "none" else extension] = cells
     columns = [left("trained with"), left("extension"), *length_columns(of, lengths)]
-    columns += [Column("beats crop to")] if of.is_cropped else []
-    note = f"The difference to {of.against}, ± half the 95 % interval of the paired difference."
-    return Table(f"differences to {of.against}", columns, grouped(groups), [note])
+    columns += [BEATS] if of.is_cropped else []
+    note = f"Difference from {of.against}, ± half the width of its paired 95 % interval."
+    return Table(f"differences from {of.against}", columns, grouped(groups), [note])
 
 
 def parts(of: Comparison) -> Table | None:

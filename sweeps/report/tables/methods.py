@@ -17,7 +17,7 @@ def methods(of: Comparison) -> Table:
     columns += [Column("worst seed", at_end)] if several else []
     columns += [Column("exact match", at_end)] if exact else []
     columns += [Column("effective", "length", brief=False)]
-    columns += [Column("beats", "crop to", brief=False)] if of.is_cropped else []
+    columns += [Column("beats crop", "up to", brief=False)] if of.is_cropped else []
     columns += [Column(f"vs {of.reference}", at_end), Column("params"), Column("training", "tokens/s")]
     rows = []
     for rank, name in enumerate(of.methods, 1):

@@ -21,7 +21,7 @@ def fairness(of: Comparison) -> Table:
         rows.append([text(name), *(Cell(own or MISSING, kind=kind) for own, kind in kinds)])
     unequal = "; ".join(differences(found))
     line = (
-        f"Methods differ in more than the encoding: {unequal}. It is red."
+        f"Methods differ in more than the encoding: {unequal} (in red)."
         if unequal
         else "Only the encoding differs."
     )
@@ -34,14 +34,14 @@ def provenance(of: Comparison) -> dict[str, str]:
     runs = plural(sum(map(len, found.runs.values())), "run")
     facts = {
         "data": found.description if of.data in found.description else f"{of.data} {found.description}",
-        "corpus, sha256": of.corpus,
+        "corpus (SHA-256)": of.corpus,
         "scored": scored(of),
-        "a run, for instance": found.command,
+        "command of one run": found.command,
         "machine": found.machine,
         "versions": "; ".join(found.versions),
         "commit": ", ".join(commit or "none" for commit in found.commits),
         "dates": found.dates,
-        "time of all runs": f"{found.seconds / 60:,.1f} minutes in {runs}" if found.seconds else "",
+        "total time": f"{found.seconds / 60:,.1f} minutes in {runs}" if found.seconds else "",
     }
     return {name: said for name, said in facts.items() if said}
 
