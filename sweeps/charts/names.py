@@ -32,18 +32,16 @@ def ending(line: Line, colour: str, axis: tuple[float, float], signed: bool) -> 
     """A curve's name, which says where it ends if not at the last length inside the panel."""
     low, high = axis
     top = high - 0.04 * (high - low)  # a mark on the edge would reach over it
+    x, y = line.known[-1] if line.known else (0, high)
+    text, mark = line.name, None
     if not line.known:
-        return Name(line.name, f"{line.name}: no value", colour, high, beside=False), None
-    x, y = line.known[-1]
-    if x < line.lengths[-1]:
-        return Name(line.name, f"× {line.name}: none past {x:,}", colour, y, beside=False), Mark(
-            x, min(y, top), "×"
-        )
-    if y > high:
+        text = f"{line.name}: no value"
+    elif x < line.lengths[-1]:
+        text, mark = f"× {line.name}: none past {x:,}", Mark(x, min(y, top), "×")
+    elif y > high:
         value = f"{y:+.2f}" if signed else f"{y:.2f}" if y < 100 else f"{y:,.0f}"
-        mark = Mark(crossing(line.known, high), top, "▲")
-        return Name(line.name, f"▲ {line.name} {value}", colour, y, beside=False), mark
-    return Name(line.name, line.name, colour, y), None
+        text, mark = f"▲ {line.name} {value}", Mark(crossing(line.known, high), top, "▲")
+    return Name(line.name, text, colour, y, beside=text == line.name), mark
 
 
 def placed(names: Sequence[Name], axis: tuple[float, float], height: int) -> list[tuple[Name, float]]:

@@ -1,9 +1,9 @@
 """One page with a picture of every method:  python -m sweeps.gallery [folder]   (outputs/gallery)"""
 
 import argparse
-import sys
 from pathlib import Path
 
+from sweeps import command
 from sweeps.gallery.page import page
 
 
@@ -17,7 +17,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except (ValueError, OSError) as error:
-        sys.exit(str(error))
+    command(main)

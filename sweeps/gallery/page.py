@@ -15,7 +15,7 @@ from models import sources, table
 from models.effect import Encoding, Positions
 from models.encodings.rope import RoPE, geometric
 from models.registry import extend, load
-from sweeps.charts.figure import Figure, Row, Spec, described, titled
+from sweeps.charts.figure import Figure, Row, Spec, described, titled, together
 from sweeps.charts.page import rendered
 from sweeps.gallery.measure import LONGEST, SHAPE, WORDS, added, attention, bent, stirred
 
@@ -49,24 +49,16 @@ def page() -> str:
         "Extensions": [*map(extension, table.extensions())],
     }
     figures = [one.figure for articles in groups.values() for one in articles if one.figure]
+    facts = {"shape": SHAPE, "longest": LONGEST, "words": len(WORDS)}
     template = Path(__file__).with_name("gallery.html.j2")
-    return rendered(
-        template,
-        [first, *figures],
-        first=first,
-        groups=groups,
-        shape=SHAPE,
-        longest=LONGEST,
-        words=len(WORDS),
-    )
+    return rendered(template, [first, *figures], first=first, groups=groups, **facts)
 
 
 def wavelengths() -> Spec:
     """How often each rotary pair rotates within the training length, for some bases."""
     bases = (500, 10_000, 500_000)
-    series = {
-        f"base {base:,}": LENGTH * geometric(SHAPE["head_width"], base) / (2 * torch.pi) for base in bases
-    }
+    rotations = LENGTH / (2 * torch.pi)
+    series = {f"base {base:,}": rotations * geometric(SHAPE["head_width"], base) for base in bases}
     title = f"rotations of each pair within {LENGTH} tokens; below 1 it was never seen whole"
     return lines(title, series, "pair of features", level=[{"y": 1}], scale={"type": "log"})
 
@@ -96,14 +88,12 @@ def extension(row: table.Change) -> Article:
 def article(
     group: str, row: table.Method | table.Change, facts: str, charts: list[Spec], silent: str = ""
 ) -> Article:
-    texts = [
-        words(text) for text in (sources.about(group, row.name), sources.comment(group, row.name)) if text
-    ]
+    said = sources.about(group, row.name), sources.comment(group, row.name)
+    texts = [words(text) for text in said if text]
     figure = None
     if charts:
-        datasets = {name: text for chart in charts for name, text in chart.pop("datasets").items()}
-        spec = {"title": row.name, "datasets": datasets, "concat": charts, "columns": 4, "spacing": 22}
-        figure = Figure(row.name, {"effect": spec | {"resolve": {"scale": {"color": "independent"}}}})
+        look = {"columns": 4, "spacing": 22, "resolve": {"scale": {"color": "independent"}}}
+        figure = Figure(row.name, {"effect": together(charts, "concat", title=row.name, **look)})
     return Article(row.name, row.paper, row.link, texts, facts, figure, silent)
 
 
@@ -142,11 +132,8 @@ def maps(name: str) -> list[Spec]:
     """Attention among the words without and with position."""
     without, seen = attention(None), attention(load(name, **SHAPE | {"length": len(WORDS)}))
     last = SHAPE["heads"] - 1
-    every = {
-        "without position, head 1": without[0],
-        "with it, head 1": seen[0],
-        f"with it, head {last + 1}": seen[last],
-    }
+    every = {"without position, head 1": without[0], "with it, head 1": seen[0]}
+    every[f"with it, head {last + 1}"] = seen[last]
     return [heat(title, values, place == 0) for place, (title, values) in enumerate(every.items())]
 
 

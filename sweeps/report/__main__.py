@@ -1,9 +1,9 @@
 """`python -m sweeps.report <folder>`: the table, figures and page of a sweep or a run."""
 
 import argparse
-import sys
 from pathlib import Path
 
+from sweeps import command
 from sweeps.report import make
 
 
@@ -21,7 +21,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except (ValueError, OSError) as error:
-        sys.exit(f"yardstick: {error}")
+    command(main)

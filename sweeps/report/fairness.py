@@ -8,6 +8,7 @@ from sweeps.report.curves import Group
 from sweeps.report.methods import different, short
 from sweeps.report.records import Fairness, Provenance
 from sweeps.report.results import Run
+from train.rows import ONCE
 
 SHOWN = {
     "steps": "trainer.max_steps",
@@ -22,45 +23,34 @@ def fairness(group: Group) -> Fairness:
     members: dict[str, list[Run]] = {}
     for run, name in zip(group.runs, group.names, strict=True):
         members.setdefault(name, []).append(run)
-    every = {name: columns(runs) for name, runs in members.items()}
-    others = [key for key in different([run.settings for run in group.runs]) if extra(key)]
-    for name, runs in members.items():
-        every[name] |= {key: joined([run.settings.get(key) for run in runs]) for key in others}
-    names = list(dict.fromkeys(key for row in every.values() for key in row))
-    rows = {name: [row.get(key, "") for key in names] for name, row in every.items()}
-    usual = [Counter(column).most_common(1)[0][0] for column in zip(*rows.values(), strict=True)]
-    return Fairness(names, rows, usual)
+    differing = different([run.settings for run in group.runs])
+    others = [key for key in differing if not key.startswith("encoding.") and key not in SHOWN.values()]
+    every = {name: columns(runs, others) for name, runs in members.items()}
+    names = list(next(iter(every.values())))
+    usual = [Counter(row[name] for row in every.values()).most_common(1)[0][0] for name in names]
+    return Fairness(names, {name: list(row.values()) for name, row in every.items()}, usual)
 
 
-def extra(key: str) -> bool:
-    """Settings that have no column of their own and are not the encoding's."""
-    return not key.startswith("encoding.") and key not in SHOWN.values()
-
-
-def columns(runs: list[Run]) -> dict[str, str]:
-    """What a reader checks first, over the runs of one method."""
-    parameters = [measured(run, "parameters") for run in runs]
-    of_encoding = [measured(run, "encoding_parameters") for run in runs]
-    shared = [
-        None if total is None else total - (part or 0)
-        for total, part in zip(parameters, of_encoding, strict=True)
-    ]
+def columns(runs: list[Run], others: list[str]) -> dict[str, str]:
+    """Over the runs of one method."""
     evaluated = [row for run in runs for row in run.rows if row.extension == "none"] or runs[0].rows
-    settings = [run.settings for run in runs]
-    return {
-        "parameters besides the encoding": joined(shared),
-        **{name: joined([one.get(key) for one in settings]) for name, key in SHOWN.items()},
-        "tokens": joined([tokens(run) for run in runs]),
-        "precision": joined([row.precision for row in evaluated]),
-        "kernel": joined([row.kernel for row in evaluated]),
-        "data": joined([f"{row.data} {row.corpus[:8]}" for row in evaluated]),
-        "seeds": joined([run.seed for run in runs], ", "),
+    found: dict[str, list[Any]] = {
+        "parameters besides the encoding": [shared_parameters(run) for run in runs],
+        **{name: [run.settings.get(key) for run in runs] for name, key in SHOWN.items()},
+        "tokens": [tokens(run) for run in runs],
+        "precision": [row.precision for row in evaluated],
+        "kernel": [row.kernel for row in evaluated],
+        "data": [f"{row.data} {row.corpus[:8]}" for row in evaluated],
+        "seeds": [run.seed for run in runs],
+        **{key: [run.settings.get(key) for run in runs] for key in others},
     }
+    return {name: joined(values, ", " if name == "seeds" else " / ") for name, values in found.items()}
 
 
-def measured(run: Run, metric: str) -> int | None:
-    values = [row.value for row in run.rows if row.protocol == "training" and row.metric == metric]
-    return None if not values or values[-1] is None else round(values[-1])
+def shared_parameters(run: Run) -> int | None:
+    measured = {row.metric: row.value for row in run.rows if row.protocol == ONCE}
+    total, own = measured.get("parameters"), measured.get("encoding_parameters")
+    return None if total is None else round(total) - round(own or 0)
 
 
 def tokens(run: Run) -> int | None:
@@ -73,14 +63,11 @@ def tokens(run: Run) -> int | None:
         return None
 
 
-def joined(values: list[Any], by: str = " / ") -> str:
+def joined(values: list[Any], by: str) -> str:
     """The distinct values of a method's runs, as text."""
-    known = sorted(
-        {value for value in values if value is not None}, key=lambda value: (str(type(value)), value)
-    )
-    return by.join(
-        f"{value:,}" if isinstance(value, int) and value >= 10_000 else short(value) for value in known
-    )
+    known = sorted({value for value in values if value is not None}, key=lambda v: (str(type(v)), v))
+    large = [isinstance(value, int) and value >= 10_000 for value in known]
+    return by.join(f"{v:,}" if many else short(v) for v, many in zip(known, large, strict=True))
 
 
 def provenance(group: Group) -> Provenance:

@@ -4,19 +4,19 @@ What seeds and documents contribute to a difference is taken from runs that exis
 """
 
 import argparse
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sweeps import command
 from sweeps.report.comparisons import chosen_reference, paired, ranked
 from sweeps.report.curves import Curves, Group
 from sweeps.report.numbers import number, plural, tokens
 from sweeps.report.results import load
 from sweeps.report.statistics import Array, satterthwaite, smallest_difference
 from sweeps.report.summarise import groups, headline, in_tokens
-from sweeps.report.summary import HIGHER_IS_BETTER, UNITS
+from sweeps.report.summary import HIGHER_IS_BETTER, unit
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -51,38 +51,35 @@ def power(folder: Path, seeds: int, reference: str | None = None) -> "list[tuple
 def told(folder: Path, group: Group, seeds: int, reference: str | None) -> "tuple[Table, str]":
     """The smallest differences by length, for `seeds` and for other plans."""
     from rich import box
-    from rich.table import Table
+    from rich.table import Column, Table
 
     protocol, metric = headline(group) or ("", "")
-    curves, trained = group.curves(protocol, metric, extensions=False), group.trained
+    curves = group.curves(protocol, metric, extensions=False)
     every = ranked(curves, -1 if metric in HIGHER_IS_BETTER else 1)
     if len(curves.seeds) < 2 or len(every) < 2:
         what = "one seed" if len(curves.seeds) < 2 else "one method"
-        where = f"{group.data}, trained at {trained} tokens"
+        where = f"{group.data}, trained at {group.trained} tokens"
         raise ValueError(f"{folder} has {what} ({where}): power needs two seeds of two methods at least.")
     if reference and reference not in every:
         raise ValueError(f"There is no method '{reference}' in {folder}; there are: {', '.join(every)}.")
     chosen = chosen_reference(every, group, reference)
     names = [name for name in every if name != chosen]
-    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
-    table.add_column("seeds", justify="right")
-    for length in curves.lengths:
-        table.add_column(tokens(length), justify="right")
+    heads = [Column(head, justify="right") for head in ("seeds", *map(tokens, curves.lengths))]
+    table = Table(*heads, box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
     found = {plan: smallest(curves, names, chosen, plan) for plan in sorted({*PLANS, seeds})}  # (names, T)
     for plan, differences in found.items():
-        medians = [
-            None if np.isnan(column).all() else float(np.nanmedian(column)) for column in differences.T
-        ]
+        known = [column[~np.isnan(column)] for column in differences.T]
+        medians = [float(np.median(one)) if len(one) else None for one in known]
         table.add_row(str(plan), *map(number, medians), style="bold" if plan == seeds else "")
     last = found[seeds][:, -1]
     if np.isnan(last).all():
         return table, "No method besides the reference has two seeds at the longest length."
     hardest = names[int(np.nanargmax(last))]
     middle, most = number(float(np.nanmedian(last))), number(float(np.nanmax(last)))
-    unit, longest = UNITS.get(metric, metric), tokens(curves.lengths[-1])
+    what, longest = unit(metric), tokens(curves.lengths[-1])
     where = f"{longest} tokens" if in_tokens(group) else f"length {longest}"
     return table, (
-        f"{unit[0].upper()}{unit[1:]} under {protocol}: the difference from {chosen} that is detected with "
+        f"{what[0].upper()}{what[1:]} under {protocol}: the difference from {chosen} that is detected with "
         f"80 % power at the 5 % level, corrected for {plural(len(names), 'comparison')}; median over "
         f"methods. With {seeds} seeds at {where}: {middle}, at worst {most} ({hardest})."
     )
@@ -98,7 +95,4 @@ def smallest(curves: Curves, names: list[str], reference: str, seeds: int) -> Ar
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except (ValueError, OSError) as error:
-        sys.exit(f"yardstick: {error}")
+    command(main)

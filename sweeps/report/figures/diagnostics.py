@@ -6,7 +6,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeps.charts.figure import Row, Spec, described, titled
+from sweeps.charts.figure import Row, Spec, described, titled, together
 from sweeps.charts.lines import COLOURS
 from sweeps.report.diagnostics import Diagnosis, Rotary, Variant
 from sweeps.report.numbers import tokens
@@ -22,14 +22,11 @@ def heads(of: Diagnosis, variant: Variant) -> Spec:
     sequences = f"the last {of.queries} queries of {of.sequences} held-out sequences"
     above = [entropy(variant), profile(of, variant, variant.lengths.index(of.trained_length))]
     above += [profile(of, variant, len(variant.lengths) - 1), unseen(variant)]
-    rows: list[Spec] = [{"hconcat": above, "spacing": 24, "resolve": {"scale": {"color": "independent"}}}]
-    rows += [{"hconcat": [rotations(rope), similarity(rope)], "spacing": 40}] if rope else []
-    tables = {
-        name: text for row in rows for part in row["hconcat"] for name, text in part.pop("datasets").items()
-    }
+    rows = [together(above, "hconcat", spacing=24, resolve={"scale": {"color": "independent"}})]
+    rows += [together([rotations(rope), similarity(rope)], "hconcat", spacing=40)] if rope else []
     note = f"{of.data}, trained at length {tokens(of.trained_length)}; {sequences}"
     title = {"text": f"What the heads of {of.run} do{under}", "subtitle": note}
-    return {"title": title, "datasets": tables, "vconcat": rows, "spacing": 24}
+    return together(rows, "vconcat", title=title, spacing=24)
 
 
 def entropy(variant: Variant) -> Spec:
@@ -45,14 +42,10 @@ def profile(of: Diagnosis, variant: Variant, place: int) -> Spec:
     starts = [0, *ends.tolist()]
     ticks = {n: tokens(starts[n]) for n in range(last) if starts[n] & (starts[n] - 1) == 0 and starts[n] != 2}
     edge = int(np.searchsorted(starts, max(of.reaches) + 1))
-    scale = {"scheme": "magma", "type": "sqrt", "domain": [0, float(every.max())]}
-    look = {
-        "width": 10 * last + 70,
-        "x": "tokens back",
-        "scale": scale,
-        "legend": LEGEND if edge < last else None,
-    }
-    look |= {"edge": [{"_x": edge}] if edge < last else [], **ticked(ticks)}
+    past = edge < last
+    look = {"width": 10 * last + 70, "x": "tokens back", "legend": LEGEND if past else None, **ticked(ticks)}
+    look["scale"] = {"scheme": "magma", "type": "sqrt", "domain": [0, float(every.max())]}
+    look["edge"] = [{"_x": edge}] if past else []
     title = f"Attention by distance at length {tokens(variant.lengths[place])}"
     return heat(title, np.moveaxis(every[place], -1, 0)[:last], look)
 
@@ -60,43 +53,32 @@ def profile(of: Diagnosis, variant: Variant, place: int) -> Spec:
 def heat(title: str, values: NDArray[np.float64], look: Spec) -> Spec:
     """A row a head, from values (columns, layers, H)."""
     columns, layers, count = values.shape
+    heads = [(layer, head) for layer in range(layers) for head in range(count)]
     rows: list[Row] = [
-        {
-            "layer": layer + 1,
-            "head": head + 1,
-            "share": values[n, layer, head],
-            "_x": n,
-            "_y": layer * count + head,
-        }
-        for layer in range(layers)
-        for head in range(count)
+        {"layer": layer + 1, "head": head + 1, "share": values[n, layer, head], "_x": n, "_y": y}
+        for y, (layer, head) in enumerate(heads)
         for n in range(columns)
     ]
-    named = {
-        layer * count + head + 0.5: f"{layer + 1}.{head + 1}"
-        for layer in range(layers)
-        for head in range(count)
-    }
-    if layers * count > LABELLED:
-        named = {(layer + 0.5) * count: str(layer + 1) for layer in range(layers)}
-    ticks, title_y = ticked(named), "layer.head" if layers * count <= LABELLED else "layer"
-    look = {
+    each = len(heads) <= LABELLED
+    named = {y + 0.5: f"{layer + 1}.{head + 1}" for y, (layer, head) in enumerate(heads)}
+    ticks = ticked(named if each else {(layer + 0.5) * count: str(layer + 1) for layer in range(layers)})
+    usual = {
         "edge": [],
         "across": [0, columns],
-        "down": [0, layers * count],
-        "height": tall(layers * count),
-    } | look
-    look |= {"y": title_y, "heads": ticks["places"], "labels": ticks["names"]}
-    look |= {"borders": [{"_y": layer * count} for layer in range(1, layers)]}
-    return titled(title, described("heat", **look), rows)
+        "down": [0, len(heads)],
+        "height": tall(len(heads)),
+        "y": "layer.head" if each else "layer",
+        "heads": ticks["places"],
+        "labels": ticks["names"],
+        "borders": [{"_y": layer * count} for layer in range(1, layers)],
+    }
+    return titled(title, described("heat", **usual | look), rows)
 
 
 def unseen(variant: Variant) -> Spec:
     """By layer and length, next to the share of the keys that are so far away."""
-    values, keys = (
-        np.array(variant.unseen),
-        np.array(variant.keys).mean(-1),
-    )  # (lengths, layers, H), (lengths,)
+    values = np.array(variant.unseen)  # (lengths, layers, H)
+    keys = np.array(variant.keys).mean(-1)  # (lengths,)
     lines = {f"layer {layer + 1}": line for layer, line in enumerate(values.mean(-1).T)} | {"keys": keys}
     rows: list[Row] = [
         {"of": name, "length": length, "share": share, "_x": n + 0.5}
