@@ -1,8 +1,11 @@
 """What is written about the methods is what the code says of them."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
 
 from models import table
 from models.encodings.__main__ import markdown
@@ -53,3 +56,14 @@ def test_fits_into_a_terminal() -> None:
     assert max(map(len, done.stdout.splitlines())) <= 100
     for name in (*names("encoding"), *names("extension")):
         assert any(line.split()[:1] == [name] for line in done.stdout.splitlines()), name
+
+
+def test_the_table_of_the_study_is_that_of_its_archive() -> None:
+    """If this fails: python -m sweeps.gains docs/study, between its marks in docs/study/README.md."""
+    number, command = r"[-+]?\d+\.\d+", [sys.executable, "-m", "sweeps.gains", "docs/study"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    page = (ROOT / "docs/study/README.md").read_text()
+    shown = page.partition("<!-- python -m sweeps.gains docs/study -->\n")[2].partition("<!-- /gains -->")[0]
+    assert re.sub(number, "#", shown) == re.sub(number, "#", done.stdout)
+    numbers = [[float(one) for one in re.findall(number, text)] for text in (shown, done.stdout)]
+    assert numbers[0] == pytest.approx(numbers[1], abs=0.0011)  # the last digit is rounded
