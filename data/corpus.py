@@ -1,4 +1,4 @@
-"""What all texts share: from documents to token ids in a cache."""
+"""The base of all text: from documents to token ids in a cache."""
 
 import hashlib
 import json

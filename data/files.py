@@ -34,7 +34,7 @@ class Files(Corpus):
                     elif text is not None:
                         raise ValueError(f"'{self.text_key}' of {file}{row} is not text: set data.text_key.")
             except CUT_OFF:
-                raise ValueError(f"{file} is not a whole .gz file: write it again or take it away.") from None
+                raise ValueError(f"{file} is not a whole .gz file: write it again or remove it.") from None
 
     def stamp(self) -> Any:
         stats = [(str(file.absolute()), file.stat()) for _, file in self.files()]
@@ -91,7 +91,7 @@ def json_lines(file: Path, handle: BufferedIOBase, key: str) -> Iterator[tuple[s
         try:
             row = json.loads(line)
         except ValueError:
-            raise ValueError(f"Line {number} of {file} is not JSON: correct it or take it away.") from None
+            raise ValueError(f"Line {number} of {file} is not JSON: correct it or remove it.") from None
         if not isinstance(row, dict) or key not in row:
             keys = ", ".join(row) if isinstance(row, dict) else "no keys"
             raise ValueError(f"Line {number} of {file} has no '{key}' but {keys}: set data.text_key.")
@@ -105,7 +105,7 @@ def parquet(file: Path, handle: BufferedIOBase, key: str) -> Iterator[tuple[str,
     try:
         table = ParquetFile(handle)
     except ArrowInvalid:
-        raise ValueError(f"{file} is not a Parquet file: write it again or take it away.") from None
+        raise ValueError(f"{file} is not a Parquet file: write it again or remove it.") from None
     columns = table.schema_arrow.names
     if key not in columns:
         raise ValueError(f"{file} has no column '{key}' but {', '.join(columns)}: set data.text_key.")

@@ -108,7 +108,7 @@ def answers(address: str) -> bool:
             urlopen(Request(address, method="HEAD"), timeout=PATIENCE)
             reached.append(True)
         except HTTPError:
-            reached.append(True)  # an answer all the same
+            reached.append(True)  # still an answer
         except OSError:
             pass
 

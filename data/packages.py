@@ -1,4 +1,4 @@
-"""Source code of installed Python packages, read where it lies: real text with no download."""
+"""Source code of installed Python packages, read in place: real text without a download."""
 
 import os
 import platform
@@ -19,7 +19,7 @@ SKIPPED_FOLDERS = re.compile(
     r"_?tests?|_?tests?_.*|.*_tests?|testing|benchmarks?|__pycache__|site-packages|dist-packages"
 )
 SKIPPED_FILES = re.compile(r"test_.*|.*_tests?\.py|conftest\.py")
-REPEATED, DIGITS = 0.65, 0.2  # shares above which a file is a table that a machine wrote
+REPEATED, DIGITS = 0.65, 0.2  # shares above which a file is a generated table
 NUMBER = re.compile(r"[\d.]+")
 
 

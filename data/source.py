@@ -1,4 +1,4 @@
-"""What every choice of data becomes, text or task."""
+"""What every choice of data becomes, whether text or task."""
 
 from dataclasses import dataclass
 from typing import Protocol

@@ -12,7 +12,7 @@ from data.source import Source, Windows
 
 @dataclass(frozen=True)
 class Prepared:
-    """What is known of the token ids in a folder."""
+    """What is known of a folder of token ids."""
 
     name: str
     fingerprint: str
@@ -37,7 +37,7 @@ class Text(Source):
         self.lengths = np.load(folder / "held_out_lengths.npy")  # tokens of each held-out document
 
     def batch(self, step: int, length: int, size: int, seed: int, rank: int = 0, world: int = 1) -> Batch:
-        """Random windows of the training stream; (seed, step) alone chooses where they start."""
+        """Random windows of the training stream, whose starts depend on (seed, step) alone."""
         room = len(self.training) - length
         if room < 1:
             raise ValueError(
@@ -76,8 +76,8 @@ class Text(Source):
 
 
 def repeat_span(row: np.ndarray, share: float, draw: np.random.Generator) -> None:
-    """With probability `share`, a span of a sixteenth to a quarter of a row (T + 1,) is repeated after it:
-    looking back is learned sooner where it pays more often."""
+    """With probability `share`, a span of a sixteenth to a quarter of a row (T + 1,) is repeated further on:
+    models learn to look back sooner where it pays more often."""
     length = len(row) - 1
     if draw.random() < share and length >= 16:
         size = int(draw.integers(length // 16, length // 4 + 1))
@@ -93,5 +93,5 @@ def spread(length: int, size: int, count: int) -> np.ndarray:
 
 
 def mapped(file: Path, dtype: str) -> np.ndarray:
-    """A file as an array that is read where it is touched."""
+    """A file as an array that is read on access."""
     return np.memmap(file, dtype, "r").view(np.ndarray)

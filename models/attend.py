@@ -1,7 +1,7 @@
 """Carrying out an effect: one meaning, several kernels.
 
-`logits` is the meaning. The kernels in `models.kernels` must agree with it; the tests
-hold them to that for every encoding, forward and backward.
+`logits` is the meaning. The kernels in `models.kernels` must agree with it, forward and backward, and
+are tested against it for every encoding.
 """
 
 from dataclasses import replace
@@ -23,8 +23,8 @@ def attend(
 ) -> Tensor:
     """(B, H, T, D) attention of q, k, v (B, H, T, D) under `effect`; x is the hidden state (B, T, C).
 
-    In the precision of q, k and v, under autocast as well. A `Plan` of the effect, in its place, shares
-    among several layers what kernels derive from it.
+    Runs in the precision of q, k and v, under autocast as well. Layers that are given the same `Plan` in
+    place of the effect share what kernels derive from it.
     """
     plan = effect if isinstance(effect, Plan) else Plan(effect)
     needs_hidden_state(plan.effect, x)
@@ -57,10 +57,11 @@ def logits(
     x: Tensor | None = None,
     rows: slice = slice(None),
 ) -> Tensor:
-    """(B, H, T, T) float32: exactly what the reference kernel softmaxes; -inf where a key is not seen.
+    """(B, H, T, T) float32: exactly what the reference kernel takes the softmax of; -inf where a key is
+    hidden.
 
-    `causal`: as the effect's positions say, unless given. With `rows` those of some queries alone,
-    (B, H, R, T). A sink is no key: its logit is not among them.
+    `causal` replaces what the effect's positions say. `rows` selects queries: (B, H, R, T). The logit of a
+    sink, which is no key, is left out.
     """
     if causal is not None:
         effect = replace(effect, positions=replace(effect.positions, causal=causal))
@@ -92,7 +93,7 @@ def logits(
 
 
 def reference(q: Tensor, k: Tensor, v: Tensor, effect: Effect, x: Tensor | None = None) -> Tensor:
-    """Textbook attention in float32, the whole table of logits at once."""
+    """Textbook attention in float32, all logits at once."""
     score = logits(q, k, effect, x=x)
     if effect.sink is not None:
         sink = effect.sink[:, :, None].expand(*score.shape[-3:-1], 1)  # (H, T, 1)

@@ -8,9 +8,7 @@ carries it out with the fastest kernel that can.
 """
 
 from collections.abc import Callable, Sequence
-from copy import copy
-from dataclasses import dataclass, replace
-from typing import Self
+from dataclasses import dataclass, fields, replace
 
 import torch
 from torch import Tensor, nn
@@ -166,10 +164,7 @@ class Effect:
         return replace(self, temperature=temperature * own)
 
 
-PARTS = (
-    "embed", "rotate", "far", "phase", "factor", "bias", "potential", "adjust", "temperature",
-    "visible", "sink", "values",
-)  # fmt: skip
+PARTS = tuple(field.name for field in fields(Effect) if field.name != "positions")
 
 
 class Encoding(nn.Module):
@@ -216,22 +211,3 @@ class Encoding(nn.Module):
             )
         effect: Effect = self(positions)
         return effect
-
-
-class Wrapper(Encoding):
-    """An encoding around another one, to which extensions are applied in its place."""
-
-    def __init__(self, inner: Encoding) -> None:
-        super().__init__()
-        self.inner = inner
-        self.inherit(inner)
-
-    @property
-    def inside(self) -> Sequence[Encoding]:
-        return (self.inner,)
-
-    def around(self, inside: Sequence[Encoding]) -> Self:
-        outer = copy(self)
-        outer._modules = {**self._modules, "inner": inside[0]}
-        outer.inherit(*inside)
-        return outer

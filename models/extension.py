@@ -1,4 +1,4 @@
-"""What all extensions share: a trained encoding, used differently, with no new weights."""
+"""The base of all extensions: a trained encoding, used differently, without new weights."""
 
 from typing import ClassVar
 
@@ -6,7 +6,7 @@ from models.effect import Effect, Encoding, Positions
 
 
 class Extension(Encoding):
-    """A trained encoding inside another way of using it."""
+    """A trained encoding, used differently."""
 
     fits: ClassVar[tuple[type[Encoding], ...]] = (Encoding,)
 
@@ -30,14 +30,14 @@ def times_longer(factor: float | str, span: int, length: int) -> float:
 
 
 def given_factor(factor: float | str) -> float | str:
-    """`factor` if it is one, or an error."""
+    """`factor`, or ValueError where it is none."""
     if factor == "auto" or (not isinstance(factor, str) and factor >= 1):
         return factor
     raise ValueError(f"extension.factor={factor} must be auto or a number of at least 1.")
 
 
 def tokens(name: str, value: int | str, auto: int) -> int:
-    """A parameter that counts tokens; `auto` stands for what the method proposes."""
+    """A parameter that counts tokens; `auto` is the method's own choice."""
     if value == "auto":
         return max(1, auto)
     if isinstance(value, str) or value < 1 or value != int(value):

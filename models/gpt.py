@@ -1,4 +1,4 @@
-"""A GPT, pre-norm and bias-free, with the position left open."""
+"""A GPT, pre-norm and without biases, whose positional encodings are given."""
 
 from collections.abc import Sequence
 from copy import copy
@@ -18,7 +18,7 @@ from models.plan import Plan
 
 class GPT(nn.Module):
     """Tokens in, logits out. The encodings are tiled over the layers: one is shared by all
-    of them, `depth` of them give each layer its own, four repeat every fourth layer.
+    layers, `depth` of them give each layer its own, four repeat every fourth layer.
 
     The same `seed` gives the same initial weights whatever the encodings are.
     """
@@ -62,21 +62,23 @@ class GPT(nn.Module):
         nn.init.normal_(self.head.weight, std=std)
 
     @property
+    def tiled(self) -> Sequence[Encoding]:
+        return cast(Sequence[Encoding], self.encodings)
+
+    @property
     def limit(self) -> int | None:
-        """Longest sequence all encodings are defined on."""
-        limits = [e.limit for e in cast(Sequence[Encoding], self.encodings) if e.limit is not None]
-        return min(limits, default=None)
+        """Longest sequence that all encodings are defined for."""
+        return min([e.limit for e in self.tiled if e.limit is not None], default=None)
 
     @property
     def context(self) -> int | None:
-        """Longest context an encoding is shown; longer inputs are cut into pieces, aligned with their end."""
-        contexts = [e.context for e in cast(Sequence[Encoding], self.encodings) if e.context is not None]
-        return min(contexts, default=None)
+        """Longest input seen whole; longer ones are cut into pieces, aligned with their end."""
+        return min([e.context for e in self.tiled if e.context is not None], default=None)
 
     @property
     def draws(self) -> int:
-        """How many draws the sequences of an evaluation take in turn."""
-        return max(e.draws for e in cast(Sequence[Encoding], self.encodings))
+        """Number of draws that the sequences of an evaluation take in turn."""
+        return max(e.draws for e in self.tiled)
 
     def under(self, encodings: Sequence[Encoding]) -> "GPT":
         """The same model, its weights shared, with other encodings."""
@@ -115,7 +117,7 @@ class GPT(nn.Module):
     ) -> list[Effect]:
         """What each encoding does to sequences of `length` tokens."""
         positions = Positions.of(length, device, self.causal, draw, sequences)
-        return [encoding.at(positions) for encoding in cast(Sequence[Encoding], self.encodings)]
+        return [encoding.at(positions) for encoding in self.tiled]
 
 
 class Norm(nn.Module):
@@ -124,7 +126,7 @@ class Norm(nn.Module):
     def __init__(self, norm: str, width: int) -> None:
         super().__init__()
         if norm not in ("rms", "layer"):
-            raise ValueError(f"model.norm is '{norm}', but the norms are: layer, rms.")
+            raise ValueError(f"model.norm={norm} must be layer or rms.")
         self.norm, self.weight = norm, nn.Parameter(torch.ones(width))
 
     def forward(self, x: Tensor) -> Tensor:

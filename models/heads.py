@@ -1,4 +1,4 @@
-"""Queries, keys and values apart, each head on its own, with one copy there and one back."""
+"""Splitting a projection into queries, keys and values by head, with one copy forward and one back."""
 
 from typing import Any
 

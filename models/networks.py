@@ -7,14 +7,14 @@ from torch import Tensor, nn
 
 from models.precision import inspectable, without_autocast
 
-PAIRS = 1 << 15  # read at a time: the hidden layer, many times wider, stays in a processor's cache
+PAIRS = 1 << 15  # at a time, so that the hidden layer, many times wider, stays in the processor's cache
 
 
 def relu_network(read: nn.Linear, write: nn.Linear, highest: Tensor) -> Callable[[Tensor], Tensor]:
     """`write(relu(read(x)))` in float32 of numbers x (...) from 0 to `highest`: (features, ...).
 
-    Where nothing is to be learned, units that bend at no such x, as most do, become the one line that
-    they add up to.
+    Without gradients, units that do not bend within this range, which are most, are merged into the one
+    line that they add up to.
     """
     lines = torch.cat([read.weight, read.bias[:, None]], dim=1).float()  # (hidden, 2) slope and start
     weights, level = write.weight.float(), write.bias.float()[:, None]

@@ -1,4 +1,4 @@
-"""RMSNorm on a CPU, where PyTorch takes it apart into many passes over x."""
+"""RMSNorm with few passes over x on a CPU, where PyTorch makes many."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from models.precision import autocasts
 
 
 def rms_norm(x: Tensor, gain: Tensor, epsilon: float = 1e-6) -> Tensor:
-    """gain * x / sqrt(mean x^2 + epsilon) over the last dimension, in the precision that products take."""
+    """gain * x / sqrt(mean x^2 + epsilon) over the last dimension, in the precision of matrix products."""
     if x.is_cuda:
         return F.rms_norm(x, x.shape[-1:], gain, epsilon)
     dtype = torch.get_autocast_dtype(x.device.type) if autocasts(x.device) else x.dtype
@@ -30,7 +30,7 @@ class RMSNorm(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
-        """The fused one of LayerNorm, told that the mean is 0, which also takes the mean off the gradient."""
+        """LayerNorm's, which is fused, with a mean of 0; the mean that it subtracts is added again."""
         x, scale, gain = ctx.saved_tensors
         (g, wide, weight), shape = (t.to(scale.dtype) for t in (*gradients, x, gain)), x.shape[-1:]
         mean = (g @ weight[:, None]).mul_(scale) / x.size(-1)

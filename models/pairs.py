@@ -1,6 +1,6 @@
 """Pairs of a query and a key: which are seen, the bias between them, and masks of both.
 
-Who comes first is a matter of the tokens' order; all else depends on their positions.
+Causality follows the order of tokens; all else follows their positions.
 """
 
 import torch
@@ -11,7 +11,7 @@ from models.effect import tabulated
 from models.plan import Plan
 from models.softmax import together
 
-AT_A_TIME = 1 << 17  # pairs looked up, so that what a bias needs on its way stays in a processor's cache
+AT_A_TIME = 1 << 17  # pairs evaluated, so that intermediate results stay in the processor's cache
 HIDDEN = float("-inf")
 
 
@@ -54,8 +54,8 @@ def additive(plan: Plan, rows: slice, keys: slice, dtype: torch.dtype) -> Tensor
 
 
 def mask(plan: Plan, rows: slice, keys: slice, dtype: torch.dtype) -> Tensor:
-    """`additive` times the temperature, its rows from the last to the first: a view, where one will do.
-    With a sink, the sink's column comes before the keys."""
+    """`additive` times the temperature, its rows from last to first: a view, where possible. A sink's
+    column comes before the keys."""
     temperature, sink = plan.effect.temperature, plan.effect.sink
     if plan.diagonal:
         line = plan.once(("tempered line", dtype), lambda: tempered_line(plan).to(dtype))
@@ -73,7 +73,7 @@ def mask(plan: Plan, rows: slice, keys: slice, dtype: torch.dtype) -> Tensor:
 
 
 def of_queries(value: Tensor, rows: slice) -> Tensor:
-    """(..., R or 1, 1) of (..., T or 1): a value of some queries, or the one of all."""
+    """(..., R or 1, 1) of (..., T or 1): a value for each of some queries, or one for all."""
     return value[..., rows if value.size(-1) > 1 else slice(None), None]
 
 
@@ -84,19 +84,19 @@ def whole_mask(plan: Plan, dtype: torch.dtype) -> Tensor:
 
 
 def with_sink(plan: Plan, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
-    """k and v (B, H, K, D) with a sink before the first: nothing to be like, nothing to read."""
+    """k and v (B, H, K, D) with a sink before the first: zeros, as its logit is in the mask."""
     return (k, v) if plan.effect.sink is None else (F.pad(k, (0, 0, 1, 0)), F.pad(v, (0, 0, 1, 0)))
 
 
 def tempered(logits: Tensor, temperature: Tensor) -> Tensor:
-    """Logits times the temperature; hidden ones stay hidden, also where it is 0."""
+    """Logits times the temperature; hidden ones stay hidden even where it is 0."""
     hidden = logits == HIDDEN
     return (logits.masked_fill(hidden, 0) * temperature).masked_fill(hidden, HIDDEN)
 
 
 def toeplitz(plan: Plan, rows: slice, keys: slice, line: Tensor) -> Tensor:
-    """(1 or H, R, K) a view of one line, without a look-up per pair or a copy: what lets long sequences
-    run. Strides are positive, so the last query comes first."""
+    """(1 or H, R, K) a view of one line, without a look-up per pair or a copy, as long sequences need it.
+    Strides are positive, so the last query comes first."""
     start = plan.positions.length - 1 - (rows.stop - 1 - keys.start)  # of the last query to the first key
     count, width = rows.stop - rows.start, keys.stop - keys.start
     return line[:, start : start + count + width - 1].unfold(-1, width, 1)

@@ -1,7 +1,7 @@
 """What kernels derive from an effect: its form, and tables that the layers of a forward pass share.
 
-A plan is made once per forward pass; a table is made when a kernel first asks for it, and is gone
-with the pass.
+A plan is made once per forward pass; a table is made when a kernel first needs it and dropped with
+the pass.
 """
 
 from collections.abc import Callable
@@ -21,10 +21,10 @@ T = TypeVar("T")
 class Form(IntEnum):
     """The least that a kernel must do besides rotating q and k."""
 
-    PRODUCT = 0  # softmax of the product, position having entered q and k
-    DIAGONALS = 1  # add a mask that is the same along each diagonal
+    PRODUCT = 0  # take the softmax of the product: position has entered q and k
+    DIAGONALS = 1  # add a mask that is constant along each diagonal
     MASK = 2  # add a mask of all pairs
-    PAIRS = 3  # work out each logit from its pair
+    PAIRS = 3  # compute each logit from its pair
     ROWS = 4  # show the encoding whole rows of logits or weights
 
 
@@ -33,12 +33,12 @@ class Plan:
 
     def __init__(self, effect: Effect) -> None:
         self.effect, self.positions, self.causal = effect, effect.positions, effect.positions.causal
-        self.parts = effect.parts - {"embed", "rotate", "phase"}  # those that decide about its form
+        self.parts = effect.parts - {"embed", "rotate", "phase"}  # those that determine its form
         self.index = torch.arange(self.positions.length, device=self.positions.at.device)  # (T,)
         self.made: dict[object, object] = {}
 
     def once(self, key: object, make: Callable[[], T]) -> T:
-        """What `make` returns, the first time that this plan is asked for it."""
+        """What `make` returns, computed once for each key."""
         if key not in self.made:
             self.made[key] = make()
         return self.made[key]  # type: ignore[return-value]
@@ -60,7 +60,7 @@ class Plan:
 
     @property
     def diagonal(self) -> bool:
-        """Whether the mask, its bias times the temperature, is the same all along each diagonal."""
+        """Whether the mask, its bias times the temperature, is constant along each diagonal."""
         if not self.parts & {"bias", "visible"}:
             return True
         visible, at, temperature = self.effect.visible, self.positions, self.effect.temperature
@@ -74,7 +74,7 @@ class Plan:
 
     @property
     def alike(self) -> Region | None:
-        """The region in which all keys are treated alike: no more is done there than to rotate q and k."""
+        """The region, if any, in which nothing is done but to rotate q and k."""
         adjust, far = self.effect.adjust, self.effect.far
         if not self.causal or not self.positions.consecutive:
             return None
@@ -83,7 +83,7 @@ class Plan:
         return adjust.beyond if adjust is not None and self.parts == {"adjust"} else None
 
     def phased(self, q: Tensor, k: Tensor, x: Tensor | None) -> tuple[Tensor, Tensor]:
-        """q and k as `phase` has them, which `rotate` and `far` rotate further."""
+        """q and k rotated by `phase`, before `rotate` or `far` rotates them further."""
         if self.effect.phase is None or x is None:
             return q, k
         angle = self.effect.phase(x)
@@ -91,7 +91,7 @@ class Plan:
         return rotate_pairs(q, cos, sin), rotate_pairs(k, cos, sin)
 
     def rotated(self, q: Tensor, k: Tensor, x: Tensor | None) -> tuple[Tensor, Tensor]:
-        """q and k as `phase` and `rotate` have them."""
+        """q and k rotated by `phase` and `rotate`."""
         q, k = self.phased(q, k, x)
         return self.effect.rotate(q, k) if self.effect.rotate is not None else (q, k)
 
@@ -101,7 +101,7 @@ class Plan:
 
     @property
     def curve(self) -> Tensor | None:
-        """(1 or H, S) a bias that is all there is, by distance, where it costs nothing to look at it."""
+        """(1 or H, S) the values by distance of an effect that is one bias, if reading them costs nothing."""
 
         def values() -> Tensor | None:
             bias, at = self.effect.bias, self.positions
@@ -116,7 +116,7 @@ class Plan:
 
     @property
     def slopes(self) -> Tensor | None:
-        """(1 or H, 1) float64 of a bias along a straight line, where that is all there is."""
+        """(1 or H, 1) float64 of an effect that is one bias, if that bias is a straight line."""
 
         def straight() -> Tensor | None:
             if self.curve is None or self.curve.size(1) < 2:

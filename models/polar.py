@@ -1,4 +1,4 @@
-"""Positive features as lengths in directions of their own, in float32, cast last."""
+"""Positive features as radii at angles of their own, in float32, cast last."""
 
 from typing import Any
 
@@ -9,9 +9,11 @@ from torch.autograd.function import once_differentiable
 
 
 def polar(x: Tensor, angle: Tensor) -> Tensor:
-    """softplus(x) of x (B, H, T, D) in the directions `angle` (T, D) or (H, T, D): (B, H, T, 2D), a cosine
-    and a sine for each feature."""
-    if x.is_cuda or torch.compiler.is_compiling():  # where passes are fused, and complex numbers are not
+    """softplus(x) of x (B, H, T, D) at angles (T, D) or (H, T, D): (B, H, T, 2D), a cosine and a sine for
+    each feature."""
+    if (
+        x.is_cuda or torch.compiler.is_compiling()
+    ):  # where real operations are fused, and complex ones are not
         length = F.softplus(x.float())
         return torch.stack([length * angle.cos(), length * angle.sin()], dim=-1).flatten(-2).to(x.dtype)
     result: Tensor = Polar.apply(x, angle)
@@ -19,7 +21,7 @@ def polar(x: Tensor, angle: Tensor) -> Tensor:
 
 
 class Polar(torch.autograd.Function):
-    """The same in complex numbers, with as few passes over x as can be."""
+    """The same in complex numbers, with as few passes over x as possible."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, angle: Tensor) -> Tensor:

@@ -15,7 +15,7 @@ def linear32(x: Tensor, layer: nn.Linear) -> Tensor:
 
 
 def without_autocast(device: torch.device) -> AbstractContextManager:
-    """Products in the precision of what goes into them."""
+    """Products in the precision of their factors."""
     return torch.autocast(device.type, enabled=False) if autocasts(device) else nullcontext()
 
 
@@ -24,5 +24,5 @@ def autocasts(device: torch.device) -> bool:
 
 
 def inspectable(x: Tensor) -> bool:
-    """Whether values may be looked at: neither a GPU has to wait, nor a gradient or a graph is lost."""
+    """Whether values may be read: that neither makes a GPU wait nor breaks a gradient or a graph."""
     return x.is_cpu and not x.requires_grad and not torch.compiler.is_compiling()

@@ -31,7 +31,7 @@ def composed(x: Tensor, cos: Tensor, sin: Tensor, layout: str) -> Tensor:
 
 
 class RotatePairs(torch.autograd.Function):
-    """The same with as few passes over x as can be; the gradient is rotated back."""
+    """The same with as few passes over x as possible; the gradient is rotated back."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, cos: Tensor, sin: Tensor, layout: str) -> Tensor:

@@ -1,15 +1,35 @@
-"""A schedule: layers that alternate, such as three with RoPE and one without any position."""
+"""Encodings around others: around one, whose effect is changed, or around several that layers alternate."""
 
 from collections.abc import Sequence
-from typing import cast
+from copy import copy
+from typing import Self, cast
 
 from torch import nn
 
 from models.effect import Effect, Encoding, Positions
 
 
+class Wrapper(Encoding):
+    """An encoding around another one, to which extensions are applied in its place."""
+
+    def __init__(self, inner: Encoding) -> None:
+        super().__init__()
+        self.inner = inner
+        self.inherit(inner)
+
+    @property
+    def inside(self) -> Sequence[Encoding]:
+        return (self.inner,)
+
+    def around(self, inside: Sequence[Encoding]) -> Self:
+        outer = copy(self)
+        outer._modules = {**self._modules, "inner": inside[0]}
+        outer.inherit(*inside)
+        return outer
+
+
 class Schedule(Encoding):
-    """Encodings that are tiled over the layers."""
+    """Encodings that are tiled over the layers, such as three with RoPE and one without any position."""
 
     def __init__(self, pattern: Sequence[Encoding]) -> None:
         super().__init__()

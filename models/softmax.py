@@ -1,7 +1,7 @@
 """Softmax attention with a mask that is added, forward and backward, with few passes over the logits.
 
-Autograd would keep the logits, masked and not, and put the gradient of every block into zeros of
-the whole. What is kept here is the weights, in the precision of v.
+Autograd would keep the logits before and after the mask, and pad the gradient of every block with
+zeros. Here only the weights are kept, in the precision of v.
 """
 
 from typing import Any
@@ -44,7 +44,7 @@ class Weighted(torch.autograd.Function):
 
 
 def weigh(q: Tensor, k: Tensor, mask: Tensor, dtype: torch.dtype) -> Tensor:
-    """(B, H, R, K) how much each query takes of each key; the mask is where the product starts from."""
+    """(B, H, R, K) the weight of each key for each query; the product is accumulated into the mask."""
     logits = torch.empty(*q.shape[:-1], k.size(-2), dtype=q.dtype, device=q.device).copy_(mask)
     logits.flatten(0, 1).baddbmm_(q.flatten(0, 1), k.flatten(0, 1).mT)
     return logits.softmax(-1).to(dtype)

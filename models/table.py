@@ -1,6 +1,7 @@
 """What each method is, read from its docstring, its file in `conf/`, and the effect that it has."""
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,7 +23,7 @@ class Method:
     enters: str
     relative: bool
     parameters: int  # in the whole model, at `SHAPE`
-    layers: str  # shared, own, or both: whose the parameters are
+    layers: str  # whether they share parameters, have their own, or both
     limit: int | None
     cost: str
     paper: str
@@ -51,41 +52,37 @@ def extensions() -> list[Change]:
 
 def method(name: str) -> Method:
     encoding, settings = load(name, **SHAPE), read("encoding", name)
-    tiled = members(encoding)
-    effects = [member.at(Positions.of(16)) for member in tiled]
-    each = 1 if settings.get("share", True) else SHAPE["depth"]
-    count = each * sum(p.numel() for p in encoding.parameters())
+    effects = [member.at(Positions.of(16)) for member in members(encoding)]
+    copies = 1 if settings.get("share", True) else SHAPE["depth"]
+    count = copies * sum(p.numel() for p in encoding.parameters())
     drawn = "drawn; " if encoding.draws > 1 else ""
     return Method(
         name, drawn + layered([enters(e) for e in effects]),
-        encoding.relative, count, whose(tiled, each), encoding.limit,
+        encoding.relative, count, owners(encoding, copies), encoding.limit,
         cost(effects), *source("encoding", name),
     )  # fmt: skip
 
 
-def members(encoding: Encoding) -> list[Encoding]:
-    return list(encoding.inside) if isinstance(encoding, Schedule) else [encoding]
+def members(encoding: Encoding) -> Sequence[Encoding]:
+    """What is tiled over the layers."""
+    return encoding.inside if isinstance(encoding, Schedule) else [encoding]
 
 
-def whose(tiled: list[Encoding], each: int) -> str:
-    """Whether layers share parameters, or have their own."""
-    sets = [{id(p) for p in member.parameters()} for member in tiled]
-    everyones, all_of_them = set.intersection(*sets), set.union(*sets)
-    if not all_of_them:
-        return ""
-    if each > 1 or not everyones:
-        return "own"
-    return "shared" if everyones == all_of_them else "both"
+def owners(encoding: Encoding, copies: int) -> str:
+    """Whether layers share parameters, have their own, or both."""
+    sets = [{id(p) for p in member.parameters()} for member in members(encoding)]
+    common, every = set.intersection(*sets), set.union(*sets)
+    if copies > 1 or not common:
+        return "own" if every else ""
+    return "shared" if common == every else "both"
 
 
 def layered(words: list[str]) -> str:
-    """What all layers do, or what each of those that take turns does."""
-    counts = {word: words.count(word) for word in words}
-    return (
-        words[0]
-        if len(counts) == 1
-        else "; ".join(f"{n} of {len(words)} layers: {w}" for w, n in counts.items())
-    )
+    """What all layers do, or each kind of layer in a schedule."""
+    counts = Counter(words)
+    if len(counts) == 1:
+        return words[0]
+    return "; ".join(f"{n} of {len(words)} layers: {word}" for word, n in counts.items())
 
 
 def enters(effect: Effect) -> str:
@@ -112,7 +109,7 @@ COSTS: dict[str, Callable[[Effect], bool]] = {
     "sum": lambda effect: bool(effect.parts & {"potential", "phase"}),
     "q and k": lambda effect: bool(effect.parts & {"rotate", "temperature"}),
 }
-"""What is computed on top of plain causal attention, the dearest first; `LEGEND` explains."""
+"""What is computed on top of plain causal attention, the most expensive first; `LEGEND` explains."""
 
 LEGEND = """
 Rel: logits depend on positions through their differences alone. Weights and limits are those of
@@ -133,9 +130,8 @@ def rotary() -> list[str]:
 
 
 def cost(effects: list[Effect]) -> str:
-    """What the dearest of these effects costs on top of attention, by its form."""
-    found = (words for words, has in COSTS.items() if any(has(effect) for effect in effects))
-    return next(found, "none")
+    """What the most expensive of these effects costs on top of attention."""
+    return next((name for name, has in COSTS.items() if any(map(has, effects))), "none")
 
 
 def change(name: str) -> Change:
@@ -156,25 +152,20 @@ def changes(name: str, encoding: str) -> str:
         return "what is shown"
     if after.limit != before.limit:
         return "the limit"
-    long = Positions.of(4 * SHAPE["length"])
-    old, new = (members(e)[0].at(long) for e in (before, after))
+    old, new = (members(e)[0].at(Positions.of(4 * SHAPE["length"])) for e in (before, after))
     parts = {
-        "embedding": differ(old.embed, new.embed, torch.randn(1, 256, SHAPE["width"])),
-        "q and k": differ(old.rotate, new.rotate, *torch.randn(2, 1, 4, 256, 32)),
+        "q and k": not torch.equal(rotated(old), rotated(new)),
         "far q and k": bool(new.far) != bool(old.far),
-        "logits": new.bias is not old.bias and new.bias is None,
         "mask": new.visible != old.visible,
         "temperature": new.temperature is not old.temperature,
     }
-    return ", ".join(word for word, changed in parts.items() if changed) or "nothing"
+    return ", ".join(part for part, changed in parts.items() if changed) or "nothing"
 
 
-def differ(old: Any, new: Any, *inputs: torch.Tensor) -> bool:
-    """Whether two functions do different things to the same tensors."""
-    if old is None or new is None:
-        return old is not new
-    pairs = zip(torch.stack([*old(*inputs)]), torch.stack([*new(*inputs)]), strict=True)
-    return not all(torch.allclose(a, b) for a, b in pairs)
+def rotated(effect: Effect) -> torch.Tensor:
+    """(2, 1, H, T, D) equal queries and keys as the effect rotates them."""
+    ones = torch.ones(1, SHAPE["heads"], effect.positions.length, SHAPE["head_width"])
+    return torch.stack(effect.rotate(ones, ones) if effect.rotate else (ones, ones))
 
 
 def listed(chosen: list[str], everything: list[str]) -> str:
@@ -184,9 +175,12 @@ def listed(chosen: list[str], everything: list[str]) -> str:
         return "every encoding"
     if chosen == rotary():
         return "rotary"
-    if missing == [name for name in everything if name.startswith("randomized_")]:
-        return "all but randomized"
-    return "all but " + ", ".join(missing) if len(missing) < len(chosen) / 2 else ", ".join(chosen)
+    if len(missing) > len(chosen) / 2:
+        return ", ".join(chosen)
+    randomized = {name for name in everything if name.startswith("randomized_")}
+    if randomized <= set(missing):
+        missing = [name for name in missing if name not in randomized] + ["randomized"]
+    return "all but " + ", ".join(missing)
 
 
 def short(value: Any) -> str:

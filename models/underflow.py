@@ -16,8 +16,8 @@ def groups(plan: Plan, q: Tensor, k: Tensor, scale: float) -> dict[int | None, l
     """Heads by how many of the last keys they can see, for q and k (B, H, T, D) as they are multiplied;
     None: all of them.
 
-    Nothing is rounded away: a product is at most |q| |k|, and a query sees itself, so that a key whose
-    bias is less than its own by more than what that can make up for, and UNDERFLOW, has the weight 0.
+    This is exact: a product is at most |q| |k| and a query sees itself, so that a key has weight 0 where its
+    bias is lower than the query's own by UNDERFLOW more than the products can make up for.
     """
     heads, length = q.size(1), q.size(-2)
     values = plan.curve if length >= 8 * STEP and plan.positions.consecutive else None  # (H, S)
@@ -33,7 +33,7 @@ def groups(plan: Plan, q: Tensor, k: Tensor, scale: float) -> dict[int | None, l
 
 
 def headway(q: Tensor, k: Tensor) -> Tensor:
-    """(H,) by how much no key's product with a query can be greater than that of its own key."""
+    """(H,) a bound on how far any key's product with a query exceeds that of the query's own key."""
     q_norm, k_norm = (torch.linalg.vector_norm(x, dim=-1, dtype=torch.float32) for x in (q, k))  # (B, H, T)
     own = (q.float() * k.float()).sum(-1)
     return (q_norm * k_norm.amax(-1, keepdim=True) - own).amax((0, 2))

@@ -1,11 +1,16 @@
 """The table of methods:  python -m models.encodings [--markdown]"""
 
 import argparse
-import textwrap
-from itertools import zip_longest
+from io import StringIO
+from typing import cast
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console, JustifyMethod
+from rich.table import Column, Table
 
 from models import table
 
+NUMBERS: dict[str, JustifyMethod] = {"weights": "right", "limit": "right"}
 TITLE = "# Methods\n\nWritten by `make table` from the code."
 
 
@@ -46,22 +51,16 @@ def markdown() -> str:
 
 def terminal() -> str:
     """Two tables in 100 columns."""
-    methods, changes = lines(links=False)
-    parts = [laid(methods, (21, 23, 3, -7, 6, -5, 7, 14)), laid(changes, (20, 17, 24, 18, 13))]
-    return "\n\n".join([*parts, textwrap.fill(table.legend().replace("`", ""), 100)])
-
-
-def laid(rows: list[list[str]], widths: tuple[int, ...]) -> str:
-    """Cells wrapped into columns of these widths; to the right where a width is negative."""
-    out = []
-    for number, row in enumerate(rows):
-        cells = [textwrap.wrap(cell, abs(width)) for cell, width in zip(row, widths, strict=True)]
-        for line in zip_longest(*cells, fillvalue=""):
-            placed = (t.rjust(-w) if w < 0 else t.ljust(w) for t, w in zip(line, widths, strict=True))
-            out.append("  ".join(placed).rstrip())
-        if number == 0:
-            out.append("-" * 100)
-    return "\n".join(out)
+    console = Console(width=100, file=StringIO())
+    for head, *rows in lines(links=False):
+        columns = [Column(name, justify=NUMBERS.get(name, "left"), overflow="fold") for name in head]
+        columns[0].no_wrap = True
+        shown = Table(*columns, box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False)
+        for row in rows:
+            shown.add_row(*row)
+        console.print(shown, "")
+    console.print(table.legend().replace("`", ""))
+    return cast(StringIO, console.file).getvalue()
 
 
 if __name__ == "__main__":

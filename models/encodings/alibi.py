@@ -12,12 +12,16 @@ class ALiBi(Encoding):
         self.heads = heads
 
     def forward(self, positions: Positions) -> Effect:
-        slope = slopes(self.heads).to(positions.at.device)[:, None]  # (H, 1)
+        slope = self.slopes().to(positions.at.device)[:, None]  # (H, 1)
         return Effect(positions, bias=Curve(lambda distance: -slope * distance.abs().float()))
+
+    def slopes(self) -> Tensor:
+        """(H,)"""
+        return slopes(self.heads)
 
 
 def slopes(heads: int) -> Tensor:
-    """(H,) 2^(-8/H), 2^(-16/H), ...; between powers of two, filled up from the next one as the authors do."""
+    """(H,) 2^(-8/H), 2^(-16/H), ...; between powers of two, filled up from the next, as the authors do."""
     power = 1 << (heads.bit_length() - 1)
     first = 2.0 ** (-8 / power * torch.arange(1, power + 1))
     return first if heads == power else torch.cat([first, slopes(2 * power)[0::2][: heads - power]])

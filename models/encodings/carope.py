@@ -1,8 +1,8 @@
 """CARoPE (Veisi et al., 2025, https://arxiv.org/abs/2507.23083): RoPE whose angles depend on the tokens.
 
 Each token and head has a frequency f = 1 / (1 + softplus(x w)) in (0, 1); between a key and a query,
-pair i is rotated by the sum of f^i over the tokens after the key. Where the paper's weights w start
-is not known to us: here normally distributed, as other weights do, which puts f near 0.59.
+pair i is rotated by the sum of f^i over the tokens after the key. How the paper initialises w is not
+known to us; here it is normally distributed, as other weights are, which puts f near 0.59.
 """
 
 import torch

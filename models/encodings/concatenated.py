@@ -1,4 +1,4 @@
-"""Position concatenated to the embedding instead of added: the last features say where, the others what.
+"""Position concatenated to the embedding, not added: the last features say where, the others what.
 
 The width stays the same, so that all weights keep their shape and the head can stay tied.
 Concatenating and projecting back to the width would be addition with a learned map.

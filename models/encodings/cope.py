@@ -13,7 +13,7 @@ from models.effect import Adjust, Effect, Encoding, Positions
 
 class CoPE(Encoding):
     """`reach`: the highest count; `auto` is the authors' 64, at most half the training length,
-    which is as far as gates that start half open count."""
+    as far as gates that start half open can count."""
 
     needs_causal = True  # the count runs from the key up to the query
 

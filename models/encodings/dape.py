@@ -1,6 +1,6 @@
 """DAPE (Zheng et al., 2024, https://arxiv.org/abs/2405.14722): a bias by distance, adapted to the content.
 
-For each pair a small network reads the logits and the biases of all heads, and says what to add to them.
+For each pair a small network maps the logits and biases of all heads to what is added to them.
 """
 
 import torch
@@ -40,8 +40,8 @@ class DAPE(Encoding):
         return Effect(positions, adjust=Adjust(adjust))
 
     def change(self, content: Tensor, position: Tensor) -> Tensor:
-        """(B, H, pairs) what is added to the logits. What the network reads is put together, with ones for
-        its bias, so that the hidden layer is written once."""
+        """(B, H, pairs) what is added to the logits. The network's inputs are concatenated, with ones for its
+        bias, so that the hidden layer is written once."""
         read = torch.cat([self.read.weight, self.read.bias[:, None]], dim=1).float()
         given = torch.cat([content, position, torch.ones_like(content[:, :1])], dim=1)  # (B, 2H + 1, pairs)
         hidden = leaky_relu(read.expand(len(given), -1, -1) @ given, inplace=True)

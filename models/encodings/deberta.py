@@ -2,7 +2,7 @@
 
 Two terms beside content to content: the query's content to the key's relative position, and
 the key's content to the query's. With three terms the scale is 1/sqrt(3 D). The relative
-embeddings are shared by all layers, which project them each in its own way.
+embeddings are shared by all layers, each of which projects them with matrices of its own.
 """
 
 import torch

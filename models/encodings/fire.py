@@ -11,11 +11,11 @@ from models.bounds import Count, Positive
 from models.effect import Effect, Encoding, Positions
 from models.networks import relu_network
 
-TINY = 1e-6  # keeps a ratio from 0 / 0
+TINY = 1e-6  # avoids 0 / 0
 
 
 class FIRE(Encoding):
-    """Positions below a learned threshold, at first the training length, count as the threshold."""
+    """Positions below a learned threshold, initially the training length, count as the threshold."""
 
     relative = False
 

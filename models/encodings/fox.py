@@ -1,4 +1,4 @@
-"""Forgetting Transformer (Lin et al., 2025, https://arxiv.org/abs/2503.02130): each token forgets a bit.
+"""Forgetting Transformer (Lin et al., 2025, https://arxiv.org/abs/2503.02130): a gate that forgets.
 
 A gate in (0, 1) per token and head; a logit falls by the logarithm of every gate between
 key and query. CABLE (2503.08067) is the same formula.
@@ -13,7 +13,7 @@ from models.precision import linear32
 
 
 class FoX(Encoding):
-    needs_causal = True  # what was forgotten between two tokens has a direction
+    needs_causal = True  # forgetting runs from the key to the query
 
     def __init__(self, heads: int, width: int) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""The position itself, a number, added to every feature of the embedding: the first idea that anyone has.
+"""The position itself, a number, added to every feature of the embedding: the obvious idea.
 
 The same number on all features is removed by LayerNorm, exactly: with `model.norm=layer` this
 is NoPE. Under RMSNorm it drowns the content, the more the later the token.

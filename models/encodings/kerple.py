@@ -1,9 +1,9 @@
 """KERPLE (Chi et al., 2022, https://arxiv.org/abs/2205.09921): a learned kernel of the distance, per head.
 
 Added to the logits after their scaling by 1/sqrt(D), as in the authors' code; the paper writes it before.
-The authors keep the parameters positive by clipping the weights in every forward pass; here
-nothing changes weights but the optimizer: they go through a softplus, or through twice a
-sigmoid for an exponent in (0, 2).
+The authors keep the parameters positive by clipping the weights in every forward pass; here only
+the optimizer changes weights, which pass through a softplus, or twice a sigmoid for an exponent in
+(0, 2).
 """
 
 import torch
@@ -39,9 +39,8 @@ class KERPLEPower(Encoding):
 
         def bias(distance: Tensor) -> Tensor:
             away = distance.abs()
-            return -r1 * torch.where(
-                away > 0, torch.where(away > 0, away, 1) ** r2, 0
-            )  # d/dp 0^p is no number
+            power = torch.where(away > 0, away, 1) ** r2  # not of 0, whose derivative by r2 is NaN
+            return -r1 * torch.where(away > 0, power, 0)
 
         return Effect(positions, bias=Curve(bias))
 

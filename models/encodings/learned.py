@@ -1,6 +1,6 @@
 """Learned absolute positions (Gehring et al., 2017, https://arxiv.org/abs/1705.03122), as in GPT-2.
 
-There is no vector past the last one trained, so the method is undefined there.
+No vector was trained past the training length, so the method is undefined there.
 """
 
 import torch
@@ -12,7 +12,7 @@ from models.initial import spread
 
 
 class Learned(Encoding):
-    """`factor`: how many times the training length has a vector; above 1 only for randomized positions."""
+    """`factor`: vectors, in training lengths; above 1 for randomized positions only."""
 
     relative = False
 

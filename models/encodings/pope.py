@@ -1,4 +1,4 @@
-"""PoPE (Gopalakrishnan et al., 2025, https://arxiv.org/abs/2509.10534): lengths are content, angles position.
+"""PoPE (Gopalakrishnan et al., 2025, https://arxiv.org/abs/2509.10534): radii carry content, angles position.
 
 Every feature is made positive by a softplus and rotated in a plane of its own, so that a logit is
 the sum of softplus(q) softplus(k) cos((j - i) * frequency + delta), delta learned per head.
@@ -25,7 +25,7 @@ class PoPE(Encoding):
         angle = angles(positions.at, geometric(2 * self.head_width, self.base)).float()  # (T, D)
         angle = angle if angle.dim() == 2 else angle.unsqueeze(1)  # (B, 1, T, D)
         delta = self.delta.float()
-        # between -2 pi and 0, where it starts: the gradient passes the bounds, or half would stay there
+        # clamped to -2 pi to 0, where it starts; the gradient is not, or half of the deltas would stay at 0
         delta = delta + (delta.clamp(-2 * math.pi, 0) - delta).detach()
 
         def rotate(q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:

@@ -1,9 +1,9 @@
 """Randomized positions (Ruoss et al., 2023, https://arxiv.org/abs/2305.16843) around any encoding.
 
-The tokens of a sequence stand at a sorted sample from a span much longer than training
-sequences, so that every position of a longer sequence has been seen in training. One
-sample a forward pass, the same for all layers and sequences. DeepMind's code does that for
-absolute positions; for ALiBi it samples distances, where this samples positions for all.
+The positions of a sequence are a sorted sample from a span much longer than training sequences, so
+that every position of a longer sequence has been seen in training. One sample a forward pass, the
+same for all layers and sequences. DeepMind's code does that for absolute positions; for ALiBi it
+samples distances, where this samples positions for all.
 """
 
 import torch
@@ -14,11 +14,12 @@ from models.effect import Effect, Encoding, Positions
 
 
 class Randomized(Encoding):
-    """`span`: how many positions to sample from, `auto` is 64 training lengths. The sample
-    follows from `seed` and the draw alone. The sequences of an evaluation take `draws` in turn."""
+    """`span`: how many positions to sample from, `auto` is 64 training lengths. The sample depends on
+    `seed` and the draw alone. The sequences of an evaluation take `draws` in turn."""
 
     relative = False
     prefix = False
+    training_lengths = 64  # the span, if it is `auto`
 
     def __init__(
         self, inner: Encoding, length: int, span: Count | Auto = "auto", draws: Count = 16, seed: Seed = 0
@@ -26,26 +27,29 @@ class Randomized(Encoding):
         super().__init__()
         self.inner, self.seed = inner, seed
         self.inherit(inner)
-        self.span = 64 * length if span == "auto" else int(span)
-        if self.limit is not None and self.limit < self.span:
+        self.span, self.draws = self.training_lengths * length if span == "auto" else int(span), draws
+        self.limit = self.checked(inner)
+
+    def checked(self, inner: Encoding) -> int | None:
+        """The longest sequence, or ValueError where `inner` has no effect at some of the positions."""
+        if inner.limit is not None and inner.limit < self.span:
             raise ValueError(
-                f"{type(inner).__name__} has positions up to {self.limit}, span={self.span} asks for more: "
+                f"{type(inner).__name__} has positions up to {inner.limit}, fewer than span={self.span}: "
                 "lower it, or raise what limits them, such as inner.factor."
             )
-        self.limit, self.draws = self.span, draws
+        return self.span
 
     def forward(self, positions: Positions) -> Effect:
-        drawn = sample(positions.span, self.span, self.seed, positions.draw, positions.at.device)
+        drawn = self.sample(positions.span, positions.draw, positions.at.device)
         return self.inner.at(Positions(drawn[positions.at], self.span, positions.causal, positions.draw))
 
-
-def sample(count: int, span: int, seed: int, draw: int, device: torch.device | str) -> Tensor:
-    """(count,) sorted numbers below `span`, none twice: those whose hash is smallest."""
-    return order(span, seed, draw, device).argsort()[:count].sort().values
+    def sample(self, count: int, draw: int, device: torch.device) -> Tensor:
+        """(count,) sorted numbers below the span, all different: those with the smallest hashes."""
+        return order(self.span, self.seed, draw, device).argsort()[:count].sort().values
 
 
 def order(count: int, seed: int, draw: int, device: torch.device | str) -> Tensor:
-    """(count,) whole numbers below 2^32 that look random, none twice."""
+    """(count,) whole numbers below 2^32 that look random, all different."""
     index, key = torch.arange(count, device=device), torch.full((1,), seed, device=device)
     key = scrambled(scrambled(key) ^ torch.full_like(key, draw))
     return scrambled(scrambled(index) ^ key)

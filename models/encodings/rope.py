@@ -36,7 +36,7 @@ class RoPE(Encoding):
 
     def rotation(self, q_angle: Tensor, k_angle: Tensor, magnitude: float = 1.0) -> Rotate:
         """Rotate q by `q_angle` and k by `k_angle`, each (T, D/2) or (B, T, D/2), and stretch both by
-        `magnitude`: what extensions call with angles of their own."""
+        `magnitude`. Extensions call this with angles of their own."""
         q_cos, q_sin = table(q_angle, magnitude)
         k_cos, k_sin = (q_cos, q_sin) if k_angle is q_angle else table(k_angle, magnitude)
 

@@ -1,4 +1,4 @@
-"""Axial RoPE in two dimensions (Heo et al., 2024, https://arxiv.org/abs/2403.13298), on text laid in rows.
+"""Axial RoPE in two dimensions (Heo et al., 2024, https://arxiv.org/abs/2403.13298), for text in rows.
 
 Token t stands in row t // columns and column t % columns; half of the pairs are rotated by the row,
 the other half by the column, each with a full range of frequencies.
@@ -14,7 +14,7 @@ from models.encodings.rope import RoPE, angles, geometric
 class RoPE2D(Encoding):
     """`columns`: tokens a row; by default as many as make the training length a square."""
 
-    relative = False  # a shift by whole rows alone changes nothing
+    relative = False  # only a shift by whole rows changes nothing
 
     def __init__(
         self,

@@ -1,7 +1,7 @@
 """RoPE with learned biases on q and k, before the rotation (Su, 2023, https://kexue.fm/archives/9577).
 
-It adds what depends on one content and the distance, and on the distance alone. A model whose
-projections have biases of their own has this already.
+Logits gain terms that depend on one of the two tokens and the distance, and on the distance alone. A
+model whose projections have biases has these already.
 """
 
 import torch

@@ -1,7 +1,7 @@
 """Sandwich (Chi et al., 2022, https://arxiv.org/abs/2212.10356): products of sinusoidal embeddings as a bias.
 
 Added after the scaling by 1/sqrt(D). The sum starts at frequency 1 (index 0), as in the paper's
-listing; its constant dimensions / 2 is taken off, which softmax does not notice.
+listing; its constant dimensions / 2 is subtracted, which softmax cancels.
 """
 
 import torch

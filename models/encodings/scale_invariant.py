@@ -2,8 +2,8 @@
 
 A logit at distance t becomes a_t logit + m_t with a_t = sqrt(2 ln(1 + t / tau) + 1) and
 m_t = -2 ln(1 + t / tau): if logits are normal, each octave of distances gets about the same total
-weight, and attention within it grows sparser. Nothing changes at distance 0. Constants as a summary
-of the paper has them, and as they follow from its two conditions; tau = 10 is its best.
+weight, and attention within it grows sparser. Nothing changes at distance 0. The constants follow from
+the paper's two conditions and agree with a summary of it; its best tau is 10.
 """
 
 from dataclasses import replace

@@ -1,7 +1,7 @@
 """Relative positions of Shaw et al. (2018, https://arxiv.org/abs/1803.02155): a learned vector a distance.
 
 The vector is added to the key, before the scaling by 1/sqrt(D); all heads share it. The
-paper's second table, added to the values, is off by default: it changed little there.
+paper's second table, added to the values, is off by default: it changed little in the paper.
 """
 
 import torch

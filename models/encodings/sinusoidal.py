@@ -9,8 +9,8 @@ from models.initial import spread
 
 
 class Sinusoidal(Encoding):
-    """`scale`: the amplitude of the waves, in standard deviations that token embeddings start with;
-    the paper has 1 of both."""
+    """`scale`: the amplitude of the waves, in standard deviations of initial token embeddings; in the paper
+    both are 1."""
 
     relative = False
 

@@ -1,13 +1,14 @@
 """Sliding-window attention around any encoding (Beltagy et al., 2020, https://arxiv.org/abs/2004.05150).
 
-Past the window nothing is seen, so no distance is ever longer than in training; what is
-further back comes through the layers.
+Nothing is visible past the window, so that no distance is longer than in training; what is further
+back arrives through the layers.
 """
 
 from dataclasses import replace
 
 from models.bounds import Auto, Count
-from models.effect import Effect, Encoding, Positions, Window, Wrapper
+from models.effect import Effect, Encoding, Positions, Window
+from models.schedule import Wrapper
 
 
 class SlidingWindow(Wrapper):

@@ -1,8 +1,8 @@
 """T5 bias (Raffel et al., 2019, https://arxiv.org/abs/1910.10683): learned per head and bucket of distances.
 
-Near distances have a bucket each, farther ones share buckets that grow geometrically up to
-`reach`, and everything beyond is one bucket: that is how it extrapolates. The table is in units
-of sqrt(D), as logits before their scaling are.
+Near distances have a bucket each, farther ones share buckets that grow geometrically up to `reach`,
+and everything beyond is one bucket, which is how it extrapolates. The table is in units of sqrt(D), as
+logits are before they are scaled.
 """
 
 import math

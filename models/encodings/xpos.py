@@ -16,7 +16,7 @@ from models.rotation import rotate_pairs
 
 class XPos(Encoding):
     """`scale_base`: the distance at which a pair has shrunk by zeta; by default the training length,
-    the authors' 512 of theirs. Past 64 of them a power of zeta would leave float32, hence the limit."""
+    the authors' 512 of theirs. Past 64 of them powers of zeta exceed float32's range, hence the limit."""
 
     needs_causal = True
 
@@ -46,7 +46,7 @@ class XPos(Encoding):
         (q_cos, q_sin), (k_cos, k_sin) = table(angle, stretch), table(angle, 1 / stretch)
 
         def rotate(q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
-            # the powers of zeta leave float16, not bfloat16
+            # the powers of zeta exceed the range of float16, not of bfloat16
             q, k = (x.float() if x.dtype == torch.float16 else x for x in (q, k))
             layout = self.rope.layout
             return rotate_pairs(q, q_cos, q_sin, layout), rotate_pairs(k, k_cos, k_sin, layout)

@@ -1,9 +1,9 @@
 """Positions in bfloat16 (Wang et al., 2024, https://arxiv.org/abs/2411.13476), as in much published code.
 
 Of the whole numbers, bfloat16 has all up to 256, every second one up to 512, every fourth up to
-1,024, and so on. What a cast costs depends on where it comes: `positions` before anything is made
-of them, `distances` after the subtraction (ALiBi in GPT-NeoX, KERPLE, DAPE), `frequencies` of RoPE
-(a model's cast reaches its buffers), `biases` and cumulative sums last.
+1,024, and so on. What a cast costs depends on what is cast: `positions` before anything is computed
+from them, `distances` after the subtraction (ALiBi in GPT-NeoX, KERPLE, DAPE), `frequencies` of RoPE
+(casting a model casts its buffers), or `biases` and cumulative sums at the end.
 """
 
 from collections.abc import Callable
@@ -51,7 +51,7 @@ class BFloat16(Extension):
             bias=bias and self.last(self.apart(bias)),
             potential=effect.potential and self.last(effect.potential),
             phase=effect.phase and self.last(effect.phase),
-            adjust=effect.adjust and Adjust(self.apart(effect.adjust.of)),  # a border would not hold
+            adjust=effect.adjust and Adjust(self.apart(effect.adjust.of)),  # rounding blurs the border
             values=effect.values and self.apart(effect.values),
         )
 
@@ -78,6 +78,6 @@ class BFloat16(Extension):
 
 
 def rounded(x: Tensor) -> Tensor:
-    """The nearest bfloat16, as a number of x's own kind; the gradient passes as if nothing had happened."""
+    """The nearest bfloat16, as a number of x's own kind; the gradient is that of x."""
     nearest = x.detach().bfloat16().to(x.dtype)
     return x + (nearest - x.detach()) if x.requires_grad else nearest

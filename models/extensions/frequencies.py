@@ -1,4 +1,4 @@
-"""What the extensions that change RoPE's frequencies share."""
+"""The base of the extensions that change RoPE's frequencies."""
 
 import math
 from dataclasses import replace
@@ -39,25 +39,22 @@ class Frequencies(Extension):
 
 
 def squeezed(frequencies: Tensor, share: Tensor, factor: float) -> Tensor:
-    """(D/2,) `share` of each frequency divided by `factor`, the rest of it kept."""
+    """(D/2,) `share` of each frequency divided by `factor`, the rest kept."""
     return frequencies * (share / factor + 1 - share)
 
 
-def turns_ramp(fast: float, slow: float, frequencies: Tensor, length: int) -> Tensor:
+def rotations_ramp(fast: float, slow: float, frequencies: Tensor, length: int) -> Tensor:
     """(D/2,) 0 for the pairs that rotate at least `fast` times in `length` tokens, 1 for those that rotate
-    at most `slow` times, and a straight line over the number of turns between."""
-    turns = length * frequencies / (2 * math.pi)
-    return ((fast - turns) / max(fast - slow, 1e-9)).clamp(0, 1)
+    at most `slow` times, linear in the number of rotations between."""
+    rotations = length * frequencies / (2 * math.pi)
+    return ((fast - rotations) / max(fast - slow, 1e-9)).clamp(0, 1)
 
 
 def index_ramp(fast: float, slow: float, pairs: int, base: float, length: int, whole: bool = True) -> Tensor:
-    """(D/2,) the same with a straight line over the index of the pair, from and to `whole` indices."""
-    low, high = (pairs * math.log(length / (2 * math.pi * turns)) / math.log(base) for turns in (fast, slow))
+    """(D/2,) the same, linear in the index of the pair between the two, rounded outwards if `whole`."""
+    low, high = (pairs * math.log(length / (2 * math.pi * n)) / math.log(base) for n in (fast, slow))
     if whole:
         low, high = math.floor(low), math.ceil(high)
-    low, high = (
-        max(low, 0),
-        min(max(high, 0), 2 * pairs - 1),
-    )  # past the last pair, as the authors do
+    low, high = max(low, 0), min(max(high, 0), 2 * pairs - 1)  # beyond the last pair, as the authors do
     step = high - low if high != low else 0.001
     return ((torch.arange(pairs, dtype=torch.float64) - low) / step).clamp(0, 1)

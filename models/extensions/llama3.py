@@ -1,14 +1,14 @@
 """The RoPE scaling of Llama 3.1 (Grattafiori et al., 2024, https://arxiv.org/abs/2407.21783).
 
-As YaRN with its ramp over turns, without its sharpening: pairs that turn more than `fast` times
-within the training length are kept, those that turn less than `slow` times divided by `factor`.
+YaRN with its ramp over rotations, without its sharpening: pairs that rotate more than `fast` times within
+the training length are kept, and those that rotate less than `slow` times divided by `factor`.
 """
 
 from torch import Tensor
 
 from models.bounds import Auto, Factor, Positive
 from models.effect import Encoding
-from models.extensions.frequencies import Frequencies, squeezed, turns_ramp
+from models.extensions.frequencies import Frequencies, rotations_ramp, squeezed
 
 
 class Llama3(Frequencies):
@@ -24,4 +24,4 @@ class Llama3(Frequencies):
         self.fast, self.slow = fast, slow
 
     def scaled(self, frequencies: Tensor, factor: float) -> Tensor:
-        return squeezed(frequencies, turns_ramp(self.fast, self.slow, frequencies, self.length), factor)
+        return squeezed(frequencies, rotations_ramp(self.fast, self.slow, frequencies, self.length), factor)

@@ -1,6 +1,6 @@
 """Log-n (Chiang and Cholak, 2022, https://arxiv.org/abs/2202.12172; Su, https://kexue.fm/archives/8823).
 
-The logits of a query that sees more keys than in training grow with the logarithm of their number.
+The logits of a query that sees more keys than in training are scaled by the logarithm of their number.
 """
 
 import math

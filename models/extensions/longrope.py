@@ -27,9 +27,7 @@ class LongRoPE(Frequencies):
         super().__init__(encoding, length, factor)
         self.factors, pairs = factors, self.encoding.frequencies().numel()
         if factors != "auto" and (isinstance(factors, str) or len(factors) != pairs):
-            raise ValueError(
-                f"extension.factors is {factors}, but it is 'auto' or a list of {pairs} numbers."
-            )
+            raise ValueError(f"extension.factors={factors} must be auto or a list of {pairs} numbers.")
 
     def scaled(self, frequencies: Tensor, factor: float) -> Tensor:
         if isinstance(self.factors, str):

@@ -1,7 +1,7 @@
 """NTK by parts, first version (bloc97, 2023, https://github.com/jquesnelle/yarn/pull/1), YaRN's forerunner.
 
 The fastest pairs are kept, the middle ones get the larger base of NTK, the slowest are
-interpolated. The numbers of turns between which one passes into the next are the author's.
+interpolated. The numbers of rotations at which one gives way to the next are the author's.
 """
 
 from torch import Tensor

@@ -1,8 +1,8 @@
-"""PoSE (Zhu et al., 2023, https://arxiv.org/abs/2309.10400): fine-tuning on short texts with far positions.
+"""PoSE (Zhu et al., 2023, https://arxiv.org/abs/2309.10400): fine-tuning on short texts at distant positions.
 
 While it learns, each sequence stands in two pieces, the second further out by a random skip, so that
 every distance up to `factor` training lengths is met; otherwise it is position interpolation. Pieces and
-skips are drawn as in the authors' revised code. Their text skips as well; here it goes on.
+skips are drawn as in the authors' revised code. They skip text as well; here it is contiguous.
 """
 
 from dataclasses import replace
@@ -17,11 +17,11 @@ from models.extensions.pi import PI
 
 
 class PoSE(PI):
-    """`factor`: a number, as the target has to be known while training."""
+    """`factor`: a number, since the target must be known in training."""
 
     def __init__(self, encoding: Encoding, length: int, factor: Factor = 8.0, seed: Seed = 0) -> None:
         if isinstance(factor, str):
-            raise ValueError(f"extension.factor is '{factor}', but PoSE needs a number to train for.")
+            raise ValueError(f"extension.factor={factor} must be a number: PoSE trains for one target.")
         super().__init__(encoding, length, factor)
         self.target, self.seed = int(factor * length), seed
 

@@ -1,7 +1,7 @@
 """Self-Extend (Jin et al., 2024, https://arxiv.org/abs/2401.01325): far tokens share positions in groups.
 
-A key less than `window` back is seen at its distance; any other at i // group - j // group, moved
-on by window - window // group so that the two regions meet.
+A key less than `window` back is seen at its distance; any other at i // group - j // group, shifted
+by window - window // group so that the two regions meet.
 """
 
 from itertools import count

@@ -1,7 +1,7 @@
 """StreamingLLM (Xiao et al., 2023, https://arxiv.org/abs/2309.17453): the first tokens and the latest.
 
-Positions are those within what is seen, as if the tokens between had never been: the sinks come
-right before the window. What an encoding adds to the embeddings, or reads off the contents, stays.
+Positions are those within what is visible, as if the tokens between did not exist: the sinks come right
+before the window. What an encoding adds to embeddings, or derives from content, is unchanged.
 """
 
 from dataclasses import replace
@@ -33,7 +33,7 @@ class Sinks(Extension):
     def forward(self, positions: Positions) -> Effect:
         effect = self.encoding.at(positions)
         visible = Window(self.window, self.sinks).within(effect.visible)
-        last = visible.width + visible.sinks - 1  # where a query stands once as much has passed
+        last = visible.width + visible.sinks - 1  # the position of every query from there on
         inner = effect.bias and tabulated(effect.bias, positions)
 
         def bias(i: Tensor, j: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""What the extensions that rotate q and k differently for near and far keys share."""
+"""The base of the extensions that rotate q and k differently for near and far keys."""
 
 from dataclasses import replace
 
@@ -22,7 +22,7 @@ class TwoRegions(Extension):
         self.length, self.window = length, tokens("window", window, length // 2)
 
     def far(self, at: Tensor, span: int) -> tuple[Tensor, Tensor]:
-        """Where queries and keys (T,) stand for each other when they are far apart."""
+        """(T,) positions of queries and of keys in pairs that are far apart."""
         raise NotImplementedError
 
     def forward(self, positions: Positions) -> Effect:

@@ -1,7 +1,7 @@
 """Window: each token sees the `window` last tokens, the training length by default.
 
-The null hypothesis for every claim of extrapolation. Through `depth` layers it still reaches
-depth * window tokens back.
+The null hypothesis for every claim of extrapolation. Through `depth` layers, information still comes
+from depth * window tokens back.
 """
 
 from dataclasses import replace

@@ -1,9 +1,9 @@
 """YaRN (Peng et al., 2023, https://arxiv.org/abs/2309.00071): slow pairs interpolated, logits sharpened.
 
-A pair that turns at least `fast` times within the training length stays as it is, one that turns
-at most `slow` times is divided by `factor`, and those between are mixed. The ramp of the mixture
-is straight over the pair's index as in the authors' code (`index`), or over its number of turns as
-in the paper (`rotations`). q and k both grow by 0.1 ln(factor) + 1.
+A pair that rotates at least `fast` times within the training length is kept, one that rotates at
+most `slow` times is divided by `factor`, and those between are mixed. The share of the mixture is
+linear in the pair's index as in the authors' code (`index`), or in its number of rotations as in the
+paper (`rotations`). q and k are both multiplied by 0.1 ln(factor) + 1.
 """
 
 import math
@@ -12,7 +12,7 @@ from torch import Tensor
 
 from models.bounds import Auto, Factor, Positive
 from models.effect import Encoding
-from models.extensions.frequencies import Frequencies, index_ramp, squeezed, turns_ramp
+from models.extensions.frequencies import Frequencies, index_ramp, rotations_ramp, squeezed
 
 
 class YaRN(Frequencies):
@@ -30,12 +30,12 @@ class YaRN(Frequencies):
     ) -> None:
         super().__init__(encoding, length, factor)
         if ramp not in ("index", "rotations"):
-            raise ValueError(f"extension.ramp is '{ramp}', but the ramps are: index, rotations.")
+            raise ValueError(f"extension.ramp={ramp} must be index or rotations.")
         self.fast, self.slow, self.ramp, self.truncate = fast, slow, ramp, truncate
 
     def scaled(self, frequencies: Tensor, factor: float) -> Tensor:
         if self.ramp == "rotations":
-            share = turns_ramp(self.fast, self.slow, frequencies, self.length)
+            share = rotations_ramp(self.fast, self.slow, frequencies, self.length)
         else:
             pairs, base = frequencies.numel(), self.encoding.base
             share = index_ramp(self.fast, self.slow, pairs, base, self.length, self.truncate)

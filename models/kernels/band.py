@@ -1,4 +1,4 @@
-"""The keys near each query by their logits, all keys beyond that band by flash attention; without gradient.
+"""Near keys by their logits, all keys beyond that band by flash attention; without gradient.
 
 For encodings that read the logits, or rotate q and k in several ways, and treat all far keys alike.
 """
@@ -10,12 +10,12 @@ from torch import Tensor
 from models.kernels.explicit import by_block
 from models.plan import Plan
 
-ROWS = 128  # queries that read what is near them at once
-PARTS = 4  # of a longer block: all of it reads what is far from all of it, then each part what is left
+ROWS = 128  # queries that read their near keys at once
+PARTS = 4  # of a longer block: it reads the keys far from all of it at once, then each part the rest
 LEAST = 1024  # tokens; shorter sequences are as fast without
 
 Read = tuple[Tensor, Tensor]
-"""What queries read of some keys (B, H, R, D), and the logarithm of the sum of their weights (B, H, R)."""
+"""What queries read from some keys (B, H, R, D), and the logarithm of the sum of weights (B, H, R)."""
 
 
 def fits(plan: Plan) -> bool:
@@ -57,11 +57,11 @@ def weighted(logits: Tensor, v: Tensor) -> Read:
 
 
 class Flash:
-    """Flash attention that gives the sums of the weights as well, which the public function hides."""
+    """Flash attention that also returns the sums of the weights, which the public function hides."""
 
     def __init__(self, q: Tensor, k: Tensor, v: Tensor, scale: float) -> None:
         width = max(q.size(-1), v.size(-1))
-        width += -width % 8  # what it wants, and the same for all three
+        width += -width % 8  # a multiple of 8, the same for all three
         self.q, self.k, self.v = (F.pad(a.to(q.dtype), (0, width - a.size(-1))) for a in (q, k, v))
         self.width, self.scale = v.size(-1), scale
 

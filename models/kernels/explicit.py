@@ -14,7 +14,7 @@ from models.plan import Form, Plan
 from models.softmax import Block, Weighted, together, weigh
 
 BUDGET = 1 << 22  # logits held at a time
-TOUCHED = 1 << 20  # fewer where encodings work on them: blocks leave out what comes after their queries
+TOUCHED = 1 << 20  # fewer where encodings change them: smaller blocks skip more keys after their queries
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, plan: Plan, x: Tensor | None = None) -> Tensor:
@@ -38,7 +38,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, plan: Plan, x: Tensor | None = None)
 
 def streamed(q: Tensor, k: Tensor, v: Tensor, plan: Plan, blocks: list[Block]) -> Tensor:
     """(B, H, T, D) without gradient: nothing outlives its block. Queries run backwards, as the masks do,
-    and so do blocks: what the longest one leaves free is enough for the others."""
+    and so do blocks: the memory that the longest one frees is enough for the others."""
     out = torch.empty_like(v)
     for rows, keys in reversed(blocks):
         some_k, some_v = pairs.with_sink(plan, k[:, :, keys], v[:, :, keys])
@@ -49,7 +49,7 @@ def streamed(q: Tensor, k: Tensor, v: Tensor, plan: Plan, blocks: list[Block]) -
 
 
 def by_logits(q: Tensor, k: Tensor, v: Tensor, plan: Plan, x: Tensor | None) -> Tensor:
-    """(B, H, T, D) for effects that work on each logit, or read the logits."""
+    """(B, H, T, D) for effects that change each logit, or read them."""
     block, out, sink, values = by_block(q, k, plan, v.dtype, x), [], plan.effect.sink, plan.effect.values
     for rows, keys in divided(q, plan, min(BUDGET, TOUCHED)):
         logits = block(rows, keys)
@@ -97,7 +97,7 @@ def by_block(
 
 
 def divided(q: Tensor, plan: Plan, budget: int) -> list[Block]:
-    """Queries in blocks that keep to the budget, each with the keys that it can see."""
+    """Queries in blocks within the budget, each with the keys that it can see."""
     length = q.size(-2)
     rows = parted(length, max(1, budget // (q.size(0) * q.size(1) * length)))
     return [(r, pairs.visible_keys(plan, r)) for r in rows]

@@ -1,4 +1,4 @@
-"""FlexAttention: the bias is looked up inside the kernel, blocks that nobody sees are skipped."""
+"""FlexAttention: the bias is looked up inside the kernel, and blocks that are hidden are skipped."""
 
 from collections.abc import Callable
 from functools import cache
@@ -15,7 +15,7 @@ from models.plan import Form, Plan
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, plan: Plan, x: Tensor | None = None) -> Tensor:
-    """(B, H, T, D); any effect but those that read the logits."""
+    """(B, H, T, D); any effect that does not read the logits."""
     if plan.form == Form.ROWS:
         raise ValueError("The flex kernel never sees the logits: use kernel=explicit for this encoding.")
     scale, length, sink = q.size(-1) ** -0.5, q.size(-2), plan.effect.sink

@@ -1,4 +1,4 @@
-"""PyTorch's fused kernels: flash attention where position enters through q and k, a float mask otherwise."""
+"""PyTorch's fused kernels: flash attention where position enters through q and k, else with a mask."""
 
 import torch
 import torch.nn.functional as F
@@ -15,7 +15,7 @@ BUDGET = 1 << 24  # pairs in a mask
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, plan: Plan, x: Tensor | None = None) -> Tensor:
-    """(B, H, T, D); any effect that at most adds a mask to the product."""
+    """(B, H, T, D); any effect that adds no more than a mask to the product."""
     if plan.form > Form.MASK:
         raise ValueError("The sdpa kernel never sees the logits: use kernel=explicit for this encoding.")
     scale, temperature, potential = q.size(-1) ** -0.5, plan.effect.temperature, plan.potential(x)
@@ -40,7 +40,7 @@ def fused(q: Tensor, k: Tensor, v: Tensor, plan: Plan, potential: Tensor | None,
     if potential is not None:
         q, k = as_features(q * scale, k, potential.expand(*q.shape[:-1]))
         q, k, scale = *(F.pad(a, (0, -a.size(-1) % 8)) for a in (q, k)), 1.0
-    wide = F.pad(v.to(q.dtype), (0, q.size(-1) - v.size(-1)))  # flash wants one width for all three
+    wide = F.pad(v.to(q.dtype), (0, q.size(-1) - v.size(-1)))  # flash attention needs one width for all three
     if flash:
         out = F.scaled_dot_product_attention(q, k, wide, is_causal=plan.causal, scale=scale)
     else:
@@ -49,10 +49,10 @@ def fused(q: Tensor, k: Tensor, v: Tensor, plan: Plan, potential: Tensor | None,
 
 
 def masked(q: Tensor, k: Tensor, v: Tensor, plan: Plan, scale: float) -> Tensor:
-    """(B, H, T, D) in blocks of queries, from the last to the first, as the views of their masks run; and so
-    do the blocks: what the longest one leaves free is enough for the others."""
+    """(B, H, T, D) in blocks of queries, backwards, as the views of their masks run, and so do the blocks:
+    the memory that the longest one frees is enough for the others."""
     out = []
-    dtype = torch.float32 if q.is_cpu else q.dtype  # a CPU's takes a mask that is more precise than q
+    dtype = torch.float32 if q.is_cpu else q.dtype  # on a CPU a mask may be more precise than q
     for rows in reversed(parted(q.size(-2), at_a_time(plan, q))):
         keys = pairs.visible_keys(plan, rows)
         some_q, (some_k, some_v) = q[:, :, rows].flip(-2), pairs.with_sink(plan, k[:, :, keys], v[:, :, keys])
@@ -63,8 +63,8 @@ def masked(q: Tensor, k: Tensor, v: Tensor, plan: Plan, scale: float) -> Tensor:
 
 
 def at_a_time(plan: Plan, q: Tensor) -> int:
-    """Queries a block: about as many as the keys that each of them sees, where those are few; and no more
-    than keep to the budget, where the mask is not a view of a line."""
+    """Queries a block: about as many as the keys that each sees, if these are few, and no more than the
+    budget allows, unless the mask is a view of a line."""
     _, heads, length, _ = q.shape
     visible = plan.effect.visible
     seen = length if visible is None else visible.width

@@ -3,7 +3,8 @@
 import torch
 from torch import Tensor, nn
 
-from models.effect import Curve, Effect, Encoding, Positions, Wrapper
+from models.effect import Curve, Effect, Encoding, Positions
+from models.schedule import Wrapper
 
 
 class SSMax(Wrapper):
@@ -25,7 +26,7 @@ def visible_keys(effect: Effect) -> Tensor:
     positions, visible = effect.positions, effect.visible
     here = torch.arange(1, positions.length + 1, device=positions.at.device)
     last = here if positions.causal else torch.full_like(here, positions.length)
-    at, width = positions.at.unsqueeze(-2), reach(effect)
+    at, width = positions.at.unsqueeze(-2), horizon(effect)
     if width is None:
         return last.float()[None]
     at = at.expand(*at.shape[:-2], width.size(0), -1).contiguous()  # (..., 1 or H, T)
@@ -35,8 +36,8 @@ def visible_keys(effect: Effect) -> Tensor:
     return (last - first + torch.minimum(first, (at < sinks).sum(-1, keepdim=True))).float()
 
 
-def reach(effect: Effect) -> Tensor | None:
-    """(1 or H, 1) keys at this distance and beyond are hidden by the mask, or from a head by its bias."""
+def horizon(effect: Effect) -> Tensor | None:
+    """(1 or H, 1) the distance from which on keys are hidden by the mask, or from a head by its bias."""
     visible, bias, at = effect.visible, effect.bias, effect.positions
     if isinstance(bias, Curve) and at.whole:
         values = bias.of(torch.arange(at.span, device=at.at.device))

@@ -81,7 +81,7 @@ def test_one_that_does_not_fit_names_those_that_do(extension: str) -> None:
     [
         ("pi", {"factor": 0.5}, "extension.factor=0.5 must be auto or a number of at least 1."),
         ("pi", {"factor": "twice"}, "extension.factor=twice"),
-        ("yarn", {"ramp": "turns"}, "the ramps are: index, rotations."),
+        ("yarn", {"ramp": "turns"}, "extension.ramp=turns must be index or rotations."),
         ("rerope", {"window": 0}, "extension.window=0 must be auto or a whole number of at least 1."),
         ("rerope", {"window": 2.5}, "extension.window=2.5"),
         ("self_extend", {"group": 0}, "extension.group=0"),

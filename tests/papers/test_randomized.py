@@ -8,14 +8,19 @@ import torch
 from models.attend import logits
 from models.effect import Positions
 from models.encodings import load
-from models.encodings.randomized import Randomized, sample
+from models.encodings.nope import NoPE
+from models.encodings.randomized import Randomized
 from tests.papers.loops import found, geometric, rotary
 from tests.papers.pairs import HEADS, SHAPE, WIDTH, biased, content
 from tests.tolerance import agree
 
 
+def sample(count: int, span: int, seed: int, draw: int) -> torch.Tensor:
+    return Randomized(NoPE(), 1, span, seed=seed).sample(count, draw, torch.device("cpu"))
+
+
 def places(length: int, span: int, draw: int = 0, seed: int = 0) -> list[int]:
-    return sample(length, span, seed, draw, "cpu").tolist()
+    return sample(length, span, seed, draw).tolist()
 
 
 @pytest.mark.parametrize(("length", "span"), [(1, 1), (1, 50), (10, 40), (40, 40), (500, 2048)])
@@ -40,7 +45,7 @@ def test_every_place_is_as_likely() -> None:
     """Over 4,000 draws of 8 places in 64: each is met 500 times, and so is each as the first of them
     (as often as combinatorics says), within five standard deviations."""
     draws, length, span = 4000, 8, 64
-    met = torch.stack([sample(length, span, 0, draw, "cpu") for draw in range(draws)])
+    met = torch.stack([sample(length, span, 0, draw) for draw in range(draws)])
     share = length / span
     off = met.flatten().bincount(minlength=span) - draws * share
     assert off.abs().max() < 5 * math.sqrt(draws * share * (1 - share))
@@ -53,7 +58,7 @@ def test_every_place_is_as_likely() -> None:
 
 def test_mean_gap() -> None:
     """(N + 1) / (T + 1): 3.99 for 512 of 2,048."""
-    gaps = torch.stack([sample(512, 2048, 0, draw, "cpu").diff().float().mean() for draw in range(20)])
+    gaps = torch.stack([sample(512, 2048, 0, draw).diff().float().mean() for draw in range(20)])
     assert gaps.mean().item() == pytest.approx(3.99, abs=0.02)
 
 
@@ -114,7 +119,10 @@ def test_each_draw_compiles_once() -> None:
         return graph
 
     torch._dynamo.reset()
-    compiled = torch.compile(lambda draw: sample(10, 100, 0, draw, "cpu"), backend=counting, fullgraph=True)
+    positions = Randomized(NoPE(), 1, 100)
+    compiled = torch.compile(
+        lambda draw: positions.sample(10, draw, torch.device("cpu")), backend=counting, fullgraph=True
+    )
     assert [compiled(draw).tolist() for draw in range(2, 9)] == [
         places(10, 100, draw) for draw in range(2, 9)
     ]
