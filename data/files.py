@@ -67,7 +67,7 @@ def fixed(pattern: Path) -> Path:
 
 
 def rows(file: Path, key: str) -> Iterator[tuple[str, Any]]:
-    """(where in the file, what is under the key there); of a plain file, all of it."""
+    """(place in the file, value of the key there); of a plain file, all of it."""
     suffix = os.path.splitext(file.name.lower().removesuffix(".gz"))[1]
     readers = {".jsonl": json_lines, ".ndjson": json_lines, ".parquet": parquet}
     with gzip.open(file) if file.suffix.lower() == ".gz" else file.open("rb") as handle:

@@ -39,7 +39,7 @@ class Hub(Corpus):
                 yield Document(text or "", f"{name}:{number}", held_out)
 
     def stamp(self) -> Any:
-        """Nothing: what the Hub holds is downloaded once, and kept."""
+        """Nothing: a dataset of the Hub is downloaded once and kept."""
 
     def origin(self) -> str:
         return self.path if self.subset is None else f"{self.path} ({self.subset})"
@@ -54,7 +54,7 @@ class Hub(Corpus):
         return [("test", True, test), ("train", False, self.read(self.path, self.split, self.limit))]
 
     def read(self, path: str, split: str, limit: float | None) -> Iterable[str]:
-        """The texts of a split, under a limit the first ones up to so many megabytes."""
+        """The texts of a split, or the first `limit` megabytes of them."""
         from huggingface_hub import constants
 
         offline = constants.HF_HUB_OFFLINE or Path(path).exists()
@@ -78,7 +78,7 @@ class Hub(Corpus):
 
 
 def first(texts: Iterable[str], limit: float) -> list[str]:
-    """Texts until they reach so many megabytes."""
+    """The first texts, up to `limit` megabytes."""
     kept, size = [], 0.0
     for text in texts:
         kept.append(text)
@@ -100,7 +100,7 @@ def joined(rows: Iterable[str]) -> Iterator[str]:
 
 
 def answers(address: str) -> bool:
-    """Whether a server can be reached; looking up its name may hang, so a thread does the waiting."""
+    """Whether a server can be reached; a thread waits, as looking up its name may hang."""
     reached = []
 
     def request() -> None:

@@ -12,7 +12,7 @@ MEGABYTE = 1e6
 
 @dataclass(frozen=True)
 class Entry:
-    """What is known of a document without keeping its text."""
+    """A document without its text."""
 
     source: str
     size: int  # bytes
@@ -49,7 +49,7 @@ def split(corpus: Documents) -> tuple[Entries, Entries]:
 
 
 def within(entries: Entries, limit: float | None) -> Entries:
-    """Documents by rank up to so many megabytes; None = all."""
+    """Documents by rank, up to `limit` megabytes; None: all."""
     if limit is None:
         return entries
     kept, size = {}, 0

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 from tokenizers import Tokenizer as Model
@@ -11,16 +10,6 @@ from tokenizers import decoders, models, pre_tokenizers, trainers
 END = "<|endoftext|>"
 ENDS = (END, "<|end_of_text|>", "</s>", "<eos>", "[SEP]")  # its names in other tokenizers
 SAMPLE = 32.0  # megabytes of training text that a BPE is trained on
-
-
-class Tokenizer(Protocol):
-    vocab: int  # every id is below it
-    separator: int  # the id after each document
-    description: str
-
-    def encode(self, texts: list[str]) -> list[np.ndarray]: ...
-
-    def save(self, folder: Path) -> None: ...
 
 
 class Bytes:
@@ -54,6 +43,10 @@ class Trained:
 
     def save(self, folder: Path) -> None:
         (folder / "tokenizer.json").write_text(self.model.to_str(), encoding="utf-8")
+
+
+Tokenizer = Bytes | Trained
+"""`vocab`: every id is below it; `separator`: the id after each document."""
 
 
 def make(choice: str, vocab: int, texts: Iterable[str]) -> Tokenizer:

@@ -1,5 +1,5 @@
 """NoPE: no position at all (Haviv et al., 2022, https://arxiv.org/abs/2203.16634; Kazemnejad et al., 2023,
-https://arxiv.org/abs/2305.19466). What order there is comes from the causal mask."""
+https://arxiv.org/abs/2305.19466). Order comes from the causal mask alone."""
 
 from models.effect import Effect, Encoding, Positions
 

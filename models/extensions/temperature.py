@@ -2,7 +2,7 @@
 
 Attention over more keys than in training is spread thinner, and a factor above 1 sharpens it: what that
 recovers was diluted, what it does not recover is lost. `train.temperature` finds the factors, on text that is
-not scored. NoPE wants 1.2 to 1.8 at 2 to 8 times its length (Wang et al., 2024, https://arxiv.org/abs/2404.12224).
+not scored. NoPE needs 1.2 to 1.8 at 2 to 8 times its length (Wang et al., 2024, https://arxiv.org/abs/2404.12224).
 """
 
 import math

@@ -101,7 +101,7 @@ def test_longrope() -> None:
     for factor, length, expected in ((32, 4096, 1.1902380714), (4, 512, 1.1055415968)):
         extension = extended("longrope", 64, length)
         assert extension.magnitude(factor) == pytest.approx(expected, abs=1e-10)
-    with pytest.raises(ValueError, match=r"'auto' or a list of 8 numbers\."):
+    with pytest.raises(ValueError, match=r"must be auto or a list of 8 numbers\."):
         extended("longrope", 16, 512, factors=[1, 2])
 
 
