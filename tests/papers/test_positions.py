@@ -51,7 +51,7 @@ def test_pose_interpolates() -> None:
 def test_pose_is_interpolation_where_it_does_not_learn() -> None:
     q, k = content(3 * L)
     agree(found(pose().eval(), q, k), found(extend("pi", load("rope", **SHAPE), factor=4), q, k))
-    with pytest.raises(ValueError, match="needs a number"):
+    with pytest.raises(ValueError, match="must be a number"):
         extend("pose", load("rope", **SHAPE), factor="auto")
 
 
