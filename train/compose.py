@@ -12,7 +12,7 @@ from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
 from hydra.core.config_store import ConfigStore
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.override_parser.overrides_parser import OverridesParser
-from hydra.core.override_parser.types import ChoiceSweep, Glob, Sweep
+from hydra.core.override_parser.types import ChoiceSweep, Glob, QuotedString, Sweep
 from omegaconf import DictConfig, OmegaConf
 
 from train.cells import name
@@ -54,7 +54,8 @@ def check_choices(arguments: Iterable[str]) -> None:
         if isinstance(value, Glob) and not value.filter(names):
             raise ValueError(f"{override.input_line} matches nothing; there are: {', '.join(names)}.")
         for choice in value.list if isinstance(value, ChoiceSweep) else [value]:
-            is_name = isinstance(choice, str) and NAME.fullmatch(choice)
+            file = choice.text if isinstance(choice, QuotedString) else choice
+            is_name = isinstance(file, str) and NAME.fullmatch(file)
             if not is_name and not isinstance(choice, Sweep | Glob):
                 raise ValueError(
                     f"{override.input_line} should be the name of a file of conf/{group}: {', '.join(names)}."

@@ -92,9 +92,9 @@ def of_hydra(message: str) -> str:
     first = next((line for line in message.splitlines() if line.strip()), "")
     if found := re.search(r"ValueError raised while resolving interpolation: (.+)", message):
         return found[1]
-    if found := re.search(r"full_key: (\S+)", message):
-        circle = "RecursionError" in message
-        first = f"{found[1]} cannot be resolved: {'it refers to itself in a circle' if circle else first}"
+    if keys := re.findall(r"full_key: (\S+)", message):  # from the innermost to the one that was given
+        why = "it refers to itself in a circle" if "RecursionError" in message else first
+        first = f"{keys[-1]} cannot be resolved: {why}"
     return first if first.endswith((".", "!")) else f"{first}."
 
 

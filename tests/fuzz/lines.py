@@ -133,6 +133,8 @@ def of_training(random: Random, text: str) -> list[str]:
             f"{group}={random.choice([name, name, misspelt(name, random), random.choice(NAMES.split())])}"
         )
     own = {key: value for group, name in chosen.items() for key, value in defaults(group, name).items()}
+    if random.random() < 0.9:  # few methods have many parameters, all have these
+        own = {key: value for key, value in own.items() if not key.endswith(("_target_", "family"))} or own
     return words + [
         assignment(random.choice([own, defaults()]), random) for _ in range(random.choice([1, 1, 2, 3]))
     ]

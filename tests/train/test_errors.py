@@ -109,7 +109,7 @@ from tests.train.conftest import SMALL
             "extension.finetune_length=64 is past what encoding=learned",
         ),
         (["batch=${nothing}"], "batch cannot be resolved"),
-        (["outputs=${name:}"], "it refers to itself in a circle"),
+        (["wandb.project=${name:}"], "wandb.project cannot be resolved: it refers to itself in a circle."),
         (["model.vocab='"], "model.vocab=' should be a setting such as key=value"),
         (["seed=1,2"], "seed=1,2 are several values"),
         (["encoding=integer", "encoding.step=1000000", "evaluation.ladder=[1,1e30]"], "evaluation.ladder"),
