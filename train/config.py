@@ -136,11 +136,9 @@ class EvaluationConfig(Section):
         """The lengths to evaluate at."""
         if self.lengths == "ladder":
             lengths = sorted({int(trained_length * times) for times in self.ladder})
-            if lengths[0] < 1 or lengths[-1] > LONGEST:
-                raise ValueError(
-                    f"evaluation.ladder=[{','.join(map(str, self.ladder))}] times the training length of "
-                    f"{trained_length} must lie between 1 and {LONGEST:,} tokens."
-                )
+            if not 1 <= lengths[0] <= lengths[-1] <= LONGEST:
+                told = f"evaluation.ladder=[{','.join(map(str, self.ladder))}] times {trained_length} tokens"
+                raise ValueError(f"{told} of training must lie between 1 and {LONGEST:,}.")
             return lengths
         return sorted(set(self.lengths))
 
@@ -188,9 +186,7 @@ class Config(Section):
                 "objective=mlm hides tokens that a causal model cannot infer: add model.causal=false."
             )
         if self.objective == "clm" and not self.model.causal:
-            raise ValueError(
-                "model.causal=false would see the token that it must predict: add objective=mlm."
-            )
+            raise ValueError("model.causal=false sees the token that it must predict: add objective=mlm.")
         return self
 
     @model_validator(mode="after")
