@@ -100,7 +100,7 @@ def test_a_process_that_dies_is_named(small: list[str], tmp_path: Path) -> None:
         others = family(process.pid)
         (second,) = [pid for pid, line in others.items() if "train_ddp_process_1" in line]
         os.kill(second, signal.SIGKILL)
-        _, errors = process.communicate(timeout=60)
+        _, errors = process.communicate(timeout=120)
     assert process.returncode == 2
     assert errors.strip() == "yardstick: Process 1 of 3 was killed by signal 9 (out of memory?)."
     wait_for(lambda: not any(map(is_alive, others)), 20)

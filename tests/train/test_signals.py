@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.forked import SERVER, redirected
+from tests.forked import SERVER, TIMEOUT, redirected
 from tests.train.conftest import ROOT, command
 from train.checkpoints import is_whole
 
@@ -30,7 +30,7 @@ def started(*arguments: str) -> Iterator[subprocess.Popen[str]]:
         process.kill()
 
 
-def wait_for(is_so: Callable[[], object], seconds: float = 120) -> None:
+def wait_for(is_so: Callable[[], object], seconds: float = TIMEOUT) -> None:
     end = time.monotonic() + seconds
     while not is_so():
         assert time.monotonic() < end
@@ -65,7 +65,7 @@ def test_a_signal_ends_a_run_with_a_sentence(
     try:
         wait_for(lambda: out.exists() and "step 20/" in out.read_text())
         os.kill(process.pid or 0, number)
-        process.join(60)
+        process.join(120)
     finally:
         process.kill()
     assert process.exitcode == code
@@ -97,7 +97,7 @@ def test_a_sweep_leaves_no_orphans(
         processes = family(process.pid)
         assert len(processes) >= 1 + seeds * devices
         process.send_signal(number)
-        _, errors = process.communicate(timeout=60)
+        _, errors = process.communicate(timeout=120)
     wait_for(lambda: not any(map(is_alive, processes)), 40)
     if number != signal.SIGKILL:
         assert process.returncode == 128 + number
