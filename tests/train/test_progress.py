@@ -38,5 +38,5 @@ def test_the_last_step_is_always_kept(small: list[str], outputs: Path) -> None:
 
 
 def test_the_first_loss_that_is_not_finite_is_named(small: list[str], outputs: Path) -> None:
-    with pytest.raises(ValueError, match="The loss is nan at step 2"):
-        history(small, outputs, 20, "optimizer.learning_rate=1e38")
+    with pytest.raises(ValueError, match="The loss is nan at step 4"):
+        history(small, outputs, 20, "optimizer.learning_rate=1e6")
