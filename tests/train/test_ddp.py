@@ -102,5 +102,9 @@ def test_a_process_that_dies_is_named(small: list[str], tmp_path: Path) -> None:
         os.kill(second, signal.SIGKILL)
         _, errors = process.communicate(timeout=120)
     assert process.returncode == 2
-    assert errors.strip() == "yardstick: Process 1 of 3 was killed by signal 9 (out of memory?)."
+    told = [
+        line for line in errors.splitlines() if line.startswith("yardstick: ")
+    ]  # c10d may complain beside it
+    assert told == ["yardstick: Process 1 of 3 was killed by signal 9 (out of memory?)."]
+    assert "Traceback" not in errors
     wait_for(lambda: not any(map(is_alive, others)), 20)

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.train.conftest import call
+from train.done import finish, finished
 from train.reproduce import compare
 from train.rows import Row, read
 
@@ -38,6 +39,7 @@ def test_a_changed_row_and_another_machine(done: Path, tmp_path: Path) -> None:
     (folder / "results.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     about = json.loads((folder / "run.json").read_text())
     (folder / "run.json").write_text(json.dumps(about | {"machine": "another one"}))
+    finish(folder, str(finished(folder)))  # as if it had been written so
     said = call(f"run={folder}", module="train.reproduce", check=False)
     assert said.returncode == 1
     assert "1 of " in said.stdout

@@ -78,7 +78,7 @@ def test_a_run_tells_its_temperatures_and_what_it_retrieves(small: list[str], tm
         HALF,
     ]
     lengths = "evaluation.lengths=[16,64]"
-    with pytest.raises(ValueError, match="47 tokens at least, not 16"):
+    with pytest.raises(ValueError, match="at least 47 tokens, not 16"):
         run_job(composed(*small, HALF, "encoding=alibi", lengths, *more), tmp_path / "short")
     run_job(composed(*small, HALF, "encoding=alibi", "evaluation.lengths=[64,128]", *more), tmp_path / "run")
     rows = read(tmp_path / "run" / "results.jsonl")
