@@ -6,7 +6,7 @@ ARGS ?=
 FOLDER ?= outputs/sweeps/$(SWEEP)
 UNPACKED = outputs/archives/$(notdir $(FOLDER))
 HOURS ?= 24
-SCALES ?= outputs/sweeps/encodings docs/study
+SCALES ?= docs/study/both docs/study
 SEEDS ?= 5
 LOCKED ?=
 BIN := .venv/bin
@@ -36,7 +36,7 @@ study: setup  ## the long study, at low priority: make study HOURS=2; interrupte
 	@$(BIN)/python -m sweeps.archive outputs/sweeps/study docs/study
 	@for part in details extensions; do test ! -d outputs/sweeps/study_$$part || $(BIN)/python -m sweeps.archive outputs/sweeps/study_$$part docs/study/$$part; done
 
-transfer: setup  ## what one scale says of another: make transfer SCALES="outputs/sweeps/encodings docs/study"
+transfer: setup  ## what one scale says of another: make transfer SCALES="docs/study/both docs/study"
 	@$(BIN)/python -m sweeps.transfer $(SCALES)
 
 train: setup  ## one run: make train ARGS="encoding=alibi"
