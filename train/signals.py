@@ -22,7 +22,7 @@ class Stopped(SystemExit):
         self.number = number
 
     def __str__(self) -> str:
-        return f"Stopped by {signal.Signals(self.number).name}. The same command goes on from here."
+        return f"Stopped by {signal.Signals(self.number).name}. The same command resumes from here."
 
 
 def ending(code: int) -> str:

@@ -69,7 +69,7 @@ def test_a_signal_ends_a_run_with_a_sentence(
     finally:
         process.kill()
     assert process.exitcode == code
-    assert err.read_text() == f"yardstick: Stopped by {number.name}. The same command goes on from here.\n"
+    assert err.read_text() == f"yardstick: Stopped by {number.name}. The same command resumes from here.\n"
     (state,) = tmp_path.glob("trained/*/last.ckpt")
     assert is_whole(state)
     assert not (tmp_path / "run/DONE").exists()
@@ -101,6 +101,6 @@ def test_a_sweep_leaves_no_orphans(
     wait_for(lambda: not any(map(is_alive, processes)), 40)
     if number != signal.SIGKILL:
         assert process.returncode == 128 + number
-        assert errors == f"yardstick: Stopped by {number.name}. The same command goes on from here.\n"
+        assert errors == f"yardstick: Stopped by {number.name}. The same command resumes from here.\n"
     assert len(list(tmp_path.glob("trained/*/last.ckpt"))) == seeds
-    assert all(log.endswith("Stopped by SIGTERM. The same command goes on from here.\n") for log in logs())
+    assert all(log.endswith("Stopped by SIGTERM. The same command resumes from here.\n") for log in logs())
