@@ -126,6 +126,8 @@ def reproduce(folder: Path, into: Path) -> Comparison:
 
 def repeated(about: dict[str, Any], folder: Path, into: Path) -> Config:
     """The settings of a run for one process, with as many threads as it had; nothing that it made is used."""
+    if "threads" not in about:
+        raise ValueError(f"{about['run']} does not say with how many threads it ran: run it again first.")
     settings: dict[str, Any] = about["settings"]
     check_classes(settings, folder)
     trainer = settings["trainer"] | {
