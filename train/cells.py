@@ -20,7 +20,7 @@ NOT_RESULT = LABELS | {
 def name(config: Config) -> str:
     """Of the folder of a run: rope-s0-1a2b3c4d, rope-s0-1a2b3c4d@0.25-5e6f7a8b."""
     training = f"{config.names.encoding}-s{config.seed}" if config.run is None else Path(config.run).name
-    return f"{training}{'' if config.checkpoint is None else f'@{config.checkpoint:g}'}-{cell(config)}"
+    return f"{training}{'' if config.checkpoint is None else f'@{config.checkpoint}'}-{cell(config)}"
 
 
 def cell(config: Config) -> str:

@@ -17,6 +17,7 @@ from models.effect import Encoding, Positions
 from models.gpt import GPT
 from train import build, machine
 from train.config import Config
+from train.evaluation.best import searched
 from train.evaluation.evaluate import problem_source
 from train.evaluation.problems import has_problems
 from train.evaluation.temperature import unscored
@@ -65,6 +66,8 @@ def check_data(run: Run, names: list[str]) -> Windows | None:
         )
     if windows is not None and "temperature" in names:
         unscored(source, windows, max(lengths))
+    if config.checkpoint == "best":
+        searched(run, {}, windows)
     problems = problem_source(run)
     if problems is not None:
         has_problems(problems, lengths)

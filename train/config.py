@@ -102,6 +102,11 @@ class TrainerConfig(Section):
         return max(1, round(share * self.max_steps))
 
     @property
+    def kept(self) -> tuple[int, ...]:
+        """The steps whose weights are kept."""
+        return tuple(sorted({self.step(share) for share in self.keep}))
+
+    @property
     def is_distributed(self) -> bool:
         """Whether a run is more than one process."""
         return self.devices != 1 or self.num_nodes != 1
@@ -168,7 +173,7 @@ class Config(Section):
     jobs: Few | Literal["auto"]  # of a sweep, side by side
     report: str | None  # dotted path of what makes of a sweep's folder a report
     run: str | None = None  # the folder of a trained run to evaluate; null: train
-    checkpoint: float | None = None  # one of `trainer.keep`, to evaluate; null: the trained model
+    checkpoint: float | Literal["best"] | None = None  # one of `trainer.keep`; or beside the last the best
     model: ModelConfig
     encoding: EncodingConfig
     extension: ExtensionConfig
@@ -202,9 +207,15 @@ class Config(Section):
 
     @model_validator(mode="after")
     def checkpoint_was_kept(self) -> Self:
-        if self.checkpoint is not None and self.checkpoint not in self.trainer.keep:
+        if self.checkpoint == "best" and not self.trainer.keep:
+            raise ValueError("checkpoint=best needs others than the last one: trainer.keep=[0.25,0.5,0.75].")
+        if self.checkpoint not in (None, "best", *self.trainer.keep):
             kept = ",".join(map(str, self.trainer.keep))
             raise ValueError(f"checkpoint={self.checkpoint} is not in trainer.keep=[{kept}] of {self.run}.")
+        if self.run is None and self.checkpoint not in (None, "best"):
+            raise ValueError(
+                f"checkpoint={self.checkpoint} is of a trained run: python -m train.evaluate run=..."
+            )
         return self
 
     @model_validator(mode="after")

@@ -18,6 +18,7 @@ from train.cells import cell, training_cell
 from train.check import check, check_data
 from train.checkpoints import Trained, locked, restore
 from train.config import Config
+from train.evaluation.best import best
 from train.evaluation.evaluate import evaluate, kernels
 from train.extensions import extended_models
 from train.fit import Plan, trained
@@ -50,12 +51,14 @@ def complete(config: Config, place: Folder) -> None:
     with tracked(config, place.path) as tracker:
         run = replace(run, log=tracker.log_training)
         training, checkpoints = trained_model(run, model)
-        models = extended_models(run, model, extensions, training.cell)
+        models, chosen = extended_models(run, model, extensions, training.cell), {}
+        if config.checkpoint == "best":
+            models["best"], chosen["best"] = best(run, model, checkpoints, training.cell, windows)
         known = identity(run, model, place.path)
         rows, scores = evaluate(run, models, windows, training, known)
         if not is_rank_zero():
             return
-        about = known | {
+        about = known | chosen | {
             "settings": config.model_dump(mode="json"), "corpus_description": run.source.description,
             "command": command(), "machine": machine.description(),
             "threads": torch.get_num_threads(),
@@ -78,13 +81,13 @@ def trained_model(run: Run, model: GPT) -> tuple[Trained, list[Path]]:
             raise ValueError(
                 f"What data={about['data']} gives is not what {config.run} was trained on: run it again."
             )
-        share = config.checkpoint
-        file = Path(config.run) / ("final.ckpt" if share is None else f"step-{knobs.step(share)}.ckpt")
-        return restore(file, model, about["training"]), [file]
+        share, last = config.checkpoint, Path(config.run) / "final.ckpt"
+        kept = [last.with_name(f"step-{step}.ckpt") for step in knobs.kept]
+        file = last.with_name(f"step-{knobs.step(share)}.ckpt") if isinstance(share, float) else last
+        return restore(file, model, about["training"]), [file, *(kept if share == "best" else [])]
     training = training_cell(config, run.source.fingerprint, run.precision)
     folder = Path(config.outputs) / "trained" / f"{config.names.encoding}-s{config.seed}-{training}"
-    keep = tuple(sorted({knobs.step(share) for share in knobs.keep}))
-    plan = Plan(training, folder, config.model.length, knobs.max_steps, keep)
+    plan = Plan(training, folder, config.model.length, knobs.max_steps, knobs.kept)
     return trained(run, model, plan), [plan.final, *plan.kept]
 
 

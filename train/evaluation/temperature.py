@@ -29,7 +29,8 @@ def unscored(source: Source, scored: Windows, length: int) -> Tensor:
     others = found.tokens[~torch.isin(found.document, scored.document)]
     if not len(others):
         raise ValueError(
-            "temperature needs held-out documents that are not scored: lower evaluation.windows."
+            "temperature and checkpoint=best need held-out documents that are not scored: lower "
+            "evaluation.windows."
         )
     return others[:WINDOWS]
 

@@ -124,7 +124,7 @@ class TextEvaluator(Evaluator):
         self.reduce(self.sums)
         self.reduce(self.cost)
 
-    def results(self, bytes_per_token: float | None) -> Iterator[Result]:
+    def results(self, bytes_per_token: float | None = None) -> Iterator[Result]:
         """Loss and bits per byte; None at lengths that an encoding is not defined at."""
         for key, (sums, counts) in self.sums.items():
             loss = self.mean(key, sums, counts)

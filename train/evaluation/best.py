@@ -1,0 +1,74 @@
+"""The best of the checkpoints that a training kept, chosen by what they do up to the training length.
+
+What chooses is not scored afterwards: other problems, or other text. A score past the training length never
+chooses, as it would choose what it should only measure.
+"""
+
+from copy import deepcopy
+from dataclasses import replace
+from pathlib import Path
+from statistics import mean
+
+import torch
+
+from data.source import Problems, ProblemSource, Windows
+from models.gpt import GPT
+from train.checkpoints import restore
+from train.evaluation.problems import ProblemEvaluator, has_problems
+from train.evaluation.temperature import unscored
+from train.evaluation.text import TextEvaluator, amounts
+from train.rows import ANSWERS
+from train.run import Run
+
+SAME = "same_tokens"
+
+
+class Others:
+    """As many problems of a source again, of which none is scored."""
+
+    def __init__(self, source: ProblemSource, count: int, lengths: list[int]) -> None:
+        self.of = {length: others(source, count, length) for length in lengths}
+
+    def problems(self, count: int, length: int) -> Problems:
+        """All of a length."""
+        return self.of[length]
+
+
+def others(source: ProblemSource, count: int, length: int) -> Problems:
+    """ValueError where a task has so few problems of this length that all are scored."""
+    scored, more = source.problems(count, length), source.problems(2 * count, length)
+    assert scored is not None
+    assert more is not None
+    known = {row.numpy().tobytes() for row in scored.tokens}
+    other = torch.tensor([row.numpy().tobytes() not in known for row in more.tokens])
+    if not other.any():
+        told = f"checkpoint=best needs problems of length {length} that are not scored"
+        raise ValueError(f"{told}: lower evaluation.problems={count}.")
+    return replace(more, **{key: value[other] for key, value in vars(more).items() if value is not None})
+
+
+def best(run: Run, model: GPT, files: list[Path], cell: str, windows: Windows | None) -> tuple[GPT, str]:
+    """The model with the weights of the best checkpoint, and the name of that."""
+    models = {file.stem: deepcopy(model) for file in files}
+    for file in files:
+        restore(file, models[file.stem], cell)
+    search = searched(run, models, windows)
+    run.trainer().validate(search, verbose=False)
+    found = [row for row in search.results() if row.metric == "loss" and row.protocol in (SAME, ANSWERS)]
+    losses = {name: mean(row.value or 0.0 for row in found if row.extension == name) for name in models}
+    name = min(models, key=losses.__getitem__)
+    return models[name], name
+
+
+def searched(run: Run, models: dict[str, GPT], windows: Windows | None) -> ProblemEvaluator | TextEvaluator:
+    """All of them on answers, or where the data have none on text. ValueError where everything is scored."""
+    config, objective, trained = run.config.evaluation, run.config.objective, run.trained_length
+    lengths = sorted({trained, *(length for length in run.lengths if length <= trained)})
+    if has_problems(run.source, lengths):
+        problems = Others(run.source, config.problems, lengths)
+        return ProblemEvaluator(models, problems, lengths, config.problems, config.tokens, objective)
+    assert windows is not None
+    tokens = unscored(run.source, windows, max(run.lengths))[:, -trained - 1 :]
+    text = Windows(tokens, torch.arange(len(tokens)))
+    pieces = amounts(config, lengths, trained)
+    return TextEvaluator(models, text, pieces, (SAME,), config.tokens, objective)
