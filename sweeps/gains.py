@@ -16,7 +16,7 @@ from sweeps import command
 from sweeps.archive import unpacked
 from sweeps.charts.figure import Caption, Figure, described, faceted
 from sweeps.report.comparisons import SIGNIFICANT
-from sweeps.report.curves import Curves
+from sweeps.report.curves import Curves, Group
 from sweeps.report.numbers import plural
 from sweeps.report.results import load
 from sweeps.report.statistics import holm
@@ -28,6 +28,12 @@ VERDICTS = ["gains", "loses", "not separable"]
 
 def losses(folder: Path) -> tuple[Curves, int]:
     """Of a sweep or an archive, under same_tokens; and the training length."""
+    found = scored(folder)
+    return found.curves(*SCORES), found.trained
+
+
+def scored(folder: Path) -> Group:
+    """The runs of a sweep or an archive."""
     with unpacked(folder) as place:
         sweep = load(place)
     for one in sweep.unreadable:
@@ -36,7 +42,7 @@ def losses(folder: Path) -> tuple[Curves, int]:
     if len(found) != 1:
         several = "Runs in {} differ in data or training length: name a folder of those that do not."
         raise ValueError((several if found else "No run in {} was scored under same_tokens.").format(folder))
-    return found[0].curves(*SCORES), found[0].trained
+    return found[0]
 
 
 def gains(curves: Curves, trained: int, against: str) -> pd.DataFrame:

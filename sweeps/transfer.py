@@ -83,9 +83,9 @@ def transfer(folders: list[Path]) -> pd.DataFrame:
 
 
 def figure(found: pd.DataFrame) -> Figure:
-    """A panel a pair of scales, a row a quantity."""
+    """A panel a scale, what it says of the largest; a row a quantity."""
     rows: list[Row] = []
-    for line in found.dropna().to_dict("records"):
+    for line in found[found["to"] == found["to"].iloc[-1]].dropna().to_dict("records"):
         sure = line["low"] * line["high"] > 0
         about = {"scales": f"{line['from']} to {line['to']}", "quantity": line["quantity"]}
         about |= {"verdict": VERDICTS[int(line["tau"] < 0) if sure else 2], "value": line["tau"]}

@@ -1,0 +1,118 @@
+"""What longer context is worth along a training: the gains of its kept checkpoints, side by side.
+
+python -m sweeps.along docs/study/half docs/study                          # at four times the training length
+python -m sweeps.along docs/study/half docs/study --times 16               # or at another length
+python -m sweeps.along docs/study/half docs/study --figure docs/figures    # gain_along_training.png and .svg
+"""
+
+import argparse
+from dataclasses import replace
+from functools import reduce
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from sweeps import command
+from sweeps.charts.figure import Caption, Figure, described, faceted
+from sweeps.gains import SCORES, cell, gains, scored
+from sweeps.report.curves import Curves, Group
+from sweeps.report.numbers import plural
+
+SHOWN = (2, 4, 16)  # times the training length, in the figure
+
+
+def along(folders: list[Path]) -> pd.DataFrame:
+    """One line a checkpoint, method and longer length; the fewest tokens and the best methods first."""
+    groups = sorted(map(scored, folders), key=tokens)
+    lines = []
+    for group, curves in zip(groups, shared(groups), strict=True):
+        own = gains(curves, group.trained, "window")
+        own["tokens"], own["times"] = tokens(group), own["length"] // group.trained
+        own["seeds"], own["order"] = len(curves.seeds), range(len(own))
+        lines.append(own)
+    return pd.concat(lines, ignore_index=True)
+
+
+def shared(groups: list[Group]) -> list[Curves]:
+    """Each with the seeds and on the documents that all of them have."""
+    found = [group.curves(*SCORES) for group in groups]
+    seeds = set.intersection(*(set(curves.seeds) for curves in found))
+    if not seeds or any(group.windows is None for group in groups):
+        raise ValueError(
+            "These folders have no seed or no documents in common: evaluate the same runs again."
+        )
+    documents = [np.unique(group.windows) for group in groups]
+    common = reduce(np.intersect1d, documents)
+    return [
+        replace(
+            curves,
+            seeds=sorted(seeds),
+            samples=curves.samples[:, :, np.isin(curves.seeds, list(seeds))][..., np.isin(own, common)],
+            counts=curves.counts[np.isin(own, common)],
+        )
+        for curves, own in zip(found, documents, strict=True)
+    ]
+
+
+def tokens(group: Group) -> int:
+    """That the weights were trained on."""
+    about = {key.removeprefix("settings."): value for key, value in group.runs[0].facts.items()}
+    steps = round((about.get("checkpoint") or 1.0) * about["trainer.max_steps"])
+    return int(steps * about["batch"] * about["model.length"])
+
+
+def table(found: pd.DataFrame, times: int) -> list[str]:
+    """Markdown: the gain after each number of tokens, at one length; bold: separable after Holm."""
+    found = found[found["times"] == times].dropna(subset="value")
+    if found.empty:
+        raise ValueError(f"No method was scored with a window at {times} times the training length.")
+    every = sorted(found["tokens"].unique())
+    lines = [f"| method | {' | '.join(f'{count / 1e6:.1f}M tokens' for count in every)} |"]
+    lines.append("|---" * (1 + len(every)) + "|")
+    for name in ordered(found):
+        own = {line.tokens: cell(line) for line in found[found["method"] == name].itertuples()}
+        lines.append(f"| `{name}` | {' | '.join(own.get(count, '') for count in every)} |")
+    return lines
+
+
+def ordered(found: pd.DataFrame) -> list[str]:
+    """Methods, the best in the end first."""
+    last = found[found["tokens"] == found["tokens"].max()]
+    return list(dict.fromkeys(last.sort_values("order")["method"]))
+
+
+def figure(found: pd.DataFrame) -> Figure:
+    """A panel a method, a line a length."""
+    found = found[found["times"].isin(SHOWN)].dropna(subset="value")
+    rows: list[dict[str, object]] = [
+        {"method": name, "of": f"{line.times}x", "x": line.tokens / 1e6, "y": line.value}
+        for name in ordered(found)
+        for line in found[found["method"] == name].sort_values(["times", "tokens"]).itertuples()
+    ]
+    scale = {"type": "symlog", "constant": 0.05, "nice": False}
+    panel = described(
+        "curve", upright=[], level=[{"y": 0}], across="million tokens trained", alone=False, scale=scale
+    )
+    seeds = plural(int(found["seeds"].max()), "seed")
+    note = f"Nats a token against its own window, at 2, 4 and 16 times the training length; {seeds}."
+    caption = Caption("What longer context is worth along the training", note)
+    return Figure("gain_along_training", {"gain": faceted(panel, rows, "method", 4, caption)})
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m sweeps.along", description=__doc__)
+    parser.add_argument("folders", type=Path, nargs="+", help="of sweeps or archives, one a checkpoint")
+    parser.add_argument("--times", type=int, default=4, help="the training length (default: 4)")
+    parser.add_argument(
+        "--figure", type=Path, metavar="FOLDER", help="draw a figure into this folder as well"
+    )
+    options = parser.parse_args()
+    found = along(options.folders)
+    print("\n".join(table(found, options.times)))
+    if options.figure:
+        figure(found).save(options.figure)
+
+
+if __name__ == "__main__":
+    command(main)
