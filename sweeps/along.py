@@ -38,11 +38,11 @@ def shared(groups: list[Group]) -> list[Curves]:
     """Each with the seeds and on the documents that all of them have."""
     found = [group.curves(*SCORES) for group in groups]
     seeds = set.intersection(*(set(curves.seeds) for curves in found))
-    if not seeds or any(group.windows is None for group in groups):
+    documents = [np.unique(group.windows) for group in groups if group.windows is not None]
+    if not seeds or len(documents) < len(groups):
         raise ValueError(
             "These folders have no seed or no documents in common: evaluate the same runs again."
         )
-    documents = [np.unique(group.windows) for group in groups]
     common = reduce(np.intersect1d, documents)
     return [
         replace(
