@@ -1,0 +1,58 @@
+"""Where longer context begins to pay: a setting a row, from the few numbers that were measured for each.
+
+python -m sweeps.map docs/study/map.csv --figure docs/figures    # map.png and .svg
+"""
+
+import argparse
+from pathlib import Path
+
+import pandas as pd
+
+from sweeps import command
+from sweeps.charts.figure import Caption, Figure, described, faceted
+
+VERDICTS = ["gains", "loses", "interval holds 0, or none known"]
+SHOWN = (2, 4, 8, 16)  # times the training length
+
+
+def settings(line: pd.Series) -> str:
+    """Of a row, in words."""
+    return f"{line.method}, {line.trained_length}, {line.layers} layers, {line.tokens}, {line.repeats}"
+
+
+def figure(found: pd.DataFrame) -> Figure:
+    """A panel a length, a row a setting: relative methods first, then by training length and tokens."""
+    found = found[found["times"].isin(SHOWN)]
+    found = found.sort_values(["times", "method", "trained_length", "repeats", "tokens"], kind="stable")
+    rows: list[dict[str, object]] = []
+    for line in found.itertuples():
+        sure = line.low * line.high > 0  # not for those without an interval
+        verdict = VERDICTS[int(line.value > 0) if sure else 2]
+        own = {"value": line.value, "low": line.low, "high": line.high, "verdict": verdict}
+        rows.append({"context": f"{line.times}x", "setting": settings(line), **own})
+    panel = described(
+        "whiskers", row="setting", rows=list(dict.fromkeys(row["setting"] for row in rows)), width=150,
+        verdicts=VERDICTS, scale={"domain": [-0.25, 0.35], "clamp": True}, ticks=[-0.2, 0, 0.2],
+        title="nats a token",
+    )  # fmt: skip
+    note = (
+        "Loss less that under a window of the training length. Rows: method, training length, layers, tokens "
+        "trained on, training sequences with a repeated span. 95 % intervals."
+    )
+    return Figure(
+        "map",
+        {"gain": faceted(panel, rows, "context", 4, Caption("Where longer context begins to pay", note))},
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m sweeps.map", description=__doc__)
+    parser.add_argument("file", type=Path, help="a table of settings and gains, as CSV")
+    parser.add_argument("--figure", type=Path, metavar="FOLDER", required=True, help="draw into this folder")
+    options = parser.parse_args()
+    for file in figure(pd.read_csv(options.file)).save(options.figure):
+        print(file)
+
+
+if __name__ == "__main__":
+    command(main)
