@@ -1,5 +1,7 @@
 """Who is better: ranks, paired differences, effective length, and what beats crop."""
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -7,7 +9,7 @@ from sweeps.report.curves import Curves, Group, Variant, estimates, plain
 from sweeps.report.methods import family, place
 from sweeps.report.records import Best, Difference, EffectiveLength, Gain, LongestLength, TwoGroups
 from sweeps.report.statistics import Array, Interval, bimodal, holm, longest_unbroken
-from sweeps.report.summary import CROP
+from sweeps.report.summary import CROP, WINDOW
 
 SIGNIFICANT = 0.05
 REFERENCES = ("rope", "nope")
@@ -46,7 +48,21 @@ def differences(curves: Curves, names: list[str], others: list[str], sign: int) 
     """Every method's difference to one method a length, and at each length what is separable after Holm."""
     found = curves.interval(paired(curves, names, others), pool=True)
     itself = np.array([[name == other for other in others] for name in names])
-    p = np.stack([holm(column) for column in np.where(itself, np.nan, found.p).T], axis=1)
+    return judged(replace(found, p=np.where(itself, np.nan, found.p)), names, sign)
+
+
+def worth(curves: Curves, names: list[str], sign: int) -> dict[str, Difference]:
+    """Every method's difference to itself in a window of the training length, where that was evaluated."""
+    inside: list[Variant] = [(name, WINDOW) for name in names if (name, WINDOW) in curves.variants]
+    if not inside:
+        return {}
+    names = [name for name, _ in inside]
+    return judged(curves.interval(curves.of(names) - curves.at(inside), pool=True), names, sign)
+
+
+def judged(found: Interval, names: list[str], sign: int) -> dict[str, Difference]:
+    """Differences, and at each length what is separable after Holm."""
+    p = np.stack([holm(column) for column in found.p.T], axis=1)
     verdicts = np.where(sign * found.value < 0, "better", "worse").astype(object)
     verdicts[p >= SIGNIFICANT] = "not separable"
     verdicts[np.isnan(p)] = None  # nothing may be said

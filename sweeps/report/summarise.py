@@ -107,6 +107,7 @@ def compare(group: Group, reference: str | None, tolerance: float) -> Comparison
         labels=labels(group.runs, trained),
         chance=dict(chance),
         difference=comparisons.differences(curves, names, [chosen] * len(curves.lengths), sign),
+        worth=comparisons.worth(curves, names, sign),
         best=comparisons.best(curves, names, sign),
         effective=comparisons.effective(curves, names, trained, tolerance, sign),
         opponent=comparisons.opponent(crop),

@@ -45,6 +45,7 @@ class Comparison:
     labels: dict[str, str]  # of protocols
     chance: dict[int, float]  # the accuracy of the majority baseline, by length
     difference: dict[str, records.Difference]
+    worth: dict[str, records.Difference]  # to the same model in a window of the training length
     best: list[records.Best | None]  # one a length
     effective: dict[str, records.EffectiveLength]
     opponent: str  # of extensions: crop, or where nothing was cropped, none

@@ -93,6 +93,23 @@ def gaining(of: Comparison) -> str:
     return f"{first}; never better: {listed(never, 6)}." if never else f"{first}."
 
 
+def worth(of: Comparison) -> str:
+    """What longer context is worth in nats, to whom, and who loses by it: half way to the longest."""
+    longer = [t for t, length in enumerate(of.lengths) if length > of.trained_length]
+    if of.metric != "loss" or not longer or not of.worth:
+        return ""
+    middle = longer[max(0, len(longer) // 2 - 1)]
+    parts = []
+    for what, whom in (("is worth {} nats to {}", "better"), ("costs {} nats to {}", "worse")):
+        own = {name: found.value[middle] for name, found in of.worth.items() if found.verdict[middle] == whom}
+        sizes = {name: abs(value) for name, value in own.items() if value is not None}
+        names = sorted(sizes, key=sizes.__getitem__, reverse=True)
+        ends = dict.fromkeys(number(sizes[name], 2) for name in (names[-1:] + names[:1]))
+        parts += [what.format(" to ".join(ends), listed(names, 6))] if names else []
+    told = f"A context of {of.at(of.lengths[middle])} in place of a window of {tokens(of.trained_length)}"
+    return f"{told} {', and '.join(parts) or 'changes nothing that is separable'}."
+
+
 def reference(of: Comparison) -> str:
     """How the reference changes, and who differs from it."""
     name, longest = of.reference, of.at(of.longest)
@@ -186,5 +203,6 @@ def differences(fairness: Fairness) -> list[str]:
 
 
 SENTENCES = (
-    opening, winner, unharmed, gaining, reference, causes, extended, undefined, one_seed, two_groups, unequal,
+    opening, winner, unharmed, gaining, worth, reference, causes, extended, undefined, one_seed, two_groups,
+    unequal,
 )  # fmt: skip

@@ -7,6 +7,9 @@ import pytest
 
 from sweeps.archive import pack
 from sweeps.gains import figure, gains, losses, main, table
+from sweeps.report.results import load
+from sweeps.report.summarise import summarise
+from sweeps.report.verdict import verdict
 from tests.sweeps.synthetic import make_sweep
 
 
@@ -45,6 +48,16 @@ def test_the_figure_shows_what_the_table_says(sweep: Path, tmp_path: Path) -> No
     assert float(last[-4]) == pytest.approx(of_rope["value"].item())
     assert last[-1] == "loses"
     assert figure(curves, trained, "window").save(tmp_path)[0].stat().st_size > 10_000
+
+
+def test_the_report_says_in_a_sentence_what_the_table_says(sweep: Path) -> None:
+    found = summarise(load(sweep))
+    own = gains(*losses(sweep), "window")
+    own = own[own["length"] == 256].set_index("method")
+    assert own["verdict"].to_dict() == {"fox": "not separable", "learned": "not separable", "rope": "loses"}
+    cost = f"{own.loc['rope', 'value']:.2f}"
+    said = f"A context of 256 tokens in place of a window of 64 costs {cost} nats to rope."
+    assert said in verdict(found)[0]
 
 
 def test_archives_say_the_same(
