@@ -31,4 +31,7 @@ def made(settings: Mapping[str, Any]) -> Any:
     for key in given:
         if key not in known:
             raise ValueError(f"data={settings['name']} has no setting '{key}'; it has: {', '.join(known)}.")
+    for key, parameter in known.items():
+        if parameter.default is parameter.empty and key not in given:
+            raise ValueError(f"data.{key} must be given: add data.{key}=...")
     return kind(**given)

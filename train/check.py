@@ -34,6 +34,12 @@ def check(config: Config) -> list[str]:
     """The names of the extensions to evaluate under. ValueError says which setting makes no sense."""
     check_parameters(config)
     machine.check_devices(config.trainer)
+    if (
+        config.model.kernel == "flex"
+        and config.run is None
+        and not machine.on_gpu(config.trainer.accelerator)
+    ):
+        raise ValueError("model.kernel=flex has gradients on CUDA alone: choose model.kernel=auto.")
     lengths = tokens(config)
     with torch.device("meta"), torch.no_grad():
         model = build.gpt(

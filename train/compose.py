@@ -20,6 +20,7 @@ from train.config import Config
 from train.done import damage
 from train.paths import CONF, ROOT, SWEEPS
 from train.trust import check_classes
+from train.validation import check_value
 
 NAME = re.compile(r"[\w+.-]*\w")  # of a file of a group: no way out of its folder
 OWN = ("accelerator", "devices", "num_nodes", "strategy", "precision", "threads", "accumulate", "compile")
@@ -46,6 +47,10 @@ def composed(*overrides: str, name: str = "config") -> Config:
 
 def check_choices(arguments: Iterable[str]) -> None:
     """ValueError where what is chosen of a group is no name of a file, or a pattern that matches none."""
+    arguments = list(arguments)
+    for one in arguments:
+        if one.startswith("="):
+            raise ValueError(f"{one} should be a setting such as key=value.")
     groups = tuple(f"{folder.name}=" for folder in CONF.iterdir() if folder.is_dir())
     chosen = [one for one in arguments if one.lstrip("+").startswith(groups)]
     for override in OverridesParser.create().parse_overrides(chosen):
@@ -69,7 +74,12 @@ def config_of(root: DictConfig) -> Config:
 
 def validated(settings: dict[str, Any]) -> Config:
     """Of a run, or of what is chosen for the evaluation of a trained one."""
-    return Config.of(of_trained(settings) if "run" in settings else settings)
+    if "run" in settings:
+        check_value("run", settings["run"], str)
+        if "checkpoint" not in settings:
+            raise ValueError("There is no setting 'run' here: train.evaluate and train.diagnose have it.")
+        settings = of_trained(settings)
+    return Config.of(settings)
 
 
 def plain(root: DictConfig) -> dict[str, Any]:

@@ -13,16 +13,21 @@ from train.config import TrainerConfig
 
 def resolved_precision(requested: str, accelerator: str) -> str:
     """`auto` becomes bf16-mixed where the hardware has bfloat16, else 32-true (16-mixed on older GPUs)."""
-    on_gpu = accelerator in ("gpu", "cuda") or (accelerator == "auto" and torch.cuda.is_available())
-    if requested == "16-mixed" and not on_gpu:
+    gpu = on_gpu(accelerator)
+    if requested == "16-mixed" and not gpu:
         raise ValueError("trainer.precision=16-mixed needs a GPU: choose bf16-mixed or 32-true.")
     if requested != "auto":
         return requested
-    if on_gpu:
+    if gpu:
         return "bf16-mixed" if torch.cuda.is_bf16_supported() else "16-mixed"
     x86 = platform.machine() in ("x86_64", "AMD64")  # whether another processor is faster in it is not known
     has_bfloat16 = x86 and (torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported())
     return "bf16-mixed" if has_bfloat16 else "32-true"
+
+
+def on_gpu(accelerator: str) -> bool:
+    """Whether it stands for CUDA here."""
+    return accelerator in ("gpu", "cuda") or (accelerator == "auto" and torch.cuda.is_available())
 
 
 def check_devices(config: TrainerConfig) -> None:

@@ -26,6 +26,8 @@ def attend(q: Tensor, k: Tensor, v: Tensor, plan: Plan, x: Tensor | None = None)
         "blocks",
         lambda: create_block_mask(mask_of(plan), sequences, None, length, k.size(-2), q.device.type),
     )
+    if q.is_meta and not q.is_cuda:  # FlexAttention refuses that device
+        return torch.empty_like(v[..., : q.size(-2), :])
     run: Any = compiled() if q.is_cuda else flex_attention
     wanted = None if sink is None else AuxRequest(lse=True)
     out = run(q, k, v.to(q.dtype), score_of(plan, potential), seen, scale=scale, return_aux=wanted)

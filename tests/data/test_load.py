@@ -31,3 +31,10 @@ def test_every_file_fits_its_class(name: str, settings: Callable[..., dict]) -> 
 def test_an_unknown_setting_is_said(settings: Callable[..., dict], tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"data=files has no setting 'pth'; it has: name, tokenizer, .*path"):
         data.load(settings("files", pth="x"), 300, tmp_path)
+
+
+def test_a_setting_that_must_be_given_is_said(settings: Callable[..., dict], tmp_path: Path) -> None:
+    chosen = settings("wikitext103")
+    del chosen["path"]
+    with pytest.raises(ValueError, match=r"data\.path must be given: add data\.path=\.\.\."):
+        data.load(chosen, 300, tmp_path)
