@@ -8,6 +8,7 @@ from pathlib import Path
 from data.disk import digest, written
 
 RESULTS, RUN, DOCUMENTS = "results.jsonl", "run.json", "documents.npz"
+OUT_OF_MEMORY = "out_of_memory"  # the metric that marks a length at which memory ran out
 
 
 def finish(folder: Path, cell: str) -> None:
@@ -39,3 +40,8 @@ def damage(folder: Path) -> str | None:
 def is_done(folder: Path, cell: str) -> bool:
     """Whether a folder holds this very run, finished and whole."""
     return finished(folder) == cell and damage(folder) is None
+
+
+def has_gaps(folder: Path) -> bool:
+    """Whether memory ran out at a length of a finished run, which the same command tries again."""
+    return f'"{OUT_OF_MEMORY}"' in (folder / RESULTS).read_text()

@@ -17,6 +17,10 @@ from train.ranks import is_rank_zero
 from train.signals import Stopped, handled, ignored
 from train.validation import did_you_mean
 
+FULL = re.compile(
+    "can't allocate memory|cannot allocate memory|bad_alloc|could not create a primitive", re.IGNORECASE
+)
+
 
 @contextmanager
 def explained() -> Iterator[None]:
@@ -62,9 +66,17 @@ def explanation(error: BaseException) -> str | None:
         return f"{error.strerror}{where}."
     if isinstance(error, ValueError | OSError):
         return str(error)
-    if type(error).__name__ == "OutOfMemoryError":
-        return "The GPU's memory is full: lower batch, evaluation.tokens or model.width."
+    if is_out_of_memory(error):
+        whose = "GPU" if type(error).__name__ == "OutOfMemoryError" else "machine"
+        return f"The {whose}'s memory is full: lower batch, evaluation.tokens or model.width."
     return None
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether a tensor had no room, on a GPU or on the machine."""
+    if isinstance(error, RuntimeError):
+        return type(error).__name__ == "OutOfMemoryError" or FULL.search(str(error)) is not None
+    return isinstance(error, MemoryError)
 
 
 def of_hydra(message: str) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from data.disk import written
-from train.done import DOCUMENTS, RESULTS, RUN, damage, finish, finished
+from train.done import DOCUMENTS, RESULTS, RUN, damage, finish, finished, has_gaps
 from train.ranks import is_rank_zero
 from train.rows import Row, append
 
@@ -27,11 +27,13 @@ class Folder:
         found = finished(self.path)
         if found is None:
             return False
-        if found != self.cell:
+        if found != self.cell and not self.path.name.endswith(self.cell):
             raise ValueError(
                 f"{self.path} holds the results of another run: choose another hydra.run.dir, or delete it."
             )
-        wrong = damage(self.path)
+        wrong = damage(self.path) if found == self.cell else "DONE is damaged"
+        if wrong is None and has_gaps(self.path):
+            wrong = "memory ran out at a length"
         if wrong is not None and is_rank_zero():
             print(f"In {self.path} {wrong}: it is evaluated again.", flush=True)
         return wrong is None

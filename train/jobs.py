@@ -20,7 +20,7 @@ from pathlib import Path
 from data.disk import written
 from train.cells import cell
 from train.config import Config
-from train.done import is_done
+from train.done import has_gaps, is_done
 from train.errors import explained, logged
 from train.signals import PATIENCE, end_with_parent, ending
 
@@ -57,7 +57,7 @@ def run_all(jobs: list[Job]) -> int:
     running: dict[Path, Running] = {}
     try:
         for job in jobs:
-            if job.is_done or job.folder in running:
+            if (job.is_done and not has_gaps(job.folder)) or job.folder in running:
                 continue
             side_by_side = width(job.config)
             while len(running) >= side_by_side:
@@ -65,7 +65,10 @@ def run_all(jobs: list[Job]) -> int:
             slot = min(set(range(side_by_side)) - {one.slot for one in running.values()})
             job.folder.mkdir(parents=True, exist_ok=True)
             process = context.Process(target=run, args=(job, slot, max(1, cores() // side_by_side)))
-            process.start()
+            try:
+                process.start()
+            except (EOFError, ConnectionError):
+                raise ChildProcessError("The process that starts the jobs is gone: run it again.") from None
             running[job.folder] = Running(process, time.perf_counter(), slot)
         while running:
             collect(running)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypedDict
 
 from data.disk import named
+from train.done import OUT_OF_MEMORY as OUT_OF_MEMORY
 from train.done import damage, finished
 
 ANSWERS, DEPTH = "answers", "depth_"  # protocols of problems: all of a length, and those with a depth

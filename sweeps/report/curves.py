@@ -10,14 +10,20 @@ from sweeps.report.methods import extension_labels, labels
 from sweeps.report.records import Estimate, Values
 from sweeps.report.results import Run
 from sweeps.report.statistics import Array, Interval, by_document, enough, interval
-from train.rows import ANSWERS, CHANCE, DEPTH
+from train.rows import ANSWERS, CHANCE, DEPTH, OUT_OF_MEMORY
 
 Variant = tuple[str, str]  # method, extension
 Cell = tuple[Variant, int, int]  # variant, length, seed
 Cells = dict[tuple[str, str], dict[Cell, float]]  # (protocol, metric) -> cell -> value
 Documents = dict[tuple[str, str, Variant, int, int], Array]  # (protocol, metric, *cell) -> of each window
 
-BESIDE = ("tokens_per_second", "peak_memory", "seconds", CHANCE)  # not a score: nothing to rank methods by
+BESIDE = (
+    "tokens_per_second",
+    "peak_memory",
+    "seconds",
+    CHANCE,
+    OUT_OF_MEMORY,
+)  # not a score: nothing to rank methods by
 
 
 @dataclass(frozen=True)
@@ -105,6 +111,14 @@ class Group:
                 if variant := self.variant.get((number, extension)):
                     documents[protocol, metric, variant, int(length), run.seed] = scores
         return windows, documents
+
+    def full(self) -> dict[str, list[int]]:
+        """Where memory ran out: the lengths, by method and extension."""
+        found: dict[str, set[int]] = defaultdict(set)
+        for (_, metric), cells in self.cells.items():
+            for (method, extension), length, _ in cells if metric == OUT_OF_MEMORY else ():
+                found[method if extension == "none" else f"{method} + {extension}"].add(length)
+        return {name: sorted(lengths) for name, lengths in sorted(found.items())}
 
     def curves(self, protocol: str, metric: str, extensions: bool = True) -> Curves:
         cells = self.cells[protocol, metric]

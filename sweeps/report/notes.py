@@ -56,15 +56,16 @@ def ties(of: Comparison) -> list[str]:
 
 def undefined(of: Comparison) -> str:
     """Where a curve has a gap, and why."""
-    parts = []
+    unit = " tokens" * of.in_tokens
+    parts = [f"{name} at {places(lengths)}{unit}: out of memory" for name, lengths in of.full.items()]
     for name in of.methods:
-        values = of.curve(name).value
-        missing = [length for length, value in zip(of.lengths, values, strict=True) if value is None]
+        known = dict(zip(of.lengths, of.curve(name).value, strict=True))
+        missing = [n for n, value in known.items() if value is None and n not in of.full.get(name, [])]
         end = max([of.trained_length, *(length for length in of.lengths if length not in missing)])
         if missing and min(missing) > end:
             parts.append(f"{name} past {of.at(end)}: undefined there")
         elif missing:
-            parts.append(f"{name} at {places(missing)}{' tokens' * of.in_tokens}: not finite")
+            parts.append(f"{name} at {places(missing)}{unit}: not finite")
     return f"No value for {'; '.join(parts)}." if parts else ""
 
 

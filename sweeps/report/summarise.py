@@ -14,7 +14,7 @@ from sweeps.report.protocols import labels
 from sweeps.report.records import Curve, Method, Scores
 from sweeps.report.results import Run, Sweep
 from sweeps.report.summary import HIGHER_IS_BETTER, Comparison, Summary
-from train.rows import ANSWERS, CHANCE, ONCE
+from train.rows import ANSWERS, CHANCE, ONCE, OUT_OF_MEMORY
 
 TOLERANCE = 0.02  # nats a token: a loss that is higher by no more than this is not called worse
 
@@ -81,7 +81,7 @@ def compare(group: Group, reference: str | None, tolerance: float) -> Comparison
     windows = curves.counts if len(curves.counts) > 1 else np.zeros(0)
     scores: dict[str, dict[str, Scores]] = {}
     for key in sorted(group.cells, key=importance):
-        if key[0] != ONCE and key[1] != CHANCE:
+        if key[0] != ONCE and key[1] not in (CHANCE, OUT_OF_MEMORY):
             scores.setdefault(key[0], {})[key[1]] = scores_of(group.curves(*key))
     chance = sorted(
         (length, value) for (_, length, _), value in group.cells.get((ANSWERS, CHANCE), {}).items()
@@ -106,6 +106,7 @@ def compare(group: Group, reference: str | None, tolerance: float) -> Comparison
         scores=scores,
         labels=labels(group.runs, trained),
         chance=dict(chance),
+        full=group.full(),
         difference=comparisons.differences(curves, names, [chosen] * len(curves.lengths), sign),
         worth=comparisons.worth(curves, names, sign),
         best=comparisons.best(curves, names, sign),

@@ -514,3 +514,24 @@ def test_an_unknown_reference_names_those_that_there_are(headline: Path) -> None
     with pytest.raises(ValueError, match=r"no method 'ropes'.* there are: alibi, kerple_log"):
         make(headline, reference="ropes")
     assert compared(headline, "alibi").difference["rope"].verdict[-1] == "worse"
+
+
+def test_a_length_without_memory_is_a_gap_with_its_reason(tmp_path: Path) -> None:
+    folder = make_sweep(tmp_path, ["rope", "alibi"], seeds=2, windows=24, extend=())
+    for place, extension in (("rope-s0", "none"), ("rope-s1", "none"), ("alibi-s1", "crop")):
+        file = folder / place / "results.jsonl"
+        rows = [json.loads(line) for line in file.read_text().splitlines()]
+        full = [row for row in rows if (row["extension"], row["length"]) == (extension, 2048)]
+        for row in full:
+            row["value"] = row["error"] = None
+        marked = full[0] | {"protocol": "same_tokens", "metric": "out_of_memory", "value": 1.0}
+        file.write_text("".join(json.dumps(row) + "\n" for row in [*rows, marked]))
+    found = compared(folder)
+    assert found.full == {"alibi + crop": [2048], "rope": [2048]}
+    assert found.curve("rope").value[-1] is None
+    assert found.curve("alibi").value[-1] is not None
+    assert (
+        "No value for alibi + crop at 2,048 tokens: out of memory; rope at 2,048 tokens: out of memory."
+        in (text(summarise(load(folder)), 200))
+    )
+    make(folder)

@@ -1,9 +1,9 @@
 """An evaluation that all processes of a run share, and what it costs."""
 
+import sys
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from typing import Any, cast
 
 import torch
@@ -11,9 +11,13 @@ from lightning.pytorch import LightningModule
 from torch import Tensor, nn
 
 from models.gpt import GPT
+from train.errors import is_out_of_memory
 from train.machine import peak_memory, reset_peak_memory
-from train.rows import Result
+from train.rows import OUT_OF_MEMORY, Result
 from train.signals import handle
+
+Key = tuple[str, int]  # extension, length
+FULL = 3  # of a cost: tokens, seconds, bytes, whether memory ran out
 
 
 class Evaluator(LightningModule):
@@ -23,7 +27,7 @@ class Evaluator(LightningModule):
         super().__init__()
         self.names = list(models)
         self.models = nn.ModuleList(models.values())
-        self.cost: dict[Any, Tensor] = defaultdict(lambda: torch.zeros(3, dtype=torch.float64))
+        self.cost: dict[Key, Tensor] = defaultdict(lambda: torch.zeros(4, dtype=torch.float64))
 
     def parts(self, rank: int, world: int) -> Iterator[Any]:
         """This process's share; every process goes through the same keys in the same order."""
@@ -48,15 +52,42 @@ class Evaluator(LightningModule):
     def on_validation_start(self) -> None:
         handle()
 
-    @contextmanager
-    def timed(self, extension: str, length: int, tokens: int) -> Iterator[None]:
-        """What is done inside counts as the cost of evaluating `tokens` at this length."""
-        cost, started = self.cost[extension, length], time.perf_counter()
+    def score(self, part: Any) -> None:
+        """What `validation_step` does."""
+        raise NotImplementedError
+
+    def attempt(self, part: Any, tokens: int) -> None:
+        """Score a part, which has so many tokens, and count what it costs; at a length that has no room, the
+        rest is left out."""
+        cost, started = self.cost[part.extension, part.length], time.perf_counter()
+        if cost[FULL]:
+            return
         if not cost[0]:
             reset_peak_memory()
-        yield
-        cost += torch.tensor([tokens, time.perf_counter() - started, 0.0])
+        try:
+            self.score(part)
+        except Exception as error:
+            if not is_out_of_memory(error):
+                raise
+            cost[FULL] = 1
+            return
+        cost += torch.tensor([tokens, time.perf_counter() - started, 0.0, 0.0])
         cost[2] = torch.tensor(float(peak_memory() or 0)).maximum(cost[2])
+
+    def full(self) -> list[Key]:
+        """Where memory ran out, on any of the processes."""
+        return [key for key, cost in self.cost.items() if cost[FULL]]
+
+    def on_validation_end(self) -> None:
+        self.reduce(self.cost)
+        if self.full() and self.trainer.is_global_zero:
+            places = ", ".join(f"{length} (extension={name})" for name, length in self.full())
+            print(
+                f"yardstick: Memory ran out at length {places}: there are no numbers of it. The same command "
+                "tries again; evaluation.tokens, if lower, needs less.",
+                file=sys.stderr,
+                flush=True,
+            )
 
     def reduce(self, table: dict[Any, Tensor]) -> None:
         """Each sum becomes that of all processes."""
@@ -66,7 +97,10 @@ class Evaluator(LightningModule):
 
     def costs(self, protocol: str) -> Iterator[Result]:
         """Of the tokens that all lengths of a protocol were evaluated with."""
-        for (extension, length), (tokens, seconds, peak) in self.cost.items():
+        for (extension, length), (tokens, seconds, peak, full) in self.cost.items():
+            if full:
+                yield Result(extension, protocol, length, OUT_OF_MEMORY, 1.0)
+                continue
             speed = float(tokens / seconds) * self.trainer.world_size
             yield Result(extension, protocol, length, "tokens_per_second", speed)
             yield Result(extension, protocol, length, "seconds", float(seconds))

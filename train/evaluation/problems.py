@@ -89,8 +89,7 @@ class ProblemEvaluator(Evaluator):
     def validation_step(self, part: Part, index: int) -> None:
         passes = 1 if part.problems.wrong is None else 2
         tokens = part.problems.tokens[part.some].numel()
-        with self.timed(part.extension, part.length, passes * tokens):
-            self.score(part)
+        self.attempt(part, passes * tokens)
 
     def score(self, part: Part) -> None:
         model, problems = self.under(part.extension), part.problems
@@ -107,10 +106,12 @@ class ProblemEvaluator(Evaluator):
 
     def on_validation_end(self) -> None:
         self.reduce(self.scores)
-        self.reduce(self.cost)
+        super().on_validation_end()
+        for key in self.full():
+            del self.scores[key]
 
     def results(self) -> Iterator[Result]:
-        """Means over problems; None at lengths that an encoding is not defined at."""
+        """Means over problems; None at lengths that an encoding is not defined at, or that had no room."""
         for length, share in self.majority.items():
             yield Result("none", ANSWERS, length, CHANCE, share)
         for extension in self.names:

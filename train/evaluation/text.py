@@ -102,8 +102,7 @@ class TextEvaluator(Evaluator):
 
     def validation_step(self, part: Part, index: int) -> None:
         tokens = len(part.windows) * (part.span.stop - part.span.start)
-        with self.timed(part.extension, part.length, tokens):
-            self.score(part)
+        self.attempt(part, tokens)
 
     def score(self, part: Part) -> None:
         model = self.under(part.extension)
@@ -122,10 +121,16 @@ class TextEvaluator(Evaluator):
 
     def on_validation_end(self) -> None:
         self.reduce(self.sums)
-        self.reduce(self.cost)
+        super().on_validation_end()
+        for name, length in self.full():
+            shown = {(name, protocol, length) for protocol in self.protocols}
+            if length == self.amounts.longest:
+                shown |= {(name, BY_POSITION, end) for end in position_bins(length)}
+            for key in shown & self.sums.keys():
+                del self.sums[key]
 
     def results(self, bytes_per_token: float | None = None) -> Iterator[Result]:
-        """Loss and bits per byte; None at lengths that an encoding is not defined at."""
+        """Loss and bits per byte; None at lengths that an encoding is not defined at, or that had no room."""
         for key, (sums, counts) in self.sums.items():
             loss = self.mean(key, sums, counts)
             yield loss
@@ -137,7 +142,8 @@ class TextEvaluator(Evaluator):
                 )
         yield from self.costs("same_tokens")
         for extension in self.names:
-            for length in sorted(set(self.amounts.lengths) - set(self.defined(extension))):
+            there = {length for length in self.defined(extension) if (extension, length) not in self.full()}
+            for length in sorted(set(self.amounts.lengths) - there):
                 for protocol in [p for p in self.protocols if p != BY_POSITION]:
                     yield Result(extension, protocol, length, "loss", None)
 

@@ -1,0 +1,106 @@
+"""A length for which there is no memory: marked, told, tried again; the numbers of the others remain."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+
+from data import made
+from data.source import Windows
+from models.effect import Effect, Encoding, Positions
+from models.gpt import GPT
+from tests.train.conftest import CPU, call
+from train.compose import composed
+from train.done import RESULTS, finish, finished
+from train.errors import explanation, is_out_of_memory
+from train.evaluation.evaluator import Evaluator
+from train.evaluation.problems import ProblemEvaluator
+from train.evaluation.text import TextEvaluator
+from train.protocols import Amounts
+from train.rows import append, read
+from train.run import trainer
+
+PROTOCOLS = ("same_tokens", "by_position")
+
+
+class Greedy(Encoding):
+    """Needs more memory than there is from some length on."""
+
+    def __init__(self, most: int = 16) -> None:
+        super().__init__()
+        self.most = most
+
+    def forward(self, positions: Positions) -> Effect:
+        if positions.length > self.most:
+            torch.empty(1 << 50)
+        return Effect(positions)
+
+
+def gpt(most: int) -> GPT:
+    torch.manual_seed(0)
+    return GPT(40, 16, 1, 2, [Greedy(most)])
+
+
+def evaluated(evaluator: Evaluator) -> Evaluator:
+    trainer(CPU, "32-true").validate(evaluator, verbose=False)
+    return evaluator
+
+
+def test_text_of_other_lengths_is_scored(capsys: pytest.CaptureFixture[str]) -> None:
+    tokens = torch.randint(40, (5, 33), generator=torch.Generator().manual_seed(0))
+    windows, found = Windows(tokens, torch.arange(5)), []
+    for most in (64, 16):
+        model = gpt(most)
+        text = TextEvaluator({"none": model}, windows, Amounts((8, 16, 32), 8, 4), PROTOCOLS, 64)
+        evaluated(text)
+        found.append(
+            {
+                one[:4]: one.value
+                for one in text.results(2.0)
+                if "second" not in one.metric and "peak" not in one.metric
+            }
+        )
+        assert len([key for key in text.losses() if key != "document"]) == (8 if most == 64 else 2)
+    whole, partly = found
+    assert partly.pop(("none", "same_tokens", 32, "out_of_memory")) == 1
+    assert partly.pop(("none", "same_tokens", 32, "loss")) is None
+    assert partly == {key: whole[key] for key in partly}
+    assert {key[2] for key in partly} == {8, 16}
+    assert "Memory ran out at length 32 (extension=none)" in capsys.readouterr().err
+
+
+def test_problems_of_other_lengths_are_scored() -> None:
+    source = made(composed("data=copy", "data.lengths=[1,4]").data | {"name": "copy"}).open(40, Path())
+    found = evaluated(ProblemEvaluator({"none": gpt(16)}, source, [4, 20], 6, 64))
+    assert isinstance(found, ProblemEvaluator)
+    values = {(one.length, one.metric): one.value for one in found.results()}
+    assert values[20, "out_of_memory"] == 1
+    assert values[20, "accuracy"] is None
+    assert values[4, "accuracy"] is not None
+    assert not any("|20|" in key for key in found.documents())
+
+
+def test_what_it_is_and_what_to_do() -> None:
+    with pytest.raises(RuntimeError) as caught:
+        torch.empty(1 << 50)
+    said = explanation(caught.value)
+    assert said == "The machine's memory is full: lower batch, evaluation.tokens or model.width."
+    assert "GPU" in str(explanation(torch.OutOfMemoryError("CUDA out of memory")))
+    assert not is_out_of_memory(RuntimeError("shapes do not match"))
+
+
+@pytest.mark.slow
+def test_the_same_command_tries_again(small: list[str], tmp_path: Path) -> None:
+    run = [*small, f"hydra.run.dir={tmp_path}/run"]
+    call(*run)
+    whole = read(tmp_path / "run" / RESULTS)
+    folder = tmp_path / "run"
+    (folder / RESULTS).unlink()
+    append(folder / RESULTS, [*whole, replace(whole[-1], metric="out_of_memory", value=1.0)])
+    finish(folder, str(finished(folder)))
+    again = call(*run)
+    assert f"In {folder} memory ran out at a length: it is evaluated again." in again.stdout
+    losses = [(row.length, row.value) for row in whole if row.metric == "loss"]
+    assert [(row.length, row.value) for row in read(folder / RESULTS) if row.metric == "loss"] == losses
+    assert "is done already" in call(*run).stdout
