@@ -50,10 +50,10 @@ def previous(last: Path) -> Path:
     return last.with_name("previous.ckpt")
 
 
-def newest(last: Path) -> Path | None:
-    """The newest state that is whole."""
+def newest(last: Path, cell: str) -> Path | None:
+    """The newest state of a training that is whole."""
     for file in (last, previous(last)):
-        if is_whole(file):
+        if is_of(file, cell):
             return file
         if file.exists() and is_rank_zero():
             print(f"{file} is damaged: the training goes on from before it.", flush=True)
@@ -90,6 +90,11 @@ def restore(file: Path, model: GPT, cell: str) -> Trained:
             f"{file} does not fit this model: it was trained with other code or another shape."
         ) from None
     return trained
+
+
+def is_of(file: Path, cell: str) -> bool:
+    """Whether a checkpoint is there, whole, and of this training."""
+    return is_whole(file) and bool(torch.load(file, mmap=True, weights_only=True).get("cell") == cell)
 
 
 def is_whole(file: Path) -> bool:

@@ -13,7 +13,7 @@ import torch
 from lightning.pytorch import Callback, LightningModule, Trainer
 
 from models.gpt import GPT
-from train.checkpoints import States, Trained, forget, is_whole, locked, newest, restore, save
+from train.checkpoints import States, Trained, forget, is_of, locked, newest, restore, save
 from train.machine import peak_memory, reset_peak_memory
 from train.module import Training
 from train.progress import Progress
@@ -51,7 +51,7 @@ def trained(run: Run, model: GPT, plan: Plan) -> Trained:
     """`model` with trained weights: from the checkpoint of this cell, or by training now."""
     with locked(plan.folder, f"Another run is training {plan.folder.name}"):
         wanted = [plan.final, *plan.kept]
-        missing = [file.name for file in wanted if not is_whole(file)]
+        missing = [file.name for file in wanted if not is_of(file, plan.cell)]
         if (
             missing
             and is_rank_zero()
@@ -81,7 +81,7 @@ def fit(run: Run, model: GPT, plan: Plan) -> None:
             block.compile()
     reset_peak_memory()
     training = Training(model, run.source, run.config, plan.length).train()
-    trainer.fit(training, ckpt_path=newest(plan.last))
+    trainer.fit(training, ckpt_path=newest(plan.last, plan.cell))
     if trainer.is_global_zero:
         checkpoints.save(plan.final)
         forget(plan.last)
@@ -123,6 +123,11 @@ class Checkpoints(Callback):
             trainer.save_checkpoint(self.plan.last)
         if number:
             raise Stopped(number)
+
+    def on_save_checkpoint(
+        self, trainer: Trainer, module: LightningModule, checkpoint: dict[str, Any]
+    ) -> None:
+        checkpoint["cell"] = self.plan.cell
 
     def agreed(self, trainer: Trainer, step: int) -> int:
         """The signal that ends the training here, on all processes; 0: none."""

@@ -1,10 +1,13 @@
 """What every job of a sweep needs, imported once: in the server that the jobs are forked from."""
 
 import contextlib
+import signal
 
-import pandas  # noqa: F401  (wandb looks for it at the first value that is logged)
+signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent and for the jobs
 
-import train.job  # noqa: F401
+import pandas  # noqa: E402, F401  (wandb looks for it at the first value that is logged)
+
+import train.job  # noqa: E402, F401
 
 with contextlib.suppress(ImportError):
     import wandb.sdk.launch  # noqa: F401  (wandb.init imports it, in most of its time)

@@ -2,15 +2,12 @@
 
 import json
 import logging
-import os
-import resource
 import shutil
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +18,7 @@ import data
 from data import cache as folders
 from data.disk import digest
 from data.text import Text
+from tests.harm import cut, files_of_at_most, flip
 
 ROOT = Path(__file__).resolve().parents[2]
 LOAD = """
@@ -97,16 +95,6 @@ def test_a_warm_cache_reads_no_text(
     assert opened(small, tmp_path / "cache").fingerprint == first.fingerprint
 
 
-def truncate(folder: Path) -> None:
-    os.truncate(folder / "training.bin", 100)
-
-
-def flip(folder: Path) -> None:
-    ids = bytearray((folder / "held_out.bin").read_bytes())
-    ids[10] ^= 1
-    (folder / "held_out.bin").write_bytes(ids)
-
-
 def revalue(folder: Path) -> None:
     file = folder / "meta.json"
     file.write_text(file.read_text().replace('"bytes_per_token": ', '"bytes_per_token": 1'))
@@ -118,8 +106,8 @@ def retokenize(folder: Path) -> None:
 
 
 DAMAGES: dict[str, Callable[[Path], Any]] = {
-    "training.bin has another content": truncate,
-    "held_out.bin has another content": flip,
+    "training.bin has another content": lambda folder: cut(folder / "training.bin", 100),
+    "held_out.bin has another content": lambda folder: flip(folder / "held_out.bin", 10),
     "tokenizer.json has another content": retokenize,
     "meta.json has another content": revalue,
     "held_out_lengths.npy is missing": lambda folder: (folder / "held_out_lengths.npy").unlink(),
@@ -166,17 +154,6 @@ def test_any_record_that_is_not_ours_is_damage(content: str, tmp_path: Path) -> 
     (tmp_path / "meta.json").write_text(content, encoding="latin-1")
     with pytest.raises(folders.DamagedError):
         folders.read(tmp_path)
-
-
-@contextmanager
-def files_of_at_most(size: int) -> Iterator[None]:
-    """A disk that refuses to write more: the kernel's own error, as when it is full."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
 def test_a_full_disk_is_said_and_leaves_nothing(small: dict[str, Any], tmp_path: Path) -> None:

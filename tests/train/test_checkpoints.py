@@ -9,16 +9,10 @@ import pytest
 import torch
 
 from models.gpt import GPT
-from tests.data.test_cache import files_of_at_most
+from tests.harm import files_of_at_most, flip
 from train.checkpoints import States, Trained, is_whole, newest, previous, restore, save
 
-STATE = {"model": {"a": torch.arange(5000.0)}, "step": 3, "text": "x" * 100}
-
-
-def flip(file: Path, at: int) -> None:
-    content = bytearray(file.read_bytes())
-    content[at] ^= 0x10
-    file.write_bytes(content)
+STATE = {"cell": "cell", "model": {"a": torch.arange(5000.0)}, "step": 3, "text": "x" * 100}
 
 
 def test_every_flipped_byte_is_noticed_or_harmless(tmp_path: Path) -> None:
@@ -43,14 +37,22 @@ def test_a_damaged_state_falls_back_to_the_one_before(
     last = tmp_path / "last.ckpt"
     for step in (1, 2, 3):
         States().save_checkpoint(STATE | {"step": step}, last)
-    assert newest(last) == last
+    assert newest(last, "cell") == last
     os.truncate(last, 1000)
-    assert newest(last) == previous(last)
+    assert newest(last, "cell") == previous(last)
     assert torch.load(previous(last), weights_only=True)["step"] == 2
     assert f"{last} is damaged: the training goes on from before it." in capsys.readouterr().out
     flip(previous(last), previous(last).stat().st_size // 2)
-    assert newest(last) is None
+    assert newest(last, "cell") is None
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_state_of_another_training_is_not_used(tmp_path: Path) -> None:
+    last = tmp_path / "last.ckpt"
+    for cell in ("cell", "other"):
+        States().save_checkpoint(STATE | {"cell": cell}, last)
+    assert newest(last, "cell") == previous(last)
+    assert newest(last, "other") is None
 
 
 def test_a_full_disk_keeps_the_state_before_and_names_the_file(
@@ -64,7 +66,7 @@ def test_a_full_disk_keeps_the_state_before_and_names_the_file(
         States().save_checkpoint(STATE, last)
     assert caught.value.filename == str(last)
     assert [file.name for file in last.parent.iterdir()] == ["last.ckpt"]
-    state = newest(last)
+    state = newest(last, "cell")
     assert state is not None
     assert torch.load(state, weights_only=True)["step"] == 1
     assert list(temporary.iterdir()) == []

@@ -1,14 +1,17 @@
 """DONE vouches for the results of a run, and different jobs have different folders."""
 
-import os
+import shutil
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+from tests.harm import cut, flip
 from tests.train.conftest import SMALL
 from train.compose import composed
 from train.done import DOCUMENTS, RESULTS, RUN, damage, finish, finished, is_done
+from train.folder import Folder
 from train.jobs import Job, check_folders, failed
 from train.rows import read
 
@@ -21,16 +24,6 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def cut(file: Path) -> None:
-    os.truncate(file, file.stat().st_size - 3)
-
-
-def flip(file: Path) -> None:
-    content = bytearray(file.read_bytes())
-    content[4] ^= 1
-    file.write_bytes(content)
-
-
 def test_what_is_whole_is_done(folder: Path) -> None:
     assert finished(folder) == "01234567"
     assert damage(folder) is None
@@ -40,7 +33,7 @@ def test_what_is_whole_is_done(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("name", [RESULTS, RUN, DOCUMENTS])
-@pytest.mark.parametrize("harm", [cut, flip, Path.unlink])
+@pytest.mark.parametrize("harm", [partial(cut, at=-3), partial(flip, at=4), Path.unlink])
 def test_what_is_not_is_done_again(folder: Path, name: str, harm: Callable[[Path], None]) -> None:
     harm(folder / name)
     assert damage(folder) == f"{name} is {'missing' if harm is Path.unlink else 'not what was written'}"
@@ -55,6 +48,15 @@ def test_a_damaged_done_is_not_trusted(folder: Path) -> None:
     assert damage(folder) == "DONE is damaged"
     (folder / "DONE").write_bytes(b"\xff\x00")
     assert not is_done(folder, "01234567")
+
+
+def test_a_folder_that_bears_the_name_of_a_run_is_its(tmp_path: Path, folder: Path) -> None:
+    """Whatever a damaged DONE says; under any other name it may be somebody else's."""
+    mine = tmp_path.with_name("rope-s0-76543210")
+    shutil.copytree(folder, mine)
+    assert not Folder(mine, "76543210").is_done()
+    with pytest.raises(ValueError, match="holds the results of another run"):
+        Folder(folder, "76543210").is_done()
 
 
 def test_different_jobs_have_different_folders(tmp_path: Path) -> None:

@@ -4,14 +4,14 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-from tests.forked import SERVER, TIMEOUT, redirected
+from tests.forked import SERVER, forked, redirected
+from tests.processes import family, is_alive, wait_for
 from tests.train.conftest import ROOT, command
 from train.checkpoints import is_whole
 
@@ -28,30 +28,6 @@ def started(*arguments: str) -> Iterator[subprocess.Popen[str]]:
         yield process
     finally:
         process.kill()
-
-
-def wait_for(is_so: Callable[[], object], seconds: float = TIMEOUT) -> None:
-    end = time.monotonic() + seconds
-    while not is_so():
-        assert time.monotonic() < end
-        time.sleep(0.05)
-
-
-def family(parent: int) -> dict[int, str]:
-    """The processes that a process started, and theirs, by number: their command lines."""
-    lines = subprocess.check_output(["ps", "-ewwo", "pid=,ppid=,args="], text=True).splitlines()
-    processes = [(int(pid), int(ppid), line) for pid, ppid, line in (one.split(None, 2) for one in lines)]
-    found: dict[int, str] = {}
-    for _ in range(4):
-        found |= {pid: line for pid, ppid, line in processes if ppid in (parent, *found)}
-    return found
-
-
-def is_alive(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
@@ -73,6 +49,15 @@ def test_a_signal_ends_a_run_with_a_sentence(
     (state,) = tmp_path.glob("trained/*/last.ckpt")
     assert is_whole(state)
     assert not (tmp_path / "run/DONE").exists()
+
+
+def ctrl_c_is_ignored() -> None:
+    assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+
+
+def test_ctrl_c_does_not_interrupt_the_imports_of_the_jobs() -> None:
+    """As all that the server that they are forked from does, while the parent tells them to end."""
+    assert forked(ctrl_c_is_ignored).returncode == 0
 
 
 @pytest.mark.parametrize(
