@@ -5,7 +5,6 @@ import gc
 import json
 import shlex
 import sys
-import sysconfig
 import tempfile
 from collections import Counter
 from collections.abc import Iterator
@@ -17,9 +16,8 @@ from hypothesis import Phase, given, seed, settings, strategies
 
 from tests.fuzz.lines import line
 from tests.fuzz.outcome import RIGHT, Outcome, outcome
+from tests.train.conftest import texts
 from train.compose import composed
-
-FILES = "abc ast bisect calendar cmd code codecs copy csv dis enum heapq".split()  # noqa: SIM905
 
 
 def tried(examples: int, number: int, folder: Path) -> Iterator[tuple[list[str], Outcome]]:
@@ -30,11 +28,7 @@ def tried(examples: int, number: int, folder: Path) -> Iterator[tuple[list[str],
     (run / "run.json").write_text(json.dumps({"settings": small, "precision": "32-true"}))
     (run / "DONE").touch()
     draws: list[Random] = []
-    text = folder / "text"
-    text.mkdir()
-    for name in FILES:
-        source = Path(sysconfig.get_paths()["stdlib"], f"{name}.py")
-        (text / source.name).write_text(source.read_text()[:6000])
+    text = texts(folder / "text")
 
     @seed(number)
     @settings(max_examples=examples, deadline=None, database=None, phases=[Phase.generate])

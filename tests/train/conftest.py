@@ -22,6 +22,7 @@ SMALL = """model.vocab=300 model.width=32 model.depth=2 model.heads=2 model.leng
     evaluation.ladder=[1,2,4] evaluation.windows=5 wandb.mode=disabled data=files
 """.split()  # noqa: SIM905
 CPU = composed("trainer=cpu").trainer
+FILES = "abc ast bisect calendar cmd code codecs copy csv dis enum heapq".split()  # noqa: SIM905
 
 
 @pytest.fixture(autouse=True)
@@ -33,23 +34,14 @@ def denormals() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def text(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Twelve files of Python, long enough for the longest windows."""
-    folder = tmp_path_factory.mktemp("text")
+    return texts(tmp_path_factory.mktemp("text"))
+
+
+def texts(folder: Path) -> Path:
+    """A folder with twelve files of Python, long enough for the longest windows."""
+    folder.mkdir(exist_ok=True)
     library = Path(sysconfig.get_paths()["stdlib"])
-    for name in (
-        "abc",
-        "ast",
-        "bisect",
-        "calendar",
-        "cmd",
-        "code",
-        "codecs",
-        "copy",
-        "csv",
-        "dis",
-        "enum",
-        "heapq",
-    ):
+    for name in FILES:
         (folder / f"{name}.txt").write_text((library / f"{name}.py").read_text()[:6000])
     return folder
 
