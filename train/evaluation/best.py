@@ -6,6 +6,7 @@ chooses, as it would choose what it should only measure.
 
 from copy import deepcopy
 from dataclasses import replace
+from math import inf
 from pathlib import Path
 from statistics import mean
 
@@ -55,7 +56,10 @@ def best(run: Run, model: GPT, files: list[Path], cell: str, windows: Windows | 
     search = searched(run, models, windows)
     run.trainer().validate(search, verbose=False)
     found = [row for row in search.results() if row.metric == "loss" and row.protocol in (SAME, ANSWERS)]
-    losses = {name: mean(row.value or 0.0 for row in found if row.extension == name) for name in models}
+    losses = {
+        name: mean(inf if row.value is None else row.value for row in found if row.extension == name)
+        for name in models
+    }
     name = min(models, key=losses.__getitem__)
     return models[name], name
 
