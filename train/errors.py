@@ -18,7 +18,9 @@ from train.signals import Stopped, handled, ignored
 from train.validation import did_you_mean
 
 FULL = re.compile(
-    "can't allocate memory|cannot allocate memory|bad_alloc|could not create a primitive", re.IGNORECASE
+    "can't allocate memory|cannot allocate memory|bad_alloc|could not create a primitive|"
+    "Resource temporarily unavailable",
+    re.IGNORECASE,
 )
 
 
@@ -33,7 +35,7 @@ def explained() -> Iterator[None]:
         if is_rank_zero():
             print(f"yardstick: {stopped}", file=sys.stderr, flush=True)
         sys.exit(stopped.code)
-    except Exception as error:
+    except BaseException as error:  # a panic of the tokenizer, in Rust, is no Exception
         sentence = explanation(error)
         if sentence is None:
             raise
@@ -74,8 +76,9 @@ def explanation(error: BaseException) -> str | None:
 
 def is_out_of_memory(error: BaseException) -> bool:
     """Whether a tensor had no room, on a GPU or on the machine."""
-    if isinstance(error, RuntimeError):
-        return type(error).__name__ == "OutOfMemoryError" or FULL.search(str(error)) is not None
+    name = type(error).__name__
+    if isinstance(error, RuntimeError) or name == "PanicException":
+        return name == "OutOfMemoryError" or FULL.search(str(error)) is not None
     return isinstance(error, MemoryError)
 
 

@@ -17,7 +17,7 @@ from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from train import machine
-from train.config import Config
+from train.config import Config, Few
 from train.errors import explained
 from train.rows import Row, read
 from train.trust import check_classes
@@ -33,6 +33,7 @@ class Choice(Section):
 
     run: str  # the folder of a finished run
     into: str | None = None  # where everything is made again; null: a temporary folder
+    threads: Few | None = None  # on the CPU; null: as many as it had
 
 
 @dataclass(frozen=True)
@@ -109,17 +110,17 @@ def distance(a: Row, b: Row) -> float:
     return 0.0
 
 
-def reproduce(folder: Path, into: Path) -> Comparison:
+def reproduce(folder: Path, into: Path, threads: int | None = None) -> Comparison:
     """Data, training and evaluation of a run folder made again in another one."""
     from train.job import run_job  # torch and lightning
 
     about = json.loads((folder / "run.json").read_text())
-    config = repeated(about, folder, into)
+    config = repeated(about if threads is None else about | {"threads": threads}, folder, into)
     run_job(config, into / folder.name)
-    then = [about["machine"], f"{about['threads']} threads", about["versions"], about["commit"]]
+    then = [about["machine"], about["threads"], about["versions"], about["commit"]]
     again = json.loads((into / folder.name / "run.json").read_text())
-    now = [machine.description(), f"{again['threads']} threads", packages(), again["commit"]]
-    names = ("machine", "threads", "versions", "commit")
+    now = [machine.description(), again["threads"], packages(), again["commit"]]
+    names = ("machine", "number of threads", "list of versions", "commit")
     told = [f"The {name} was {a}, and is {b}." for name, a, b in zip(names, then, now, strict=True) if a != b]
     return compare(read(folder / "results.jsonl"), read(into / folder.name / "results.jsonl"), told)
 
@@ -144,12 +145,14 @@ def entry() -> None:
         try:
             chosen = Choice.of(OmegaConf.to_container(OmegaConf.from_dotlist(sys.argv[1:])))  # type: ignore[arg-type]
         except OmegaConfBaseException:
-            raise ValueError("python -m train.reproduce takes run=<run folder> and into=<folder>.") from None
+            raise ValueError(
+                "python -m train.reproduce takes run=<run folder>, into=<folder>, threads=2."
+            ) from None
         folder = Path(chosen.run)
         if not (folder / "DONE").exists():
             raise ValueError(f"run={folder} is not the folder of a finished run: it has no DONE.")
         into = chosen.into or stack.enter_context(tempfile.TemporaryDirectory())
-        comparison = reproduce(folder, Path(into))
+        comparison = reproduce(folder, Path(into), chosen.threads)
     print(*comparison.sentences(), sep="\n")
     sys.exit(0 if comparison.is_equal else 1)
 

@@ -59,6 +59,22 @@ def test_mistakes(arguments: list[str], expected: str, mistake) -> None:
     assert expected in mistake(*arguments, module="train.reproduce")
 
 
+def test_a_run_that_does_not_say_its_threads(done: Path, tmp_path: Path, mistake) -> None:
+    """As those of older versions."""
+    folder = shutil.copytree(done, tmp_path / "rope")
+    about = json.loads((folder / "run.json").read_text())
+    del about["threads"]
+    (folder / "run.json").write_text(json.dumps(about))
+    finish(folder, str(finished(folder)))
+    said = mistake(f"run={folder}", module="train.reproduce")
+    assert said == "yardstick: rope does not say with how many threads it ran: run it again first."
+
+
+def test_other_threads_are_told(done: Path) -> None:
+    said = call(f"run={done}", "threads=2", module="train.reproduce", check=False).stdout
+    assert "The number of threads was 1, and is 2." in said
+
+
 def test_rows_that_only_one_has(done: Path) -> None:
     rows: list[Row] = read(done / "results.jsonl")
     found = compare(rows, [row for row in rows if row.metric != "loss"], [])
