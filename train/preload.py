@@ -2,8 +2,10 @@
 
 import contextlib
 import signal
+import sys
 
 signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent and for the jobs
+signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))  # W&B clears its folders
 
 import pandas  # noqa: E402, F401  (wandb looks for it at the first value that is logged)
 

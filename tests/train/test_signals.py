@@ -55,6 +55,15 @@ def ctrl_c_is_ignored() -> None:
     assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
 
 
+def ended_by_sigterm() -> None:
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+def test_sigterm_ends_a_job_that_has_not_begun() -> None:
+    """And the server that jobs are forked from, with what clears temporary folders."""
+    assert forked(ended_by_sigterm).returncode == 143
+
+
 def test_ctrl_c_does_not_interrupt_the_imports_of_the_jobs() -> None:
     """As all that the server that they are forked from does, while the parent tells them to end."""
     assert forked(ctrl_c_is_ignored).returncode == 0
