@@ -14,7 +14,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 export TOKENIZERS_PARALLELISM ?= false
 export OMP_WAIT_POLICY ?= PASSIVE
 
-.PHONY: help setup sweep study transfer train test test-fast check fuzz golden bench report power dashboard gallery table audit sbom lock clean
+.PHONY: help setup sweep study transfer train test test-fast check fuzz chaos golden bench report power dashboard gallery table audit sbom lock clean
 
 help:       ## show this
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk 'BEGIN {FS = ":.*## "} {printf "  make %-11s %s\n", substr($$1, 1, index($$1, ":") ? index($$1, ":") - 1 : length($$1)), $$2}'
@@ -55,6 +55,9 @@ check: setup  ## formatting, lint, types
 
 fuzz: setup  ## thousands of command lines, each accepted and able to run or refused in one sentence; ARGS="--seed 1"
 	@OMP_NUM_THREADS=1 $(BIN)/python -m tests.fuzz $(ARGS)
+
+chaos: setup  ## 200 runs killed, damaged or starved at random, each repeated by the same command; ARGS="--seed 1"
+	@OMP_NUM_THREADS=1 $(BIN)/python -m tests.chaos $(ARGS)
 
 golden: setup  ## record the results of new methods and of raised versions in golden/*.json
 	@OMP_NUM_THREADS=1 $(BIN)/python -m tests.golden

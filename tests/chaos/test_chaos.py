@@ -1,0 +1,21 @@
+"""A short form of `make chaos`: one case of each of a dozen kinds."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.chaos.world import drawn, tried
+
+KINDS = (
+    "kill -9 at a moment", "SIGTERM at a moment", "SIGINT at a write", "kill in the middle of a write",
+    "kill -9 of one of three", "a flipped bit", "a file of another run", "kill -9, then damage",
+    "a full disk", "a read-only disk", "few file handles", "times of files that jump", "little memory",
+)  # fmt: skip
+
+
+@pytest.mark.slow
+def test_the_same_command_ends_well_whatever_happened(tmp_path: Path) -> None:
+    every = [drawn(0, number) for number in range(1000)]
+    scenarios = dict.fromkeys(KINDS, "a run") | {"little memory": "a long evaluation"}
+    chosen = [next(one for one in every if (one.kind, one.scenario) == pair) for pair in scenarios.items()]
+    assert [(case, how.wrong) for case, how in tried(chosen, tmp_path, 2) if how.wrong] == []
