@@ -76,8 +76,6 @@ def validated(settings: dict[str, Any]) -> Config:
     """Of a run, or of what is chosen for the evaluation of a trained one."""
     if "run" in settings:
         check_value("run", settings["run"], str)
-        if "checkpoint" not in settings:
-            raise ValueError("There is no setting 'run' here: train.evaluate and train.diagnose have it.")
         settings = of_trained(settings)
     return Config.of(settings)
 

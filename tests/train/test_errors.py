@@ -115,7 +115,7 @@ from tests.train.conftest import SMALL
         (["encoding=integer", "encoding.step=1000000", "evaluation.ladder=[1,1e30]"], "evaluation.ladder"),
         (["seed=4294967296"], "seed=4294967296 should be less than 4294967296."),
         (["++run=10"], "run=10 should be a valid string."),
-        (["++run=/nowhere"], "There is no setting 'run' here: train.evaluate and train.diagnose have it."),
+        (["++run=/nowhere"], "/nowhere is not the folder of a finished run: it has no DONE."),
         (["=2"], "=2 should be a setting such as key=value."),
         (["model.kernel=flex"], "model.kernel=flex has gradients on CUDA alone: choose model.kernel=auto."),
         (["evaluation.retrieval=needle"], "evaluation.retrieval needs at least 47 tokens"),
