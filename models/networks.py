@@ -1,8 +1,10 @@
 """Small networks that are evaluated at every pair of tokens."""
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from models.precision import inspectable, without_autocast
@@ -10,28 +12,49 @@ from models.precision import inspectable, without_autocast
 PAIRS = 1 << 15  # at a time, so that the hidden layer, many times wider, stays in the processor's cache
 
 
-def relu_network(read: nn.Linear, write: nn.Linear, highest: Tensor) -> Callable[[Tensor], Tensor]:
-    """`write(relu(read(x)))` in float32 of numbers x (...) from 0 to `highest`: (features, ...).
-
-    Without gradients, units that do not bend within this range, which are most, are merged into the one
-    line that they add up to.
-    """
+def relu_network(read: nn.Linear, write: nn.Linear) -> Callable[[Tensor], Tensor]:
+    """`write(relu(read(x)))` in float32 of numbers x (...): (features, ...)."""
     lines = torch.cat([read.weight, read.bias[:, None]], dim=1).float()  # (hidden, 2) slope and start
     weights, level = write.weight.float(), write.bias.float()[:, None]
     if inspectable(lines):
-        with without_autocast(lines.device):
-            range_ = torch.stack([torch.stack([torch.zeros_like(highest), highest]), torch.ones(2)])
-            ends = lines @ range_  # (hidden, 2)
-            on, bends = (ends >= 0).all(1), (ends > 0).any(1) & (ends < 0).any(1)
-            line, ones = weights[:, on] @ lines[on], torch.tensor([[1.0, 0.0]])  # x itself is never negative
-        lines, weights = torch.cat([ones, lines[bends]]), torch.cat([line[:, :1], weights[:, bends]], 1)
-        level = level + line[:, 1:]
+        return PiecewiseLinear(lines, weights, level)
 
     def network(x: Tensor) -> Tensor:
         given = torch.stack([x, torch.ones_like(x)]).flatten(1)  # (2, N)
         return torch.addmm(level, weights, (lines @ given).relu_()).unflatten(-1, x.shape)
 
     return network
+
+
+class PiecewiseLinear:
+    """What a network of ReLUs makes of one number: a line that bends once for each unit.
+
+    `lines` (hidden, 2): slope and start of each unit; `weights` (features, hidden); `level` (features, 1).
+    """
+
+    def __init__(self, lines: Tensor, weights: Tensor, level: Tensor) -> None:
+        (slope, start), weights = lines.double().unbind(1), weights.double()
+        at, order = (-start / slope).nan_to_num(torch.inf).sort()
+        slope, start, weights = slope[order], start[order], weights[:, order]
+        self.at: list[float] = at.tolist()  # where it bends
+        self.bends = (slope.abs() * weights).float()  # (features, hidden) by how much
+        falls, flat = slope < 0, slope == 0
+        first = torch.stack([level[:, 0] + weights[:, flat] @ start[flat].relu() + weights[:, falls] @ start[falls],
+                             weights[:, falls] @ slope[falls]], dim=-1)  # before any bend: level and slope
+        steps = (slope.abs() * weights)[..., None] * torch.stack([-at.nan_to_num(posinf=0.0), torch.ones_like(at)], dim=-1)
+        self.lines = (first[:, None] + F.pad(steps.cumsum(1), (0, 0, 1, 0))).float()  # (features, hidden + 1, 2)
+
+    def __call__(self, x: Tensor) -> Tensor:
+        """(features, ...) of x (...); only units that bend between the lowest x and the highest are computed."""
+        lowest, highest = (float(end) for end in x.aminmax())
+        start, stop = bisect_right(self.at, lowest), bisect_left(self.at, highest)
+        given = x.new_empty(2 + stop - start, x.numel())
+        given[0], given[1] = 1.0, x.flatten()
+        for unit, at in zip(given[2:], self.at[start:stop], strict=True):
+            torch.sub(given[1], at, out=unit).relu_()
+        weights = torch.cat([self.lines[:, start], self.bends[:, start:stop]], dim=1)
+        with without_autocast(x.device):
+            return (weights @ given).unflatten(-1, x.shape)
 
 
 def in_blocks(network: Callable[..., Tensor], *x: Tensor) -> Tensor:

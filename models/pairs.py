@@ -3,15 +3,16 @@
 Causality follows the order of tokens; all else follows their positions.
 """
 
+from itertools import product
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from models.effect import tabulated
 from models.plan import Plan
-from models.softmax import together
 
-AT_A_TIME = 1 << 17  # pairs evaluated, so that intermediate results stay in the processor's cache
+ROWS, KEYS = 128, 512  # pairs evaluated at a time, so that intermediate results stay in the processor's cache
 HIDDEN = float("-inf")
 
 
@@ -19,6 +20,15 @@ def positions(plan: Plan, rows: slice, keys: slice) -> tuple[Tensor, Tensor]:
     """Of some queries (..., R, 1) and some keys (..., 1, K)."""
     at = plan.positions.at
     return at[..., rows, None], at[..., None, keys]
+
+
+def parted(whole: slice, most: int) -> list[slice]:
+    """A slice in slices of at most `most`."""
+    return [slice(start, min(start + most, whole.stop)) for start in range(whole.start, whole.stop, most)]
+
+
+def moved(some: slice, by: int) -> slice:
+    return slice(some.start + by, some.stop + by)
 
 
 def seen(plan: Plan, rows: slice, keys: slice) -> Tensor:
@@ -42,34 +52,51 @@ def additive(plan: Plan, rows: slice, keys: slice, dtype: torch.dtype) -> Tensor
     if plan.diagonal:
         line = plan.once(("line", dtype), lambda: by_distance(plan).to(dtype))
         return toeplitz(plan, rows, keys, line).flip(-2)
-    parts, count = [], max(1, AT_A_TIME // (keys.stop - keys.start) // plan.positions.at.dim())
-    for start in range(rows.start, rows.stop, count):
-        some = slice(start, min(start + count, rows.stop))
-        hidden = ~seen(plan, some, keys)
-        bias = torch.zeros(hidden.shape, device=hidden.device)
-        if plan.effect.bias is not None:
-            bias = by_pair(plan, "bias", *positions(plan, some, keys))
-        parts.append(bias.masked_fill(hidden, HIDDEN).to(dtype))
-    return together(parts)
+    if torch.is_grad_enabled():  # autograd keeps every intermediate result in any case
+        return by_tile(plan, rows, keys).to(dtype)
+    result: Tensor | None = None
+    for some, columns in product(parted(rows, ROWS), parted(keys, KEYS)):
+        values = by_tile(plan, some, columns)
+        if result is None:
+            shape = *values.shape[:-2], rows.stop - rows.start, keys.stop - keys.start
+            result = torch.empty(shape, dtype=dtype, device=values.device)
+        result[..., moved(some, -rows.start), moved(columns, -keys.start)] = values
+    assert result is not None
+    return result
+
+
+def by_tile(plan: Plan, rows: slice, keys: slice) -> Tensor:
+    """`additive` in float32, each pair by itself."""
+    if plan.effect.bias is None:
+        hidden = ~seen(plan, rows, keys)
+        return torch.zeros(hidden.shape, device=hidden.device).masked_fill(hidden, HIDDEN)
+    bias = by_pair(plan, "bias", *positions(plan, rows, keys))
+    all_seen = plan.causal and plan.effect.visible is None and keys.stop <= rows.start + 1
+    return bias if all_seen else bias.masked_fill(~seen(plan, rows, keys), HIDDEN)
 
 
 def mask(plan: Plan, rows: slice, keys: slice, dtype: torch.dtype) -> Tensor:
-    """`additive` times the temperature, its rows from last to first: a view, where possible. A sink's
-    column comes before the keys."""
+    """`additive` times the temperature: a view, where possible, and with its rows from last to first where
+    `plan.diagonal`. A sink's column comes before the keys."""
     temperature, sink = plan.effect.temperature, plan.effect.sink
     if plan.diagonal:
         line = plan.once(("tempered line", dtype), lambda: tempered_line(plan).to(dtype))
         result = toeplitz(plan, rows, keys, line)
     elif plan.effect.bias is not None and temperature is not None:
         result = additive(plan, rows, keys, torch.float32)
-        result = tempered(result, of_queries(temperature, rows)).flip(-2).to(dtype)
+        result = tempered(result, of_queries(temperature, rows)).to(dtype)
     else:
-        result = additive(plan, rows, keys, dtype).flip(-2)
+        result = additive(plan, rows, keys, dtype)
     if sink is None:
         return result
-    column = of_queries(sink.to(dtype), rows).flip(-2)  # (H, R, 1)
+    column = ordered(plan, of_queries(sink.to(dtype), rows))  # (H, R, 1)
     result = result.expand(*result.shape[:-3], max(result.size(-3), column.size(-3)), -1, -1)
     return torch.cat([column.expand(*result.shape[:-1], 1), result], dim=-1)
+
+
+def ordered(plan: Plan, x: Tensor) -> Tensor:
+    """x (..., R, D) in the order of a mask's rows, or back from it."""
+    return x.flip(-2) if plan.diagonal else x
 
 
 def of_queries(value: Tensor, rows: slice) -> Tensor:
@@ -80,7 +107,7 @@ def of_queries(value: Tensor, rows: slice) -> Tensor:
 def whole_mask(plan: Plan, dtype: torch.dtype) -> Tensor:
     """(..., 1 or H, T, T) the mask of all pairs, the first query first."""
     whole = slice(0, plan.positions.length)
-    return plan.once(("mask", dtype), lambda: mask(plan, whole, whole, dtype).flip(-2))
+    return plan.once(("mask", dtype), lambda: ordered(plan, mask(plan, whole, whole, dtype)))
 
 
 def with_sink(plan: Plan, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:

@@ -26,12 +26,12 @@ class FIRE(Encoding):
         self.c, self.threshold = nn.Parameter(torch.tensor(c)), nn.Parameter(torch.tensor(1.0))
 
     def forward(self, positions: Positions) -> Effect:
-        ahead = self.psi(torch.tensor(float(positions.span))) / (self.psi(self.tokens()) + TINY)
-        network = relu_network(self.read, self.write, torch.ones(()) if positions.causal else ahead)
+        network = relu_network(self.read, self.write)
 
         def bias(i: Tensor, j: Tensor) -> Tensor:
             own = torch.maximum(i.float(), self.tokens())
-            return network(self.psi(i.float() - j.float()) / (self.psi(own) + TINY))  # (H, ..., R, K)
+            share = self.psi(i.float() - j.float()) / (self.psi(own) + TINY)
+            return network(share)  # (H, ..., R, K)
 
         return Effect(positions, bias=bias)
 

@@ -37,14 +37,14 @@ def attend(q: Tensor, k: Tensor, v: Tensor, plan: Plan, x: Tensor | None = None)
 
 
 def streamed(q: Tensor, k: Tensor, v: Tensor, plan: Plan, blocks: list[Block]) -> Tensor:
-    """(B, H, T, D) without gradient: nothing outlives its block. Queries run backwards, as the masks do,
-    and so do blocks: the memory that the longest one frees is enough for the others."""
+    """(B, H, T, D) without gradient: nothing outlives its block. Blocks run backwards: the memory that the
+    longest one frees is enough for the others."""
     out = torch.empty_like(v)
     for rows, keys in reversed(blocks):
         some_k, some_v = pairs.with_sink(plan, k[:, :, keys], v[:, :, keys])
         mask = pairs.mask(plan, rows, keys, v.dtype)
-        weights = weigh(q[:, :, rows].flip(-2), some_k, mask, v.dtype)
-        out[:, :, rows] = (weights @ some_v).flip(-2)
+        weights = weigh(pairs.ordered(plan, q[:, :, rows]), some_k, mask, v.dtype)
+        out[:, :, rows] = pairs.ordered(plan, weights @ some_v)
     return out
 
 
@@ -99,10 +99,6 @@ def by_block(
 def divided(q: Tensor, plan: Plan, budget: int) -> list[Block]:
     """Queries in blocks within the budget, each with the keys that it can see."""
     length = q.size(-2)
-    rows = parted(length, max(1, budget // (q.size(0) * q.size(1) * length)))
+    rows = pairs.parted(slice(0, length), max(1, budget // (q.size(0) * q.size(1) * length)))
     return [(r, pairs.visible_keys(plan, r)) for r in rows]
 
-
-def parted(length: int, rows: int) -> list[slice]:
-    """0 ... length in slices of at most `rows`."""
-    return [slice(start, min(start + rows, length)) for start in range(0, length, rows)]

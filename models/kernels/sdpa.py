@@ -6,7 +6,6 @@ from torch import Tensor
 
 from models import pairs, underflow
 from models.features import as_features
-from models.kernels.explicit import parted
 from models.plan import Form, Plan
 from models.softmax import together
 
@@ -49,16 +48,17 @@ def fused(q: Tensor, k: Tensor, v: Tensor, plan: Plan, potential: Tensor | None,
 
 
 def masked(q: Tensor, k: Tensor, v: Tensor, plan: Plan, scale: float) -> Tensor:
-    """(B, H, T, D) in blocks of queries, backwards, as the views of their masks run, and so do the blocks:
-    the memory that the longest one frees is enough for the others."""
+    """(B, H, T, D) in blocks of queries, from the last to the first: the memory that the longest one frees is
+    enough for the others."""
     out = []
     dtype = torch.float32 if q.is_cpu else q.dtype  # on a CPU a mask may be more precise than q
-    for rows in reversed(parted(q.size(-2), at_a_time(plan, q))):
+    for rows in reversed(pairs.parted(slice(0, q.size(-2)), at_a_time(plan, q))):
         keys = pairs.visible_keys(plan, rows)
-        some_q, (some_k, some_v) = q[:, :, rows].flip(-2), pairs.with_sink(plan, k[:, :, keys], v[:, :, keys])
+        some_q = pairs.ordered(plan, q[:, :, rows])
+        some_k, some_v = pairs.with_sink(plan, k[:, :, keys], v[:, :, keys])
         mask = pairs.mask(plan, rows, keys, dtype).expand(q.size(0), -1, -1, -1)
         read = F.scaled_dot_product_attention(some_q, some_k, some_v, attn_mask=mask, scale=scale)
-        out.append(read.flip(-2))
+        out.append(pairs.ordered(plan, read))
     return together(out[::-1])
 
 
