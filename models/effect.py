@@ -117,14 +117,23 @@ class Region:
 
 
 @dataclass(frozen=True)
-class Adjust:
-    """What an encoding that reads the logits does to them.
+class Tail(Region):
+    """Keys for which all that is done amounts to a product of q and k, rotated, and a level of each query.
 
-    `beyond`: the far keys, if any, for which it amounts to a plain product of q and k, rotated.
+    With `reached`, contents decide where it starts: of the logits (B, H, R, K) of their nearest keys, whether
+    all keys before these are in the tail (B, H, R). `start` is then no more than where to look first.
     """
 
+    level: Callable[[Tensor], Tensor] | None = None  # q (B, H, T, D) -> (B, H, T) float32
+    reached: Callable[[Tensor], Tensor] | None = None
+
+
+@dataclass(frozen=True)
+class Adjust:
+    """What an encoding that reads the logits does to them, and for which keys, if any, that is simple."""
+
     of: Content
-    beyond: Region | None = None
+    tail: Tail | None = None
 
 
 @dataclass(frozen=True)

@@ -39,13 +39,22 @@ class PiecewiseLinear:
         self.at: list[float] = at.tolist()  # where it bends
         self.bends = (slope.abs() * weights).float()  # (features, hidden) by how much
         falls, flat = slope < 0, slope == 0
-        first = torch.stack([level[:, 0] + weights[:, flat] @ start[flat].relu() + weights[:, falls] @ start[falls],
-                             weights[:, falls] @ slope[falls]], dim=-1)  # before any bend: level and slope
-        steps = (slope.abs() * weights)[..., None] * torch.stack([-at.nan_to_num(posinf=0.0), torch.ones_like(at)], dim=-1)
-        self.lines = (first[:, None] + F.pad(steps.cumsum(1), (0, 0, 1, 0))).float()  # (features, hidden + 1, 2)
+        first = torch.stack(
+            [
+                level[:, 0] + weights[:, flat] @ start[flat].relu() + weights[:, falls] @ start[falls],
+                weights[:, falls] @ slope[falls],
+            ],
+            dim=-1,
+        )  # before any bend: level and slope
+        steps = (slope.abs() * weights)[..., None] * torch.stack(
+            [-at.nan_to_num(posinf=0.0), torch.ones_like(at)], dim=-1
+        )
+        self.lines = (
+            first[:, None] + F.pad(steps.cumsum(1), (0, 0, 1, 0))
+        ).float()  # (features, hidden + 1, 2)
 
     def __call__(self, x: Tensor) -> Tensor:
-        """(features, ...) of x (...); only units that bend between the lowest x and the highest are computed."""
+        """(features, ...) of x (...), computing only units that bend between the lowest x and the highest."""
         lowest, highest = (float(end) for end in x.aminmax())
         start, stop = bisect_right(self.at, lowest), bisect_left(self.at, highest)
         given = x.new_empty(2 + stop - start, x.numel())

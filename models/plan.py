@@ -11,7 +11,7 @@ from typing import TypeVar
 import torch
 from torch import Tensor
 
-from models.effect import Curve, Effect, Region
+from models.effect import Curve, Effect, Tail
 from models.precision import inspectable
 from models.rotation import rotate_pairs
 
@@ -73,14 +73,14 @@ class Plan:
         )
 
     @property
-    def alike(self) -> Region | None:
-        """The region, if any, in which nothing is done but to rotate q and k."""
+    def tail(self) -> Tail | None:
+        """The far keys, if any, that a kernel need not look at one by one."""
         adjust, far = self.effect.adjust, self.effect.far
         if not self.causal or not self.positions.consecutive:
             return None
         if self.parts == {"far"}:
-            return far[-1]
-        return adjust.beyond if adjust is not None and self.parts == {"adjust"} else None
+            return Tail(far[-1].start, far[-1].rotate)
+        return adjust.tail if adjust is not None and self.parts == {"adjust"} else None
 
     def phased(self, q: Tensor, k: Tensor, x: Tensor | None) -> tuple[Tensor, Tensor]:
         """q and k rotated by `phase`, before `rotate` or `far` rotates them further."""

@@ -360,7 +360,7 @@ def test_kernels_agree(method: Method, causal: bool, monkeypatch: pytest.MonkeyP
                 as_accurate(carried_out(member, kernel, positions), plain, expected)
                 with float64():
                     agree_all(carried_out(exact, kernel, positions), expected)
-        if Plan(member.at(positions)).alike is not None:
+        if Plan(member.at(positions)).tail is not None:
             monkeypatch.setattr(band, "ROWS", 5)
             with torch.no_grad(), float64():
                 x, q, k, v = (t.double() for t in content(length))

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from models.bounds import Auto, Count
-from models.effect import Adjust, Effect, Encoding, Positions
+from models.effect import Adjust, Effect, Encoding, Positions, Tail
 
 
 class CoPE(Encoding):
@@ -23,7 +23,15 @@ class CoPE(Encoding):
         self.table = nn.Parameter(torch.zeros(rows, head_width))
 
     def forward(self, positions: Positions) -> Effect:
-        return Effect(positions, adjust=Adjust(self.adjust))
+        def highest(q: Tensor) -> Tensor:
+            return (q @ self.table[-1].to(q.dtype)).float()  # (B, H, T)
+
+        tail = Tail(3 * self.table.size(0), lambda q, k: (q, k), highest, self.counted_out)
+        return Effect(positions, adjust=Adjust(self.adjust, tail))
+
+    def counted_out(self, logits: Tensor) -> Tensor:
+        """(B, H, R) whether the count is at its highest for all keys before these."""
+        return logits.float().sigmoid().sum(-1) >= self.table.size(0) - 1
 
     def adjust(self, logits: Tensor, q: Tensor, k: Tensor, i: Tensor, j: Tensor) -> Tensor:
         gates = logits.float().sigmoid()  # 0 where a key is not seen

@@ -1,18 +1,23 @@
 """Near keys by their logits, all keys beyond that band by flash attention; without gradient.
 
-For encodings that read the logits, or rotate q and k in several ways, and treat all far keys alike.
+For encodings with a tail of keys of which they treat all alike.
 """
+
+from dataclasses import replace
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from models.kernels.explicit import by_block
+from models import pairs
+from models.effect import Tail, Window
+from models.kernels.explicit import by_block, by_logits
 from models.plan import Plan
 
 ROWS = 128  # queries that read their near keys at once
 PARTS = 4  # of a longer block: it reads the keys far from all of it at once, then each part the rest
 LEAST = 1024  # tokens; shorter sequences are as fast without
+NEAR = 4  # a sequence is that many times as long as the band, at the least
 
 Read = tuple[Tensor, Tensor]
 """What queries read from some keys (B, H, R, D), and the logarithm of the sum of weights (B, H, R)."""
@@ -20,31 +25,64 @@ Read = tuple[Tensor, Tensor]
 
 def fits(plan: Plan) -> bool:
     """Whether most pairs of a sequence are so far apart that the effect does no more than rotate q and k."""
-    at, far = plan.positions, plan.alike
-    if far is None or torch.is_grad_enabled() or torch.compiler.is_compiling() or not at.at.is_cpu:
+    if torch.is_grad_enabled() or torch.compiler.is_compiling() or not plan.positions.at.is_cpu:
         return False
-    return at.span >= max(LEAST, 4 * far.start)
+    span = plan.positions.span
+    return span >= LEAST and plan.tail is not None and span >= NEAR * plan.tail.start
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, plan: Plan, x: Tensor | None = None) -> Tensor:
     """(B, H, T, D)"""
     if torch.is_grad_enabled():
         raise ValueError("The band kernel has no gradient: train with kernel=explicit, or auto.")
-    far = plan.alike
-    if far is None:
+    tail = plan.tail
+    if tail is None:
         raise ValueError("The band kernel needs an encoding that treats far keys alike: use kernel=explicit.")
+    if tail.reached is None:
+        return banded(q, k, v, plan, tail, x)
+    out = torch.empty_like(v)
+    for start, heads in starts(q, k, plan, tail).items():
+        some = q[:, heads], k[:, heads], v[:, heads], plan
+        out[:, heads] = by_logits(*some, x) if start is None else banded(*some, replace(tail, start=start), x)
+    return out
+
+
+def starts(q: Tensor, k: Tensor, plan: Plan, tail: Tail) -> dict[int | None, list[int]]:
+    """Heads by the distance from which on all keys of all queries are in the tail; None: too far to gain."""
+    assert tail.reached is not None
+    result: dict[int | None, list[int]] = {}
+    heads, start, length = list(range(q.size(1))), tail.start, q.size(-2)
+    while heads and NEAR * start <= length:
+        nearest = Plan(replace(plan.effect, adjust=None, visible=Window(start)))
+        logits = by_block(q[:, heads], k[:, heads], nearest, q.dtype)
+        reached = torch.ones(len(heads), dtype=torch.bool)
+        for rows in pairs.parted(slice(start, length), ROWS):
+            some = logits(rows, pairs.visible_keys(nearest, rows))
+            reached &= tail.reached(some).all(-1).all(0)
+        for head, found in zip(heads, reached.tolist(), strict=True):
+            result.setdefault(start if found else None, []).append(head)
+        heads, start = result.pop(None, []), 2 * start
+    return result | ({None: heads} if heads else {})
+
+
+def banded(q: Tensor, k: Tensor, v: Tensor, plan: Plan, tail: Tail, x: Tensor | None) -> Tensor:
+    """(B, H, T, D) where the tail starts at the same distance for all queries and heads."""
     logits = by_block(q, k, plan, v.dtype, x)
-    beyond = Flash(*far.rotate(*plan.phased(q, k, x)), v, q.size(-1) ** -0.5)
+    level = None if tail.level is None else tail.level(q)
+    beyond = Flash(*tail.rotate(*plan.phased(q, k, x)), v, q.size(-1) ** -0.5)
 
     def read(rows: slice, start: int) -> Read:
         """Of all keys from `start` on."""
-        border = max(start, rows.start - far.start + 1)
+        border = max(start, rows.start - tail.start + 1)
         if rows.stop - rows.start <= ROWS:
             close = weighted(logits(rows, slice(border, rows.stop)), v[:, :, border : rows.stop])
         else:
             out, total = zip(*[read(part, border) for part in parted(rows)], strict=True)
             close = torch.cat(out, dim=-2), torch.cat(total, dim=-1)
-        return close if border == start else joined(close, beyond(rows, slice(start, border)))
+        if border == start:
+            return close
+        distant, total = beyond(rows, slice(start, border))
+        return joined(close, (distant, total if level is None else total + level[..., rows]))
 
     return read(slice(0, q.size(-2)), 0)[0].to(v.dtype)
 

@@ -101,4 +101,3 @@ def divided(q: Tensor, plan: Plan, budget: int) -> list[Block]:
     length = q.size(-2)
     rows = pairs.parted(slice(0, length), max(1, budget // (q.size(0) * q.size(1) * length)))
     return [(r, pairs.visible_keys(plan, r)) for r in rows]
-

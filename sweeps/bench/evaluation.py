@@ -45,7 +45,7 @@ def longest(chosen: list[str]) -> Iterator[Result]:
             continue
         with torch.no_grad():
             effect = made.at(Positions.of(8, device()))
-        if effect.adjust is None or effect.adjust.beyond is not None:
+        if effect.adjust is None or effect.adjust.tail is not None:
             spent, used = in_child(partial(once, made, LONGEST))
             yield Result(f"evaluate_{LONGEST}_{name}", spent, "s", f"{HOW}, once")
             yield Result(f"evaluate_memory_{LONGEST}_{name}", used / 2**20, "MiB", HOW)

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from models.effect import Adjust, Curve, Effect, Positions, Region, Window
+from models.effect import Adjust, Curve, Effect, Positions, Region, Tail, Window
 from models.plan import Form, Plan
 
 B, H, T, D = 2, 2, 21, 8
@@ -66,7 +66,7 @@ PARTS: dict[str, Callable[[Positions, Tensor], dict[str, object]]] = {
     "potential": lambda at, learned: {"potential": potential},
     "adjust": lambda at, learned: {"adjust": Adjust(adjusted)},
     "adjust_nearby": lambda at, learned: {
-        "adjust": Adjust(adjusted_nearby, Region(4, lambda q, k: (q, k + 1))),
+        "adjust": Adjust(adjusted_nearby, Tail(4, lambda q, k: (q, k + 1))),
     },
     "values": lambda at, learned: {"values": read},
     "window": lambda at, learned: {"visible": Window(5)},
@@ -148,5 +148,5 @@ def can(kernel: str, form: Effect) -> bool:
     """Whether the kernel takes effects of this form."""
     plan = Plan(form)
     if kernel == "band":
-        return plan.alike is not None
+        return plan.tail is not None
     return plan.form <= {"sdpa": Form.MASK, "flex": Form.PAIRS}.get(kernel, Form.ROWS)

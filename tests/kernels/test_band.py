@@ -7,13 +7,15 @@ import torch
 from torch import Tensor
 
 from models.attend import attend, choose, logits, reference
-from models.effect import Adjust, Curve, Effect, Positions, Region, Window
+from models.effect import Adjust, Curve, Effect, Positions, Tail, Window
+from models.encodings.cope import CoPE
 from models.kernels import band
+from models.plan import Plan
 from tests.conftest import EVERY, Method, members
 from tests.tolerance import agree, float64
 
 T, H, D = 300, 4, 8
-CLIPPED = ("shaw", "deberta", "rope+rerope", "rope+leaky_rerope", "rope+self_extend")
+CLIPPED = ("cope", "shaw", "deberta", "rope+rerope", "rope+leaky_rerope", "rope+self_extend")
 
 
 @pytest.fixture(autouse=True)
@@ -31,7 +33,7 @@ def content(scale: float = 1.0) -> tuple[Tensor, Tensor, Tensor]:
 
 def shifted(window: int, height: float = 1.0) -> Effect:
     """Near logits are raised; far queries and keys are one longer, the other shorter."""
-    far = Region(window, lambda q, k: (1.5 * q, k / 2))
+    far = Tail(window, lambda q, k: (1.5 * q, k / 2))
     at = Positions.of(T)
 
     def adjust(found: Tensor, q: Tensor, k: Tensor, i: Tensor, j: Tensor) -> Tensor:
@@ -75,17 +77,17 @@ def test_near_keys_that_drown_the_far_ones_and_the_reverse(height: float) -> Non
 
 @torch.no_grad()
 @pytest.mark.parametrize("name", ["shaw", "deberta"])
-def test_beyond_says_what_the_logits_say(name: str) -> None:
+def test_the_tail_says_what_the_logits_say(name: str) -> None:
     q, k, _ = content()
     encoding = members(Method(name).exact)[0]
     with float64():
         effect = encoding.at(Positions.of(T))
         assert effect.adjust is not None
-        beyond = effect.adjust.beyond
-        assert beyond is not None
-        far_q, far_k = beyond.rotate(q, k)
+        tail = effect.adjust.tail
+        assert tail is not None
+        far_q, far_k = tail.rotate(q, k)
         i, j = torch.arange(T)[:, None], torch.arange(T)[None]
-        far = i - j >= beyond.start
+        far = i - j >= tail.start
         agree((far_q @ far_k.mT * D**-0.5)[..., far], logits(q, k, effect)[..., far])
 
 
@@ -107,3 +109,20 @@ def test_where_it_does_not_apply() -> None:
     assert [choose(q, other) for other in others].count("band") == 0
     with torch.enable_grad():
         assert choose(q, effect) == "explicit"
+
+
+@torch.no_grad()
+def test_contents_decide_where_the_tail_starts() -> None:
+    """Gates of the first head are open, of the second a fifth open, of the third closed."""
+    q, k, v = content(0.1)
+    for head, height in enumerate((8.0, -1.4, -12.0)):
+        q[:, head, :, 0] = height * D**0.5
+        k[:, head, :, 0] = 1.0
+    with float64():
+        cope = CoPE(D, T, reach=9)
+        cope.table.normal_(generator=torch.Generator().manual_seed(0))
+        effect = cope.at(Positions.of(T))
+        plan = Plan(effect)
+        assert plan.tail is not None
+        assert band.starts(q, k, plan, plan.tail) == {27: [0, 3], 54: [1], None: [2]}
+        agree(attend(q, k, v, effect, kernel="band"), reference(q, k, v, effect))
