@@ -77,8 +77,8 @@ def banded(q: Tensor, k: Tensor, v: Tensor, plan: Plan, tail: Tail, x: Tensor | 
         if rows.stop - rows.start <= ROWS:
             close = weighted(logits(rows, slice(border, rows.stop)), v[:, :, border : rows.stop])
         else:
-            out, total = zip(*[read(part, border) for part in parted(rows)], strict=True)
-            close = torch.cat(out, dim=-2), torch.cat(total, dim=-1)
+            out, totals = zip(*[read(part, border) for part in parted(rows)], strict=True)
+            close = torch.cat(out, dim=-2), torch.cat(totals, dim=-1)
         if border == start:
             return close
         distant, total = beyond(rows, slice(start, border))
