@@ -1,4 +1,4 @@
-"""python -m sweeps.bench [--only train,compiled,evaluate,longest,lightning,sweep] [--rounds 15]"""
+"""python -m sweeps.bench [--only train,compiled,evaluate] [--rounds 15]"""
 
 import argparse
 import logging
@@ -7,11 +7,20 @@ import warnings
 import torch
 
 from models.encodings import names
-from sweeps.bench import evaluation, jobs, training
+from sweeps.bench import evaluation, instructions, jobs, training
 from sweeps.bench.page import Result, write
 from train.machine import keep_memory
 
-PARTS = ("train", "compiled", "evaluate", "longest", "lightning", "sweep")
+PARTS = (
+    "train",
+    "compiled",
+    "instructions",
+    "instructions_compiled",
+    "evaluate",
+    "longest",
+    "lightning",
+    "sweep",
+)
 
 
 def main() -> None:
@@ -30,6 +39,8 @@ def main() -> None:
     measures = {
         "train": lambda: training.measure(chosen.rounds),
         "compiled": lambda: training.measure_compiled(chosen.rounds),
+        "instructions": lambda: instructions.measure(chosen.rounds),
+        "instructions_compiled": lambda: instructions.measure(chosen.rounds, "--compiled"),
         "evaluate": lambda: evaluation.measure(names()),
         "longest": lambda: evaluation.longest(names()),
         "lightning": jobs.lightning,

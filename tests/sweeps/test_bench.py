@@ -9,17 +9,18 @@ import pytest
 import torch
 
 from models.encodings import names
-from sweeps.bench import clock, evaluation, page, training
+from sweeps.bench import clock, evaluation, instructions, page, training
+from sweeps.bench.contenders import PEERS, Shape, ours, peers
 from sweeps.bench.goals import GOALS, LONG, LONGEST, Goal
 from sweeps.bench.page import Result
 from train.machine import keep_memory
 
+SMALL = Shape(vocab=64, width=32, depth=1, heads=2, length=16, batch=2)
+
 
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in {"VOCAB": 64, "WIDTH": 32, "DEPTH": 1, "LENGTH": 16, "BATCH": 2}.items():
-        monkeypatch.setattr(training, name, value)
-    monkeypatch.setattr(training, "HEADS", 2)
+    monkeypatch.setattr(training, "SHAPE", SMALL)
     monkeypatch.setattr(training, "names", lambda: ["nope", "rope"])
     monkeypatch.setattr(evaluation, "LENGTHS", [64, 128])
 
@@ -27,7 +28,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("small")
 def test_training_has_every_encoding_and_peer() -> None:
     found = {r.name: r for r in training.measure(rounds=1)}
-    peers = {f"train_rope_vs_{name}" for name in training.PEERS}
+    peers = {f"train_rope_vs_{name}" for name in PEERS}
     assert peers | {"step_rope_vs_nope", "gemm_share_rope", "gemm_peak", "memory_rope"} <= set(found)
     assert found["step_nope_vs_nope"].value == 1
     assert all(r.value > 0 for r in found.values() if not r.name.startswith("memory_"))
@@ -39,7 +40,7 @@ def test_training_has_every_encoding_and_peer() -> None:
 def test_compiled_peers_are_compared_with_our_step() -> None:
     with torch.compiler.set_stance("force_eager"):  # that compiling works is torch's matter
         found = [r.name for r in training.measure_compiled(rounds=1)]
-    assert found == [f"train_rope_vs_{name}_compiled" for name in ("rope", *training.PEERS)]
+    assert found == [f"train_rope_vs_{name}_compiled" for name in ("rope", *PEERS)]
 
 
 @pytest.mark.usefixtures("small")
@@ -51,18 +52,27 @@ def test_evaluation_has_every_length() -> None:
 
 def test_the_longest_is_for_what_needs_no_table(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(evaluation, "LONGEST", 512)
-    found = [(r.name, r.unit) for r in evaluation.longest(["xpos", "cope", "learned"])]
+    found = [(r.name, r.unit) for r in evaluation.longest(["xpos", "dape_kerple", "learned"])]
     assert found == [("evaluate_512_xpos", "s"), ("evaluate_memory_512_xpos", "MiB")]
 
 
-@pytest.mark.usefixtures("small")
-@pytest.mark.parametrize("name", training.PEERS)
+@pytest.mark.parametrize("name", peers(SMALL))
 def test_peers_have_our_shape(name: str) -> None:
     """As many weights as ours within a tenth, positions and gains aside."""
-    count = [sum(p.numel() for p in make[0].parameters() if p.ndim > 1) for make in
-             (training.ours("rope"), training.peer(name))]  # fmt: skip
-    positions = training.LENGTH * training.WIDTH if name == "transformers_gpt2" else 0
+    count = [sum(p.numel() for p in model.parameters() if p.ndim > 1)
+             for model, _ in (ours("rope", SMALL), peers(SMALL)[name]())]  # fmt: skip
+    positions = SMALL.length * SMALL.width if "gpt2" in name else 0
     assert count[1] - positions == pytest.approx(count[0], rel=0.1)
+
+
+def test_instruction_sets_are_compared_in_processes_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Under the least of them, which every x86 processor of today has."""
+    monkeypatch.setattr(instructions, "SETS", {"avx2": instructions.SETS["avx2"]})
+    found = {r.name: r for r in instructions.measure(1, "--batch=1")}
+    if torch.cpu._is_avx2_supported():
+        assert found["train_rope_vs_best_peer_avx2"].value > 0
+        assert "train_rope_fp32_avx2" in found
+        assert {f"train_{name.replace(' ', '_')}_fp32_avx2" for name in peers(SMALL)} <= set(found)
 
 
 @pytest.mark.parametrize("name", names())
@@ -72,10 +82,10 @@ def test_every_encoding_can_be_evaluated(name: str) -> None:
 
 
 def test_operations_are_those_of_the_matrices() -> None:
-    model, _ = training.ours("nope")
+    model, _ = ours("nope", SMALL)
     weights = sum(p.numel() for p in model.parameters() if p.ndim == 2)
-    attention = 6 * training.DEPTH * training.WIDTH * training.LENGTH
-    assert training.operations() == 6 * weights + attention
+    attention = 6 * SMALL.depth * SMALL.width * SMALL.length
+    assert SMALL.operations == 6 * weights + attention
 
 
 def test_memory_is_that_of_what_runs() -> None:
@@ -129,7 +139,7 @@ def test_goals_are_about_what_is_measured() -> None:
     long = {f"evaluate_{LONG}_{name}_vs_causal": 1.0 for name in names()}
     steps = {f"step_{name}_vs_nope": 1.0 for name in names()}
     others = dict.fromkeys(("lightning_vs_loop", "job_startup_seconds", "sweep_wall_vs_work"), 1.0)
-    compiled = {f"train_rope_vs_{name}_compiled": 1.0 for name in training.PEERS}
+    compiled = {f"train_rope_vs_{name}_compiled": 1.0 for name in PEERS}
     longest = {f"evaluate_memory_{LONGEST}_{name}": 1.0 for name in names()}
     everything = found | long | steps | others | compiled | longest
     for goal in GOALS:

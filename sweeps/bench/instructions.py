@@ -1,0 +1,90 @@
+"""A training step under several instruction sets of one processor, each model in its fastest configuration.
+
+python -m sweeps.bench.instructions [--compiled] prints the seconds of every contender in this process.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from functools import partial
+
+import torch
+
+from sweeps.bench.clock import interleaved
+from sweeps.bench.contenders import PEERS, Make, Shape, compiled, ours, peers
+from sweeps.bench.page import Result
+from sweeps.bench.training import fastest, step
+from train.machine import bfloat16_gain, keep_memory, resolved_precision
+
+SETS: dict[str, tuple[str, str, Callable[[], bool]]] = {  # what oneDNN and PyTorch call each
+    "amx": ("AVX512_CORE_AMX", "avx512", torch.cpu._is_amx_tile_supported),
+    "avx512_bf16": ("AVX512_CORE_BF16", "avx512", torch.cpu._is_avx512_bf16_supported),
+    "avx512": ("AVX512_CORE", "avx512", torch.cpu._is_avx512_supported),
+    "avx2": ("AVX2", "avx2", torch.cpu._is_avx2_supported),
+}
+
+
+def measure(rounds: int, *options: str) -> Iterator[Result]:
+    """RoPE against the best peer under each set that this processor has; with --compiled, both compiled."""
+    done = "_compiled" if "--compiled" in options else ""
+    for name, (onednn, aten, has) in SETS.items():
+        if not has():
+            continue
+        limits = {"DNNL_MAX_CPU_ISA": onednn, "ATEN_CPU_CAPABILITY": aten}
+        command = [sys.executable, "-m", "sweeps.bench.instructions", f"--rounds={rounds}", *options]
+        printed = subprocess.run(
+            command, env=os.environ | limits, check=True, capture_output=True, text=True
+        ).stdout
+        taken: dict[str, float] = json.loads(printed.splitlines()[-1])
+        rope, best = fastest(taken, "rope"), min(taken, key=lambda one: (one.startswith("rope"), taken[one]))
+        for one, seconds in taken.items():
+            speed = Shape().batch * Shape().length / seconds
+            yield Result(f"train_{one.replace(' ', '_')}{done}_{name}", speed, "tokens/s", str(Shape()))
+        result = f"train_rope{done}_vs_best{done or '_peer'}_{name}"
+        how = f"{rope} against {best}, the fastest of {len(taken) - 1}; {Shape()}"
+        yield Result(result, taken[best] / taken[rope], "x", how)
+
+
+def contenders(rounds: int, shape: Shape) -> dict[str, float]:
+    """Seconds of our step as a user gets it, and of every peer with every attention in both precisions."""
+    precision = resolved_precision("auto", "cpu")
+    emulated = bfloat16_gain() < 0.5  # which takes up to a minute a step
+    precisions = ("fp32",) if emulated else ("bf16", "fp32")
+    own = f"rope {'bf16' if precision == 'bf16-mixed' else 'fp32'}"
+    made: dict[str, tuple[Make, str]] = {own: (partial(ours, "rope", shape), own[-4:])}
+    for name, make in peers(shape).items():
+        made |= {f"{name} {kind}": (make, kind) for kind in precisions}
+    steps = {name: step(make, shape, kind == "bf16") for name, (make, kind) in made.items()}
+    return interleaved(steps, rounds)
+
+
+def contenders_compiled(rounds: int, shape: Shape) -> dict[str, float]:
+    """The same through torch.compile, each peer as it is fastest without."""
+    taken, makes = contenders(max(3, rounds // 3), shape), peers(shape)
+    steps = {}
+    for name in ("rope", *PEERS):
+        chosen = fastest(taken, name)
+        make = makes.get(chosen[:-5], partial(ours, "rope", shape))
+        steps[chosen] = step(partial(compiled, make), shape, chosen.endswith("bf16"))
+    return interleaved(steps, rounds)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m sweeps.bench.instructions", description=__doc__)
+    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--batch", type=int, default=Shape().batch)
+    parser.add_argument("--compiled", action="store_true")
+    chosen = parser.parse_args()
+    warnings.filterwarnings("ignore")
+    torch.set_num_threads(1)
+    keep_memory()
+    measured = contenders_compiled if chosen.compiled else contenders
+    print(json.dumps(measured(chosen.rounds, Shape(batch=chosen.batch))))
+
+
+if __name__ == "__main__":
+    main()
