@@ -9,7 +9,8 @@ from torch.autograd.function import once_differentiable
 
 from models.gpt import GPT
 
-BLOCK = 1 << 21  # logits held at a time: few enough to stay in a processor's cache
+BLOCK = 1 << 21  # logits held at a time: as many as products need to be fast
+PART = 1 << 17  # of them made probabilities at a time: few enough to stay in a CPU core's cache
 
 
 def token_losses(model: GPT, tokens: Tensor, targets: Tensor, draw: int = 0, first: int = 0) -> Tensor:
@@ -64,16 +65,12 @@ class MeanCrossEntropy(torch.autograd.Function):
         h, w = in_precision(hidden, weight)
         to_hidden, to_weight = torch.empty_like(h), torch.zeros_like(weight)
         total = torch.zeros((), device=h.device)
-        for rows in blocks(targets.numel(), weight.size(0)):
+        for rows in blocks(targets.numel(), weight.size(0), BLOCK):
             logits = h[rows] @ w.T  # (rows, vocab)
-            p = torch.softmax(logits, dim=-1, dtype=torch.promote_types(h.dtype, torch.float32))
-            target = torch.arange(p.size(0), device=p.device), targets[rows]
-            chosen = p[target]
-            total -= chosen.clamp_min(torch.finfo(torch.float32).tiny).log().sum()
-            gradient = logits.copy_(p)  # cast last: 1 - p of a sure target is lost in bfloat16
-            gradient[target] = (chosen - 1).to(gradient.dtype)
-            torch.mm(gradient, w, out=to_hidden[rows])
-            to_weight += gradient.T @ h[rows]
+            likely = [replaced_by_gradient(logits[part], targets[rows][part]) for part in parts(logits)]
+            total -= torch.cat(likely).clamp_min(torch.finfo(torch.float32).tiny).log().sum()
+            torch.mm(logits, w, out=to_hidden[rows])
+            to_weight += logits.T @ h[rows]
         ctx.save_for_backward(to_hidden, to_weight)
         ctx.count = max(1, targets.numel())
         return total / ctx.count
@@ -86,18 +83,36 @@ class MeanCrossEntropy(torch.autograd.Function):
         return to_hidden * scale.to(to_hidden.dtype), to_weight * scale, None
 
 
+def replaced_by_gradient(logits: Tensor, targets: Tensor) -> Tensor:
+    """The probability of each target; `logits` (rows, vocab) become the gradient of their cross-entropy."""
+    p = torch.softmax(logits, dim=-1, dtype=torch.promote_types(logits.dtype, torch.float32))
+    target = torch.arange(p.size(0), device=p.device), targets
+    chosen = p[target]
+    logits.copy_(p)  # cast last: 1 - p of a sure target is lost in bfloat16
+    logits[target] = (chosen - 1).to(logits.dtype)
+    return chosen
+
+
 def log_probabilities(
     hidden: Tensor, weight: Tensor, targets: Tensor
 ) -> Iterator[tuple[slice, Tensor, Tensor]]:
     """Block by block: which tokens, log p of all words (rows, vocab) and of the target (rows,), float32."""
-    for rows in blocks(targets.numel(), weight.size(0)):
-        log_p = torch.log_softmax(hidden[rows] @ weight.T, dim=-1, dtype=torch.float32)
-        yield rows, log_p, log_p.gather(1, targets[rows, None]).squeeze(1)
+    for block in blocks(targets.numel(), weight.size(0), BLOCK):
+        logits = hidden[block] @ weight.T
+        for part in parts(logits):
+            rows = slice(block.start + part.start, block.start + part.stop)
+            log_p = torch.log_softmax(logits[part], dim=-1, dtype=torch.float32)
+            yield rows, log_p, log_p.gather(1, targets[rows, None]).squeeze(1)
 
 
-def blocks(count: int, vocab: int) -> Iterator[slice]:
-    """Which tokens at a time."""
-    size = max(1, BLOCK // vocab)
+def parts(logits: Tensor) -> Iterator[slice]:
+    """Which rows of a block at a time."""
+    return blocks(len(logits), logits.size(1), PART if logits.is_cpu else logits.numel())
+
+
+def blocks(count: int, vocab: int, most: int) -> Iterator[slice]:
+    """Which tokens at a time, for at most so many logits."""
+    size = max(1, most // vocab)
     return (slice(start, min(start + size, count)) for start in range(0, count, size))
 
 

@@ -24,6 +24,7 @@ def text() -> torch.Tensor:
 @pytest.mark.parametrize("masked", [False, True])
 def test_the_mean_and_its_gradients(model, text, block, masked, monkeypatch) -> None:
     monkeypatch.setattr(loss, "BLOCK", block)
+    monkeypatch.setattr(loss, "PART", block // 4)
     tokens, targets = text[:, :-1], text[:, 1:]
     mask = torch.rand(targets.shape, generator=torch.Generator().manual_seed(1)) < 0.5 if masked else None
     each = F.cross_entropy(model(tokens).flatten(0, 1), targets.flatten(), reduction="none").view_as(targets)
