@@ -77,8 +77,7 @@ class Curve:
         return self.of(distance.flatten()).unflatten(-1, distance.shape)
 
     def table(self, positions: Positions) -> tuple[Tensor, int]:
-        """(1 or H, N) its values at all distances, and the first of these: 0, or 1 - S where keys can be
-        ahead."""
+        """(1 or H, N) its values at all distances, and the first of these: 0, or 1 - S with keys ahead."""
         first = 0 if positions.causal else 1 - positions.span
         return self.of(torch.arange(first, positions.span, device=positions.at.device)), first
 
@@ -120,8 +119,8 @@ class Region:
 class Tail(Region):
     """Keys for which all that is done amounts to a product of q and k, rotated, and a level of each query.
 
-    With `reached`, contents decide where it starts: of the logits (B, H, R, K) of their nearest keys, whether
-    all keys before these are in the tail (B, H, R). `start` is then no more than where to look first.
+    With `reached`, contents decide where it starts, and `start` is where to look first: of the logits
+    (B, H, R, K) of the nearest keys, whether all keys before these are in the tail (B, H, R).
     """
 
     level: Callable[[Tensor], Tensor] | None = None  # q (B, H, T, D) -> (B, H, T) float32
@@ -169,8 +168,8 @@ class Effect:
 
     def tempered(self, temperature: Tensor) -> "Effect":
         """The same with all logits multiplied by `temperature` as well."""
-        own = 1 if self.temperature is None else self.temperature
-        return replace(self, temperature=temperature * own)
+        own = self.temperature
+        return replace(self, temperature=temperature if own is None else temperature * own)
 
 
 PARTS = tuple(field.name for field in fields(Effect) if field.name != "positions")
