@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from train.jobs import PRELOADED
+from train.launchers import PRELOADED
 
 SERVER = multiprocessing.get_context("forkserver")
 SERVER.set_forkserver_preload(PRELOADED)  # as the jobs of a sweep are

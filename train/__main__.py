@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from importlib.util import find_spec
 from pathlib import Path
 
+from hydra.conf import HydraConf
 from hydra.core.hydra_config import HydraConfig
 from hydra.types import RunMode
 from hydra.utils import get_method
@@ -16,24 +17,24 @@ from omegaconf import DictConfig
 from train import command
 from train.compose import config_of
 from train.errors import explained, logged
-from train.jobs import Job, run_all, write_index
+from train.jobs import run_all, write_index
+from train.worker import Job
 
 
 def entry() -> None:
     """The command line."""
     jobs: list[Job] = []
     started = datetime.now(UTC)
+    sweep: list[HydraConf] = []  # Hydra's own settings of each job
 
     def main(root: DictConfig) -> None:
         config, hydra = config_of(root), HydraConfig.get()
         folder = Path(hydra.runtime.output_dir)
         if hydra.mode == RunMode.MULTIRUN:
             jobs.append(Job(config, list(hydra.overrides.task), folder))
-            if (
-                "BasicLauncher" not in hydra.launcher._target_
-            ):  # this is another process, and this job its own
-                run_all(jobs)
+            sweep.append(hydra)
             return
+        check_launcher(hydra.overrides.hydra)
         from train.job import run_job  # torch and lightning: not for the parent of a sweep
 
         with logged(folder):
@@ -45,10 +46,18 @@ def entry() -> None:
             return
         check_report(jobs[0].config.report)
         folder = write_index(jobs, started)
-        failed = run_all(jobs)
+        by = sweep[0].runtime.choices["hydra/launcher"]
+        failed = run_all(jobs, by, sweep[0].launcher)
         if jobs[0].config.report:
             get_method(jobs[0].config.report)(folder)
     sys.exit(1 if failed else 0)
+
+
+def check_launcher(overrides: list[str]) -> None:
+    """ValueError where one is named for a run, which would not go there."""
+    named = [one for one in overrides if one.startswith("hydra/launcher=")]
+    if named:
+        raise ValueError(f"{named[-1]} starts the jobs of a sweep: add hydra.mode=MULTIRUN.")
 
 
 def check_report(path: str | None) -> None:

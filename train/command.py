@@ -3,12 +3,22 @@
 import os
 import sys
 from collections.abc import Callable
+from typing import Any
 
 import hydra
-from omegaconf import DictConfig
+from hydra.experimental.callback import Callback
+from omegaconf import DictConfig, open_dict, read_write
 
 from train.compose import check_choices, register
 from train.paths import CONF
+
+
+class Collected(Callback):
+    """The jobs of a sweep are composed here, one after the other; who runs them is decided afterwards."""
+
+    def on_multirun_start(self, config: DictConfig, **more: Any) -> None:
+        with read_write(config.hydra), open_dict(config.hydra):
+            config.hydra.launcher = {"_target_": "hydra._internal.core_plugins.basic_launcher.BasicLauncher"}
 
 
 def run(name: str, main: Callable[[DictConfig], None]) -> None:
@@ -17,6 +27,8 @@ def run(name: str, main: Callable[[DictConfig], None]) -> None:
     os.environ["HYDRA_FULL_ERROR"] = "1"  # Hydra would print errors in its own way
     register()
     check_choices(sys.argv[1:])
+    if name != "config" and any(one.startswith("hydra/launcher=") for one in sys.argv[1:]):
+        raise ValueError("hydra/launcher is for the sweeps of python -m train: leave it out.")
     errors: list[Exception] = []
 
     def caught(config: DictConfig) -> None:

@@ -14,7 +14,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from train.paths import CONF, SWEEPS
 from train.ranks import is_rank_zero
-from train.signals import Stopped, handled, ignored
+from train.signals import Stopped, handled, ignored, requeue
 from train.validation import did_you_mean
 
 FULL = re.compile(
@@ -34,6 +34,7 @@ def explained() -> Iterator[None]:
         ignored()
         if is_rank_zero():
             print(f"yardstick: {stopped}", file=sys.stderr, flush=True)
+            requeue(stopped.number)
         sys.exit(stopped.code)
     except BaseException as error:  # a panic of the tokenizer, in Rust, is no Exception
         sentence = explanation(error)
@@ -91,7 +92,7 @@ def of_hydra(message: str) -> str:
         if key in known:
             return f"There is no setting '{key}' here: other choices of {key.split('.')[0]} have it."
         return f"There is no setting '{key}'.{did_you_mean(key, known)}"
-    if found := re.search(r"Could not find '([^'/]+)/([^']+)'", message):
+    if found := re.search(r"Could not find '([^']+)/([^'/]+)'", message):
         group, name = found.groups()
         folder = SWEEPS if group == "sweeps" else CONF / group
         names = sorted(file.stem for file in folder.glob("*.yaml"))
@@ -119,8 +120,10 @@ def settings() -> list[str]:
     found = [folder.name for folder in CONF.iterdir() if any(folder.glob("*.yaml"))]
     for file in sorted(CONF.rglob("*.yaml")):
         whole = file.parent == CONF or file.read_text().startswith("# @package _global_")
-        found += leaves(OmegaConf.load(file), "" if whole else f"{file.parent.name}.")
-    return [key for key in found if not key.startswith(("hydra", "defaults"))]
+        group = ".".join(file.parent.relative_to(CONF).parts)
+        found += leaves(OmegaConf.load(file), "" if whole else f"{group}.")
+    own = re.compile(r"defaults|hydra\.(?!launcher)")
+    return [key for key in found if not own.match(key)]
 
 
 def leaves(node: Any, prefix: str = "") -> Iterator[str]:

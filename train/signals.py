@@ -1,15 +1,17 @@
-"""SIGTERM and Ctrl-C end a run with one sentence and the exit code of the shell's: 143 and 130."""
+"""A signal ends a run with one sentence and the exit code of the shell's: 143 of SIGTERM, 130 of Ctrl-C."""
 
 import os
 import signal
+import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from multiprocessing import parent_process
 from threading import Thread
 from typing import Any
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
+REQUEUE = (signal.SIGUSR1, signal.SIGUSR2)  # of SLURM, before it takes the machine away
 PATIENCE = 30  # seconds for a training to finish its step and write its state
 Handler = Callable[[int, Any], Any]
 
@@ -37,31 +39,38 @@ def at_once(number: int, frame: object = None) -> None:
     raise Stopped(number)
 
 
-def handle(handler: Handler = at_once) -> None:
-    """Both signals call this, in place of what Lightning does: it ends with exit code 0, or waits for other
+def handle(handler: Handler = at_once, signals: Iterable[int] = (*SIGNALS, *REQUEUE)) -> None:
+    """All signals call this, in place of what Lightning does: it ends with exit code 0, or waits for other
     processes."""
-    for number in SIGNALS:
+    for number in signals:
         signal.signal(number, handler)
 
 
 @contextmanager
-def handled() -> Iterator[None]:
-    """Both signals raise `Stopped`, until the block is left."""
-    before = {number: signal.getsignal(number) for number in SIGNALS}
-    handle()
+def handled(handler: Handler = at_once, signals: Iterable[int] = (*SIGNALS, *REQUEUE)) -> Iterator[None]:
+    """Signals raise `Stopped`, until the block is left."""
+    before = {number: signal.getsignal(number) for number in signals}
+    handle(handler, signals)
     if "LOCAL_RANK" in os.environ:  # one of several processes, that another one started
         follow(parent_is_gone)
     try:
         yield
     finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        for number, earlier in before.items():
+            signal.signal(number, earlier)
 
 
 def ignored() -> None:
     """Another Ctrl-C must not interrupt the way out."""
-    for number in SIGNALS:
+    for number in (*SIGNALS, *REQUEUE):
         signal.signal(number, signal.SIG_IGN)
+
+
+def requeue(number: int) -> None:
+    """Queue a SLURM job again that was told to make room; submitit's own worker does that itself."""
+    job = os.environ.get("SLURM_JOB_ID")
+    if number in REQUEUE and job and "SUBMITIT_EXECUTOR" not in os.environ:
+        subprocess.run(["scontrol", "requeue", job], check=False)
 
 
 def end_with_parent() -> None:

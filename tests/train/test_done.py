@@ -12,8 +12,9 @@ from tests.train.conftest import SMALL
 from train.compose import composed
 from train.done import DOCUMENTS, RESULTS, RUN, damage, finish, finished, is_done
 from train.folder import Folder
-from train.jobs import Job, check_folders, failed
+from train.jobs import check_folders, failed
 from train.rows import read
+from train.worker import Job
 
 
 @pytest.fixture

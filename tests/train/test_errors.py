@@ -16,6 +16,31 @@ from tests.train.conftest import SMALL
             "There is no setting 'trainer.max_step'. Did you mean 'trainer.max_steps'?",
         ),
         (["sed=3"], "Did you mean 'seed'?"),
+        (
+            ["hydra/launcher=joblib"],
+            "hydra/launcher=joblib starts the jobs of a sweep: add hydra.mode=MULTIRUN.",
+        ),
+        (["hydra.mode=MULTIRUN", "hydra/launcher=jobli"], "There is no hydra/launcher 'jobli'. Did you mean"),
+        (
+            ["hydra.mode=MULTIRUN", "hydra/launcher=ray", "hydra.launcher.ray.innit=1"],
+            "hydra.launcher.ray.init",
+        ),
+        (
+            ["hydra.mode=MULTIRUN", "hydra/launcher=submitit_slurm"],
+            'hydra/launcher=submitit_slurm cannot start: Could not detect "srun"',
+        ),
+        (
+            ["hydra.mode=MULTIRUN", "hydra/launcher=submitit_local", "trainer.num_nodes=2"],
+            "hydra/launcher=submitit_local cannot start: LocalExecutor can use only one node.",
+        ),
+        (
+            ["hydra.mode=MULTIRUN", "hydra/launcher=submitit_local", "hydra.launcher.timeout_min=soon"],
+            'cannot start: Parameter "timeout_min" expected type',
+        ),
+        (
+            ["hydra.mode=MULTIRUN", "hydra/launcher=joblib", "hydra.launcher.n_jobs=soon"],
+            "hydra/launcher=joblib cannot start: hydra.launcher.n_jobs=soon should be a number.",
+        ),
         (["encoding=ropee"], "There is no encoding 'ropee'. Did you mean 'rope'? There are: alibi"),
         (["extension=yarm"], "There is no extension 'yarm'. Did you mean 'yarn'?"),
         (["sweeps=encoding"], "There is no sweeps 'encoding'. Did you mean 'encodings'?"),

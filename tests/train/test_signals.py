@@ -69,6 +69,29 @@ def test_ctrl_c_does_not_interrupt_the_imports_of_the_jobs() -> None:
     assert forked(ctrl_c_is_ignored).returncode == 0
 
 
+def test_a_job_of_slurm_is_queued_again(small: list[str], tmp_path: Path) -> None:
+    """A run that `srun` started, where `#SBATCH --signal=USR1@120` told it to make room."""
+    scontrol = tmp_path / "scontrol"
+    scontrol.write_text(f'#!/bin/sh\necho "$@" >> {tmp_path}/asked\n')
+    scontrol.chmod(0o755)
+    slurm = {"SLURM_JOB_ID": "7", "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    run = (*small, *ENDLESS, f"outputs={tmp_path}", f"hydra.run.dir={tmp_path}/run")
+    out, err = files = [tmp_path / "out", tmp_path / "err"]
+    process = SERVER.Process(target=redirected, args=(files, slurm, command, ("train.__main__", run)))
+    process.start()
+    try:
+        wait_for(lambda: out.exists() and "step 20/" in out.read_text())
+        os.kill(process.pid or 0, signal.SIGUSR1)
+        process.join(120)
+    finally:
+        process.kill()
+    assert process.exitcode == 128 + signal.SIGUSR1
+    assert err.read_text() == "yardstick: Stopped by SIGUSR1. The same command resumes from here.\n"
+    assert (tmp_path / "asked").read_text() == "requeue 7\n"
+    (state,) = tmp_path.glob("trained/*/last.ckpt")
+    assert is_whole(state)
+
+
 @pytest.mark.parametrize(
     ("number", "seeds", "devices"),
     [

@@ -6,8 +6,6 @@ from pathlib import Path
 import pytest
 
 from tests.train.conftest import call
-from train import jobs
-from train.compose import composed
 
 pytestmark = pytest.mark.slow
 
@@ -53,25 +51,3 @@ def test_jobs_that_need_the_same_training_train_once(small: list[str], tmp_path:
     call(*small, *both, f"outputs={tmp_path}/o", f"hydra.sweep.dir={tmp_path}/sweep")
     assert len(list((tmp_path / "sweep").glob("*/DONE"))) == 2
     assert len(list(tmp_path.glob("o/trained/*/final.ckpt"))) == 1
-
-
-@pytest.mark.parametrize(
-    ("gpus", "cores", "changes", "expected"),
-    [
-        (0, 6, [], 6),
-        (1, 16, [], 8),  # so many small models before one GPU is busy
-        (1, 4, [], 4),
-        (2, 16, [], 16),
-        (2, 16, ["model=base", "batch=256"], 2),
-        (2, 16, ["trainer=cpu"], 16),
-        (2, 16, ["jobs=3"], 3),
-        (2, 16, ["trainer=ddp", "trainer.devices=2"], 1),
-    ],
-)
-def test_how_many_jobs_side_by_side(
-    gpus: int, cores: int, changes: list[str], expected: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(jobs, "gpus", lambda: gpus)
-    monkeypatch.setattr(jobs, "cores", lambda: cores)
-    monkeypatch.setattr(jobs, "MEMORY", 1)
-    assert jobs.width(composed(*changes)) == expected

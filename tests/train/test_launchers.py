@@ -1,0 +1,88 @@
+"""A sweep is the same whoever starts its jobs: rows, table, report, and what is told of a job that failed."""
+
+import os
+import signal
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from tests.train.conftest import call, launch
+from tests.train.test_job import close
+from tests.train.test_signals import ENDLESS, family, is_alive, started, wait_for
+from train.checkpoints import is_whole
+
+pytestmark = pytest.mark.slow
+RAY = pytest.mark.skipif(find_spec("ray") is None, reason="needs pip install -e '.[ray]'")
+LAUNCHERS = [
+    pytest.param("joblib", 1),
+    pytest.param("submitit_local", 2),  # a task of submitit's each
+    pytest.param("ray", 1, marks=RAY),
+]
+
+
+@pytest.fixture(scope="module")
+def alone(small: list[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("alone")
+    call("encoding=rope", "extension=pi", *small, f"outputs={folder}/o", f"hydra.run.dir={folder}/run")
+    return folder / "run"
+
+
+@pytest.mark.parametrize(("launcher", "devices"), LAUNCHERS)
+def test_a_sweep(alone: Path, small: list[str], tmp_path: Path, launcher: str, devices: int) -> None:
+    chosen = [f"hydra/launcher={launcher}", f"trainer.devices={devices}", "jobs=2"]
+    chosen += ["hydra.mode=MULTIRUN", "encoding=alibi,rope", "extension=pi"]
+    swept = launch(*chosen, *small, f"outputs={tmp_path}/o", f"hydra.sweep.dir={tmp_path}/s", check=False)
+    assert swept.returncode == 1, swept.stderr
+    (rope,) = tmp_path.glob("s/rope-*")
+    (alibi,) = tmp_path.glob("s/alibi-*")
+    told = {
+        line.split()[0]: line for line in swept.stdout.splitlines() if line.startswith(("rope-", "alibi-"))
+    }
+    assert told[rope.name].endswith("s  done")
+    assert told[alibi.name].endswith(f"s  FAILED, see {alibi}/train.log")
+    assert "does not fit ALiBi" in (alibi / "train.log").read_text()
+    assert (rope / "train.log").read_text().count("Results in") == 1
+    close(alone, rope, 0 if devices == 1 else 1e-5)
+    assert (tmp_path / "s/sweep.json").exists()
+    assert (tmp_path / "s/report.html").exists()
+
+
+def test_a_job_that_must_make_room_is_queued_again(small: list[str], tmp_path: Path) -> None:
+    """SLURM sends the signal to all processes of a job; submitit, which handles it, queues the job again."""
+    long = [*small, "trainer.max_steps=800", "trainer.checkpoint_every=1000000", "trainer.log_every=4"]
+    run = [*long, "hydra/launcher=submitit_local", "hydra.mode=MULTIRUN", "report=null"]
+    with started(*run, f"outputs={tmp_path}/o", f"hydra.sweep.dir={tmp_path}/s") as process:
+        log = lambda: "".join(file.read_text() for file in tmp_path.glob("s/*/train.log"))  # noqa: E731
+        wait_for(lambda: "step 20/" in log())
+        (worker,) = [pid for pid, line in family(process.pid).items() if "submitit.core._submit" in line]
+        for pid in (worker, *family(worker)):
+            os.kill(pid, signal.SIGUSR2)
+        out, errors = process.communicate(timeout=200)
+    assert process.returncode == 0, errors
+    assert out.splitlines()[-1].endswith("s  done")
+    first, _, second = log().partition("The same command resumes from here.")
+    assert "Stopped by SIG" in first
+    assert "step 20/" not in second
+    assert second.count("Results in") == 1
+
+
+@pytest.mark.parametrize(
+    ("launcher", "number"),
+    [("joblib", signal.SIGTERM), ("joblib", signal.SIGKILL), ("submitit_local", signal.SIGTERM)],
+)
+def test_no_orphans(small: list[str], tmp_path: Path, launcher: str, number: signal.Signals) -> None:
+    run = [*small, *ENDLESS, f"hydra/launcher={launcher}", "hydra.mode=MULTIRUN", "report=null"]
+    with started(*run, f"outputs={tmp_path}/o", f"hydra.sweep.dir={tmp_path}/s") as process:
+        wait_for(lambda: any("step 20/" in log.read_text() for log in tmp_path.glob("s/*/train.log")))
+        processes = family(process.pid)
+        process.send_signal(number)
+        _, errors = process.communicate(timeout=60)
+    wait_for(lambda: not any(map(is_alive, processes)), 40)
+    if number != signal.SIGKILL:
+        assert process.returncode == 143
+        assert errors == "yardstick: Stopped by SIGTERM. The same command resumes from here.\n"
+    (state,) = tmp_path.glob("o/trained/*/last.ckpt")
+    assert is_whole(state)
+    (log,) = tmp_path.glob("s/*/train.log")
+    assert log.read_text().endswith("Stopped by SIGTERM. The same command resumes from here.\n")
