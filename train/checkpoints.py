@@ -16,6 +16,7 @@ from zipfile import ZipFile
 import torch
 from filelock import FileLock, Timeout
 from lightning.pytorch.plugins.io import TorchCheckpointIO
+from torch import Tensor
 
 from data.disk import written
 from models.gpt import GPT
@@ -67,9 +68,9 @@ def forget(last: Path) -> None:
         state.unlink(missing_ok=True)
 
 
-def save(file: Path, model: GPT, trained: Trained) -> None:
+def save(file: Path, weights: dict[str, Tensor], trained: Trained) -> None:
     with written(file) as out:
-        torch.save({"model": model.state_dict()} | asdict(trained), out)
+        torch.save({"model": weights} | asdict(trained), out)
 
 
 def restore(file: Path, model: GPT, cell: str) -> Trained:

@@ -87,7 +87,7 @@ class TrainerConfig(Section):
     accelerator: Literal["auto", "cpu", "gpu", "cuda", "mps"]
     devices: Few | Literal[-1, "auto"]  # of a node; -1 or auto: all
     num_nodes: Few
-    strategy: Literal["auto", "ddp"]
+    strategy: Literal["auto", "ddp", "fsdp"]
     precision: Literal["auto", "32-true", "bf16-mixed", "16-mixed"]
     max_steps: Count
     threads: Few | Literal["auto"]  # CPU threads of a process
@@ -195,14 +195,14 @@ class Config(Section):
         return self
 
     @model_validator(mode="after")
-    def batch_splits_evenly(self) -> Self:
-        devices = self.trainer.devices if isinstance(self.trainer.devices, int) else 1
-        parts = self.trainer.num_nodes * self.trainer.accumulate * max(1, devices)
+    def processes_can_share(self) -> Self:
+        if self.trainer.strategy == "fsdp" and self.optimizer.matrices == "muon":
+            raise ValueError("optimizer=muon needs matrices whole: choose optimizer=adamw or trainer=ddp.")
+        knobs, devices = self.trainer, self.trainer.devices
+        parts = knobs.num_nodes * knobs.accumulate * (max(1, devices) if isinstance(devices, int) else 1)
         if self.batch % parts:
-            raise ValueError(
-                f"batch={self.batch} cannot be split evenly over {parts} devices and parts: change it or "
-                "trainer.devices, trainer.num_nodes, trainer.accumulate."
-            )
+            told = f"batch={self.batch} cannot be split evenly over {parts} devices and parts: change it or"
+            raise ValueError(f"{told} trainer.devices, trainer.num_nodes, trainer.accumulate.")
         return self
 
     @model_validator(mode="after")

@@ -5,6 +5,7 @@ determines the weights. A lock lets one process train and the others wait for it
 """
 
 import time
+from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from train.module import Training
 from train.progress import Progress
 from train.ranks import is_rank_zero
 from train.run import Run
+from train.sharding import Sharded, weights
 from train.signals import Stopped, handle
 
 
@@ -67,6 +69,9 @@ def trained(run: Run, model: GPT, plan: Plan) -> Trained:
 def fit(run: Run, model: GPT, plan: Plan) -> None:
     """Train and write `final.ckpt`; an interrupted training resumes from its last checkpoint."""
     config = run.config.trainer
+    is_sharded = config.strategy == "fsdp" and config.is_distributed
+    if is_sharded:
+        model = deepcopy(model)  # whose weights become pieces; the evaluation reads the file
     progress = Progress(config.log_every, run.log, hint(run, plan.rate))
     checkpoints = Checkpoints(plan, model, progress, config.checkpoint_every)
     trainer = run.trainer(
@@ -75,6 +80,7 @@ def fit(run: Run, model: GPT, plan: Plan) -> None:
         max_steps=plan.steps,
         plugins=[States()],
         accumulate_grad_batches=config.accumulate,
+        strategy=Sharded() if is_sharded else "ddp",
     )
     if config.compile:
         for block in model.blocks:
@@ -82,8 +88,8 @@ def fit(run: Run, model: GPT, plan: Plan) -> None:
     reset_peak_memory()
     training = Training(model, run.source, run.config, plan.length).train()
     trainer.fit(training, ckpt_path=newest(plan.last, plan.cell))
+    checkpoints.save(plan.final)
     if trainer.is_global_zero:
-        checkpoints.save(plan.final)
         forget(plan.last)
     trainer.strategy.barrier()
 
@@ -116,7 +122,7 @@ class Checkpoints(Callback):
         if (index + 1) % trainer.accumulate_grad_batches:
             return
         step = trainer.global_step
-        if step in self.plan.keep and trainer.is_global_zero:
+        if step in self.plan.keep:
             self.save(self.plan.folder / f"step-{step}.ckpt")
         number = self.agreed(trainer, step)
         if number or step % self.every == 0:
@@ -144,4 +150,6 @@ class Checkpoints(Callback):
         speeds, seconds = sorted(self.progress.speeds), time.perf_counter() - self.started
         speed = speeds[len(speeds) // 2] if speeds else 0.0
         history = list(self.progress.history)
-        save(file, self.model, Trained(self.plan.cell, history, speed, seconds, peak_memory()))
+        content = weights(self.model)
+        if is_rank_zero():
+            save(file, content, Trained(self.plan.cell, history, speed, seconds, peak_memory()))

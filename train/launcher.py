@@ -65,7 +65,8 @@ class Elsewhere:
         return int(max(codes, key=abs))
 
     def stop(self) -> None:
-        self.ask()
+        if not self.future.done():
+            self.ask()
 
     def kill(self) -> None:
-        self.ask()
+        """That is for whoever started the worker."""

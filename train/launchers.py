@@ -21,6 +21,7 @@ from train.signals import ignored
 from train.worker import Job, Worker, run
 
 PRELOADED = ["train.preload"]
+IDLE = 20  # seconds that a worker waits for a job
 
 
 @contextmanager
@@ -48,8 +49,8 @@ def joblib(options: DictConfig, jobs: list[Job]) -> Iterator[Launcher]:
     if not isinstance(options.n_jobs, int):
         raise ValueError(f"hydra.launcher.n_jobs={options.n_jobs} should be a number")
     width = options.n_jobs if options.n_jobs > 0 else shares.width(jobs[0].config)
-    # one that has no job must not end by a signal: all others would be killed
-    workers = get_reusable_executor(width, timeout=None, initializer=ignored)
+    # one that has no job must not end by a signal, for all others would be killed; but it ends when idle
+    workers = get_reusable_executor(width, timeout=IDLE, initializer=ignored)
 
     def stop() -> None:
         for worker in multiprocessing.active_children():

@@ -63,7 +63,7 @@ class Run:
 
 def trainer(config: TrainerConfig, precision: str, **more: Any) -> Trainer:
     """Lightning's Trainer for training and for evaluation."""
-    strategy = "ddp" if config.is_distributed and config.strategy == "auto" else config.strategy
+    strategy = more.pop("strategy", "ddp")
     return Trainer(
         accelerator=config.accelerator,
         devices=config.devices,

@@ -3,9 +3,9 @@
 import multiprocessing
 import os
 import runpy
+import signal
 import sys
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from train.config import Config
 from train.done import is_done
 from train.errors import explained, logged
 from train.shares import Share, cores
-from train.signals import SIGNALS, end_with_parent, follow, handled, parent_is_gone
+from train.signals import PATIENCE, SIGNALS, end_with_parent, handled
 
 
 @dataclass(frozen=True)
@@ -57,15 +57,20 @@ class Worker:
 
     def __call__(self, job: Job, share: Share) -> int:
         number_tasks()
-        follow_parent()
+        parent = os.getppid()
         job.folder.mkdir(parents=True, exist_ok=True)
         # not forked from a server: SLURM's signals are for all processes of a step, and would end it
         multiprocessing.set_start_method("spawn", force=True)  # joblib's workers have one of their own
         self.process = multiprocessing.Process(target=run, args=(job, share))
         self.process.start()
         with handled(lambda number, frame: self.process.terminate(), SIGNALS):
-            self.process.join()
-        return self.process.exitcode or 0
+            while self.process.exitcode is None:
+                self.process.join(1)
+                if os.getppid() != parent:  # nor does a job outlive whoever started its worker
+                    self.process.terminate()
+                    self.process.join(PATIENCE)
+                    os._exit(128 + signal.SIGTERM)
+        return self.process.exitcode
 
     def checkpoint(self, job: Job, share: Share) -> Any:
         """Called by submitit where the queue takes the machine back: the state is written, and the job is
@@ -75,12 +80,6 @@ class Worker:
         self.process.terminate()
         self.process.join()
         return DelayedSubmission(Worker(), job, share)
-
-
-@cache
-def follow_parent() -> None:
-    """Nor does a job outlive whoever started its worker."""
-    follow(parent_is_gone)
 
 
 def number_tasks() -> None:

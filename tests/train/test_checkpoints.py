@@ -75,7 +75,7 @@ def test_a_full_disk_keeps_the_state_before_and_names_the_file(
 def test_damaged_weights_are_not_used(tmp_path: Path) -> None:
     model, file = GPT(13, 32, 1, 2, []), tmp_path / "final.ckpt"
     trained = Trained("cell", [(1, 2.0)], 1.0, 1.0, None)
-    save(file, model, trained)
+    save(file, model.state_dict(), trained)
     assert restore(file, model, "cell") == trained
     flip(file, file.stat().st_size // 2)
     with pytest.raises(ValueError, match="is damaged: delete"):

@@ -11,18 +11,20 @@ import torch
 from torch.distributed.run import main
 
 from tests.forked import SERVER, redirected
+from tests.train import wandb_file
 from tests.train.conftest import ROOT, call, command
 from tests.train.test_job import close
 from tests.train.test_signals import ENDLESS, family, is_alive, started, wait_for
+from train.rows import read
 
 pytestmark = pytest.mark.slow
-STEPS = ["trainer.max_steps=50", "encoding=t5"]
+STEPS = ["trainer.max_steps=50", "encoding=t5", "batch=12"]
+TRAINED = ("training", "loss")
 TOGETHER = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(20_000 + os.getpid() % 20_000)}
 SLURM = TOGETHER | {
     "SLURM_JOB_ID": "1",
     "SLURM_JOB_NAME": "run",
-    "SLURM_NTASKS": "2",
-    "SLURM_NTASKS_PER_NODE": "2",
+    "SLURM_NODEID": "0",
     "SLURM_NODELIST": "node",
 }
 
@@ -50,17 +52,19 @@ def torchrun(module: str, arguments: tuple[str, ...]) -> None:
     main(["--nproc-per-node=2", f"--master-port={TOGETHER['MASTER_PORT']}", "-m", module, *arguments])
 
 
+def srun(count: int) -> list[dict[str, str]]:
+    tasks = {"SLURM_NTASKS": str(count), "SLURM_NTASKS_PER_NODE": str(count)}
+    return [SLURM | tasks | {"SLURM_PROCID": str(n), "SLURM_LOCALID": str(n)} for n in range(count)]
+
+
 LAUNCHES = [
     Launch(
         "a command on each node",
         ["trainer.num_nodes=2"],
         [TOGETHER | {"NODE_RANK": str(rank)} for rank in range(2)],
     ),
-    Launch(
-        "srun",
-        ["trainer.devices=2", "trainer.accumulate=3"],
-        [SLURM | {"SLURM_PROCID": str(n), "SLURM_LOCALID": str(n), "SLURM_NODEID": "0"} for n in range(2)],
-    ),
+    Launch("srun", ["trainer.devices=4", "trainer.accumulate=3", "wandb.mode=offline"], srun(4)),
+    Launch("pieces of the weights", ["trainer=fsdp", "trainer.accelerator=cpu"], srun(2)),
     Launch("torchrun", ["trainer.devices=2"], [{}]),
 ]
 
@@ -90,6 +94,35 @@ def test_processes_train_as_one(alone: Path, small: list[str], tmp_path: Path, l
         assert torch.allclose(weights(tmp_path)[name], expected, rtol=0, atol=1e-5), name
     close(alone / "run", tmp_path / "run", 1e-5)
     assert "".join(told).count("Results in") == 1
+    assert len(list(tmp_path.rglob("results.jsonl"))) == 1
+    runs = [folder for folder in tmp_path.glob("wandb/*run-*") if not folder.is_symlink()]
+    assert len(runs) == ("wandb.mode=offline" in launch.chosen)
+    for folder in runs:
+        curve = wandb_file.read(folder).curve("train/step", "train/loss")
+        (row,) = [
+            row for row in read(tmp_path / "run/results.jsonl") if (row.protocol, row.metric) == TRAINED
+        ]
+        assert [step for step, _ in curve] == list(range(2, 51, 2))
+        assert curve[-1][1] == pytest.approx(row.value, abs=1e-6)
+
+
+def test_a_killed_training_in_pieces_goes_on(small: list[str], tmp_path: Path) -> None:
+    longer = [*small, *STEPS, "trainer.max_steps=300", "trainer.checkpoint_every=20"]
+    call(*longer, f"outputs={tmp_path}/alone", f"hydra.run.dir={tmp_path}/1")
+    pieces = Launch("pieces", ["trainer.devices=2", "trainer.strategy=fsdp"], srun(2))
+    run = [*longer, *pieces.chosen, f"outputs={tmp_path}/o", f"hydra.run.dir={tmp_path}/2"]
+    processes = pieces.start(tmp_path, *run)
+    wait_for(lambda: list(tmp_path.glob("o/trained/*/last.ckpt")))
+    for process in processes:
+        process.kill()
+        process.join()
+    assert not list(tmp_path.glob("o/trained/*/final.ckpt"))
+    for process in (again := pieces.start(tmp_path, *run)):
+        process.join(200)
+    assert [process.exitcode for process in again] == [0, 0]
+    for name, expected in weights(tmp_path / "alone").items():
+        assert torch.allclose(weights(tmp_path / "o")[name], expected, rtol=0, atol=1e-5), name
+    close(tmp_path / "1", tmp_path / "2", 1e-5)
 
 
 def test_a_process_that_dies_is_named(small: list[str], tmp_path: Path) -> None:

@@ -75,6 +75,7 @@ from tests.train.conftest import SMALL
         (["objective=mlm"], "add model.causal=false"),
         (["model.causal=false"], "add objective=mlm"),
         (["batch=5", "trainer=ddp"], "batch=5 cannot be split evenly over 2 devices and parts"),
+        (["trainer.strategy=fsdp", "optimizer=muon"], "optimizer=muon needs matrices whole: choose"),
         (["data.path=/nowhere"], "/nowhere"),
         (["evaluation.lengths=[500000]"], "evaluation.lengths"),
         (["encoding=(rope"], "encoding"),

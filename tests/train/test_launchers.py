@@ -69,7 +69,7 @@ def test_a_job_that_must_make_room_is_queued_again(small: list[str], tmp_path: P
 
 @pytest.mark.parametrize(
     ("launcher", "number"),
-    [("joblib", signal.SIGTERM), ("joblib", signal.SIGKILL), ("submitit_local", signal.SIGTERM)],
+    [("joblib", signal.SIGKILL), ("submitit_local", signal.SIGTERM)],
 )
 def test_no_orphans(small: list[str], tmp_path: Path, launcher: str, number: signal.Signals) -> None:
     run = [*small, *ENDLESS, f"hydra/launcher={launcher}", "hydra.mode=MULTIRUN", "report=null"]
