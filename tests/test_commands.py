@@ -52,7 +52,7 @@ def documented() -> Iterator[str]:
         inline = re.findall(r"`([^`\n]+)`", re.sub(r"```.*?```", "", text, flags=re.DOTALL))
         for code in [*lines, *inline]:
             code = re.sub(r"\s+# .*", "", code.removeprefix('eval "$(').removesuffix(')"'))
-            if re.match(r"(\.venv/bin/)?(python -m|make|yardstick)( |$)", code):
+            if re.match(r"(\.venv/bin/)?(python -m|make|yardstick|torchrun|srun)( |$)", code):
                 yield code
 
 

@@ -5,6 +5,7 @@ import os
 import runpy
 import signal
 import sys
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -55,6 +56,9 @@ def run(job: Job, share: Share) -> None:
 class Worker:
     """What the worker of a cluster does: start a job, hand it the signals to end, tell its exit code."""
 
+    def __init__(self) -> None:
+        self.is_told = False
+
     def __call__(self, job: Job, share: Share) -> int:
         number_tasks()
         parent = os.getppid()
@@ -63,14 +67,20 @@ class Worker:
         multiprocessing.set_start_method("spawn", force=True)  # joblib's workers have one of their own
         self.process = multiprocessing.Process(target=run, args=(job, share))
         self.process.start()
-        with handled(lambda number, frame: self.process.terminate(), SIGNALS):
+        with handled(self.end, SIGNALS):
             while self.process.exitcode is None:
                 self.process.join(1)
                 if os.getppid() != parent:  # nor does a job outlive whoever started its worker
                     self.process.terminate()
                     self.process.join(PATIENCE)
                     os._exit(128 + signal.SIGTERM)
+        if self.is_told and os.environ.get("SUBMITIT_EXECUTOR") == "slurm":
+            time.sleep(PATIENCE)  # no result: SLURM ends this process, and may queue the job again
         return self.process.exitcode
+
+    def end(self, number: int, frame: object) -> None:
+        self.is_told = True
+        self.process.terminate()
 
     def checkpoint(self, job: Job, share: Share) -> Any:
         """Called by submitit where the queue takes the machine back: the state is written, and the job is

@@ -101,7 +101,7 @@ from tests.train.conftest import SMALL
         (["data.limit=nan"], "data.limit=NaN should be a finite number."),
         (["evaluation.ladder=[]"], "evaluation.ladder=[] should have at least one entry."),
         (["jobs=-2"], "jobs=-2 should be greater than or equal to 1 or 'auto'."),
-        (["trainer.strategy=horovod"], "trainer.strategy=horovod should be 'auto' or 'ddp'."),
+        (["trainer.strategy=horovod"], "trainer.strategy=horovod should be 'auto', 'ddp' or 'fsdp'."),
         (
             ["encoding=glob(zzz*)", "hydra.mode=MULTIRUN"],
             "encoding=glob(zzz*) matches nothing; there are: alibi,",

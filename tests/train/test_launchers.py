@@ -2,11 +2,13 @@
 
 import os
 import signal
+import subprocess
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
+from tests.train import slurm
 from tests.train.conftest import call, launch
 from tests.train.test_job import close
 from tests.train.test_signals import ENDLESS, family, is_alive, started, wait_for
@@ -48,23 +50,52 @@ def test_a_sweep(alone: Path, small: list[str], tmp_path: Path, launcher: str, d
     assert (tmp_path / "s/report.html").exists()
 
 
-def test_a_job_that_must_make_room_is_queued_again(small: list[str], tmp_path: Path) -> None:
-    """SLURM sends the signal to all processes of a job; submitit, which handles it, queues the job again."""
-    long = [*small, "trainer.max_steps=800", "trainer.checkpoint_every=1000000", "trainer.log_every=4"]
-    run = [*long, "hydra/launcher=submitit_local", "hydra.mode=MULTIRUN", "report=null"]
+def test_slurm(small: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An array of jobs; one must make room, where SLURM sends a signal to all processes of it, and is queued
+    again by submitit."""
+    monkeypatch.setenv("PATH", f"{slurm.install(tmp_path)}:{os.environ['PATH']}")
+    run = [*small, "trainer.max_steps=600", "trainer.checkpoint_every=1000000", "trainer.log_every=4"]
+    run += ["hydra/launcher=submitit_slurm", "hydra.launcher.partition=gpu", "jobs=2"]
+    run += ["hydra.mode=MULTIRUN", "encoding=nope,rope", "report=null"]
     with started(*run, f"outputs={tmp_path}/o", f"hydra.sweep.dir={tmp_path}/s") as process:
-        log = lambda: "".join(file.read_text() for file in tmp_path.glob("s/*/train.log"))  # noqa: E731
+        log = lambda: "".join(file.read_text() for file in tmp_path.glob("s/rope-*/train.log"))  # noqa: E731
         wait_for(lambda: "step 20/" in log())
-        (worker,) = [pid for pid, line in family(process.pid).items() if "submitit.core._submit" in line]
+        (worker,) = [pid for pid in workers() if f"{tmp_path}/s" in workers()[pid] and task(pid) == "1"]
         for pid in (worker, *family(worker)):
             os.kill(pid, signal.SIGUSR2)
         out, errors = process.communicate(timeout=200)
     assert process.returncode == 0, errors
-    assert out.splitlines()[-1].endswith("s  done")
+    assert sum(line.endswith("s  done") for line in out.splitlines()) == 2
     first, _, second = log().partition("The same command resumes from here.")
     assert "Stopped by SIG" in first
     assert "step 20/" not in second
     assert second.count("Results in") == 1
+    options = {
+        line for line in (tmp_path / "batch.sh").read_text().splitlines() if line.startswith("#SBATCH")
+    }
+    for option in (
+        "nodes=1",
+        "ntasks-per-node=1",
+        "array=0-1%2",
+        "partition=gpu",
+        "signal=USR2@120",
+        "time=240",
+    ):
+        assert f"#SBATCH --{option}" in options
+
+
+def workers() -> dict[int, str]:
+    """submitit's, by number: their command lines."""
+    lines = subprocess.check_output(["ps", "-ewwo", "pid=,args="], text=True).splitlines()
+    return {
+        int(line.split()[0]): line for line in lines if "submitit.core._submit" in line and "bash" not in line
+    }
+
+
+def task(pid: int) -> str:
+    """Its number in the array."""
+    environment = Path(f"/proc/{pid}/environ").read_text().split("\0")
+    return dict(entry.partition("=")[::2] for entry in environment)["SLURM_ARRAY_TASK_ID"]
 
 
 @pytest.mark.parametrize(
