@@ -23,7 +23,8 @@ SHOWN = (2, 4, 16)  # times the training length, in the figure
 
 
 def along(folders: list[Path]) -> pd.DataFrame:
-    """One line a checkpoint, method and longer length; the fewest tokens and the best methods first."""
+    """One line a checkpoint, method and longer length, of the methods that several checkpoints have; the
+    fewest tokens and the best methods first."""
     groups = sorted(map(scored, folders), key=tokens)
     lines = []
     for group, curves in zip(groups, shared(groups), strict=True):
@@ -31,7 +32,8 @@ def along(folders: list[Path]) -> pd.DataFrame:
         own["tokens"], own["times"] = tokens(group), own["length"] // group.trained
         own["seeds"], own["order"] = len(curves.seeds), range(len(own))
         lines.append(own)
-    return pd.concat(lines, ignore_index=True)
+    found = pd.concat(lines, ignore_index=True)
+    return found[found.groupby("method")["tokens"].transform("nunique") > 1]
 
 
 def shared(groups: list[Group]) -> list[Curves]:
@@ -83,8 +85,9 @@ def ordered(found: pd.DataFrame) -> list[str]:
 
 
 def figure(found: pd.DataFrame) -> Figure:
-    """A panel a method, a line a length."""
+    """A panel a method, a line a length; without those that are a window themselves."""
     found = found[found["times"].isin(SHOWN)].dropna(subset="value")
+    found = found[found.groupby("method")["value"].transform("std") > 0]
     rows: list[dict[str, object]] = [
         {"method": name, "of": f"{line.times}x", "x": line.tokens / 1e6, "y": line.value}
         for name in ordered(found)
@@ -97,7 +100,7 @@ def figure(found: pd.DataFrame) -> Figure:
     seeds = plural(int(found["seeds"].max()), "seed")
     note = f"Nats a token against its own window, at 2, 4 and 16 times the training length; {seeds}."
     caption = Caption("What longer context is worth along the training", note)
-    return Figure("gain_along_training", {"gain": faceted(panel, rows, "method", 4, caption)})
+    return Figure("gain_along_training", {"gain": faceted(panel, rows, "method", 3, caption)})
 
 
 def main() -> None:

@@ -1,7 +1,7 @@
 """Whether one scale predicts another: rank correlations of what a sweep measures, between sweeps.
 
 python -m sweeps.transfer outputs/sweeps/encodings docs/study     # sweeps or archives, small to large
-python -m sweeps.transfer docs/study/half docs/study --figure docs/figures    # transfer.png and .svg as well
+python -m sweeps.transfer docs/study/half docs/study --figure docs/figures    # transfer.png, .svg
 """
 
 import argparse

@@ -58,12 +58,15 @@ def test_fits_into_a_terminal() -> None:
         assert any(line.split()[:1] == [name] for line in done.stdout.splitlines()), name
 
 
-def test_the_table_of_the_study_is_that_of_its_archive() -> None:
-    """If this fails: python -m sweeps.gains docs/study, between its marks in docs/study/README.md."""
-    number, command = r"[-+]?\d+\.\d+", [sys.executable, "-m", "sweeps.gains", "docs/study"]
+@pytest.mark.parametrize(
+    "line", ["gains docs/study", "along docs/study/eighth docs/study/quarter docs/study/half docs/study"]
+)
+def test_the_tables_of_the_study_are_those_of_its_archives(line: str) -> None:
+    """If this fails: python -m sweeps.<line>, between its marks in docs/study/README.md."""
+    number, command = r"[-+]?\d+\.\d+", [sys.executable, "-m", *f"sweeps.{line}".split()]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     page = (ROOT / "docs/study/README.md").read_text()
-    shown = page.partition("<!-- python -m sweeps.gains docs/study -->\n")[2].partition("<!-- /gains -->")[0]
+    shown = page.partition(f"<!-- python -m sweeps.{line} -->\n")[2].partition("<!-- /")[0]
     assert re.sub(number, "#", shown) == re.sub(number, "#", done.stdout)
     numbers = [[float(one) for one in re.findall(number, text)] for text in (shown, done.stdout)]
     assert numbers[0] == pytest.approx(numbers[1], abs=0.0011)  # the last digit is rounded
