@@ -6,7 +6,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib import import_module
 from multiprocessing.process import BaseProcess
 from pathlib import Path
@@ -58,7 +58,6 @@ class Place:
     folder: Path
     text: Path
     session: int = 0  # of the last process
-    started: float = field(default_factory=time.time)
 
     @property
     def outputs(self) -> Path:

@@ -43,20 +43,21 @@ def verdict(case: Case, disturbed: list[Ended], killed: bool) -> Verdict:
 
 def repeated(case: Case) -> tuple[Ended, bool]:
     """All lines of the scenario again; where one says what to delete, that is deleted first, once."""
-    advised = False
-    ended = Ended(0, "")
-    number = 0
-    while number < len(case.lines):
+    ended = carried_out(case)
+    found = ADVICE.search(ended.said)
+    if not ended.code or not found:
+        return ended, False
+    shutil.rmtree(case.place.folder / found[1])
+    return carried_out(case), True
+
+
+def carried_out(case: Case) -> Ended:
+    """All lines, or up to the first that does not end well."""
+    for number in range(len(case.lines)):
         ended = case.place.end(case.place.begin(case.lines, number))
-        found = ADVICE.search(ended.said)
-        if ended.code and found and not advised:
-            advised, number = True, 0
-            shutil.rmtree(case.place.folder / found[1])
-            continue
-        if ended.code:
+        if ended.code != 0:
             break
-        number += 1
-    return ended, advised
+    return ended
 
 
 def ill_said(ended: Ended) -> list[str]:
