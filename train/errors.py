@@ -17,7 +17,7 @@ from train.ranks import is_rank_zero
 from train.signals import Stopped, handled, ignored, requeue
 from train.validation import did_you_mean
 
-FULL = re.compile(
+NO_ROOM = re.compile(
     "can't allocate memory|cannot allocate memory|bad_alloc|could not create a primitive|"
     "Resource temporarily unavailable",
     re.IGNORECASE,
@@ -79,7 +79,7 @@ def is_out_of_memory(error: BaseException) -> bool:
     """Whether a tensor had no room, on a GPU or on the machine."""
     name = type(error).__name__
     if isinstance(error, RuntimeError) or name == "PanicException":
-        return name == "OutOfMemoryError" or FULL.search(str(error)) is not None
+        return name == "OutOfMemoryError" or NO_ROOM.search(str(error)) is not None
     return isinstance(error, MemoryError)
 
 
