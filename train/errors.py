@@ -14,7 +14,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from train.paths import CONF, SWEEPS
 from train.ranks import is_rank_zero
-from train.signals import Stopped, handled, ignored, requeue
+from train.signals import handled, ignored, requeue, stop
 from train.validation import did_you_mean
 
 NO_ROOM = re.compile(
@@ -30,13 +30,13 @@ def explained() -> Iterator[None]:
     try:
         with handled():
             yield
-    except Stopped as stopped:
-        ignored()
-        if is_rank_zero():
-            print(f"yardstick: {stopped}", file=sys.stderr, flush=True)
-            requeue(stopped.number)
-        sys.exit(stopped.code)
     except BaseException as error:  # a panic of the tokenizer, in Rust, is no Exception
+        if stopped := stop(error):
+            ignored()
+            if is_rank_zero():
+                print(f"yardstick: {stopped}", file=sys.stderr, flush=True)
+                requeue(stopped.number)
+            sys.exit(stopped.code)
         sentence = explanation(error)
         if sentence is None:
             raise

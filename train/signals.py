@@ -27,6 +27,13 @@ class Stopped(SystemExit):
         return f"Stopped by {signal.Signals(self.number).name}. The same command resumes from here."
 
 
+def stop(error: BaseException | None) -> Stopped | None:
+    """That the run was told to end, where it was; somebody's clean-up may have failed on the way out."""
+    while error is not None and not isinstance(error, Stopped):
+        error = error.__context__
+    return error
+
+
 def ending(code: int) -> str:
     """How a process ended, by its exit code, where it could not say it itself."""
     if code >= 0:

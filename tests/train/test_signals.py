@@ -14,6 +14,8 @@ from tests.forked import SERVER, forked, redirected
 from tests.processes import family, is_alive, wait_for
 from tests.train.conftest import ROOT, command
 from train.checkpoints import is_whole
+from train.errors import explained
+from train.signals import Stopped
 
 pytestmark = pytest.mark.slow
 ENDLESS = ["trainer.max_steps=1000000", "trainer.log_every=4", "trainer.checkpoint_every=1000000"]
@@ -49,6 +51,20 @@ def test_a_signal_ends_a_run_with_a_sentence(
     (state,) = tmp_path.glob("trained/*/last.ckpt")
     assert is_whole(state)
     assert not (tmp_path / "run/DONE").exists()
+
+
+def a_failing_clean_up() -> None:
+    with explained():
+        try:
+            raise Stopped(signal.SIGTERM)
+        finally:
+            {}["nothing"]
+
+
+def test_an_error_on_the_way_out_is_not_told() -> None:
+    ended = forked(a_failing_clean_up)
+    assert ended.returncode == 143
+    assert ended.stderr == "yardstick: Stopped by SIGTERM. The same command resumes from here.\n"
 
 
 def ctrl_c_is_ignored() -> None:
