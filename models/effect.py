@@ -119,12 +119,11 @@ class Region:
 class Tail(Region):
     """Keys for which all that is done amounts to a product of q and k, rotated, and a level of each query.
 
-    With `reached`, contents decide where it starts, and `start` is where to look first: of the logits
-    (B, H, R, K) of the nearest keys, whether all keys before these are in the tail (B, H, R).
+    With `reached`, contents decide where it starts; `start` is where to look first.
     """
 
     level: Callable[[Tensor], Tensor] | None = None  # q (B, H, T, D) -> (B, H, T) float32
-    reached: Callable[[Tensor], Tensor] | None = None
+    reached: Callable[[Tensor], Tensor] | None = None  # logits (B, H, R, K) -> (B, H, R) if the rest is tail
 
 
 @dataclass(frozen=True)
