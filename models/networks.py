@@ -6,10 +6,11 @@ from collections.abc import Callable
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.nn.functional import leaky_relu
 
 from models.precision import inspectable, without_autocast
 
-PAIRS = 1 << 15  # at a time, so that the hidden layer, many times wider, stays in the processor's cache
+PAIRS = 1 << 13  # at a time, so that the hidden layer, many times wider, stays in a core's cache
 
 
 def relu_network(read: nn.Linear, write: nn.Linear) -> Callable[[Tensor], Tensor]:
@@ -66,8 +67,27 @@ class PiecewiseLinear:
             return (weights @ given).unflatten(-1, x.shape)
 
 
-def in_blocks(network: Callable[..., Tensor], *x: Tensor) -> Tensor:
-    """`network` of x, each (B, features, N), some pairs at a time."""
-    count = max(1, PAIRS // x[0].size(0))
-    parts = zip(*(one.split(count, -1) for one in x), strict=True)
-    return torch.cat([network(*part) for part in parts], dim=-1)
+def both_layers(inner: Tensor, outer: Tensor, level: Tensor, *given: Tensor) -> Tensor:
+    x = torch.cat([*given, torch.ones_like(given[0][:, :1])], dim=1)
+    hidden = leaky_relu(inner.expand(len(x), -1, -1) @ x, inplace=True)
+    return torch.baddbmm(level, outer.expand(len(x), -1, -1), hidden)
+
+
+def leaky_network(read: nn.Linear, write: nn.Linear, *given: Tensor) -> Tensor:
+    """(B, out, N) `write(leaky_relu(read(x)))` in float32 of x, `given` in parts (B, features, N) of it."""
+    inner = torch.cat([read.weight, read.bias[:, None]], dim=1).float()
+    outer, level = write.weight.float(), write.bias.float()[:, None]
+    if torch.is_grad_enabled():
+        parts = zip(*(part.split(max(1, 4 * PAIRS // len(part)), -1) for part in given), strict=True)
+        return torch.cat([both_layers(inner, outer, level, *part) for part in parts], dim=-1)
+    sequences, _, count = given[0].shape
+    out = given[0].new_empty(sequences, len(outer), count)
+    x, hidden = out.new_ones(inner.size(1), PAIRS), out.new_empty(len(inner), PAIRS)
+    for sequence in range(sequences):
+        for start in range(0, count, PAIRS):
+            some = slice(start, min(start + PAIRS, count))
+            now = slice(0, some.stop - start)
+            torch.cat([part[sequence, :, some] for part in given], out=x[:-1, now])
+            leaky_relu(torch.mm(inner, x[:, now], out=hidden[:, now]), inplace=True)
+            torch.addmm(level, outer, hidden[:, now], out=out[sequence, :, some])
+    return out

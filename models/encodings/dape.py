@@ -3,13 +3,11 @@
 For each pair a small network maps the logits and biases of all heads to what is added to them.
 """
 
-import torch
 from torch import Tensor, nn
-from torch.nn.functional import leaky_relu
 
 from models.bounds import Count
 from models.effect import Adjust, Effect, Encoding, Positions, tabulated
-from models.networks import in_blocks
+from models.networks import leaky_network
 
 UNSEEN = -1e9  # the network needs a finite logit; what it adds to the true one is still minus infinity
 
@@ -35,15 +33,7 @@ class DAPE(Encoding):
             content = logits.float().clamp(min=UNSEEN).flatten(2)  # (B, H, R K)
             position = by_pair(i, j).reshape(content.size(1), -1, content.size(2))  # (H, 1 or B, R K)
             position = position.transpose(0, 1).expand_as(content)
-            return logits + in_blocks(self.change, content, position).view_as(logits).to(logits.dtype)
+            change = position + leaky_network(self.read, self.write, content, position)
+            return logits + change.view_as(logits).to(logits.dtype)
 
         return Effect(positions, adjust=Adjust(adjust))
-
-    def change(self, content: Tensor, position: Tensor) -> Tensor:
-        """(B, H, pairs) what is added to the logits. The network's inputs are concatenated, with ones for its
-        bias, so that the hidden layer is written once."""
-        read = torch.cat([self.read.weight, self.read.bias[:, None]], dim=1).float()
-        given = torch.cat([content, position, torch.ones_like(content[:, :1])], dim=1)  # (B, 2H + 1, pairs)
-        hidden = leaky_relu(read.expand(len(given), -1, -1) @ given, inplace=True)
-        unadapted = self.write.bias.float()[:, None] + position
-        return torch.baddbmm(unadapted, self.write.weight.float().expand(len(given), -1, -1), hidden)
