@@ -31,6 +31,8 @@ def run_all(jobs: list[Job], launcher: str = "basic", options: DictConfig | None
     """Run what is not done yet; the number of jobs that failed."""
     check_folders(jobs)
     missing = {job.folder: job for job in jobs if not job.is_done or has_gaps(job.folder)}
+    if not missing:
+        return 0
     running: dict[Path, Running] = {}
     with launched(launcher, options or DictConfig({}), jobs) as by:
         try:
@@ -81,6 +83,7 @@ def collect(running: dict[Path, Running], every: float) -> None:
         if code is None:
             continue
         del running[folder]
+        folder.chmod(folder.stat().st_mode)  # NFS may remember that there was no DONE
         how = "done" if (folder / "DONE").exists() else failed(folder, code)
         print(f"{folder.name:<44} {time.perf_counter() - one.since:6.0f} s  {how}", flush=True)
 

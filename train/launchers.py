@@ -160,9 +160,7 @@ def launched(name: str, options: DictConfig, jobs: list[Job]) -> Iterator[Launch
     with ExitStack() as stack:
         try:
             launcher = stack.enter_context(LAUNCHERS[name](options, jobs))
-        except (
-            Exception
-        ) as error:  # a wrong setting, no cluster: joblib, submitit and ray have no common class
+        except Exception as error:  # of joblib, submitit or Ray, which have none in common
             told = str(error).partition("\n")[0].rstrip(".")
             raise ValueError(f"hydra/launcher={name} cannot start: {told}.") from error
         yield launcher
