@@ -17,7 +17,7 @@ from omegaconf import DictConfig, OmegaConf
 from train import shares
 from train.launcher import Elsewhere, Here, Launcher, Started
 from train.shares import Share
-from train.signals import ignored
+from train.signals import handle, ignored
 from train.worker import Job, Worker, run
 
 PRELOADED = ["train.preload"]
@@ -119,6 +119,7 @@ def ray(options: DictConfig, jobs: list[Job]) -> Iterator[Launcher]:
     if any(processes(job) and job.config.trainer.num_nodes > 1 for job in jobs):
         raise ValueError("it gives a job one machine, so trainer.num_nodes should be 1")
     ray.init(**plain(options.ray.init))
+    handle()  # again: Ray's own handler aborts
     has_gpus = "GPU" in ray.cluster_resources()
 
     def start(job: Job, share: Share) -> Started:
