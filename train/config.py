@@ -200,7 +200,7 @@ class Config(Section):
             raise ValueError("optimizer=muon needs matrices whole: choose optimizer=adamw or trainer=ddp.")
         knobs, devices = self.trainer, self.trainer.devices
         parts = knobs.num_nodes * knobs.accumulate * (max(1, devices) if isinstance(devices, int) else 1)
-        if self.batch % parts:
+        if self.batch % parts and (self.run is None or self.extension.finetune_steps):
             told = f"batch={self.batch} cannot be split evenly over {parts} devices and parts: change it or"
             raise ValueError(f"{told} trainer.devices, trainer.num_nodes, trainer.accumulate.")
         return self
