@@ -24,7 +24,7 @@ from models.gpt import GPT
 from models.registry import extend, extensions, names, read
 from train import build
 from train.compose import composed
-from train.config import Config, EncodingConfig
+from train.config import Config
 from train.evaluation.problems import ProblemEvaluator
 from train.evaluation.text import TextEvaluator, amounts
 from train.loss import mean_loss, token_losses
@@ -32,6 +32,7 @@ from train.module import Training
 from train.progress import Progress
 from train.protocols import BY_POSITION, PROTOCOLS
 from train.run import ignore, quiet, trainer
+from train.sections import EncodingConfig
 from train.versions import EVALUATION, TRAINING
 
 FOLDER = Path(__file__).resolve().parents[1] / "golden"

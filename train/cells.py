@@ -7,7 +7,8 @@ from glob import glob
 from pathlib import Path
 from typing import Any
 
-from train.config import Config, ExtensionConfig
+from train.config import Config
+from train.sections import ExtensionConfig
 from train.versions import EVALUATION, TRAINING, packages
 
 LABELS: dict[str, Any] = {"encoding": {"family"}}

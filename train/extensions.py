@@ -10,9 +10,10 @@ from models.effect import Encoding
 from models.gpt import GPT
 from models.registry import RECIPE, encoding_fits, extend, extended, names, read
 from train.cells import finetuned_cell
-from train.config import Config, ExtensionConfig
+from train.config import Config
 from train.fit import Plan, trained
 from train.run import Run
+from train.sections import ExtensionConfig
 
 CONTROLS = ("crop", "window")  # what a claim to use longer context must beat
 

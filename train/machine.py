@@ -12,7 +12,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from train.config import TrainerConfig
+from train.sections import TrainerConfig
 
 
 def resolved_precision(requested: str, accelerator: str) -> str:

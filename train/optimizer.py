@@ -6,7 +6,7 @@ import torch
 from torch.optim import Optimizer
 
 from models.gpt import GPT
-from train.config import OptimizerConfig
+from train.sections import OptimizerConfig
 
 
 def optimizer_of(model: GPT, config: OptimizerConfig, fused: bool) -> Optimizer:

@@ -17,9 +17,10 @@ from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from train import machine
-from train.config import Config, Few
+from train.config import Config
 from train.errors import explained
 from train.rows import Row, read
+from train.sections import Few
 from train.trust import check_classes
 from train.validation import Section
 from train.versions import packages

@@ -13,9 +13,10 @@ from lightning.pytorch import Callback, Trainer
 
 import data
 from data.source import Source
-from train.config import Config, TrainerConfig
+from train.config import Config
 from train.machine import keep_memory, resolved_precision
 from train.peers import Peers
+from train.sections import TrainerConfig
 
 Log = Callable[[int, dict[str, float]], None]  # step, values by name
 

@@ -15,12 +15,12 @@ from torch import Tensor
 from data.batch import Batch
 from data.source import Windows
 from models.gpt import GPT
-from train.config import EvaluationConfig
 from train.evaluation.evaluator import Evaluator
 from train.loss import token_losses
 from train.objective import OBJECTIVES
 from train.protocols import BY_POSITION, PROTOCOLS, Amounts, Span, position_bins
 from train.rows import Result
+from train.sections import EvaluationConfig
 
 Key = tuple[str, str, int]  # extension, protocol, length
 

@@ -1,0 +1,163 @@
+"""The sections of a run's settings, whose values the folders of `conf/` give."""
+
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import Field, model_validator
+
+from train.paths import CONF
+from train.protocols import BY_POSITION, PROTOCOLS
+from train.validation import LONGEST, Count, Positive, Section, Share, Tokens, did_you_mean
+
+LIST = Field(strict=False, min_length=1)
+Beta = Annotated[float, Field(ge=0, lt=1)]
+Few = Annotated[int, Field(ge=1, le=1024)]  # processes, threads
+Names = Annotated[tuple[str, ...], Field(strict=False)]
+
+
+class ModelConfig(Section):
+    vocab: Count
+    width: Count
+    depth: Annotated[int, Field(ge=1, le=1000)]
+    heads: Count
+    length: Tokens  # tokens of a training sequence
+    norm: Literal["rms", "layer"]
+    tied: bool  # the output layer is the token embedding
+    causal: bool
+    kernel: Literal["auto", "reference", "explicit", "sdpa", "band", "flex"]
+
+    @model_validator(mode="after")
+    def has_even_heads(self) -> Self:
+        if self.width % self.heads:
+            raise ValueError(f"model.heads={self.heads} does not divide model.width={self.width}.")
+        if self.head_width % 2:
+            raise ValueError(
+                f"model.width={self.width} over model.heads={self.heads} gives an odd head width of "
+                f"{self.head_width}: rotary encodings pair features, so choose an even one."
+            )
+        return self
+
+    @property
+    def head_width(self) -> int:
+        return self.width // self.heads
+
+    @property
+    def shape(self) -> dict[str, int]:
+        """What an encoding may ask to know of the model."""
+        return {
+            "heads": self.heads, "head_width": self.head_width, "width": self.width, "depth": self.depth,
+            "length": self.length,
+        }  # fmt: skip
+
+
+class EncodingConfig(Section, extra="allow"):
+    """`_target_` and the parameters of the method."""
+
+    family: str | None = None  # of methods, in the report
+    share: bool  # one encoding for all layers; false: each layer has its own parameters
+    ssmax: bool  # learned log-n temperature on top
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        return self.model_dump()
+
+
+class ExtensionConfig(Section, extra="allow"):
+    """`_target_` and the parameters of the method, and how to train further under it."""
+
+    finetune_steps: Annotated[int, Field(ge=0, lt=1 << 31)] = 0
+    finetune_length: Tokens | None = None  # tokens; null: the training length
+    finetune_learning_rate: Positive = 5e-4
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        return dict(self.model_extra or {})
+
+
+class OptimizerConfig(Section):
+    matrices: Literal["adamw", "muon"]  # of the layers
+    learning_rate: Positive
+    weight_decay: Annotated[float, Field(ge=0, le=1e6)]
+    betas: Annotated[tuple[Beta, Beta], Field(strict=False)]
+    warmup: Share  # of the steps
+    final: Share  # of the learning rate, at the last step
+    clip: Annotated[float, Field(ge=0, le=1e6)] | None  # largest gradient norm; 0 or null: any
+
+
+class TrainerConfig(Section):
+    accelerator: Literal["auto", "cpu", "gpu", "cuda", "mps"]
+    devices: Few | Literal[-1, "auto"]  # of a node; -1 or auto: all
+    num_nodes: Few
+    strategy: Literal["auto", "ddp", "fsdp"]
+    precision: Literal["auto", "32-true", "bf16-mixed", "16-mixed"]
+    max_steps: Count
+    threads: Few | Literal["auto"]  # CPU threads of a process
+    accumulate: Count  # parts that a step's batch is taken in
+    compile: bool
+    log_every: Count  # steps
+    checkpoint_every: Count  # steps
+    keep: Annotated[tuple[Annotated[float, Field(gt=0, lt=1)], ...], Field(strict=False)] = ()  # of the steps
+
+    def step(self, share: float) -> int:
+        """The step at a share of the training."""
+        return max(1, round(share * self.max_steps))
+
+    @property
+    def kept(self) -> tuple[int, ...]:
+        """The steps whose weights are kept."""
+        return tuple(sorted({self.step(share) for share in self.keep}))
+
+    @property
+    def is_distributed(self) -> bool:
+        """Whether a run is more than one process."""
+        return self.devices != 1 or self.num_nodes != 1
+
+
+class EvaluationConfig(Section):
+    lengths: Literal["ladder"] | Annotated[tuple[Tokens, ...], LIST]  # tokens, or as a task counts
+    ladder: Annotated[tuple[Positive, ...], LIST]  # times the training length
+    protocols: Names  # of text
+    stride: Tokens | Literal["auto"]  # tokens from one piece to the next
+    last: Tokens | Literal["auto"]  # targets that last_k scores of each piece
+    extensions: Literal["all", "controls"] | Names  # besides the chosen one
+    windows: Tokens  # of held-out text
+    retrieval: Literal["needle", "passage"] | None  # what text said at some depth, asked at its end
+    problems: Tokens  # of each length
+    tokens: Count  # at most so many in one forward pass
+
+    @model_validator(mode="after")
+    def names_exist(self) -> Self:
+        known = [*PROTOCOLS, BY_POSITION]
+        for name in self.protocols:
+            if name not in known:
+                raise ValueError(f"There is no protocol '{name}'; there are: {', '.join(known)}.")
+        known = sorted(file.stem for file in (CONF / "extension").glob("*.yaml"))
+        for name in () if isinstance(self.extensions, str) else self.extensions:
+            if name not in known:
+                hint = did_you_mean(name, known)
+                raise ValueError(f"There is no extension '{name}'.{hint} There are: {', '.join(known)}.")
+        return self
+
+    def at(self, trained_length: int) -> list[int]:
+        """The lengths to evaluate at."""
+        if self.lengths == "ladder":
+            lengths = sorted({int(trained_length * times) for times in self.ladder})
+            if not 1 <= lengths[0] <= lengths[-1] <= LONGEST:
+                told = f"evaluation.ladder=[{','.join(map(str, self.ladder))}] times {trained_length} tokens"
+                raise ValueError(f"{told} of training must lie between 1 and {LONGEST:,}.")
+            return lengths
+        return sorted(set(self.lengths))
+
+
+class WandbConfig(Section):
+    mode: Literal["auto", "online", "offline", "disabled"]
+    project: Annotated[str, Field(pattern=r"^[^/\\#?%:]{1,128}$")]  # what W&B takes
+    entity: str | None
+
+
+class ChosenNames(Section):
+    """The files of `conf/` that were chosen."""
+
+    model: str
+    encoding: str
+    extension: str
+    data: str
