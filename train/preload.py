@@ -4,7 +4,10 @@ import contextlib
 import signal
 import sys
 
-signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent and for the jobs
+from train.signals import REQUEUE
+
+for number in (signal.SIGINT, *REQUEUE):  # are for the parent and for the jobs
+    signal.signal(number, signal.SIG_IGN)
 signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))  # W&B clears its folders
 
 import pandas  # noqa: E402, F401  (wandb looks for it at the first value that is logged)

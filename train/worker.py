@@ -44,7 +44,8 @@ def run(job: Job, share: Share) -> None:
     torch.set_num_threads(share.threads or cores())
     sys.argv = ["train", *job.overrides, "hydra.mode=RUN", f"hydra.run.dir={quoted(job.folder)}"]
     if job.config.trainer.is_distributed and "RANK" not in os.environ:
-        # Lightning starts the other processes with the same command line
+        # Lightning starts the other processes with the same command line, where SLURM seems to have no tasks
+        os.environ["SLURM_JOB_NAME"] = "interactive"
         runpy.run_module("train", run_name="__main__", alter_sys=True)
     else:
         from train.job import run_job
@@ -93,7 +94,7 @@ class Worker:
 
 
 def number_tasks() -> None:
-    """The tasks of a submitit job are numbered as torchrun would; a single one starts others itself."""
+    """The tasks of a submitit job are numbered as torchrun would."""
     if "SUBMITIT_EXECUTOR" not in os.environ:
         return
     from submitit import JobEnvironment
@@ -103,8 +104,6 @@ def number_tasks() -> None:
     if job.num_tasks > 1:
         TorchDistributedEnvironment().export(set_cuda_visible_devices=False, overwrite=True)
         os.environ["TORCHELASTIC_RUN_ID"] = job.job_id
-    else:
-        os.environ["SLURM_JOB_NAME"] = "interactive"  # else Lightning expects a task a process
 
 
 def quoted(path: Path) -> str:

@@ -34,6 +34,7 @@ def alone(small: list[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_sweep(alone: Path, small: list[str], tmp_path: Path, launcher: str, devices: int) -> None:
     chosen = [f"hydra/launcher={launcher}", f"trainer.devices={devices}", "jobs=2"]
     chosen += ["hydra.mode=MULTIRUN", "encoding=alibi,rope", "extension=pi"]
+    chosen += ["report=null"] if devices > 1 else []  # which takes seconds
     swept = launch(*chosen, *small, f"outputs={tmp_path}/o", f"hydra.sweep.dir={tmp_path}/s", check=False)
     assert swept.returncode == 1, swept.stderr
     (rope,) = tmp_path.glob("s/rope-*")
@@ -47,7 +48,7 @@ def test_a_sweep(alone: Path, small: list[str], tmp_path: Path, launcher: str, d
     assert (rope / "train.log").read_text().count("Results in") == 1
     close(alone, rope, 0 if devices == 1 else 1e-5)
     assert (tmp_path / "s/sweep.json").exists()
-    assert (tmp_path / "s/report.html").exists()
+    assert (tmp_path / "s/report.html").exists() == (devices == 1)
 
 
 def test_slurm(small: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -67,8 +67,9 @@ def test_an_error_on_the_way_out_is_not_told() -> None:
     assert ended.stderr == "yardstick: Stopped by SIGTERM. The same command resumes from here.\n"
 
 
-def ctrl_c_is_ignored() -> None:
-    assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+def all_but_sigterm_are_ignored() -> None:
+    for number in (signal.SIGINT, signal.SIGUSR1, signal.SIGUSR2):
+        assert signal.getsignal(number) is signal.SIG_IGN
 
 
 def ended_by_sigterm() -> None:
@@ -80,9 +81,9 @@ def test_sigterm_ends_a_job_that_has_not_begun() -> None:
     assert forked(ended_by_sigterm).returncode == 143
 
 
-def test_ctrl_c_does_not_interrupt_the_imports_of_the_jobs() -> None:
-    """As all that the server that they are forked from does, while the parent tells them to end."""
-    assert forked(ctrl_c_is_ignored).returncode == 0
+def test_signals_to_all_do_not_interrupt_the_imports_of_the_jobs() -> None:
+    """Ctrl-C and SLURM's reach the server that they are forked from, while the parent tells them to end."""
+    assert forked(all_but_sigterm_are_ignored).returncode == 0
 
 
 def test_a_job_of_slurm_is_queued_again(small: list[str], tmp_path: Path) -> None:

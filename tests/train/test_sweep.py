@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.train.conftest import call
+from tests.forked import forked
+from tests.train.conftest import ROOT, call, command
 
 pytestmark = pytest.mark.slow
 
@@ -37,11 +38,14 @@ def test_what_fails_does_not_stop_the_rest(small: list[str], tmp_path: Path) -> 
 
 
 def test_two_processes_a_job(small: list[str], tmp_path: Path) -> None:
-    """Distributed training inside a multirun: each job starts its own second process, and only that."""
-    ddp = ["trainer.devices=2", "trainer.strategy=ddp", f"outputs={tmp_path}/o"]
-    call(
-        "sweeps=encodings", "encoding=nope,rope", "seed=0", *small, *ddp, f"hydra.sweep.dir={tmp_path}/sweep"
-    )
+    """Distributed training inside a multirun: each job starts its own second process, and only that; here
+    inside an allocation of SLURM's, which knows of one task."""
+    chosen = ["sweeps=encodings", "encoding=nope,rope", "seed=0", "trainer.devices=2", "trainer.strategy=ddp"]
+    folders = [f"outputs={tmp_path}/o", f"hydra.sweep.dir={tmp_path}/sweep"]
+    slurm = {"SLURM_JOB_ID": "1", "SLURM_JOB_NAME": "run", "SLURM_NTASKS": "1", "SLURM_NTASKS_PER_NODE": "1"}
+    slurm |= {"SLURM_PROCID": "0", "SLURM_LOCALID": "0", "SLURM_NODEID": "0", "WANDB_MODE": "disabled"}
+    done = forked(command, "train.__main__", (*chosen, *small, *folders), PYTHONPATH=str(ROOT), **slurm)
+    assert done.returncode == 0, done.stdout + done.stderr
     assert len(list((tmp_path / "sweep").glob("*/DONE"))) == 2
     assert (tmp_path / "sweep" / "report.html").exists()
 
