@@ -45,6 +45,7 @@ def main() -> None:
         "longest": lambda: evaluation.longest(names()),
         "lightning": jobs.lightning,
         "sweep": jobs.sweep,
+        "headline": jobs.headline,
     }
     for part in wanted:
         for result in measures[part]():

@@ -20,7 +20,7 @@ from sweeps.bench.page import Result
 from sweeps.bench.training import fastest, step
 from train.machine import bfloat16_gain, keep_memory, resolved_precision
 
-SETS: dict[str, tuple[str, str, Callable[[], bool]]] = {  # what oneDNN and PyTorch call each
+LIMITS: dict[str, tuple[str, str, Callable[[], bool]]] = {  # what oneDNN and PyTorch call each of page.SETS
     "amx": ("AVX512_CORE_AMX", "avx512", torch.cpu._is_amx_tile_supported),
     "avx512_bf16": ("AVX512_CORE_BF16", "avx512", torch.cpu._is_avx512_bf16_supported),
     "avx512": ("AVX512_CORE", "avx512", torch.cpu._is_avx512_supported),
@@ -31,7 +31,7 @@ SETS: dict[str, tuple[str, str, Callable[[], bool]]] = {  # what oneDNN and PyTo
 def measure(rounds: int, *options: str) -> Iterator[Result]:
     """RoPE against the best peer under each set that this processor has; with --compiled, both compiled."""
     done = "_compiled" if "--compiled" in options else ""
-    for name, (onednn, aten, has) in SETS.items():
+    for name, (onednn, aten, has) in LIMITS.items():
         if not has():
             continue
         limits = {"DNNL_MAX_CPU_ISA": onednn, "ATEN_CPU_CAPABILITY": aten}

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
@@ -112,20 +112,35 @@ def sweep(steps: int = 600) -> Iterator[Result]:
         yield Result("sweep_wall_vs_work", wall * cores / work, "x", how)
 
 
+def headline() -> Iterator[Result]:
+    """The default sweep, whole: data, all encodings, report."""
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder)
+        minutes = timed("headline", "sweeps=encodings", f"outputs={place}", "wandb.mode=offline") / 60
+        files = list(place.glob("sweeps/encodings/*/results.jsonl"))
+        how = f"make sweep, {len(files)} runs, {len(os.sched_getaffinity(0))} cores, data and report included"
+        yield Result("headline_minutes", minutes, "min", how)
+        training, everything = (sum(worked(file, of) for file in files) for of in ({"training"}, ()))
+        ratio = everything / training - 1
+        yield Result("sweep_evaluation_vs_training", ratio, "x", f"seconds of its rows; {how}")
+
+
 def launch(place: Path, name: str, encodings: str, *arguments: str) -> float:
     """Seconds that a sweep takes from the command line on."""
-    start = time.perf_counter()
-    command = [
-        sys.executable, "-m", "train", "hydra.mode=MULTIRUN", f"hydra.sweep.dir={place / name}",
-        f"outputs={place}", f"encoding={encodings}", "data.limit=1", "wandb.mode=offline", *arguments,
-    ]  # fmt: skip
+    own = [f"hydra.sweep.dir={place / name}", f"outputs={place}", f"encoding={encodings}", *arguments]
+    return timed(name, "hydra.mode=MULTIRUN", "data.limit=1", "wandb.mode=offline", *own)
+
+
+def timed(name: str, *arguments: str) -> float:
+    start, command = time.perf_counter(), [sys.executable, "-m", "train", *arguments]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     if done.returncode:
         raise RuntimeError(f"The sweep '{name}' failed: {done.stdout[-1000:]}{done.stderr[-1000:]}")
     return time.perf_counter() - start
 
 
-def worked(file: Path) -> float:
-    """Seconds that a job trained and evaluated, from its own rows."""
+def worked(file: Path, of: Collection[str] = ()) -> float:
+    """Seconds that a job trained and evaluated, from its own rows, or those of some protocols."""
     rows = [json.loads(line) for line in file.read_text().splitlines()]
-    return float(sum(row["value"] for row in rows if row["metric"] == "seconds"))
+    rows = [row for row in rows if row["metric"] == "seconds" and (not of or row["protocol"] in of)]
+    return float(sum(row["value"] for row in rows))

@@ -15,6 +15,7 @@ from sweeps.charts.figure import Figure, Row, Spec, described, titled, together
 from sweeps.report.methods import families
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
+SETS = ("amx", "avx512_bf16", "avx512", "avx2")  # of instructions, as names of results end
 ABOVE = ("step_", "memory_", "evaluate_")  # names of what the table of encodings is made from
 
 
@@ -53,8 +54,26 @@ def page(results: Sequence[Result]) -> str:
         long=f"{LONG:,}",
         longest=f"{LONGEST:,}",
         encodings=[[name, *(shown(value.get(key.format(name))) for key in keys)] for name in names],
-        rest=[r for r in results if not r.name.startswith(ABOVE) and r.name not in above],
+        sets=[one for one in SETS if any(set_of(r) == one for r in results)],
+        contenders=by_set(results),
+        rest=[r for r in results if not r.name.startswith(ABOVE) and r.name not in above and not set_of(r)],
     )
+
+
+def set_of(result: Result) -> str:
+    """The instruction set of a speed; of all else none."""
+    return next((one for one in SETS if result.unit == "tokens/s" and result.name.endswith(f"_{one}")), "")
+
+
+def by_set(results: Sequence[Result]) -> list[list[str]]:
+    """Each contender with its tokens/s under every set."""
+    speeds = {(r.name.removesuffix(f"_{one}"), one): r.value for r in results if (one := set_of(r))}
+    measured = [one for one in SETS if any(key[1] == one for key in speeds)]
+    names = dict.fromkeys(name for name, _ in speeds)
+    return [
+        [name.removeprefix("train_").replace("_", " "), *(shown(speeds.get((name, one))) for one in measured)]
+        for name in names
+    ]
 
 
 def drawn(results: Sequence[Result]) -> Figure:

@@ -67,7 +67,8 @@ def test_peers_have_our_shape(name: str) -> None:
 
 def test_instruction_sets_are_compared_in_processes_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
     """Under the least of them, which every x86 processor of today has."""
-    monkeypatch.setattr(instructions, "SETS", {"avx2": instructions.SETS["avx2"]})
+    assert tuple(instructions.LIMITS) == page.SETS
+    monkeypatch.setattr(instructions, "LIMITS", {"avx2": instructions.LIMITS["avx2"]})
     found = {r.name: r for r in instructions.measure(1, "--batch=1")}
     if torch.cpu._is_avx2_supported():
         assert found["train_rope_vs_best_peer_avx2"].value > 0
@@ -138,10 +139,13 @@ def test_goals_are_about_what_is_measured() -> None:
     found = {r.name: r.value for r in training.measure(rounds=1)}
     long = {f"evaluate_{LONG}_{name}_vs_causal": 1.0 for name in names()}
     steps = {f"step_{name}_vs_nope": 1.0 for name in names()}
-    others = dict.fromkeys(("lightning_vs_loop", "job_startup_seconds", "sweep_wall_vs_work"), 1.0)
+    sweeps = ("sweep_wall_vs_work", "headline_minutes", "sweep_evaluation_vs_training")
+    others = dict.fromkeys(("lightning_vs_loop", "job_startup_seconds", *sweeps), 1.0)
+    sets = {f"train_rope{done}_{one}": 1.0 for one in page.SETS
+            for done in ("_vs_best_peer", "_compiled_vs_best_compiled")}  # fmt: skip
     compiled = {f"train_rope_vs_{name}_compiled": 1.0 for name in PEERS}
     longest = {f"evaluate_memory_{LONGEST}_{name}": 1.0 for name in names()}
-    everything = found | long | steps | others | compiled | longest
+    everything = found | long | steps | others | compiled | longest | sets
     for goal in GOALS:
         assert goal.names
         assert set(goal.names) <= set(everything)
