@@ -10,6 +10,7 @@ import signal
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from importlib.util import find_spec
+from multiprocessing.forkserver import ensure_running
 from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
@@ -17,7 +18,7 @@ from omegaconf import DictConfig, OmegaConf
 from train import shares
 from train.launcher import Elsewhere, Here, Launcher, Started
 from train.shares import Share
-from train.signals import handle, ignored
+from train.signals import handle, held, ignored
 from train.worker import Job, Worker, run
 
 PRELOADED = ["train.preload"]
@@ -29,6 +30,8 @@ def basic(options: DictConfig, jobs: list[Job]) -> Iterator[Launcher]:
     """Processes forked from a server that has imported torch and Lightning once: a job starts at once."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(PRELOADED)
+    with held():
+        ensure_running()
 
     def start(job: Job, share: Share) -> Started:
         process = context.Process(target=run, args=(job, share))

@@ -8,6 +8,7 @@ from train.signals import REQUEUE
 
 for number in (signal.SIGINT, *REQUEUE):  # are for the parent and for the jobs
     signal.signal(number, signal.SIG_IGN)
+signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
 signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))  # W&B clears its folders
 
 import pandas  # noqa: E402, F401  (wandb looks for it at the first value that is logged)

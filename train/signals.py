@@ -80,6 +80,16 @@ def requeue(number: int) -> None:
         subprocess.run(["scontrol", "requeue", job], check=False)
 
 
+@contextmanager
+def held() -> Iterator[None]:
+    """Ctrl-C waits, here and in processes that are started inside, whose Python would tell it as an error."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+
+
 def end_with_parent() -> None:
     """A process that multiprocessing started gets SIGTERM when the one that started it is gone."""
     parent = parent_process()

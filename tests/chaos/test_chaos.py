@@ -7,9 +7,9 @@ import pytest
 from tests.chaos.world import drawn, tried
 
 KINDS = (
-    "kill -9 at a moment", "SIGTERM at a moment", "SIGINT at a write", "kill in the middle of a write",
+    "kill -9 at a moment", "SIGINT at a write", "kill in the middle of a write",
     "kill -9 of one of three", "a flipped bit", "a file of another run", "kill -9, then damage",
-    "a full disk", "a read-only disk", "few file handles", "times of files that jump", "little memory",
+    "a full disk", "a read-only disk", "times of files that jump", "little memory",
 )  # fmt: skip
 
 

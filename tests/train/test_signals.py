@@ -15,7 +15,7 @@ from tests.processes import family, is_alive, wait_for
 from tests.train.conftest import ROOT, command
 from train.checkpoints import is_whole
 from train.errors import explained
-from train.signals import Stopped
+from train.signals import Stopped, held
 
 pytestmark = pytest.mark.slow
 ENDLESS = ["trainer.max_steps=1000000", "trainer.log_every=4", "trainer.checkpoint_every=1000000"]
@@ -67,9 +67,25 @@ def test_an_error_on_the_way_out_is_not_told() -> None:
     assert ended.stderr == "yardstick: Stopped by SIGTERM. The same command resumes from here.\n"
 
 
+<<<<<<< HEAD
 def all_but_sigterm_are_ignored() -> None:
     for number in (signal.SIGINT, signal.SIGUSR1, signal.SIGUSR2):
         assert signal.getsignal(number) is signal.SIG_IGN
+=======
+def ctrl_c_while_it_is_held() -> None:
+    with explained(), held():
+        os.kill(os.getpid(), signal.SIGINT)
+        print("goes on", flush=True)
+
+
+def test_ctrl_c_waits_while_the_server_of_the_jobs_starts() -> None:
+    ended = forked(ctrl_c_while_it_is_held)
+    assert (ended.returncode, ended.stdout) == (130, "goes on\n")
+
+
+def ctrl_c_is_ignored() -> None:
+    assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+>>>>>>> 27c9190 (Ctrl-C waits while the server of the jobs starts; its Python would tell it as an error)
 
 
 def ended_by_sigterm() -> None:
