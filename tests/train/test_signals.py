@@ -67,11 +67,6 @@ def test_an_error_on_the_way_out_is_not_told() -> None:
     assert ended.stderr == "yardstick: Stopped by SIGTERM. The same command resumes from here.\n"
 
 
-<<<<<<< HEAD
-def all_but_sigterm_are_ignored() -> None:
-    for number in (signal.SIGINT, signal.SIGUSR1, signal.SIGUSR2):
-        assert signal.getsignal(number) is signal.SIG_IGN
-=======
 def ctrl_c_while_it_is_held() -> None:
     with explained(), held():
         os.kill(os.getpid(), signal.SIGINT)
@@ -83,9 +78,9 @@ def test_ctrl_c_waits_while_the_server_of_the_jobs_starts() -> None:
     assert (ended.returncode, ended.stdout) == (130, "goes on\n")
 
 
-def ctrl_c_is_ignored() -> None:
-    assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
->>>>>>> 27c9190 (Ctrl-C waits while the server of the jobs starts; its Python would tell it as an error)
+def all_but_sigterm_are_ignored() -> None:
+    for number in (signal.SIGINT, signal.SIGUSR1, signal.SIGUSR2):
+        assert signal.getsignal(number) is signal.SIG_IGN
 
 
 def ended_by_sigterm() -> None:
