@@ -77,7 +77,7 @@ def leaky_network(read: nn.Linear, write: nn.Linear, *given: Tensor) -> Tensor:
     """(B, out, N) `write(leaky_relu(read(x)))` in float32 of x, `given` in parts (B, features, N) of it."""
     inner = torch.cat([read.weight, read.bias[:, None]], dim=1).float()
     outer, level = write.weight.float(), write.bias.float()[:, None]
-    if torch.is_grad_enabled():
+    if torch.is_grad_enabled() or torch.compiler.is_compiling():
         parts = zip(*(part.split(max(1, 4 * PAIRS // len(part)), -1) for part in given), strict=True)
         return torch.cat([both_layers(inner, outer, level, *part) for part in parts], dim=-1)
     sequences, _, count = given[0].shape
