@@ -20,6 +20,7 @@ PARTS = (
     "longest",
     "lightning",
     "sweep",
+    "headline",
 )
 
 
