@@ -189,6 +189,11 @@ class Encoding(nn.Module):
         raise NotImplementedError
 
     @property
+    def uncut(self) -> "Encoding":
+        """What does the same to an input that is seen whole."""
+        return self
+
+    @property
     def inside(self) -> Sequence["Encoding"]:
         """The encodings that this one wraps, if extensions are applied to them in its place."""
         return ()

@@ -86,6 +86,22 @@ class GPT(nn.Module):
         other._modules = dict(self._modules) | {"encodings": nn.ModuleList(encodings).train(self.training)}
         return other
 
+    def unneeded(self, length: int, first: int) -> int:
+        """How many tokens at the start of `length` change nothing from token `first` on: those that are shown
+        in other pieces, or that no chain of windows through the layers leads to."""
+        if self.context is not None:
+            return max(0, length - self.context * -(-(length - first) // self.context))
+        if not all(encoding.relative and encoding.prefix for encoding in self.tiled):
+            return 0
+        windows = [effect.visible for effect in self.effects(1, self.embed.weight.device)]
+        seen = 0
+        for layer in range(len(self.blocks)):
+            window = windows[layer % len(windows)]
+            if window is None or window.sinks:
+                return 0
+            seen += window.width - 1
+        return max(0, first - seen)
+
     def forward(self, tokens: Tensor, draw: int = 0) -> Tensor:
         """(B, T) -> (B, T, vocab)"""
         return cast(Tensor, self.head(self.hidden(tokens, draw)))

@@ -17,8 +17,7 @@ def token_losses(model: GPT, tokens: Tensor, targets: Tensor, draw: int = 0, fir
     """(B, T - first) nats, float32, of the targets from `first` on; without gradient."""
     with torch.no_grad():
         targets = targets[:, first:]
-        unseen = unneeded(tokens.size(1), first, model.context)
-        hidden = model.hidden(tokens[:, unseen:], draw)[:, first - unseen :].flatten(0, 1)
+        hidden = model.hidden(tokens, draw)[:, first:].flatten(0, 1)
         blocks = log_probabilities(*in_precision(hidden, model.head.weight), targets.flatten())
         return -torch.cat([chosen for _, _, chosen in blocks]).view_as(targets)
 
@@ -30,7 +29,7 @@ def answer_losses(
     without gradient."""
     with torch.no_grad():
         first = int(mask.any(0).float().argmax())
-        unseen = unneeded(tokens.size(1), first, model.context)
+        unseen = model.unneeded(tokens.size(1), first)
         hidden = model.hidden(tokens[:, unseen:], draw)[mask[:, unseen:]]
         asked = targets[mask]
         found = [
@@ -39,11 +38,6 @@ def answer_losses(
         ]
         losses, right = zip(*found, strict=True)
         return torch.cat(losses), torch.cat(right)
-
-
-def unneeded(length: int, first: int, context: int | None) -> int:
-    """How many tokens no target from `first` on can see, where a model is shown pieces of `context`."""
-    return 0 if context is None else max(0, length - context * -(-(length - first) // context))
 
 
 def mean_loss(
@@ -67,7 +61,7 @@ class MeanCrossEntropy(torch.autograd.Function):
         total = torch.zeros((), device=h.device)
         for rows in blocks(targets.numel(), weight.size(0), BLOCK):
             logits = h[rows] @ w.T  # (rows, vocab)
-            likely = [replaced_by_gradient(logits[part], targets[rows][part]) for part in parts(logits)]
+            likely = [replaced_by_gradient(logits[part], targets[rows][part, None]) for part in parts(logits)]
             total -= torch.cat(likely).clamp_min(torch.finfo(torch.float32).tiny).log().sum()
             torch.mm(logits, w, out=to_hidden[rows])
             to_weight += logits.T @ h[rows]
@@ -84,12 +78,14 @@ class MeanCrossEntropy(torch.autograd.Function):
 
 
 def replaced_by_gradient(logits: Tensor, targets: Tensor) -> Tensor:
-    """The probability of each target; `logits` (rows, vocab) become the gradient of their cross-entropy."""
-    p = torch.softmax(logits, dim=-1, dtype=torch.promote_types(logits.dtype, torch.float32))
-    target = torch.arange(p.size(0), device=p.device), targets
-    chosen = p[target]
-    logits.copy_(p)  # cast last: 1 - p of a sure target is lost in bfloat16
-    logits[target] = (chosen - 1).to(logits.dtype)
+    """The probability of each target (rows, 1); `logits` (rows, vocab) become the gradient of their
+    cross-entropy."""
+    p = logits.to(torch.promote_types(logits.dtype, torch.float32))  # the logits themselves if of float32
+    torch.softmax(p, dim=-1, out=p)
+    chosen = p.gather(1, targets)
+    p.scatter_(1, targets, chosen - 1)
+    if p is not logits:
+        logits.copy_(p)  # cast last: 1 - p of a sure target is lost in bfloat16
     return chosen
 
 

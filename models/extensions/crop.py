@@ -10,3 +10,7 @@ class Crop(Extension):
     def __init__(self, encoding: Encoding, length: int) -> None:
         super().__init__(encoding)
         self.context = length
+
+    @property
+    def uncut(self) -> Encoding:
+        return self.encoding

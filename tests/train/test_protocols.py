@@ -140,11 +140,12 @@ def test_sliding_gives_crop_its_full_context(models: dict[str, GPT], windows: Wi
 
 def test_no_piece_is_shown_twice_nor_too_much_at_once(models: dict[str, GPT], windows: Windows) -> None:
     for tokens in (16, 64):
-        seen: set[tuple[str, int, int, int, int]] = set()
+        seen: set[tuple[str, int, int, int]] = set()
         for part in parts(models, windows, tokens).parts(0, 1):
-            assert part.windows.numel() * (part.span.stop - part.span.start) <= max(tokens, part.length)
+            shown = part.span.stop - part.span.start
+            assert part.windows.numel() * shown <= max(tokens, shown)
             for window in part.windows.tolist():
-                one = (part.extension, part.length, part.span.start, part.span.stop, window)
+                one = (part.extension, part.span.start, part.span.stop, window)
                 assert one not in seen
                 seen.add(one)
 

@@ -3,7 +3,7 @@
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any, cast
 
 import torch
@@ -56,23 +56,26 @@ class Evaluator(LightningModule):
         """What `validation_step` does."""
         raise NotImplementedError
 
-    def attempt(self, part: Any, tokens: int) -> None:
-        """Score a part, which has so many tokens, and count what it costs; at a length that has no room, the
-        rest is left out."""
-        cost, started = self.cost[part.extension, part.length], time.perf_counter()
-        if cost[FULL]:
+    def attempt(self, part: Any, keys: Collection[Key], tokens: int) -> None:
+        """Score a part, which has so many tokens, and count what it costs, in equal shares for all that it is
+        part of; where there is no room for it, the rest is left out."""
+        costs, started = [self.cost[key] for key in keys], time.perf_counter()
+        if any(cost[FULL] for cost in costs):
             return
-        if not cost[0]:
+        if not all(cost[0] for cost in costs):
             reset_peak_memory()
         try:
             self.score(part)
         except Exception as error:
             if not is_out_of_memory(error):
                 raise
-            cost[FULL] = 1
+            for cost in costs:
+                cost[FULL] = 1
             return
-        cost += torch.tensor([tokens, time.perf_counter() - started, 0.0, 0.0])
-        cost[2] = torch.tensor(float(peak_memory() or 0)).maximum(cost[2])
+        for cost in costs:
+            seconds = time.perf_counter() - started
+            cost += torch.tensor([tokens, seconds, 0.0, 0.0]) / len(costs)
+            cost[2] = torch.tensor(float(peak_memory() or 0)).maximum(cost[2])
 
     def full(self) -> list[Key]:
         """Where memory ran out, on any of the processes."""

@@ -89,7 +89,7 @@ class ProblemEvaluator(Evaluator):
     def validation_step(self, part: Part, index: int) -> None:
         passes = 1 if part.problems.wrong is None else 2
         tokens = part.problems.tokens[part.some].numel()
-        self.attempt(part, passes * tokens)
+        self.attempt(part, [(part.extension, part.length)], passes * tokens)
 
     def score(self, part: Part) -> None:
         model, problems = self.under(part.extension), part.problems

@@ -8,12 +8,14 @@ import math
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from data.batch import Batch
 from data.source import Windows
+from models.effect import Encoding
 from models.gpt import GPT
 from train.evaluation.evaluator import Evaluator
 from train.loss import token_losses
@@ -25,16 +27,29 @@ from train.sections import EvaluationConfig
 Key = tuple[str, str, int]  # extension, protocol, length
 
 
+class Counted(NamedTuple):
+    """Targets of a window, from `start` up to `stop`, that add to a result."""
+
+    result: Key
+    length: int  # that is evaluated
+    start: int
+    stop: int
+
+
 @dataclass(frozen=True)
 class Part:
     """Windows that are scored together: one forward pass of equally long spans."""
 
-    extension: str
-    length: int
+    extension: str  # whose model is shown them
     draw: int
     windows: Tensor  # indices
     span: Span
-    counted: tuple[tuple[Key, int, int], ...]  # which targets (from, to) add to which result
+    counted: tuple[Counted, ...]
+
+    @property
+    def lengths(self) -> set[tuple[str, int]]:
+        """The extensions and lengths that it is part of the evaluation of."""
+        return {(one.result[0], one.length) for one in self.counted}
 
 
 def amounts(config: EvaluationConfig, lengths: list[int], trained: int) -> Amounts:
@@ -65,34 +80,42 @@ class TextEvaluator(Evaluator):
 
     def parts(self, rank: int, world: int) -> Iterator[Part]:
         mine = torch.arange(self.windows.tokens.size(0))[rank::world]
+        shown: dict[tuple[str, int, int], list[Counted]] = defaultdict(list)
         for extension in self.names:
             for length in self.defined(extension):
                 self.cost[extension, length]
-                for span, counted in self.spans(extension, length).items():
-                    for key, _, _ in counted:
-                        self.sums[key]
-                    size = max(1, self.tokens // (span.stop - span.start))
-                    for draw, some in self.batches(extension, mine, size):
-                        yield Part(extension, length, draw, some, span, tuple(counted))
+                for start, stop, counted in self.wanted(extension, length):
+                    self.sums[counted.result]
+                    shown[self.shared(extension, stop - start), start, stop].append(counted)
+        for (extension, start, stop), counts in shown.items():
+            span = Span(start, stop, min(counted.start for counted in counts))
+            for draw, some in self.batches(extension, mine, max(1, self.tokens // (stop - start))):
+                yield Part(extension, draw, some, span, tuple(counts))
 
-    def spans(self, extension: str, length: int) -> dict[Span, list[tuple[Key, int, int]]]:
-        """What is shown at a length, and which of its targets count for what; no tokens are shown twice."""
-        shown: dict[tuple[int, int], list[tuple[Key, int, int]]] = defaultdict(list)
-        amounts = replace(self.amounts, context=self.under(extension).context)
+    def wanted(self, extension: str, length: int) -> Iterator[tuple[int, int, Counted]]:
+        """What is scored at a length, and from which token to which it depends on."""
+        model = self.under(extension)
+        amounts = replace(self.amounts, context=model.context)
         for protocol in self.protocols:
-            if protocol == BY_POSITION:
-                if length == self.amounts.longest and self.under(extension).context is None:
-                    ends = position_bins(length)
-                    for start, end in zip([0, *ends], ends, strict=False):
-                        shown[0, length].append(((extension, protocol, end), start, end))
-                continue
-            for span in PROTOCOLS[protocol](length, amounts):
-                target = ((extension, protocol, length), span.scored - span.start, span.stop - span.start)
-                shown[span.start, span.stop].append(target)
-        return {
-            Span(start, stop, start + min(first for _, first, _ in counted)): counted
-            for (start, stop), counted in shown.items()
-        }
+            if protocol != BY_POSITION:
+                for span in PROTOCOLS[protocol](length, amounts):
+                    unneeded = model.unneeded(span.stop - span.start, span.scored - span.start)
+                    counted = Counted((extension, protocol, length), length, span.scored, span.stop)
+                    yield span.start + unneeded, span.stop, counted
+            elif length == self.amounts.longest and model.context is None:
+                ends = position_bins(length)
+                for start, end in zip([0, *ends], ends, strict=False):
+                    yield 0, length, Counted((extension, protocol, end), length, start, end)
+
+    def shared(self, extension: str, tokens: int) -> str:
+        """The first extension whose model does the same to so few tokens."""
+        return next(one for one in self.names if self.does(one, tokens) == self.does(extension, tokens))
+
+    def does(self, extension: str, tokens: int) -> list[Encoding]:
+        """The encodings that are at work in so many tokens: all of them, up to a model's context."""
+        model = self.under(extension)
+        whole = tokens <= (model.context or tokens)
+        return [encoding.uncut if whole else encoding for encoding in model.tiled]
 
     def defined(self, extension: str) -> list[int]:
         """The lengths at which the encodings are defined."""
@@ -101,8 +124,7 @@ class TextEvaluator(Evaluator):
         return [length for length in self.amounts.lengths if min(length, model.context or length) <= limit]
 
     def validation_step(self, part: Part, index: int) -> None:
-        tokens = len(part.windows) * (part.span.stop - part.span.start)
-        self.attempt(part, tokens)
+        self.attempt(part, part.lengths, len(part.windows) * (part.span.stop - part.span.start))
 
     def score(self, part: Part) -> None:
         model = self.under(part.extension)
@@ -114,8 +136,8 @@ class TextEvaluator(Evaluator):
         counts = torch.ones_like(losses)
         if self.batch.mask is not None:
             counts = self.batch.mask[part.windows, shown][:, first:].double()
-        for key, start, end in part.counted:
-            some = slice(start - first, end - first)
+        for key, _, start, stop in part.counted:
+            some = slice(start - part.span.scored, stop - part.span.scored)
             self.sums[key][0, part.windows] += (losses * counts)[:, some].sum(-1)
             self.sums[key][1, part.windows] += counts[:, some].sum(-1)
 

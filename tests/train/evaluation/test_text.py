@@ -6,11 +6,12 @@ import torch.nn.functional as F
 
 from data.batch import Batch
 from data.source import Windows
-from models.encodings import extend, load
+from models.encodings import extend, load, names
 from models.gpt import GPT
+from models.registry import fits
 from tests.train.conftest import CPU
 from train.evaluation.text import TextEvaluator
-from train.loss import token_losses, unneeded
+from train.loss import token_losses
 from train.objective import masked_tokens
 from train.protocols import Amounts, position_bins
 from train.run import trainer
@@ -39,8 +40,12 @@ def models() -> dict[str, GPT]:
     }
 
 
-def scores(models: dict[str, GPT], windows: Windows, tokens: int) -> TextEvaluator:
-    protocols = ("same_tokens", "nonoverlapping", "by_position")
+def scores(
+    models: dict[str, GPT],
+    windows: Windows,
+    tokens: int,
+    protocols: tuple[str, ...] = ("same_tokens", "nonoverlapping", "by_position"),
+) -> TextEvaluator:
     scoring = TextEvaluator(models, windows, AMOUNTS, protocols, tokens)
     trainer(CPU, "32-true").validate(scoring, verbose=False)
     return scoring
@@ -63,10 +68,10 @@ def test_crop_is_flat(models, windows) -> None:
 
 def test_shares_of_processes_make_the_whole(models, windows) -> None:
     scoring = TextEvaluator(models, windows, AMOUNTS, ("same_tokens",), 64)
-    whole = sorted((p.extension, p.length, int(w)) for p in scoring.parts(0, 1) for w in p.windows)
+    whole = sorted((p.extension, p.span.start, int(w)) for p in scoring.parts(0, 1) for w in p.windows)
     for world in (2, 3, 7):
         shares = [p for rank in range(world) for p in scoring.parts(rank, world)]
-        assert sorted((p.extension, p.length, int(w)) for p in shares for w in p.windows) == whole
+        assert sorted((p.extension, p.span.start, int(w)) for p in shares for w in p.windows) == whole
 
 
 def test_undefined_lengths_are_left_out(windows) -> None:
@@ -81,9 +86,55 @@ def test_pieces_that_nobody_scores_are_left_out(models, windows, length, first) 
     model, text = models["crop"], windows.tokens[:, : length + 1]
     whole = token_losses(model, text[:, :-1], text[:, 1:])
     torch.testing.assert_close(token_losses(model, text[:, :-1], text[:, 1:], first=first), whole[:, first:])
-    assert unneeded(32, 24, 8) == 24
-    assert unneeded(32, 20, 8) == 16
-    assert unneeded(30, 25, 8) == 22
+    assert [model.unneeded(*both) for both in ((32, 24), (32, 20), (30, 25))] == [24, 16, 22]
+
+
+@pytest.mark.parametrize("name", [name for name in names() if fits("window", name)])
+def test_a_window_is_shown_what_it_can_depend_on(name) -> None:
+    """Of two layers and a window of 4, targets depend on the 6 tokens before theirs, whatever came before;
+    where it matters at which position they stand, all is shown."""
+    torch.manual_seed(0)
+    encoding = load(name, heads=2, head_width=8, width=16, depth=2, length=64)
+    model = GPT(40, 16, 2, 2, [extend("window", encoding, window=4)])
+    for parameter in model.parameters():
+        torch.nn.init.normal_(parameter, std=0.3)
+    tokens, first = torch.randint(40, (3, 33)), 20
+    unneeded = model.unneeded(32, first)
+    assert unneeded == (14 if encoding.relative and encoding.prefix else 0)
+    whole = token_losses(model, tokens[:, :-1], tokens[:, 1:], first=first)
+    some = token_losses(model, tokens[:, unneeded:-1], tokens[:, unneeded + 1 :], first=first - unneeded)
+    torch.testing.assert_close(some, whole, rtol=1e-4, atol=1e-4)
+
+
+def test_what_two_extensions_have_in_common_is_shown_once(models, windows) -> None:
+    """A crop to the training length sees the same tokens at every length, as does the model itself at that of
+    its training, and the time is that of one of them."""
+    encodings = models["none"].tiled
+    some = {
+        "none": models["none"],
+        "crop": models["crop"],
+        "window": models["none"].under([extend("window", *encodings)]),
+    }
+    scoring = scores(some, windows, 4096, ("same_tokens", "by_position"))
+    shown = [(part.extension, part.span.start, part.span.stop) for part in scoring.parts(0, 1)]
+    assert shown == [
+        ("none", 24, 32),
+        ("none", 16, 32),
+        ("none", 0, 32),
+        ("window", 24, 32),
+        ("window", 16, 32),
+        ("window", 10, 32),
+        ("window", 0, 32),
+    ]
+    for length in LENGTHS:
+        assert torch.equal(
+            scoring.sums["crop", "same_tokens", length], scoring.sums["none", "same_tokens", 8]
+        )
+        alone = scores({"window": some["window"]}, windows, 4096).sums["window", "same_tokens", length]
+        torch.testing.assert_close(scoring.sums["window", "same_tokens", length], alone)
+    tokens = {key: float(cost[0]) for key, cost in scoring.cost.items()}
+    assert tokens["crop", 32] == tokens["none", 8] == 5 * 8 / 4
+    assert sum(tokens.values()) == 5 * sum(stop - start for _, start, stop in shown)
 
 
 def test_masked_tokens_are_what_a_bidirectional_model_is_asked_for(windows) -> None:
