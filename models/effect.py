@@ -12,6 +12,7 @@ from dataclasses import dataclass, fields, replace
 
 import torch
 from torch import Tensor, nn
+from torch.types import Device
 
 Embed = Callable[[Tensor], Tensor]  # token embeddings (B, T, C) -> (B, T, C)
 Rotate = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]  # q, k (B, H, T, D) -> q, k (B, H, T, D')
@@ -40,12 +41,7 @@ class Positions:
 
     @classmethod
     def of(
-        cls,
-        length: int,
-        device: torch.device | str = "cpu",
-        causal: bool = True,
-        draw: int = 0,
-        sequences: int = 1,
+        cls, length: int, device: Device = "cpu", causal: bool = True, draw: int = 0, sequences: int = 1
     ) -> "Positions":
         return cls(torch.arange(length, device=device), length, causal, draw, sequences)
 

@@ -68,6 +68,7 @@ class PiecewiseLinear:
 
 
 def both_layers(inner: Tensor, outer: Tensor, level: Tensor, *given: Tensor) -> Tensor:
+    """(B, out, N); `inner` and `outer` are weights, `inner` with the bias as its last column."""
     x = torch.cat([*given, torch.ones_like(given[0][:, :1])], dim=1)
     hidden = leaky_relu(inner.expand(len(x), -1, -1) @ x, inplace=True)
     return torch.baddbmm(level, outer.expand(len(x), -1, -1), hidden)

@@ -6,7 +6,7 @@ the pass.
 
 from collections.abc import Callable
 from enum import IntEnum
-from typing import TypeVar
+from typing import TypeVar, cast
 
 import torch
 from torch import Tensor
@@ -41,7 +41,7 @@ class Plan:
         """What `make` returns, computed once for each key."""
         if key not in self.made:
             self.made[key] = make()
-        return self.made[key]  # type: ignore[return-value]
+        return cast(T, self.made[key])
 
     @property
     def form(self) -> Form:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from omegaconf import Container, OmegaConf
 
@@ -144,7 +144,7 @@ def read(group: str, name: str) -> dict[str, Any]:
         close = difflib.get_close_matches(name, names(group), 1)
         hint = f" Did you mean '{close[0]}'?" if close else ""
         raise ValueError(f"There is no {group} '{name}'.{hint} There are: {', '.join(names(group))}.")
-    return dict(OmegaConf.to_container(parsed(file), resolve=True) or {})  # type: ignore[arg-type]
+    return cast(dict[str, Any], OmegaConf.to_container(parsed(file), resolve=True))
 
 
 @cache

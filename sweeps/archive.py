@@ -89,7 +89,7 @@ def unpack(archive: Path, folder: Path) -> list[Path]:
         append(place / "results.jsonl", (Row(**record) for record in records))
         kept = saved[saved["run"] == run][["name", "whole", "scores"]].itertuples(index=False)
         arrays = {name: np.asarray(values, np.int64 if whole else np.float64) for name, whole, values in kept}
-        np.savez_compressed(place / "documents.npz", **arrays)  # type: ignore[arg-type]
+        np.savez_compressed(place / "documents.npz", **arrays)  # type: ignore[arg-type]  # takes any names
         (place / "DONE").write_text(cell + "\n")
     return made
 

@@ -9,10 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean, median
 
-from omegaconf import OmegaConf
-
 from sweeps.schedule import Cell, Disturbances, Schedule, simulate
-from train.compose import swept
+from train.compose import dotted, swept
 from train.config import Config
 from train.errors import explained
 from train.rows import ONCE, read
@@ -161,7 +159,7 @@ class Plan:
 def plan(arguments: Sequence[str]) -> Plan:
     """Of a command line: `Assumptions`, and what `python -m train` would be given."""
     own = [one for one in arguments if one.partition("=")[0] in Assumptions.model_fields]
-    given = Assumptions.of(OmegaConf.to_container(OmegaConf.from_dotlist(own)))  # type: ignore[arg-type]
+    given = Assumptions.of(dotted(own))
     config, names = swept(*(one for one in arguments if one not in own))
     work, count = Work(config), given.cells or len(names)
     names = [names[number % len(names)] for number in range(count)]

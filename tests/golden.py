@@ -48,7 +48,7 @@ KERNELS = {
 }  # flex would be compiled
 TINY = """model.vocab=256 model.width=32 model.depth=4 model.heads=2 model.length=16 batch=4 trainer=cpu
     trainer.precision=32-true trainer.max_steps=3 trainer.log_every=1 evaluation.ladder=[1,2,4]
-""".split()  # noqa: SIM905
+""".split()
 Numbers = list[float | None]
 
 
@@ -96,7 +96,7 @@ def own(group: str, name: str) -> dict[str, int]:
 def source() -> Source:
     """Words in any order, as bytes."""
     folder = Path(mkdtemp())
-    words = "the quick brown fox jumps over a lazy dog and then it sleeps".split()  # noqa: SIM905
+    words = "the quick brown fox jumps over a lazy dog and then it sleeps".split()
     for number in range(12):
         draw = random.Random(number)
         (folder / f"{number}.txt").write_text(" ".join(draw.choice(words) for _ in range(400)))

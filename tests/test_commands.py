@@ -40,7 +40,7 @@ FOR_INSTANCE = {
 TINY = """data=copy data.symbols=4 data.lengths=[1,4] model.length=9 model.width=16 model.depth=1
     model.heads=2 evaluation.lengths=[4,6] evaluation.problems=3 batch=6 trainer=cpu
     trainer.max_steps=2 wandb.mode=disabled
-""".split()  # noqa: SIM905
+""".split()
 
 
 def documented() -> Iterator[str]:

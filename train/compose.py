@@ -2,10 +2,10 @@
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from hydra import compose, initialize_config_dir
 from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
@@ -86,8 +86,12 @@ def plain(root: DictConfig) -> dict[str, Any]:
     choices = OmegaConf.select(root, "hydra.runtime.choices")
     if choices is not None:
         own.names = {key: choices.get(key) for key in root.names}
-    settings: dict[str, Any] = OmegaConf.to_container(own, resolve=True, throw_on_missing=True)  # type: ignore[assignment]
-    return settings
+    return cast(dict[str, Any], OmegaConf.to_container(own, resolve=True, throw_on_missing=True))
+
+
+def dotted(arguments: Sequence[str]) -> dict[str, Any]:
+    """Values from a command line such as run=here threads=2."""
+    return cast(dict[str, Any], OmegaConf.to_container(OmegaConf.from_dotlist(list(arguments))))
 
 
 def of_trained(chosen: dict[str, Any]) -> dict[str, Any]:

@@ -49,7 +49,7 @@ class Folder:
         for old in ("DONE", RESULTS):
             (self.path / old).unlink(missing_ok=True)
         with written(self.path / DOCUMENTS) as out:
-            np.savez_compressed(out, **scores)  # type: ignore[arg-type]
+            np.savez_compressed(out, **scores)  # type: ignore[arg-type]  # takes any names
         with written(self.path / RUN) as out:
             out.write(json.dumps(about, indent=1).encode())
         link(checkpoints[0], self.path / "final.ckpt")

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from importlib.util import find_spec
 from multiprocessing.forkserver import ensure_running
-from typing import Any
+from typing import Any, cast
 
 from omegaconf import DictConfig, OmegaConf
 
@@ -141,8 +141,8 @@ def ray(options: DictConfig, jobs: list[Job]) -> Iterator[Launcher]:
         ray.shutdown()
 
 
-def plain(options: DictConfig) -> dict[Any, Any]:
-    content: dict[Any, Any] = OmegaConf.to_container(options, resolve=True)  # type: ignore[assignment]
+def plain(options: DictConfig) -> dict[str, Any]:
+    content = cast(dict[str, Any], OmegaConf.to_container(options, resolve=True))
     content.pop("_target_", None)  # of Hydra's own plugin, where that is installed, too
     return content
 

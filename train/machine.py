@@ -24,7 +24,7 @@ def resolved_precision(requested: str, accelerator: str) -> str:
         return requested
     if gpu:
         return "bf16-mixed" if torch.cuda.is_bf16_supported() else "16-mixed"
-    return "bf16-mixed" if bfloat16_gain() > 1.25 else "32-true"
+    return "bf16-mixed" if bfloat16_gain() > 1.0 else "32-true"
 
 
 @cache

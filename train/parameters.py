@@ -26,7 +26,7 @@ def check_parameters(config: Config) -> None:
 def check(key: str, settings: Mapping[str, Any], kind: type = object) -> None:
     """Of the class that `_target_` names, a `kind` of method, and of all inside it."""
     constructor = located(f"{key}._target_", settings.get("_target_"), kind)
-    hints = get_type_hints(constructor.__init__, include_extras=True)  # type: ignore[misc]
+    hints = get_type_hints(constructor.__init__, include_extras=True)  # type: ignore[misc]  # a class
     known = [name for name in inspect.signature(constructor).parameters if name not in SHAPE]
     for name, value in settings.items():
         path = f"{key}.{name}"

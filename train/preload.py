@@ -13,7 +13,7 @@ signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))  # W
 
 import pandas  # noqa: E402, F401  (wandb looks for it at the first value that is logged)
 
-import train.job  # noqa: E402, F401
+import train.job  # noqa: E402, F401  (what a job imports)
 
 with contextlib.suppress(ImportError):
     import wandb.sdk.launch  # noqa: F401  (wandb.init imports it, in most of its time)

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from train import machine
+from train.compose import dotted
 from train.config import Config
 from train.errors import explained
 from train.rows import Row, read
@@ -144,7 +144,7 @@ def entry() -> None:
     """The command line: exit code 0 where all rows are equal, 1 where some differ."""
     with explained(), ExitStack() as stack:
         try:
-            chosen = Choice.of(OmegaConf.to_container(OmegaConf.from_dotlist(sys.argv[1:])))  # type: ignore[arg-type]
+            chosen = Choice.of(dotted(sys.argv[1:]))
         except OmegaConfBaseException:
             raise ValueError(
                 "python -m train.reproduce takes run=<run folder>, into=<folder>, threads=2."

@@ -70,7 +70,7 @@ def trainer(config: TrainerConfig, precision: str, **more: Any) -> Trainer:
         devices=config.devices,
         num_nodes=config.num_nodes,
         strategy=strategy if config.is_distributed else "auto",
-        precision=precision,  # type: ignore[arg-type]
+        precision=precision,  # type: ignore[arg-type]  # is one of those it lists
         logger=False,
         enable_checkpointing=False,  # train.fit has its own
         enable_progress_bar=sys.stdout.isatty(),

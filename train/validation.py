@@ -4,7 +4,7 @@ import difflib
 import json
 from collections.abc import Iterable, Mapping
 from functools import reduce
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Self, cast
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
@@ -80,7 +80,7 @@ def keys(section: type[BaseModel], prefix: str = "") -> Iterable[str]:
     for name, field in section.model_fields.items():
         yield prefix + name
         if hasattr(field.annotation, "model_fields"):
-            yield from keys(field.annotation, f"{prefix}{name}.")  # type: ignore[arg-type]
+            yield from keys(cast(type[BaseModel], field.annotation), f"{prefix}{name}.")
 
 
 def shown(value: Any) -> str:

@@ -38,7 +38,7 @@ def interval(values: Array, counts: Array, pool: bool = False) -> Interval:
     A seed that a method lacks is nan. `pool`: the first axis is methods, whose seed variances are shrunk to
     a common one; for differences between methods or lengths, not for means, whose seed effects are shared.
     """
-    *shape, S, D = values.shape  # noqa: N806
+    *shape, S, D = values.shape
     value, documents, seeds, freedom = parts(values.reshape(-1, S, D), counts)
     if pool and S > 1:
         shrunk = pooled(seeds.reshape(shape[0], -1), freedom.reshape(shape[0], -1))
@@ -49,7 +49,7 @@ def interval(values: Array, counts: Array, pool: bool = False) -> Interval:
 
 def parts(values: Array, counts: Array) -> tuple[Array, Array, Array, Array]:
     """Of each row of (K, S, D): mean, variance due to documents and to seeds, the latter's freedom."""
-    S, D = values.shape[1:]  # noqa: N806
+    S, D = values.shape[1:]
     present: NDArray[np.bool_] = np.asarray(np.isfinite(values).all(-1))  # (K, S)
     seeds = present.sum(-1).astype(float)  # (K,)
     values = np.where(present[..., None], values, 0.0)

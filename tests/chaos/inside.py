@@ -74,7 +74,7 @@ def jumping_clock(seed: int) -> None:
         offset = draw.uniform(-1e8, 1e8) if looks % 100 == 1 else offset
         return real() + offset
 
-    time.time = leaping  # type: ignore[assignment]
+    time.time = leaping
 
 
 def little_patience() -> None:

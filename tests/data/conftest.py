@@ -12,7 +12,7 @@ from data.text import Text
 from train.compose import composed
 
 CONF = Path(__file__).resolve().parents[2] / "conf/data"
-WORDS = "the quick brown fox jumps over a lazy dog and then it sleeps".split()  # noqa: SIM905
+WORDS = "the quick brown fox jumps over a lazy dog and then it sleeps".split()
 Settings = Callable[..., dict[str, Any]]
 
 

@@ -181,7 +181,7 @@ def test_what_decides_the_ids_decides_the_folder(
     others = [
         opened(small | {"held_out": 0.2}, cache).folder,
         opened(small | {"tokenizer": "bytes"}, cache).folder,
-        data.load(small, 600, cache).folder,  # type: ignore[attr-defined]
+        data.load(small, 600, cache).folder,
     ]
     file = books / "shelf0/0.txt"
     file.write_text(file.read_text() + " and more")

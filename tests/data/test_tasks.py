@@ -16,8 +16,8 @@ RUOSS = """
     even_pairs modular_arithmetic_simple parity_check cycle_navigation stack_manipulation reverse_string
     modular_arithmetic solve_equation duplicate_string missing_duplicate_string odds_first binary_addition
     binary_multiplication compute_sqrt bucket_sort
-""".split()  # noqa: SIM905
-KAZEMNEJAD = "copy reverse sort parity addition summation polynomial lego".split()  # noqa: SIM905
+""".split()
+KAZEMNEJAD = "copy reverse sort parity addition summation polynomial lego".split()
 NAMES = RUOSS + KAZEMNEJAD
 Settings = Callable[..., dict[str, Any]]
 
@@ -199,7 +199,7 @@ class Doubled(Task):
 
 def test_the_fingerprint_is_of_the_problems_too() -> None:
     first = Doubled(name="one", lengths=[1, 4]).fingerprint
-    Doubled.problem = lambda self, length, draw: ("1" * length, "1")  # type: ignore[method-assign]
+    Doubled.problem = lambda self, length, draw: ("1" * length, "1")
     assert Doubled(name="one", lengths=[1, 4]).fingerprint != first
 
 

@@ -59,7 +59,7 @@ def little(text: str) -> int:
 
 
 def binary(question: str) -> str:
-    a, operator, b = re.fullmatch("([01]+)([+*])([01]+)", question).groups()  # type: ignore[union-attr]
+    a, operator, b = re.fullmatch("([01]+)([+*])([01]+)", question).groups()
     result = little(a) + little(b) if operator == "+" else little(a) * little(b)
     return "".join(str(result >> place & 1) for place in range(result.bit_length()))
 
@@ -87,7 +87,7 @@ def lego(question: str) -> str:
     known = {"1": 1}
     while asked not in known:
         for equation in equations.split(","):
-            name, sign, other = re.fullmatch("(.)=(.)(.)", equation).groups()  # type: ignore[union-attr]
+            name, sign, other = re.fullmatch("(.)=(.)(.)", equation).groups()
             if other in known:
                 known[name] = known[other] * int(sign + "1")
     return "+" if known[asked] == 1 else "-"
@@ -185,8 +185,7 @@ def test_brackets_are_drawn_as_the_grammar_says(task: Callable[..., Task]) -> No
     one = task("modular_arithmetic")
     questions = [question for _, question, _ in drawn(one, (7,), 300)]
     first = Counter(
-        len(re.fullmatch(r"\((.+?)([-+*])((?:\(?-?[0-4]\)?)+)\)", question)[1])
-        for question in questions  # type: ignore[index]
+        len(re.fullmatch(r"\((.+?)([-+*])((?:\(?-?[0-4]\)?)+)\)", question)[1]) for question in questions
     )
     assert set(first) == {1, 2, 3}
     assert min(first.values()) > 60

@@ -139,10 +139,10 @@ def test_neighbours_on_one_place() -> None:
     """257 is 256 to RoPE and to sinusoids."""
     at = Positions.of(300)
     x = torch.zeros(1, 300, 16)
-    vectors = sinusoids("positions").at(at).embed(x)[0]  # type: ignore[misc]
+    vectors = sinusoids("positions").at(at).embed(x)[0]
     assert torch.equal(vectors[257], vectors[256])
     assert not torch.equal(vectors[255], vectors[256])
-    expected = sinusoids("frequencies").at(Positions.of(257)).embed(x[:, :257])[0, 256]  # type: ignore[misc]
+    expected = sinusoids("frequencies").at(Positions.of(257)).embed(x[:, :257])[0, 256]
     assert torch.equal(vectors[257], expected)
 
 
@@ -172,7 +172,7 @@ def test_sums_of_gates() -> None:
     """The Forgetting Transformer's sums are rounded before they are subtracted."""
     fox, x = load("fox", **SHAPE), 5 * random(1, len(AT), 16, seed=3)
     q, k = content()
-    height = fox.at(Positions.of(len(AT))).potential(x).detach()[0].tolist()  # type: ignore[misc]
+    height = fox.at(Positions.of(len(AT))).potential(x).detach()[0].tolist()
     place = {at: n for n, at in enumerate(AT)}
 
     def bias(h: int, i: int, j: int) -> float:

@@ -95,8 +95,8 @@ def test_deberta(reach: int, causal: bool) -> None:
         def expected(h: int, i: int, j: int) -> float:
             terms = (
                 dot(q[0, h, i], k[0, h, j]),
-                dot(q[0, h, i], k_places[delta(i, j), h]),  # noqa: B023
-                dot(k[0, h, j], q_places[delta(j, i), h]),  # noqa: B023
+                dot(q[0, h, i], k_places[delta(i, j), h]),  # noqa: B023  (called in its turn of the loop)
+                dot(k[0, h, j], q_places[delta(j, i), h]),  # noqa: B023  (called in its turn of the loop)
             )
             return math.fsum(terms) / math.sqrt(3 * WIDTH)
 

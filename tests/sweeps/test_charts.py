@@ -19,7 +19,7 @@ LENGTHS = [64, 128, 256, 512]
 
 
 def line(name: str, *value: float | None, **more: object) -> Line:
-    return Line(name, LENGTHS, [*value], **more)  # type: ignore[arg-type]
+    return Line(name, LENGTHS, [*value], **more)
 
 
 def rows(chart: Spec, kind: str) -> list[dict[str, str]]:

@@ -47,7 +47,7 @@ def test_without_a_terminal_it_prints_the_command(runs: Path, capsys: pytest.Cap
 
 
 def test_in_a_terminal_it_opens_the_viewer(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    class Opened(Exception):  # noqa: N818
+    class Opened(Exception):  # noqa: N818  (no error)
         pass
 
     def execv(program: str, command: list[str]) -> None:

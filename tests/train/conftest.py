@@ -20,9 +20,9 @@ ROOT = Path(__file__).resolve().parents[2]
 SMALL = """model.vocab=300 model.width=32 model.depth=2 model.heads=2 model.length=16 batch=6 trainer=cpu
     trainer.precision=32-true trainer.max_steps=6 trainer.log_every=2 trainer.checkpoint_every=2
     evaluation.ladder=[1,2,4] evaluation.windows=5 wandb.mode=disabled data=files
-""".split()  # noqa: SIM905
+""".split()
 CPU = composed("trainer=cpu").trainer
-FILES = "abc ast bisect calendar cmd code codecs copy csv dis enum heapq".split()  # noqa: SIM905
+FILES = "abc ast bisect calendar cmd code codecs copy csv dis enum heapq".split()
 
 
 @pytest.fixture(autouse=True)

@@ -59,7 +59,10 @@ def test_slurm(small: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     run += ["hydra/launcher=submitit_slurm", "hydra.launcher.partition=gpu", "jobs=2"]
     run += ["hydra.mode=MULTIRUN", "encoding=nope,rope", "report=null"]
     with started(*run, f"outputs={tmp_path}/o", f"hydra.sweep.dir={tmp_path}/s") as process:
-        log = lambda: "".join(file.read_text() for file in tmp_path.glob("s/rope-*/train.log"))  # noqa: E731
+
+        def log() -> str:
+            return "".join(file.read_text() for file in tmp_path.glob("s/rope-*/train.log"))
+
         wait_for(lambda: "step 20/" in log())
         (worker,) = [pid for pid in workers() if f"{tmp_path}/s" in workers()[pid] and task(pid) == "1"]
         for pid in (worker, *family(worker)):

@@ -136,7 +136,10 @@ def test_a_sweep_leaves_no_orphans(
     many = ["hydra.mode=MULTIRUN", f"seed=range({seeds})", "report=null", f"trainer.devices={devices}"]
     many += [f"jobs={seeds}"]
     many += [f"outputs={tmp_path}", f"hydra.sweep.dir={tmp_path}/sweep"]
-    logs = lambda: [log.read_text() for log in tmp_path.glob("sweep/*/train.log")]  # noqa: E731
+
+    def logs() -> list[str]:
+        return [log.read_text() for log in tmp_path.glob("sweep/*/train.log")]
+
     with started(*small, *ENDLESS, *many) as process:
         wait_for(lambda: sum("step 20/" in log for log in logs()) == seeds)
         processes = family(process.pid)

@@ -238,7 +238,7 @@ def test_too_short_a_length_is_said_before_training() -> None:
 TINY = """data=copy data.symbols=4 data.lengths=[1,4] model.length=9 model.width=16 model.depth=2
     model.heads=2 evaluation.lengths=[4,6,8] evaluation.problems=7 batch=6 wandb.mode=disabled
     trainer=cpu trainer.precision=32-true trainer.max_steps=3 trainer.log_every=1
-""".split()  # noqa: SIM905
+""".split()
 
 
 OTHER = [one for one in TINY if not one.startswith(("data", "model.length", "evaluation.lengths"))]

@@ -1,0 +1,56 @@
+"""Networks at every pair of tokens are what they are written as, whichever way they are computed."""
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from models.networks import PAIRS, leaky_network, relu_network
+
+
+def layers(inputs: int, hidden: int, out: int) -> tuple[nn.Linear, nn.Linear]:
+    torch.manual_seed(0)
+    return nn.Linear(inputs, hidden), nn.Linear(hidden, out)
+
+
+def plain(read: nn.Linear, write: nn.Linear, x: Tensor) -> Tensor:
+    """(out, N) of x (N,), unit by unit, in float64."""
+    units = read.weight.double() * x.double() + read.bias.double()[:, None]
+    return write.weight.double() @ units.relu() + write.bias.double()[:, None]
+
+
+@pytest.mark.parametrize(
+    ("lowest", "highest"), [(-3.0, 3.0), (0.0, 1.0), (0.2, 0.2001), (-1e4, -1e3), (1e3, 1e4), (0.5, 0.5)]
+)
+@torch.no_grad()
+def test_one_number_is_read_by_lines_that_bend(lowest: float, highest: float) -> None:
+    read, write = layers(1, 32, 4)
+    read.weight[:4], read.bias[:4] = 0.0, torch.tensor([-1.0, 0.0, 1.0, 2.0])  # units that never bend
+    read.weight[4:6] = torch.tensor([[1e-30], [-1e-30]])  # and that bend far away
+    read.weight[6:8], read.bias[6:8] = torch.tensor([[1.0], [-1.0]]), 0.0  # at 0
+    x = torch.linspace(lowest, highest, 101)
+    expected = plain(read, write, x)
+    torch.testing.assert_close(
+        relu_network(read, write)(x).double(), expected, rtol=1e-5, atol=1e-6 * float(expected.abs().max())
+    )
+
+
+def test_one_number_is_read_with_gradient() -> None:
+    read, write = layers(1, 8, 2)
+    x = torch.linspace(-2, 2, 33)
+    relu_network(read, write)(x).square().sum().backward()
+    found = [p.grad for p in (read.weight, read.bias, write.weight, write.bias)]
+    expected = torch.autograd.grad(
+        plain(read, write, x).square().sum(), [*read.parameters(), *write.parameters()]
+    )
+    torch.testing.assert_close(found, list(expected), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("count", [1, PAIRS - 1, PAIRS, PAIRS + 1, 3 * PAIRS])
+def test_leaky_units_are_the_same_with_and_without_gradient(count: int) -> None:
+    read, write = layers(6, 32, 3)
+    given = torch.randn(2, 4, count), torch.randn(2, 2, count)
+    x = torch.cat(given, dim=1).mT
+    expected = write(nn.functional.leaky_relu(read(x))).mT
+    torch.testing.assert_close(leaky_network(read, write, *given), expected, rtol=1e-4, atol=1e-5)
+    with torch.no_grad():
+        torch.testing.assert_close(leaky_network(read, write, *given), expected, rtol=1e-4, atol=1e-5)
