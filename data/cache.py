@@ -5,7 +5,7 @@ import json
 import logging
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from errno import EDQUOT, EFBIG, ENOSPC
 from pathlib import Path
@@ -60,7 +60,7 @@ def locked(folder: Path, build: Callable[[Path], dict[str, Any]]) -> dict[str, A
         return read(folder)
 
 
-def write(folder: Path, content: dict[str, Any]) -> None:
+def write(folder: Path, content: Mapping[str, object]) -> None:
     """Put the record beside the files that it vouches for, all of it on the disk."""
     files = {file.name: digest(file) for file in sorted(folder.iterdir())}
     remember(folder, content, files)
@@ -69,7 +69,7 @@ def write(folder: Path, content: dict[str, Any]) -> None:
             os.fsync(handle.fileno())
 
 
-def remember(folder: Path, content: dict[str, Any], files: dict[str, str]) -> None:
+def remember(folder: Path, content: Mapping[str, object], files: dict[str, str]) -> None:
     """Write the record, and when each file was as it says."""
     stamps = {name: stamp(folder / name) for name in files}
     record = {"content": content, "files": files, "digest": of(content, files), "stamps": stamps}
@@ -107,5 +107,5 @@ def stamp(file: Path) -> list[int]:
     return [stat.st_ino, stat.st_size, stat.st_mtime_ns]
 
 
-def of(content: dict[str, Any], files: dict[str, str]) -> str:
+def of(content: Mapping[str, object], files: dict[str, str]) -> str:
     return hashlib.sha256(json.dumps([content, files], sort_keys=True).encode()).hexdigest()

@@ -9,7 +9,7 @@ import os
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any, NamedTuple, TypedDict
+from typing import NamedTuple, TypedDict
 
 from data.disk import named
 from train.done import OUT_OF_MEMORY as OUT_OF_MEMORY
@@ -79,7 +79,7 @@ class Row:
 
 def append(file: Path, rows: Iterable[Row]) -> None:
     """Add rows to a results file; they are on the disk when this returns."""
-    text = "".join(json.dumps(finite(asdict(row))) + "\n" for row in rows)
+    text = "".join(line(row) + "\n" for row in rows)
     with named(file), file.open("a") as out:
         out.write(text)
         out.flush()
@@ -108,6 +108,7 @@ def read(file: Path) -> list[Row]:
     return rows
 
 
-def finite(content: dict[str, Any]) -> dict[str, Any]:
-    """JSON has no nan: what is not finite becomes null."""
-    return {k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in content.items()}
+def line(row: Row) -> str:
+    """A row as JSON, which has no nan: what is not finite becomes null."""
+    content = asdict(row).items()
+    return json.dumps({k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in content})

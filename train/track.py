@@ -54,14 +54,13 @@ class Tracker:
         run.log({axis: x, **values})
 
     def close(self, exit_code: int) -> None:
+        media: dict[str, object] = {}
         for place, rows in {TEXT: losses(self.rows), ANSWERS: accuracies(self.rows)}.items():
             if self.run is not None and rows:
-                media = {f"{place}/table": table(rows), f"{place}/figure": chart(rows)}
-                self.tell(partial(self.show, media))
+                media |= {f"{place}/table": table(rows), f"{place}/figure": chart(rows)}
+        if media:
+            self.tell(lambda run: run.log(media))
         self.tell(lambda run: run.finish(exit_code=exit_code), last=True)
-
-    def show(self, media: dict[str, Any], run: Any) -> None:
-        run.log(media)
 
     def tell(self, what: Callable[[Any], object], last: bool = False) -> None:
         """A full disk, a killed W&B process, a server that is gone: the view ends, the run goes on."""

@@ -1,6 +1,6 @@
 """Which classes a run folder may name: it may come from anybody, and building what it names runs code."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ from train.paths import CONF
 GROUPS = ("encoding", "extension", "data")
 
 
-def check_classes(settings: dict[str, Any], folder: Path) -> None:
+def check_classes(settings: Mapping[str, object], folder: Path) -> None:
     """ValueError where the settings of a run folder name a class that `conf/` does not name in its group."""
     for group in GROUPS:
         files = (CONF / group).glob("*.yaml")

@@ -3,7 +3,6 @@
 import difflib
 import json
 from collections.abc import Iterable, Mapping
-from functools import reduce
 from typing import Annotated, Any, Self, cast
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
@@ -24,7 +23,7 @@ class Section(BaseModel):
     model_config = STRICT | ConfigDict(frozen=True, extra="forbid")
 
     @classmethod
-    def of(cls, settings: Mapping[str, Any]) -> Self:
+    def of(cls, settings: Mapping[str, object]) -> Self:
         """ValueError names a setting that does not fit, its value and what is allowed."""
         try:
             return cls.model_validate(settings)
@@ -40,7 +39,7 @@ def check_value(key: str, value: Any, annotation: Any) -> None:
         raise ValueError(f"{key}={shown(value)} {allowed(error.errors())}.") from None
 
 
-def explanation(error: ValidationError, section: type[Section], settings: Mapping[str, Any]) -> str:
+def explanation(error: ValidationError, section: type[Section], settings: Mapping[str, object]) -> str:
     """What is wrong with the first setting that does not fit."""
     first = error.errors()[0]
     path = path_of(first, section)
@@ -52,7 +51,9 @@ def explanation(error: ValidationError, section: type[Section], settings: Mappin
             return f"{key} must be given: add {key}=..."
         case "extra_forbidden":
             return f"There is no setting '{key}'.{did_you_mean(key, keys(section))}"
-    value = reduce(lambda node, part: node[part], path, settings)
+    value: Any = settings
+    for part in path:
+        value = value[part]
     return f"{key}={shown(value)} {allowed(e for e in error.errors() if path_of(e, section) == path)}."
 
 
