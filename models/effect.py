@@ -209,13 +209,10 @@ class Encoding(nn.Module):
 
     def at(self, positions: Positions) -> Effect:
         """The effect at `positions`, or an error that says why there is none."""
+        name = type(self).__name__
         if self.limit is not None and positions.span > self.limit:
-            raise ValueError(
-                f"{type(self).__name__} is not defined past {self.limit} tokens: {positions.span} is more."
-            )
+            raise ValueError(f"{name} is not defined past {self.limit} tokens: {positions.span} is more.")
         if self.needs_causal and not positions.causal:
-            raise ValueError(
-                f"{type(self).__name__} is defined by the causal mask and cannot be used without it."
-            )
+            raise ValueError(f"{name} is defined by the causal mask and cannot be used without it.")
         effect: Effect = self(positions)
         return effect

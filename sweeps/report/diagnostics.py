@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from sweeps.charts.figure import Figure
 
@@ -81,8 +80,8 @@ def diagnoses(folders: list[Path]) -> Iterator[Diagnosed]:
                 yield Diagnosed(file.parent.name, [damaged], [])
 
 
-def pictures(found: dict[str, Any], folder: Path) -> list[Path]:
-    """A PNG and an SVG for each extension that the run was diagnosed under."""
+def pictures(found: object, folder: Path) -> list[Path]:
+    """A PNG and an SVG for each extension that a run was diagnosed under, as `diagnostics.json` has it."""
     from pydantic import TypeAdapter
 
     files = []
