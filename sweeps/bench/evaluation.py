@@ -12,9 +12,9 @@ from models.effect import Encoding, Positions
 from models.encodings import layers
 from models.registry import read
 from sweeps.bench.clock import in_child, memory, resident, seconds
+from sweeps.bench.floor import device
 from sweeps.bench.goals import LONGEST
 from sweeps.bench.page import Result
-from sweeps.bench.training import device
 from train.machine import peak_memory
 
 HEADS, HEAD_WIDTH = 4, 32

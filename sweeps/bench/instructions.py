@@ -1,6 +1,7 @@
 """A training step under several instruction sets of one processor, each model in its fastest configuration.
 
-python -m sweeps.bench.instructions [--compiled] prints the seconds of every contender in this process.
+python -m sweeps.bench.instructions [--compiled] [--threads 2] prints the seconds of every contender in this
+process, and of what no step can do without.
 """
 
 import argparse
@@ -16,10 +17,12 @@ import torch
 
 from sweeps.bench.clock import interleaved
 from sweeps.bench.contenders import PEERS, Make, Shape, compiled, ours, peers
+from sweeps.bench.floor import floor
 from sweeps.bench.page import Result
 from sweeps.bench.training import fastest, step
 from train.machine import bfloat16_gain, keep_memory, resolved_precision
 
+FLOOR = "floor"
 LIMITS: dict[str, tuple[str, str, Callable[[], bool]]] = {  # what oneDNN and PyTorch call each of page.SETS
     "amx": ("AVX512_CORE_AMX", "avx512", torch.cpu._is_amx_tile_supported),
     "avx512_bf16": ("AVX512_CORE_BF16", "avx512", torch.cpu._is_avx512_bf16_supported),
@@ -30,7 +33,7 @@ LIMITS: dict[str, tuple[str, str, Callable[[], bool]]] = {  # what oneDNN and Py
 
 def measure(rounds: int, *options: str) -> Iterator[Result]:
     """RoPE against the best peer under each set that this processor has; with --compiled, both compiled."""
-    done = "_compiled" if "--compiled" in options else ""
+    done = "_compiled" if "--compiled" in options else "_2_threads" if "--threads=2" in options else ""
     for name, (onednn, aten, has) in LIMITS.items():
         if not has():
             continue
@@ -40,6 +43,7 @@ def measure(rounds: int, *options: str) -> Iterator[Result]:
             command, env=os.environ | limits, check=True, capture_output=True, text=True
         ).stdout
         taken: dict[str, float] = json.loads(printed.splitlines()[-1])
+        least = taken.pop(FLOOR)
         rope, best = fastest(taken, "rope"), min(taken, key=lambda one: (one.startswith("rope"), taken[one]))
         for one, seconds in taken.items():
             speed = Shape().batch * Shape().length / seconds
@@ -47,6 +51,8 @@ def measure(rounds: int, *options: str) -> Iterator[Result]:
         result = f"train_rope{done}_vs_best{done or '_peer'}_{name}"
         how = f"{rope} against {best}, the fastest of {len(taken) - 1}; {Shape()}"
         yield Result(result, taken[best] / taken[rope], "x", how)
+        how = f"what it would be if a step of {rope} had products, softmaxes and GELUs alone; {Shape()}"
+        yield Result(f"{result}_bound", taken[best] / least, "x", how)
 
 
 def contenders(rounds: int, shape: Shape) -> dict[str, float]:
@@ -59,7 +65,8 @@ def contenders(rounds: int, shape: Shape) -> dict[str, float]:
     for name, make in peers(shape).items():
         made |= {f"{name} {kind}": (make, kind) for kind in precisions}
     steps = {name: step(make, shape, kind == "bf16") for name, (make, kind) in made.items()}
-    return interleaved(steps, rounds)
+    dtype = torch.bfloat16 if precision == "bf16-mixed" else torch.float32
+    return interleaved(steps, rounds) | {FLOOR: floor(shape, dtype)}
 
 
 def contenders_compiled(rounds: int, shape: Shape) -> dict[str, float]:
@@ -70,7 +77,7 @@ def contenders_compiled(rounds: int, shape: Shape) -> dict[str, float]:
         chosen = fastest(taken, name)
         make = makes.get(chosen[:-5], partial(ours, "rope", shape))
         steps[chosen] = step(partial(compiled, make), shape, chosen.endswith("bf16"))
-    return interleaved(steps, rounds)
+    return interleaved(steps, rounds) | {FLOOR: taken[FLOOR]}
 
 
 def main() -> None:
@@ -78,9 +85,10 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--batch", type=int, default=Shape().batch)
     parser.add_argument("--compiled", action="store_true")
+    parser.add_argument("--threads", type=int, default=1)
     chosen = parser.parse_args()
     warnings.filterwarnings("ignore")
-    torch.set_num_threads(1)
+    torch.set_num_threads(chosen.threads)
     keep_memory()
     measured = contenders_compiled if chosen.compiled else contenders
     print(json.dumps(measured(chosen.rounds, Shape(batch=chosen.batch))))

@@ -1,20 +1,17 @@
 """A training step of every encoding, and of other libraries' models of the same shape and precision."""
 
 from collections.abc import Callable, Iterator, Mapping
-from functools import cache, partial
+from functools import partial
 
 import torch
 
 from models.encodings import names
-from sweeps.bench.clock import interleaved, memory, seconds
+from sweeps.bench.clock import interleaved, memory
 from sweeps.bench.contenders import PEERS, Make, Shape, compiled, ours, peers
+from sweeps.bench.floor import device, peak, products
 from sweeps.bench.page import Result
 
 SHAPE = Shape()
-
-
-def device() -> str:
-    return "cuda" if torch.cuda.is_available() else "cpu"
 
 
 def how() -> str:
@@ -46,11 +43,12 @@ def measure(rounds: int) -> Iterator[Result]:
         )
         ratio = taken[contender] / taken["rope"]
         yield Result(f"train_rope_vs_{name}", ratio, "x", f"tokens/s; {attention}; {how()}")
-    peak = gemm_peak()
-    yield Result("gemm_peak", peak / 1e9, "GFLOP/s", "bf16 product of two 1024 x 1024 matrices, best of 20")
-    share = SHAPE.operations * tokens / taken["rope"] / peak
+    most = peak()
+    yield Result("gemm_peak", most / 1e9, "GFLOP/s", "bf16 product of two 1024 x 1024 matrices, best of 20")
+    share = SHAPE.operations * tokens / taken["rope"] / most
     yield Result("gemm_share_rope", share, "of the peak", f"6 N + 6 L d T operations a token; {how()}")
-    yield Result("gemm_share_products", SHAPE.operations * tokens / products() / peak, "of the peak",
+    alone = products(SHAPE, torch.bfloat16)
+    yield Result("gemm_share_products", SHAPE.operations * tokens / alone / most, "of the peak",
                  f"the products of a step by themselves, each the best of 5; {how()}")  # fmt: skip
 
 
@@ -95,29 +93,3 @@ def step(make: Make, shape: Shape | None = None, bf16: bool = True) -> Callable[
         optimizer.step()
 
     return run
-
-
-def products() -> float:
-    """Seconds of all matrix products of a step, forward and backward, without anything between them."""
-    width, length, tokens = SHAPE.width, SHAPE.length, SHAPE.batch * SHAPE.length
-    linear = [(width, 3 * width), (width, width), (width, 4 * width), (4 * width, width)] * SHAPE.depth
-    total = 0.0
-    for inner, out in [*linear, (width, SHAPE.vocab)]:
-        for shape in ((tokens, inner, out), (tokens, out, inner), (out, tokens, inner)):
-            total += product(1, *shape)
-    attention = [(length, SHAPE.head, length)] * 2 + [(length, length, SHAPE.head)] * 4
-    return total + SHAPE.depth * sum(product(SHAPE.batch * SHAPE.heads, *shape) for shape in attention)
-
-
-@cache
-def product(count: int, rows: int, inner: int, columns: int) -> float:
-    """Seconds of `count` products in bf16, the best of 5."""
-    a, b = (
-        torch.randn(count, *shape, device=device()).bfloat16() for shape in ((rows, inner), (inner, columns))
-    )
-    return min(seconds(lambda: a @ b) for _ in range(5))
-
-
-def gemm_peak() -> float:
-    a = torch.randn(1024, 1024, device=device()).bfloat16()
-    return 2 * 1024**3 / min(seconds(lambda: a @ a) for _ in range(20))
