@@ -26,8 +26,9 @@ def composed(x: Tensor, cos: Tensor, sin: Tensor, layout: str) -> Tensor:
     if layout == "half":
         a, b = wide.chunk(2, -1)
         return torch.cat([a * cos - b * sin, a * sin + b * cos], -1).to(x.dtype)
-    a, b = wide.unflatten(-1, (-1, 2)).unbind(-1)
-    return torch.stack([a * cos - b * sin, a * sin + b * cos], -1).flatten(-2).to(x.dtype)
+    # not unbind and stack: the gradient that torch 2.13 compiles of them for AVX-512 writes past its memory
+    swapped, both = wide.unflatten(-1, (-1, 2)).flip(-1).flatten(-2), torch.stack([-sin, sin], -1).flatten(-2)
+    return (wide * cos.repeat_interleave(2, -1) + swapped * both).to(x.dtype)
 
 
 class RotatePairs(torch.autograd.Function):
