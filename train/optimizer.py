@@ -6,6 +6,7 @@ import torch
 from torch.optim import Optimizer
 
 from models.gpt import GPT
+from train.muon import Muon
 from train.sections import OptimizerConfig
 
 
@@ -24,18 +25,11 @@ def optimizer_of(model: GPT, config: OptimizerConfig, fused: bool) -> Optimizer:
     if not of_layers:
         return adamw
     matrices = [p for p in decayed if id(p) in of_layers]
-    return Together(
-        [torch.optim.Muon(matrices, lr=rate, weight_decay=decay, adjust_lr_fn="match_rms_adamw"), adamw]
-    )
+    return Together([Muon(matrices, rate, decay), adamw])
 
 
 class Together(Optimizer):
-    """Several optimizers, each with weights of its own, as one.
-
-    Muon (Jordan et al., 2024, https://kellerjordan.github.io/posts/muon/) orthogonalises the momentum of a
-    matrix; its steps are scaled to the size of AdamW's (Liu et al., 2025, https://arxiv.org/abs/2502.16982),
-    so that one learning rate serves both.
-    """
+    """Several optimizers, each with weights of its own, as one."""
 
     def __init__(self, parts: list[Optimizer]) -> None:
         self.parts = parts
