@@ -5,6 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from models import table
@@ -70,3 +71,27 @@ def test_the_tables_of_the_study_are_those_of_its_archives(line: str) -> None:
     assert re.sub(number, "#", shown) == re.sub(number, "#", done.stdout)
     numbers = [[float(one) for one in re.findall(number, text)] for text in (shown, done.stdout)]
     assert numbers[0] == pytest.approx(numbers[1], abs=0.0011)  # the last digit is rounded
+
+
+def test_the_closer_look_at_the_study_is_that_of_its_archive() -> None:
+    rows = pd.read_parquet(ROOT / "docs/study/details/rows.parquet")
+    page = (
+        (ROOT / "docs/study/README.md").read_text().partition("## Closer")[2].partition("**Temperature**")[0]
+    )
+    lines = [line.strip("|").split("|") for line in page.splitlines() if line.startswith("| `")]
+    assert {line[0].strip(" `") for line in lines} == set(rows["encoding"])
+    for line in lines:
+        own = rows[rows["encoding"] == line[0].strip(" `")]
+
+        def values(extension: str, protocol: str, metric: str, *lengths: int, own=own) -> pd.Series:
+            some = own[["extension", "protocol", "metric"]].eq([extension, protocol, metric]).all(axis=1)
+            return own[some].set_index("length")["value"].reindex(lengths).dropna()
+
+        best = values("temperature", "same_tokens", "temperature", 256, 1024, 4096)
+        change = values("temperature", "same_tokens", "loss", 1024, 4096)
+        change -= values("none", "same_tokens", "loss", 1024, 4096)
+        continued = values("none", "answers", "accuracy", 256, 1024, 4096)
+        cropped = values("crop", "answers", "accuracy", 1024, 4096)
+        for cell, expected in zip(line[1:], (best, change, continued, cropped), strict=False):
+            found = [float(number) for number in cell.split(",") if number.strip()]
+            assert found == pytest.approx(list(expected), abs=0.0051 if expected is not change else 0.00051)
