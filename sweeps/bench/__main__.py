@@ -51,10 +51,12 @@ def main() -> None:
         "headline": jobs.headline,
     }
     for part in wanted:
-        for result in measures[part]():
-            print(f"{result.name:44} {result.value:12.4g} {result.unit}", flush=True)
-            results.append(result)
-        write(results)
+        try:
+            for result in measures[part]():
+                print(f"{result.name:44} {result.value:12.4g} {result.unit}", flush=True)
+                results.append(result)
+        finally:  # what was measured before anything failed
+            write(results)
 
 
 if __name__ == "__main__":
