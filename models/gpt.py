@@ -93,11 +93,11 @@ class GPT(nn.Module):
             return max(0, length - self.context * -(-(length - first) // self.context))
         if not all(encoding.relative and encoding.prefix for encoding in self.tiled):
             return 0
-        windows = [effect.visible for effect in self.effects(1, self.embed.weight.device)]
-        seen = 0
+        effects, seen = self.effects(1, self.embed.weight.device), 0
         for layer in range(len(self.blocks)):
-            window = windows[layer % len(windows)]
-            if window is None or window.sinks:
+            effect = effects[layer % len(effects)]
+            window = effect.visible
+            if window is None or window.sinks or effect.temperature is not None:  # which may count all tokens
                 return 0
             seen += window.width - 1
         return max(0, first - seen)

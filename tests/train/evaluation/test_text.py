@@ -8,7 +8,7 @@ from data.batch import Batch
 from data.source import Windows
 from models.encodings import extend, load, names
 from models.gpt import GPT
-from models.registry import fits
+from models.registry import build, fits, read
 from tests.train.conftest import CPU
 from train.evaluation.text import TextEvaluator
 from train.loss import token_losses
@@ -155,3 +155,10 @@ def test_masked_tokens_are_what_a_bidirectional_model_is_asked_for(windows) -> N
             total, count = scoring.sums["none", "same_tokens", length][:, w].tolist()
             assert count == len(losses)
             assert total == pytest.approx(float(losses.sum()), abs=1e-4)
+
+
+def test_a_temperature_counts_all_tokens_whatever_the_window() -> None:
+    shape = {"heads": 2, "head_width": 8, "width": 16, "depth": 2, "length": 64}
+    encoding = build(read("encoding", "alibi") | {"ssmax": True}, shape)
+    model = GPT(40, 16, 2, 2, [extend("window", encoding, window=4)])
+    assert model.unneeded(32, 20) == 0
