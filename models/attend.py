@@ -4,17 +4,21 @@
 are tested against it for every encoding.
 """
 
+import statistics
 from dataclasses import replace
+from functools import cache
 
 import torch
 from torch import Tensor
 
 from models import pairs
-from models.effect import Effect
+from models.effect import Effect, Positions
 from models.kernels import band, explicit, flex, sdpa
+from models.linear import GAIN, seconds
 from models.plan import Form, Plan
 from models.precision import without_autocast
 
+SIZES = 4, 512, 32  # heads, tokens and head width of the attention that is timed
 KERNELS = ("reference", "explicit", "sdpa", "band", "flex")
 
 
@@ -45,8 +49,27 @@ def choose(q: Tensor, effect: Effect | Plan) -> str:
         return {Form.PRODUCT: "sdpa", Form.ROWS: "explicit"}.get(plan.form, "flex")
     if band.fits(plan):
         return "band"
-    # on a CPU, flash attention is fast forward and slow backward
-    return "explicit" if torch.is_grad_enabled() or plan.form > Form.MASK else "sdpa"
+    # on a CPU, flash attention is slow backward
+    by_products = torch.is_grad_enabled() or plan.form > Form.MASK or products_gain(q.dtype) > GAIN
+    return "explicit" if by_products else "sdpa"
+
+
+@cache
+def products_gain(dtype: torch.dtype) -> float:
+    """How many times faster matrix products one after the other are than flash attention, as measured: fast
+    where there are tiles, it multiplies bfloat16 by MKL elsewhere, which is made for Intel's processors."""
+    q = torch.ones(1, *SIZES, dtype=dtype)
+    plan = Plan(Effect(Positions.of(SIZES[1])))
+
+    def fused() -> Tensor:
+        return sdpa.attend(q, q, q, plan)
+
+    def by_products() -> Tensor:
+        return explicit.attend(q, q, q, plan)
+
+    with torch.no_grad():
+        fused(), by_products()  # the first makes the kernel
+        return statistics.median(seconds(fused) / seconds(by_products) for _ in range(5))
 
 
 def logits(

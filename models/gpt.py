@@ -12,6 +12,7 @@ from models.attend import attend
 from models.effect import Effect, Encoding, Positions
 from models.heads import split
 from models.initial import spread
+from models.linear import Linear
 from models.norm import rms_norm
 from models.plan import Plan
 
@@ -44,7 +45,7 @@ class GPT(nn.Module):
             self.embed = nn.Embedding(vocab, width)
             self.blocks = nn.ModuleList(Block(width, heads, norm, kernel) for _ in range(depth))
             self.norm = Norm(norm, width)
-            self.head = nn.Linear(width, vocab, bias=False)
+            self.head = Linear(width, vocab)
             self.initialise(depth)
         if tied:
             self.head.weight = self.embed.weight
@@ -168,8 +169,8 @@ class Attention(nn.Module):
         if width % heads:
             raise ValueError(f"model.heads={heads} does not divide model.width={width}.")
         self.heads, self.kernel = heads, kernel
-        self.qkv = nn.Linear(width, 3 * width, bias=False)
-        self.out = nn.Linear(width, width, bias=False)
+        self.qkv = Linear(width, 3 * width)
+        self.out = Linear(width, width)
 
     def forward(self, x: Tensor, plan: Plan) -> Tensor:
         q, k, v = split(self.qkv(x), self.heads)  # each (B, H, T, D)
@@ -180,7 +181,7 @@ class Attention(nn.Module):
 class MLP(nn.Module):
     def __init__(self, width: int) -> None:
         super().__init__()
-        self.up, self.down = nn.Linear(width, 4 * width, bias=False), nn.Linear(4 * width, width, bias=False)
+        self.up, self.down = Linear(width, 4 * width), Linear(4 * width, width)
 
     def forward(self, x: Tensor) -> Tensor:
         return cast(Tensor, self.down(F.gelu(self.up(x))))

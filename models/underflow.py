@@ -1,5 +1,6 @@
 """How far back heads can see: further away, a bias has fallen so far that softmax underflows to 0."""
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import torch
@@ -10,6 +11,20 @@ from models.plan import Plan
 
 UNDERFLOW = 104.0  # e^-104 is 0 in float32
 STEP = 256  # tokens; widths are rounded up to a multiple, so that heads come in few groups
+
+
+Attend = Callable[[Tensor, Tensor, Tensor, Plan], Tensor]
+
+
+def by_group(q: Tensor, k: Tensor, v: Tensor, plan: Plan, scale: float, attend: Attend) -> Tensor:
+    """(B, H, T, D) by `attend`, heads that see about as far together."""
+    heads_by_width = groups(plan, q, k, scale)
+    if list(heads_by_width) == [None]:
+        return attend(q, k, v, plan)
+    out = torch.empty_like(v)
+    for width, heads in heads_by_width.items():
+        out[:, heads] = attend(q[:, heads], k[:, heads], v[:, heads], of_heads(plan, heads, width))
+    return out
 
 
 def groups(plan: Plan, q: Tensor, k: Tensor, scale: float) -> dict[int | None, list[int]]:

@@ -8,6 +8,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from models.gpt import GPT
+from models.linear import product
 
 BLOCK = 1 << 21  # logits held at a time: as many as products need to be fast
 PART = 1 << 17  # of them made probabilities at a time: few enough to stay in a CPU core's cache
@@ -60,11 +61,11 @@ class MeanCrossEntropy(torch.autograd.Function):
         to_hidden, to_weight = torch.empty_like(h), torch.zeros_like(weight)
         total = torch.zeros((), device=h.device)
         for rows in blocks(targets.numel(), weight.size(0), BLOCK):
-            logits = h[rows] @ w.T  # (rows, vocab)
+            logits = product(h[rows], w.T)  # (rows, vocab)
             likely = [replaced_by_gradient(logits[part], targets[rows][part, None]) for part in parts(logits)]
             total -= torch.cat(likely).clamp_min(torch.finfo(torch.float32).tiny).log().sum()
-            torch.mm(logits, w, out=to_hidden[rows])
-            to_weight += logits.T @ h[rows]
+            to_hidden[rows] = product(logits, w)
+            to_weight += product(logits.T, h[rows])
         ctx.save_for_backward(to_hidden, to_weight)
         ctx.count = max(1, targets.numel())
         return total / ctx.count
@@ -94,7 +95,7 @@ def log_probabilities(
 ) -> Iterator[tuple[slice, Tensor, Tensor]]:
     """Block by block: which tokens, log p of all words (rows, vocab) and of the target (rows,), float32."""
     for block in blocks(targets.numel(), weight.size(0), BLOCK):
-        logits = hidden[block] @ weight.T
+        logits = product(hidden[block], weight.T)
         for part in parts(logits):
             rows = slice(block.start + part.start, block.start + part.stop)
             log_p = torch.log_softmax(logits[part], dim=-1, dtype=torch.float32)

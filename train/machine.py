@@ -5,13 +5,12 @@ import os
 import platform
 import re
 import statistics
-import time
 from functools import cache
 from pathlib import Path
 
 import torch
-from torch import Tensor
 
+from models.linear import product, seconds
 from train.sections import TrainerConfig
 
 
@@ -35,20 +34,13 @@ def bfloat16_gain() -> float:
         (torch.rand(512, 128).to(dtype), torch.rand(128, 512).to(dtype))
         for dtype in (torch.float32, torch.bfloat16)
     )
-    product_seconds(*slow), product_seconds(*fast)  # the first makes the kernel
+    product(*slow), product(*fast)  # the first makes the kernel
     ratios: list[float] = []
     while (
         len(ratios) < 9 and min(ratios, default=1.0) > 0.1
     ):  # where it is emulated, nine would take a second
-        ratios.append(product_seconds(*slow) / product_seconds(*fast))
+        ratios.append(seconds(lambda: product(*slow)) / seconds(lambda: product(*fast)))
     return statistics.median(ratios)
-
-
-def product_seconds(a: Tensor, b: Tensor) -> float:
-    """Seconds of processor time."""
-    start = time.process_time()
-    a @ b
-    return time.process_time() - start
 
 
 def on_gpu(accelerator: str) -> bool:

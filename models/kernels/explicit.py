@@ -8,12 +8,13 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from models import pairs
+from models import pairs, underflow
 from models.features import as_features
 from models.plan import Form, Plan
 from models.softmax import Block, Weighted, together, weigh
 
 BUDGET = 1 << 22  # logits held at a time
+FEWEST = 128  # queries at a time, or products would be slow; without gradient
 TOUCHED = 1 << 20  # fewer where encodings change them: smaller blocks skip more keys after their queries
 
 
@@ -26,9 +27,9 @@ def attend(q: Tensor, k: Tensor, v: Tensor, plan: Plan, x: Tensor | None = None)
     q = q * scale if temperature is None else (q * (scale * temperature[..., None])).to(q.dtype)
     if potential is not None:
         q, k = as_features(q, k, potential)
-    blocks = divided(q, plan, BUDGET)
     if not torch.is_grad_enabled():
-        return streamed(q, k, v, plan, blocks)
+        return underflow.by_group(q, k, v, plan, 1.0, streamed)
+    blocks = divided(q, plan, BUDGET)
     if plan.effect.sink is not None:
         k, v = pairs.with_sink(plan, k, v)
         blocks = [(rows, slice(0, keys.stop + 1)) for rows, keys in blocks]
@@ -36,11 +37,15 @@ def attend(q: Tensor, k: Tensor, v: Tensor, plan: Plan, x: Tensor | None = None)
     return out
 
 
-def streamed(q: Tensor, k: Tensor, v: Tensor, plan: Plan, blocks: list[Block]) -> Tensor:
+def streamed(q: Tensor, k: Tensor, v: Tensor, plan: Plan) -> Tensor:
     """(B, H, T, D) without gradient: nothing outlives its block. Blocks run backwards: the memory that the
     longest one frees is enough for the others."""
     out = torch.empty_like(v)
-    for rows, keys in reversed(blocks):
+    length, visible = q.size(-2), plan.effect.visible
+    most = BUDGET // (q.size(0) * q.size(1) * length)
+    size = max(FEWEST, most if visible is None else min(most, visible.width))
+    for rows in reversed(pairs.parted(slice(0, length), size)):
+        keys = pairs.visible_keys(plan, rows)
         some_k, some_v = pairs.with_sink(plan, k[:, :, keys], v[:, :, keys])
         mask = pairs.mask(plan, rows, keys, v.dtype)
         weights = weigh(pairs.ordered(plan, q[:, :, rows]), some_k, mask, v.dtype)

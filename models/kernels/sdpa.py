@@ -21,14 +21,9 @@ def attend(q: Tensor, k: Tensor, v: Tensor, plan: Plan, x: Tensor | None = None)
     q, k = plan.rotated(q, k, x)
     if temperature is not None:
         q = q * temperature[..., None].to(q.dtype)
-    heads_by_width = underflow.groups(plan, q, k, scale)
-    if list(heads_by_width) == [None]:
-        return fused(q, k, v, plan, potential, scale)
-    out = torch.empty_like(v)
-    for width, heads in heads_by_width.items():
-        some = underflow.of_heads(plan, heads, width)
-        out[:, heads] = fused(q[:, heads], k[:, heads], v[:, heads], some, None, scale)
-    return out
+    return underflow.by_group(
+        q, k, v, plan, scale, lambda q, k, v, some: fused(q, k, v, some, potential, scale)
+    )
 
 
 def fused(q: Tensor, k: Tensor, v: Tensor, plan: Plan, potential: Tensor | None, scale: float) -> Tensor:

@@ -1,0 +1,85 @@
+"""Linear layers, multiplied by whichever library is faster on this processor.
+
+PyTorch multiplies float32 by MKL, which on processors not made by Intel leaves half of what AVX-512 can do.
+oneDNN, which it multiplies bfloat16 by, can be called for float32 as well.
+"""
+
+import statistics
+import time
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
+
+from models.precision import autocasts
+
+GAIN = 1.3  # at the least: where both are about as fast, timing must not decide what is rounded how
+SIZES = 512, 128, 512  # of the product that is timed
+
+
+class Linear(nn.Linear):
+    """Without a bias."""
+
+    def __init__(self, inner: int, out: int) -> None:
+        super().__init__(inner, out, bias=False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        if not by_onednn(x, self.weight):
+            return F.linear(x, self.weight)
+        result: Tensor = OneDNN.apply(x, self.weight)
+        return result
+
+
+class OneDNN(torch.autograd.Function):
+    """x (..., C) and weight (out, C) -> (..., out)"""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, weight: Tensor) -> Tensor:
+        ctx.save_for_backward(x, weight)
+        return onednn(x, weight)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor]:
+        (x, weight), g = ctx.saved_tensors, gradients[0]
+        return onednn(g, weight.T), onednn(g.flatten(0, -2).T, x.flatten(0, -2).T)
+
+
+def product(a: Tensor, b: Tensor) -> Tensor:
+    """(M, N) of a (M, K) and b (K, N), without gradient."""
+    return onednn(a, b.T) if by_onednn(a, b) else a @ b
+
+
+def by_onednn(a: Tensor, b: Tensor) -> bool:
+    """Whether both are of float32 on a processor where oneDNN is faster."""
+    if not (a.is_cpu and a.dtype == b.dtype == torch.float32) or torch.compiler.is_compiling():
+        return False
+    return not autocasts(a.device) and onednn_gain() > GAIN
+
+
+@cache
+def onednn_gain() -> float:
+    """How many times faster oneDNN multiplies float32 than what PyTorch calls, as measured."""
+    if not torch.backends.mkldnn.is_available():
+        return 0.0
+    rows, inner, columns = SIZES
+    a, b = torch.ones(rows, inner), torch.ones(columns, inner)
+    a @ b.T, onednn(a, b)  # the first makes the kernel
+    return statistics.median(seconds(lambda: a @ b.T) / seconds(lambda: onednn(a, b)) for _ in range(9))
+
+
+def onednn(a: Tensor, b: Tensor) -> Tensor:
+    """(..., N) of a (..., K) and b (N, K)."""
+    result: Tensor = torch.ops.mkldnn._linear_pointwise(a, b, None, "none", [], "")
+    return result
+
+
+def seconds(what: Callable[[], Tensor]) -> float:
+    """Of processor time."""
+    start = time.process_time()
+    what()
+    return time.process_time() - start

@@ -1,0 +1,52 @@
+"""Linear layers by oneDNN are those of PyTorch, forward and backward, and where both are used is measured."""
+
+import pytest
+import torch
+from torch.nn import functional as F
+
+from models import linear
+from models.linear import Linear, OneDNN, by_onednn, onednn_gain, product
+from tests.tolerance import agree
+
+onednn = pytest.mark.skipif(
+    not torch.backends.mkldnn.is_available(), reason="PyTorch was built without oneDNN"
+)
+
+
+@onednn
+@pytest.mark.parametrize("shape", [(2, 3, 8), (5, 8), (1, 1, 8)])
+def test_both_ways_agree(shape: tuple[int, ...]) -> None:
+    draw = torch.Generator().manual_seed(0)
+    x, weight = (torch.randn(*sizes, generator=draw) for sizes in (shape, (6, 8)))
+    out = torch.randn(*shape[:-1], 6, generator=draw)
+    found = []
+    for multiply in (OneDNN.apply, F.linear):
+        leaves = [t.clone().requires_grad_() for t in (x, weight)]
+        result = multiply(*leaves)
+        found.append([result.detach(), *torch.autograd.grad(result, leaves, out)])
+    for one, other in zip(*found, strict=True):
+        agree(one, other)
+
+
+@onednn
+def test_transposed_factors() -> None:
+    a, b = torch.randn(40, 30), torch.randn(20, 40)
+    for left, right in ((a, a.T), (a.T, b.T), (b, a)):
+        agree(linear.onednn(left, right.T), left @ right)
+
+
+def test_where_it_is_not_faster_it_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    layer, x = Linear(8, 6), torch.randn(3, 8)
+    for gain, used in ((1.2, False), (2.0, torch.backends.mkldnn.is_available())):
+        monkeypatch.setattr(linear, "onednn_gain", lambda gain=gain: gain)
+        assert by_onednn(x, layer.weight) == (gain > linear.GAIN)
+        if used or gain < linear.GAIN:
+            assert (layer(x).grad_fn.name() == "OneDNNBackward") == used
+            agree(product(x, layer.weight.T), x @ layer.weight.T)
+    assert not by_onednn(x.bfloat16(), layer.weight.bfloat16())
+    with torch.autocast("cpu", torch.bfloat16):
+        assert layer(x).dtype == torch.bfloat16
+
+
+def test_the_gain_is_measured_once() -> None:
+    assert onednn_gain() == onednn_gain() >= 0.0
