@@ -49,9 +49,9 @@ def choose(q: Tensor, effect: Effect | Plan) -> str:
         return {Form.PRODUCT: "sdpa", Form.ROWS: "explicit"}.get(plan.form, "flex")
     if band.fits(plan):
         return "band"
-    # on a CPU, flash attention is slow backward
-    by_products = torch.is_grad_enabled() or plan.form > Form.MASK or products_gain(q.dtype) > GAIN
-    return "explicit" if by_products else "sdpa"
+    if torch.is_grad_enabled() or plan.form > Form.MASK:  # on a CPU, flash attention is slow backward
+        return "explicit"
+    return "explicit" if not torch.compiler.is_compiling() and products_gain(q.dtype) > GAIN else "sdpa"
 
 
 @cache

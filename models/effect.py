@@ -14,6 +14,8 @@ import torch
 from torch import Tensor, nn
 from torch.types import Device
 
+from models.diagonals import by_distance
+
 Embed = Callable[[Tensor], Tensor]  # token embeddings (B, T, C) -> (B, T, C)
 Rotate = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]  # q, k (B, H, T, D) -> q, k (B, H, T, D')
 ByDistance = Callable[[Tensor], Tensor]  # distances (N,), query minus key -> (1 or H, N) float32
@@ -69,8 +71,7 @@ class Curve:
 
     def __call__(self, i: Tensor, j: Tensor) -> Tensor:
         """(H, ..., R, K)"""
-        distance = i - j
-        return self.of(distance.flatten()).unflatten(-1, distance.shape)
+        return by_distance(self.of, i, j)
 
     def table(self, positions: Positions) -> tuple[Tensor, int]:
         """(1 or H, N) its values at all distances, and the first of these: 0, or 1 - S with keys ahead."""
@@ -98,9 +99,7 @@ class Window:
 
     def within(self, other: "Window | None") -> "Window":
         """Both at once: the narrower one, with the sinks of either."""
-        if other is None:
-            return self
-        return Window(min(self.width, other.width), max(self.sinks, other.sinks))
+        return self if other is None else Window(min(self.width, other.width), max(self.sinks, other.sinks))
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.nn.functional import leaky_relu
 
+from models.linear import product
 from models.precision import inspectable, without_autocast
 
 PAIRS = 1 << 13  # at a time, so that the hidden layer, many times wider, stays in a core's cache
@@ -83,12 +84,12 @@ def leaky_network(read: nn.Linear, write: nn.Linear, *given: Tensor) -> Tensor:
         return torch.cat([both_layers(inner, outer, level, *part) for part in parts], dim=-1)
     sequences, _, count = given[0].shape
     out = given[0].new_empty(sequences, len(outer), count)
-    x, hidden = out.new_ones(inner.size(1), PAIRS), out.new_empty(len(inner), PAIRS)
+    x = out.new_ones(inner.size(1), PAIRS)
     for sequence in range(sequences):
         for start in range(0, count, PAIRS):
             some = slice(start, min(start + PAIRS, count))
-            now = slice(0, some.stop - start)
+            now = slice(0, some.stop - start)  # products are all of one size, each of which is compiled
             torch.cat([part[sequence, :, some] for part in given], out=x[:-1, now])
-            leaky_relu(torch.mm(inner, x[:, now], out=hidden[:, now]), inplace=True)
-            torch.addmm(level, outer, hidden[:, now], out=out[sequence, :, some])
-    return out
+            hidden = leaky_relu(product(inner, x), inplace=True)
+            out[sequence, :, some] = product(outer, hidden)[:, now]
+    return out.add_(level)

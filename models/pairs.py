@@ -51,7 +51,7 @@ def additive(plan: Plan, rows: slice, keys: slice, dtype: torch.dtype) -> Tensor
     """(1 or H, R, K) or (B, 1 or H, R, K): the bias, minus infinity where a key is hidden."""
     if plan.diagonal:
         line = plan.once(("line", dtype), lambda: by_distance(plan).to(dtype))
-        return toeplitz(plan, rows, keys, line).flip(-2)
+        return toeplitz(plan, rows, keys, line).contiguous().flip(-2)
     if torch.is_grad_enabled():  # autograd keeps every intermediate result in any case
         return by_tile(plan, rows, keys).to(dtype)
     result: Tensor | None = None

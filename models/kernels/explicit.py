@@ -56,7 +56,7 @@ def streamed(q: Tensor, k: Tensor, v: Tensor, plan: Plan) -> Tensor:
 def by_logits(q: Tensor, k: Tensor, v: Tensor, plan: Plan, x: Tensor | None) -> Tensor:
     """(B, H, T, D) for effects that change each logit, or read them."""
     block, out, sink, values = by_block(q, k, plan, v.dtype, x), [], plan.effect.sink, plan.effect.values
-    for rows, keys in divided(q, plan, min(BUDGET, TOUCHED)):
+    for rows, keys in reversed(divided(q, plan, min(BUDGET, TOUCHED))):  # as in `streamed`
         logits = block(rows, keys)
         if sink is not None:
             column = pairs.of_queries(sink.to(logits.dtype), rows)
@@ -67,7 +67,7 @@ def by_logits(q: Tensor, k: Tensor, v: Tensor, plan: Plan, x: Tensor | None) -> 
             i, j = pairs.positions(plan, rows, keys)
             read = read + values(weights, i.unsqueeze(-3), j.unsqueeze(-3)).to(v.dtype)
         out.append(read)
-    return together(out)
+    return together(out[::-1])
 
 
 def by_block(

@@ -6,7 +6,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from models.attend import KERNELS, attend, logits
+from models import attend as attending
+from models.attend import KERNELS, attend, choose, logits
 from models.effect import Adjust, Effect, Positions, Region
 from models.kernels import band, explicit, flex, sdpa
 from models.plan import Plan
@@ -41,10 +42,14 @@ def test_kernels_agree(form: tuple[str, ...], causal: bool, monkeypatch: pytest.
                 continue
             for rows in (1, 4, T) if kernel != "flex" else (T,):
                 monkeypatch.setattr(explicit, "BUDGET", rows * B * H * T)
+                monkeypatch.setattr(explicit, "FEWEST", rows)
                 monkeypatch.setattr(sdpa, "ROWS", rows)
                 monkeypatch.setattr(band, "ROWS", rows)
                 with float64():
                     found = outcome(kernel, form, positions)
+                    q, k, v, x, learned = (t.detach() for t in inputs(torch.float64))
+                    with torch.no_grad():
+                        agree(attend(q, k, v, effect(form, positions, learned), x, kernel), expected["out"])
                 agree_all(found, {name: expected[name] for name in found})
             single = outcome(kernel, form, positions)
             as_accurate(single, *({name: of[name] for name in single} for of in (plain, expected)))
@@ -96,3 +101,14 @@ def test_flex_shows_each_key_once() -> None:
     assert not (near & far).any()
     once = replace(made, far=())
     assert torch.equal(near | far, flex.mask_of(Plan(once))(torch.tensor(0), torch.tensor(0), i, j[:, :T]))
+
+
+def test_on_a_cpu_what_is_faster_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    at, (q, *_, learned) = Positions.of(T), (t.detach() for t in inputs())
+    effects, found = [Effect(at), effect(("curve",), at, learned)], []
+    for gain in (1.2, 1.5):
+        monkeypatch.setattr(attending, "products_gain", lambda dtype, gain=gain: gain)
+        with torch.no_grad():
+            found.append([choose(q, one) for one in effects])
+    assert found == [["sdpa"] * 2, ["explicit"] * 2]
+    assert choose(q, effects[1]) == "explicit"  # flash attention is slow backward

@@ -47,14 +47,15 @@ def test_large_products_reach_further() -> None:
     assert underflow.groups(Plan(lines()), 1e4 * q, k, D**-0.5) == {None: [0, 1, 2, 3]}
 
 
+@pytest.mark.parametrize("kernel", ["sdpa", "explicit"])
 @pytest.mark.parametrize("scale", [0.0, 1.0, 2.0])
-def test_the_same_as_with_every_key(scale: float) -> None:
+def test_the_same_as_with_every_key(scale: float, kernel: str) -> None:
     q, k, v = (t.double() for t in content(scale))
     k[:, :, 3] = 4 * q[:, :, -1]  # far away, and as much alike as can be
     v[:, :, 3] = 1e4
     with torch.no_grad(), float64():
         assert len(underflow.groups(Plan(lines()), q, k, D**-0.5)) > 1
-        agree(attend(q, k, v, lines(), kernel="sdpa"), reference(q, k, v, lines()))
+        agree(attend(q, k, v, lines(), kernel=kernel), reference(q, k, v, lines()))
 
 
 def test_a_bias_that_rises_again_is_seen() -> None:

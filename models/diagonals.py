@@ -1,0 +1,28 @@
+"""Values by distance for pairs of positions; where these are consecutive, each diagonal has one value."""
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from models.precision import inspectable
+
+
+def by_distance(values: Callable[[Tensor], Tensor], i: Tensor, j: Tensor) -> Tensor:
+    """(H, ..., R, K) the `values` (N,) -> (H, N) at the distances of i (..., R, 1) and j (..., 1, K)."""
+    shape = torch.broadcast_shapes(i.shape, j.shape)
+    if torch.is_grad_enabled() or not (
+        consecutive(i) and consecutive(j)
+    ):  # gradients are faster pair by pair
+        return values((i - j).flatten()).unflatten(-1, shape)
+    greatest, rows, keys = int(i.max() - j.min()), shape[-2], shape[-1]
+    line = values(torch.arange(greatest, greatest - rows - keys + 1, -1))
+    # strides must be positive: the last query comes first
+    return line.unfold(-1, keys, 1).contiguous().flip(-2).view(-1, *shape)
+
+
+def consecutive(at: Tensor) -> bool:
+    """Whether increasing positions are, and may be looked at."""
+    if at.is_floating_point() or not inspectable(at):
+        return False
+    return int(at.flatten()[-1] - at.flatten()[0]) == at.numel() - 1
