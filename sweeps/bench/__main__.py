@@ -1,14 +1,15 @@
-"""python -m sweeps.bench [--only train,compiled,evaluate] [--rounds 15]"""
+"""python -m sweeps.bench [--only train,compiled,evaluate] [--rounds 15] [--into docs/epyc]"""
 
 import argparse
 import logging
 import warnings
+from pathlib import Path
 
 import torch
 
 from models.encodings import names
 from sweeps.bench import evaluation, instructions, jobs, training
-from sweeps.bench.page import Result, write
+from sweeps.bench.page import DOCS, Result, write
 from train.machine import keep_memory
 
 PARTS = (
@@ -29,10 +30,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="make bench", description="Measure, and write docs/benchmarks.*")
     parser.add_argument("--only", default=",".join(PARTS), help=f"some of {', '.join(PARTS)}")
     parser.add_argument("--rounds", type=int, default=15, help="training steps a contender")
+    parser.add_argument(
+        "--into", type=Path, default=DOCS, help="folder of benchmarks.*, for each processor its own"
+    )
     chosen = parser.parse_args()
     wanted = chosen.only.split(",")
     if set(wanted) - set(PARTS):
         parser.error(f"--only takes some of {', '.join(PARTS)}.")
+    encodings = chosen.encodings.split(",")
+    if unknown := set(encodings) - set(names()):
+        parser.error(f"--encodings: there is no {', '.join(sorted(unknown))}.")
     logging.getLogger("lightning.pytorch").setLevel(logging.ERROR)
     warnings.filterwarnings("ignore")
     torch.set_num_threads(1)
@@ -44,8 +51,8 @@ def main() -> None:
         "instructions": lambda: instructions.measure(chosen.rounds),
         "instructions_threads": lambda: instructions.measure(chosen.rounds, "--threads=2"),
         "instructions_compiled": lambda: instructions.measure(chosen.rounds, "--compiled"),
-        "evaluate": lambda: evaluation.measure(names()),
-        "longest": lambda: evaluation.longest(names()),
+        "evaluate": lambda: evaluation.measure(encodings),
+        "longest": lambda: evaluation.longest(encodings),
         "lightning": jobs.lightning,
         "sweep": jobs.sweep,
         "headline": jobs.headline,
@@ -56,7 +63,7 @@ def main() -> None:
                 print(f"{result.name:44} {result.value:12.4g} {result.unit}", flush=True)
                 results.append(result)
         finally:  # what was measured before anything failed
-            write(results)
+            write(results, chosen.into)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""What no training step of a shape can do without, each by itself: matrix products, softmaxes, GELUs.
+"""What no training step of a shape can do without, each by itself: no step of such operations is faster.
 
-All else (norms, residuals, rotation, copies, the optimizer) counts as free, so that no step of these
-operations is faster.
+Matrix products, softmaxes and GELUs; where no compiler fuses the rest with them, one pass as well over every
+tensor that the rest writes: norms, residuals, rotation, heads, masks, casts, the optimizer.
 """
 
 from collections.abc import Callable
@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
+from torch import nn
 
 from sweeps.bench.clock import seconds
 from sweeps.bench.contenders import Shape
@@ -21,9 +22,9 @@ def device() -> str:
     return "cuda" if torch.cuda.is_available() else "cpu"
 
 
-def floor(shape: Shape, dtype: torch.dtype) -> float:
-    """Seconds of a step's products and functions."""
-    return products(shape, dtype) + functions(shape, dtype)
+def floor(shape: Shape, dtype: torch.dtype, fused: bool = False) -> float:
+    """Seconds of a step's products, functions and, unless these are `fused`, passes."""
+    return products(shape, dtype) + functions(shape, dtype) + (0.0 if fused else passes(shape, dtype))
 
 
 def products(shape: Shape, dtype: torch.dtype) -> float:
@@ -57,6 +58,34 @@ def functions(shape: Shape, dtype: torch.dtype) -> float:
     backward = best(lambda: torch._softmax_backward_data(scores, weights, -1, dtype))
     softmax = best(lambda: scores.softmax(-1)) + backward
     return depth * (gelu + softmax) + tokens / ROWS * best(lambda: logits.softmax(-1))
+
+
+def passes(shape: Shape, dtype: torch.dtype) -> float:
+    """Seconds of the cheapest operations that write all else, there and back."""
+    tokens, heads = shape.batch * shape.length, shape.batch * shape.heads
+    stream = torch.randn(tokens, shape.width, device=device())
+    narrow, other = stream.to(dtype), stream.to(dtype)
+    scores = torch.zeros(heads, shape.length, shape.length, device=device(), dtype=dtype)
+    mask = torch.zeros(shape.length, shape.length, device=device(), dtype=dtype)
+    norms = 2 * best(lambda: narrow.copy_(stream)) + 2 * best(lambda: stream.copy_(narrow))
+    residuals = 4 * best(lambda: stream.add_(narrow))
+    moved = 9 * best(lambda: other.copy_(narrow))  # q and k rotated, there and back, heads apart and together
+    return shape.depth * (norms + residuals + moved + best(lambda: scores.copy_(mask))) + casts(shape, dtype)
+
+
+def casts(shape: Shape, dtype: torch.dtype) -> float:
+    """Seconds of the loss's logits and of all weights between `dtype` and float32, and of AdamW."""
+    count = 12 * shape.depth * shape.width**2 + shape.vocab * shape.width
+    weights = nn.Parameter(torch.randn(count, device=device()))
+    weights.grad = torch.randn_like(weights)
+    step = best(torch.optim.AdamW([weights], fused=True).step)
+    if dtype == torch.float32:
+        return step
+    wide = torch.randn(ROWS, shape.vocab, device=device())
+    logits, narrow, gradient = wide.to(dtype), weights.detach().to(dtype), weights.grad
+    both_ways = best(lambda: logits.copy_(wide)) + best(lambda: wide.copy_(logits))
+    of_weights = best(lambda: narrow.copy_(weights.detach())) + best(lambda: gradient.copy_(narrow))
+    return step + of_weights + shape.batch * shape.length / ROWS * both_ways
 
 
 def peak() -> float:

@@ -51,11 +51,12 @@ def measure(rounds: int, *options: str) -> Iterator[Result]:
         result = f"train_rope{done}_vs_best{done or '_peer'}_{name}"
         how = f"{rope} against {best}, the fastest of {len(taken) - 1}; {Shape()}"
         yield Result(result, taken[best] / taken[rope], "x", how)
-        how = f"what it would be if a step of {rope} had products, softmaxes and GELUs alone; {Shape()}"
+        rest = "alone" if "--compiled" in options else "and passes over what else is written"
+        how = f"what it would be if a step of {rope} had products, softmaxes, GELUs {rest}; {Shape()}"
         yield Result(f"{result}_bound", taken[best] / least, "x", how)
 
 
-def contenders(rounds: int, shape: Shape) -> dict[str, float]:
+def contenders(rounds: int, shape: Shape, fused: bool = False) -> dict[str, float]:
     """Seconds of our step as a user gets it, and of every peer with every attention in both precisions."""
     precision = resolved_precision("auto", "cpu")
     emulated = bfloat16_gain() < 0.5  # which takes up to a minute a step
@@ -66,12 +67,12 @@ def contenders(rounds: int, shape: Shape) -> dict[str, float]:
         made |= {f"{name} {kind}": (make, kind) for kind in precisions}
     steps = {name: step(make, shape, kind == "bf16") for name, (make, kind) in made.items()}
     dtype = torch.bfloat16 if precision == "bf16-mixed" else torch.float32
-    return interleaved(steps, rounds) | {FLOOR: floor(shape, dtype)}
+    return interleaved(steps, rounds) | {FLOOR: floor(shape, dtype, fused)}
 
 
 def contenders_compiled(rounds: int, shape: Shape) -> dict[str, float]:
     """The same through torch.compile, each peer as it is fastest without."""
-    taken, makes = contenders(max(3, rounds // 3), shape), peers(shape)
+    taken, makes = contenders(max(3, rounds // 3), shape, fused=True), peers(shape)
     steps = {}
     for name in ("rope", *PEERS):
         chosen = fastest(taken, name)
