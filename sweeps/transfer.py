@@ -8,10 +8,11 @@ import argparse
 from dataclasses import asdict
 from itertools import combinations
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.stats import kendalltau
+from numpy.typing import NDArray
 
 from sweeps import command
 from sweeps.archive import unpacked
@@ -19,6 +20,7 @@ from sweeps.charts.figure import Caption, Figure, Row, described, faceted
 from sweeps.report.results import run_folders
 from train.rows import ANSWERS, read
 
+Array = NDArray[Any]
 RESAMPLES = 1000
 VERDICTS = ["same order", "reverse order", "not separable"]
 FEWEST = 5  # methods that two scales must share
@@ -59,17 +61,29 @@ def agreement(one: pd.Series, other: pd.Series) -> dict[str, float]:
     if len(methods) < FEWEST:
         return {"tau": np.nan, "low": np.nan, "high": np.nan, "methods": len(methods)}
     draw = np.random.default_rng(0)
-    drawn = []
-    for _ in range(RESAMPLES):
-        some = draw.choice(methods, len(methods))
-        drawn.append(tau(*([draw.choice(of[m], len(of[m])).mean() for m in some] for of in both)))
+    some = draw.integers(len(methods), size=(RESAMPLES, len(methods)))
+    drawn = taus(*(means([of[m] for m in methods], some, draw) for of in both))
     low, high = np.nanpercentile(drawn, [2.5, 97.5])
-    whole = tau(*([of[m].mean() for m in methods] for of in both))
-    return {"tau": whole, "low": float(low), "high": float(high), "methods": len(methods)}
+    (whole,) = taus(*(np.array([[of[m].mean() for m in methods]]) for of in both))
+    return {"tau": float(whole), "low": float(low), "high": float(high), "methods": len(methods)}
 
 
-def tau(one: list[float], other: list[float]) -> float:
-    return float(kendalltau(one, other).statistic)
+def means(values: list[Array], some: Array, draw: np.random.Generator) -> Array:
+    """(R, M) of some methods, each over its seeds, drawn again."""
+    counts = np.array([len(own) for own in values])
+    padded = np.stack([np.pad(own, (0, counts.max() - len(own))) for own in values])  # (M, S)
+    seeds = (draw.random((*some.shape, counts.max())) * counts[some, None]).astype(int)  # (R, M, S)
+    counted = np.arange(counts.max()) < counts[some, None]
+    mean: Array = np.where(counted, padded[some[..., None], seeds], 0.0).sum(-1) / counts[some]
+    return mean
+
+
+def taus(one: Array, other: Array) -> Array:
+    """(R,) Kendall's tau-b of each row of (R, M) values: scipy's `kendalltau`, all rows at once."""
+    a, b = (np.sign(values[:, :, None] - values[:, None]) for values in (one, other))  # (R, M, M)
+    with np.errstate(invalid="ignore"):  # undefined where all values of a row are equal
+        tau: Array = (a * b).sum((1, 2)) / np.sqrt((a**2).sum((1, 2)) * (b**2).sum((1, 2)))
+    return tau
 
 
 def transfer(folders: list[Path]) -> pd.DataFrame:

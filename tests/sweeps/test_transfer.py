@@ -5,8 +5,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import kendalltau
 
-from sweeps.transfer import agreement, figure, measured, transfer
+from sweeps.transfer import agreement, figure, means, measured, taus, transfer
 from tests.sweeps.synthetic import HEADLINE, make_sweep
 
 
@@ -31,6 +32,22 @@ def test_an_order_that_is_chance_has_an_interval_around_none() -> None:
     )
     found = agreement(one, other)
     assert found["low"] < 0 < found["high"]
+
+
+def test_tau_is_that_of_scipy_with_ties_too() -> None:
+    draw = np.random.default_rng(1)
+    one, other = (draw.integers(5, size=(20, 7)).astype(float) for _ in range(2))
+    one[0] = 1.0  # undefined
+    expected = [kendalltau(a, b).statistic for a, b in zip(one, other, strict=True)]
+    np.testing.assert_allclose(taus(one, other), expected)
+
+
+def test_seeds_are_drawn_again_for_each_method() -> None:
+    draw = np.random.default_rng(2)
+    found = means([np.array([5.0]), np.array([0.0, 1.0, 2.0])], np.array([[0, 1]] * 4000), draw)
+    assert set(found[:, 0]) == {5.0}
+    assert set(np.round(3 * found[:, 1]).astype(int)) == set(range(7))
+    assert found[:, 1].mean() == pytest.approx(1, abs=0.05)
 
 
 def test_too_few_methods_say_nothing() -> None:
