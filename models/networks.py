@@ -12,6 +12,7 @@ from models.linear import product
 from models.precision import inspectable, without_autocast
 
 PAIRS = 1 << 13  # at a time, so that the hidden layer, many times wider, stays in a core's cache
+STEP = 1 << 10  # pairs; their number is a multiple
 
 
 def relu_network(read: nn.Linear, write: nn.Linear) -> Callable[[Tensor], Tensor]:
@@ -84,11 +85,13 @@ def leaky_network(read: nn.Linear, write: nn.Linear, *given: Tensor) -> Tensor:
         return torch.cat([both_layers(inner, outer, level, *part) for part in parts], dim=-1)
     sequences, _, count = given[0].shape
     out = given[0].new_empty(sequences, len(outer), count)
-    x = out.new_ones(inner.size(1), PAIRS)
+    size = -(-count // -(-count // PAIRS))  # equal parts
+    size += -size % STEP  # of few sizes, as products are compiled for each
+    x = out.new_ones(inner.size(1), size)
     for sequence in range(sequences):
-        for start in range(0, count, PAIRS):
-            some = slice(start, min(start + PAIRS, count))
-            now = slice(0, some.stop - start)  # products are all of one size, each of which is compiled
+        for start in range(0, count, size):
+            some = slice(start, min(start + size, count))
+            now = slice(0, some.stop - start)
             torch.cat([part[sequence, :, some] for part in given], out=x[:-1, now])
             hidden = leaky_relu(product(inner, x), inplace=True)
             out[sequence, :, some] = product(outer, hidden)[:, now]

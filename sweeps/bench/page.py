@@ -35,11 +35,13 @@ def write(results: Sequence[Result], docs: Path = DOCS) -> None:
     docs.mkdir(parents=True, exist_ok=True)
     file.write_text("[\n" + ",\n".join(json.dumps(r) for r in known.values()) + "\n]\n")
     everything = [Result(**r) for r in known.values()]
-    (docs / "benchmarks.md").write_text(page(everything))
+    others = sorted(file.parent.name for file in docs.glob("*/benchmarks.md"))
+    (docs / "benchmarks.md").write_text(page(everything, others))
     (docs / "benchmarks.svg").write_text(drawn(everything).svg())
 
 
-def page(results: Sequence[Result]) -> str:
+def page(results: Sequence[Result], others: Sequence[str] = ()) -> str:
+    """`others`: folders beside it, with pages of other processors."""
     value = {r.name: r.value for r in results}
     names = [r.name[5:-8] for r in results if r.name.startswith("step_") and r.name.endswith("_vs_nope")]
     long, longest = f"evaluate_{LONG}_{{}}", f"evaluate_{LONGEST}_{{}}"
@@ -50,6 +52,7 @@ def page(results: Sequence[Result]) -> str:
     return environment.from_string(Path(__file__).with_name("benchmarks.md.j2").read_text()).render(
         date=f"{datetime.now(UTC):%Y-%m-%d}",
         machine=machine(),
+        others=others,
         goals=[row for goal in GOALS if (row := goal.row(value))],
         long=f"{LONG:,}",
         longest=f"{LONGEST:,}",
