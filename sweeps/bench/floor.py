@@ -12,6 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from models import linear
 from sweeps.bench.clock import seconds
 from sweeps.bench.contenders import Shape
 
@@ -30,9 +31,9 @@ def floor(shape: Shape, dtype: torch.dtype, fused: bool = False) -> float:
 def products(shape: Shape, dtype: torch.dtype) -> float:
     """Seconds of all matrix products, forward and backward."""
     width, length, tokens = shape.width, shape.length, shape.batch * shape.length
-    linear = [(width, 3 * width), (width, width), (width, 4 * width), (4 * width, width)] * shape.depth
+    weights = [(width, 3 * width), (width, width), (width, 4 * width), (4 * width, width)] * shape.depth
     total = 0.0
-    for inner, out in [*linear, (width, shape.vocab)]:
+    for inner, out in [*weights, (width, shape.vocab)]:
         for sizes in ((tokens, inner, out), (tokens, out, inner), (out, tokens, inner)):
             total += product(1, *sizes, dtype)
     attention = [(length, shape.head, length)] * 2 + [(length, length, shape.head)] * 4
@@ -45,6 +46,8 @@ def product(count: int, rows: int, inner: int, columns: int, dtype: torch.dtype)
     """Seconds of `count` products."""
     a = torch.randn(count, rows, inner, device=device()).to(dtype)
     b = torch.randn(count, inner, columns, device=device()).to(dtype)
+    if count == 1:
+        return best(lambda: linear.product(a[0], b[0]))
     return best(lambda: a @ b)
 
 
