@@ -43,7 +43,8 @@ def write(results: Sequence[Result], docs: Path = DOCS) -> None:
 def page(results: Sequence[Result], others: Sequence[str] = ()) -> str:
     """`others`: folders beside it, with pages of other processors."""
     value = {r.name: r.value for r in results}
-    names = [r.name[5:-8] for r in results if r.name.startswith("step_") and r.name.endswith("_vs_nope")]
+    ratios = [r.name for r in results if r.name.endswith(("_vs_nope", "_vs_causal"))]
+    names = list(dict.fromkeys(name for one in ratios if (name := encoding_of(one)) in families()))
     long, longest = f"evaluate_{LONG}_{{}}", f"evaluate_{LONGEST}_{{}}"
     keys = ["train_{}", "step_{}", "step_{}_vs_nope", "memory_{}", long, f"{long}_vs_causal"]
     keys += [f"evaluate_memory_{LONG}_{{}}", longest, f"evaluate_memory_{LONGEST}_{{}}"]
