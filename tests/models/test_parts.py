@@ -150,6 +150,10 @@ def test_loss_in_bfloat16() -> None:
 
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("g++") is None, reason="needs a C++ compiler")
+@pytest.mark.skipif(
+    torch.backends.cpu.get_cpu_capability() == "DEFAULT",
+    reason="torch 2.13 compiles vectors there, without their headers",
+)
 def test_a_compiled_rotation_keeps_to_its_memory() -> None:
     done = subprocess.run([sys.executable, "-c", COMPILED], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
