@@ -11,9 +11,8 @@ from models.precision import inspectable
 def by_distance(values: Callable[[Tensor], Tensor], i: Tensor, j: Tensor) -> Tensor:
     """(H, ..., R, K) the `values` (N,) -> (H, N) at the distances of i (..., R, 1) and j (..., 1, K)."""
     shape = torch.broadcast_shapes(i.shape, j.shape)
-    if torch.is_grad_enabled() or not (
-        consecutive(i) and consecutive(j)
-    ):  # gradients are faster pair by pair
+    pair_by_pair = torch.is_grad_enabled()  # as gradients are faster
+    if pair_by_pair or not (consecutive(i) and consecutive(j)):
         return values((i - j).flatten()).unflatten(-1, shape)
     greatest, rows, keys = int(i.max() - j.min()), shape[-2], shape[-1]
     line = values(torch.arange(greatest, greatest - rows - keys + 1, -1))
@@ -22,7 +21,7 @@ def by_distance(values: Callable[[Tensor], Tensor], i: Tensor, j: Tensor) -> Ten
 
 
 def consecutive(at: Tensor) -> bool:
-    """Whether increasing positions are, and may be looked at."""
-    if at.is_floating_point() or not inspectable(at):
+    """Whether positions (..., R, 1) or (..., 1, K) are, those of one sequence, and may be looked at."""
+    if at.is_floating_point() or at.numel() != max(at.shape) or not inspectable(at):
         return False
-    return int(at.flatten()[-1] - at.flatten()[0]) == at.numel() - 1
+    return bool((at.flatten().diff() == 1).all())

@@ -18,6 +18,7 @@ def curve(distance: Tensor) -> Tensor:
         (torch.arange(7, 8), torch.arange(8)),
         (torch.arange(6), torch.arange(0, 1)),
         (torch.tensor([1, 2, 4]), torch.arange(5)),
+        (torch.tensor([0, 0, 2]), torch.tensor([0, 2, 2, 3])),  # as far apart as if they were consecutive
         (torch.arange(5, -1, -1), torch.zeros(1, dtype=torch.long)),
         (torch.tensor([0.5, 1.5]), torch.arange(3)),
     ],
@@ -31,9 +32,10 @@ def test_every_pair(i: Tensor, j: Tensor) -> None:
                 assert torch.equal(by_distance(curve, i_, j_), expected.view(2, *leading, len(i), len(j)))
 
 
-def test_sequences_that_differ() -> None:
-    i = torch.stack([torch.arange(4), torch.arange(3, 7)])
-    expected = torch.stack([curve((at[:, None] - at).flatten()).view(2, 4, 4) for at in i], dim=1)
+@pytest.mark.parametrize("rows", [[[0, 1], [0, 3]], [[0, 1], [2, 3]], [[0, 1, 2], [3, 4, 6]]])
+def test_sequences_that_differ(rows: list[list[int]]) -> None:
+    i, size = torch.tensor(rows), len(rows[0])
+    expected = torch.stack([curve((at[:, None] - at).flatten()).view(2, size, size) for at in i], dim=1)
     with torch.no_grad():
-        assert not consecutive(i)
+        assert not consecutive(i[..., None])
         assert torch.equal(by_distance(curve, i[..., None], i[:, None]), expected)

@@ -8,9 +8,8 @@ from models import linear
 from models.linear import Linear, OneDNN, by_onednn, onednn_gain, product
 from tests.tolerance import agree
 
-onednn = pytest.mark.skipif(
-    not torch.backends.mkldnn.is_available(), reason="PyTorch was built without oneDNN"
-)
+HAS = torch.backends.mkldnn.is_available()
+onednn = pytest.mark.skipif(not HAS, reason="PyTorch was built without oneDNN")
 
 
 @onednn
@@ -37,7 +36,7 @@ def test_transposed_factors() -> None:
 
 def test_where_it_is_not_faster_it_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
     layer, x = Linear(8, 6), torch.randn(3, 8)
-    for gain, used in ((1.2, False), (2.0, torch.backends.mkldnn.is_available())):
+    for gain, used in ((1.2, False), (2.0, HAS)):
         monkeypatch.setattr(linear, "onednn_gain", lambda gain=gain: gain)
         assert by_onednn(x, layer.weight) == (gain > linear.GAIN)
         if used or gain < linear.GAIN:

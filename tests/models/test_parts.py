@@ -20,6 +20,7 @@ from models.softmax import Weighted
 from tests.tolerance import agree, float64
 from train.loss import MeanCrossEntropy
 
+PLAIN = torch.backends.cpu.get_cpu_capability() == "DEFAULT"
 B, H, T, D = 2, 3, 7, 8
 COMPILED = """
 import torch
@@ -150,10 +151,7 @@ def test_loss_in_bfloat16() -> None:
 
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("g++") is None, reason="needs a C++ compiler")
-@pytest.mark.skipif(
-    torch.backends.cpu.get_cpu_capability() == "DEFAULT",
-    reason="torch 2.13 compiles vectors there, without their headers",
-)
+@pytest.mark.skipif(PLAIN, reason="torch 2.13 compiles vectors there, without their headers")
 def test_a_compiled_rotation_keeps_to_its_memory() -> None:
     done = subprocess.run([sys.executable, "-c", COMPILED], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
