@@ -6,7 +6,7 @@ oneDNN, which it multiplies bfloat16 by, can be called for float32 as well.
 
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
@@ -18,6 +18,7 @@ from torch.autograd.function import once_differentiable
 from models.precision import autocasts
 
 GAIN = 1.3  # at the least: where both are about as fast, timing must not decide what is rounded how
+LEAK = 0.01  # of leaky_relu
 SIZES = 512, 128, 512  # of the product that is timed
 
 
@@ -54,6 +55,13 @@ def product(a: Tensor, b: Tensor) -> Tensor:
     return onednn(a, b.T) if by_onednn(a, b) else a @ b
 
 
+def leaky_product(a: Tensor, b: Tensor) -> Tensor:
+    """leaky_relu of `product`."""
+    if by_onednn(a, b):
+        return onednn(a, b.T, "leaky_relu", [LEAK])
+    return F.leaky_relu(a @ b, LEAK, inplace=True)
+
+
 def by_onednn(a: Tensor, b: Tensor) -> bool:
     """Whether both are of float32 on a processor where oneDNN is faster."""
     if not (a.is_cpu and a.dtype == b.dtype == torch.float32) or torch.compiler.is_compiling():
@@ -72,9 +80,9 @@ def onednn_gain() -> float:
     return statistics.median(seconds(lambda: a @ b.T) / seconds(lambda: onednn(a, b)) for _ in range(9))
 
 
-def onednn(a: Tensor, b: Tensor) -> Tensor:
-    """(..., N) of a (..., K) and b (N, K)."""
-    result: Tensor = torch.ops.mkldnn._linear_pointwise(a, b, None, "none", [], "")
+def onednn(a: Tensor, b: Tensor, then: str = "none", numbers: Sequence[float] = ()) -> Tensor:
+    """(..., N) of a (..., K) and b (N, K), and of the function that oneDNN calls `then`."""
+    result: Tensor = torch.ops.mkldnn._linear_pointwise(a, b, None, then, numbers, "")
     return result
 
 

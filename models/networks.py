@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.nn.functional import leaky_relu
 
-from models.linear import product
+from models.linear import leaky_product, product
 from models.precision import inspectable, without_autocast
 
 PAIRS = 1 << 13  # at a time, so that the hidden layer, many times wider, stays in a core's cache
@@ -93,6 +93,5 @@ def leaky_network(read: nn.Linear, write: nn.Linear, *given: Tensor) -> Tensor:
             some = slice(start, min(start + size, count))
             now = slice(0, some.stop - start)
             torch.cat([part[sequence, :, some] for part in given], out=x[:-1, now])
-            hidden = leaky_relu(product(inner, x), inplace=True)
-            out[sequence, :, some] = product(outer, hidden)[:, now]
+            out[sequence, :, some] = product(outer, leaky_product(inner, x))[:, now]
     return out.add_(level)

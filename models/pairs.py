@@ -65,6 +65,17 @@ def additive(plan: Plan, rows: slice, keys: slice, dtype: torch.dtype) -> Tensor
     return result
 
 
+def added(plan: Plan, logits: Tensor, rows: slice, keys: slice) -> Tensor:
+    """logits (B, H, R, K) plus `additive`; without a bias or gradient, in place and where keys come after
+    queries alone."""
+    effect, unseen = plan.effect, max(0, rows.start + 1 - keys.start)
+    if torch.is_grad_enabled() or effect.bias is not None or effect.visible is not None or not plan.causal:
+        return logits + additive(plan, rows, keys, logits.dtype)
+    hidden = ~seen(plan, rows, slice(keys.start + unseen, keys.stop))
+    logits[..., unseen:].masked_fill_(hidden, HIDDEN)
+    return logits
+
+
 def by_tile(plan: Plan, rows: slice, keys: slice) -> Tensor:
     """`additive` in float32, each pair by itself."""
     if plan.effect.bias is None:

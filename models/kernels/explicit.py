@@ -88,7 +88,7 @@ def by_block(
             logits = torch.where((i - j >= start).unsqueeze(-3), product, logits)
         if effect.factor is not None:
             logits = logits * pairs.by_pair(plan, "factor", i, j).to(dtype)
-        logits = logits + pairs.additive(plan, rows, keys, dtype)
+        logits = pairs.added(plan, logits, rows, keys)
         if potential is not None:
             logits = logits + (potential[..., rows, None] - potential[..., None, keys]).to(dtype)
         if effect.adjust is not None:
