@@ -27,6 +27,7 @@ def attend(
 ) -> Tensor:
     """(B, H, T, D) attention of q, k, v (B, H, T, D) under `effect`; x is the hidden state (B, T, C).
 
+    A `Plan` may want the last queries alone: then (B, H, R, D).
     Runs in the precision of q, k and v, under autocast as well. Layers that are given the same `Plan` in
     place of the effect share what kernels derive from it.
     """
@@ -34,12 +35,15 @@ def attend(
     needs_hidden_state(plan.effect, x)
     if kernel == "auto":
         kernel = choose(q, plan)
+    wanted = plan.first
+    if kernel != "explicit" or torch.is_grad_enabled():  # all others compute all queries
+        plan = plan.since(0)
+    rows = slice(wanted - plan.first, None)
     with without_autocast(q.device):
         if kernel == "reference":
-            return reference(q, k, v, plan.effect, x)
-        return {"explicit": explicit, "sdpa": sdpa, "band": band, "flex": flex}[kernel].attend(
-            q, k, v, plan, x
-        )
+            return reference(q, k, v, plan.effect, x)[:, :, rows]
+        chosen = {"explicit": explicit, "sdpa": sdpa, "band": band, "flex": flex}[kernel]
+        return chosen.attend(q, k, v, plan, x)[:, :, rows]
 
 
 def choose(q: Tensor, effect: Effect | Plan) -> str:
@@ -47,6 +51,8 @@ def choose(q: Tensor, effect: Effect | Plan) -> str:
     plan = effect if isinstance(effect, Plan) else Plan(effect)
     if q.is_cuda:
         return {Form.PRODUCT: "sdpa", Form.ROWS: "explicit"}.get(plan.form, "flex")
+    if 2 * plan.first >= plan.positions.length and not torch.compiler.is_compiling():
+        return "explicit"
     if band.fits(plan):
         return "band"
     if torch.is_grad_enabled() or plan.form > Form.MASK:  # on a CPU, flash attention is slow backward

@@ -107,17 +107,20 @@ class GPT(nn.Module):
         """(B, T) -> (B, T, vocab)"""
         return cast(Tensor, self.head(self.hidden(tokens, draw)))
 
-    def hidden(self, tokens: Tensor, draw: int = 0) -> Tensor:
-        """(B, T) -> (B, T, C), what the head reads."""
+    def hidden(self, tokens: Tensor, draw: int = 0, first: int = 0) -> Tensor:
+        """(B, T) -> (B, T - first, C), what the head reads from token `first` on."""
         context = self.context or tokens.size(1)
         if tokens.size(1) <= context:
-            return self.through(tokens, draw)
+            return self.through(tokens, draw, first)
         rest = tokens.size(1) % context  # the first piece is the short one
         pieces = self.through(tokens[:, rest:].reshape(-1, context), draw)
         whole = pieces.reshape(tokens.size(0), -1, pieces.size(-1))
-        return torch.cat([self.through(tokens[:, :rest], draw), whole], dim=1) if rest else whole
+        if rest:
+            whole = torch.cat([self.through(tokens[:, :rest], draw), whole], dim=1)
+        return whole[:, first:]
 
-    def through(self, tokens: Tensor, draw: int = 0) -> Tensor:
+    def through(self, tokens: Tensor, draw: int = 0, first: int = 0) -> Tensor:
+        """`hidden` of sequences that are seen whole."""
         sequences, length = tokens.shape
         effects = self.effects(length, tokens.device, draw, sequences)
         x = self.embed(tokens)
@@ -126,7 +129,8 @@ class GPT(nn.Module):
                 x = effect.embed(x)
         plans = [Plan(effect) for effect in effects]
         for layer, block in enumerate(self.blocks):
-            x = block(x, plans[layer % len(plans)])
+            plan = plans[layer % len(plans)]
+            x = block(x, plan.since(first) if layer == len(self.blocks) - 1 else plan)
         return cast(Tensor, self.norm(x))
 
     def effects(
@@ -159,7 +163,7 @@ class Block(nn.Module):
         self.norm2, self.mlp = Norm(norm, width), MLP(width)
 
     def forward(self, x: Tensor, plan: Plan) -> Tensor:
-        x = x + self.attention(self.norm1(x), plan)
+        x = x[:, plan.first :] + self.attention(self.norm1(x), plan)
         return cast(Tensor, x + self.mlp(self.norm2(x)))
 
 

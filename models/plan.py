@@ -5,6 +5,7 @@ the pass.
 """
 
 from collections.abc import Callable
+from copy import copy
 from enum import IntEnum
 from typing import TypeVar, cast
 
@@ -35,7 +36,14 @@ class Plan:
         self.effect, self.positions, self.causal = effect, effect.positions, effect.positions.causal
         self.parts = effect.parts - {"embed", "rotate", "phase"}  # those that determine its form
         self.index = torch.arange(self.positions.length, device=self.positions.at.device)  # (T,)
+        self.first = 0  # of the queries that are wanted: all keys are theirs to see
         self.made: dict[object, object] = {}
+
+    def since(self, first: int) -> "Plan":
+        """The same for queries from `first` on alone, its tables shared."""
+        other = copy(self)
+        other.first = first
+        return other
 
     def once(self, key: object, make: Callable[[], T]) -> T:
         """What `make` returns, computed once for each key."""

@@ -17,11 +17,11 @@ Attend = Callable[[Tensor, Tensor, Tensor, Plan], Tensor]
 
 
 def by_group(q: Tensor, k: Tensor, v: Tensor, plan: Plan, scale: float, attend: Attend) -> Tensor:
-    """(B, H, T, D) by `attend`, heads that see about as far together."""
+    """(B, H, R, D) of the queries that the plan wants, by `attend`, heads that see about as far together."""
     heads_by_width = groups(plan, q, k, scale)
     if list(heads_by_width) == [None]:
         return attend(q, k, v, plan)
-    out = torch.empty_like(v)
+    out = torch.empty_like(v[:, :, plan.first :])
     for width, heads in heads_by_width.items():
         out[:, heads] = attend(q[:, heads], k[:, heads], v[:, heads], of_heads(plan, heads, width))
     return out
@@ -64,4 +64,4 @@ def of_heads(plan: Plan, heads: list[int], width: int | None) -> Plan:
         visible = None if width is None else Window(width)
         return Plan(replace(plan.effect, bias=bias, visible=visible))
 
-    return plan.once((tuple(heads), width), chosen)
+    return plan.once((tuple(heads), width), chosen).since(plan.first)

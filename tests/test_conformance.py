@@ -362,17 +362,18 @@ def test_kernels_agree(method: Method, causal: bool, monkeypatch: pytest.MonkeyP
                 with float64():
                     agree_all(carried_out(exact, kernel, positions), expected)
                     agree(evaluated(exact, kernel, positions), expected["out"])
+                    agree(evaluated(exact, kernel, positions, first=7), expected["out"][:, :, 7:])
         if Plan(member.at(positions)).tail is not None:
             monkeypatch.setattr(band, "ROWS", 5)
             with float64():
                 agree(evaluated(exact, "band", positions), expected["out"])
 
 
-def evaluated(encoding: Encoding, kernel: str, positions: Positions) -> Tensor:
-    """What comes out of attention without gradient."""
+def evaluated(encoding: Encoding, kernel: str, positions: Positions, first: int = 0) -> Tensor:
+    """What queries from `first` on get out of attention, without gradient."""
     x, q, k, v = (t.to(torch.get_default_dtype()) for t in content(positions.length))
     with torch.no_grad():
-        return attend(q, k, v, encoding.at(positions), x, kernel)
+        return attend(q, k, v, Plan(encoding.at(positions)).since(first), x, kernel)
 
 
 def carried_out(encoding: Encoding, kernel: str, positions: Positions) -> dict[str, Tensor]:

@@ -18,7 +18,7 @@ def token_losses(model: GPT, tokens: Tensor, targets: Tensor, draw: int = 0, fir
     """(B, T - first) nats, float32, of the targets from `first` on; without gradient."""
     with torch.no_grad():
         targets = targets[:, first:]
-        hidden = model.hidden(tokens, draw)[:, first:].flatten(0, 1)
+        hidden = model.hidden(tokens, draw, first).flatten(0, 1)
         blocks = log_probabilities(*in_precision(hidden, model.head.weight), targets.flatten())
         return -torch.cat([chosen for _, _, chosen in blocks]).view_as(targets)
 
@@ -31,7 +31,7 @@ def answer_losses(
     with torch.no_grad():
         first = int(mask.any(0).float().argmax())
         unseen = model.unneeded(tokens.size(1), first)
-        hidden = model.hidden(tokens[:, unseen:], draw)[mask[:, unseen:]]
+        hidden = model.hidden(tokens[:, unseen:], draw, first - unseen)[mask[:, first:]]
         asked = targets[mask]
         found = [
             (-chosen, log_p.argmax(-1) == asked[rows])

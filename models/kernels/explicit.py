@@ -19,7 +19,7 @@ TOUCHED = 1 << 20  # fewer where encodings change them: smaller blocks skip more
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, plan: Plan, x: Tensor | None = None) -> Tensor:
-    """(B, H, T, D)"""
+    """(B, H, R, D) of the queries that the plan wants; with gradient, of all."""
     if plan.form >= Form.PAIRS:
         return by_logits(q, k, v, plan, x)
     scale, temperature, potential = q.size(-1) ** -0.5, plan.effect.temperature, plan.potential(x)
@@ -38,23 +38,24 @@ def attend(q: Tensor, k: Tensor, v: Tensor, plan: Plan, x: Tensor | None = None)
 
 
 def streamed(q: Tensor, k: Tensor, v: Tensor, plan: Plan) -> Tensor:
-    """(B, H, T, D) without gradient: nothing outlives its block. Blocks run backwards: the memory that the
+    """(B, H, R, D) without gradient: nothing outlives its block. Blocks run backwards: the memory that the
     longest one frees is enough for the others."""
-    out = torch.empty_like(v)
+    first = plan.first
+    out = torch.empty_like(v[:, :, first:])
     length, visible = q.size(-2), plan.effect.visible
     most = BUDGET // (q.size(0) * q.size(1) * length)
     size = max(FEWEST, most if visible is None else min(most, visible.width))
-    for rows in reversed(pairs.parted(slice(0, length), size)):
+    for rows in reversed(pairs.parted(slice(first, length), size)):
         keys = pairs.visible_keys(plan, rows)
         some_k, some_v = pairs.with_sink(plan, k[:, :, keys], v[:, :, keys])
         mask = pairs.mask(plan, rows, keys, v.dtype)
         weights = weigh(pairs.ordered(plan, q[:, :, rows]), some_k, mask, v.dtype)
-        out[:, :, rows] = pairs.ordered(plan, weights @ some_v)
+        out[:, :, pairs.moved(rows, -first)] = pairs.ordered(plan, weights @ some_v)
     return out
 
 
 def by_logits(q: Tensor, k: Tensor, v: Tensor, plan: Plan, x: Tensor | None) -> Tensor:
-    """(B, H, T, D) for effects that change each logit, or read them."""
+    """(B, H, R, D) for effects that change each logit, or read them."""
     block, out, sink, values = by_block(q, k, plan, v.dtype, x), [], plan.effect.sink, plan.effect.values
     for rows, keys in reversed(divided(q, plan, min(BUDGET, TOUCHED))):  # as in `streamed`
         logits = block(rows, keys)
@@ -104,5 +105,5 @@ def by_block(
 def divided(q: Tensor, plan: Plan, budget: int) -> list[Block]:
     """Queries in blocks within the budget, each with the keys that it can see."""
     length = q.size(-2)
-    rows = pairs.parted(slice(0, length), max(1, budget // (q.size(0) * q.size(1) * length)))
+    rows = pairs.parted(slice(plan.first, length), max(1, budget // (q.size(0) * q.size(1) * length)))
     return [(r, pairs.visible_keys(plan, r)) for r in rows]
