@@ -4,21 +4,18 @@
 are tested against it for every encoding.
 """
 
-import statistics
 from dataclasses import replace
-from functools import cache
 
 import torch
 from torch import Tensor
 
 from models import pairs
-from models.effect import Effect, Positions
+from models.effect import Effect
 from models.kernels import band, explicit, flex, sdpa
-from models.linear import GAIN, seconds
 from models.plan import Form, Plan
 from models.precision import without_autocast
+from models.processor import bfloat16_by_onednn
 
-SIZES = 4, 512, 32  # heads, tokens and head width of the attention that is timed
 KERNELS = ("reference", "explicit", "sdpa", "band", "flex")
 
 
@@ -57,25 +54,9 @@ def choose(q: Tensor, effect: Effect | Plan) -> str:
         return "band"
     if torch.is_grad_enabled() or plan.form > Form.MASK:  # on a CPU, flash attention is slow backward
         return "explicit"
-    return "explicit" if not torch.compiler.is_compiling() and products_gain(q.dtype) > GAIN else "sdpa"
-
-
-@cache
-def products_gain(dtype: torch.dtype) -> float:
-    """How many times faster matrix products one after the other are than flash attention, as measured: fast
-    where there are tiles, it multiplies bfloat16 by MKL elsewhere, which is made for Intel's processors."""
-    q = torch.ones(1, *SIZES, dtype=dtype)
-    plan = Plan(Effect(Positions.of(SIZES[1])))
-
-    def fused() -> Tensor:
-        return sdpa.attend(q, q, q, plan)
-
-    def by_products() -> Tensor:
-        return explicit.attend(q, q, q, plan)
-
-    with torch.no_grad():
-        fused(), by_products()  # the first makes the kernel
-        return statistics.median(seconds(fused) / seconds(by_products) for _ in range(5))
+    if torch.compiler.is_compiling() or q.dtype != torch.bfloat16:
+        return "sdpa"
+    return "explicit" if bfloat16_by_onednn() else "sdpa"
 
 
 def logits(

@@ -1,13 +1,10 @@
-"""Linear layers, multiplied by whichever library is faster on this processor.
+"""Linear layers, multiplied by the library that suits this processor.
 
 PyTorch multiplies float32 by MKL, which on processors not made by Intel leaves half of what AVX-512 can do.
 oneDNN, which it multiplies bfloat16 by, can be called for float32 as well.
 """
 
-import statistics
-import time
-from collections.abc import Callable, Sequence
-from functools import cache
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -16,10 +13,9 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
 from models.precision import autocasts
+from models.processor import mkl_is_slow
 
-GAIN = 1.3  # at the least: where both are about as fast, timing must not decide what is rounded how
 LEAK = 0.01  # of leaky_relu
-SIZES = 512, 128, 512  # of the product that is timed
 
 
 class Linear(nn.Linear):
@@ -63,31 +59,13 @@ def leaky_product(a: Tensor, b: Tensor) -> Tensor:
 
 
 def by_onednn(a: Tensor, b: Tensor) -> bool:
-    """Whether both are of float32 on a processor where oneDNN is faster."""
+    """Whether both are of float32 on a processor where PyTorch's own choice is slow."""
     if not (a.is_cpu and a.dtype == b.dtype == torch.float32) or torch.compiler.is_compiling():
         return False
-    return not autocasts(a.device) and onednn_gain() > GAIN
-
-
-@cache
-def onednn_gain() -> float:
-    """How many times faster oneDNN multiplies float32 than what PyTorch calls, as measured."""
-    if not torch.backends.mkldnn.is_available():
-        return 0.0
-    rows, inner, columns = SIZES
-    a, b = torch.ones(rows, inner), torch.ones(columns, inner)
-    a @ b.T, onednn(a, b)  # the first makes the kernel
-    return statistics.median(seconds(lambda: a @ b.T) / seconds(lambda: onednn(a, b)) for _ in range(9))
+    return not autocasts(a.device) and mkl_is_slow()
 
 
 def onednn(a: Tensor, b: Tensor, then: str = "none", numbers: Sequence[float] = ()) -> Tensor:
     """(..., N) of a (..., K) and b (N, K), and of the function that oneDNN calls `then`."""
     result: Tensor = torch.ops.mkldnn._linear_pointwise(a, b, None, then, numbers, "")
     return result
-
-
-def seconds(what: Callable[[], Tensor]) -> float:
-    """Of processor time."""
-    start = time.process_time()
-    what()
-    return time.process_time() - start

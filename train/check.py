@@ -5,7 +5,7 @@ encoding gives at a few positions of the longest sequence, which must be numbers
 """
 
 from collections.abc import Iterable, Iterator
-from typing import Any, cast
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -21,17 +21,18 @@ from train.evaluation.best import searched
 from train.evaluation.evaluate import problem_source
 from train.evaluation.problems import has_problems
 from train.evaluation.temperature import unscored
-from train.extensions import chosen, recipe, under
+from train.extensions import Chosen, applied, chosen
 from train.parameters import check_parameters
 from train.run import Run
+from train.sections import ExtensionConfig
 from train.validation import shown
 
 LAYERS, SHORT = 2, 16  # tokens that all of the model reads; of longer sequences, the last queries are tried
 WEIGHT, STATE = 4, 16  # bytes of a parameter; with its gradient and the two moments of AdamW
 
 
-def check(config: Config) -> list[str]:
-    """The names of the extensions to evaluate under. ValueError says which setting makes no sense."""
+def check(config: Config) -> Chosen:
+    """The extensions to evaluate under. ValueError says which setting makes no sense."""
     check_parameters(config)
     machine.check_devices(config.trainer)
     if (
@@ -46,22 +47,21 @@ def check(config: Config) -> list[str]:
             config.model_copy(update={"model": config.model.model_copy(update={"depth": LAYERS})})
         )
         check_memory(config, model)
-        for name in chosen(config, members(model)):
-            changed = model.under(list(applied(config, name, members(model))))
-            check_training(config, name, changed)
+        for name, own in chosen(config, model.tiled).items():
+            changed = model.under(applied(name, own, model.tiled))
+            check_training(config, name, own, changed)
             changed(torch.zeros(1, min(SHORT, lengths[0]), dtype=torch.long))
-            for encoding in members(changed):
+            for encoding in changed.tiled:
                 for length in defined(encoding, {lengths[0], lengths[-1]}):
                     some_logits(config, encoding, Positions.of(length, "meta", config.model.causal))
     encodings = build.encodings(config)
-    names = chosen(config, encodings)
-    for name in names:
-        for encoding in applied(config, name, encodings):
-            check_numbers(config, name, encoding, lengths)
-    return names
+    extensions = chosen(config, encodings)
+    for name, own in extensions.items():
+        check_numbers(config, name, own, applied(name, own, encodings), lengths)
+    return extensions
 
 
-def check_data(run: Run, names: list[str]) -> Windows | None:
+def check_data(run: Run, extensions: Chosen) -> Windows | None:
     """The held-out windows. ValueError where the data do not give what is trained on or evaluated."""
     config, source, lengths = run.config, run.source, run.lengths
     windows = source.windows(config.evaluation.windows, max(lengths))
@@ -70,22 +70,21 @@ def check_data(run: Run, names: list[str]) -> Windows | None:
             f"evaluation.protocols=[{','.join(config.evaluation.protocols)}] is for text, and "
             f"data={config.names.data} has none: leave it out, answers are evaluated at every length anyway."
         )
-    if windows is not None and "temperature" in names:
+    if windows is not None and "temperature" in extensions:
         unscored(source, windows, max(lengths))
     if config.checkpoint == "best":
         searched(run, {}, windows)
     problems = problem_source(run)
     if problems is not None:
         has_problems(problems, lengths)
-    for length in {config.model.length, *tuned_lengths(config, names)}:
+    for length in {config.model.length, *tuned_lengths(config, extensions)}:
         source.batch(0, length, config.batch, config.seed)
     return windows
 
 
-def tuned_lengths(config: Config, names: list[str]) -> Iterator[int]:
+def tuned_lengths(config: Config, extensions: Chosen) -> Iterator[int]:
     """Tokens of the sequences of each fine-tuning."""
-    for name in names:
-        own = recipe(config, name)
+    for own in extensions.values():
         if own.finetune_steps:
             yield own.finetune_length or config.model.length
 
@@ -96,14 +95,6 @@ def tokens(config: Config) -> list[int]:
     counted = config.evaluation.at(getattr(data, "trained_length", None) or config.model.length)
     of = getattr(data, "tokens", int)  # a task counts in a unit of its own
     return sorted({config.model.length, *map(of, counted)})
-
-
-def members(model: GPT) -> list[Encoding]:
-    return cast(list[Encoding], list(model.encodings))
-
-
-def applied(config: Config, name: str, encodings: Iterable[Encoding]) -> Iterable[Encoding]:
-    return (under(name, recipe(config, name), encoding) for encoding in encodings)
 
 
 def defined(encoding: Encoding, lengths: Iterable[int]) -> set[int]:
@@ -123,15 +114,14 @@ def some_logits(config: Config, encoding: Encoding, positions: Positions) -> Ten
     return logits(q, q.roll(1, -1), effect, x=x, rows=slice(-SHORT, None))
 
 
-def check_training(config: Config, name: str, model: GPT) -> None:
+def check_training(config: Config, name: str, own: ExtensionConfig, model: GPT) -> None:
     """ValueError where a model is undefined on what it is trained on."""
-    own = recipe(config, name)
     key, length = "model.length", config.model.length
     if name != "none":
         key, length = "extension.finetune_length", own.finetune_length or length
     if (name == "none" or own.finetune_steps) and model.limit is not None and length > model.limit:
         raise ValueError(
-            f"{key}={length} is past what {settings(config, name)} is defined on, {model.limit} tokens."
+            f"{key}={length} is past what {settings(config, name, own)} is defined on, {model.limit} tokens."
         )
 
 
@@ -155,9 +145,11 @@ def check_memory(config: Config, model: GPT) -> None:
             )
 
 
-def check_numbers(config: Config, name: str, encoding: Encoding, lengths: list[int]) -> None:
+def check_numbers(
+    config: Config, name: str, own: ExtensionConfig, encodings: list[Encoding], lengths: list[int]
+) -> None:
     """ValueError where logits are not finite, as those of rotations by infinite angles are not."""
-    for length in defined(encoding, {lengths[0], lengths[-1]}):
+    for encoding, length in ((e, n) for e in encodings for n in defined(e, {lengths[0], lengths[-1]})):
         at = torch.tensor(sorted({0, min(1, length - 1), length // 2, length - 1}))
         with torch.no_grad(), torch.random.fork_rng(devices=[]):
             torch.manual_seed(0)
@@ -165,20 +157,20 @@ def check_numbers(config: Config, name: str, encoding: Encoding, lengths: list[i
         diagonal = found.diagonal(dim1=-2, dim2=-1)
         if found.isnan().any() or found.isposinf().any() or not diagonal.isfinite().all():
             raise ValueError(
-                f"{settings(config, name)} gives logits that are no numbers at {length:,} tokens: "
+                f"{settings(config, name, own)} gives logits that are no numbers at {length:,} tokens: "
                 "a parameter is too small or too large."
             )
 
 
-def settings(config: Config, name: str) -> str:
+def settings(config: Config, name: str, own: ExtensionConfig) -> str:
     """The encoding and the extension with their parameters, as the command line takes them."""
-    told = [f"encoding={config.names.encoding}"]
-    told += [f"encoding.{key}={shown(value)}" for key, value in own(config.encoding.parameters)]
+    told = [f"encoding={config.names.encoding}", *told_of("encoding", config.encoding.parameters)]
     if name != "none":
-        told += [f"extension={name}"]
-        told += [f"extension.{key}={shown(value)}" for key, value in own(recipe(config, name).parameters)]
+        told += [f"extension={name}", *told_of("extension", own.parameters)]
     return " ".join(told)
 
 
-def own(parameters: dict[str, Any]) -> list[tuple[str, Any]]:
-    return [(key, value) for key, value in parameters.items() if key not in ("_target_", "family", "share")]
+def told_of(group: str, parameters: dict[str, Any]) -> Iterator[str]:
+    for key, value in parameters.items():
+        if key not in ("_target_", "family", "share"):
+            yield f"{group}.{key}={shown(value)}"

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
-from typing import cast
 
 from models.effect import Encoding
 from models.gpt import GPT
@@ -16,9 +15,10 @@ from train.run import Run
 from train.sections import ExtensionConfig
 
 CONTROLS = ("crop", "window")  # what a claim to use longer context must beat
+Chosen = dict[str, ExtensionConfig]  # by name, in the order of evaluation
 
 
-def chosen(config: Config, encodings: Sequence[Encoding]) -> list[str]:
+def chosen(config: Config, encodings: Sequence[Encoding]) -> Chosen:
     """What to evaluate under: nothing, to compare with; the chosen extension; and `evaluation.extensions`."""
     listed = config.evaluation.extensions
     fitting = [name for name in names("extension") if any(encoding_fits(name, e) for e in encodings)]
@@ -26,12 +26,11 @@ def chosen(config: Config, encodings: Sequence[Encoding]) -> list[str]:
         listed = tuple(name for name in fitting if name != "none" and not needs_more(name))
     elif listed == "controls":
         listed = tuple(name for name in CONTROLS if name in fitting)
-    every = list(dict.fromkeys(["none", config.names.extension, *listed]))
-    for name in every:
+    every = {name: recipe(config, name) for name in ("none", config.names.extension, *listed)}
+    for name, own in every.items():
         if name not in fitting:
             extend(name, encodings[0])  # an error that names the encodings that fit
-        for encoding in encodings:
-            under(name, recipe(config, name), encoding)  # an error where a parameter makes no sense
+        applied(name, own, encodings)  # an error where a parameter makes no sense
     return every
 
 
@@ -48,29 +47,28 @@ def recipe(config: Config, name: str) -> ExtensionConfig:
     return ExtensionConfig.of(read("extension", name))
 
 
-def under(name: str, settings: ExtensionConfig, encoding: Encoding) -> Encoding:
-    """An encoding under an extension; in a schedule, the layers that it does not fit stay as they are."""
-    if settings.parameters.get("_target_") is None or not encoding_fits(name, encoding):
-        return encoding
-    return extended(name, settings.parameters, encoding)
+def applied(name: str, own: ExtensionConfig, encodings: Sequence[Encoding]) -> list[Encoding]:
+    """Encodings under an extension; in a schedule, the layers that it does not fit stay as they are."""
+    if own.parameters.get("_target_") is None:
+        return list(encodings)
+    return [extended(name, own.parameters, e) if encoding_fits(name, e) else e for e in encodings]
 
 
-def extended_models(run: Run, model: GPT, chosen: list[str], training: str) -> dict[str, GPT]:
+def extended_models(run: Run, model: GPT, chosen: Chosen, training: str) -> dict[str, GPT]:
     """The model under each extension, by the name in its rows: `pi`, or `pi+50` after 50 steps; `training` is
     the cell of its own training."""
     result = {}
-    for name in chosen:
-        own = recipe(run.config, name)
-        changed = model.under([under(name, own, e) for e in cast(list[Encoding], list(model.encodings))])
+    for name, own in chosen.items():
+        changed = model.under(applied(name, own, model.tiled))
         if own.finetune_steps:
-            changed = finetuned(run, changed, name, training)
+            changed = finetuned(run, changed, name, own, training)
         result[f"{name}+{own.finetune_steps}" if own.finetune_steps else name] = changed
     return result
 
 
-def finetuned(run: Run, model: GPT, name: str, training: str) -> GPT:
+def finetuned(run: Run, model: GPT, name: str, own: ExtensionConfig, training: str) -> GPT:
     """A copy of the model, trained further under the extension; its checkpoint is reused."""
-    config, own = run.config, recipe(run.config, name)
+    config = run.config
     length = own.finetune_length or config.model.length
     optimizer = config.optimizer.model_copy(update={"learning_rate": own.finetune_learning_rate})
     batch = max(1, config.batch * config.model.length // length)

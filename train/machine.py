@@ -5,12 +5,14 @@ import os
 import platform
 import re
 import statistics
+import time
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
 import torch
 
-from models.linear import product, seconds
+from models.linear import product
 from train.sections import TrainerConfig
 
 
@@ -36,11 +38,16 @@ def bfloat16_gain() -> float:
     )
     product(*slow), product(*fast)  # the first makes the kernel
     ratios: list[float] = []
-    while (
-        len(ratios) < 9 and min(ratios, default=1.0) > 0.1
-    ):  # where it is emulated, nine would take a second
+    while len(ratios) < 9 and min(ratios, default=1.0) > 0.1:  # nine of emulated ones would take a second
         ratios.append(seconds(lambda: product(*slow)) / seconds(lambda: product(*fast)))
     return statistics.median(ratios)
+
+
+def seconds(what: Callable[[], object]) -> float:
+    """Of processor time."""
+    start = time.process_time()
+    what()
+    return time.process_time() - start
 
 
 def on_gpu(accelerator: str) -> bool:

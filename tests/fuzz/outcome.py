@@ -9,13 +9,12 @@ import torch
 from data import made
 from data.files import Files
 from data.task import Generated
-from models.gpt import GPT
 from train import build
 from train.check import check, check_data
 from train.compose import composed
 from train.config import Config
 from train.errors import explanation
-from train.extensions import recipe, under
+from train.extensions import Chosen, applied
 from train.loss import mean_loss, token_losses
 from train.run import Run
 
@@ -41,22 +40,22 @@ def outcome(line: list[str], folder: Path) -> Outcome:
     """How a command line is dealt with."""
     try:
         config = composed(*line, name="evaluate" if line[0].startswith("run=") else "config")
-        names = check(config)
-        prepared(config, names, folder)
+        extensions = check(config)
+        prepared(config, extensions, folder)
     except Exception as error:
         return of_refusal(line, error)
     try:
-        carry_out(config, names)
+        carry_out(config, extensions)
     except Exception as error:
         return Outcome("accepted but fails", last_line(error))
     return Outcome("accepted")
 
 
-def prepared(config: Config, names: list[str], folder: Path) -> None:
+def prepared(config: Config, extensions: Chosen, folder: Path) -> None:
     """The data, of those that need neither minutes nor the network."""
     described = made(config.data | {"name": config.names.data})
     if isinstance(described, Generated | Files):
-        check_data(Run(config, described.open(config.model.vocab, folder), "32-true"), names)
+        check_data(Run(config, described.open(config.model.vocab, folder), "32-true"), extensions)
 
 
 def of_refusal(line: list[str], error: Exception) -> Outcome:
@@ -87,7 +86,7 @@ def last_line(error: BaseException) -> str:
     return f"{type(error).__name__}: {text} ({Path(here.filename).name}:{here.lineno})"
 
 
-def carry_out(config: Config, names: list[str]) -> None:
+def carry_out(config: Config, extensions: Chosen) -> None:
     """A step's loss and gradients, and the losses at the shortest and at the longest length."""
     model = config.model
     size = model.vocab * model.width + 12 * model.width**2 * model.depth
@@ -102,8 +101,8 @@ def carry_out(config: Config, names: list[str]) -> None:
     assert all(p.grad is None or p.grad.isfinite().all() for p in gpt.parameters()), (
         "a gradient is not finite"
     )
-    for name in names:
-        changed: GPT = gpt.under([under(name, recipe(config, name), e) for e in gpt.encodings]).eval()
+    for name, own in extensions.items():
+        changed = gpt.under(applied(name, own, gpt.tiled)).eval()
         for length in {1, *config.evaluation.at(model.length)}:
             if length > 256 or min(length, changed.context or length) > (changed.limit or length):
                 continue

@@ -103,12 +103,14 @@ def test_flex_shows_each_key_once() -> None:
     assert torch.equal(near | far, flex.mask_of(Plan(once))(torch.tensor(0), torch.tensor(0), i, j[:, :T]))
 
 
-def test_on_a_cpu_what_is_faster_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("slow", [False, True])
+def test_flash_attention_is_for_processors_that_it_suits(slow: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(attending, "bfloat16_by_onednn", lambda: slow)
     at, (q, *_, learned) = Positions.of(T), (t.detach() for t in inputs())
-    effects, found = [Effect(at), effect(("curve",), at, learned)], []
-    for gain in (1.2, 1.5):
-        monkeypatch.setattr(attending, "products_gain", lambda dtype, gain=gain: gain)
+    for one in (Effect(at), effect(("curve",), at, learned)):
         with torch.no_grad():
-            found.append([choose(q, one) for one in effects])
-    assert found == [["sdpa"] * 2, ["explicit"] * 2]
-    assert choose(q, effects[1]) == "explicit"  # flash attention is slow backward
+            assert choose(q.bfloat16(), one) == ("explicit" if slow else "sdpa")
+            assert choose(q.float(), one) == "sdpa"
+        assert choose(q.bfloat16(), one) == "explicit"  # flash attention is slow backward
+        with torch.no_grad():
+            assert choose(q.bfloat16(), Plan(one).since(T // 2 + 1)) == "explicit"  # it computes all queries

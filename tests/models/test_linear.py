@@ -1,11 +1,11 @@
-"""Linear layers by oneDNN are those of PyTorch, forward and backward, and where both are used is measured."""
+"""Linear layers by oneDNN are those of PyTorch, forward and backward."""
 
 import pytest
 import torch
 from torch.nn import functional as F
 
 from models import linear
-from models.linear import Linear, OneDNN, by_onednn, onednn_gain, product
+from models.linear import Linear, OneDNN, by_onednn, leaky_product, product
 from tests.tolerance import agree
 
 HAS = torch.backends.mkldnn.is_available()
@@ -34,18 +34,15 @@ def test_transposed_factors() -> None:
         agree(linear.onednn(left, right.T), left @ right)
 
 
-def test_where_it_is_not_faster_it_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("slow", [False, True])
+def test_where_it_is_not_faster_it_is_not_used(slow: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     layer, x = Linear(8, 6), torch.randn(3, 8)
-    for gain, used in ((1.2, False), (2.0, HAS)):
-        monkeypatch.setattr(linear, "onednn_gain", lambda gain=gain: gain)
-        assert by_onednn(x, layer.weight) == (gain > linear.GAIN)
-        if used or gain < linear.GAIN:
-            assert (layer(x).grad_fn.name() == "OneDNNBackward") == used
-            agree(product(x, layer.weight.T), x @ layer.weight.T)
+    monkeypatch.setattr(linear, "mkl_is_slow", lambda: slow)
+    assert by_onednn(x, layer.weight) == slow
+    if HAS or not slow:
+        assert (layer(x).grad_fn.name() == "OneDNNBackward") == slow
+        agree(product(x, layer.weight.T), x @ layer.weight.T)
+        agree(leaky_product(x, layer.weight.T), F.leaky_relu(x @ layer.weight.T))
     assert not by_onednn(x.bfloat16(), layer.weight.bfloat16())
     with torch.autocast("cpu", torch.bfloat16):
         assert layer(x).dtype == torch.bfloat16
-
-
-def test_the_gain_is_measured_once() -> None:
-    assert onednn_gain() == onednn_gain() >= 0.0

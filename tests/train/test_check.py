@@ -21,7 +21,7 @@ def test_it_draws_nothing_from_the_generator_of_the_run() -> None:
 
 @pytest.mark.parametrize("encoding", names("encoding"))
 def test_every_encoding_passes(encoding: str) -> None:
-    assert check(composed(*SMALLER, f"encoding={encoding}", "evaluation.extensions=controls"))[0] == "none"
+    assert "none" in check(composed(*SMALLER, f"encoding={encoding}", "evaluation.extensions=controls"))
 
 
 @pytest.mark.parametrize(

@@ -13,4 +13,4 @@ from train.extensions import chosen
 )
 def test_controls_are_those_that_fit(small: list[str], encoding: str, expected: list[str]) -> None:
     settings = composed(*small, f"encoding={encoding}", "evaluation.extensions=controls")
-    assert chosen(settings, build.encodings(settings)) == expected
+    assert list(chosen(settings, build.encodings(settings))) == expected
