@@ -22,7 +22,7 @@ from train.signals import handle, held, ignored
 from train.worker import Job, Worker, run
 
 PRELOADED = ["train.preload"]
-IDLE = 20  # seconds that a worker waits for a job
+IDLE = 3  # seconds that a worker waits for a job
 
 
 @contextmanager
