@@ -1,8 +1,6 @@
 """One run: build, fit, evaluate, write rows."""
 
-import ctypes
 import os
-from contextlib import suppress
 
 # OpenMP's threads wait by spinning: with other work on the same cores that is ten times slower. Asleep at
 # once, two would be slower than one, as waking takes longer than a small product
@@ -11,9 +9,3 @@ os.environ.setdefault("GOMP_SPINCOUNT", "3000")  # tens of microseconds
 
 # Of 4 KiB each, the pages of large tensors take a tenth of a step to find; Linux has huge ones for who asks
 os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")  # read at the first tensor
-
-# Nor is memory given back to Linux after each step, to be found again page by page in the next
-with suppress(OSError, AttributeError):  # where there is another C library
-    C = ctypes.CDLL("libc.so.6")
-    C.mallopt(-3, 64 << 20)  # M_MMAP_THRESHOLD: larger tensors get memory of their own
-    C.mallopt(-1, 256 << 20)  # M_TRIM_THRESHOLD: free bytes at the top that are kept

@@ -2,6 +2,7 @@
 
 import argparse
 import logging
+import os
 import warnings
 from pathlib import Path
 
@@ -41,6 +42,12 @@ def main() -> None:
     encodings = chosen.encodings.split(",")
     if unknown := set(encodings) - set(names()):
         parser.error(f"--encodings: there is no {', '.join(sorted(unknown))}.")
+    try:
+        chosen.into.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        parser.error(f"--into={chosen.into} cannot be made: {error.strerror}.")
+    if not os.access(chosen.into, os.W_OK):
+        parser.error(f"--into={chosen.into} cannot be written.")
     logging.getLogger("lightning.pytorch").setLevel(logging.ERROR)
     warnings.filterwarnings("ignore")
     torch.set_num_threads(1)

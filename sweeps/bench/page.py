@@ -32,7 +32,6 @@ def write(results: Sequence[Result], docs: Path = DOCS) -> None:
     file = docs / "benchmarks.json"
     known = {r["name"]: r for r in json.loads(file.read_text())} if file.exists() else {}
     known |= {r.name: asdict(r) | {"value": float(f"{r.value:.4g}")} for r in results}
-    docs.mkdir(parents=True, exist_ok=True)
     file.write_text("[\n" + ",\n".join(json.dumps(r) for r in known.values()) + "\n]\n")
     everything = [Result(**r) for r in known.values()]
     others = sorted(file.parent.name for file in docs.glob("*/benchmarks.md"))
