@@ -11,7 +11,7 @@ from torch.nn.functional import leaky_relu
 from models.linear import leaky_product, product
 from models.precision import inspectable, without_autocast
 
-PAIRS = 1 << 15  # at a time: their hidden layer stays in a cache, and starting a product costs little beside it
+PAIRS = 1 << 15  # at a time: few enough for a cache, many enough that a product's start costs little
 STEP = 1 << 10  # pairs; their number is a multiple
 
 
