@@ -1,5 +1,7 @@
-"""Which library multiplies well on this processor, by its make: timing would let processes that are to be
-compared, or repeated, round differently (decision 0031)."""
+"""Which library multiplies well on this processor.
+
+By its make: timing would let processes that are to be compared, or repeated, round differently (decision 0031).
+"""
 
 import platform
 from functools import cache
