@@ -1,6 +1,6 @@
 """Which library multiplies well on this processor.
 
-By its make: timing would let processes that are to be compared, or repeated, round differently (decision 0031).
+By its make, as timing would let processes that are compared, or repeated, round differently (decision 0031).
 """
 
 import platform

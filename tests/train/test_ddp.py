@@ -13,6 +13,7 @@ from torch.distributed.run import main
 from tests.forked import SERVER, redirected
 from tests.train import wandb_file
 from tests.train.conftest import ROOT, call, command
+from tests.train.tasks import TOGETHER, srun
 from tests.train.test_job import close
 from tests.train.test_signals import ENDLESS, family, is_alive, started, wait_for
 from train.rows import read
@@ -20,13 +21,6 @@ from train.rows import read
 pytestmark = pytest.mark.slow
 STEPS = ["trainer.max_steps=50", "encoding=t5", "batch=12"]
 TRAINED = ("training", "loss")
-TOGETHER = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(20_000 + os.getpid() % 20_000)}
-SLURM = TOGETHER | {
-    "SLURM_JOB_ID": "1",
-    "SLURM_JOB_NAME": "run",
-    "SLURM_NODEID": "0",
-    "SLURM_NODELIST": "node",
-}
 
 
 @dataclass(frozen=True)
@@ -50,11 +44,6 @@ class Launch:
 def torchrun(module: str, arguments: tuple[str, ...]) -> None:
     os.chdir(ROOT)
     main(["--nproc-per-node=2", f"--master-port={TOGETHER['MASTER_PORT']}", "-m", module, *arguments])
-
-
-def srun(count: int) -> list[dict[str, str]]:
-    tasks = {"SLURM_NTASKS": str(count), "SLURM_NTASKS_PER_NODE": str(count)}
-    return [SLURM | tasks | {"SLURM_PROCID": str(n), "SLURM_LOCALID": str(n)} for n in range(count)]
 
 
 LAUNCHES = [

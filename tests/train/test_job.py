@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from tests.forked import SERVER
-from tests.train.conftest import call, command, launch
+from tests.train.conftest import call, command
+from tests.train.tasks import together
 from train.rows import Row, read
 
 pytestmark = pytest.mark.slow
@@ -121,13 +122,9 @@ def test_processes_evaluate_as_one(done: Path, outputs: Path, tmp_path: Path) ->
     wanted += [f"run={done}", f"outputs={outputs}", "trainer=cpu"]
     call(*wanted, f"hydra.run.dir={tmp_path}/one", module="train.evaluate")
     for devices in (3, 4):
-        several = [
-            "trainer.strategy=ddp",
-            f"trainer.devices={devices}",
-            f"hydra.run.dir={tmp_path}/{devices}",
-        ]
-        launch(*wanted, *several, module="train.evaluate")
-        close(tmp_path / "one", tmp_path / str(devices), 1e-6)
+        several = tmp_path / str(devices)
+        together(tmp_path, devices, *wanted, f"hydra.run.dir={several}", module="train.evaluate")
+        close(tmp_path / "one", several, 1e-6)
 
 
 @pytest.mark.parametrize(
@@ -135,8 +132,7 @@ def test_processes_evaluate_as_one(done: Path, outputs: Path, tmp_path: Path) ->
 )
 def test_two_processes_train_as_one(small: list[str], tmp_path: Path, asked: list[str]) -> None:
     call(*asked, *small, f"outputs={tmp_path}/o1", f"hydra.run.dir={tmp_path}/1")
-    chosen = ["trainer.devices=2", "trainer.strategy=ddp", f"outputs={tmp_path}/o2"]
-    launch(*asked, *small, *chosen, f"hydra.run.dir={tmp_path}/2")
+    together(tmp_path, 2, *asked, *small, f"outputs={tmp_path}/o2", f"hydra.run.dir={tmp_path}/2")
     close(tmp_path / "1", tmp_path / "2", 1e-5)
 
 
