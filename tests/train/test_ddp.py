@@ -96,7 +96,7 @@ def test_processes_train_as_one(alone: Path, small: list[str], tmp_path: Path, l
 
 
 def test_a_killed_training_in_pieces_goes_on(small: list[str], tmp_path: Path) -> None:
-    longer = [*small, *STEPS, "encoding=fire", "trainer.max_steps=300", "trainer.checkpoint_every=20"]
+    longer = [*small, *STEPS, "encoding=fire", "trainer.max_steps=120", "trainer.checkpoint_every=20"]
     call(*longer, f"outputs={tmp_path}/alone", f"hydra.run.dir={tmp_path}/1")
     pieces = Launch("pieces", ["trainer.devices=2", "trainer.strategy=fsdp"], srun(2))
     run = [*longer, *pieces.chosen, f"outputs={tmp_path}/o", f"hydra.run.dir={tmp_path}/2"]

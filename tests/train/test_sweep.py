@@ -20,7 +20,7 @@ def test_what_fails_does_not_stop_the_rest(small: list[str], tmp_path: Path) -> 
         *small,
         "evaluation.extensions=[]",
     ]
-    wanted += [f"hydra.sweep.dir={tmp_path}"]
+    wanted += [f"hydra.sweep.dir={tmp_path}", "report=null"]
     first = call(*wanted, check=False)
     assert first.returncode == 1
     assert "FAILED" in first.stdout
