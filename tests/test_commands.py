@@ -31,6 +31,7 @@ CHEAP = (
 )  # fmt: skip
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 SWEEPS = [f"python -m train sweeps={file.stem}" for file in sorted((ROOT / "sweeps").glob("*.yaml"))]
+OF_MAKE = "MAKE", "MFLAGS", "ARGS", "SWEEP", "FOLDER", "HOURS"  # what `make test` itself was given
 FOR_INSTANCE = {
     "encoding=<name>": "encoding=rope",
     "data=<name>": "data=recall",
@@ -58,7 +59,7 @@ def documented() -> Iterator[str]:
 
 def recipe(command: str) -> list[str]:
     """What `make` would run, `.venv` being ready."""
-    clean = {key: value for key, value in os.environ.items() if not key.startswith(("MAKE", "MFLAGS"))}
+    clean = {key: value for key, value in os.environ.items() if not key.startswith(OF_MAKE)}
     line = ["make", "--dry-run", "--old-file=.venv/.ready", *shlex.split(command)[1:]]
     done = subprocess.run(line, cwd=ROOT, env=clean, capture_output=True, text=True, check=True)
     return done.stdout.splitlines()
