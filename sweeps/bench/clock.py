@@ -64,6 +64,7 @@ def in_child(what: Callable[[], Any]) -> Any:
     here, there = FORK.Pipe()
 
     def child() -> None:
+        torch.set_num_threads(1)  # OpenMP would wait for threads that a fork leaves behind
         there.send(what())
 
     process = FORK.Process(target=child)
