@@ -10,10 +10,9 @@ import pytest
 import torch
 from torch.distributed.run import main
 
-from tests.forked import SERVER, redirected
 from tests.train import wandb_file
 from tests.train.conftest import ROOT, call, command
-from tests.train.tasks import TOGETHER, srun
+from tests.train.tasks import TOGETHER, ended, srun, start
 from tests.train.test_job import close
 from tests.train.test_signals import ENDLESS, family, is_alive, started, wait_for
 from train.rows import read
@@ -32,13 +31,8 @@ class Launch:
     environments: list[dict[str, str]]
 
     def start(self, folder: Path, *arguments: str) -> list[ForkServerProcess]:
-        processes = []
-        for number, environment in enumerate(self.environments):
-            files = [folder / f"{number}.out", folder / f"{number}.err"]
-            run = (torchrun if self.name == "torchrun" else command), ("train.__main__", arguments)
-            processes.append(SERVER.Process(target=redirected, args=(files, environment, *run)))
-            processes[-1].start()
-        return processes
+        run = torchrun if self.name == "torchrun" else command
+        return start(folder, self.environments, (run, ("train.__main__", arguments)))
 
 
 def torchrun(module: str, arguments: tuple[str, ...]) -> None:
@@ -75,10 +69,7 @@ def alone(small: list[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_processes_train_as_one(alone: Path, small: list[str], tmp_path: Path, launch: Launch) -> None:
     folders = [f"outputs={tmp_path}", f"hydra.run.dir={tmp_path}/run"]
     processes = launch.start(tmp_path, *small, *STEPS, *launch.chosen, *folders)
-    for process in processes:
-        process.join(200)
-    told = [file.read_text() for file in sorted(tmp_path.glob("?.*"))]
-    assert [process.exitcode for process in processes] == [0] * len(processes), told
+    told = ended(tmp_path, processes)
     for name, expected in weights(alone).items():
         assert torch.allclose(weights(tmp_path)[name], expected, rtol=0, atol=1e-5), name
     close(alone / "run", tmp_path / "run", 1e-5)
