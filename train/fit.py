@@ -70,8 +70,8 @@ def fit(run: Run, model: GPT, plan: Plan) -> None:
     """Train and write `final.ckpt`; an interrupted training resumes from its last checkpoint."""
     config = run.config.trainer
     is_sharded = config.strategy == "fsdp" and config.is_distributed
-    if is_sharded:
-        model = deepcopy(model)  # whose weights become pieces; the evaluation reads the file
+    if is_sharded or config.compile:
+        model = deepcopy(model)  # in pieces or compiled for one length; the evaluation reads the file
     progress = Progress(config.log_every, run.log, hint(run, plan.rate))
     checkpoints = Checkpoints(plan, model, progress, config.checkpoint_every)
     trainer = run.trainer(

@@ -26,25 +26,24 @@ def evaluate(
     results = list(of_training(trained, models["none"], run.trained_length))
     scores: dict[str, torch.Tensor] = {}
     trainer = run.trainer()
-    with torch.compiler.set_stance("force_eager"):  # a compiled model would be compiled again at each length
-        if windows is not None:
-            pieces = amounts(evaluation, run.lengths, run.config.model.length)
-            if "temperature" in models:
-                search = TemperatureSearch(models, unscored(run.source, windows, pieces.longest), pieces)
-                trainer.validate(search, verbose=False)
-                results += search.results()
-            text = TextEvaluator(models, windows, pieces, evaluation.protocols, evaluation.tokens, objective)
-            trainer.validate(text, verbose=False)
-            results += text.results(run.source.bytes_per_token)
-            scores |= text.losses()
-        answers: list[Result] = []
-        source = problem_source(run)
-        if source is not None:
-            limits = evaluation.problems, evaluation.tokens
-            problems = ProblemEvaluator(models, source, run.lengths, *limits, objective)
-            trainer.validate(problems, verbose=False)
-            answers += problems.results()
-            scores |= problems.documents()
+    if windows is not None:
+        pieces = amounts(evaluation, run.lengths, run.config.model.length)
+        if "temperature" in models:
+            search = TemperatureSearch(models, unscored(run.source, windows, pieces.longest), pieces)
+            trainer.validate(search, verbose=False)
+            results += search.results()
+        text = TextEvaluator(models, windows, pieces, evaluation.protocols, evaluation.tokens, objective)
+        trainer.validate(text, verbose=False)
+        results += text.results(run.source.bytes_per_token)
+        scores |= text.losses()
+    answers: list[Result] = []
+    source = problem_source(run)
+    if source is not None:
+        limits = evaluation.problems, evaluation.tokens
+        problems = ProblemEvaluator(models, source, run.lengths, *limits, objective)
+        trainer.validate(problems, verbose=False)
+        answers += problems.results()
+        scores |= problems.documents()
     rows = [Row(**identity, **result._asdict()) for result in results]
     if evaluation.retrieval:
         identity = identity | {"data": f"{identity['data']}+{evaluation.retrieval}"}
