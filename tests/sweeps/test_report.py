@@ -386,16 +386,26 @@ def test_a_mistake_is_one_sentence(build: Any, tmp_path: Path) -> None:
     ],
 )
 def test_a_run_that_cannot_be_read_is_left_out_and_told(
-    file: str, content: bytes, reason: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    file: str, content: bytes, reason: str, tmp_path: Path
 ) -> None:
     folder = make_sweep(tmp_path, ["rope", "alibi"], seeds=2, **SMALL)
     (folder / "rope-s1" / file).write_bytes(content)
+    sweep = load(folder)
+    assert [one.name for one in sweep.unreadable] == ["rope-s1"]
+    assert reason in sweep.unreadable[0].reason
+    assert [run.folder.name for run in sweep.runs] == ["rope-s0", "alibi-s0", "alibi-s1"]
+
+
+def test_what_was_left_out_is_printed_and_reported(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = make_sweep(tmp_path, ["rope", "alibi"], seeds=2, **SMALL)
+    (folder / "rope-s1/run.json").write_bytes(b'{"seed": "three"}')
     assert make(folder) == 1
     printed = capsys.readouterr().out
     assert "1 of 4 jobs cannot be read" in printed
-    assert reason in printed
-    assert reason in (folder / "report.html").read_text().replace("&#39;", "'")
-    assert [run.folder.name for run in load(folder).runs] == ["rope-s0", "alibi-s0", "alibi-s1"]
+    for said in (printed, (folder / "report.html").read_text().replace("&#39;", "'")):
+        assert "run.json is damaged (seed: 'three')" in said
 
 
 @pytest.mark.parametrize(
@@ -501,13 +511,13 @@ def test_a_job_with_a_strange_seed_stops_nothing(tmp_path: Path) -> None:
     assert make(folder) == 1
 
 
-@pytest.mark.parametrize("file", ["summary.json", "report.html", "figures/loss_by_length.svg"])
-def test_what_was_emptied_is_made_again(file: str, tmp_path: Path) -> None:
+def test_what_was_emptied_is_made_again(tmp_path: Path) -> None:
     folder = make_sweep(tmp_path, ["rope", "alibi"], seeds=1, **SMALL)
     make(folder)
-    (folder / file).write_text("")
-    make(folder)
-    assert (folder / file).stat().st_size > 1000
+    for file in ("summary.json", "report.html", "figures/loss_by_length.svg"):
+        (folder / file).write_text("")
+        make(folder)
+        assert (folder / file).stat().st_size > 1000
 
 
 def test_an_unknown_reference_names_those_that_there_are(headline: Path) -> None:

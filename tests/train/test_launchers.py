@@ -55,7 +55,7 @@ def test_slurm(small: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     """An array of jobs; one must make room, where SLURM sends a signal to all processes of it, and is queued
     again by submitit."""
     monkeypatch.setenv("PATH", f"{slurm.install(tmp_path)}:{os.environ['PATH']}")
-    run = [*small, "trainer.max_steps=600", "trainer.checkpoint_every=1000000", "trainer.log_every=4"]
+    run = [*small, "trainer.max_steps=300", "trainer.checkpoint_every=1000000", "trainer.log_every=4"]
     run += ["hydra/launcher=submitit_slurm", "hydra.launcher.partition=gpu", "jobs=2"]
     run += ["hydra.mode=MULTIRUN", "encoding=nope,rope", "report=null"]
     with started(*run, f"outputs={tmp_path}/o", f"hydra.sweep.dir={tmp_path}/s") as process:
