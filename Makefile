@@ -32,9 +32,9 @@ sweep: setup  ## train and evaluate every encoding; SWEEP=smoke for another of s
 	@$(BIN)/python -m train sweeps=$(SWEEP) $(ARGS)
 
 study: setup  ## the long study, at low priority: make study HOURS=2; interrupted, it resumes; rows go to docs/study
-	@-timeout $(HOURS)h sh -c 'for part in study study_details study_extensions; do nice -n 19 $(BIN)/python -m train sweeps=$$part $(ARGS); done'
+	@-timeout $(HOURS)h sh -c 'for part in study study_details study_extensions study_deep; do nice -n 19 $(BIN)/python -m train sweeps=$$part $(ARGS); done'
 	@$(BIN)/python -m sweeps.archive outputs/sweeps/study docs/study
-	@for part in details extensions; do test ! -d outputs/sweeps/study_$$part || $(BIN)/python -m sweeps.archive outputs/sweeps/study_$$part docs/study/$$part; done
+	@for part in details extensions deep; do test ! -d outputs/sweeps/study_$$part || $(BIN)/python -m sweeps.archive outputs/sweeps/study_$$part docs/study/$$part; done
 
 transfer: setup  ## what one scale says of another: make transfer SCALES="docs/study/both docs/study"
 	@$(BIN)/python -m sweeps.transfer $(SCALES)

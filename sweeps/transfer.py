@@ -122,7 +122,11 @@ def main() -> None:
         "--figure", type=Path, metavar="FOLDER", help="draw a figure into this folder as well"
     )
     options = parser.parse_args()
+    if len(options.folders) < 2:
+        parser.error("name two scales at least, the smallest first.")
     found = transfer(options.folders)
+    if found.dropna().empty:
+        raise ValueError(f"No two of these scales share {FEWEST} methods with the same measurements.")
     print(found.dropna().to_string(index=False, float_format="{:.2f}".format))
     if options.figure:
         figure(found).save(options.figure)

@@ -96,7 +96,8 @@ def of_hydra(message: str) -> str:
         group, name = found.groups()
         folder = SWEEPS if group == "sweeps" else CONF / group
         names = sorted(file.stem for file in folder.glob("*.yaml"))
-        return f"There is no {group} '{name}'.{did_you_mean(name, names)} There are: {', '.join(names)}."
+        what, listed = group.removesuffix("s"), ", ".join(names)
+        return f"There is no {what} '{name}'.{did_you_mean(name, names)} There are: {listed}."
     if found := re.search(r"Could not find '([^']+)'", message) or re.search(
         r"No match in the defaults list for '?([^'\n]+)'?", message
     ):

@@ -64,8 +64,8 @@ def check_devices(config: TrainerConfig) -> None:
     count = there.get(config.accelerator)
     if count is not None and count < (config.devices if isinstance(config.devices, int) else 1):
         raise ValueError(
-            f"trainer.accelerator={config.accelerator} with trainer.devices={config.devices}, but there are "
-            f"{count} of them on this machine: choose trainer=cpu, or fewer."
+            f"trainer.accelerator={config.accelerator} with trainer.devices={config.devices}, but this "
+            f"machine has {count or 'none'}: choose trainer=cpu{', or fewer' * (count > 0)}."
         )
 
 

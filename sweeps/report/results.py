@@ -101,8 +101,6 @@ def load(folder: Path) -> Sweep:
 
 def listed(folder: Path) -> Sweep:
     """The jobs that `sweep.json` lists; where it does not, or is damaged, all runs below."""
-    if not folder.is_dir():
-        raise FileNotFoundError(f"There is no folder {folder}: name the folder of a sweep or of a run.")
     file, notes = folder / "sweep.json", []
     if file.is_file():
         try:
@@ -121,6 +119,8 @@ def listed(folder: Path) -> Sweep:
 
 def run_folders(folder: Path) -> Iterator[Path]:
     """Every folder below with results of its own, and none inside those."""
+    if not folder.is_dir():
+        raise FileNotFoundError(f"There is no folder {folder}: name the folder of a sweep or of a run.")
     if (folder / "results.jsonl").exists():
         yield folder
         return

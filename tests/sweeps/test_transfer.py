@@ -1,5 +1,6 @@
 """What one scale says of another."""
 
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -7,7 +8,8 @@ import pandas as pd
 import pytest
 from scipy.stats import kendalltau
 
-from sweeps.transfer import agreement, figure, means, measured, taus, transfer
+from sweeps import command
+from sweeps.transfer import agreement, figure, main, means, measured, taus, transfer
 from tests.sweeps.synthetic import HEADLINE, make_sweep
 
 
@@ -74,3 +76,26 @@ def test_a_sweep_predicts_itself(tmp_path: Path) -> None:
     table = drawn.views["tau"]["datasets"]["table"].splitlines()
     assert any(line.startswith("small to large,change at 16x,same order,1,") for line in table)
     assert drawn.save(tmp_path)[0].stat().st_size > 10_000
+
+
+@pytest.mark.parametrize(
+    ("folders", "said"),
+    [
+        (["one"], "name two scales at least"),
+        (["one", "nothing"], "There is no folder"),
+        (["one", "few"], "No two of these scales share 5 methods"),
+    ],
+)
+def test_mistakes_are_said(
+    folders: list[str],
+    said: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    make_sweep(tmp_path / "one", seeds=1, windows=8)
+    make_sweep(tmp_path / "few", ["rope"], seeds=1, windows=8)
+    monkeypatch.setattr(sys, "argv", ["transfer", *(str(tmp_path / name) for name in folders)])
+    with pytest.raises(SystemExit) as stopped:
+        command(main)
+    assert said in f"{stopped.value} {capsys.readouterr().err}"

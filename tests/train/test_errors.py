@@ -43,7 +43,7 @@ from tests.train.conftest import SMALL
         ),
         (["encoding=ropee"], "There is no encoding 'ropee'. Did you mean 'rope'? There are: alibi"),
         (["extension=yarm"], "There is no extension 'yarm'. Did you mean 'yarn'?"),
-        (["sweeps=encoding"], "There is no sweeps 'encoding'. Did you mean 'encodings'?"),
+        (["sweeps=encoding"], "There is no sweep 'encoding'. Did you mean 'encodings'?"),
         (["encodng=rope"], "Did you mean 'encoding'?"),
         (["encoding.bse=3"], "Did you mean 'encoding.base'?"),
         (["trainer.max_steps=many"], "trainer.max_steps=many should be a valid integer."),
@@ -123,7 +123,7 @@ from tests.train.conftest import SMALL
         (["model.kernel=sdpa", "encoding=cope"], "kernel=explicit"),
         (
             ["trainer.accelerator=mps"],
-            "trainer.accelerator=mps with trainer.devices=1, but there are 0 of them",
+            "trainer.accelerator=mps with trainer.devices=1, but this machine has none: choose trainer=cpu.",
         ),
         (
             [
