@@ -26,18 +26,8 @@ def composed(x: Tensor, cos: Tensor, sin: Tensor, layout: str) -> Tensor:
     if layout == "half":
         a, b = wide.chunk(2, -1)
         return torch.cat([a * cos - b * sin, a * sin + b * cos], -1).to(x.dtype)
-    if x.is_cuda or not torch.compiler.is_compiling():
-        a, b = wide.unflatten(-1, (-1, 2)).unbind(-1)
-        return torch.stack([a * cos - b * sin, a * sin + b * cos], -1).flatten(-2).to(x.dtype)
-    cos, sin = (angle.repeat_interleave(2, -1) for angle in (cos, sin))
-    return (wide * cos + (x @ quarter_turn(x)).to(cos.dtype) * sin).to(x.dtype)
-
-
-def quarter_turn(x: Tensor) -> Tensor:
-    """(D, D) what takes each pair (a, b) to (-b, a), exactly. A product, because views of pairs, compiled for
-    AVX-512 by torch 2.13, have a gradient that writes past its memory."""
-    at = torch.arange(x.size(-1), device=x.device)
-    return ((at == at[:, None] ^ 1) * (at % 2 * 2 - 1)).to(x.dtype)
+    a, b = wide.unflatten(-1, (-1, 2)).unbind(-1)
+    return torch.stack([a * cos - b * sin, a * sin + b * cos], -1).flatten(-2).to(x.dtype)
 
 
 class RotatePairs(torch.autograd.Function):

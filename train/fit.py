@@ -15,6 +15,7 @@ from lightning.pytorch import Callback, LightningModule, Trainer
 
 from models.gpt import GPT
 from train.checkpoints import States, Trained, forget, is_of, locked, newest, restore, save
+from train.compiling import compile_each
 from train.machine import peak_memory, reset_peak_memory
 from train.module import Training
 from train.progress import Progress
@@ -83,8 +84,7 @@ def fit(run: Run, model: GPT, plan: Plan) -> None:
         strategy=Sharded() if is_sharded else "ddp",
     )
     if config.compile:
-        for block in model.blocks:
-            block.compile()
+        compile_each(model.blocks)
     reset_peak_memory()
     training = Training(model, run.source, run.config, plan.length).train()
     trainer.fit(training, ckpt_path=newest(plan.last, plan.cell))

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from models.encodings import layers
 from models.gpt import GPT
 from models.registry import read
+from train.compiling import compile_each
 from train.loss import mean_loss
 
 Loss = Callable[[Tensor, Tensor], Tensor]
@@ -164,8 +165,7 @@ def rotated(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
 def compiled(make: Make) -> tuple[nn.Module, Loss]:
     """A model through torch.compile: ours block by block, as `trainer.compile` has it."""
     model, loss = make()
-    for part in model.blocks if isinstance(model, GPT) else [model]:
-        part.compile()
+    compile_each(model.blocks if isinstance(model, GPT) else [model])
     return model, loss
 
 

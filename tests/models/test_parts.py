@@ -1,8 +1,5 @@
 """Operations written out for speed are the plain ones, forward and backward."""
 
-import shutil
-import subprocess
-import sys
 from collections.abc import Callable
 from functools import partial
 
@@ -20,18 +17,7 @@ from models.softmax import Weighted
 from tests.tolerance import agree, float64
 from train.loss import MeanCrossEntropy
 
-PLAIN = torch.backends.cpu.get_cpu_capability() == "DEFAULT"
 B, H, T, D = 2, 3, 7, 8
-COMPILED = """
-import torch
-torch.set_num_threads(1)
-from sweeps.bench.contenders import Shape, compiled, ours
-model, loss = compiled(lambda: ours("rope", Shape(depth=1, vocab=64)))
-tokens = torch.zeros(32, 129, dtype=torch.int64)
-for _ in range(4):
-    loss(tokens[:, :-1], tokens[:, 1:]).backward()
-others = [torch.empty(1000 + size) for size in range(1000)]  # of memory that is whole
-"""
 
 
 def random(*shape: int) -> Tensor:
@@ -147,11 +133,3 @@ def test_loss_in_bfloat16() -> None:
     assert abs(found / plain_loss(hidden.detach(), weight) - 1) < 3e-3
     g, w = torch.autograd.grad(found, hidden)[0], torch.autograd.grad(plain_loss(hidden, weight), hidden)[0]
     assert (g - w).norm() < 0.02 * w.norm()
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(shutil.which("g++") is None, reason="needs a C++ compiler")
-@pytest.mark.skipif(PLAIN, reason="torch 2.13 compiles vectors there, without their headers")
-def test_a_compiled_rotation_keeps_to_its_memory() -> None:
-    done = subprocess.run([sys.executable, "-c", COMPILED], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
