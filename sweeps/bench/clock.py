@@ -16,11 +16,12 @@ FORK = multiprocessing.get_context("fork")  # children start with everything imp
 
 
 def now() -> float:
-    """Seconds: of this process on a CPU, which other processes disturb less; of the clock on a GPU."""
+    """Seconds: of one thread's processor time, which other processes disturb less; else of the clock."""
     if torch.cuda.is_available():
         torch.cuda.synchronize()
-        return time.perf_counter()
-    return time.process_time()
+    elif torch.get_num_threads() == 1:
+        return time.process_time()
+    return time.perf_counter()  # that of a process adds up over threads
 
 
 def seconds(what: Callable[[], Any]) -> float:

@@ -1,6 +1,7 @@
 """The benchmarks count and write what they say; no timing is asserted."""
 
 import json
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -101,6 +102,12 @@ def test_medians_are_per_contender() -> None:
     found = clock.interleaved({"a": lambda: calls.append("a"), "b": lambda: calls.append("b")}, rounds=2)
     assert calls == ["a", "b", "a", "b", "a", "b"]
     assert set(found) == {"a", "b"}
+
+
+def test_threads_are_timed_by_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Processor time adds up over them: two would look slower than one."""
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 2)
+    assert clock.seconds(lambda: time.sleep(0.1)) >= 0.1
 
 
 def test_what_is_not_measured_again_is_kept(tmp_path: Path) -> None:
