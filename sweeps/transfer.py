@@ -87,19 +87,20 @@ def taus(one: Array, other: Array) -> Array:
 
 
 def transfer(folders: list[Path]) -> pd.DataFrame:
-    """One line a pair of scales and quantity."""
+    """One line a pair of scales and quantity that both have."""
     scales = {folder.name: measured(folder) for folder in folders}
-    return pd.DataFrame(
+    found = pd.DataFrame(
         {"from": small, "to": large, "quantity": name, **agreement(scales[small][name], scales[large][name])}
         for small, large in combinations(scales, 2)
         for name in QUANTITIES
     )
+    return found.dropna()
 
 
 def figure(found: pd.DataFrame) -> Figure:
     """A panel a scale, what it says of the largest; a row a quantity."""
     rows: list[Row] = []
-    for line in found[found["to"] == found["to"].iloc[-1]].dropna().to_dict("records"):
+    for line in found[found["to"] == found["to"].iloc[-1]].to_dict("records"):
         sure = line["low"] * line["high"] > 0
         about = {"scales": f"{line['from']} to {line['to']}", "quantity": line["quantity"]}
         about |= {"verdict": VERDICTS[int(line["tau"] < 0) if sure else 2], "value": line["tau"]}
@@ -124,10 +125,12 @@ def main() -> None:
     options = parser.parse_args()
     if len(options.folders) < 2:
         parser.error("name two scales at least, the smallest first.")
+    if len({folder.name for folder in options.folders}) < len(options.folders):
+        parser.error("scales are told apart by the names of their folders: rename one.")
     found = transfer(options.folders)
-    if found.dropna().empty:
+    if found.empty:
         raise ValueError(f"No two of these scales share {FEWEST} methods with the same measurements.")
-    print(found.dropna().to_string(index=False, float_format="{:.2f}".format))
+    print(found.to_string(index=False, float_format="{:.2f}".format))
     if options.figure:
         figure(found).save(options.figure)
 

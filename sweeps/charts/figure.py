@@ -34,9 +34,10 @@ class Figure:
         return str(vl_convert.vegalite_to_svg(resolved(json.dumps(spec)), VEGA_LITE))
 
     def save(self, folder: Path) -> list[Path]:
-        """The first view as PNG and as SVG."""
+        """The first view as PNG and as SVG, in a folder that is made where there is none."""
         import vl_convert
 
+        folder.mkdir(parents=True, exist_ok=True)
         drawn, files = self.svg(), [folder / f"{self.name}.png", folder / f"{self.name}.svg"]
         files[0].write_bytes(vl_convert.svg_to_png(drawn, scale=2))
         files[1].write_text(drawn)
