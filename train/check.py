@@ -16,6 +16,7 @@ from models.attend import logits
 from models.effect import Encoding, Positions
 from models.gpt import GPT
 from train import build, machine
+from train.compiling import check_compiler
 from train.config import Config
 from train.evaluation.best import searched
 from train.evaluation.evaluate import problem_source
@@ -35,6 +36,7 @@ def check(config: Config) -> Chosen:
     """The extensions to evaluate under. ValueError says which setting makes no sense."""
     check_parameters(config)
     machine.check_devices(config.trainer)
+    check_compiler(config.trainer)
     if (
         config.model.kernel == "flex"
         and config.run is None

@@ -2,14 +2,27 @@
 
 import os
 import re
+import shutil
+import sys
 from collections.abc import Iterable
 
 import torch
 from torch import nn
 
-from train.machine import processor
+from train.machine import on_gpu, processor
+from train.sections import TrainerConfig
 
 FOLDER = "TORCHINDUCTOR_CACHE_DIR"
+
+
+def check_compiler(config: TrainerConfig) -> None:
+    """ValueError where a model is to be compiled for a CPU, and nothing here can do it."""
+    name = os.environ.get("CXX", "clang++" if sys.platform == "darwin" else "g++")
+    if config.compile and not on_gpu(config.accelerator) and shutil.which(name) is None:
+        raise ValueError(
+            f"trainer.compile=true needs a C++ compiler, and there is no {name}: install one, name "
+            "it by CXX=..., or leave trainer.compile=false."
+        )
 
 
 def compile_each(parts: Iterable[nn.Module]) -> None:
