@@ -369,43 +369,40 @@ def test_a_mistake_is_one_sentence(build: Any, tmp_path: Path) -> None:
     assert re.match(r"yardstick: There (is no folder|are no results in) .*\n$", done.stderr)
 
 
-@pytest.mark.parametrize(
-    ("file", "content", "reason"),
-    [
-        ("results.jsonl", b"{\n{\n", "is damaged at line 1"),
-        ("results.jsonl", b"", "is empty"),
-        ("documents.npz", b"PK broken", "documents.npz is damaged"),
-        ("documents.npz", b"", "documents.npz is damaged"),
-        ("run.json", b"[1]", "run.json is damaged"),
-        ("run.json", b'{"seed": "three"}', "run.json is damaged (seed: 'three')"),
-        ("run.json", b'{"seed": true}', "run.json is damaged (seed: True)"),
-        ("run.json", b'{"seconds": [1]}', "run.json is damaged (seconds: [1])"),
-        ("run.json", b'{"settings": [1]}', "run.json is damaged (settings: [1])"),
-        ("run.json", b"\xff", "run.json is damaged"),
-        ("results.jsonl", b"\xff\xfe\n", "results.jsonl is damaged"),
-    ],
-)
-def test_a_run_that_cannot_be_read_is_left_out_and_told(
-    file: str, content: bytes, reason: str, tmp_path: Path
-) -> None:
-    folder = make_sweep(tmp_path, ["rope", "alibi"], seeds=2, **SMALL)
-    (folder / "rope-s1" / file).write_bytes(content)
-    sweep = load(folder)
-    assert [one.name for one in sweep.unreadable] == ["rope-s1"]
-    assert reason in sweep.unreadable[0].reason
-    assert [run.folder.name for run in sweep.runs] == ["rope-s0", "alibi-s0", "alibi-s1"]
+DAMAGE = [
+    ("results.jsonl", b"{\n{\n", "is damaged at line 1"),
+    ("results.jsonl", b"", "is empty"),
+    ("documents.npz", b"PK broken", "documents.npz is damaged"),
+    ("documents.npz", b"", "documents.npz is damaged"),
+    ("run.json", b"[1]", "run.json is damaged"),
+    ("run.json", b'{"seed": "three"}', "run.json is damaged (seed: 'three')"),
+    ("run.json", b'{"seed": true}', "run.json is damaged (seed: True)"),
+    ("run.json", b'{"seconds": [1]}', "run.json is damaged (seconds: [1])"),
+    ("run.json", b'{"settings": [1]}', "run.json is damaged (settings: [1])"),
+    ("run.json", b"\xff", "run.json is damaged"),
+    ("results.jsonl", b"\xff\xfe\n", "results.jsonl is damaged"),
+]
 
 
-def test_what_was_left_out_is_printed_and_reported(
+def test_runs_that_cannot_be_read_are_left_out_and_told(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    folder = make_sweep(tmp_path, ["rope", "alibi"], seeds=2, **SMALL)
-    (folder / "rope-s1/run.json").write_bytes(b'{"seed": "three"}')
-    assert make(folder) == 1
-    printed = capsys.readouterr().out
-    assert "1 of 4 jobs cannot be read" in printed
-    for said in (printed, (folder / "report.html").read_text().replace("&#39;", "'")):
-        assert "run.json is damaged (seed: 'three')" in said
+    folder = make_sweep(tmp_path, ["rope", "alibi"], seeds=len(DAMAGE) + 1, **SMALL)
+    for seed, (file, content, _) in enumerate(DAMAGE):
+        (folder / f"rope-s{seed}" / file).write_bytes(content)
+    assert make(folder) == len(DAMAGE)
+    page, printed = (folder / "report.html").read_text().replace("&#39;", "'"), capsys.readouterr().out
+    assert f"{len(DAMAGE)} of {2 * len(DAMAGE) + 2} jobs cannot be read" in printed
+    sweep = load(folder)
+    for seed, (_, _, reason) in enumerate(DAMAGE):
+        (found,) = [one.reason for one in sweep.unreadable if one.name == f"rope-s{seed}"]
+        assert reason in found
+        assert found in page
+        assert found in printed
+    assert {(run.encoding, run.seed) for run in sweep.runs if run.encoding == "rope"} == {
+        ("rope", len(DAMAGE))
+    }
+    assert sum(run.encoding == "alibi" for run in sweep.runs) == len(DAMAGE) + 1
 
 
 @pytest.mark.parametrize(
