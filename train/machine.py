@@ -63,9 +63,10 @@ def check_devices(config: TrainerConfig) -> None:
         there["auto"] = there["gpu"]
     count = there.get(config.accelerator)
     if count is not None and count < (config.devices if isinstance(config.devices, int) else 1):
+        fewer = "choose fewer, or" if count else "choose"
         raise ValueError(
             f"trainer.accelerator={config.accelerator} with trainer.devices={config.devices}, but this "
-            f"machine has {count or 'none'}: choose trainer=cpu{', or fewer' * (count > 0)}."
+            f"machine has {count or 'none'}: {fewer} trainer=cpu."
         )
 
 
