@@ -81,7 +81,6 @@ def written(folder: Path, inputs: str, reference: str | None, tolerance: float |
     summary = summarise(load(folder), reference, TOLERANCE if tolerance is None else tolerance)
     summary = replace(summary, inputs=inputs, verdict=verdict(summary))
     drawn = figures(summary)
-    (folder / "figures").mkdir(exist_ok=True)
     saved = [file for own in drawn for figure in own.values() for file in figure.save(folder / "figures")]
     (folder / "table.txt").write_text(text(summary, WIDTH))
     (folder / "report.html").write_text(page(summary, drawn))
