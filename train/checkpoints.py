@@ -32,6 +32,9 @@ class Trained:
     tokens_per_second: float
     seconds: float
     peak_memory: int | None
+    machine: str | None = None  # rounding depends on these three; None: not known
+    threads: int | None = None
+    processes: int | None = None
 
 
 class States(TorchCheckpointIO):

@@ -16,7 +16,7 @@ from lightning.pytorch import Callback, LightningModule, Trainer
 from models.gpt import GPT
 from train.checkpoints import States, Trained, forget, is_of, locked, newest, restore, save
 from train.compiling import compile_each
-from train.machine import peak_memory, reset_peak_memory
+from train.machine import description, peak_memory, reset_peak_memory
 from train.module import Training
 from train.progress import Progress
 from train.ranks import is_rank_zero
@@ -108,9 +108,10 @@ class Checkpoints(Callback):
 
     def __init__(self, plan: Plan, model: GPT, progress: Progress, every: int) -> None:
         self.plan, self.model, self.progress, self.every = plan, model, progress, every
-        self.started, self.signal = time.perf_counter(), 0
+        self.started, self.signal, self.processes = time.perf_counter(), 0, 1
 
     def on_train_start(self, trainer: Trainer, module: LightningModule) -> None:
+        self.processes = trainer.world_size
         handle(self.remember)
 
     def remember(self, number: int, frame: object) -> None:
@@ -152,4 +153,6 @@ class Checkpoints(Callback):
         history = list(self.progress.history)
         content = weights(self.model)
         if is_rank_zero():
-            save(file, content, Trained(self.plan.cell, history, speed, seconds, peak_memory()))
+            cost = speed, seconds, peak_memory()
+            where = description(), torch.get_num_threads(), self.processes
+            save(file, content, Trained(self.plan.cell, history, *cost, *where))

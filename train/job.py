@@ -62,6 +62,7 @@ def complete(config: Config, place: Folder) -> None:
             "settings": config.model_dump(mode="json"), "corpus_description": run.source.description,
             "command": command(), "machine": machine.description(),
             "threads": torch.get_num_threads(),
+            "trained_with": {key: getattr(training, key) for key in ("machine", "threads", "processes")},
             "started": datetime.now(UTC).isoformat(timespec="seconds"),
             "seconds": time.perf_counter() - started, "training": training.cell, "history": training.history,
         }  # fmt: skip

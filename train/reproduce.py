@@ -15,7 +15,6 @@ from typing import Any
 
 from omegaconf.errors import OmegaConfBaseException
 
-from train import machine
 from train.compose import dotted
 from train.config import Config
 from train.errors import explained
@@ -23,7 +22,6 @@ from train.rows import Row, read
 from train.sections import Few
 from train.trust import check_classes
 from train.validation import Section
-from train.versions import packages
 
 MEASURED = ("seconds", "tokens_per_second", "peak_memory")  # metrics of the machine, never twice the same
 Key = tuple[str, str, str, int, str]  # data, extension, protocol, length, metric
@@ -118,12 +116,25 @@ def reproduce(folder: Path, into: Path, threads: int | None = None) -> Compariso
     about = json.loads((folder / "run.json").read_text())
     config = repeated(about if threads is None else about | {"threads": threads}, folder, into)
     run_job(config, into / folder.name)
-    then = [about["machine"], about["threads"], about["versions"], about["commit"]]
     again = json.loads((into / folder.name / "run.json").read_text())
-    now = [machine.description(), again["threads"], packages(), again["commit"]]
-    names = ("machine", "number of threads", "list of versions", "commit")
-    told = [f"The {name} was {a}, and is {b}." for name, a, b in zip(names, then, now, strict=True) if a != b]
+    then, now = circumstances(about), circumstances(again)
+    told = [f"The {name} was {then[name]}, and is {now[name]}." for name in then if then[name] != now[name]]
     return compare(read(folder / "results.jsonl"), read(into / folder.name / "results.jsonl"), told)
+
+
+def circumstances(about: dict[str, Any]) -> dict[str, str]:
+    """What rounding depends on besides the settings."""
+    trained = about.get("trained_with", {})
+
+    def told(key: str) -> str:
+        there = trained.get(key)
+        return str(about[key]) + (f" ({there} in training)" if there not in (None, about[key]) else "")
+
+    return {
+        "machine": told("machine"), "number of threads": told("threads"), "commit": str(about["commit"]),
+        "number of processes in training": str(trained.get("processes") or 1),
+        "list of versions": about["versions"],
+    }  # fmt: skip
 
 
 def repeated(about: dict[str, Any], folder: Path, into: Path) -> Config:

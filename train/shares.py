@@ -1,12 +1,14 @@
 """What of a machine a job of a sweep may use, and how many jobs that leaves room for."""
 
 import os
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
 from train.config import Config
 
 DRIVER = Path("/proc/driver/nvidia/gpus")
+MEMINFO = Path("/proc/meminfo")
 MEMORY = 2 << 30  # bytes that a job may need
 FULL, MOST_A_GPU = 1e12, 8  # operations of a step that keep a GPU busy alone; else jobs share it
 
@@ -37,8 +39,7 @@ def width(config: Config) -> int:
         return len(gpus()) // per_job(config) * per_gpu(config)
     if config.trainer.is_distributed:
         return 1
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_AVPHYS_PAGES")
-    return max(1, min(cores(), memory // MEMORY))
+    return max(1, min(cores(), available() // MEMORY))
 
 
 def per_gpu(config: Config) -> int:
@@ -59,6 +60,12 @@ def work(config: Config) -> float:
     model = config.model
     weights = 12 * model.depth * model.width**2 + model.width * model.vocab
     return 6.0 * weights * config.batch * model.length
+
+
+def available() -> int:
+    """Bytes of memory for whoever asks: free, or holding files only until then."""
+    found = re.search(r"MemAvailable:\s+(\d+) kB", MEMINFO.read_text()) if MEMINFO.exists() else None
+    return int(found[1]) * 1024 if found else os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
 def cores() -> int:

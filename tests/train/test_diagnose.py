@@ -234,7 +234,7 @@ def test_sentences() -> None:
 @pytest.fixture(scope="module")
 def done(small: list[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("runs") / "rope"
-    run_job(composed(*small, "encoding=rope"), folder)
+    run_job(composed(*small, "encoding=rope", f"outputs={folder.parent}/o"), folder)
     return folder
 
 

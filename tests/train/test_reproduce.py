@@ -38,7 +38,8 @@ def test_a_changed_row_and_another_machine(done: Path, tmp_path: Path) -> None:
     rows[place]["value"] *= 1.01
     (folder / "results.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     about = json.loads((folder / "run.json").read_text())
-    (folder / "run.json").write_text(json.dumps(about | {"machine": "another one"}))
+    about["machine"] = about["trained_with"]["machine"] = "another one"
+    (folder / "run.json").write_text(json.dumps(about))
     finish(folder, str(finished(folder)))  # as if it had been written so
     said = call(f"run={folder}", module="train.reproduce", check=False)
     assert said.returncode == 1
@@ -73,6 +74,16 @@ def test_a_run_that_does_not_say_its_threads(done: Path, tmp_path: Path, mistake
 def test_other_threads_are_told(done: Path) -> None:
     said = call(f"run={done}", "threads=2", module="train.reproduce", check=False).stdout
     assert "The number of threads was 1, and is 2." in said
+
+
+def test_weights_that_others_trained_are_told(small: list[str], tmp_path: Path) -> None:
+    """A sweep with threads to spare trained them, and this run found them there."""
+    run = ["encoding=rope", *small, "evaluation.extensions=[]", f"outputs={tmp_path}/o"]
+    call(*run, "trainer.threads=2", f"hydra.run.dir={tmp_path}/two")
+    call(*run, f"hydra.run.dir={tmp_path}/one")
+    said = call(f"run={tmp_path}/one", module="train.reproduce", check=False).stdout
+    assert "The number of threads was 1 (2 in training), and is 1." in said
+    assert "machine" not in said
 
 
 def test_rows_that_only_one_has(done: Path) -> None:

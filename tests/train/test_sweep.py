@@ -18,6 +18,7 @@ def test_what_fails_does_not_stop_the_rest(small: list[str], tmp_path: Path) -> 
         "seed=0",
         "extension=pi",
         *small,
+        f"outputs={tmp_path}/o",
         "evaluation.extensions=[]",
     ]
     wanted += [f"hydra.sweep.dir={tmp_path}", "report=null"]
