@@ -1,6 +1,7 @@
 """Every method of `conf/`, built small, with all its parameters moved away from where they start,
 and a tiny GPT around it. A file that is added under `conf/` is tested without another line here."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -21,6 +22,14 @@ torch.set_num_threads(1)
 LENGTH, VOCAB = 16, 13
 SHAPE = {"heads": 4, "head_width": 8, "width": 32, "depth": 2, "length": LENGTH}
 FAR = 1 << 30  # longer than anything here
+
+
+@pytest.fixture(autouse=True)
+def same_rounding() -> Iterator[None]:
+    """A run changes both for its process, and a test may run one in this process."""
+    yield
+    torch.set_num_threads(1)
+    torch.set_flush_denormal(False)
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ import os
 import subprocess
 import sys
 import sysconfig
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 from subprocess import CompletedProcess
@@ -23,13 +23,6 @@ SMALL = """model.vocab=300 model.width=32 model.depth=2 model.heads=2 model.leng
 """.split()
 CPU = composed("trainer=cpu").trainer
 FILES = "abc ast bisect calendar cmd code codecs copy csv dis enum heapq".split()
-
-
-@pytest.fixture(autouse=True)
-def denormals() -> Iterator[None]:
-    """A run makes them zero in its process, and a test may run one in this process."""
-    yield
-    torch.set_flush_denormal(False)
 
 
 @pytest.fixture(scope="session")
