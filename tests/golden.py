@@ -22,8 +22,8 @@ import data
 from data.source import Source
 from models.gpt import GPT
 from models.registry import extend, extensions, names, read
+from tests.composing import composed
 from train import build
-from train.compose import composed
 from train.config import Config
 from train.evaluation.problems import ProblemEvaluator
 from train.evaluation.text import TextEvaluator, amounts
@@ -63,7 +63,7 @@ class Case(NamedTuple):
 def cases() -> Iterator[Case]:
     every = TRAINING | EVALUATION
     for name in names("data"):
-        if "lengths" in settings_of(name) or name == "recall":
+        if "lengths" in read("data", name).get("data", {}) or name == "recall":
             yield Case(f"data/{name}", lambda name=name: task(name), {"data": every["data"]})
     yield Case("data/text", text, {"data": every["data"]})
     for name in names("encoding"):
@@ -193,11 +193,6 @@ def problems() -> Numbers:
     evaluator = ProblemEvaluator({"none": build.gpt(config)}, task, [5, 20, 30], 16, 512)
     trainer(config.trainer, "32-true").validate(evaluator, verbose=False)
     return [result.value for result in evaluator.results() if result.protocol == "answers" and result.error]
-
-
-@cache
-def settings_of(name: str) -> dict[str, object]:
-    return composed(f"data={name}").data
 
 
 def task(name: str) -> str:

@@ -17,8 +17,9 @@ from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.override_parser.overrides_parser import OverridesParser
 
+from tests.composing import composed
 from tests.sweeps.synthetic import make_sweep
-from train.compose import composed, register
+from train.compose import register
 from train.config import Config
 from train.job import run_job
 from train.parameters import check_parameters

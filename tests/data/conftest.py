@@ -9,7 +9,7 @@ import pytest
 
 import data
 from data.text import Text
-from train.compose import composed
+from tests.composing import composed
 
 CONF = Path(__file__).resolve().parents[2] / "conf/data"
 WORDS = "the quick brown fox jumps over a lazy dog and then it sleeps".split()

@@ -10,7 +10,7 @@ import torch
 import data
 from data.passkey import DEPTHS, Haystack
 from data.text import Text
-from train.compose import composed
+from tests.composing import composed
 
 OWN = 65  # a marker and 64 symbols
 

@@ -4,7 +4,7 @@ import pytest
 
 from sweeps.plan import Work, plan
 from sweeps.schedule import Cell, Disturbances, Schedule, simulate
-from train.compose import composed
+from tests.composing import composed
 from train.rows import ONCE, Row, append
 
 QUIET = {"start": 0, "stragglers": 0, "slowdown": 1, "preemptions": 0, "draw": 1}

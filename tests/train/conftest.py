@@ -13,8 +13,8 @@ from subprocess import CompletedProcess
 import pytest
 import torch
 
+from tests.composing import composed
 from tests.forked import TIMEOUT, forked
-from train.compose import composed
 
 ROOT = Path(__file__).resolve().parents[2]
 SMALL = """model.vocab=300 model.width=32 model.depth=2 model.heads=2 model.length=16 batch=6 trainer=cpu

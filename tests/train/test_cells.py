@@ -6,8 +6,9 @@ import pytest
 from hydra import initialize_config_dir
 from hydra.core.global_hydra import GlobalHydra
 
+from tests.composing import composed
 from train.cells import cell, paths, stamps, training_cell
-from train.compose import composed, register
+from train.compose import register
 from train.paths import CONF
 from train.versions import EVALUATION, TRAINING
 

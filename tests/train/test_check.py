@@ -4,9 +4,9 @@ import pytest
 import torch
 
 from models.registry import names
+from tests.composing import composed
 from tests.train.conftest import SMALL
 from train.check import check
-from train.compose import composed
 
 SMALLER = [*SMALL, "data=copy", "model.vocab=18", "model.length=41", "evaluation.lengths=[20,40]"]
 

@@ -21,8 +21,8 @@ from models.gpt import GPT, Block
 from models.heads import split
 from models.plan import Plan
 from sweeps.report import diagnostics, fingerprint, make
+from tests.composing import composed
 from tests.conftest import ENCODINGS, LENGTH, SHAPE, Method, content, gpt, members, over, tokens
-from train.compose import composed
 from train.diagnostics import attention, rotary
 from train.diagnostics.explanation import sentences
 from train.diagnostics.records import Diagnosis, Heads, Known, Rotation

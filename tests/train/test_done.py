@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.composing import composed
 from tests.harm import cut, flip
 from tests.train.conftest import SMALL
-from train.compose import composed
 from train.done import DOCUMENTS, RESULTS, RUN, damage, finish, finished, is_done
 from train.folder import Folder
 from train.jobs import check_folders, failed

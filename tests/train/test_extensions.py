@@ -2,8 +2,8 @@
 
 import pytest
 
+from tests.composing import composed
 from train import build
-from train.compose import composed
 from train.extensions import chosen
 
 

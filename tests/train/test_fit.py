@@ -6,8 +6,8 @@ import pytest
 import torch
 
 import data
+from tests.composing import composed
 from train import build
-from train.compose import composed
 from train.fit import Plan, trained
 from train.run import Run
 

@@ -8,8 +8,8 @@ import torch
 import data
 from models.effect import Positions
 from models.registry import names
+from tests.composing import composed
 from train import build
-from train.compose import composed
 from train.module import warmup_cosine
 from train.objective import masked_tokens
 

@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from models.gpt import GPT
+from tests.composing import composed
 from train import build
-from train.compose import composed
 from train.optimizer import optimizer_of
 
 

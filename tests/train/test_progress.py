@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 import data
+from tests.composing import composed
 from train import build
-from train.compose import composed
 from train.module import Training
 from train.progress import Progress
 from train.run import ignore, trainer

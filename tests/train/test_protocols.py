@@ -11,8 +11,8 @@ from torch import Tensor
 from data.source import Windows
 from models.encodings import extend, load
 from models.gpt import GPT
+from tests.composing import composed
 from tests.train.conftest import CPU
-from train.compose import composed
 from train.evaluation.text import Part, TextEvaluator, amounts
 from train.protocols import BY_POSITION, PROTOCOLS, Amounts, Span
 from train.run import trainer

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.composing import composed
 from train import shares
-from train.compose import composed
 from train.shares import share, width
 
 

@@ -16,11 +16,11 @@ from pathlib import Path
 import pytest
 import wandb
 
+from tests.composing import composed
 from tests.train import wandb_file
 from tests.train.test_curves import ROW
 from tests.train.wandb_server import Server, served
 from train import track
-from train.compose import composed
 from train.track import Tracker, tracked
 
 KEY = "local-" + 40 * "a"

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from train.compose import composed
+from tests.composing import composed
 from train.paths import CONF
 from train.trust import check_classes
 

@@ -8,10 +8,10 @@ import torch
 
 from sweeps.report.results import load
 from sweeps.report.summarise import summarise
+from tests.composing import composed
 from tests.train.conftest import SMALL, call
 from train import build
 from train.checkpoints import restore
-from train.compose import composed
 from train.evaluation.best import Others, others
 from train.loss import answer_losses
 from train.rows import read

@@ -10,8 +10,8 @@ from data import made
 from data.source import Windows
 from models.effect import Effect, Encoding, Positions
 from models.gpt import GPT
+from tests.composing import composed
 from tests.train.conftest import CPU, call
-from train.compose import composed
 from train.done import RESULTS, finish, finished
 from train.errors import explanation, is_out_of_memory
 from train.evaluation.evaluator import Evaluator

@@ -14,8 +14,8 @@ from models.encodings import extend, load
 from models.gpt import GPT
 from sweeps.report.results import load as load_sweep
 from sweeps.report.summarise import summarise
+from tests.composing import composed
 from tests.train.conftest import CPU, launch
-from train.compose import composed
 from train.evaluation.problems import ProblemEvaluator, has_problems, mean_and_error, protocols
 from train.job import run_job
 from train.objective import MASK, masked_tokens, shown_answers

@@ -9,8 +9,8 @@ from data.source import Source, Windows
 from models.extensions.temperature import Temperature
 from models.gpt import GPT
 from models.registry import extend, load
+from tests.composing import composed
 from tests.train.conftest import CPU
-from train.compose import composed
 from train.evaluation.temperature import TemperatureSearch, unscored
 from train.evaluation.text import amounts
 from train.job import run_job
