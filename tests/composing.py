@@ -1,4 +1,4 @@
-"""Settings, composed once for all tests of a process that ask for the same: each takes a tenth of a second."""
+"""Settings, composed once for all tests that ask for the same: each takes a tenth of a second."""
 
 from functools import cache
 
