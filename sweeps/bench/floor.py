@@ -4,8 +4,8 @@ Matrix products, softmaxes and GELUs; where no compiler fuses the rest with them
 tensor that the rest writes: norms, residuals, rotation, heads, masks, casts, the optimizer.
 """
 
+from collections import Counter
 from collections.abc import Callable
-from functools import cache
 from typing import Any
 
 import torch
@@ -16,6 +16,7 @@ from models import linear
 from sweeps.bench.clock import seconds
 from sweeps.bench.contenders import Shape
 
+Sizes = tuple[int, int, int, int]  # how many products, their rows, inner size and columns
 ROWS = 32  # of logits at a time, which a core's cache holds
 
 
@@ -32,16 +33,17 @@ def products(shape: Shape, dtype: torch.dtype) -> float:
     """Seconds of all matrix products, forward and backward."""
     width, length, tokens = shape.width, shape.length, shape.batch * shape.length
     weights = [(width, 3 * width), (width, width), (width, 4 * width), (4 * width, width)] * shape.depth
-    total = 0.0
-    for inner, out in [*weights, (width, shape.vocab)]:
-        for sizes in ((tokens, inner, out), (tokens, out, inner), (out, tokens, inner)):
-            total += product(1, *sizes, dtype)
-    attention = [(length, shape.head, length)] * 2 + [(length, length, shape.head)] * 4
-    heads = shape.batch * shape.heads
-    return total + shape.depth * sum(product(heads, *sizes, dtype) for sizes in attention)
+    heads, attention = shape.batch * shape.heads, Counter[Sizes]()
+    attention[heads, length, shape.head, length] = 2 * shape.depth
+    attention[heads, length, length, shape.head] = 4 * shape.depth
+    layers = Counter(
+        (1, *sizes)
+        for inner, out in [*weights, (width, shape.vocab)]
+        for sizes in ((tokens, inner, out), (tokens, out, inner), (out, tokens, inner))
+    )
+    return sum(times * product(*sizes, dtype) for sizes, times in (layers + attention).items())
 
 
-@cache
 def product(count: int, rows: int, inner: int, columns: int, dtype: torch.dtype) -> float:
     """Seconds of `count` products."""
     a = torch.randn(count, rows, inner, device=device()).to(dtype)

@@ -23,7 +23,7 @@ from sweeps.bench.training import fastest, step
 from train.machine import bfloat16_gain, keep_memory, resolved_precision
 
 FLOOR = "floor"
-LIMITS: dict[str, tuple[str, str, Callable[[], bool]]] = {  # what oneDNN and PyTorch call each of page.SETS
+LIMITS: dict[str, tuple[str, str, Callable[[], bool]]] = {  # what oneDNN and others call each of page.SETS
     "amx": ("AVX512_CORE_AMX", "avx512", torch.cpu._is_amx_tile_supported),
     "avx512_bf16": ("AVX512_CORE_BF16", "avx512", torch.cpu._is_avx512_bf16_supported),
     "avx512": ("AVX512_CORE", "avx512", torch.cpu._is_avx512_supported),
@@ -31,16 +31,25 @@ LIMITS: dict[str, tuple[str, str, Callable[[], bool]]] = {  # what oneDNN and Py
 }
 
 
+def limited(onednn: str, others: str) -> dict[str, str]:
+    """The environment of a process whose libraries use no more than these instructions."""
+    own = {
+        "DNNL_MAX_CPU_ISA": onednn,
+        "ATEN_CPU_CAPABILITY": others,
+        "MKL_ENABLE_INSTRUCTIONS": others.upper(),
+    }
+    return os.environ | own
+
+
 def measure(rounds: int, *options: str) -> Iterator[Result]:
     """RoPE against the best peer under each set that this processor has; with --compiled, both compiled."""
     done = "_compiled" if "--compiled" in options else "_2_threads" if "--threads=2" in options else ""
-    for name, (onednn, aten, has) in LIMITS.items():
+    for name, (onednn, others, has) in LIMITS.items():
         if not has():
             continue
-        limits = {"DNNL_MAX_CPU_ISA": onednn, "ATEN_CPU_CAPABILITY": aten}
         command = [sys.executable, "-m", "sweeps.bench.instructions", f"--rounds={rounds}", *options]
         printed = subprocess.run(
-            command, env=os.environ | limits, check=True, capture_output=True, text=True
+            command, env=limited(onednn, others), check=True, capture_output=True, text=True
         ).stdout
         taken: dict[str, float] = json.loads(printed.splitlines()[-1])
         least = taken.pop(FLOOR)
@@ -67,7 +76,8 @@ def contenders(rounds: int, shape: Shape, fused: bool = False) -> dict[str, floa
         made |= {f"{name} {kind}": (make, kind) for kind in precisions}
     steps = {name: step(make, shape, kind == "bf16") for name, (make, kind) in made.items()}
     dtype = torch.bfloat16 if precision == "bf16-mixed" else torch.float32
-    return interleaved(steps, rounds) | {FLOOR: floor(shape, dtype, fused)}
+    before, taken = floor(shape, dtype, fused), interleaved(steps, rounds)
+    return taken | {FLOOR: min(before, floor(shape, dtype, fused))}
 
 
 def contenders_compiled(rounds: int, shape: Shape) -> dict[str, float]:

@@ -17,6 +17,7 @@ from sweeps.report.methods import families
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 SETS = ("amx", "avx512_bf16", "avx512", "avx2")  # of instructions, as names of results end
 ABOVE = ("step_", "memory_", "evaluate_")  # names of what the table of encodings is made from
+RATIOS = ("_vs_nope", "_vs_causal")  # how those of the figure end
 
 
 @dataclass(frozen=True)
@@ -36,13 +37,14 @@ def write(results: Sequence[Result], docs: Path = DOCS) -> None:
     everything = [Result(**r) for r in known.values()]
     others = sorted(file.parent.name for file in docs.glob("*/benchmarks.md"))
     (docs / "benchmarks.md").write_text(page(everything, others))
-    (docs / "benchmarks.svg").write_text(drawn(everything).svg())
+    if any(r.name.endswith(RATIOS) for r in everything):
+        (docs / "benchmarks.svg").write_text(drawn(everything).svg())
 
 
 def page(results: Sequence[Result], others: Sequence[str] = ()) -> str:
     """`others`: folders beside it, with pages of other processors."""
     value = {r.name: r.value for r in results}
-    ratios = [r.name for r in results if r.name.endswith(("_vs_nope", "_vs_causal"))]
+    ratios = [r.name for r in results if r.name.endswith(RATIOS)]
     names = list(dict.fromkeys(name for one in ratios if (name := encoding_of(one)) in families()))
     long, longest = f"evaluate_{LONG}_{{}}", f"evaluate_{LONGEST}_{{}}"
     keys = ["train_{}", "step_{}", "step_{}_vs_nope", "memory_{}", long, f"{long}_vs_causal"]
