@@ -116,14 +116,14 @@ def reproduce(folder: Path, into: Path, threads: int | None = None) -> Compariso
     about = json.loads((folder / "run.json").read_text())
     config = repeated(about if threads is None else about | {"threads": threads}, folder, into)
     run_job(config, into / folder.name)
-    again = json.loads((into / folder.name / "run.json").read_text())
-    then, now = circumstances(about), circumstances(again)
+    then, now = circumstances(folder), circumstances(into / folder.name)
     told = [f"The {name} was {then[name]}, and is {now[name]}." for name in then if then[name] != now[name]]
     return compare(read(folder / "results.jsonl"), read(into / folder.name / "results.jsonl"), told)
 
 
-def circumstances(about: dict[str, Any]) -> dict[str, str]:
-    """What rounding depends on besides the settings."""
+def circumstances(folder: Path) -> dict[str, str]:
+    """What rounding depends on besides the settings of a run."""
+    about = json.loads((folder / "run.json").read_text())
     trained = about.get("trained_with", {})
 
     def told(key: str) -> str:
