@@ -18,4 +18,5 @@ def test_the_same_command_ends_well_whatever_happened(tmp_path: Path) -> None:
     every = [drawn(0, number) for number in range(1000)]
     scenarios = dict.fromkeys(KINDS, "a run") | {"little memory": "a long evaluation"}
     chosen = [next(one for one in every if (one.kind, one.scenario) == pair) for pair in scenarios.items()]
-    assert [(case, how.wrong) for case, how in tried(chosen, tmp_path, 2) if how.wrong] == []
+    wrong = [f"{case.kind}, {case.scenario}: {how}" for case, how in tried(chosen, tmp_path, 2) if how.wrong]
+    assert not wrong, "\n".join(wrong)
