@@ -5,7 +5,10 @@ import os
 import subprocess
 import tempfile
 from collections.abc import Callable
+from multiprocessing.connection import wait
+from multiprocessing.process import BaseProcess
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 from train.launchers import PRELOADED
@@ -13,6 +16,7 @@ from train.launchers import PRELOADED
 SERVER = multiprocessing.get_context("forkserver")
 SERVER.set_forkserver_preload(PRELOADED)  # as the jobs of a sweep are
 TIMEOUT = 300  # seconds
+ASKING = Lock()  # who starts a process asks all others for their codes: of two threads one would be told 255
 
 
 def forked(
@@ -22,13 +26,25 @@ def forked(
     with tempfile.TemporaryDirectory() as folder:
         files = [Path(folder, name) for name in ("stdout", "stderr")]
         process = SERVER.Process(target=redirected, args=(files, environment, function, arguments))
-        process.start()
-        process.join(TIMEOUT)
-        if process.is_alive():
+        start(process)
+        code = ended(process, TIMEOUT)
+        if code is None:
             process.kill()
-            process.join()
+            code = ended(process, TIMEOUT)
         out, err = (file.read_text() for file in files)
-    return subprocess.CompletedProcess(arguments, process.exitcode or 0, out, err)
+    return subprocess.CompletedProcess(arguments, code or 0, out, err)
+
+
+def start(process: BaseProcess) -> None:
+    with ASKING:
+        process.start()
+
+
+def ended(process: BaseProcess, seconds: float) -> int | None:
+    """Its exit code; None if it goes on for longer."""
+    wait([process.sentinel], seconds)
+    with ASKING:
+        return process.exitcode
 
 
 def redirected(

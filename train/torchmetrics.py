@@ -31,7 +31,7 @@ class Package(ModuleType):
             with suppress(ImportError):
                 import_module(f"{NAME}.utilities")  # imports Metric in the order that works
                 return getattr(import_module(PARTS[name]), name)
-        self.__class__ = ModuleType  # type: ignore[assignment]
+        self.__class__ = ModuleType  # type: ignore[assignment]  # as what follows asks it for names again
         spec = self.__spec__
         assert isinstance(spec, ModuleSpec)
         assert spec.loader is not None

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import torch
 
-from tests.forked import SERVER, redirected
+from tests.forked import SERVER, ended, redirected, start
 from tests.processes import of_session
 from tests.train.conftest import ROOT, SMALL
 
@@ -87,7 +87,7 @@ class Place:
         } | environment
         call = self.folder, inside, lines[number].module, self.arguments(lines, number)
         process = SERVER.Process(target=redirected, args=(self.said, told, carried_out, call))
-        process.start()
+        start(process)
         self.session = process.pid or 0
         return process
 
@@ -96,11 +96,10 @@ class Place:
         return [self.folder / "out", self.folder / "err"]
 
     def end(self, process: BaseProcess) -> Ended:
-        process.join(PATIENCE)
-        code = process.exitcode
+        code = ended(process, PATIENCE)
         if code is None:
             process.kill()
-            process.join()
+            ended(process, PATIENCE)
         return Ended(code, "".join(file.read_text(errors="replace") for file in self.said if file.exists()))
 
     def orphans(self) -> list[int]:
