@@ -66,11 +66,13 @@ def additive(plan: Plan, rows: slice, keys: slice, dtype: torch.dtype) -> Tensor
 
 
 def added(plan: Plan, logits: Tensor, rows: slice, keys: slice) -> Tensor:
-    """logits (B, H, R, K) plus `additive`; without a bias or gradient, in place and where keys come after
-    queries alone."""
+    """logits (B, H, R, K) plus `additive`; in place without gradient, and without a bias where keys come
+    after queries alone."""
     effect, unseen = plan.effect, max(0, rows.start + 1 - keys.start)
-    if torch.is_grad_enabled() or effect.bias is not None or effect.visible is not None or not plan.causal:
+    if torch.is_grad_enabled():
         return logits + additive(plan, rows, keys, logits.dtype)
+    if effect.bias is not None or effect.visible is not None or not plan.causal:
+        return logits.add_(additive(plan, rows, keys, logits.dtype))
     hidden = ~seen(plan, rows, slice(keys.start + unseen, keys.stop))
     logits[..., unseen:].masked_fill_(hidden, HIDDEN)
     return logits

@@ -14,8 +14,9 @@ from models.plan import Form, Plan
 from models.softmax import Block, Weighted, together, weigh
 
 BUDGET = 1 << 22  # logits held at a time
-FEWEST = 128  # queries at a time, or products would be slow; without gradient
 TOUCHED = 1 << 20  # fewer where encodings change them: smaller blocks skip more keys after their queries
+FEWEST = 128  # queries at a time, or products would be slow; without gradient
+SHARE = 32  # of the queries: no fewer at a time than that part of a long sequence
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, plan: Plan, x: Tensor | None = None) -> Tensor:
@@ -88,7 +89,8 @@ def by_block(
             product = far_q[:, :, rows] @ far_k[:, :, keys].mT * scale
             logits = torch.where((i - j >= start).unsqueeze(-3), product, logits)
         if effect.factor is not None:
-            logits = logits * pairs.by_pair(plan, "factor", i, j).to(dtype)
+            factor = pairs.by_pair(plan, "factor", i, j).to(dtype)
+            logits = torch.mul(logits, factor, out=None if torch.is_grad_enabled() else logits)
         logits = pairs.added(plan, logits, rows, keys)
         if potential is not None:
             logits = logits + (potential[..., rows, None] - potential[..., None, keys]).to(dtype)
@@ -105,5 +107,6 @@ def by_block(
 def divided(q: Tensor, plan: Plan, budget: int) -> list[Block]:
     """Queries in blocks within the budget, each with the keys that it can see."""
     length = q.size(-2)
-    rows = pairs.parted(slice(plan.first, length), max(1, budget // (q.size(0) * q.size(1) * length)))
-    return [(r, pairs.visible_keys(plan, r)) for r in rows]
+    most = max(1, budget // (q.size(0) * q.size(1) * length))
+    size = most if torch.is_grad_enabled() else max(most, min(FEWEST, length // SHARE))
+    return [(r, pairs.visible_keys(plan, r)) for r in pairs.parted(slice(plan.first, length), size)]

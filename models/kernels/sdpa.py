@@ -1,5 +1,8 @@
 """PyTorch's fused kernels: flash attention where position enters through q and k, else with a mask."""
 
+from dataclasses import replace
+from typing import Any
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -28,6 +31,13 @@ def attend(q: Tensor, k: Tensor, v: Tensor, plan: Plan, x: Tensor | None = None)
 
 def fused(q: Tensor, k: Tensor, v: Tensor, plan: Plan, potential: Tensor | None, scale: float) -> Tensor:
     """(B, H, T, D) by flash attention, with a mask where position does not enter through q and k alone."""
+    sink = plan.effect.sink
+    if (
+        sink is not None and q.is_cpu and not torch.is_grad_enabled()
+    ):  # where the sums of weights are to be had
+        plan = plan.once("without sink", lambda: Plan(replace(plan.effect, sink=None)))
+    else:
+        sink = None
     flash = plan.form == Form.PRODUCT
     if flash and plan.slopes is not None:
         potential = (plan.slopes * plan.positions.at).float()  # a straight line is one
@@ -36,13 +46,15 @@ def fused(q: Tensor, k: Tensor, v: Tensor, plan: Plan, potential: Tensor | None,
         q, k, scale = *(F.pad(a, (0, -a.size(-1) % 8)) for a in (q, k)), 1.0
     wide = F.pad(v.to(q.dtype), (0, q.size(-1) - v.size(-1)))  # flash attention needs one width for all three
     if flash:
-        out = F.scaled_dot_product_attention(q, k, wide, is_causal=plan.causal, scale=scale)
+        every = slice(0, q.size(-2))
+        column = None if sink is None else pairs.of_queries(sink, every)
+        out = read(q, k, wide, scale, sink=column, is_causal=plan.causal)
     else:
-        out = masked(q, k, wide, plan, scale)
+        out = masked(q, k, wide, plan, scale, sink)
     return out[..., : v.size(-1)].to(v.dtype)
 
 
-def masked(q: Tensor, k: Tensor, v: Tensor, plan: Plan, scale: float) -> Tensor:
+def masked(q: Tensor, k: Tensor, v: Tensor, plan: Plan, scale: float, sink: Tensor | None) -> Tensor:
     """(B, H, T, D) in blocks of queries, from the last to the first: the memory that the longest one frees is
     enough for the others."""
     out = []
@@ -52,9 +64,20 @@ def masked(q: Tensor, k: Tensor, v: Tensor, plan: Plan, scale: float) -> Tensor:
         some_q = pairs.ordered(plan, q[:, :, rows])
         some_k, some_v = pairs.with_sink(plan, k[:, :, keys], v[:, :, keys])
         mask = pairs.mask(plan, rows, keys, dtype).expand(q.size(0), -1, -1, -1)
-        read = F.scaled_dot_product_attention(some_q, some_k, some_v, attn_mask=mask, scale=scale)
-        out.append(pairs.ordered(plan, read))
+        column = None if sink is None else pairs.ordered(plan, pairs.of_queries(sink, rows))
+        some = read(some_q, some_k, some_v, scale, sink=column, attn_mask=mask)
+        out.append(pairs.ordered(plan, some))
     return together(out[::-1])
+
+
+def read(q: Tensor, k: Tensor, v: Tensor, scale: float, sink: Tensor | None, **options: Any) -> Tensor:
+    """(B, H, R, D) by PyTorch. `sink` (H, R or 1, 1), the logit of each query that reads nothing, takes its
+    share of the weights afterwards."""
+    if sink is None:
+        return F.scaled_dot_product_attention(q, k, v, scale=scale, **options)
+    out, total = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(q, k, v, scale=scale, **options)
+    share: Tensor = (total[..., None] - sink).sigmoid()
+    return (out * share).to(out.dtype)
 
 
 def at_a_time(plan: Plan, q: Tensor) -> int:
