@@ -49,9 +49,11 @@ def small(text: Path, outputs: Path) -> list[str]:
     return [*SMALL, f"data.path={text}", f"outputs={outputs}"]
 
 
-def call(*arguments: str, module: str = "train.__main__", check: bool = True) -> CompletedProcess[str]:
+def call(
+    *arguments: str, module: str = "train.__main__", check: bool = True, **environment: str
+) -> CompletedProcess[str]:
     """`python -m train ...`, in a process of its own that has imported everything already."""
-    done = forked(command, module, arguments, WANDB_MODE="disabled", PYTHONPATH=str(ROOT))
+    done = forked(command, module, arguments, WANDB_MODE="disabled", PYTHONPATH=str(ROOT), **environment)
     return checked(done, check)
 
 

@@ -195,14 +195,14 @@ def test_masked_words(small: list[str], tmp_path: Path) -> None:
 
 
 def test_a_batch_in_parts_and_a_compiled_model_train_the_same(
-    small: list[str], done: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    small: list[str], done: Path, tmp_path: Path
 ) -> None:
     """Compiled code is kept apart for each instruction set: PyTorch would find that of another again."""
     cache, expected = tmp_path / "cache", losses(done)
-    monkeypatch.setenv(FOLDER, str(cache))
     for name, override in (("parts", "trainer.accumulate=3"), ("compiled", "trainer.compile=true")):
         folder = tmp_path / name
-        call("encoding=rope", *small, override, f"outputs={folder}", f"hydra.run.dir={folder}/run")
+        run = ["encoding=rope", *small, override, f"outputs={folder}", f"hydra.run.dir={folder}/run"]
+        call(*run, **{FOLDER: str(cache)})
         found = losses(folder / "run")
         for key in (("none", "same_tokens", 64), ("none", "training", 16)):
             assert found[key] == pytest.approx(expected[key], abs=1e-3)
