@@ -45,7 +45,7 @@ class Method:
     def fresh(self, **parameters: object) -> Encoding:
         """Built anew, parameters moved: the same every time."""
         with torch.random.fork_rng():
-            torch.manual_seed(0)
+            torch.default_generator.manual_seed(0)  # torch's own formats three stacks without a GPU
             encoding = registry.load(self.encoding, **SHAPE, **parameters)
             return registry.extend(self.extension, moved(encoding)).eval()
 

@@ -10,14 +10,12 @@ threads chooses for itself. So no test here counts decimals:
 """
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
 from unittest.mock import patch
 
 import torch
 from torch import Tensor
-from torch.overrides import TorchFunctionMode
 
 Outcome = Mapping[str, Tensor]
 """What comes out of a computation: its results and their gradients, by name."""
@@ -32,21 +30,10 @@ def float64() -> Iterator[None]:
     before = torch.get_default_dtype()
     torch.set_default_dtype(torch.float64)
     try:
-        with Float64(), patch.object(Tensor, "float", Tensor.double):  # backward passes know no mode
+        with patch.object(torch, "float32", torch.float64), patch.object(Tensor, "float", Tensor.double):
             yield
     finally:
         torch.set_default_dtype(before)
-
-
-class Float64(TorchFunctionMode):
-    def __torch_function__(
-        self, function: Callable[..., Any], types: Any, given: Iterable[Any] = (), named: Any = None
-    ) -> Any:
-        return function(*map(wider, given), **{name: wider(value) for name, value in (named or {}).items()})
-
-
-def wider(value: Any) -> Any:
-    return torch.float64 if value is torch.float32 else value
 
 
 def error(found: Tensor, expected: Tensor) -> float:

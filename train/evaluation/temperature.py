@@ -4,7 +4,6 @@ import math
 from collections.abc import Iterator
 
 import torch
-from scipy.optimize import minimize_scalar
 from torch import Tensor
 
 from data.source import Source, Windows
@@ -54,6 +53,8 @@ class TemperatureSearch(Evaluator):
             yield from ((name, length) for length in self.amounts.lengths if length <= limit)
 
     def validation_step(self, part: Part, index: int) -> None:
+        from scipy.optimize import minimize_scalar  # takes a tenth of the start of a command to import
+
         name, length = part
         shown = self.windows[:, -length - 1 :].to(self.device)
 
