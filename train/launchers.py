@@ -51,7 +51,7 @@ def joblib(options: DictConfig, jobs: list[Job]) -> Iterator[Launcher]:
 
     if not isinstance(options.n_jobs, int):
         raise ValueError(f"hydra.launcher.n_jobs={options.n_jobs} should be a number")
-    width = options.n_jobs if options.n_jobs > 0 else shares.width(jobs[0].config)
+    width = min(len(jobs), options.n_jobs if options.n_jobs > 0 else shares.width(jobs[0].config))
     # one that has no job must not end by a signal, for all others would be killed; but it ends when idle
     workers = get_reusable_executor(width, timeout=IDLE, initializer=ignored)
 
