@@ -64,6 +64,8 @@ def trained(run: Run, model: GPT, plan: Plan) -> Trained:
             forget(plan.last)
         if missing:
             fit(run, model, plan)
+        elif is_rank_zero():
+            print(f"{plan.folder.name} is trained already", flush=True)
     return restore(plan.final, model, plan.cell)
 
 
@@ -86,8 +88,13 @@ def fit(run: Run, model: GPT, plan: Plan) -> None:
     if config.compile:
         compile_each(model.blocks)
     reset_peak_memory()
-    training = Training(model, run.source, run.config, plan.length).train()
-    trainer.fit(training, ckpt_path=newest(plan.last, plan.cell))
+    training, last = (
+        Training(model, run.source, run.config, plan.length).train(),
+        newest(plan.last, plan.cell),
+    )
+    if trainer.is_global_zero:
+        print(f"{'Resuming' if last else 'Training'} {plan.folder.name}, {plan.steps:,} steps", flush=True)
+    trainer.fit(training, ckpt_path=last)
     checkpoints.save(plan.final)
     if trainer.is_global_zero:
         forget(plan.last)

@@ -23,6 +23,7 @@ from train.evaluation.evaluate import evaluate, kernels
 from train.extensions import extended_models
 from train.fit import Plan, trained
 from train.folder import Folder
+from train.outcome import outcome
 from train.paths import ROOT
 from train.ranks import is_rank_zero
 from train.rows import Identity
@@ -55,6 +56,8 @@ def complete(config: Config, place: Folder) -> None:
         if config.checkpoint == "best":
             models["best"], chosen["best"] = best(run, model, checkpoints, training.cell, windows)
         known = identity(run, model, place.path)
+        if is_rank_zero():
+            print(f"Evaluating at lengths {min(run.lengths):,} to {max(run.lengths):,}", flush=True)
         rows, scores = evaluate(run, models, windows, training, known)
         if not is_rank_zero():
             return
@@ -69,7 +72,7 @@ def complete(config: Config, place: Folder) -> None:
         place.write(rows, scores, about, checkpoints)
         tracker.log_rows(rows)
         place.finish()
-        print(f"Results in {place.path}", flush=True)
+        print(f"\n{outcome(rows)}\n\nResults in {place.path}", flush=True)
 
 
 def trained_model(run: Run, model: GPT) -> tuple[Trained, list[Path]]:
