@@ -65,14 +65,17 @@ def additive(plan: Plan, rows: slice, keys: slice, dtype: torch.dtype) -> Tensor
     return result
 
 
-def added(plan: Plan, logits: Tensor, rows: slice, keys: slice) -> Tensor:
-    """logits (B, H, R, K) plus `additive`; in place without gradient, and without a bias where keys come
-    after queries alone."""
+def added(plan: Plan, logits: Tensor, rows: slice, keys: slice, factor: Tensor | None = None) -> Tensor:
+    """logits (B, H, R, K), times `factor`, plus `additive`; in place without gradient, and without a bias
+    where keys come after queries alone."""
     effect, unseen = plan.effect, max(0, rows.start + 1 - keys.start)
     if torch.is_grad_enabled():
-        return logits + additive(plan, rows, keys, logits.dtype)
+        return (logits if factor is None else logits * factor) + additive(plan, rows, keys, logits.dtype)
     if effect.bias is not None or effect.visible is not None or not plan.causal:
-        return logits.add_(additive(plan, rows, keys, logits.dtype))
+        bias = additive(plan, rows, keys, logits.dtype)
+        return logits.add_(bias) if factor is None else torch.addcmul(bias, logits, factor, out=logits)
+    if factor is not None:
+        logits.mul_(factor)
     hidden = ~seen(plan, rows, slice(keys.start + unseen, keys.stop))
     logits[..., unseen:].masked_fill_(hidden, HIDDEN)
     return logits

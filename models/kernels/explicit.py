@@ -88,10 +88,8 @@ def by_block(
         for start, far_q, far_k in far:
             product = far_q[:, :, rows] @ far_k[:, :, keys].mT * scale
             logits = torch.where((i - j >= start).unsqueeze(-3), product, logits)
-        if effect.factor is not None:
-            factor = pairs.by_pair(plan, "factor", i, j).to(dtype)
-            logits = torch.mul(logits, factor, out=None if torch.is_grad_enabled() else logits)
-        logits = pairs.added(plan, logits, rows, keys)
+        factor = None if effect.factor is None else pairs.by_pair(plan, "factor", i, j).to(dtype)
+        logits = pairs.added(plan, logits, rows, keys, factor)
         if potential is not None:
             logits = logits + (potential[..., rows, None] - potential[..., None, keys]).to(dtype)
         if effect.adjust is not None:
