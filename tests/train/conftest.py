@@ -49,11 +49,9 @@ def small(text: Path, outputs: Path) -> list[str]:
     return [*SMALL, f"data.path={text}", f"outputs={outputs}"]
 
 
-def call(
-    *arguments: str, module: str = "train.__main__", check: bool = True, **environment: str
-) -> CompletedProcess[str]:
+def call(*arguments: str, module: str = "train.__main__", check: bool = True) -> CompletedProcess[str]:
     """`python -m train ...`, in a process of its own that has imported everything already."""
-    done = forked(command, module, arguments, WANDB_MODE="disabled", PYTHONPATH=str(ROOT), **environment)
+    done = forked(command, module, arguments, WANDB_MODE="disabled", PYTHONPATH=str(ROOT))
     return checked(done, check)
 
 
