@@ -62,3 +62,9 @@ def through(
 
 def together(parts: list[Tensor]) -> Tensor:
     return parts[0] if len(parts) == 1 else torch.cat(parts, dim=-2)
+
+
+def beside_sink(out: Tensor, total: Tensor, sink: Tensor) -> Tensor:
+    """out (B, H, R, D) once a sink of logit (H, R or 1) has taken its share of the weights; `total` (B, H, R)
+    is the logarithm of the sum of the others."""
+    return (out * (total - sink).sigmoid()[..., None]).to(out.dtype)

@@ -88,10 +88,8 @@ def fit(run: Run, model: GPT, plan: Plan) -> None:
     if config.compile:
         compile_each(model.blocks)
     reset_peak_memory()
-    training, last = (
-        Training(model, run.source, run.config, plan.length).train(),
-        newest(plan.last, plan.cell),
-    )
+    training = Training(model, run.source, run.config, plan.length).train()
+    last = newest(plan.last, plan.cell)
     if trainer.is_global_zero:
         print(f"{'Resuming' if last else 'Training'} {plan.folder.name}, {plan.steps:,} steps", flush=True)
     trainer.fit(training, ckpt_path=last)

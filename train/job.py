@@ -72,7 +72,7 @@ def complete(config: Config, place: Folder) -> None:
         place.write(rows, scores, about, checkpoints)
         tracker.log_rows(rows)
         place.finish()
-        print(f"\n{outcome(rows)}\n\nResults in {place.path}", flush=True)
+        print(f"{outcome(rows)}\nResults in {place.path}", flush=True)
 
 
 def trained_model(run: Run, model: GPT) -> tuple[Trained, list[Path]]:

@@ -12,6 +12,7 @@ from torch.nn.attention.flex_attention import AuxRequest, create_block_mask, fle
 from models import pairs
 from models.effect import Curve, Effect
 from models.plan import Form, Plan
+from models.softmax import beside_sink
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, plan: Plan, x: Tensor | None = None) -> Tensor:
@@ -31,9 +32,8 @@ def attend(q: Tensor, k: Tensor, v: Tensor, plan: Plan, x: Tensor | None = None)
     run: Any = compiled() if q.is_cuda else flex_attention
     wanted = None if sink is None else AuxRequest(lse=True)
     out = run(q, k, v.to(q.dtype), score_of(plan, potential), seen, scale=scale, return_aux=wanted)
-    if sink is not None:  # it takes its share of the weights
-        out, sums = out
-        out = out * (sums.lse - sink).sigmoid()[..., None].to(out.dtype)
+    if sink is not None:
+        out = beside_sink(out[0], out[1].lse, sink)
     return cast(Tensor, out.to(v.dtype))
 
 

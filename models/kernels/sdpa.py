@@ -10,7 +10,7 @@ from torch import Tensor
 from models import pairs, underflow
 from models.features import as_features
 from models.plan import Form, Plan
-from models.softmax import together
+from models.softmax import beside_sink, together
 
 ROWS, FEWEST = 1024, 128  # queries a block, so that the mask is never T x T
 BUDGET = 1 << 24  # pairs in a mask
@@ -31,13 +31,9 @@ def attend(q: Tensor, k: Tensor, v: Tensor, plan: Plan, x: Tensor | None = None)
 
 def fused(q: Tensor, k: Tensor, v: Tensor, plan: Plan, potential: Tensor | None, scale: float) -> Tensor:
     """(B, H, T, D) by flash attention, with a mask where position does not enter through q and k alone."""
-    sink = plan.effect.sink
-    if (
-        sink is not None and q.is_cpu and not torch.is_grad_enabled()
-    ):  # where the sums of weights are to be had
+    sink = plan.effect.sink if q.is_cpu and not torch.is_grad_enabled() else None
+    if sink is not None:  # `read` has the sums of the weights here, and needs no mask for it
         plan = plan.once("without sink", lambda: Plan(replace(plan.effect, sink=None)))
-    else:
-        sink = None
     flash = plan.form == Form.PRODUCT
     if flash and plan.slopes is not None:
         potential = (plan.slopes * plan.positions.at).float()  # a straight line is one
@@ -46,9 +42,7 @@ def fused(q: Tensor, k: Tensor, v: Tensor, plan: Plan, potential: Tensor | None,
         q, k, scale = *(F.pad(a, (0, -a.size(-1) % 8)) for a in (q, k)), 1.0
     wide = F.pad(v.to(q.dtype), (0, q.size(-1) - v.size(-1)))  # flash attention needs one width for all three
     if flash:
-        every = slice(0, q.size(-2))
-        column = None if sink is None else pairs.of_queries(sink, every)
-        out = read(q, k, wide, scale, sink=column, is_causal=plan.causal)
+        out = read(q, k, wide, sink, scale=scale, is_causal=plan.causal)
     else:
         out = masked(q, k, wide, plan, scale, sink)
     return out[..., : v.size(-1)].to(v.dtype)
@@ -64,20 +58,18 @@ def masked(q: Tensor, k: Tensor, v: Tensor, plan: Plan, scale: float, sink: Tens
         some_q = pairs.ordered(plan, q[:, :, rows])
         some_k, some_v = pairs.with_sink(plan, k[:, :, keys], v[:, :, keys])
         mask = pairs.mask(plan, rows, keys, dtype).expand(q.size(0), -1, -1, -1)
-        column = None if sink is None else pairs.ordered(plan, pairs.of_queries(sink, rows))
-        some = read(some_q, some_k, some_v, scale, sink=column, attn_mask=mask)
+        of_rows = None if sink is None else pairs.ordered(plan, pairs.of_queries(sink, rows)).squeeze(-1)
+        some = read(some_q, some_k, some_v, of_rows, scale=scale, attn_mask=mask)
         out.append(pairs.ordered(plan, some))
     return together(out[::-1])
 
 
-def read(q: Tensor, k: Tensor, v: Tensor, scale: float, sink: Tensor | None, **options: Any) -> Tensor:
-    """(B, H, R, D) by PyTorch. `sink` (H, R or 1, 1), the logit of each query that reads nothing, takes its
-    share of the weights afterwards."""
+def read(q: Tensor, k: Tensor, v: Tensor, sink: Tensor | None, **options: Any) -> Tensor:
+    """(B, H, R, D) by PyTorch, beside a sink (H, R or 1) if there is one."""
     if sink is None:
-        return F.scaled_dot_product_attention(q, k, v, scale=scale, **options)
-    out, total = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(q, k, v, scale=scale, **options)
-    share: Tensor = (total[..., None] - sink).sigmoid()
-    return (out * share).to(out.dtype)
+        return F.scaled_dot_product_attention(q, k, v, **options)
+    out, total = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(q, k, v, **options)
+    return beside_sink(out, total, sink)
 
 
 def at_a_time(plan: Plan, q: Tensor) -> int:

@@ -25,6 +25,7 @@ def test_losses_and_accuracies_by_length() -> None:
         *rows("none", "depth_0.25", "accuracy", 1.0, 1.0, None),
     ]
     assert outcome(found).splitlines() == [
+        "",
         "loss, nats per token (same_tokens)      64     128     256",
         "rope                                 3.820   3.831       -",
         "  + yarn                             3.820   3.790   3.800",
@@ -36,4 +37,8 @@ def test_losses_and_accuracies_by_length() -> None:
 
 def test_a_task_alone() -> None:
     found = [*rows("none", "answers", "accuracy", 0.5), *rows("none", "answers", "chance", 0.1)]
-    assert outcome(found).splitlines() == ["accuracy (answers)      64", "rope                 0.500"]
+    assert outcome(found) == "\naccuracy (answers)      64\nrope                 0.500\n"
+
+
+def test_nothing_by_length() -> None:
+    assert outcome(rows("none", "by_position", "loss", 5.0, 4.0)) == ""
