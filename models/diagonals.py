@@ -16,8 +16,8 @@ def by_distance(values: Callable[[Tensor], Tensor], i: Tensor, j: Tensor) -> Ten
         return values((i - j).flatten()).unflatten(-1, shape)
     greatest, rows, keys = int(i.max() - j.min()), shape[-2], shape[-1]
     line = values(torch.arange(greatest, greatest - rows - keys + 1, -1))
-    # strides must be positive: the last query comes first
-    return line.unfold(-1, keys, 1).contiguous().flip(-2).view(-1, *shape)
+    last_to_first = (line[:, start : start + keys] for start in range(rows - 1, -1, -1))
+    return torch.stack([*last_to_first], dim=1).view(-1, *shape)
 
 
 def consecutive(at: Tensor) -> bool:

@@ -4,7 +4,6 @@ PyTorch multiplies float32 by MKL, which on processors not made by Intel leaves 
 oneDNN, which it multiplies bfloat16 by, can be called for float32 as well.
 """
 
-from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -14,8 +13,6 @@ from torch.autograd.function import once_differentiable
 
 from models.precision import autocasts
 from models.processor import mkl_is_slow
-
-LEAK = 0.01  # of leaky_relu
 
 
 class Linear(nn.Linear):
@@ -51,13 +48,6 @@ def product(a: Tensor, b: Tensor) -> Tensor:
     return onednn(a, b.T) if by_onednn(a, b) else a @ b
 
 
-def leaky_product(a: Tensor, b: Tensor) -> Tensor:
-    """leaky_relu of `product`."""
-    if by_onednn(a, b):
-        return onednn(a, b.T, "leaky_relu", [LEAK])
-    return F.leaky_relu(a @ b, LEAK, inplace=True)
-
-
 def by_onednn(a: Tensor, b: Tensor) -> bool:
     """Whether both are of float32 on a processor where PyTorch's own choice is slow."""
     if not (a.is_cpu and a.dtype == b.dtype == torch.float32) or torch.compiler.is_compiling():
@@ -65,7 +55,7 @@ def by_onednn(a: Tensor, b: Tensor) -> bool:
     return not autocasts(a.device) and mkl_is_slow()
 
 
-def onednn(a: Tensor, b: Tensor, then: str = "none", numbers: Sequence[float] = ()) -> Tensor:
-    """(..., N) of a (..., K) and b (N, K), and of the function that oneDNN calls `then`."""
-    result: Tensor = torch.ops.mkldnn._linear_pointwise(a, b, None, then, numbers, "")
+def onednn(a: Tensor, b: Tensor) -> Tensor:
+    """(..., N) of a (..., K) and b (N, K)."""
+    result: Tensor = torch.ops.mkldnn._linear_pointwise(a, b, None, "none", [], "")
     return result

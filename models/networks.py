@@ -2,17 +2,20 @@
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable
+from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
 from torch.nn.functional import leaky_relu
 
-from models.linear import leaky_product, product
+from models.native import Loops, loops, pointers
 from models.precision import inspectable, without_autocast
 
 PAIRS = 1 << 15  # at a time: few enough for a cache, many enough that a product's start costs little
-STEP = 1 << 10  # pairs; their number is a multiple
+LEAK = 0.01  # of leaky_relu
+UNSEEN = -1e9  # a network needs a finite logit; what is added to the true one is still minus infinity
 
 
 def relu_network(read: nn.Linear, write: nn.Linear) -> Callable[[Tensor], Tensor]:
@@ -69,29 +72,56 @@ class PiecewiseLinear:
             return (weights @ given).unflatten(-1, x.shape)
 
 
+def adapted(read: nn.Linear, write: nn.Linear, logits: Tensor, bias: Tensor) -> Tensor:
+    """(B, H, N) logits + bias + write(leaky_relu(read(logits and biases of all heads))), in float32."""
+    inner = torch.cat([read.weight, read.bias[:, None]], dim=1).float()
+    outer, level = write.weight.float(), write.bias.float()
+    sizes = {"heads": logits.size(1), "hidden": len(inner)}
+    by_c = loops("dape", logits, inner, outer, level, bias, **sizes)
+    if by_c is not None:
+        result: Tensor = Adapted.apply(by_c, inner, outer.T.contiguous(), level, logits, bias)
+        return result
+    content, size = logits.float().clamp(min=UNSEEN), max(1, PAIRS // len(logits))
+    parts = zip(content.split(size, -1), bias.split(size, -1), strict=True)
+    change = bias + torch.cat([both_layers(inner, outer, level[:, None], *part) for part in parts], dim=-1)
+    return logits + change.to(logits.dtype)
+
+
 def both_layers(inner: Tensor, outer: Tensor, level: Tensor, *given: Tensor) -> Tensor:
     """(B, out, N); `inner` and `outer` are weights, `inner` with the bias as its last column."""
     x = torch.cat([*given, torch.ones_like(given[0][:, :1])], dim=1)
-    hidden = leaky_relu(inner.expand(len(x), -1, -1) @ x, inplace=True)
+    hidden = leaky_relu(inner.expand(len(x), -1, -1) @ x, LEAK, inplace=True)
     return torch.baddbmm(level, outer.expand(len(x), -1, -1), hidden)
 
 
-def leaky_network(read: nn.Linear, write: nn.Linear, *given: Tensor) -> Tensor:
-    """(B, out, N) `write(leaky_relu(read(x)))` in float32 of x, `given` in parts (B, features, N) of it."""
-    inner = torch.cat([read.weight, read.bias[:, None]], dim=1).float()
-    outer, level = write.weight.float(), write.bias.float()[:, None]
-    if torch.is_grad_enabled() or torch.compiler.is_compiling():
-        parts = zip(*(part.split(max(1, PAIRS // len(part)), -1) for part in given), strict=True)
-        return torch.cat([both_layers(inner, outer, level, *part) for part in parts], dim=-1)
-    sequences, _, count = given[0].shape
-    out = given[0].new_empty(sequences, len(outer), count)
-    size = -(-count // -(-count // PAIRS))  # equal parts
-    size += -size % STEP  # of few sizes, as products are compiled for each
-    x = out.new_ones(inner.size(1), size)
-    for sequence in range(sequences):
-        for start in range(0, count, size):
-            some = slice(start, min(start + size, count))
-            now = slice(0, some.stop - start)
-            torch.cat([part[sequence, :, some] for part in given], out=x[:-1, now])
-            out[sequence, :, some] = product(outer, leaky_product(inner, x))[:, now]
-    return out.add_(level)
+class Adapted(torch.autograd.Function):
+    """The same in one pass, which keeps no hidden units: `outer` (hidden, H)."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, by_c: Loops, inner: Tensor, outer: Tensor, level: Tensor, logits: Tensor, bias: Tensor
+    ) -> Tensor:
+        logits, bias, out = rowwise(logits), rowwise(bias), torch.empty_like(logits)
+        for x, b, y in zip(logits, bias, out, strict=True):
+            by_c("forward", x.size(-1), pointers(x), pointers(b), inner, outer, level, LEAK, pointers(y))
+        ctx.by_c = by_c
+        ctx.save_for_backward(inner, outer, logits, bias)
+        return out
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+        (inner, outer, logits, bias), g = ctx.saved_tensors, rowwise(gradients[0])
+        to_inner, to_outer = torch.zeros_like(inner), torch.zeros_like(outer)
+        to_logits, to_bias = torch.empty_like(logits), torch.empty(bias.shape)
+        for x, b, y, to_x, to_b in zip(logits, bias, g, to_logits, to_bias, strict=True):
+            ctx.by_c(
+                "backward", x.size(-1), pointers(x), pointers(b), inner, outer, LEAK, pointers(y),
+                pointers(to_x), pointers(to_b), to_inner, to_outer,
+            )  # fmt: skip
+        return None, to_inner, to_outer, g.sum((0, 2), dtype=torch.float32), to_logits, to_bias
+
+
+def rowwise(x: Tensor) -> Tensor:
+    """x with the numbers of each row one after the other."""
+    return x if x.stride(-1) == 1 else x.contiguous()

@@ -7,6 +7,7 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from models.native import loops
 from models.precision import autocasts
 
 
@@ -22,6 +23,12 @@ def rms_norm(x: Tensor, gain: Tensor, epsilon: float = 1e-6) -> Tensor:
 class RMSNorm(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, gain: Tensor, epsilon: float, dtype: torch.dtype) -> Tensor:
+        ctx.loops = loops("norm", dtype, x, gain)
+        if ctx.loops is not None:
+            x, scale, y = x.contiguous(), x.new_empty(*x.shape[:-1], 1), torch.empty_like(x, dtype=dtype)
+            ctx.loops("forward", scale.numel(), x.size(-1), x, gain, epsilon, scale, y)
+            ctx.save_for_backward(x, scale, gain)
+            return y
         norm = torch.linalg.vector_norm(x, dim=-1, keepdim=True, dtype=torch.float32)
         scale = (norm.square() / x.size(-1) + epsilon).rsqrt()
         ctx.save_for_backward(x, scale, gain)
@@ -30,8 +37,13 @@ class RMSNorm(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
-        """LayerNorm's, which is fused, with a mean of 0; the mean that it subtracts is added again."""
+        """By PyTorch: LayerNorm's, which is fused, with a mean of 0; the mean that it subtracts is added
+        again."""
         x, scale, gain = ctx.saved_tensors
+        if ctx.loops is not None:
+            to_x, to_gain, g = torch.empty_like(x), torch.zeros_like(gain), gradients[0].contiguous()
+            ctx.loops("backward", scale.numel(), x.size(-1), x, gain, scale, g, to_x, to_gain)
+            return to_x, to_gain, None, None
         (g, wide, weight), shape = (t.to(scale.dtype) for t in (*gradients, x, gain)), x.shape[-1:]
         mean = (g @ weight[:, None]).mul_(scale) / x.size(-1)
         layer_norm = torch.ops.aten.native_layer_norm_backward

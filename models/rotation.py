@@ -6,6 +6,8 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from models.native import integers, loops
+
 
 def rotate_pairs(x: Tensor, cos: Tensor, sin: Tensor, layout: str = "interleaved") -> Tensor:
     """x (B, H, T, D) with its first 2F features rotated by the angles of cos and sin (T, F), (B, 1, T, F) or
@@ -37,13 +39,25 @@ class RotatePairs(torch.autograd.Function):
     def forward(ctx: Any, x: Tensor, cos: Tensor, sin: Tensor, layout: str) -> Tensor:
         ctx.save_for_backward(cos, sin)
         ctx.layout = layout
-        return PASSES[layout](x, cos, sin)
+        return rotated(x, cos, sin, layout, 1.0)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         cos, sin = ctx.saved_tensors
-        return PASSES[ctx.layout](gradients[0], cos, -sin), None, None, None
+        return rotated(gradients[0], cos, sin, ctx.layout, -1.0), None, None, None
+
+
+def rotated(x: Tensor, cos: Tensor, sin: Tensor, layout: str, sign: float) -> Tensor:
+    """In one pass where that can be compiled; `sign` -1 rotates back."""
+    by_c = loops("rotation", x, cos, sin)
+    if by_c is None or x.stride(-1) != 1:
+        return PASSES[layout](x, cos, sign * sin)
+    out, cos, sin = torch.empty(x.shape, dtype=x.dtype), cos.contiguous(), sin.contiguous()
+    sizes = *x.shape, cos.size(-1), int(layout == "half")
+    strides, of_angles = (integers(*a.stride()[:-1]) for a in (x, cos.expand(*x.shape[:-1], -1)))
+    by_c("rotate", *sizes, x, strides, cos, sin, of_angles, sign, out)
+    return out
 
 
 def half(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:

@@ -10,6 +10,8 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from models.native import Loops, loops
+
 Block = tuple[slice, slice]  # some queries, and the keys that they may see
 
 
@@ -18,7 +20,13 @@ class Weighted(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, q: Tensor, k: Tensor, v: Tensor, mask: Tensor, blocks: list[Block]) -> Tensor:
-        weights = [weigh(q[:, :, r], k[:, :, c], mask[..., r, c], v.dtype) for r, c in blocks]
+        ctx.ways = [way(q, k, v, mask[..., r, c]) for r, c in blocks]
+        weights = [
+            weigh(q[:, :, r], k[:, :, c], mask[..., r, c], v.dtype)
+            if by_c is None
+            else by_c.forward(q[:, :, r] @ k[:, :, c].mT)
+            for (r, c), by_c in zip(blocks, ctx.ways, strict=True)
+        ]
         ctx.save_for_backward(q, k, v, mask, *weights)
         ctx.blocks = blocks
         return together([p @ v[:, :, c] for p, (_, c) in zip(weights, blocks, strict=True)])
@@ -29,12 +37,12 @@ class Weighted(torch.autograd.Function):
         q, k, v, mask, *weights = ctx.saved_tensors
         out, wanted = gradients[0].contiguous(), ctx.needs_input_grad[3]
         if len(weights) == 1:
-            return *through(out, q, k, v, weights[0], mask.shape if wanted else None), None
+            return *through(out, q, k, v, weights[0], ctx.ways[0], mask.shape if wanted else None), None
         to_q, to_k, to_v = torch.zeros_like(q), torch.zeros_like(k), torch.zeros_like(v)
         to_mask = torch.zeros_like(mask) if wanted else None
-        for p, (r, c) in zip(weights, ctx.blocks, strict=True):
+        for p, (r, c), by_c in zip(weights, ctx.blocks, ctx.ways, strict=True):
             shape = mask[..., r, c].shape if wanted else None
-            a, b, d, m = through(out[:, :, r], q[:, :, r], k[:, :, c], v[:, :, c], p, shape)
+            a, b, d, m = through(out[:, :, r], q[:, :, r], k[:, :, c], v[:, :, c], p, by_c, shape)
             to_q[:, :, r] += a
             to_k[:, :, c] += b
             to_v[:, :, c] += d
@@ -50,14 +58,48 @@ def weigh(q: Tensor, k: Tensor, mask: Tensor, dtype: torch.dtype) -> Tensor:
     return logits.softmax(-1).to(dtype)
 
 
+class InPlace:
+    """The softmax of logits (B, H, R, K) plus a mask that broadcasts to them, in one pass."""
+
+    def __init__(self, by_c: Loops, mask: Tensor, heads: int) -> None:
+        self.by_c = by_c
+        self.mask = (mask if mask.dim() == 3 else mask.expand(-1, heads, -1, -1)).contiguous()
+        count = torch.arange(1, mask.size(-1) + 1)
+        self.ends = torch.where(self.mask > -torch.inf, count, 0).amax(-1)  # behind the last visible key
+
+    def forward(self, logits: Tensor) -> Tensor:
+        """The logits become weights."""
+        self.by_c("forward", *shape(logits), logits, self.ends.numel(), self.mask, self.ends)
+        return logits
+
+    def backward(self, weights: Tensor, gradient: Tensor) -> Tensor:
+        """The gradient of weights becomes that of logits."""
+        self.by_c("backward", *shape(weights), weights, gradient, self.ends.numel(), self.ends)
+        return gradient
+
+
 def through(
-    out: Tensor, q: Tensor, k: Tensor, v: Tensor, p: Tensor, mask: torch.Size | None
+    out: Tensor, q: Tensor, k: Tensor, v: Tensor, p: Tensor, by_c: InPlace | None, mask: torch.Size | None
 ) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
     """The gradients of q, k, v and the mask from that of the output."""
-    logits = torch._softmax_backward_data(out @ v.mT, p, -1, p.dtype)
+    if by_c is None:
+        logits = torch._softmax_backward_data(out @ v.mT, p, -1, p.dtype)
+    else:
+        logits = by_c.backward(p, out @ v.mT)
     to_mask = None if mask is None else logits.sum_to_size(mask)
     logits = logits.to(k.dtype)
     return logits @ k, logits.mT @ q, p.mT @ out, to_mask
+
+
+def way(q: Tensor, k: Tensor, v: Tensor, mask: Tensor) -> InPlace | None:
+    """None where PyTorch takes the softmax: if there are no loops in C, or precisions differ."""
+    by_c = loops("softmax", v, mask) if q.dtype == k.dtype == v.dtype else None
+    return None if by_c is None else InPlace(by_c, mask, q.size(1))
+
+
+def shape(x: Tensor) -> tuple[int, int]:
+    """Rows, and numbers in each."""
+    return x.numel() // x.size(-1), x.size(-1)
 
 
 def together(parts: list[Tensor]) -> Tensor:

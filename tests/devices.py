@@ -53,7 +53,7 @@ def absent(*given):
 for name in dir(torch.cpu):
     if name.startswith("_is_"):
         setattr(torch.cpu, name, absent)
-torch._C._get_cpu_capability = torch.backends.cpu.get_cpu_capability = absent
+torch._C._get_cpu_capability = torch.backends.cpu.get_cpu_capability = lambda: "DEFAULT"
 torch.backends.mkl.is_available = torch.backends.mkldnn.is_available = lambda: False
 for name in ("intel_extension_for_pytorch", "mkl", "intel_openmp", "cpuinfo"):
     sys.modules[name] = None  # an import of it fails

@@ -9,6 +9,7 @@ from torch.autograd.function import once_differentiable
 
 from models.gpt import GPT
 from models.linear import product
+from models.native import loops
 
 BLOCK = 1 << 21  # logits held at a time: as many as products need to be fast
 PART = 1 << 17  # of them made probabilities at a time: few enough to stay in a CPU core's cache
@@ -18,9 +19,13 @@ def token_losses(model: GPT, tokens: Tensor, targets: Tensor, draw: int = 0, fir
     """(B, T - first) nats, float32, of the targets from `first` on; without gradient."""
     with torch.no_grad():
         targets = targets[:, first:]
-        hidden = model.hidden(tokens, draw, first).flatten(0, 1)
-        blocks = log_probabilities(*in_precision(hidden, model.head.weight), targets.flatten())
-        return -torch.cat([chosen for _, _, chosen in blocks]).view_as(targets)
+        hidden, weight = in_precision(model.hidden(tokens, draw, first).flatten(0, 1), model.head.weight)
+        flat = targets.flatten()
+        found = [
+            log_likelihood(product(hidden[rows], weight.T), flat[rows])
+            for rows in blocks(flat.numel(), weight.size(0), BLOCK)
+        ]
+        return -torch.cat(found).view_as(targets)
 
 
 def answer_losses(
@@ -33,11 +38,12 @@ def answer_losses(
         unseen = model.unneeded(tokens.size(1), first)
         hidden = model.hidden(tokens[:, unseen:], draw, first - unseen)[mask[:, first:]]
         asked = targets[mask]
-        found = [
-            (-chosen, log_p.argmax(-1) == asked[rows])
-            for rows, log_p, chosen in log_probabilities(*in_precision(hidden, model.head.weight), asked)
-        ]
-        losses, right = zip(*found, strict=True)
+        hidden, weight = in_precision(hidden, model.head.weight)
+        losses, right = [], []
+        for rows in blocks(asked.numel(), weight.size(0), BLOCK):
+            logits = product(hidden[rows], weight.T)
+            losses.append(-log_likelihood(logits, asked[rows]))
+            right.append(logits.argmax(-1) == asked[rows])
         return torch.cat(losses), torch.cat(right)
 
 
@@ -62,8 +68,8 @@ class MeanCrossEntropy(torch.autograd.Function):
         total = torch.zeros((), device=h.device)
         for rows in blocks(targets.numel(), weight.size(0), BLOCK):
             logits = product(h[rows], w.T)  # (rows, vocab)
-            likely = [replaced_by_gradient(logits[part], targets[rows][part, None]) for part in parts(logits)]
-            total -= torch.cat(likely).clamp_min(torch.finfo(torch.float32).tiny).log().sum()
+            likely = replaced_by_gradient(logits, targets[rows])
+            total -= likely.clamp_min(torch.finfo(torch.float32).tiny).log().sum()
             to_hidden[rows] = product(logits, w)
             to_weight += product(logits.T, h[rows])
         ctx.save_for_backward(to_hidden, to_weight)
@@ -79,8 +85,19 @@ class MeanCrossEntropy(torch.autograd.Function):
 
 
 def replaced_by_gradient(logits: Tensor, targets: Tensor) -> Tensor:
-    """The probability of each target (rows, 1); `logits` (rows, vocab) become the gradient of their
+    """The probability of each target (rows,); `logits` (rows, vocab) become the gradient of their
     cross-entropy."""
+    by_c = loops("softmax", logits)
+    if by_c is None:
+        found = [part_replaced(logits[part], targets[part, None]) for part in parts(logits)]
+        return torch.cat(found).squeeze(1)
+    likely = torch.empty(len(logits))
+    by_c("cross_entropy", *logits.shape, logits, targets.long().contiguous(), likely)
+    return likely
+
+
+def part_replaced(logits: Tensor, targets: Tensor) -> Tensor:
+    """The same of some rows, targets and probabilities (rows, 1), by PyTorch."""
     p = logits.to(torch.promote_types(logits.dtype, torch.float32))  # the logits themselves if of float32
     torch.softmax(p, dim=-1, out=p)
     chosen = p.gather(1, targets)
@@ -90,16 +107,19 @@ def replaced_by_gradient(logits: Tensor, targets: Tensor) -> Tensor:
     return chosen
 
 
-def log_probabilities(
-    hidden: Tensor, weight: Tensor, targets: Tensor
-) -> Iterator[tuple[slice, Tensor, Tensor]]:
-    """Block by block: which tokens, log p of all words (rows, vocab) and of the target (rows,), float32."""
-    for block in blocks(targets.numel(), weight.size(0), BLOCK):
-        logits = product(hidden[block], weight.T)
-        for part in parts(logits):
-            rows = slice(block.start + part.start, block.start + part.stop)
-            log_p = torch.log_softmax(logits[part], dim=-1, dtype=torch.float32)
-            yield rows, log_p, log_p.gather(1, targets[rows, None]).squeeze(1)
+def log_likelihood(logits: Tensor, targets: Tensor) -> Tensor:
+    """(rows,) log p, float32, of the targets by their logits (rows, vocab)."""
+    by_c = loops("softmax", logits)
+    if by_c is None:
+        found = (log_softmax(logits[part]).gather(1, targets[part, None]) for part in parts(logits))
+        return torch.cat([*found]).squeeze(1)
+    result = torch.empty(len(logits))
+    by_c("log_likelihood", *logits.shape, logits, targets.long().contiguous(), result)
+    return result
+
+
+def log_softmax(logits: Tensor) -> Tensor:
+    return torch.log_softmax(logits, dim=-1, dtype=torch.float32)
 
 
 def parts(logits: Tensor) -> Iterator[slice]:

@@ -7,9 +7,7 @@ from torch import Tensor, nn
 
 from models.bounds import Count
 from models.effect import Adjust, Effect, Encoding, Positions, tabulated
-from models.networks import leaky_network
-
-UNSEEN = -1e9  # the network needs a finite logit; what it adds to the true one is still minus infinity
+from models.networks import adapted
 
 
 class DAPE(Encoding):
@@ -30,10 +28,9 @@ class DAPE(Encoding):
         by_pair = tabulated(bias, positions)
 
         def adjust(logits: Tensor, q: Tensor, k: Tensor, i: Tensor, j: Tensor) -> Tensor:
-            content = logits.float().clamp(min=UNSEEN).flatten(2)  # (B, H, R K)
+            content = logits.flatten(2)  # (B, H, R K)
             position = by_pair(i, j).reshape(content.size(1), -1, content.size(2))  # (H, 1 or B, R K)
             position = position.transpose(0, 1).expand_as(content)
-            change = position + leaky_network(self.read, self.write, content, position)
-            return logits + change.view_as(logits).to(logits.dtype)
+            return adapted(self.read, self.write, content, position).view_as(logits)
 
         return Effect(positions, adjust=Adjust(adjust))

@@ -34,7 +34,8 @@ def attend(q: Tensor, k: Tensor, v: Tensor, plan: Plan, x: Tensor | None = None)
     if plan.effect.sink is not None:
         k, v = pairs.with_sink(plan, k, v)
         blocks = [(rows, slice(0, keys.stop + 1)) for rows, keys in blocks]
-    out: Tensor = Weighted.apply(q, k, v, pairs.whole_mask(plan, v.dtype), blocks)
+    wide = torch.promote_types(v.dtype, torch.float32)
+    out: Tensor = Weighted.apply(q, k, v, pairs.whole_mask(plan, wide), blocks)
     return out
 
 

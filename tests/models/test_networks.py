@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from models.networks import PAIRS, leaky_network, relu_network
+from models.networks import PAIRS, adapted, relu_network
 
 
 def layers(inputs: int, hidden: int, out: int) -> tuple[nn.Linear, nn.Linear]:
@@ -46,11 +46,11 @@ def test_one_number_is_read_with_gradient() -> None:
 
 
 @pytest.mark.parametrize("count", [1, PAIRS - 1, PAIRS, PAIRS + 1, 3 * PAIRS])
-def test_leaky_units_are_the_same_with_and_without_gradient(count: int) -> None:
+@pytest.mark.parametrize("compiler", ["cc", "none"])
+def test_logits_are_adapted(count: int, compiler: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CC", compiler)
     read, write = layers(6, 32, 3)
-    given = torch.randn(2, 4, count), torch.randn(2, 2, count)
-    x = torch.cat(given, dim=1).mT
-    expected = write(nn.functional.leaky_relu(read(x))).mT
-    torch.testing.assert_close(leaky_network(read, write, *given), expected, rtol=1e-4, atol=1e-5)
-    with torch.no_grad():
-        torch.testing.assert_close(leaky_network(read, write, *given), expected, rtol=1e-4, atol=1e-5)
+    logits, bias = torch.randn(2, 3, count), torch.randn(2, 3, count)
+    x = torch.cat([logits, bias], dim=1).mT
+    expected = logits + bias + write(nn.functional.leaky_relu(read(x))).mT
+    torch.testing.assert_close(adapted(read, write, logits, bias), expected, rtol=1e-4, atol=1e-5)

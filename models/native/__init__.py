@@ -1,0 +1,107 @@
+"""Loops in C over the tensors of a CPU, where PyTorch would pass over them many times.
+
+The machine's C compiler (`CC`, else cc) compiles each file when it is first needed, and a folder of the
+user's cache keeps it. Where there is no compiler, and on GPUs, callers use PyTorch's operations.
+"""
+
+import ctypes
+import os
+import shlex
+import shutil
+import subprocess
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import torch
+from torch import Tensor, nn
+
+HERE = Path(__file__).parent
+FLAGS = ["-O3", "-shared", "-fPIC", "-fno-math-errno", "-fno-trapping-math"]
+INSTRUCTIONS = {
+    "AVX512": ["-march=x86-64-v4", "-mprefer-vector-width=512"],
+    "AVX2": ["-march=x86-64-v3"],
+}  # of PyTorch's own loops here; others have what all processors of their kind have
+ELEMENTS = {torch.float32: (), torch.bfloat16: ("BFLOAT16",)}
+WIDE = torch.float32
+Given = Tensor | ctypes.Array | int | float
+
+
+class Loops:
+    """The functions of one file."""
+
+    def __init__(self, library: ctypes.CDLL) -> None:
+        self.library = library
+
+    def __call__(self, name: str, *given: Given) -> None:
+        """Tensors are passed as pointers to their numbers."""
+        getattr(self.library, name)(*[passed(one) for one in given])
+
+
+def passed(one: Given) -> object:
+    if isinstance(one, Tensor):
+        return ctypes.c_void_p(one.data_ptr())
+    if isinstance(one, ctypes.Array):
+        return one
+    return ctypes.c_int64(one) if isinstance(one, int) else ctypes.c_float(one)
+
+
+def loops(name: str, element: Tensor | torch.dtype, *wide: Tensor, **sizes: int) -> Loops | None:
+    """Those of `name`.c for numbers of the type of `element` beside others, `wide`, in float32; None if they
+    do not fit these tensors or this machine."""
+    given, dtype = ((element,), element.dtype) if isinstance(element, Tensor) else ((), element)
+    if dtype not in ELEMENTS or torch.compiler.is_compiling():
+        return None
+    if not all(x.is_cpu and type(x) in (Tensor, nn.Parameter) for x in (*given, *wide)):
+        return None
+    if any(x.dtype is not WIDE for x in wide):
+        return None
+    defines = ELEMENTS[dtype] + tuple(f"{key.upper()}={size}" for key, size in sizes.items())
+    return compiled(name, defines, os.environ.get("CC", "cc"))
+
+
+def integers(*values: int) -> ctypes.Array:
+    return (ctypes.c_int64 * len(values))(*values)
+
+
+def pointers(rows: Tensor) -> ctypes.Array:
+    """To the first number of each row."""
+    return (ctypes.c_void_p * len(rows))(*[row.data_ptr() for row in rows])
+
+
+@cache
+def compiled(name: str, defines: tuple[str, ...], compiler: str) -> Loops | None:
+    program, *options = shlex.split(compiler) or [""]
+    found = shutil.which(program)
+    if found is None:
+        return None
+    options += FLAGS + INSTRUCTIONS.get(torch.backends.cpu.get_cpu_capability(), [])
+    command = [found, *options, *(f"-D{define}" for define in defines)]
+    sources = [(HERE / file).read_text() for file in ("element.h", f"{name}.c")]
+    made_of = "\0".join([*command, str(os.stat(found).st_mtime_ns), *sources])
+    kept = f"{name}-{digest(made_of.encode())}"
+    try:
+        for file in folder().glob(f"{kept}-*.so"):
+            if file.stem == f"{kept}-{digest(file.read_bytes())}":  # half of a library would end the process
+                return Loops(ctypes.CDLL(str(file)))
+        folder().mkdir(mode=0o700, parents=True, exist_ok=True)
+        with TemporaryDirectory(dir=folder()) as scratch:
+            made = Path(scratch, "made.so")
+            for threads in (["-fopenmp"], []):  # which not every compiler has
+                whole = [*command, *threads, str(HERE / f"{name}.c"), "-lm", "-o", str(made)]
+                if subprocess.run(whole, capture_output=True).returncode == 0:
+                    file = made.replace(folder() / f"{kept}-{digest(made.read_bytes())}.so")
+                    return Loops(ctypes.CDLL(str(file)))
+    except OSError:
+        pass
+    return None
+
+
+def digest(content: bytes) -> str:
+    return sha256(content).hexdigest()[:16]
+
+
+def folder() -> Path:
+    """Where compiled files are kept."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "yardstick"

@@ -1,0 +1,34 @@
+/* Rotation of pairs of features of x (B, H, T, D), whose strides are counted in numbers. */
+#include "element.h"
+
+/* The first 2F features of each token rotated by angles (B, H, T, F), which have strides of their own; the
+   rest is copied. `sign` -1 rotates back. */
+void rotate(int64_t sequences, int64_t heads, int64_t tokens, int64_t width, int64_t pairs, int64_t half,
+            const element *x, const int64_t *x_strides, const float *cos, const float *sin,
+            const int64_t *strides, float sign, element *out) {
+#pragma omp parallel for collapse(2) if (sequences * heads * tokens * width > MANY)
+  for (int64_t b = 0; b < sequences; b++)
+    for (int64_t h = 0; h < heads; h++)
+      for (int64_t t = 0; t < tokens; t++) {
+        const element *from = x + b * x_strides[0] + h * x_strides[1] + t * x_strides[2];
+        element *to = out + ((b * heads + h) * tokens + t) * width;
+        int64_t angle = b * strides[0] + h * strides[1] + t * strides[2];
+        const float *c = cos + angle, *s = sin + angle;
+        if (half) {
+#pragma omp simd
+          for (int64_t f = 0; f < pairs; f++) {
+            float a = widen(from[f]), z = widen(from[pairs + f]);
+            to[f] = narrow(a * c[f] - sign * z * s[f]);
+            to[pairs + f] = narrow(sign * a * s[f] + z * c[f]);
+          }
+        } else {
+#pragma omp simd
+          for (int64_t f = 0; f < pairs; f++) {
+            float a = widen(from[2 * f]), z = widen(from[2 * f + 1]);
+            to[2 * f] = narrow(a * c[f] - sign * z * s[f]);
+            to[2 * f + 1] = narrow(sign * a * s[f] + z * c[f]);
+          }
+        }
+        memcpy(to + 2 * pairs, from + 2 * pairs, (width - 2 * pairs) * sizeof *to);
+      }
+}

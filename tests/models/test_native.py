@@ -1,0 +1,184 @@
+"""Loops in C are as exact as PyTorch's operations, whichever tensors and threads they are given."""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from models import native
+from models.networks import adapted
+from models.norm import rms_norm
+from models.rotation import rotate_pairs
+from models.softmax import Weighted
+from tests.tolerance import Outcome, as_accurate, float64
+from train.loss import MeanCrossEntropy, log_likelihood
+
+Case = Callable[[torch.dtype], Outcome]
+HIDDEN = -torch.inf
+needs_compiler = pytest.mark.skipif(shutil.which("cc") is None, reason="There is no C compiler here")
+
+
+def random(*shape: int, dtype: torch.dtype = torch.float32, seed: int = 0) -> Tensor:
+    """Numbers that bfloat16 has, too, so that every precision is given the same."""
+    draw = torch.Generator().manual_seed(seed + sum(shape))
+    return torch.randn(shape, generator=draw).bfloat16().to(dtype).requires_grad_()
+
+
+def wide(dtype: torch.dtype) -> torch.dtype:
+    return torch.promote_types(dtype, torch.float32)
+
+
+def with_gradients(result: Tensor, leaves: dict[str, Tensor]) -> Outcome:
+    out = random(*result.shape, dtype=result.dtype, seed=9).detach()
+    return {"result": result} | dict(
+        zip(leaves, torch.autograd.grad(result, [*leaves.values()], out), strict=True)
+    )
+
+
+def norm(dtype: torch.dtype) -> Outcome:
+    x, gain = random(3, 11, 24, dtype=wide(dtype)), random(24, dtype=wide(dtype))
+    with torch.autocast("cpu", dtype, enabled=dtype == torch.bfloat16):
+        return with_gradients(rms_norm(x, gain), {"x": x, "gain": gain})
+
+
+def rotation(layout: str, angles: tuple[int, ...]) -> Case:
+    def case(dtype: torch.dtype) -> Outcome:
+        x = random(2, 7, 3, 12, dtype=dtype)
+        angle = random(*angles, dtype=wide(dtype)).detach()
+        y = rotate_pairs(x.transpose(1, 2), angle.cos(), angle.sin(), layout)
+        return with_gradients(y, {"x": x})
+
+    return case
+
+
+def attention(mask: tuple[int, ...], tokens: int, parts: int) -> Case:
+    def case(dtype: torch.dtype) -> Outcome:
+        q, k, v = (random(2, 3, tokens, 8, dtype=dtype, seed=seed) for seed in range(3))
+        bias = random(*mask, tokens, tokens, dtype=wide(dtype))
+        hidden = torch.ones(tokens, tokens).triu(1).bool()
+        size = -(-tokens // parts)
+        blocks = [(slice(s, s + size), slice(0, s + size)) for s in range(0, tokens, size)]
+        y = Weighted.apply(q, k, v, bias.masked_fill(hidden, HIDDEN), blocks)
+        return with_gradients(y, {"q": q, "k": k, "v": v, "bias": bias})
+
+    return case
+
+
+def cross_entropy(vocab: int) -> Case:
+    def case(dtype: torch.dtype) -> Outcome:
+        hidden, head = random(40, 16, dtype=dtype), random(vocab, 16, dtype=dtype)
+        targets = torch.arange(40) * 7 % vocab
+        loss = MeanCrossEntropy.apply(hidden, head, targets)
+        likely = log_likelihood((hidden @ head.T).detach(), targets)
+        return with_gradients(loss, {"hidden": hidden, "head": head}) | {"log p": likely}
+
+    return case
+
+
+def dape(count: int, hidden_from: int) -> Case:
+    def case(dtype: torch.dtype) -> Outcome:
+        torch.manual_seed(0)
+        read, write = nn.Linear(6, 20).to(wide(dtype)), nn.Linear(20, 3).to(wide(dtype))
+        logits, bias = random(2, 3, count, dtype=dtype), random(2, 3, count, dtype=wide(dtype))
+        unseen = (torch.arange(3) < hidden_from)[:, None] & (torch.arange(count) % 3 == 1)
+        y = adapted(read, write, logits.masked_fill(unseen, HIDDEN), bias).masked_fill(unseen, 0)
+        weights = dict(read.named_parameters("read")) | dict(write.named_parameters("write"))
+        return with_gradients(y, {"logits": logits, "bias": bias, **weights})
+
+    return case
+
+
+CASES = {
+    "norm": norm,
+    "rotation of halves": rotation("half", (7, 6)),
+    "rotation of neighbours": rotation("interleaved", (7, 6)),
+    "rotation by sequence": rotation("half", (2, 1, 7, 6)),
+    "rotation by head": rotation("interleaved", (2, 3, 7, 6)),
+    "one mask": attention((1,), 33, 1),
+    "a mask a head": attention((3,), 50, 1),
+    "a mask a sequence": attention((2, 1), 20, 3),
+    "in blocks": attention((3,), 70, 3),
+    "loss": cross_entropy(50),
+    "loss of many words": cross_entropy(700),
+    "dape": dape(70, 0),
+    "dape of heads that see less": dape(31, 2),
+}
+
+
+@pytest.fixture
+def pytorch_alone(monkeypatch: pytest.MonkeyPatch) -> Callable[[Case, torch.dtype], Outcome]:
+    def run(case: Case, dtype: torch.dtype) -> Outcome:
+        with monkeypatch.context() as patch:
+            patch.setenv("CC", "none")
+            return case(dtype)
+
+    return run
+
+
+@needs_compiler
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
+@pytest.mark.parametrize("name", CASES)
+def test_as_exact_as_pytorch(name: str, dtype: torch.dtype, pytorch_alone: Callable) -> None:
+    case = CASES[name]
+    assert native.loops("softmax", dtype) is not None
+    with float64():
+        exact = case(torch.float64)
+    as_accurate(case(dtype), pytorch_alone(case, dtype), exact)
+
+
+@needs_compiler
+@pytest.mark.parametrize("name", ["norm", "a mask a head", "dape"])
+def test_sums_do_not_depend_on_the_number_of_threads(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = torch.get_num_threads()
+    one = CASES[name](torch.float32)
+    try:
+        torch.set_num_threads(3)
+        monkeypatch.setattr(native, "FLAGS", [*native.FLAGS, "-DMANY=0"])
+        several = CASES[name](torch.float32)
+    finally:
+        torch.set_num_threads(before)
+    assert all(torch.equal(several[key], value) for key, value in one.items())
+
+
+@needs_compiler
+def test_a_target_that_is_no_word_is_not_a_number() -> None:
+    targets = torch.tensor([3, 50, -1])
+    losses = log_likelihood(random(3, 50).detach(), targets)
+    assert losses.isnan().tolist() == [False, True, True]
+
+
+@needs_compiler
+def test_a_damaged_file_is_compiled_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole, damaged = tmp_path / "whole", tmp_path / "damaged"
+    monkeypatch.setenv("XDG_CACHE_HOME", str(whole))
+    native.compiled.cache_clear()
+    assert native.loops("norm", torch.float32) is not None
+    [file] = (whole / "yardstick").iterdir()
+    other = damaged / "yardstick" / file.name
+    other.parent.mkdir(parents=True)
+    other.write_bytes(file.read_bytes()[:1000])
+    monkeypatch.setenv("XDG_CACHE_HOME", str(damaged))
+    native.compiled.cache_clear()
+    assert native.loops("norm", torch.float32) is not None
+    assert other.stat().st_size == file.stat().st_size
+    native.compiled.cache_clear()
+
+
+@pytest.mark.parametrize("compiler", ["", "no-such-compiler", "false"])
+def test_without_a_compiler_that_works_there_are_no_loops(
+    compiler: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setenv("CC", compiler)
+    assert native.loops("norm", torch.bfloat16) is None
+
+
+def test_no_other_tensors_are_given_to_them() -> None:
+    x = torch.zeros(2)
+    assert native.loops("norm", torch.float64) is None
+    assert native.loops("norm", x.to("meta")) is None
+    for other in (x.double(), x.to("meta"), x.bfloat16()):
+        assert native.loops("norm", torch.float32, other) is None
