@@ -16,7 +16,8 @@ def rotate_pairs(x: Tensor, cos: Tensor, sin: Tensor, layout: str = "interleaved
     width = 2 * cos.size(-1)
     if x.size(-1) > width:
         return torch.cat([rotate_pairs(x[..., :width], cos, sin, layout), x[..., width:]], dim=-1)
-    if cos.requires_grad or x.is_cuda or torch.compiler.is_compiling():
+    learned = cos.requires_grad and loops("rotation", x, cos, sin) is None
+    if learned or x.is_cuda or torch.compiler.is_compiling():
         return composed(x, cos, sin, layout)
     result: Tensor = RotatePairs.apply(x, cos, sin, layout)
     return result
@@ -37,15 +38,16 @@ class RotatePairs(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, cos: Tensor, sin: Tensor, layout: str) -> Tensor:
-        ctx.save_for_backward(cos, sin)
+        ctx.save_for_backward(x if cos.requires_grad else None, cos, sin)
         ctx.layout = layout
         return rotated(x, cos, sin, layout, 1.0)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
-        cos, sin = ctx.saved_tensors
-        return rotated(gradients[0], cos, sin, ctx.layout, -1.0), None, None, None
+        (x, cos, sin), g = ctx.saved_tensors, gradients[0]
+        angles = (None, None) if x is None else to_angles(x, g, cos, ctx.layout)
+        return rotated(g, cos, sin, ctx.layout, -1.0), *angles, None
 
 
 def rotated(x: Tensor, cos: Tensor, sin: Tensor, layout: str, sign: float) -> Tensor:
@@ -58,6 +60,16 @@ def rotated(x: Tensor, cos: Tensor, sin: Tensor, layout: str, sign: float) -> Te
     strides, of_angles = (integers(*a.stride()[:-1]) for a in (x, cos.expand(*x.shape[:-1], -1)))
     by_c("rotate", *sizes, x, strides, cos, sin, of_angles, sign, out)
     return out
+
+
+def to_angles(x: Tensor, g: Tensor, cos: Tensor, layout: str) -> tuple[Tensor, ...]:
+    """The gradients of cosines and sines, by loops in C, of x and that of the rotated x."""
+    by_c, (x, g) = loops("rotation", x, cos), (a if a.stride(-1) == 1 else a.contiguous() for a in (x, g))
+    assert by_c is not None
+    found = [torch.empty(*x.shape[:-1], cos.size(-1)) for _ in range(2)]
+    strides, of_g = (integers(*a.stride()[:-1]) for a in (x, g))
+    by_c("to_angles", *x.shape[:-1], cos.size(-1), int(layout == "half"), x, strides, g, of_g, *found)
+    return tuple(a.sum_to_size(cos.shape) for a in found)
 
 
 def half(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:

@@ -22,7 +22,7 @@ needs_compiler = pytest.mark.skipif(shutil.which("cc") is None, reason="There is
 
 
 def random(*shape: int, dtype: torch.dtype = torch.float32, seed: int = 0) -> Tensor:
-    """Numbers that bfloat16 has, too, so that every precision is given the same."""
+    """Numbers that bfloat16 has, too, so that every precision is given the same; with gradient."""
     draw = torch.Generator().manual_seed(seed + sum(shape))
     return torch.randn(shape, generator=draw).bfloat16().to(dtype).requires_grad_()
 
@@ -44,12 +44,12 @@ def norm(dtype: torch.dtype) -> Outcome:
         return with_gradients(rms_norm(x, gain), {"x": x, "gain": gain})
 
 
-def rotation(layout: str, angles: tuple[int, ...]) -> Case:
+def rotation(layout: str, angles: tuple[int, ...], learned: bool = False) -> Case:
     def case(dtype: torch.dtype) -> Outcome:
         x = random(2, 7, 3, 12, dtype=dtype)
-        angle = random(*angles, dtype=wide(dtype)).detach()
+        angle = random(*angles, dtype=wide(dtype)).detach().requires_grad_(learned)
         y = rotate_pairs(x.transpose(1, 2), angle.cos(), angle.sin(), layout)
-        return with_gradients(y, {"x": x})
+        return with_gradients(y, {"x": x, "angle": angle} if learned else {"x": x})
 
     return case
 
@@ -97,6 +97,8 @@ CASES = {
     "rotation of neighbours": rotation("interleaved", (7, 6)),
     "rotation by sequence": rotation("half", (2, 1, 7, 6)),
     "rotation by head": rotation("interleaved", (2, 3, 7, 6)),
+    "rotation by learned angles": rotation("interleaved", (2, 3, 7, 6), learned=True),
+    "rotation of halves by learned angles": rotation("half", (2, 1, 7, 6), learned=True),
     "one mask": attention((1,), 33, 1),
     "a mask a head": attention((3,), 50, 1),
     "a mask a sequence": attention((2, 1), 20, 3),
