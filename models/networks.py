@@ -72,6 +72,27 @@ class PiecewiseLinear:
             return (weights @ given).unflatten(-1, x.shape)
 
 
+def at_once(network: Callable[[Tensor], Tensor], c: Tensor) -> Callable[..., Tensor] | None:
+    """(i, j, own) -> (features, R, K) `network` of log(1 + |c (i - j)|) / own for queries i and own (R, 1),
+    and keys j (1, K), without gradient and in one pass; None where that cannot be compiled."""
+    learning = torch.is_grad_enabled() and c.requires_grad
+    if learning or not isinstance(network, PiecewiseLinear):
+        return None
+    features, units = network.bends.shape
+    by_c = loops("fire", network.bends, heads=features, units=units)
+    if by_c is None:
+        return None
+    at = torch.tensor(network.at, dtype=network.bends.dtype)
+
+    def numbers(i: Tensor, j: Tensor, own: Tensor) -> Tensor:
+        out, sizes = own.new_empty(features, i.numel(), j.numel()), (i.numel(), j.numel())
+        i, own, j = (x.float().contiguous() for x in (i, own, j))
+        by_c("bias", *sizes, i, own, j, float(c), at, network.bends, network.lines, out)
+        return out
+
+    return numbers
+
+
 def adapted(read: nn.Linear, write: nn.Linear, logits: Tensor, bias: Tensor) -> Tensor:
     """(B, H, N) logits + bias + write(leaky_relu(read(logits and biases of all heads))), in float32."""
     inner = torch.cat([read.weight, read.bias[:, None]], dim=1).float()

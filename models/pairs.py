@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from models.effect import tabulated
+from models.effect import Surface, tabulated
 from models.plan import Plan
 
 ROWS, KEYS = 128, 512  # pairs evaluated at a time, so that intermediate results stay in the processor's cache
@@ -54,6 +54,8 @@ def additive(plan: Plan, rows: slice, keys: slice, dtype: torch.dtype) -> Tensor
         return toeplitz(plan, rows, keys, line).contiguous().flip(-2)
     if torch.is_grad_enabled():  # autograd keeps every intermediate result in any case
         return by_tile(plan, rows, keys).to(dtype)
+    if isinstance(plan.effect.bias, Surface):
+        return hide(plan, by_pair(plan, "bias", *positions(plan, rows, keys)), rows, keys).to(dtype)
     result: Tensor | None = None
     for some, columns in product(parted(rows, ROWS), parted(keys, KEYS)):
         values = by_tile(plan, some, columns)
@@ -68,17 +70,21 @@ def additive(plan: Plan, rows: slice, keys: slice, dtype: torch.dtype) -> Tensor
 def added(plan: Plan, logits: Tensor, rows: slice, keys: slice, factor: Tensor | None = None) -> Tensor:
     """logits (B, H, R, K), times `factor`, plus `additive`; in place without gradient, and without a bias
     where keys come after queries alone."""
-    effect, unseen = plan.effect, max(0, rows.start + 1 - keys.start)
+    effect = plan.effect
     if torch.is_grad_enabled():
         return (logits if factor is None else logits * factor) + additive(plan, rows, keys, logits.dtype)
     if effect.bias is not None or effect.visible is not None or not plan.causal:
         bias = additive(plan, rows, keys, logits.dtype)
         return logits.add_(bias) if factor is None else torch.addcmul(bias, logits, factor, out=logits)
-    if factor is not None:
-        logits.mul_(factor)
-    hidden = ~seen(plan, rows, slice(keys.start + unseen, keys.stop))
-    logits[..., unseen:].masked_fill_(hidden, HIDDEN)
-    return logits
+    return hide(plan, logits if factor is None else logits.mul_(factor), rows, keys)
+
+
+def hide(plan: Plan, numbers: Tensor, rows: slice, keys: slice) -> Tensor:
+    """Minus infinity, in place, where a key is hidden; all that any of these queries sees is left alone."""
+    first = rows.start + 1 - keys.start if plan.causal and plan.effect.visible is None else 0
+    rest = slice(keys.start + max(0, first), keys.stop)
+    numbers[..., max(0, first) :].masked_fill_(~seen(plan, rows, rest), HIDDEN)
+    return numbers
 
 
 def by_tile(plan: Plan, rows: slice, keys: slice) -> Tensor:

@@ -8,8 +8,8 @@ import torch
 from torch import Tensor, nn
 
 from models.bounds import Count, Positive
-from models.effect import Effect, Encoding, Positions
-from models.networks import relu_network
+from models.effect import Effect, Encoding, Positions, Surface
+from models.networks import at_once, relu_network
 
 TINY = 1e-6  # avoids 0 / 0
 
@@ -27,13 +27,17 @@ class FIRE(Encoding):
 
     def forward(self, positions: Positions) -> Effect:
         network = relu_network(self.read, self.write)
+        fast = at_once(network, self.c)
+
+        def own(i: Tensor) -> Tensor:
+            return self.psi(torch.maximum(i.float(), self.tokens())) + TINY
 
         def bias(i: Tensor, j: Tensor) -> Tensor:
-            own = torch.maximum(i.float(), self.tokens())
-            share = self.psi(i.float() - j.float()) / (self.psi(own) + TINY)
-            return network(share)  # (H, ..., R, K)
+            return network(self.psi(i.float() - j.float()) / own(i))  # (H, ..., R, K)
 
-        return Effect(positions, bias=bias)
+        if fast is None or positions.at.dim() > 1:
+            return Effect(positions, bias=bias)
+        return Effect(positions, bias=Surface(lambda i, j: fast(i, j, own(i))))
 
     def tokens(self) -> Tensor:
         """The threshold."""

@@ -9,6 +9,8 @@ import torch
 from torch import Tensor, nn
 
 from models import native
+from models.effect import Positions
+from models.encodings import load
 from models.networks import adapted
 from models.norm import rms_norm
 from models.rotation import rotate_pairs
@@ -91,6 +93,18 @@ def dape(count: int, hidden_from: int) -> Case:
     return case
 
 
+def fire(first: int, queries: int) -> Case:
+    def case(dtype: torch.dtype) -> Outcome:
+        torch.manual_seed(0)
+        encoding = load("fire", heads=3, head_width=8, width=24, depth=1, length=20).to(wide(dtype))
+        effect = encoding.at(Positions.of(first + queries))
+        at = effect.positions.at
+        with torch.no_grad():
+            return {"bias": effect.bias(at[first:, None], at[None])}
+
+    return case
+
+
 CASES = {
     "norm": norm,
     "rotation of halves": rotation("half", (7, 6)),
@@ -105,6 +119,8 @@ CASES = {
     "in blocks": attention((3,), 70, 3),
     "loss": cross_entropy(50),
     "loss of many words": cross_entropy(700),
+    "fire": fire(0, 70),
+    "fire far away": fire(5000, 3),
     "dape": dape(70, 0),
     "dape of heads that see less": dape(31, 2),
 }
