@@ -12,6 +12,7 @@ from pathlib import Path
 
 import torch
 
+from models import native
 from models.linear import product
 from train.sections import TrainerConfig
 
@@ -104,7 +105,8 @@ def memory() -> int:
 def description() -> str:
     """The machine in one line."""
     gpu = torch.cuda.get_device_name() if torch.cuda.is_available() else "no GPU"
-    return f"{processor()}, {os.cpu_count()} cores, {gpu}, Python {platform.python_version()}"
+    without = ", no C compiler" if native.missing() else ""
+    return f"{processor()}, {os.cpu_count()} cores, {gpu}, Python {platform.python_version()}{without}"
 
 
 def processor() -> str:

@@ -61,6 +61,11 @@ def loops(name: str, element: Tensor | torch.dtype, *wide: Tensor, **sizes: int)
     return compiled(name, defines, os.environ.get("CC", "cc"))
 
 
+def missing() -> bool:
+    """Whether PyTorch's operations do everything here, for want of a C compiler."""
+    return loops("norm", WIDE) is None
+
+
 def integers(*values: int) -> ctypes.Array:
     return (ctypes.c_int64 * len(values))(*values)
 
