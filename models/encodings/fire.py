@@ -29,15 +29,14 @@ class FIRE(Encoding):
         network = relu_network(self.read, self.write)
         fast = at_once(network, self.c)
 
-        def own(i: Tensor) -> Tensor:
-            return self.psi(torch.maximum(i.float(), self.tokens())) + TINY
-
         def bias(i: Tensor, j: Tensor) -> Tensor:
-            return network(self.psi(i.float() - j.float()) / own(i))  # (H, ..., R, K)
+            own = self.psi(torch.maximum(i.float(), self.tokens())) + TINY
+            if fast is not None and i.shape[1:] == j.shape[:-1] == (1,):
+                return fast(i, j, own)
+            return network(self.psi(i.float() - j.float()) / own)  # (H, ..., R, K)
 
-        if fast is None or positions.at.dim() > 1:
-            return Effect(positions, bias=bias)
-        return Effect(positions, bias=Surface(lambda i, j: fast(i, j, own(i))))
+        alone = fast is None or positions.at.dim() > 1
+        return Effect(positions, bias=bias if alone else Surface(bias))
 
     def tokens(self) -> Tensor:
         """The threshold."""

@@ -1,6 +1,5 @@
 """Loops in C are as exact as PyTorch's operations, whichever tensors and threads they are given."""
 
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -20,7 +19,7 @@ from train.loss import MeanCrossEntropy, log_likelihood
 
 Case = Callable[[torch.dtype], Outcome]
 HIDDEN = -torch.inf
-needs_compiler = pytest.mark.skipif(shutil.which("cc") is None, reason="There is no C compiler here")
+needs_compiler = pytest.mark.skipif(native.missing(), reason="There is no C compiler here")
 
 
 def random(*shape: int, dtype: torch.dtype = torch.float32, seed: int = 0) -> Tensor:
