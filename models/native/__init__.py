@@ -95,10 +95,10 @@ def compiled(name: str, defines: tuple[str, ...], compiler: str) -> Loops | None
             made = Path(scratch, "made.so")
             for threads in (["-fopenmp"], []):  # which not every compiler has
                 whole = [*command, *threads, str(HERE / f"{name}.c"), "-lm", "-o", str(made)]
-                if subprocess.run(whole, capture_output=True).returncode == 0:
+                if subprocess.run(whole, capture_output=True, timeout=60).returncode == 0:
                     file = made.replace(folder() / f"{kept}-{digest(made.read_bytes())}.so")
                     return Loops(ctypes.CDLL(str(file)))
-    except OSError:
+    except (OSError, RuntimeError, subprocess.SubprocessError):  # no room, no home, no end
         pass
     return None
 
