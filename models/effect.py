@@ -88,17 +88,6 @@ def tabulated(number: Curve | ByPair, positions: Positions) -> Curve | ByPair:
 
 
 @dataclass(frozen=True)
-class Surface:
-    """A number for each pair of positions that needs no memory besides its own, however many there are."""
-
-    of: ByPair
-
-    def __call__(self, i: Tensor, j: Tensor) -> Tensor:
-        """(H, ..., R, K)"""
-        return self.of(i, j)
-
-
-@dataclass(frozen=True)
 class Window:
     """Which keys are visible: those less than `width` away, and the first `sinks` of the sequence."""
 

@@ -2,6 +2,7 @@
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -72,6 +73,17 @@ class PiecewiseLinear:
             return (weights @ given).unflatten(-1, x.shape)
 
 
+@dataclass(frozen=True)
+class Surface:
+    """A number for each pair of positions that needs no memory besides its own, however many there are."""
+
+    of: Callable[[Tensor, Tensor], Tensor]
+
+    def __call__(self, i: Tensor, j: Tensor) -> Tensor:
+        """(H, ..., R, K)"""
+        return self.of(i, j)
+
+
 def at_once(network: Callable[[Tensor], Tensor], c: Tensor) -> Callable[..., Tensor] | None:
     """(i, j, own) -> (features, R, K) `network` of log(1 + |c (i - j)|) / own for queries i and own (R, 1),
     and keys j (1, K), without gradient and in one pass; None where that cannot be compiled."""
@@ -96,35 +108,32 @@ def at_once(network: Callable[[Tensor], Tensor], c: Tensor) -> Callable[..., Ten
 def adapted(read: nn.Linear, write: nn.Linear, logits: Tensor, bias: Tensor) -> Tensor:
     """(B, H, N) logits + bias + write(leaky_relu(read(logits and biases of all heads))), in float32."""
     inner = torch.cat([read.weight, read.bias[:, None]], dim=1).float()
-    outer, level = write.weight.float(), write.bias.float()
-    sizes = {"heads": logits.size(1), "hidden": len(inner)}
-    by_c = loops("dape", logits, inner, outer, level, bias, **sizes)
+    outer = torch.cat([write.weight, write.bias[:, None]], dim=1).float()
+    by_c = loops("dape", logits, inner, outer, bias, heads=logits.size(1), hidden=len(inner))
     if by_c is not None:
-        result: Tensor = Adapted.apply(by_c, inner, outer.T.contiguous(), level, logits, bias)
+        result: Tensor = Adapted.apply(by_c, inner, outer.T.contiguous(), logits, bias)
         return result
     content, size = logits.float().clamp(min=UNSEEN), max(1, PAIRS // len(logits))
     parts = zip(content.split(size, -1), bias.split(size, -1), strict=True)
-    change = bias + torch.cat([both_layers(inner, outer, level[:, None], *part) for part in parts], dim=-1)
+    change = bias + torch.cat([both_layers(inner, outer, *part) for part in parts], dim=-1)
     return logits + change.to(logits.dtype)
 
 
-def both_layers(inner: Tensor, outer: Tensor, level: Tensor, *given: Tensor) -> Tensor:
-    """(B, out, N); `inner` and `outer` are weights, `inner` with the bias as its last column."""
+def both_layers(inner: Tensor, outer: Tensor, *given: Tensor) -> Tensor:
+    """(B, out, N); `inner` and `outer` are weights with the bias as the last column."""
     x = torch.cat([*given, torch.ones_like(given[0][:, :1])], dim=1)
     hidden = leaky_relu(inner.expand(len(x), -1, -1) @ x, LEAK, inplace=True)
-    return torch.baddbmm(level, outer.expand(len(x), -1, -1), hidden)
+    return torch.baddbmm(outer[:, -1:], outer[:, :-1].expand(len(x), -1, -1), hidden)
 
 
 class Adapted(torch.autograd.Function):
-    """The same in one pass, which keeps no hidden units: `outer` (hidden, H)."""
+    """The same in one pass, which keeps no hidden units: `outer` (hidden + 1, H)."""
 
     @staticmethod
-    def forward(
-        ctx: Any, by_c: Loops, inner: Tensor, outer: Tensor, level: Tensor, logits: Tensor, bias: Tensor
-    ) -> Tensor:
+    def forward(ctx: Any, by_c: Loops, inner: Tensor, outer: Tensor, logits: Tensor, bias: Tensor) -> Tensor:
         logits, bias, out = rowwise(logits), rowwise(bias), torch.empty_like(logits)
         for x, b, y in zip(logits, bias, out, strict=True):
-            by_c("forward", x.size(-1), pointers(x), pointers(b), inner, outer, level, LEAK, pointers(y))
+            by_c("forward", x.size(-1), pointers(x), pointers(b), inner, outer, LEAK, pointers(y))
         ctx.by_c = by_c
         ctx.save_for_backward(inner, outer, logits, bias)
         return out
@@ -140,7 +149,7 @@ class Adapted(torch.autograd.Function):
                 "backward", x.size(-1), pointers(x), pointers(b), inner, outer, LEAK, pointers(y),
                 pointers(to_x), pointers(to_b), to_inner, to_outer,
             )  # fmt: skip
-        return None, to_inner, to_outer, g.sum((0, 2), dtype=torch.float32), to_logits, to_bias
+        return None, to_inner, to_outer, to_logits, to_bias
 
 
 def rowwise(x: Tensor) -> Tensor:

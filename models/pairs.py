@@ -9,7 +9,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from models.effect import Surface, tabulated
+from models.effect import tabulated
+from models.networks import Surface
 from models.plan import Plan
 
 ROWS, KEYS = 128, 512  # pairs evaluated at a time, so that intermediate results stay in the processor's cache

@@ -37,17 +37,19 @@ class Weighted(torch.autograd.Function):
         q, k, v, mask, *weights = ctx.saved_tensors
         out, wanted = gradients[0].contiguous(), ctx.needs_input_grad[3]
         if len(weights) == 1:
-            return *through(out, q, k, v, weights[0], ctx.ways[0], mask.shape if wanted else None), None
+            logits = of_logits(out @ v.mT, weights[0], ctx.ways[0])
+            to_mask = logits.sum_to_size(mask.shape) if wanted else None
+            return *through(out, q, k, weights[0], logits), to_mask, None
         to_q, to_k, to_v = torch.zeros_like(q), torch.zeros_like(k), torch.zeros_like(v)
         to_mask = torch.zeros_like(mask) if wanted else None
         for p, (r, c), by_c in zip(weights, ctx.blocks, ctx.ways, strict=True):
-            shape = mask[..., r, c].shape if wanted else None
-            a, b, d, m = through(out[:, :, r], q[:, :, r], k[:, :, c], v[:, :, c], p, by_c, shape)
+            logits = of_logits(out[:, :, r] @ v[:, :, c].mT, p, by_c)
+            a, b, d = through(out[:, :, r], q[:, :, r], k[:, :, c], p, logits)
             to_q[:, :, r] += a
             to_k[:, :, c] += b
             to_v[:, :, c] += d
-            if to_mask is not None and m is not None:
-                to_mask[..., r, c] += m
+            if to_mask is not None:
+                to_mask[..., r, c] += logits.sum_to_size(mask[..., r, c].shape)
         return to_q, to_k, to_v, to_mask, None
 
 
@@ -78,17 +80,17 @@ class InPlace:
         return gradient
 
 
-def through(
-    out: Tensor, q: Tensor, k: Tensor, v: Tensor, p: Tensor, by_c: InPlace | None, mask: torch.Size | None
-) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
-    """The gradients of q, k, v and the mask from that of the output."""
-    if by_c is None:
-        logits = torch._softmax_backward_data(out @ v.mT, p, -1, p.dtype)
-    else:
-        logits = by_c.backward(p, out @ v.mT)
-    to_mask = None if mask is None else logits.sum_to_size(mask)
+def of_logits(gradient: Tensor, p: Tensor, by_c: InPlace | None) -> Tensor:
+    """The gradient of the logits from that of their weights p, whose place it may take."""
+    if by_c is not None:
+        return by_c.backward(p, gradient)
+    return torch._softmax_backward_data(gradient, p, -1, p.dtype)
+
+
+def through(out: Tensor, q: Tensor, k: Tensor, p: Tensor, logits: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """The gradients of q, k and v from those of the output and the logits."""
     logits = logits.to(k.dtype)
-    return logits @ k, logits.mT @ q, p.mT @ out, to_mask
+    return logits @ k, logits.mT @ q, p.mT @ out
 
 
 def way(q: Tensor, k: Tensor, v: Tensor, mask: Tensor) -> InPlace | None:

@@ -8,8 +8,8 @@ import torch
 from torch import Tensor, nn
 
 from models.bounds import Count, Positive
-from models.effect import Effect, Encoding, Positions, Surface
-from models.networks import at_once, relu_network
+from models.effect import Effect, Encoding, Positions
+from models.networks import Surface, at_once, relu_network
 
 TINY = 1e-6  # avoids 0 / 0
 

@@ -1,5 +1,6 @@
 /* DAPE at every pair of tokens: logits of HEADS heads, plus their biases, plus what a network of HIDDEN leaky
-   units makes of both. Numbers lie in rows of `count` pairs, one for each head. */
+   units makes of both. Numbers lie in rows of `count` pairs, one for each head. The last weights of a unit
+   (`inner`), and those behind the last unit (`outer`), stand alone. */
 #include "element.h"
 
 #if defined __AVX512F__
@@ -104,14 +105,14 @@ static inline float total(vector parts) {
   return sum;
 }
 
-/* A unit before it leaks: the last of its weights stands alone. */
+/* A unit before it leaks. */
 static inline void unit(vector *u, pairs *x, const float *weights) {
   EACH u[v] = x[0][v] * weights[0] + weights[INPUTS];
   for (int i = 1; i < INPUTS; i++) EACH u[v] += x[i][v] * weights[i];
 }
 
 void forward(int64_t count, const element *const *logits, const float *const *bias,
-             const float (*inner)[INPUTS + 1], const float (*outer)[HEADS], const float *level, float leak /* < 1 */,
+             const float (*inner)[INPUTS + 1], const float (*outer)[HEADS], float leak /* < 1 */,
              element *const *out) {
 #pragma omp parallel for if (count > MANY / 8)
   for (int64_t start = 0; start < count; start += PAIRS) {
@@ -120,7 +121,7 @@ void forward(int64_t count, const element *const *logits, const float *const *bi
     read_bias(x + HEADS, bias, start, count);
     for (int h = 0; h < HEADS; h++)
       EACH {
-        y[h][v] = x[h][v] + x[HEADS + h][v] + level[h];
+        y[h][v] = x[h][v] + x[HEADS + h][v] + outer[HIDDEN][h];
         x[h][v] = greater(x[h][v], (vector){0} + UNSEEN);
       }
     for (int k = 0; k < HIDDEN; k++) {
@@ -138,12 +139,12 @@ void backward(int64_t count, const element *const *logits, const float *const *b
               const float (*inner)[INPUTS + 1], const float (*outer)[HEADS], float leak, const element *const *out,
               element *const *to_logits, float *const *to_bias, float (*to_inner)[INPUTS + 1],
               float (*to_outer)[HEADS]) {
-  float inner_sums[SHARES][HIDDEN][INPUTS + 1], outer_sums[SHARES][HIDDEN][HEADS];
+  float inner_sums[SHARES][HIDDEN][INPUTS + 1], outer_sums[SHARES][HIDDEN + 1][HEADS];
   int64_t size = (count / SHARES / PAIRS + 1) * PAIRS;
 #pragma omp parallel for if (count > MANY / 8)
   for (int share = 0; share < SHARES; share++) {
     int64_t stop = (share + 1) * size < count ? (share + 1) * size : count;
-    vector inner_sum[HIDDEN][INPUTS + 1], outer_sum[HIDDEN][HEADS];
+    vector inner_sum[HIDDEN][INPUTS + 1], outer_sum[HIDDEN + 1][HEADS];
     memset(inner_sum, 0, sizeof inner_sum);
     memset(outer_sum, 0, sizeof outer_sum);
     for (int64_t start = share * size; start < stop; start += PAIRS) {
@@ -155,6 +156,7 @@ void backward(int64_t count, const element *const *logits, const float *const *b
         EACH {
           x[h][v] = greater(x[h][v], (vector){0} + UNSEEN);
           to_x[h][v] = to_x[HEADS + h][v] = g[h][v];
+          outer_sum[HIDDEN][h] += g[h][v];
         }
       for (int k = 0; k < HIDDEN; k++) {
         unit(u, x, inner[k]);
@@ -178,14 +180,15 @@ void backward(int64_t count, const element *const *logits, const float *const *b
       write(to_x, to_logits, start, stop);
       write_bias(to_x + HEADS, to_bias, start, stop);
     }
-    for (int k = 0; k < HIDDEN; k++) {
+    for (int k = 0; k < HIDDEN; k++)
       for (int i = 0; i <= INPUTS; i++) inner_sums[share][k][i] = total(inner_sum[k][i]);
+    for (int k = 0; k <= HIDDEN; k++)
       for (int h = 0; h < HEADS; h++) outer_sums[share][k][h] = total(outer_sum[k][h]);
-    }
   }
-  for (int share = 0; share < SHARES; share++)
-    for (int k = 0; k < HIDDEN; k++) {
+  for (int share = 0; share < SHARES; share++) {
+    for (int k = 0; k < HIDDEN; k++)
       for (int i = 0; i <= INPUTS; i++) to_inner[k][i] += inner_sums[share][k][i];
+    for (int k = 0; k <= HIDDEN; k++)
       for (int h = 0; h < HEADS; h++) to_outer[k][h] += outer_sums[share][k][h];
-    }
+  }
 }
