@@ -18,7 +18,7 @@ import torch
 from torch import Tensor, nn
 
 HERE = Path(__file__).parent
-FLAGS = ["-O3", "-shared", "-fPIC", "-fno-math-errno", "-fno-trapping-math"]
+FLAGS = ["-O3", "-shared", "-fPIC", "-fno-math-errno", "-fno-trapping-math", "-fopenmp-simd"]
 INSTRUCTIONS = {
     "AVX512": ["-march=x86-64-v4", "-mprefer-vector-width=512"],
     "AVX2": ["-march=x86-64-v3"],
