@@ -20,12 +20,12 @@ class Weighted(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, q: Tensor, k: Tensor, v: Tensor, mask: Tensor, blocks: list[Block]) -> Tensor:
-        ctx.ways = [way(q, k, v, mask[..., r, c]) for r, c in blocks]
+        ctx.in_place = [in_place(q, k, v, mask[..., r, c]) for r, c in blocks]
         weights = [
             weigh(q[:, :, r], k[:, :, c], mask[..., r, c], v.dtype)
             if by_c is None
             else by_c.forward(q[:, :, r] @ k[:, :, c].mT)
-            for (r, c), by_c in zip(blocks, ctx.ways, strict=True)
+            for (r, c), by_c in zip(blocks, ctx.in_place, strict=True)
         ]
         ctx.save_for_backward(q, k, v, mask, *weights)
         ctx.blocks = blocks
@@ -37,12 +37,12 @@ class Weighted(torch.autograd.Function):
         q, k, v, mask, *weights = ctx.saved_tensors
         out, wanted = gradients[0].contiguous(), ctx.needs_input_grad[3]
         if len(weights) == 1:
-            logits = of_logits(out @ v.mT, weights[0], ctx.ways[0])
+            logits = of_logits(out @ v.mT, weights[0], ctx.in_place[0])
             to_mask = logits.sum_to_size(mask.shape) if wanted else None
             return *through(out, q, k, weights[0], logits), to_mask, None
         to_q, to_k, to_v = torch.zeros_like(q), torch.zeros_like(k), torch.zeros_like(v)
         to_mask = torch.zeros_like(mask) if wanted else None
-        for p, (r, c), by_c in zip(weights, ctx.blocks, ctx.ways, strict=True):
+        for p, (r, c), by_c in zip(weights, ctx.blocks, ctx.in_place, strict=True):
             logits = of_logits(out[:, :, r] @ v[:, :, c].mT, p, by_c)
             a, b, d = through(out[:, :, r], q[:, :, r], k[:, :, c], p, logits)
             to_q[:, :, r] += a
@@ -93,7 +93,7 @@ def through(out: Tensor, q: Tensor, k: Tensor, p: Tensor, logits: Tensor) -> tup
     return logits @ k, logits.mT @ q, p.mT @ out
 
 
-def way(q: Tensor, k: Tensor, v: Tensor, mask: Tensor) -> InPlace | None:
+def in_place(q: Tensor, k: Tensor, v: Tensor, mask: Tensor) -> InPlace | None:
     """None where PyTorch takes the softmax: if there are no loops in C, or precisions differ."""
     by_c = loops("softmax", v, mask) if q.dtype == k.dtype == v.dtype else None
     return None if by_c is None else InPlace(by_c, mask, q.size(1))

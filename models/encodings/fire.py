@@ -35,8 +35,8 @@ class FIRE(Encoding):
                 return fast(i, j, own)
             return network(self.psi(i.float() - j.float()) / own)  # (H, ..., R, K)
 
-        alone = fast is None or positions.at.dim() > 1
-        return Effect(positions, bias=bias if alone else Surface(bias))
+        many = fast is not None and positions.at.dim() == 1  # pairs at once need no memory besides the result
+        return Effect(positions, bias=Surface(bias) if many else bias)
 
     def tokens(self) -> Tensor:
         """The threshold."""

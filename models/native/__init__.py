@@ -20,8 +20,11 @@ from torch import Tensor, nn
 HERE = Path(__file__).parent
 FLAGS = ["-O3", "-shared", "-fPIC", "-fno-math-errno", "-fno-trapping-math", "-fopenmp-simd"]
 INSTRUCTIONS = {
-    "AVX512": ["-march=x86-64-v4", "-mprefer-vector-width=512"],
-    "AVX2": ["-march=x86-64-v3"],
+    "AVX512": [
+        *("-mavx2", "-mfma", "-mavx512f", "-mavx512bw", "-mavx512dq", "-mavx512vl"),
+        "-mprefer-vector-width=512",
+    ],
+    "AVX2": ["-mavx2", "-mfma"],
 }  # of PyTorch's own loops here; others have what all processors of their kind have
 ELEMENTS = {torch.float32: (), torch.bfloat16: ("BFLOAT16",)}
 WIDE = torch.float32

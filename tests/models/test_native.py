@@ -1,6 +1,9 @@
 """Loops in C are as exact as PyTorch's operations, whichever tensors and threads they are given."""
 
+import os
+import shutil
 from collections.abc import Callable
+from copy import deepcopy
 from pathlib import Path
 
 import pytest
@@ -10,7 +13,7 @@ from torch import Tensor, nn
 from models import native
 from models.effect import Positions
 from models.encodings import load
-from models.networks import adapted
+from models.networks import adapted, at_once, relu_network
 from models.norm import rms_norm
 from models.rotation import rotate_pairs
 from models.softmax import Weighted
@@ -19,13 +22,14 @@ from train.loss import MeanCrossEntropy, log_likelihood
 
 Case = Callable[[torch.dtype], Outcome]
 HIDDEN = -torch.inf
-needs_compiler = pytest.mark.skipif(native.missing(), reason="There is no C compiler here")
+COMPILER = shutil.which(os.environ.get("CC", "cc"))  # where there is one, a file that it refuses is a failure
+needs_compiler = pytest.mark.skipif(COMPILER is None, reason="There is no C compiler here")
 
 
 def random(*shape: int, dtype: torch.dtype = torch.float32, seed: int = 0) -> Tensor:
     """Numbers that bfloat16 has, too, so that every precision is given the same; with gradient."""
     draw = torch.Generator().manual_seed(seed + sum(shape))
-    return torch.randn(shape, generator=draw).bfloat16().to(dtype).requires_grad_()
+    return torch.randn(shape, generator=draw, dtype=native.WIDE).bfloat16().to(dtype).requires_grad_()
 
 
 def wide(dtype: torch.dtype) -> torch.dtype:
@@ -80,9 +84,11 @@ def cross_entropy(vocab: int) -> Case:
 
 
 def dape(count: int, hidden_from: int) -> Case:
+    torch.manual_seed(0)
+    layers = nn.Linear(6, 20), nn.Linear(20, 3)
+
     def case(dtype: torch.dtype) -> Outcome:
-        torch.manual_seed(0)
-        read, write = nn.Linear(6, 20).to(wide(dtype)), nn.Linear(20, 3).to(wide(dtype))
+        read, write = (deepcopy(layer).to(wide(dtype)) for layer in layers)
         logits, bias = random(2, 3, count, dtype=dtype), random(2, 3, count, dtype=wide(dtype))
         unseen = (torch.arange(3) < hidden_from)[:, None] & (torch.arange(count) % 3 == 1)
         y = adapted(read, write, logits.masked_fill(unseen, HIDDEN), bias).masked_fill(unseen, 0)
@@ -93,12 +99,13 @@ def dape(count: int, hidden_from: int) -> Case:
 
 
 def fire(first: int, queries: int) -> Case:
+    torch.manual_seed(0)
+    built = load("fire", heads=3, head_width=8, width=24, depth=1, length=20)
+
     def case(dtype: torch.dtype) -> Outcome:
-        torch.manual_seed(0)
-        encoding = load("fire", heads=3, head_width=8, width=24, depth=1, length=20).to(wide(dtype))
-        effect = encoding.at(Positions.of(first + queries))
-        at = effect.positions.at
         with torch.no_grad():
+            effect = deepcopy(built).to(wide(dtype)).at(Positions.of(first + queries))
+            at = effect.positions.at
             return {"bias": effect.bias(at[first:, None], at[None])}
 
     return case
@@ -126,38 +133,71 @@ CASES = {
 
 
 @pytest.fixture
-def pytorch_alone(monkeypatch: pytest.MonkeyPatch) -> Callable[[Case, torch.dtype], Outcome]:
-    def run(case: Case, dtype: torch.dtype) -> Outcome:
-        with monkeypatch.context() as patch:
-            patch.setenv("CC", "none")
-            return case(dtype)
+def called(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The functions in C that are called."""
+    names, call = [], native.Loops.__call__
 
-    return run
+    def noted(self: native.Loops, name: str, *given: object) -> None:
+        names.append(name)
+        call(self, name, *given)
+
+    monkeypatch.setattr(native.Loops, "__call__", noted)
+    return names
 
 
 @needs_compiler
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
 @pytest.mark.parametrize("name", CASES)
-def test_as_exact_as_pytorch(name: str, dtype: torch.dtype, pytorch_alone: Callable) -> None:
+def test_as_exact_as_pytorch(
+    name: str, dtype: torch.dtype, called: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     case = CASES[name]
-    assert native.loops("softmax", dtype) is not None
+    found, by_c = case(dtype), set(called)
+    called.clear()
+    monkeypatch.setenv("CC", "none")
+    plain = case(dtype)
     with float64():
         exact = case(torch.float64)
-    as_accurate(case(dtype), pytorch_alone(case, dtype), exact)
+    assert by_c
+    assert not called
+    as_accurate(found, plain, exact)
 
 
 @needs_compiler
 @pytest.mark.parametrize("name", ["norm", "a mask a head", "dape"])
 def test_sums_do_not_depend_on_the_number_of_threads(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     before = torch.get_num_threads()
-    one = CASES[name](torch.float32)
+    monkeypatch.setattr(native, "FLAGS", [*native.FLAGS, "-DMANY=0"])
+    native.compiled.cache_clear()
+    found = []
     try:
-        torch.set_num_threads(3)
-        monkeypatch.setattr(native, "FLAGS", [*native.FLAGS, "-DMANY=0"])
-        several = CASES[name](torch.float32)
+        for threads in (1, 3):
+            torch.set_num_threads(threads)
+            found.append(CASES[name](torch.float32))
     finally:
         torch.set_num_threads(before)
+        native.compiled.cache_clear()
+    one, several = found
     assert all(torch.equal(several[key], value) for key, value in one.items())
+
+
+@needs_compiler
+def test_powers_and_logarithms_have_all_digits_of_a_float() -> None:
+    x = torch.linspace(0, 60, 4001)
+    losses = -log_likelihood(torch.stack([-x, torch.zeros_like(x)], dim=1), torch.ones(4001).long())
+    expected = x.double().neg().exp().log1p()
+    assert ((losses - expected).abs() <= torch.finfo(torch.float32).eps).all()  # of a sum between 1 and 2
+    network = nn.Linear(1, 1), nn.Linear(1, 1)
+    for parameter, value in zip(
+        [*network[0].parameters(), *network[1].parameters()], (1, 0, 1, 0), strict=True
+    ):
+        nn.init.constant_(parameter, value)  # x itself
+    i, j, c, own = x[:, None] * 1000, torch.zeros(1, 1), torch.tensor(0.1), torch.ones(4001, 1)
+    with torch.no_grad():
+        fast = at_once(relu_network(*network), c)
+        assert fast is not None
+        found = fast(i, j, own).squeeze()
+    torch.testing.assert_close(found.double(), (0.1 * i.double()).log1p().squeeze(), rtol=5e-7, atol=0)
 
 
 @needs_compiler
