@@ -7,39 +7,50 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from models.native import loops, strides
 
-def polar(x: Tensor, angle: Tensor) -> Tensor:
-    """softplus(x) of x (B, H, T, D) at angles (T, D) or (H, T, D): (B, H, T, 2D), a cosine and a sine for
-    each feature."""
-    if (
-        x.is_cuda or torch.compiler.is_compiling()
-    ):  # where real operations are fused, and complex ones are not
-        length = F.softplus(x.float())
-        return torch.stack([length * angle.cos(), length * angle.sin()], dim=-1).flatten(-2).to(x.dtype)
-    result: Tensor = Polar.apply(x, angle)
+
+def polar(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+    """softplus(x) of x (B, H, T, D) at angles whose cos and sin are (T, D), (H, T, D) or (B, H or 1, T, D)
+    float32: (B, H, T, 2D), a cosine and a sine for each feature."""
+    if x.is_cuda or torch.compiler.is_compiling():  # real operations are fused, complex ones are not
+        radius = F.softplus(x.float())
+        return torch.stack([radius * cos, radius * sin], dim=-1).flatten(-2).to(x.dtype)
+    result: Tensor = Polar.apply(x, cos, sin)
     return result
 
 
 class Polar(torch.autograd.Function):
-    """The same in complex numbers, with as few passes over x as possible."""
+    """The same with as few passes over x as possible."""
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor, angle: Tensor) -> Tensor:
-        length = F.softplus(x.float())
-        ctx.save_for_backward(x, length, angle)
-        return torch.view_as_real(length * direction(angle)).flatten(-2).to(x.dtype)
+    def forward(ctx: Any, x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+        x, cos, sin = (a if a.stride(-1) == 1 else a.contiguous() for a in (x, cos, sin))
+        ctx.save_for_backward(x, cos, sin)
+        by_c = loops("polar", x, cos, sin)
+        if by_c is None:
+            return torch.view_as_real(F.softplus(x.float()) * torch.complex(cos, sin)).flatten(-2).to(x.dtype)
+        out = torch.empty(*x.shape[:-1], 2 * x.size(-1), dtype=x.dtype)
+        by_c("polar", *x.shape, x, strides(x), cos, sin, strides(cos.expand(x.shape)), out)
+        return out
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor | None]:
-        x, length, angle = ctx.saved_tensors
-        wide = gradients[0].to(length.dtype, copy=True, memory_format=torch.contiguous_format)
-        rotated_back = torch.view_as_complex(wide.unflatten(-1, (-1, 2))).mul_(direction(-angle))
-        to_angle = None
-        if ctx.needs_input_grad[1]:
-            to_angle = (rotated_back.imag * length).sum_to_size(angle.shape)
-        return x.float().sigmoid().mul_(rotated_back.real).to(x.dtype), to_angle
-
-
-def direction(angle: Tensor) -> Tensor:
-    return torch.complex(angle.cos(), angle.sin())
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+        (x, cos, sin), learned = ctx.saved_tensors, ctx.needs_input_grad[1]
+        g = gradients[0] if gradients[0].stride(-1) == 1 else gradients[0].contiguous()
+        by_c = loops("polar", x, cos, sin)
+        if by_c is None:
+            along, up = g.to(cos.dtype).unflatten(-1, (-1, 2)).unbind(-1)
+            to_x = (x.float().sigmoid() * (along * cos + up * sin)).to(x.dtype)
+            radius = F.softplus(x.float()) if learned else x
+            sums = radius * along, radius * up
+        else:
+            to_x, own = torch.empty(x.shape, dtype=x.dtype), cos.dim() == x.dim()
+            shape = x.shape if own else x.shape[1:]
+            sums = tuple(torch.zeros(shape if learned else 0) for _ in range(2))
+            by_c(
+                "backward", *x.shape, x, strides(x), cos, sin, strides(cos.expand(x.shape)), g, strides(g),
+                to_x, learned, own, *sums,
+            )  # fmt: skip
+        return to_x, *(tuple(a.sum_to_size(cos.shape) for a in sums) if learned else (None, None))

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from models.native import integers, loops
+from models.native import loops, strides
 
 
 def rotate_pairs(x: Tensor, cos: Tensor, sin: Tensor, layout: str = "interleaved") -> Tensor:
@@ -57,8 +57,8 @@ def rotated(x: Tensor, cos: Tensor, sin: Tensor, layout: str, sign: float) -> Te
         return PASSES[layout](x, cos, sign * sin)
     out, cos, sin = torch.empty(x.shape, dtype=x.dtype), cos.contiguous(), sin.contiguous()
     sizes = *x.shape, cos.size(-1), int(layout == "half")
-    strides, of_angles = (integers(*a.stride()[:-1]) for a in (x, cos.expand(*x.shape[:-1], -1)))
-    by_c("rotate", *sizes, x, strides, cos, sin, of_angles, sign, out)
+    of_angles = strides(cos.expand(*x.shape[:-1], -1))
+    by_c("rotate", *sizes, x, strides(x), cos, sin, of_angles, sign, out)
     return out
 
 
@@ -67,8 +67,8 @@ def to_angles(x: Tensor, g: Tensor, cos: Tensor, layout: str) -> tuple[Tensor, .
     by_c, (x, g) = loops("rotation", x, cos), (a if a.stride(-1) == 1 else a.contiguous() for a in (x, g))
     assert by_c is not None
     found = [torch.empty(*x.shape[:-1], cos.size(-1)) for _ in range(2)]
-    strides, of_g = (integers(*a.stride()[:-1]) for a in (x, g))
-    by_c("to_angles", *x.shape[:-1], cos.size(-1), int(layout == "half"), x, strides, g, of_g, *found)
+    sizes = *x.shape[:-1], cos.size(-1), int(layout == "half")
+    by_c("to_angles", *sizes, x, strides(x), g, strides(g), *found)
     return tuple(a.sum_to_size(cos.shape) for a in found)
 
 

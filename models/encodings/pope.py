@@ -28,7 +28,9 @@ class PoPE(Encoding):
         # clamped to -2 pi to 0, where it starts; the gradient is not, or half of the deltas would stay at 0
         delta = delta + (delta.clamp(-2 * math.pi, 0) - delta).detach()
 
+        of_q, of_k = [(a.cos(), a.sin()) for a in (angle, angle + delta)]
+
         def rotate(q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
-            return polar(q, angle), polar(k, angle + delta)
+            return polar(q, *of_q), polar(k, *of_k)
 
         return Effect(positions, rotate=rotate)

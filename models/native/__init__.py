@@ -69,8 +69,9 @@ def missing() -> bool:
     return loops("norm", WIDE) is None
 
 
-def integers(*values: int) -> ctypes.Array:
-    return (ctypes.c_int64 * len(values))(*values)
+def strides(x: Tensor) -> ctypes.Array:
+    """Of all dimensions but the last, in numbers."""
+    return (ctypes.c_int64 * (x.dim() - 1))(*x.stride()[:-1])
 
 
 def pointers(rows: Tensor) -> ctypes.Array:
@@ -86,7 +87,7 @@ def compiled(name: str, defines: tuple[str, ...], compiler: str) -> Loops | None
         return None
     options += FLAGS + INSTRUCTIONS.get(torch.backends.cpu.get_cpu_capability(), [])
     command = [found, *options, *(f"-D{define}" for define in defines)]
-    sources = [(HERE / file).read_text() for file in ("element.h", f"{name}.c")]
+    sources = [file.read_text() for file in (*sorted(HERE.glob("*.h")), HERE / f"{name}.c")]
     made_of = "\0".join([*command, str(os.stat(found).st_mtime_ns), *sources])
     kept = f"{name}-{digest(made_of.encode())}"
     try:

@@ -24,9 +24,9 @@ void rotate(int64_t sequences, int64_t heads, int64_t tokens, int64_t width, int
         } else {
 #pragma omp simd
           for (int64_t f = 0; f < pairs; f++) {
-            float a = widen(from[2 * f]), z = widen(from[2 * f + 1]);
-            to[2 * f] = narrow(a * c[f] - sign * z * s[f]);
-            to[2 * f + 1] = narrow(sign * a * s[f] + z * c[f]);
+            float a, z;
+            read_two(from + 2 * f, &a, &z);
+            write_two(a * c[f] - sign * z * s[f], sign * a * s[f] + z * c[f], to + 2 * f);
           }
         }
         memcpy(to + 2 * pairs, from + 2 * pairs, (width - 2 * pairs) * sizeof *to);

@@ -1,27 +1,9 @@
 /* Softmax over rows, in place. Masks (masks, columns) are repeated over the rows; `ends` says for each of
    their rows after how many columns all others are hidden. */
 #include "element.h"
+#include "functions.h"
 
 #define WIDE 32 /* `ends` are rounded up to a multiple, which loops are fast with */
-
-/* e^x for x <= 0, and 0 below e^-87: 2^n e^r, |r| <= ln(2) / 2, by the Taylor series of e^r, whose error of
-   1.2e-7 is that of a float. */
-static inline float power(float x) {
-  float from = x < -87.0f ? -87.0f : x;
-  float n = from * 1.44269504f + 12582912.0f - 12582912.0f; /* rounded to a whole number */
-  float r = from - n * 0.693359375f + n * 2.12194440e-4f;   /* ln(2) in two parts */
-  float series = 1.0f / 5040;
-  series = series * r + 1.0f / 720;
-  series = series * r + 1.0f / 120;
-  series = series * r + 1.0f / 24;
-  series = series * r + 1.0f / 6;
-  series = series * r + 0.5f;
-  series = series * r * r + r + 1.0f;
-  int32_t bits = ((int32_t)n + 127) << 23;
-  float scale;
-  memcpy(&scale, &bits, sizeof scale);
-  return x < -87.0f ? 0.0f : scale * series;
-}
 
 /* The powers of `line` less its greatest number, and their sum. */
 static inline float powers(int64_t count, float *line, float greatest) {

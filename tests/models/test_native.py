@@ -15,6 +15,7 @@ from models.effect import Positions
 from models.encodings import load
 from models.networks import adapted, at_once, relu_network
 from models.norm import rms_norm
+from models.polar import polar
 from models.rotation import rotate_pairs
 from models.softmax import Weighted
 from tests.tolerance import Outcome, as_accurate, float64
@@ -54,6 +55,16 @@ def rotation(layout: str, angles: tuple[int, ...], learned: bool = False) -> Cas
         x = random(2, 7, 3, 12, dtype=dtype)
         angle = random(*angles, dtype=wide(dtype)).detach().requires_grad_(learned)
         y = rotate_pairs(x.transpose(1, 2), angle.cos(), angle.sin(), layout)
+        return with_gradients(y, {"x": x, "angle": angle} if learned else {"x": x})
+
+    return case
+
+
+def positive(angles: tuple[int, ...], learned: bool = False) -> Case:
+    def case(dtype: torch.dtype) -> Outcome:
+        x = random(3, 70, 2, 10, dtype=dtype)
+        angle = random(*angles, dtype=wide(dtype)).detach().requires_grad_(learned)
+        y = polar(4 * x.transpose(1, 2), angle.cos(), angle.sin())
         return with_gradients(y, {"x": x, "angle": angle} if learned else {"x": x})
 
     return case
@@ -119,6 +130,9 @@ CASES = {
     "rotation by head": rotation("interleaved", (2, 3, 7, 6)),
     "rotation by learned angles": rotation("interleaved", (2, 3, 7, 6), learned=True),
     "rotation of halves by learned angles": rotation("half", (2, 1, 7, 6), learned=True),
+    "polar": positive((70, 10)),
+    "polar by learned angles": positive((2, 70, 10), learned=True),
+    "polar by learned angles of sequences": positive((3, 1, 70, 10), learned=True),
     "one mask": attention((1,), 33, 1),
     "a mask a head": attention((3,), 50, 1),
     "a mask a sequence": attention((2, 1), 20, 3),
@@ -164,7 +178,7 @@ def test_as_exact_as_pytorch(
 
 
 @needs_compiler
-@pytest.mark.parametrize("name", ["norm", "a mask a head", "dape"])
+@pytest.mark.parametrize("name", ["norm", "polar by learned angles", "a mask a head", "dape"])
 def test_sums_do_not_depend_on_the_number_of_threads(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     before = torch.get_num_threads()
     monkeypatch.setattr(native, "FLAGS", [*native.FLAGS, "-DMANY=0"])

@@ -34,9 +34,9 @@ def plain_rotation(x: Tensor, cos: Tensor, sin: Tensor, layout: str) -> Tensor:
     return torch.stack(list(columns.values()), dim=-1)
 
 
-def plain_polar(x: Tensor, angle: Tensor) -> Tensor:
-    length = (1 + x.exp()).log()
-    return torch.stack([length * angle.cos(), length * angle.sin()], dim=-1).flatten(-2)
+def plain_polar(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+    radius = (1 + x.exp()).log()
+    return torch.stack([radius * cos, radius * sin], dim=-1).flatten(-2)
 
 
 def plain_split(qkv: Tensor) -> Tensor:
@@ -77,8 +77,8 @@ PAIRS = {
         partial(plain_rotation, layout="interleaved"),
         ROTATED,
     ),
-    "polar": (polar, plain_polar, [(B, H, T, D), (T, D)]),
-    "polar of each head": (polar, plain_polar, [(B, H, T, D), (H, T, D)]),
+    "polar": (polar, plain_polar, [(B, H, T, D), (T, D), (T, D)]),
+    "polar of each head": (polar, plain_polar, [(B, H, T, D), (H, T, D), (H, T, D)]),
     "weighted": (weighted(T), plain_weighted, [(B, H, T, D)] * 3 + [(1, T, T)]),
     "weighted in blocks": (weighted(3), plain_weighted, [(B, H, T, D)] * 3 + [(B, H, T, T)]),
     "loss": (loss, plain_loss, [(5, D), (9, D)]),
