@@ -54,6 +54,8 @@ def choose(q: Tensor, effect: Effect | Plan) -> str:
         return "band"
     if torch.is_grad_enabled() or plan.form > Form.MASK:  # on a CPU, flash attention is slow backward
         return "explicit"
+    if plan.form > Form.PRODUCT and explicit.in_c(q, q, q) is not None:
+        return "explicit"
     if torch.compiler.is_compiling() or q.dtype != torch.bfloat16:
         return "sdpa"
     return "explicit" if bfloat16_by_onednn() else "sdpa"

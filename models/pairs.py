@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from models.effect import tabulated
+from models.effect import Curve, tabulated
 from models.networks import Surface
 from models.plan import Plan
 
@@ -51,7 +51,7 @@ def by_pair(plan: Plan, name: str, i: Tensor, j: Tensor) -> Tensor:
 def additive(plan: Plan, rows: slice, keys: slice, dtype: torch.dtype) -> Tensor:
     """(1 or H, R, K) or (B, 1 or H, R, K): the bias, minus infinity where a key is hidden."""
     if plan.diagonal:
-        line = plan.once(("line", dtype), lambda: by_distance(plan).to(dtype))
+        line = plan.once(("line", dtype), lambda: additive_line(plan).to(dtype))
         return toeplitz(plan, rows, keys, line).contiguous().flip(-2)
     if torch.is_grad_enabled():  # autograd keeps every intermediate result in any case
         return by_tile(plan, rows, keys).to(dtype)
@@ -117,6 +117,14 @@ def mask(plan: Plan, rows: slice, keys: slice, dtype: torch.dtype) -> Tensor:
     return torch.cat([column.expand(*result.shape[:-1], 1), result], dim=-1)
 
 
+def factor(plan: Plan, rows: slice, keys: slice) -> tuple[Tensor, bool]:
+    """(..., 1 or H, R, K) what multiplies each logit: if the second is true a view with its rows from last
+    to first."""
+    if not isinstance(plan.effect.factor, Curve) or not plan.positions.consecutive:
+        return by_pair(plan, "factor", *positions(plan, rows, keys)), False
+    return toeplitz(plan, rows, keys, plan.once("factors", lambda: by_distance(plan, "factor"))), True
+
+
 def ordered(plan: Plan, x: Tensor) -> Tensor:
     """x (..., R, D) in the order of a mask's rows, or back from it."""
     return x.flip(-2) if plan.diagonal else x
@@ -153,23 +161,38 @@ def toeplitz(plan: Plan, rows: slice, keys: slice, line: Tensor) -> Tensor:
 
 
 def tempered_line(plan: Plan) -> Tensor:
-    """`by_distance` times a temperature that is the same for all queries."""
-    line, temperature = by_distance(plan), plan.effect.temperature
+    """`additive_line` times a temperature that is the same for all queries."""
+    line, temperature = additive_line(plan), plan.effect.temperature
     return line if plan.effect.bias is None or temperature is None else tempered(line, temperature)
 
 
-def by_distance(plan: Plan) -> Tensor:
+def additive_line(plan: Plan) -> Tensor:
     """(1 or H, 2T - 1) the bias from the greatest distance to the smallest, minus infinity where hidden."""
-    length, effect = plan.positions.length, plan.effect
-    distance = torch.arange(length - 1, -length, -1, device=plan.index.device)[:, None]
-    zero = torch.zeros_like(distance[:1])
-    values = torch.zeros(1, 2 * length - 1, device=plan.index.device)
+    distance, zero, effect = *distances(plan), plan.effect
+    values = torch.zeros_like(distance, dtype=torch.float32).mT
     if effect.bias is not None:
-        values = by_pair(plan, "bias", distance, zero).squeeze(-1)
+        values = by_distance(plan, "bias")
     hidden = distance < 0 if plan.causal else torch.zeros_like(distance, dtype=torch.bool)
     if effect.visible is not None:
         hidden = hidden | ~effect.visible(distance, zero)
     return values.masked_fill(hidden.squeeze(-1), HIDDEN)
+
+
+def by_distance(plan: Plan, name: str) -> Tensor:
+    """(1 or H, 2T - 1) the effect's `bias` or `factor` from the greatest distance to the smallest."""
+    return by_pair(plan, name, *distances(plan)).squeeze(-1)
+
+
+def distances(plan: Plan) -> tuple[Tensor, Tensor]:
+    """(2T - 1, 1) and (1, 1): positions whose differences are all distances, from the greatest on."""
+    length = plan.positions.length
+    distance = torch.arange(length - 1, -length, -1, device=plan.index.device)[:, None]
+    return distance, torch.zeros_like(distance[:1])
+
+
+def ends(plan: Plan, rows: slice, keys: slice) -> Tensor:
+    """(R,) how many of some keys lie before the first that comes after each query, if those are hidden."""
+    return plan.index[rows] + 1 - keys.start if plan.causal else plan.index[rows] * 0 + keys.stop - keys.start
 
 
 def visible_keys(plan: Plan, rows: slice) -> slice:

@@ -67,6 +67,11 @@ class Plan:
         return Form.MASK
 
     @property
+    def linear(self) -> bool:
+        """Whether a logit is a factor times the product of q and k, plus a mask."""
+        return not self.parts & {"far", "adjust", "values", "potential"}
+
+    @property
     def diagonal(self) -> bool:
         """Whether the mask, its bias times the temperature, is constant along each diagonal."""
         if not self.parts & {"bias", "visible"}:

@@ -44,11 +44,11 @@ class Polar(torch.autograd.Function):
             along, up = g.to(cos.dtype).unflatten(-1, (-1, 2)).unbind(-1)
             to_x = (x.float().sigmoid() * (along * cos + up * sin)).to(x.dtype)
             radius = F.softplus(x.float()) if learned else x
-            sums = radius * along, radius * up
+            sums = [radius * along, radius * up]
         else:
             to_x, own = torch.empty(x.shape, dtype=x.dtype), cos.dim() == x.dim()
             shape = x.shape if own else x.shape[1:]
-            sums = tuple(torch.zeros(shape if learned else 0) for _ in range(2))
+            sums = [torch.zeros(shape if learned else 0) for _ in range(2)]
             by_c(
                 "backward", *x.shape, x, strides(x), cos, sin, strides(cos.expand(x.shape)), g, strides(g),
                 to_x, learned, own, *sums,

@@ -10,7 +10,8 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from models.native import Loops, loops
+from models.in_place import InPlace, Lines
+from models.native import loops
 
 Block = tuple[slice, slice]  # some queries, and the keys that they may see
 
@@ -53,31 +54,11 @@ class Weighted(torch.autograd.Function):
         return to_q, to_k, to_v, to_mask, None
 
 
-def weigh(q: Tensor, k: Tensor, mask: Tensor, dtype: torch.dtype) -> Tensor:
+def weigh(q: Tensor, k: Tensor, mask: Tensor, dtype: torch.dtype, scale: float = 1.0) -> Tensor:
     """(B, H, R, K) the weight of each key for each query; the product is accumulated into the mask."""
     logits = torch.empty(*q.shape[:-1], k.size(-2), dtype=q.dtype, device=q.device).copy_(mask)
-    logits.flatten(0, 1).baddbmm_(q.flatten(0, 1), k.flatten(0, 1).mT)
+    logits.flatten(0, 1).baddbmm_(q.flatten(0, 1), k.flatten(0, 1).mT, alpha=scale)
     return logits.softmax(-1).to(dtype)
-
-
-class InPlace:
-    """The softmax of logits (B, H, R, K) plus a mask that broadcasts to them, in one pass."""
-
-    def __init__(self, by_c: Loops, mask: Tensor, heads: int) -> None:
-        self.by_c = by_c
-        self.mask = (mask if mask.dim() == 3 else mask.expand(-1, heads, -1, -1)).contiguous()
-        count = torch.arange(1, mask.size(-1) + 1)
-        self.ends = torch.where(self.mask > -torch.inf, count, 0).amax(-1)  # behind the last visible key
-
-    def forward(self, logits: Tensor) -> Tensor:
-        """The logits become weights."""
-        self.by_c("forward", *shape(logits), logits, self.ends.numel(), self.mask, self.ends)
-        return logits
-
-    def backward(self, weights: Tensor, gradient: Tensor) -> Tensor:
-        """The gradient of weights becomes that of logits."""
-        self.by_c("backward", *shape(weights), weights, gradient, self.ends.numel(), self.ends)
-        return gradient
 
 
 def of_logits(gradient: Tensor, p: Tensor, by_c: InPlace | None) -> Tensor:
@@ -96,12 +77,13 @@ def through(out: Tensor, q: Tensor, k: Tensor, p: Tensor, logits: Tensor) -> tup
 def in_place(q: Tensor, k: Tensor, v: Tensor, mask: Tensor) -> InPlace | None:
     """None where PyTorch takes the softmax: if there are no loops in C, or precisions differ."""
     by_c = loops("softmax", v, mask) if q.dtype == k.dtype == v.dtype else None
-    return None if by_c is None else InPlace(by_c, mask, q.size(1))
-
-
-def shape(x: Tensor) -> tuple[int, int]:
-    """Rows, and numbers in each."""
-    return x.numel() // x.size(-1), x.size(-1)
+    if by_c is None:
+        return None
+    count = torch.arange(1, mask.size(-1) + 1)
+    ends = torch.where(mask > -torch.inf, count, 0).amax(-1)  # (..., 1 or H, R)
+    if mask.dim() == 4:
+        ends = ends.expand(-1, q.size(1), -1).contiguous()
+    return InPlace(by_c, ends, mask=Lines.of(mask))
 
 
 def together(parts: list[Tensor]) -> Tensor:

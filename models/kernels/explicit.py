@@ -4,32 +4,43 @@ The fastest way on a CPU, and the only one for effects that read the logits.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from itertools import product
 
 import torch
 from torch import Tensor
 
 from models import pairs, underflow
 from models.features import as_features
+from models.in_place import InPlace, Lines
+from models.native import Loops, loops
 from models.plan import Form, Plan
 from models.softmax import Block, Weighted, together, weigh
 
 BUDGET = 1 << 22  # logits held at a time
 TOUCHED = 1 << 20  # fewer where encodings change them: smaller blocks skip more keys after their queries
 FEWEST = 128  # queries at a time, or products would be slow; without gradient
+SHORT, ROWS = 1024, 512  # in one pass: longer sequences one by one, that many queries at a time
 SHARE = 32  # of the queries: no fewer at a time than that part of a long sequence
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, plan: Plan, x: Tensor | None = None) -> Tensor:
     """(B, H, R, D) of the queries that the plan wants; with gradient, of all."""
-    if plan.form >= Form.PAIRS:
+    if plan.form > Form.MASK and not (plan.linear and in_c(q, k, v)):
         return by_logits(q, k, v, plan, x)
     scale, temperature, potential = q.size(-1) ** -0.5, plan.effect.temperature, plan.potential(x)
     q, k = plan.rotated(q, k, x)
-    q = q * scale if temperature is None else (q * (scale * temperature[..., None])).to(q.dtype)
+    if temperature is not None:
+        q, scale = (q * (scale * temperature[..., None])).to(q.dtype), 1.0
+    elif potential is not None or torch.is_grad_enabled():
+        q, scale = q * scale, 1.0
     if potential is not None:
         q, k = as_features(q, k, potential)
     if not torch.is_grad_enabled():
-        return underflow.by_group(q, k, v, plan, 1.0, streamed)
+        by_c = in_c(q, k, v)
+        way = partial(in_one_pass, by_c=by_c) if by_c else streamed
+        return underflow.by_group(q, k, v, plan, scale, partial(way, scale=scale))
     blocks = divided(q, plan, BUDGET)
     if plan.effect.sink is not None:
         k, v = pairs.with_sink(plan, k, v)
@@ -39,7 +50,42 @@ def attend(q: Tensor, k: Tensor, v: Tensor, plan: Plan, x: Tensor | None = None)
     return out
 
 
-def streamed(q: Tensor, k: Tensor, v: Tensor, plan: Plan) -> Tensor:
+def in_c(q: Tensor, k: Tensor, v: Tensor) -> Loops | None:
+    """The loops in C for these, without gradient, if there are any."""
+    fit = not torch.is_grad_enabled() and q.dtype == k.dtype == v.dtype
+    return loops("softmax", v) if fit else None
+
+
+def in_one_pass(q: Tensor, k: Tensor, v: Tensor, plan: Plan, scale: float, by_c: Loops) -> Tensor:
+    """(B, H, R, D) without gradient: all that is done to a logit is done at once."""
+    first, length, out = plan.first, q.size(-2), torch.empty_like(v[:, :, plan.first :])
+    each = product(range(q.size(0)), range(q.size(1)))  # sequence and head by itself
+    parts: list[tuple[int, int] | None] = [None] if length <= SHORT else [*each]
+    for rows in reversed(pairs.parted(slice(first, length), FEWEST if length <= SHORT else ROWS)):
+        keys, own = pairs.visible_keys(plan, rows), pairs.moved(rows, -first)
+        softmax = to_weights(plan, rows, keys, by_c, scale)
+        for part in parts:
+            some_q, some_k, some_v, some_out = (a if part is None else a[part] for a in (q, k, v, out))
+            weights = softmax.forward(some_q[..., rows, :] @ some_k[..., keys, :].mT, *(part or ()))
+            some_out[..., own, :] = weights @ some_v[..., keys, :]
+    return out
+
+
+def to_weights(plan: Plan, rows: slice, keys: slice, by_c: Loops, scale: float) -> InPlace:
+    """What is done to the logits of some queries and some keys."""
+    effect, mask, factor, sink = plan.effect, None, None, None
+    bare = plan.once("bare", lambda: Plan(replace(effect, factor=None, sink=None)))
+    if not plan.causal or plan.parts & {"bias", "visible", "factor"}:
+        mask = Lines.of(pairs.mask(bare, rows, keys, torch.float32), backwards=bare.diagonal)
+    if effect.factor is not None:
+        factor = Lines.of(*pairs.factor(plan, rows, keys))
+    if effect.sink is not None:
+        column = pairs.of_queries(effect.sink, rows)
+        sink = Lines.of(column.expand(-1, rows.stop - rows.start, 1))
+    return InPlace(by_c, pairs.ends(plan, rows, keys), scale, factor, mask, sink)
+
+
+def streamed(q: Tensor, k: Tensor, v: Tensor, plan: Plan, scale: float) -> Tensor:
     """(B, H, R, D) without gradient: nothing outlives its block. Blocks run backwards: the memory that the
     longest one frees is enough for the others."""
     first = plan.first
@@ -51,26 +97,33 @@ def streamed(q: Tensor, k: Tensor, v: Tensor, plan: Plan) -> Tensor:
         keys = pairs.visible_keys(plan, rows)
         some_k, some_v = pairs.with_sink(plan, k[:, :, keys], v[:, :, keys])
         mask = pairs.mask(plan, rows, keys, v.dtype)
-        weights = weigh(pairs.ordered(plan, q[:, :, rows]), some_k, mask, v.dtype)
+        weights = weigh(pairs.ordered(plan, q[:, :, rows]), some_k, mask, v.dtype, scale)
         out[:, :, pairs.moved(rows, -first)] = pairs.ordered(plan, weights @ some_v)
     return out
 
 
 def by_logits(q: Tensor, k: Tensor, v: Tensor, plan: Plan, x: Tensor | None) -> Tensor:
     """(B, H, R, D) for effects that change each logit, or read them."""
-    block, out, sink, values = by_block(q, k, plan, v.dtype, x), [], plan.effect.sink, plan.effect.values
+    block, out, values = by_block(q, k, plan, v.dtype, x), [], plan.effect.values
     for rows, keys in reversed(divided(q, plan, min(BUDGET, TOUCHED))):  # as in `streamed`
-        logits = block(rows, keys)
-        if sink is not None:
-            column = pairs.of_queries(sink.to(logits.dtype), rows)
-            logits = torch.cat([logits, column.expand(*logits.shape[:-1], 1)], dim=-1)
-        weights = logits.softmax(-1).to(v.dtype)[..., : keys.stop - keys.start]
+        weights = weighed(block(rows, keys), plan, rows, keys, v.dtype)
         read = weights @ v[:, :, keys]
         if values is not None:
             i, j = pairs.positions(plan, rows, keys)
             read = read + values(weights, i.unsqueeze(-3), j.unsqueeze(-3)).to(v.dtype)
         out.append(read)
     return together(out[::-1])
+
+
+def weighed(logits: Tensor, plan: Plan, rows: slice, keys: slice, dtype: torch.dtype) -> Tensor:
+    """(B, H, R, K) the weights that finished logits have beside a sink."""
+    sink = plan.effect.sink
+    if sink is not None:
+        column = pairs.of_queries(sink.to(logits.dtype), rows)
+        logits = torch.cat([logits, column.expand(*logits.shape[:-1], 1)], dim=-1)
+    elif logits.dtype == dtype and logits.is_contiguous() and (by_c := in_c(logits, logits, logits)):
+        return InPlace(by_c, pairs.ends(plan, rows, keys)).forward(logits)
+    return logits.softmax(-1).to(dtype)[..., : keys.stop - keys.start]
 
 
 def by_block(

@@ -28,7 +28,7 @@ INSTRUCTIONS = {
 }  # of PyTorch's own loops here; others have what all processors of their kind have
 ELEMENTS = {torch.float32: (), torch.bfloat16: ("BFLOAT16",)}
 WIDE = torch.float32
-Given = Tensor | ctypes.Array | int | float
+Given = Tensor | ctypes.Array | int | float | None
 
 
 class Loops:
@@ -45,7 +45,7 @@ class Loops:
 def passed(one: Given) -> object:
     if isinstance(one, Tensor):
         return ctypes.c_void_p(one.data_ptr())
-    if isinstance(one, ctypes.Array):
+    if one is None or isinstance(one, ctypes.Array):
         return one
     return ctypes.c_int64(one) if isinstance(one, int) else ctypes.c_float(one)
 
@@ -69,9 +69,13 @@ def missing() -> bool:
     return loops("norm", WIDE) is None
 
 
+def integers(*values: int) -> ctypes.Array:
+    return (ctypes.c_int64 * len(values))(*values)
+
+
 def strides(x: Tensor) -> ctypes.Array:
     """Of all dimensions but the last, in numbers."""
-    return (ctypes.c_int64 * (x.dim() - 1))(*x.stride()[:-1])
+    return integers(*x.stride()[:-1])
 
 
 def pointers(rows: Tensor) -> ctypes.Array:

@@ -11,8 +11,10 @@ import torch
 from torch import Tensor, nn
 
 from models import native
+from models.attend import attend
 from models.effect import Positions
 from models.encodings import load
+from models.kernels import explicit
 from models.networks import adapted, at_once, relu_network
 from models.norm import rms_norm
 from models.polar import polar
@@ -83,6 +85,30 @@ def attention(mask: tuple[int, ...], tokens: int, parts: int) -> Case:
     return case
 
 
+def evaluated(name: str, short: int = 1024, causal: bool = True, skip: int = 0) -> Case:
+    """Without gradient; sequences longer than `short` one by one, some queries at a time. The second one
+    skips positions in its middle."""
+    length = 70
+    at = torch.arange(length) + torch.where(torch.arange(length) > length // 2, skip, 0)
+    at = torch.stack([torch.arange(length), at]) if skip else at
+    positions = Positions(at, length + skip, causal)
+    torch.manual_seed(0)
+    built = load(name, heads=3, head_width=8, width=24, depth=1, length=20)
+    for parameter in built.parameters():
+        nn.init.uniform_(parameter, -1, 1)
+
+    def case(dtype: torch.dtype) -> Outcome:
+        q, k, v = (random(2, 3, length, 8, dtype=dtype, seed=seed).detach() for seed in range(3))
+        x = random(2, length, 24, dtype=dtype).detach()
+        with torch.no_grad(), pytest.MonkeyPatch.context() as patch:
+            patch.setattr(explicit, "SHORT", short)
+            patch.setattr(explicit, "ROWS", 32)
+            effect = deepcopy(built).to(wide(dtype)).at(positions)
+            return {"read": attend(q, k, v, effect, x, kernel="explicit")}
+
+    return case
+
+
 def cross_entropy(vocab: int) -> Case:
     def case(dtype: torch.dtype) -> Outcome:
         hidden, head = random(40, 16, dtype=dtype), random(vocab, 16, dtype=dtype)
@@ -143,6 +169,23 @@ CASES = {
     "fire far away": fire(5000, 3),
     "dape": dape(70, 0),
     "dape of heads that see less": dape(31, 2),
+    "a product": evaluated("rope"),
+    "a product of all keys": evaluated("rope", causal=False),
+    "a bias": evaluated("t5"),
+    "a bias for all keys": evaluated("kerple_log", causal=False),
+    "a bias of each pair": evaluated("fire"),
+    "a bias of each sequence": evaluated("alibi", skip=9),
+    "a bias in a window": evaluated("hard_alibi"),
+    "a factor": evaluated("scale_invariant"),
+    "a factor for all keys": evaluated("scale_invariant", causal=False),
+    "a sink": evaluated("rope_sink"),
+    "a network of each pair": evaluated("dape_kerple"),
+    "a long product": evaluated("rope", short=0),
+    "a long bias": evaluated("t5", short=0),
+    "a long bias of each pair": evaluated("fire", short=0),
+    "a long bias of each sequence": evaluated("alibi", short=0, skip=9),
+    "a long factor": evaluated("scale_invariant", short=0),
+    "a long sink": evaluated("rope_sink", short=0),
 }
 
 
