@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from models.attend import attend
 from models.effect import Effect, Encoding, Positions
+from models.gelu import gelu
 from models.heads import split
 from models.initial import spread
 from models.linear import Linear
@@ -188,4 +189,4 @@ class MLP(nn.Module):
         self.up, self.down = Linear(width, 4 * width), Linear(4 * width, width)
 
     def forward(self, x: Tensor) -> Tensor:
-        return cast(Tensor, self.down(F.gelu(self.up(x))))
+        return cast(Tensor, self.down(gelu(self.up(x))))

@@ -8,12 +8,14 @@ from pathlib import Path
 
 import pytest
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from models import native
 from models.attend import attend
 from models.effect import Positions
 from models.encodings import load
+from models.gelu import gelu
 from models.kernels import explicit
 from models.networks import adapted, at_once, relu_network
 from models.norm import rms_norm
@@ -50,6 +52,11 @@ def norm(dtype: torch.dtype) -> Outcome:
     x, gain = random(3, 11, 24, dtype=wide(dtype)), random(24, dtype=wide(dtype))
     with torch.autocast("cpu", dtype, enabled=dtype == torch.bfloat16):
         return with_gradients(rms_norm(x, gain), {"x": x, "gain": gain})
+
+
+def mlp(dtype: torch.dtype) -> Outcome:
+    x = random(5, 30, dtype=dtype)
+    return with_gradients(gelu(4 * x), {"x": x})
 
 
 def rotation(layout: str, angles: tuple[int, ...], learned: bool = False) -> Case:
@@ -150,6 +157,7 @@ def fire(first: int, queries: int) -> Case:
 
 CASES = {
     "norm": norm,
+    "gelu": mlp,
     "rotation of halves": rotation("half", (7, 6)),
     "rotation of neighbours": rotation("interleaved", (7, 6)),
     "rotation by sequence": rotation("half", (2, 1, 7, 6)),
@@ -255,6 +263,20 @@ def test_powers_and_logarithms_have_all_digits_of_a_float() -> None:
         assert fast is not None
         found = fast(i, j, own).squeeze()
     torch.testing.assert_close(found.double(), (0.1 * i.double()).log1p().squeeze(), rtol=5e-7, atol=0)
+
+
+@needs_compiler
+def test_gelu_has_all_digits_of_a_float_and_its_slope_is_rounded_once() -> None:
+    x = torch.linspace(-9, 9, 20_001).bfloat16()
+    (exact,) = torch.autograd.grad(F.gelu(at := x.double().requires_grad_()).sum(), at)
+    wide, narrow = x.float().requires_grad_(), x.clone().requires_grad_()
+    y = gelu(wide)
+    torch.testing.assert_close(y.double(), F.gelu(at), rtol=2e-7, atol=6e-7)
+    (slope,) = torch.autograd.grad(y.sum(), wide)
+    torch.testing.assert_close(slope.double(), exact, rtol=0, atol=6e-7)
+    (rounded,) = torch.autograd.grad(gelu(narrow).sum(), narrow)
+    off = (rounded != exact.bfloat16())[exact.abs() > 0.1]
+    assert off.float().mean() < 0.015
 
 
 @needs_compiler
