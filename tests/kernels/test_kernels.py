@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from models import attend as attending
+from models import native
 from models.attend import KERNELS, attend, choose, logits
 from models.effect import Adjust, Effect, Positions, Region
 from models.kernels import band, explicit, flex, sdpa
@@ -106,6 +107,7 @@ def test_flex_shows_each_key_once() -> None:
 @pytest.mark.parametrize("slow", [False, True])
 def test_flash_attention_is_for_processors_that_it_suits(slow: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(attending, "bfloat16_by_onednn", lambda: slow)
+    monkeypatch.setenv("CC", "none")  # loops in C suit masks better
     at, (q, *_, learned) = Positions.of(T), (t.detach() for t in inputs())
     for one in (Effect(at), effect(("curve",), at, learned)):
         with torch.no_grad():
@@ -114,3 +116,11 @@ def test_flash_attention_is_for_processors_that_it_suits(slow: bool, monkeypatch
         assert choose(q.bfloat16(), one) == "explicit"  # flash attention is slow backward
         with torch.no_grad():
             assert choose(q.bfloat16(), Plan(one).since(T // 2 + 1)) == "explicit"  # it computes all queries
+
+
+@pytest.mark.skipif(native.missing(), reason="There is no C compiler here")
+def test_masks_are_for_loops_in_c_where_there_are_any() -> None:
+    at, (q, *_, learned) = Positions.of(T), (t.detach() for t in inputs())
+    with torch.no_grad():
+        assert choose(q, effect(("curve",), at, learned)) == "explicit"
+        assert choose(q, Effect(at)) == "sdpa"
