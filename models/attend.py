@@ -12,6 +12,7 @@ from torch import Tensor
 from models import pairs
 from models.effect import Effect
 from models.kernels import band, explicit, flex, sdpa
+from models.native import loops
 from models.plan import Form, Plan
 from models.precision import without_autocast
 from models.processor import bfloat16_by_onednn
@@ -54,7 +55,7 @@ def choose(q: Tensor, effect: Effect | Plan) -> str:
         return "band"
     if torch.is_grad_enabled() or plan.form > Form.MASK:  # on a CPU, flash attention is slow backward
         return "explicit"
-    if plan.form > Form.PRODUCT and explicit.in_c(q, q, q) is not None:
+    if plan.form > Form.PRODUCT and loops("softmax", q) is not None:
         return "explicit"
     if torch.compiler.is_compiling() or q.dtype != torch.bfloat16:
         return "sdpa"

@@ -49,8 +49,8 @@ class InPlace:
         return logits
 
     def backward(self, weights: Tensor, gradient: Tensor) -> Tensor:
-        """The gradient of weights becomes that of scaled logits."""
+        """The gradient of weights becomes that of logits, but for the factor."""
         columns = weights.size(-1)
-        rows = weights.numel() // columns
-        self.by_c("backward", rows, columns, weights, gradient, self.ends.numel(), self.ends)
+        sizes = weights.numel() // columns, columns
+        self.by_c("backward", *sizes, weights, gradient, self.scale, self.ends.numel(), self.ends)
         return gradient

@@ -16,7 +16,7 @@ from models.features import as_features
 from models.in_place import InPlace, Lines
 from models.native import Loops, loops
 from models.plan import Form, Plan
-from models.softmax import Block, Weighted, together, weigh
+from models.softmax import Block, Weighted, fitting, together, weigh
 
 BUDGET = 1 << 22  # logits held at a time
 TOUCHED = 1 << 20  # fewer where encodings change them: smaller blocks skip more keys after their queries
@@ -27,18 +27,18 @@ SHARE = 32  # of the queries: no fewer at a time than that part of a long sequen
 
 def attend(q: Tensor, k: Tensor, v: Tensor, plan: Plan, x: Tensor | None = None) -> Tensor:
     """(B, H, R, D) of the queries that the plan wants; with gradient, of all."""
-    if plan.form > Form.MASK and not (plan.linear and in_c(q, k, v)):
+    by_c, learning = fitting(q, k, v), torch.is_grad_enabled()
+    if plan.form > Form.MASK and (learning or by_c is None or not plan.linear):
         return by_logits(q, k, v, plan, x)
     scale, temperature, potential = q.size(-1) ** -0.5, plan.effect.temperature, plan.potential(x)
     q, k = plan.rotated(q, k, x)
     if temperature is not None:
         q, scale = (q * (scale * temperature[..., None])).to(q.dtype), 1.0
-    elif potential is not None or torch.is_grad_enabled():
+    elif potential is not None or by_c is None:
         q, scale = q * scale, 1.0
     if potential is not None:
         q, k = as_features(q, k, potential)
-    if not torch.is_grad_enabled():
-        by_c = in_c(q, k, v)
+    if not learning:
         way = partial(in_one_pass, by_c=by_c) if by_c else streamed
         return underflow.by_group(q, k, v, plan, scale, partial(way, scale=scale))
     blocks = divided(q, plan, BUDGET)
@@ -46,14 +46,8 @@ def attend(q: Tensor, k: Tensor, v: Tensor, plan: Plan, x: Tensor | None = None)
         k, v = pairs.with_sink(plan, k, v)
         blocks = [(rows, slice(0, keys.stop + 1)) for rows, keys in blocks]
     wide = torch.promote_types(v.dtype, torch.float32)
-    out: Tensor = Weighted.apply(q, k, v, pairs.whole_mask(plan, wide), blocks)
+    out: Tensor = Weighted.apply(q, k, v, pairs.whole_mask(plan, wide), blocks, scale)
     return out
-
-
-def in_c(q: Tensor, k: Tensor, v: Tensor) -> Loops | None:
-    """The loops in C for these, without gradient, if there are any."""
-    fit = not torch.is_grad_enabled() and q.dtype == k.dtype == v.dtype
-    return loops("softmax", v) if fit else None
 
 
 def in_one_pass(q: Tensor, k: Tensor, v: Tensor, plan: Plan, scale: float, by_c: Loops) -> Tensor:
@@ -121,7 +115,7 @@ def weighed(logits: Tensor, plan: Plan, rows: slice, keys: slice, dtype: torch.d
     if sink is not None:
         column = pairs.of_queries(sink.to(logits.dtype), rows)
         logits = torch.cat([logits, column.expand(*logits.shape[:-1], 1)], dim=-1)
-    elif logits.dtype == dtype and logits.is_contiguous() and (by_c := in_c(logits, logits, logits)):
+    elif not torch.is_grad_enabled() and logits.dtype == dtype and (by_c := loops("softmax", logits)):
         return InPlace(by_c, pairs.ends(plan, rows, keys)).forward(logits)
     return logits.softmax(-1).to(dtype)[..., : keys.stop - keys.start]
 

@@ -76,8 +76,9 @@ void forward(int64_t sequences, int64_t heads, int64_t queries, int64_t columns,
   }
 }
 
-/* The gradient g of the weights p becomes that of the logits; `ends` as above. */
-void backward(int64_t rows, int64_t columns, const element *p, element *g, int64_t known, const int64_t *ends) {
+/* The gradient g of the weights p becomes that of the logits, which have no factors; `ends` as above. */
+void backward(int64_t rows, int64_t columns, const element *p, element *g, float scale, int64_t known,
+              const int64_t *ends) {
 #pragma omp parallel for if (rows * columns > MANY)
   for (int64_t row = 0; row < rows; row++) {
     int64_t end = rounded(ends[row % known], columns);
@@ -87,7 +88,7 @@ void backward(int64_t rows, int64_t columns, const element *p, element *g, int64
 #pragma omp simd reduction(+ : mean)
     for (int64_t n = 0; n < end; n++) mean += widen(weights[n]) * widen(at[n]);
 #pragma omp simd
-    for (int64_t n = 0; n < end; n++) at[n] = narrow(widen(weights[n]) * (widen(at[n]) - mean));
+    for (int64_t n = 0; n < end; n++) at[n] = narrow(scale * widen(weights[n]) * (widen(at[n]) - mean));
     memset(at + end, 0, (columns - end) * sizeof *at);
   }
 }

@@ -86,7 +86,7 @@ def attention(mask: tuple[int, ...], tokens: int, parts: int) -> Case:
         hidden = torch.ones(tokens, tokens).triu(1).bool()
         size = -(-tokens // parts)
         blocks = [(slice(s, s + size), slice(0, s + size)) for s in range(0, tokens, size)]
-        y = Weighted.apply(q, k, v, bias.masked_fill(hidden, HIDDEN), blocks)
+        y = Weighted.apply(q, k, v, bias.masked_fill(hidden, HIDDEN), blocks, 0.25)
         return with_gradients(y, {"q": q, "k": k, "v": v, "bias": bias})
 
     return case
