@@ -17,6 +17,7 @@ from models.plan import Form, Plan
 from models.precision import without_autocast
 from models.processor import bfloat16_by_onednn
 
+LONG = 4096  # tokens; with a mask flash attention is faster from there on
 KERNELS = ("reference", "explicit", "sdpa", "band", "flex")
 
 
@@ -55,7 +56,8 @@ def choose(q: Tensor, effect: Effect | Plan) -> str:
         return "band"
     if torch.is_grad_enabled() or plan.form > Form.MASK:  # on a CPU, flash attention is slow backward
         return "explicit"
-    if plan.form > Form.PRODUCT and loops("softmax", q) is not None:
+    masked = plan.form > Form.PRODUCT and plan.parts & {"bias", "visible"}
+    if masked and plan.positions.length <= LONG and loops("softmax", q) is not None:
         return "explicit"
     if torch.compiler.is_compiling() or q.dtype != torch.bfloat16:
         return "sdpa"

@@ -9,7 +9,7 @@ from torch import Tensor
 from models import attend as attending
 from models import native
 from models.attend import KERNELS, attend, choose, logits
-from models.effect import Adjust, Effect, Positions, Region
+from models.effect import Adjust, Curve, Effect, Positions, Region
 from models.kernels import band, explicit, flex, sdpa
 from models.plan import Plan
 from tests.kernels.forms import FORMS, B, D, H, T, can, effect, inputs, potential, wider
@@ -119,8 +119,11 @@ def test_flash_attention_is_for_processors_that_it_suits(slow: bool, monkeypatch
 
 
 @pytest.mark.skipif(native.missing(), reason="There is no C compiler here")
-def test_masks_are_for_loops_in_c_where_there_are_any() -> None:
-    at, (q, *_, learned) = Positions.of(T), (t.detach() for t in inputs())
+def test_masks_are_for_loops_in_c_where_sequences_are_short() -> None:
+    q, bias = inputs()[0].detach(), Curve(lambda distance: distance.abs().float().sqrt()[None])
+    long, short = Positions.of(8192), Positions.of(T)
     with torch.no_grad():
-        assert choose(q, effect(("curve",), at, learned)) == "explicit"
-        assert choose(q, Effect(at)) == "sdpa"
+        assert choose(q, Effect(short, bias=bias)) == "explicit"
+        assert choose(q, Effect(long, bias=bias)) == "sdpa"
+        assert choose(q, Effect(short)) == "sdpa"
+        assert choose(q, Effect(short, sink=torch.zeros(1, 1))) == "sdpa"
