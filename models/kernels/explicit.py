@@ -52,10 +52,11 @@ def attend(q: Tensor, k: Tensor, v: Tensor, plan: Plan, x: Tensor | None = None)
 
 def in_one_pass(q: Tensor, k: Tensor, v: Tensor, plan: Plan, scale: float, by_c: Loops) -> Tensor:
     """(B, H, R, D) without gradient: all that is done to a logit is done at once."""
-    first, length, out = plan.first, q.size(-2), torch.empty_like(v[:, :, plan.first :])
+    first, length, visible = plan.first, q.size(-2), plan.effect.visible
+    seen, out = length if visible is None else visible.width, torch.empty_like(v[:, :, first:])
     each = product(range(q.size(0)), range(q.size(1)))  # sequence and head by itself
-    parts: list[tuple[int, int] | None] = [None] if length <= SHORT else [*each]
-    for rows in reversed(pairs.parted(slice(first, length), FEWEST if length <= SHORT else ROWS)):
+    parts: list[tuple[int, int] | None] = [None] if seen <= SHORT else [*each]
+    for rows in reversed(pairs.parted(slice(first, length), FEWEST if seen <= SHORT else ROWS)):
         keys, own = pairs.visible_keys(plan, rows), pairs.moved(rows, -first)
         softmax = to_weights(plan, rows, keys, by_c, scale)
         for part in parts:

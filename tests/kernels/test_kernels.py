@@ -1,6 +1,7 @@
 """The kernels carry out every form of effect as `models.attend.logits` defines it."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 import torch
@@ -119,11 +120,16 @@ def test_flash_attention_is_for_processors_that_it_suits(slow: bool, monkeypatch
 
 
 @pytest.mark.skipif(native.missing(), reason="There is no C compiler here")
-def test_masks_are_for_loops_in_c_where_sequences_are_short() -> None:
-    q, bias = inputs()[0].detach(), Curve(lambda distance: distance.abs().float().sqrt()[None])
-    long, short = Positions.of(8192), Positions.of(T)
-    with torch.no_grad():
-        assert choose(q, Effect(short, bias=bias)) == "explicit"
-        assert choose(q, Effect(long, bias=bias)) == "sdpa"
-        assert choose(q, Effect(short)) == "sdpa"
-        assert choose(q, Effect(short, sink=torch.zeros(1, 1))) == "sdpa"
+def test_masks_of_many_short_sequences_are_for_loops_in_c() -> None:
+    bias = Curve(lambda distance: distance.abs().float().sqrt()[None])
+
+    def chosen(sequences: int, length: int, **parts: Any) -> str:
+        q = torch.empty(sequences, 2, length, 8)
+        with torch.no_grad():
+            return choose(q, Effect(Positions.of(length), **parts))
+
+    assert chosen(64, 64, bias=bias) == "explicit"
+    assert chosen(1, 64, bias=bias) == "sdpa"
+    assert chosen(2, 8192, bias=bias) == "sdpa"
+    assert chosen(64, 64) == "sdpa"
+    assert chosen(64, 64, sink=torch.zeros(1, 1)) == "sdpa"
