@@ -17,7 +17,7 @@ from models.plan import Form, Plan
 from models.precision import without_autocast
 from models.processor import bfloat16_by_onednn
 
-MANY = 4096  # tokens; masks of shorter sequences, that many together, are faster without flash attention
+LONG = 4096  # tokens; masks of shorter sequences are faster without flash attention
 KERNELS = ("reference", "explicit", "sdpa", "band", "flex")
 
 
@@ -56,8 +56,8 @@ def choose(q: Tensor, effect: Effect | Plan) -> str:
         return "band"
     if torch.is_grad_enabled() or plan.form > Form.MASK:  # on a CPU, flash attention is slow backward
         return "explicit"
-    masked, length = plan.form > Form.PRODUCT and plan.parts & {"bias", "visible"}, q.size(-2)
-    if masked and length <= MANY <= q.size(0) * length and loops("softmax", q) is not None:
+    masked = plan.form > Form.PRODUCT and plan.parts & {"bias", "visible"}
+    if masked and plan.positions.length <= LONG and loops("softmax", q) is not None:
         return "explicit"
     if torch.compiler.is_compiling() or q.dtype != torch.bfloat16:
         return "sdpa"
