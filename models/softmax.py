@@ -4,7 +4,7 @@ Autograd would keep the logits before and after the mask, and pad the gradient o
 zeros. Here only the weights are kept, in the precision of v.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -16,13 +16,19 @@ from models.native import WIDE, Loops, loops
 Block = tuple[slice, slice]  # some queries, and the keys that they may see
 
 
+class Products(NamedTuple):
+    """Which products of queries and keys are taken, and their scale."""
+
+    blocks: list[Block]
+    scale: float = 1.0
+
+
 class Weighted(torch.autograd.Function):
     """softmax(scale q k^T + mask) v, block by block; the mask broadcasts to (B, H, T, T)."""
 
     @staticmethod
-    def forward(
-        ctx: Any, q: Tensor, k: Tensor, v: Tensor, mask: Tensor, blocks: list[Block], scale: float
-    ) -> Tensor:
+    def forward(ctx: Any, q: Tensor, k: Tensor, v: Tensor, mask: Tensor, products: Products) -> Tensor:
+        blocks, scale = products
         ctx.scale, ctx.in_place = scale, [in_place(q, k, v, mask[..., r, c], scale) for r, c in blocks]
         weights = [
             weigh(q[:, :, r], k[:, :, c], mask[..., r, c], v.dtype, scale)
@@ -42,7 +48,7 @@ class Weighted(torch.autograd.Function):
         if len(weights) == 1:
             logits = of_logits(out @ v.mT, weights[0], ctx.in_place[0], ctx.scale)
             to_mask = logits.sum_to_size(mask.shape) / ctx.scale if wanted else None
-            return *through(out, q, k, weights[0], logits), to_mask, None, None
+            return *through(out, q, k, weights[0], logits), to_mask, None
         to_q, to_k, to_v = torch.zeros_like(q), torch.zeros_like(k), torch.zeros_like(v)
         to_mask = torch.zeros_like(mask) if wanted else None
         for p, (r, c), by_c in zip(weights, ctx.blocks, ctx.in_place, strict=True):
@@ -53,7 +59,7 @@ class Weighted(torch.autograd.Function):
             to_v[:, :, c] += d
             if to_mask is not None:
                 to_mask[..., r, c] += logits.sum_to_size(mask[..., r, c].shape) / ctx.scale
-        return to_q, to_k, to_v, to_mask, None, None
+        return to_q, to_k, to_v, to_mask, None
 
 
 def weigh(q: Tensor, k: Tensor, mask: Tensor, dtype: torch.dtype, scale: float = 1.0) -> Tensor:

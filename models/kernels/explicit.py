@@ -16,7 +16,7 @@ from models.features import as_features
 from models.in_place import InPlace, Lines
 from models.native import Loops, loops
 from models.plan import Form, Plan
-from models.softmax import Block, Weighted, fitting, together, weigh
+from models.softmax import Block, Products, Weighted, fitting, together, weigh
 
 BUDGET = 1 << 22  # logits held at a time
 TOUCHED = 1 << 20  # fewer where encodings change them: smaller blocks skip more keys after their queries
@@ -46,7 +46,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, plan: Plan, x: Tensor | None = None)
         k, v = pairs.with_sink(plan, k, v)
         blocks = [(rows, slice(0, keys.stop + 1)) for rows, keys in blocks]
     wide = torch.promote_types(v.dtype, torch.float32)
-    out: Tensor = Weighted.apply(q, k, v, pairs.whole_mask(plan, wide), blocks, scale)
+    out: Tensor = Weighted.apply(q, k, v, pairs.whole_mask(plan, wide), Products(blocks, scale))
     return out
 
 

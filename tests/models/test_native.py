@@ -21,7 +21,7 @@ from models.networks import adapted, at_once, relu_network
 from models.norm import rms_norm
 from models.polar import polar
 from models.rotation import rotate_pairs
-from models.softmax import Weighted
+from models.softmax import Products, Weighted
 from tests.tolerance import Outcome, as_accurate, float64
 from train.loss import MeanCrossEntropy, log_likelihood
 
@@ -86,7 +86,7 @@ def attention(mask: tuple[int, ...], tokens: int, parts: int) -> Case:
         hidden = torch.ones(tokens, tokens).triu(1).bool()
         size = -(-tokens // parts)
         blocks = [(slice(s, s + size), slice(0, s + size)) for s in range(0, tokens, size)]
-        y = Weighted.apply(q, k, v, bias.masked_fill(hidden, HIDDEN), blocks, 0.25)
+        y = Weighted.apply(q, k, v, bias.masked_fill(hidden, HIDDEN), Products(blocks, 0.25))
         return with_gradients(y, {"q": q, "k": k, "v": v, "bias": bias})
 
     return case

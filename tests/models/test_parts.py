@@ -13,7 +13,7 @@ from models.heads import split
 from models.norm import rms_norm
 from models.polar import polar
 from models.rotation import rotate_pairs
-from models.softmax import Weighted
+from models.softmax import Products, Weighted
 from tests.tolerance import agree, float64
 from train.loss import MeanCrossEntropy
 
@@ -52,7 +52,9 @@ def weighted(rows: int) -> Callable[..., Tensor]:
     def run(q: Tensor, k: Tensor, v: Tensor, mask: Tensor) -> Tensor:
         mask = mask.masked_fill(torch.ones(T, T, dtype=torch.bool).triu(1), float("-inf"))
         stops = [(i, min(i + rows, T)) for i in range(0, T, rows)]
-        out: Tensor = Weighted.apply(q, k, v, mask, [(slice(i, e), slice(0, e)) for i, e in stops], 0.3)
+        out: Tensor = Weighted.apply(
+            q, k, v, mask, Products([(slice(i, e), slice(0, e)) for i, e in stops], 0.3)
+        )
         return out
 
     return run
