@@ -18,7 +18,7 @@ class Lines:
     @classmethod
     def of(cls, x: Tensor, backwards: bool = False) -> "Lines":
         """Of x (..., 1 or H, R, K); `backwards`: from the last query to the first."""
-        x = x if x.dim() == 4 else x[None]
+        x = (x if x.dim() == 4 else x[None]).float()  # as the loops read them
         x = x if x.stride(-1) == 1 else x.contiguous()
         return cls(x[..., -1:, :], -x.stride(-2)) if backwards else cls(x, x.stride(-2))
 

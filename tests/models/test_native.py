@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from models import native
 from models.attend import attend
-from models.effect import Positions
+from models.effect import Effect, Positions
 from models.encodings import load
 from models.gelu import gelu
 from models.kernels import explicit
@@ -277,6 +277,18 @@ def test_gelu_has_all_digits_of_a_float_and_its_slope_is_rounded_once() -> None:
     (rounded,) = torch.autograd.grad(gelu(narrow).sum(), narrow)
     off = (rounded != exact.bfloat16())[exact.abs() > 0.1]
     assert off.float().mean() < 0.015
+
+
+@needs_compiler
+def test_a_sink_of_another_precision_is_read_as_what_it_is() -> None:
+    q, k, v = (random(1, 2, 9, 8, seed=seed).detach() for seed in range(3))
+    sink = torch.tensor([[0.5], [2.0]])
+    with torch.no_grad():
+        found, expected = (
+            attend(q, k, v, Effect(Positions.of(9), sink=sink.to(dtype)), kernel="explicit")
+            for dtype in (torch.bfloat16, torch.float32)
+        )
+    assert torch.equal(found, expected)
 
 
 @needs_compiler
