@@ -11,14 +11,12 @@ from torch import Tensor
 
 from models import pairs
 from models.effect import Effect
-from models.kernels import band, explicit, flex, sdpa
-from models.native import loops
+from models.kernels import band, explicit, flex, fused, sdpa
 from models.plan import Form, Plan
 from models.precision import without_autocast
 from models.processor import bfloat16_by_onednn
 
-LONG = 4096  # tokens; masks of shorter sequences are faster without flash attention
-KERNELS = ("reference", "explicit", "sdpa", "band", "flex")
+KERNELS = ("reference", "explicit", "fused", "sdpa", "band", "flex")
 
 
 def attend(
@@ -35,13 +33,13 @@ def attend(
     if kernel == "auto":
         kernel = choose(q, plan)
     wanted = plan.first
-    if kernel != "explicit" or torch.is_grad_enabled():  # all others compute all queries
+    if kernel not in ("explicit", "fused") or torch.is_grad_enabled():  # all others compute all queries
         plan = plan.since(0)
     rows = slice(wanted - plan.first, None)
     with without_autocast(q.device):
         if kernel == "reference":
             return reference(q, k, v, plan.effect, x)[:, :, rows]
-        chosen = {"explicit": explicit, "sdpa": sdpa, "band": band, "flex": flex}[kernel]
+        chosen = {"explicit": explicit, "fused": fused, "sdpa": sdpa, "band": band, "flex": flex}[kernel]
         return chosen.attend(q, k, v, plan, x)[:, :, rows]
 
 
@@ -50,14 +48,13 @@ def choose(q: Tensor, effect: Effect | Plan) -> str:
     plan = effect if isinstance(effect, Plan) else Plan(effect)
     if q.is_cuda:
         return {Form.PRODUCT: "sdpa", Form.ROWS: "explicit"}.get(plan.form, "flex")
+    if fused.fits(q, plan):
+        return "fused"
     if 2 * plan.first >= plan.positions.length and not torch.compiler.is_compiling():
         return "explicit"
     if band.fits(plan):
         return "band"
     if torch.is_grad_enabled() or plan.form > Form.MASK:  # on a CPU, flash attention is slow backward
-        return "explicit"
-    masked = plan.form > Form.PRODUCT and plan.parts & {"bias", "visible"}
-    if masked and plan.positions.length <= LONG and loops("softmax", q) is not None:
         return "explicit"
     if torch.compiler.is_compiling() or q.dtype != torch.bfloat16:
         return "sdpa"

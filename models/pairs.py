@@ -120,9 +120,14 @@ def mask(plan: Plan, rows: slice, keys: slice, dtype: torch.dtype) -> Tensor:
 def factor(plan: Plan, rows: slice, keys: slice) -> tuple[Tensor, bool]:
     """(..., 1 or H, R, K) what multiplies each logit: if the second is true a view with its rows from last
     to first."""
-    if not isinstance(plan.effect.factor, Curve) or not plan.positions.consecutive:
+    if not multiplies_by_distance(plan):
         return by_pair(plan, "factor", *positions(plan, rows, keys)), False
     return toeplitz(plan, rows, keys, plan.once("factors", lambda: by_distance(plan, "factor"))), True
+
+
+def multiplies_by_distance(plan: Plan) -> bool:
+    """Whether the factor is constant along each diagonal."""
+    return isinstance(plan.effect.factor, Curve | None) and plan.positions.consecutive
 
 
 def ordered(plan: Plan, x: Tensor) -> Tensor:

@@ -3,7 +3,9 @@
 By its make, as timing would let processes that are compared, or repeated, round differently (decision 0031).
 """
 
+import os
 import platform
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
@@ -19,6 +21,22 @@ def mkl_is_slow() -> bool:
     known = CPUINFO.read_text() if CPUINFO.exists() else platform.processor()
     both = torch.backends.mkl.is_available() and torch.backends.mkldnn.is_available()
     return both and any(name in known for name in FOREIGN)
+
+
+def bfloat16_by() -> list[str]:
+    """How loops in C multiply bfloat16, fastest first: in TILES, or in PAIRS if that beats float32."""
+    limit = os.environ.get("ONEDNN_MAX_CPU_ISA") or os.environ.get("DNNL_MAX_CPU_ISA") or "ALL"
+    ways = {"tiles": ("AMX", "ALL", "DEFAULT"), "pairs": ("16", "AMX", "ALL", "DEFAULT")}
+    able: dict[str, Callable[[], bool]] = {"tiles": has_tiles, "pairs": bfloat16_by_onednn}
+    if torch.backends.cpu.get_cpu_capability() != "AVX512":
+        return []
+    return [way for way, words in ways.items() if any(word in limit for word in words) and able[way]()]
+
+
+@cache
+def has_tiles() -> bool:
+    """Whether there are AMX's, which a process must ask the system for."""
+    return torch.cpu._is_amx_tile_supported() and torch.cpu._init_amx()
 
 
 def bfloat16_by_onednn() -> bool:

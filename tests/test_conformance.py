@@ -20,7 +20,7 @@ from torch import Tensor
 from models import registry
 from models.attend import attend, logits
 from models.effect import Effect, Encoding, Positions
-from models.kernels import band, explicit, sdpa
+from models.kernels import band, explicit, fused, sdpa
 from models.options.ssmax import SSMax
 from models.plan import Form, Plan
 from tests.conftest import (
@@ -336,8 +336,7 @@ def test_trains_without_x86(tmp_path: Path) -> None:
 
 
 def kernels(effect: Effect) -> list[str]:
-    fused = Plan(effect).form <= Form.MASK
-    return ["reference", "explicit", "sdpa"] if fused else ["reference", "explicit"]
+    return ["reference", "explicit"] + ["sdpa"] * (Plan(effect).form <= Form.MASK)
 
 
 @over(EVERY)
@@ -363,6 +362,11 @@ def test_kernels_agree(method: Method, causal: bool, monkeypatch: pytest.MonkeyP
                     agree_all(carried_out(exact, kernel, positions), expected)
                     agree(evaluated(exact, kernel, positions), expected["out"])
                     agree(evaluated(exact, kernel, positions, first=7), expected["out"][:, :, 7:])
+        if fused.fits(torch.empty(1), Plan(member.at(positions))):
+            as_accurate(carried_out(member, "fused", positions), plain, expected)
+            for first in (0, 7):
+                read = {"out": evaluated(member, "fused", positions, first)}
+                as_accurate(read, *({"out": of["out"][:, :, first:]} for of in (plain, expected)))
         if Plan(member.at(positions)).tail is not None:
             monkeypatch.setattr(band, "ROWS", 5)
             with float64():

@@ -4,83 +4,42 @@ The fastest way on a CPU, and the only one for effects that read the logits.
 """
 
 from collections.abc import Callable
-from dataclasses import replace
-from functools import partial
-from itertools import product
 
 import torch
 from torch import Tensor
 
 from models import pairs, underflow
 from models.features import as_features
-from models.in_place import InPlace, Lines
-from models.native import Loops, loops
 from models.plan import Form, Plan
-from models.softmax import Block, Products, Weighted, fitting, together, weigh
+from models.softmax import Block, Weighted, softmax_, together, weigh
 
 BUDGET = 1 << 22  # logits held at a time
 TOUCHED = 1 << 20  # fewer where encodings change them: smaller blocks skip more keys after their queries
 FEWEST = 128  # queries at a time, or products would be slow; without gradient
-SHORT, ROWS = 1024, 512  # in one pass: longer sequences one by one, that many queries at a time
 SHARE = 32  # of the queries: no fewer at a time than that part of a long sequence
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, plan: Plan, x: Tensor | None = None) -> Tensor:
     """(B, H, R, D) of the queries that the plan wants; with gradient, of all."""
-    by_c, learning = fitting(q, k, v), torch.is_grad_enabled()
-    if plan.form > Form.MASK and (learning or by_c is None or not plan.linear):
+    if plan.form > Form.MASK:
         return by_logits(q, k, v, plan, x)
     scale, temperature, potential = q.size(-1) ** -0.5, plan.effect.temperature, plan.potential(x)
     q, k = plan.rotated(q, k, x)
-    if temperature is not None:
-        q, scale = (q * (scale * temperature[..., None])).to(q.dtype), 1.0
-    elif potential is not None or by_c is None:
-        q, scale = q * scale, 1.0
+    q = (q * (scale if temperature is None else scale * temperature[..., None])).to(q.dtype)
     if potential is not None:
         q, k = as_features(q, k, potential)
-    if not learning:
-        way = partial(in_one_pass, by_c=by_c) if by_c else streamed
-        return underflow.by_group(q, k, v, plan, scale, partial(way, scale=scale))
+    if not torch.is_grad_enabled():
+        return underflow.by_group(q, k, v, plan, 1.0, streamed)
     blocks = divided(q, plan, BUDGET)
     if plan.effect.sink is not None:
         k, v = pairs.with_sink(plan, k, v)
         blocks = [(rows, slice(0, keys.stop + 1)) for rows, keys in blocks]
     wide = torch.promote_types(v.dtype, torch.float32)
-    out: Tensor = Weighted.apply(q, k, v, pairs.whole_mask(plan, wide), Products(blocks, scale))
+    out: Tensor = Weighted.apply(q, k, v, pairs.whole_mask(plan, wide), blocks)
     return out
 
 
-def in_one_pass(q: Tensor, k: Tensor, v: Tensor, plan: Plan, scale: float, by_c: Loops) -> Tensor:
-    """(B, H, R, D) without gradient: all that is done to a logit is done at once."""
-    first, length, visible = plan.first, q.size(-2), plan.effect.visible
-    seen, out = length if visible is None else visible.width, torch.empty_like(v[:, :, first:])
-    each = product(range(q.size(0)), range(q.size(1)))  # sequence and head by itself
-    parts: list[tuple[int, int] | None] = [None] if seen <= SHORT else [*each]
-    for rows in reversed(pairs.parted(slice(first, length), FEWEST if seen <= SHORT else ROWS)):
-        keys, own = pairs.visible_keys(plan, rows), pairs.moved(rows, -first)
-        softmax = to_weights(plan, rows, keys, by_c, scale)
-        for part in parts:
-            some_q, some_k, some_v, some_out = (a if part is None else a[part] for a in (q, k, v, out))
-            weights = softmax.forward(some_q[..., rows, :] @ some_k[..., keys, :].mT, *(part or ()))
-            some_out[..., own, :] = weights @ some_v[..., keys, :]
-    return out
-
-
-def to_weights(plan: Plan, rows: slice, keys: slice, by_c: Loops, scale: float) -> InPlace:
-    """What is done to the logits of some queries and some keys."""
-    effect, mask, factor, sink = plan.effect, None, None, None
-    bare = plan.once("bare", lambda: Plan(replace(effect, factor=None, sink=None)))
-    if not plan.causal or plan.parts & {"bias", "visible", "factor"}:
-        mask = Lines.of(pairs.mask(bare, rows, keys, torch.float32), backwards=bare.diagonal)
-    if effect.factor is not None:
-        factor = Lines.of(*pairs.factor(plan, rows, keys))
-    if effect.sink is not None:
-        column = pairs.of_queries(effect.sink, rows)
-        sink = Lines.of(column.expand(-1, rows.stop - rows.start, 1))
-    return InPlace(by_c, pairs.ends(plan, rows, keys), scale, factor, mask, sink)
-
-
-def streamed(q: Tensor, k: Tensor, v: Tensor, plan: Plan, scale: float) -> Tensor:
+def streamed(q: Tensor, k: Tensor, v: Tensor, plan: Plan) -> Tensor:
     """(B, H, R, D) without gradient: nothing outlives its block. Blocks run backwards: the memory that the
     longest one frees is enough for the others."""
     first = plan.first
@@ -92,7 +51,7 @@ def streamed(q: Tensor, k: Tensor, v: Tensor, plan: Plan, scale: float) -> Tenso
         keys = pairs.visible_keys(plan, rows)
         some_k, some_v = pairs.with_sink(plan, k[:, :, keys], v[:, :, keys])
         mask = pairs.mask(plan, rows, keys, v.dtype)
-        weights = weigh(pairs.ordered(plan, q[:, :, rows]), some_k, mask, v.dtype, scale)
+        weights = weigh(pairs.ordered(plan, q[:, :, rows]), some_k, mask, v.dtype)
         out[:, :, pairs.moved(rows, -first)] = pairs.ordered(plan, weights @ some_v)
     return out
 
@@ -116,8 +75,8 @@ def weighed(logits: Tensor, plan: Plan, rows: slice, keys: slice, dtype: torch.d
     if sink is not None:
         column = pairs.of_queries(sink.to(logits.dtype), rows)
         logits = torch.cat([logits, column.expand(*logits.shape[:-1], 1)], dim=-1)
-    elif not torch.is_grad_enabled() and logits.dtype == dtype and (by_c := loops("softmax", logits)):
-        return InPlace(by_c, pairs.ends(plan, rows, keys)).forward(logits)
+    elif not torch.is_grad_enabled() and logits.dtype == dtype:
+        return softmax_(logits, pairs.ends(plan, rows, keys))
     return logits.softmax(-1).to(dtype)[..., : keys.stop - keys.start]
 
 

@@ -28,7 +28,7 @@ INSTRUCTIONS = {
 }  # of PyTorch's own loops here; others have what all processors of their kind have
 ELEMENTS = {torch.float32: (), torch.bfloat16: ("BFLOAT16",)}
 WIDE = torch.float32
-Given = Tensor | ctypes.Array | int | float | None
+Given = Tensor | ctypes.Array | ctypes.Structure | int | float | None
 
 
 class Loops:
@@ -45,6 +45,8 @@ class Loops:
 def passed(one: Given) -> object:
     if isinstance(one, Tensor):
         return ctypes.c_void_p(one.data_ptr())
+    if isinstance(one, ctypes.Structure):
+        return ctypes.byref(one)
     if one is None or isinstance(one, ctypes.Array):
         return one
     return ctypes.c_int64(one) if isinstance(one, int) else ctypes.c_float(one)

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from models.effect import Adjust, Curve, Effect, Positions, Region, Tail, Window
+from models.kernels import fused
 from models.plan import Form, Plan
 
 B, H, T, D = 2, 2, 21, 8
@@ -144,9 +145,11 @@ def inputs(dtype: torch.dtype = torch.float32) -> tuple[Tensor, ...]:
     return tuple(torch.randn(s, generator=noise).to(dtype).requires_grad_() for s in shapes)
 
 
-def can(kernel: str, form: Effect) -> bool:
-    """Whether the kernel takes effects of this form."""
+def can(kernel: str, form: Effect, dtype: torch.dtype = torch.float32) -> bool:
+    """Whether the kernel takes effects of this form, here and in this precision."""
     plan = Plan(form)
+    if kernel == "fused":
+        return fused.fits(torch.empty(1, dtype=dtype), plan)
     if kernel == "band":
         return plan.tail is not None
     return plan.form <= {"sdpa": Form.MASK, "flex": Form.PAIRS}.get(kernel, Form.ROWS)

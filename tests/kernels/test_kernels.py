@@ -1,7 +1,6 @@
 """The kernels carry out every form of effect as `models.attend.logits` defines it."""
 
 from dataclasses import replace
-from typing import Any
 
 import pytest
 import torch
@@ -10,8 +9,8 @@ from torch import Tensor
 from models import attend as attending
 from models import native
 from models.attend import KERNELS, attend, choose, logits
-from models.effect import Adjust, Curve, Effect, Positions, Region
-from models.kernels import band, explicit, flex, sdpa
+from models.effect import Adjust, Effect, Positions, Region
+from models.kernels import band, explicit, flex, fused, sdpa
 from models.plan import Plan
 from tests.kernels.forms import FORMS, B, D, H, T, can, effect, inputs, potential, wider
 from tests.tolerance import agree, agree_all, as_accurate, float64
@@ -42,7 +41,7 @@ def test_kernels_agree(form: tuple[str, ...], causal: bool, monkeypatch: pytest.
         for kernel in KERNELS[1:]:
             if not can(kernel, effect(form, positions, inputs()[-1])):
                 continue
-            for rows in (1, 4, T) if kernel != "flex" else (T,):
+            for rows in {"flex": (T,), "fused": ()}.get(kernel, (1, 4, T)):
                 monkeypatch.setattr(explicit, "BUDGET", rows * B * H * T)
                 monkeypatch.setattr(explicit, "FEWEST", rows)
                 monkeypatch.setattr(sdpa, "ROWS", rows)
@@ -53,8 +52,13 @@ def test_kernels_agree(form: tuple[str, ...], causal: bool, monkeypatch: pytest.
                     with torch.no_grad():
                         agree(attend(q, k, v, effect(form, positions, learned), x, kernel), expected["out"])
                 agree_all(found, {name: expected[name] for name in found})
+            monkeypatch.setattr(fused, "ROWS", 4)
             single = outcome(kernel, form, positions)
             as_accurate(single, *({name: of[name] for name in single} for of in (plain, expected)))
+            q, k, v, x, learned = (t.detach() for t in inputs())
+            with torch.no_grad():
+                read = {"out": attend(q, k, v, effect(form, positions, learned), x, kernel)}
+            as_accurate(read, *({"out": of["out"]} for of in (plain, expected)))
 
 
 def test_reference_in_words() -> None:
@@ -120,14 +124,17 @@ def test_flash_attention_is_for_processors_that_it_suits(slow: bool, monkeypatch
 
 
 @pytest.mark.skipif(native.missing(), reason="There is no C compiler here")
-def test_masks_of_short_sequences_are_for_loops_in_c() -> None:
-    bias = Curve(lambda distance: distance.abs().float().sqrt()[None])
-
-    def chosen(length: int, **parts: Any) -> str:
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
+def test_where_there_are_loops_in_c_they_do_all_that_they_can(dtype: torch.dtype) -> None:
+    at, (q, *_, learned) = Positions.of(T), inputs(dtype)
+    for form in FORMS:
+        made = effect(form, at, learned.detach().float())
+        readable = not made.parts & {"adjust", "values", "far"} and not made.parts >= {
+            "potential",
+            "temperature",
+        }
+        assert (choose(q, made) == "fused") == (readable and not made.parts >= {"factor", "sink"})
         with torch.no_grad():
-            return choose(torch.empty(1), Effect(Positions.of(length), **parts))
-
-    assert chosen(64, bias=bias) == "explicit"
-    assert chosen(8192, bias=bias) == "sdpa"
-    assert chosen(64) == "sdpa"
-    assert chosen(64, sink=torch.zeros(1, 1)) == "sdpa"
+            assert (choose(q, made) == "fused") == readable
+    assert choose(q, effect(("factor",), at, learned)) == "explicit"  # its gradient needs the products
+    assert choose(q.double(), Effect(at)) == choose(q.to("meta"), Effect(at)) == "explicit"

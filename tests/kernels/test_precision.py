@@ -19,7 +19,7 @@ def test_kernels_agree_in_bfloat16(form: tuple[str, ...]) -> None:
     made = effect(form, positions, inputs()[-1].detach())
     expected = exactly(q, k, v, made, x)
     for kernel in KERNELS:
-        if can(kernel, made):
+        if can(kernel, made, torch.bfloat16):
             out = attend(q, k, v, made, x=x, kernel=kernel)
             assert out.dtype == torch.bfloat16
             agree(out, expected)
@@ -40,6 +40,8 @@ def test_xpos_to_its_limit_in_any_precision(kernel: str, dtype: torch.dtype) -> 
     encoding = load("xpos", head_width=D, length=4)
     length = encoding.limit
     assert length == 256
+    if not can(kernel, encoding.at(Positions.of(length)), dtype):
+        return
     q, k, v = (torch.randn(3, 1, H, length, D, generator=torch.Generator().manual_seed(1)) / 2).to(dtype)
     long = attend(q, k, v, encoding.at(Positions.of(length)), kernel=kernel)
     exact = exactly(q, k, v, encoding.at(Positions.of(length)))

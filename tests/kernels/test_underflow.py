@@ -4,11 +4,11 @@ import pytest
 import torch
 from torch import Tensor
 
-from models import underflow
+from models import native, underflow
 from models.attend import attend, reference
 from models.effect import Curve, Effect, Positions, Window
 from models.plan import Plan
-from tests.tolerance import agree, float64
+from tests.tolerance import agree, as_accurate, float64
 
 T, H, D = 2048, 4, 8
 SLOPES = torch.tensor([1.0, 0.25, 2**-6, 0.0])
@@ -58,6 +58,16 @@ def test_the_same_as_with_every_key(scale: float, kernel: str) -> None:
         whole = reference(q, k, v, lines())
         agree(attend(q, k, v, lines(), kernel=kernel), whole)
         agree(attend(q, k, v, Plan(lines()).since(T - 9), kernel=kernel), whole[:, :, T - 9 :])
+
+
+@pytest.mark.skipif(native.missing(), reason="There is no C compiler here")
+def test_the_same_by_loops_in_c() -> None:
+    q, k, v = content(1.0)
+    with torch.no_grad():
+        found, plain = (attend(q, k, v, lines(), kernel=kernel) for kernel in ("fused", "reference"))
+        with float64():
+            exact = reference(q.double(), k.double(), v.double(), lines())
+    as_accurate({"out": found}, {"out": plain}, {"out": exact})
 
 
 def test_a_bias_that_rises_again_is_seen() -> None:

@@ -11,23 +11,28 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from models import native
+from models import flash, native
 from models.attend import attend
 from models.effect import Effect, Positions
 from models.encodings import load
+from models.flash import Flash, Logits, by_c
 from models.gelu import gelu
-from models.kernels import explicit
+from models.kernels import fused
 from models.networks import adapted, at_once, relu_network
 from models.norm import rms_norm
 from models.polar import polar
+from models.processor import has_tiles
 from models.rotation import rotate_pairs
-from models.softmax import Products, Weighted
+from models.softmax import Weighted
 from tests.tolerance import Outcome, as_accurate, float64
 from train.loss import MeanCrossEntropy, log_likelihood
 
 Case = Callable[[torch.dtype], Outcome]
 HIDDEN = -torch.inf
 COMPILER = shutil.which(os.environ.get("CC", "cc"))  # where there is one, a file that it refuses is a failure
+ABLE = {"tiles": has_tiles(), "pairs": torch.cpu._is_avx512_bf16_supported()}
+WIDEST = torch.backends.cpu.get_cpu_capability() == "AVX512"
+WAYS = [[way for way in some if ABLE[way] and WIDEST] for some in ([], ["tiles"], ["pairs"])]
 needs_compiler = pytest.mark.skipif(COMPILER is None, reason="There is no C compiler here")
 
 
@@ -79,23 +84,23 @@ def positive(angles: tuple[int, ...], learned: bool = False) -> Case:
     return case
 
 
-def attention(mask: tuple[int, ...], tokens: int, parts: int) -> Case:
+def attention(mask: tuple[int, ...], tokens: int, causal: bool) -> Case:
     def case(dtype: torch.dtype) -> Outcome:
         q, k, v = (random(2, 3, tokens, 8, dtype=dtype, seed=seed) for seed in range(3))
         bias = random(*mask, tokens, tokens, dtype=wide(dtype))
         hidden = torch.ones(tokens, tokens).triu(1).bool()
-        size = -(-tokens // parts)
-        blocks = [(slice(s, s + size), slice(0, s + size)) for s in range(0, tokens, size)]
-        y = Weighted.apply(q, k, v, bias.masked_fill(hidden, HIDDEN), Products(blocks, 0.25))
+        shown = bias.masked_fill(hidden, HIDDEN)
+        if by_c(q) is None:
+            y = Weighted.apply(q * 0.25, k, v, shown, [(slice(0, tokens), slice(0, tokens))])
+        else:
+            y = Flash.apply(q, k, v, shown.view(-1, *shown.shape[-3:]), Logits(0.25, causal))
         return with_gradients(y, {"q": q, "k": k, "v": v, "bias": bias})
 
     return case
 
 
-def evaluated(name: str, short: int = 1024, causal: bool = True, skip: int = 0) -> Case:
-    """Without gradient; sequences longer than `short` one by one, some queries at a time. The second one
-    skips positions in its middle."""
-    length = 70
+def method(name: str, length: int = 70, causal: bool = True, skip: int = 0) -> Case:
+    """With gradient and without. The second sequence skips positions in its middle."""
     at = torch.arange(length) + torch.where(torch.arange(length) > length // 2, skip, 0)
     at = torch.stack([torch.arange(length), at]) if skip else at
     positions = Positions(at, length + skip, causal)
@@ -105,13 +110,13 @@ def evaluated(name: str, short: int = 1024, causal: bool = True, skip: int = 0) 
         nn.init.uniform_(parameter, -1, 1)
 
     def case(dtype: torch.dtype) -> Outcome:
-        q, k, v = (random(2, 3, length, 8, dtype=dtype, seed=seed).detach() for seed in range(3))
-        x = random(2, length, 24, dtype=dtype).detach()
+        q, k, v = (random(2, 3, length, 8, dtype=dtype, seed=seed) for seed in range(3))
+        x, own = random(2, length, 24, dtype=dtype).detach(), deepcopy(built).to(wide(dtype))
         with torch.no_grad(), pytest.MonkeyPatch.context() as patch:
-            patch.setattr(explicit, "SHORT", short)
-            patch.setattr(explicit, "ROWS", 32)
-            effect = deepcopy(built).to(wide(dtype)).at(positions)
-            return {"read": attend(q, k, v, effect, x, kernel="explicit")}
+            patch.setattr(fused, "ROWS", 40)
+            read = attend(q, k, v, own.at(positions), x)
+        wanted = {"q": q, "k": k, "v": v} | dict(own.named_parameters())
+        return {"read": read} | with_gradients(attend(q, k, v, own.at(positions), x), wanted)
 
     return case
 
@@ -167,33 +172,32 @@ CASES = {
     "polar": positive((70, 10)),
     "polar by learned angles": positive((2, 70, 10), learned=True),
     "polar by learned angles of sequences": positive((3, 1, 70, 10), learned=True),
-    "one mask": attention((1,), 33, 1),
-    "a mask a head": attention((3,), 50, 1),
-    "a mask a sequence": attention((2, 1), 20, 3),
-    "in blocks": attention((3,), 70, 3),
+    "one mask": attention((1,), 33, True),
+    "a mask a head": attention((3,), 50, True),
+    "a mask a sequence": attention((2, 1), 20, True),
+    "a mask that hides": attention((3,), 70, False),
     "loss": cross_entropy(50),
     "loss of many words": cross_entropy(700),
     "fire": fire(0, 70),
     "fire far away": fire(5000, 3),
     "dape": dape(70, 0),
     "dape of heads that see less": dape(31, 2),
-    "a product": evaluated("rope"),
-    "a product of all keys": evaluated("rope", causal=False),
-    "a bias": evaluated("t5"),
-    "a bias for all keys": evaluated("kerple_log", causal=False),
-    "a bias of each pair": evaluated("fire"),
-    "a bias of each sequence": evaluated("alibi", skip=9),
-    "a bias in a window": evaluated("hard_alibi"),
-    "a factor": evaluated("scale_invariant"),
-    "a factor for all keys": evaluated("scale_invariant", causal=False),
-    "a sink": evaluated("rope_sink"),
-    "a network of each pair": evaluated("dape_kerple"),
-    "a long product": evaluated("rope", short=0),
-    "a long bias": evaluated("t5", short=0),
-    "a long bias of each pair": evaluated("fire", short=0),
-    "a long bias of each sequence": evaluated("alibi", short=0, skip=9),
-    "a long factor": evaluated("scale_invariant", short=0),
-    "a long sink": evaluated("rope_sink", short=0),
+    "a product": method("rope"),
+    "a product of all keys": method("rope", causal=False),
+    "a product of many keys": method("rope", length=1100),
+    "wider products": method("pope"),
+    "a bias": method("t5"),
+    "a bias of many keys": method("alibi_learned", length=1100),
+    "a bias for all keys": method("kerple_log", causal=False),
+    "a bias of each pair": method("fire"),
+    "a bias of each sequence": method("alibi", skip=9),
+    "a bias in a window": method("hard_alibi"),
+    "a window": method("window_rope"),
+    "a factor": method("scale_invariant"),
+    "a factor for all keys": method("scale_invariant", causal=False),
+    "a potential": method("fox"),
+    "a sink": method("rope_sink"),
+    "a network of each pair": method("dape_kerple"),
 }
 
 
@@ -229,7 +233,17 @@ def test_as_exact_as_pytorch(
 
 
 @needs_compiler
-@pytest.mark.parametrize("name", ["norm", "polar by learned angles", "a mask a head", "dape"])
+@pytest.mark.parametrize("ways", WAYS, ids=str)
+@pytest.mark.parametrize("name", ["wider products", "a factor", "a potential", "a mask that hides"])
+def test_however_bfloat16_is_multiplied(
+    name: str, ways: list[str], called: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(flash, "bfloat16_by", lambda: ways)
+    test_as_exact_as_pytorch(name, torch.bfloat16, called, monkeypatch)
+
+
+@needs_compiler
+@pytest.mark.parametrize("name", ["norm", "polar by learned angles", "a mask a head", "a factor", "dape"])
 def test_sums_do_not_depend_on_the_number_of_threads(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     before = torch.get_num_threads()
     monkeypatch.setattr(native, "FLAGS", [*native.FLAGS, "-DMANY=0"])
@@ -285,7 +299,7 @@ def test_a_sink_of_another_precision_is_read_as_what_it_is() -> None:
     sink = torch.tensor([[0.5], [2.0]])
     with torch.no_grad():
         found, expected = (
-            attend(q, k, v, Effect(Positions.of(9), sink=sink.to(dtype)), kernel="explicit")
+            attend(q, k, v, Effect(Positions.of(9), sink=sink.to(dtype)), kernel="fused")
             for dtype in (torch.bfloat16, torch.float32)
         )
     assert torch.equal(found, expected)

@@ -13,7 +13,7 @@ from models.heads import split
 from models.norm import rms_norm
 from models.polar import polar
 from models.rotation import rotate_pairs
-from models.softmax import Products, Weighted
+from models.softmax import Weighted
 from tests.tolerance import agree, float64
 from train.loss import MeanCrossEntropy
 
@@ -45,16 +45,14 @@ def plain_split(qkv: Tensor) -> Tensor:
 
 def plain_weighted(q: Tensor, k: Tensor, v: Tensor, mask: Tensor) -> Tensor:
     ahead = torch.ones(T, T, dtype=torch.bool).triu(1)
-    return (0.3 * q @ k.mT + mask).masked_fill(ahead, float("-inf")).softmax(-1) @ v
+    return (q @ k.mT + mask).masked_fill(ahead, float("-inf")).softmax(-1) @ v
 
 
 def weighted(rows: int) -> Callable[..., Tensor]:
     def run(q: Tensor, k: Tensor, v: Tensor, mask: Tensor) -> Tensor:
         mask = mask.masked_fill(torch.ones(T, T, dtype=torch.bool).triu(1), float("-inf"))
         stops = [(i, min(i + rows, T)) for i in range(0, T, rows)]
-        out: Tensor = Weighted.apply(
-            q, k, v, mask, Products([(slice(i, e), slice(0, e)) for i, e in stops], 0.3)
-        )
+        out: Tensor = Weighted.apply(q, k, v, mask, [(slice(i, e), slice(0, e)) for i, e in stops])
         return out
 
     return run

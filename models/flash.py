@@ -1,0 +1,143 @@
+"""Flash attention by loops in C, forward and backward: its logits never leave the processor's cache.
+
+Whatever is done to a logit costs little beside the softmax itself; what distances decide is read from
+one line. With gradient, the weights are kept in the precision of v.
+"""
+
+import ctypes
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from models.native import Loops, loops
+from models.processor import bfloat16_by
+
+SIDE = 32  # rows and columns that the loops multiply at once
+SIZES = ("sequences", "heads", "queries", "keys", "inner", "width", "before", "causal", "window", "parts")
+TENSORS = ("q", "k", "v", "out", "kept", "gradient", "to_q", "to_k", "to_v")
+LINES = ("factor", "mask", "sink", "to_mask")
+
+
+class Where(ctypes.Structure):
+    """Where a tensor (B, H, N, ...) lies: its first number, and strides of sequences, heads and tokens."""
+
+    _fields_ = (("at", ctypes.c_void_p), ("strides", ctypes.c_int64 * 3))
+
+    @classmethod
+    def of(cls, x: Tensor) -> "Where":
+        return cls(x.data_ptr(), x.stride()[:3])
+
+
+class Attention(ctypes.Structure):
+    """What `native/attention.h` describes."""
+
+    _fields_ = (
+        *((name, ctypes.c_int64) for name in SIZES),
+        *((name, Where) for name in TENSORS + LINES),
+        ("scale", ctypes.c_float),
+    )
+
+
+@dataclass(frozen=True)
+class Lines:
+    """A number for each pair as it lies in memory, where the lines of queries may overlap."""
+
+    numbers: Tensor  # (1 or B, 1 or H, ...) from those of the first query on
+    step: int  # from there to those of the next query
+
+    @classmethod
+    def of(cls, x: Tensor, backwards: bool = False) -> "Lines":
+        """Of x (..., 1 or H, 1 or R, K); `backwards`: from the last query to the first."""
+        x = dense((x if x.dim() == 4 else x[None]).float())  # as the loops read them
+        step = x.stride(-2) if x.size(-2) > 1 else 0
+        return cls(x[..., -1:, :], -step) if backwards else cls(x[..., :1, :], step)
+
+
+@dataclass(frozen=True)
+class Logits:
+    """What is done to products: scale * factor * product + mask, beside a sink."""
+
+    scale: float
+    causal: bool
+    before: int = 0  # keys before that of the first query
+    window: int = 0  # how many of the last keys a query sees at the most; 0: all
+    factor: Lines | None = None  # never without a mask
+    mask: Lines | None = None
+    sink: Lines | None = None
+
+
+def by_c(x: Tensor, file: str = "attention") -> Loops | None:
+    """The loops that multiply numbers of this type the fastest, if there are any."""
+    ways = [{way: 1} for way in bfloat16_by()] if x.dtype == torch.bfloat16 else []
+    found = (loops(file, x, **way) for way in (*ways, {}))
+    return next((one for one in found if one is not None), None)
+
+
+def read(q: Tensor, k: Tensor, v: Tensor, logits: Logits) -> Tensor:
+    """(B, H, R, D) what queries read, without gradient."""
+    q, k, v = (dense(x) for x in (q, k, v))
+    out = of_tokens(q, v.size(-1))
+    run("forward", described(logits, q=q, k=k, v=v, out=out), v)
+    return out
+
+
+class Flash(torch.autograd.Function):
+    """The same with gradient, also of a mask (1 or B, 1 or H, 1 or R, K) if there is one."""
+
+    @staticmethod
+    def forward(ctx: Any, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, logits: Logits) -> Tensor:
+        q, k, v = (dense(x) for x in (q, k, v))
+        logits = logits if mask is None else replace(logits, mask=Lines.of(mask))
+        out, kept = of_tokens(q, v.size(-1)), q.new_empty(*q.shape[:-1], -(-k.size(-2) // SIDE) * SIDE)
+        run("forward", described(logits, q=q, k=k, v=v, out=out, kept=kept), v)
+        ctx.save_for_backward(q, k, v, kept)
+        ctx.logits, ctx.shape = logits, None if mask is None else mask.shape
+        return out
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+        q, k, v, kept = ctx.saved_tensors
+        to = {f"to_{name}": torch.empty_like(x) for name, x in (("q", q), ("k", k), ("v", v))}
+        task = described(ctx.logits, q=q, k=k, v=v, kept=kept, gradient=dense(gradients[0]), **to)
+        to_mask = None
+        if ctx.needs_input_grad[3]:
+            to_mask = torch.zeros(ctx.shape[0], q.size(1), *ctx.shape[2:])
+            task.to_mask = Where.of(to_mask.expand(*q.shape[:3], -1))
+        run("backward", task, v)
+        return *to.values(), None if to_mask is None else to_mask.sum_to_size(ctx.shape), None
+
+
+def described(logits: Logits, **tensors: Tensor) -> Attention:
+    """What the loops are asked to do; `logits` and tensors must live until it is done."""
+    q, k, v = (tensors[name] for name in "qkv")
+    (sequences, heads, queries, inner), keys = q.shape, k.size(-2)
+    parts = -(-torch.get_num_threads() // (sequences * heads))
+    sizes = sequences, heads, queries, keys, inner, v.size(-1), logits.before, logits.causal, logits.window
+    task = Attention(*sizes, parts, scale=logits.scale)
+    for name, x in tensors.items():
+        setattr(task, name, Where.of(x))
+    for name in ("factor", "mask", "sink"):
+        if (lines := getattr(logits, name)) is not None:
+            of_b, of_h, *_ = lines.numbers.expand(sequences, heads, -1, -1).stride()
+            setattr(task, name, Where(lines.numbers.data_ptr(), (of_b, of_h, lines.step)))
+    return task
+
+
+def run(name: str, task: Attention, x: Tensor) -> None:
+    found = by_c(x, {"forward": "attention", "backward": "attention_backward"}[name])
+    assert found is not None
+    found(name, task)
+
+
+def dense(x: Tensor) -> Tensor:
+    """With the numbers of a token side by side."""
+    return x if x.stride(-1) == 1 else x.contiguous()
+
+
+def of_tokens(q: Tensor, width: int) -> Tensor:
+    """(B, H, R, D) whose heads lie side by side, as the layer after attention reads them."""
+    return q.new_empty(q.size(0), q.size(2), q.size(1), width).transpose(1, 2)

@@ -1,0 +1,96 @@
+"""Our flash attention in C: the fastest way on a CPU, for all effects that add to logits or multiply them."""
+
+from dataclasses import replace
+from functools import partial
+
+import torch
+from torch import Tensor
+
+from models import pairs, underflow
+from models.features import as_features
+from models.flash import Flash, Lines, Logits, by_c, read
+from models.plan import Form, Plan
+
+ROWS, FEWEST = 1024, 256  # queries at a time where each pair has a number of its own in the mask
+BUDGET = 1 << 24  # such numbers
+
+
+def fits(q: Tensor, plan: Plan) -> bool:
+    """Whether there are loops for q, which can do all that this effect does."""
+    if not (plan.form <= Form.MASK or plan.linear) or by_c(q) is None:
+        return False
+    if not torch.is_grad_enabled() or "factor" not in plan.parts:
+        return True
+    return "sink" not in plan.parts and not factor(plan).numbers.requires_grad
+
+
+def attend(q: Tensor, k: Tensor, v: Tensor, plan: Plan, x: Tensor | None = None) -> Tensor:
+    """(B, H, R, D) of the queries that the plan wants; with gradient, of all."""
+    if not fits(q, plan):
+        raise ValueError("The fused kernel cannot do this here: use kernel=explicit.")
+    learning, temperature, potential = torch.is_grad_enabled(), plan.effect.temperature, plan.potential(x)
+    masked = adds(plan) or (learning and "sink" in plan.parts)
+    scale, mask = q.size(-1) ** -0.5, None
+    q, k = plan.rotated(q, k, x)
+    if temperature is not None:
+        q, scale = (q * (scale * temperature[..., None])).to(q.dtype), 1.0
+    if potential is not None and masked:
+        (q, k), scale = as_features(q * scale, k, potential), 1.0
+    elif potential is not None:
+        mask = -potential.float()[:, :, None]  # (B, H, 1, T): softmax removes what all logits of a query have
+    elif not learning and plan.slopes is not None and not plan.positions.consecutive:
+        mask = -(plan.slopes * plan.positions.at).float()[None, :, None]  # a straight line is a potential
+    if not learning:
+        return underflow.by_group(q, k, v, plan, scale, partial(evaluated, scale=scale, line=mask))
+    logits = Logits(scale, plan.causal, window=window(plan))
+    if "factor" in plan.parts:
+        logits = replace(logits, factor=factor(plan))
+    if "sink" in plan.parts:
+        (k, v), logits = pairs.with_sink(plan, k, v), replace(logits, before=1, window=0)
+    if masked:
+        mask = pairs.whole_mask(plan, torch.float32)
+        mask = mask if mask.dim() == 4 else mask[None]
+    out: Tensor = Flash.apply(q, k, v, mask, logits)
+    return out
+
+
+def evaluated(q: Tensor, k: Tensor, v: Tensor, plan: Plan, scale: float, line: Tensor | None) -> Tensor:
+    """(B, H, R, D) without gradient; `line` (B, H, 1, T) is added to the logits of all queries."""
+    whole, effect = slice(plan.first, q.size(-2)), plan.effect
+    bare = plan.once("bare", lambda: Plan(replace(effect, factor=None, sink=None)))
+    size = min(ROWS, max(FEWEST, BUDGET // (q.size(1) * q.size(-2))))
+    out = []
+    by_line = line is not None or (bare.diagonal and pairs.multiplies_by_distance(plan))
+    for rows in [whole] if by_line else reversed(pairs.parted(whole, size)):
+        keys = pairs.visible_keys(plan, rows)
+        logits = Logits(scale, plan.causal, rows.start - keys.start, window(plan))
+        if line is not None:
+            logits = replace(logits, mask=Lines.of(line[..., keys]))
+        elif adds(plan):
+            mask = pairs.mask(bare, rows, keys, torch.float32)
+            logits = replace(logits, mask=Lines.of(mask, backwards=bare.diagonal))
+        if effect.factor is not None:
+            logits = replace(logits, factor=Lines.of(*pairs.factor(plan, rows, keys)))
+        if effect.sink is not None:
+            column = pairs.of_queries(effect.sink, rows).expand(-1, rows.stop - rows.start, 1)
+            logits = replace(logits, sink=Lines.of(column))
+        out.append(read(q[:, :, rows], k[:, :, keys], v[:, :, keys], logits))
+    return out[0] if len(out) == 1 else torch.cat(out[::-1], dim=-2)
+
+
+def adds(plan: Plan) -> bool:
+    """Whether there is a mask, beyond that of causality and of a window."""
+    return bool(plan.parts & {"bias", "factor"}) or ("visible" in plan.parts and not window(plan))
+
+
+def factor(plan: Plan) -> Lines:
+    whole = slice(0, plan.positions.length)
+    return plan.once("all factors", lambda: Lines.of(*pairs.factor(plan, whole, whole)))
+
+
+def window(plan: Plan) -> int:
+    """How many of the last keys a query sees at the most; 0: all."""
+    visible = plan.effect.visible
+    if visible is None or visible.sinks or not (plan.causal and plan.positions.consecutive):
+        return 0
+    return visible.width

@@ -1,0 +1,53 @@
+/* What attention is done to, and with. */
+#include "operands.h"
+
+/* A tensor (B, H, count, width): numbers from one sequence, head and token to the next. */
+typedef struct {
+  element *at;
+  int64_t strides[3];
+} Rows;
+
+/* A number for each pair (B, H, queries, keys), or for each query; `at` is null where there is none. */
+typedef struct {
+  float *at;
+  int64_t strides[3];
+} Lines;
+
+typedef struct {
+  int64_t sequences, heads, queries, keys, inner, width; /* of q and k, and of v */
+  int64_t before;         /* how many keys come before that of the first query */
+  int64_t causal, window; /* the latter: how many of the last keys a query sees, or 0 for all */
+  int64_t parts;          /* of each head's queries, for as many threads */
+  Rows q, k, v, out;
+  Rows kept; /* the weights, (B, H, queries, keys rounded up), for the backward pass */
+  Rows gradient, to_q, to_k, to_v;
+  Lines factor, mask, sink, to_mask;
+  float scale;
+} Attention;
+
+/* Of one head. */
+typedef struct {
+  const Attention *of;
+  int64_t b, h;
+} Head;
+
+static inline int64_t offset(Head own, const int64_t *strides, int64_t n) {
+  return own.b * strides[0] + own.h * strides[1] + n * strides[2];
+}
+
+static inline element *row(Head own, const Rows *of, int64_t n) { return of->at + offset(own, of->strides, n); }
+
+static inline float *line(Head own, const Lines *of, int64_t n) {
+  return of->at ? of->at + offset(own, of->strides, n) : NULL;
+}
+
+/* Up to SIDE queries, and which keys they see. */
+typedef struct {
+  int64_t first, count, begin, end;
+} Queries;
+
+static inline Queries queries(const Attention *of, int64_t first) {
+  int64_t count = least(SIDE, of->queries - first), own = of->before + first + 1; /* keys to that of the first */
+  int64_t begin = of->window ? most(0, own - of->window) / SIDE * SIDE : 0;
+  return (Queries){first, count, begin, of->causal ? least(of->keys, own + count - 1) : of->keys};
+}

@@ -1,0 +1,100 @@
+/* The gradient of softmax attention, by the weights that its forward pass kept. */
+#include "attention.h"
+
+#define GAP 32 /* numbers between lines, whose distance must be no power of 2 */
+
+/* What a thread works with. */
+typedef struct {
+  operand *keys, *values, *gradient, *left, *slopes, *turned;
+  float *weights, *to_q, *to_k, *to_v; /* gradients; the last two of a whole head, transposed */
+  int64_t deep, wide, all, gap;        /* sizes rounded up; numbers from one line of weights to the next */
+} Room;
+
+/* The gradient x of some weights p becomes that of the products that they come from; `to_mask` adds up that of the
+   logits. */
+static inline void through_softmax(int64_t count, const element *p, float *x, const float *factor, float *to_mask) {
+  float mean = 0;
+#pragma omp simd reduction(+ : mean)
+  for (int64_t n = 0; n < count; n++) mean += widen(p[n]) * x[n];
+#pragma omp simd
+  for (int64_t n = 0; n < count; n++) x[n] = widen(p[n]) * (x[n] - mean);
+  if (to_mask)
+    for (int64_t n = 0; n < count; n++) to_mask[n] += x[n];
+  if (factor)
+    for (int64_t n = 0; n < count; n++) x[n] *= factor[n];
+}
+
+/* From the gradient of some queries' weights, those of their products, times the scale, as a left matrix. */
+static void through_logits(Head own, Queries some, int64_t columns, const Room *room) {
+  const Attention *of = own.of;
+  for (int64_t i = 0; i < some.count; i++) {
+    const float *factor = line(own, &of->factor, some.first + i);
+    float *x = room->weights + i * room->gap, *to_mask = line(own, &of->to_mask, some.first + i);
+    int64_t count = factor || to_mask ? least(columns, of->keys - some.begin) : columns;
+    const element *p = row(own, &of->kept, some.first + i) + some.begin;
+    through_softmax(count, p, x, factor ? factor + some.begin : NULL, to_mask ? to_mask + some.begin : NULL);
+    for (int64_t n = count; n < columns; n++) x[n] = 0;
+    lower(columns, x, of->scale, room->slopes + i * room->gap);
+  }
+}
+
+/* The gradients of some queries, and what they add to those of their keys and values. */
+static void of_queries(Head own, Queries some, const Room *room) {
+  const Attention *of = own.of;
+  int64_t deep = room->deep, wide = room->wide, all = room->all, gap = room->gap, columns = up(some.end - some.begin);
+  const element *gradient = row(own, &of->gradient, some.first), *kept = row(own, &of->kept, some.first) + some.begin;
+  Right keys = right(room->keys, all), values = right(room->values, wide);
+  as_left(some.count, of->width, gradient, of->gradient.strides[2], room->gradient, wide);
+  multiply(some.count, columns, wide, room->gradient, wide, corner(values, 0, some.begin), room->weights, gap, 0);
+  through_logits(own, some, columns, room);
+  multiply(some.count, deep, columns, room->slopes, gap, corner(keys, some.begin, 0), room->to_q, deep, 0);
+  for (int64_t i = 0; i < some.count; i++) {
+    element *to = row(own, &of->to_q, some.first + i);
+    for (int64_t d = 0; d < of->inner; d++) to[d] = narrow(room->to_q[i * deep + d]);
+  }
+  Right slopes = in_turns(some.count, columns, room->slopes, gap, room->turned);
+  across_left(some.count, of->inner, row(own, &of->q, some.first), of->q.strides[2], room->left);
+  multiply(deep, columns, SIDE, room->left, SIDE, slopes, room->to_k + some.begin, all, 1);
+  Right weights = kept_in_turns(some.count, columns, kept, of->kept.strides[2], room->turned, gap);
+  across_left(some.count, of->width, gradient, of->gradient.strides[2], room->left);
+  multiply(wide, columns, SIDE, room->left, SIDE, weights, room->to_v + some.begin, all, 1);
+}
+
+static void of_head(Head own, const Room *room) {
+  const Attention *of = own.of;
+  as_right(of->keys, of->inner, row(own, &of->k, 0), of->k.strides[2], room->keys, room->all);
+  across_right(of->keys, of->width, row(own, &of->v, 0), of->v.strides[2], room->values, room->wide);
+  memset(room->to_k, 0, room->deep * room->all * sizeof *room->to_k);
+  memset(room->to_v, 0, room->wide * room->all * sizeof *room->to_v);
+  for (int64_t first = 0; first < of->queries; first += SIDE) of_queries(own, queries(of, first), room);
+  for (int64_t n = 0; n < of->keys; n++) {
+    element *to_k = row(own, &of->to_k, n), *to_v = row(own, &of->to_v, n);
+    for (int64_t d = 0; d < of->inner; d++) to_k[d] = narrow(room->to_k[d * room->all + n]);
+    for (int64_t d = 0; d < of->width; d++) to_v[d] = narrow(room->to_v[d * room->all + n]);
+  }
+}
+
+/* Gradients of q, k and v; those of the mask are added up, by one thread those of all sequences where these share it. */
+void backward(const Attention *of) {
+  int64_t deep = up(of->inner), wide = up(of->width), all = up(of->keys), gap = all + GAP;
+  int64_t shared = of->to_mask.at && of->to_mask.strides[0] == 0, turns = shared ? 1 : of->sequences;
+#pragma omp parallel if (of->sequences * of->heads * of->queries * of->keys > MANY)
+  {
+    Room room = {
+        zeros(all * deep, sizeof(operand)),  zeros(all * wide, sizeof(operand)),
+        zeros(SIDE * wide, sizeof(operand)), zeros(SIDE * most(deep, wide), sizeof(operand)),
+        zeros(SIDE * gap, sizeof(operand)),  zeros(SIDE * gap, sizeof(operand)),
+        zeros(SIDE * gap, sizeof(float)),    zeros(SIDE * deep, sizeof(float)),
+        zeros(deep * all, sizeof(float)),    zeros(wide * all, sizeof(float)),
+        deep, wide, all, gap,
+    };
+    begin_products();
+#pragma omp for collapse(2)
+    for (int64_t h = 0; h < of->heads; h++)
+      for (int64_t turn = 0; turn < turns; turn++)
+        for (int64_t b = turn; b < (shared ? of->sequences : turn + 1); b++) of_head((Head){of, b, h}, &room);
+    end_products();
+    free(room.keys), free(room.values), free(room.gradient), free(room.left), free(room.slopes), free(room.turned);
+    free(room.weights), free(room.to_q), free(room.to_k), free(room.to_v);
+  }
+}

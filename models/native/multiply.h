@@ -1,0 +1,164 @@
+/* Products of small matrices: of floats by the vectors of any processor, of bfloat16 by x86's, or by the TILES of AMX.
+
+   A left matrix lies row by row. A right one lies in panels of 32 columns, row by row; bfloat16, two rows in turns.
+   Sizes are rounded up to 32, with zeros. */
+#include "element.h"
+#include <stdlib.h>
+
+#define SIDE 32 /* of what is multiplied at once */
+
+#if defined TILES || defined PAIRS
+#ifdef TILES
+#pragma GCC target("amx-tile,amx-bf16,avx512bf16")
+#else
+#pragma GCC target("avx512bf16")
+#endif
+#include <immintrin.h>
+typedef element operand;
+#define IN_TURNS 2
+static inline operand given(element x) { return x; }
+
+/* Numbers x, a multiple of SIDE of them, times `by` as operands. */
+static inline void lower(int64_t count, const float *x, float by, operand *to) {
+  __m512 all = _mm512_set1_ps(by);
+  for (int64_t n = 0; n < count; n += SIDE) {
+    __m512 low = _mm512_mul_ps(_mm512_loadu_ps(x + n), all), high = _mm512_mul_ps(_mm512_loadu_ps(x + n + 16), all);
+    _mm512_storeu_si512(to + n, (__m512i)_mm512_cvtne2ps_pbh(high, low));
+  }
+}
+#else
+typedef float operand;
+#define IN_TURNS 1
+static inline operand given(element x) { return widen(x); }
+
+static inline void lower(int64_t count, const float *x, float by, operand *to) {
+  for (int64_t n = 0; n < count; n++) to[n] = x[n] * by;
+}
+#endif
+
+typedef struct {
+  const operand *at;
+  int64_t row, panel; /* numbers from one row (for tiles, two) or panel to the next */
+} Right;
+
+static inline int64_t up(int64_t count) { return (count + SIDE - 1) / SIDE * SIDE; }
+static inline int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+static inline int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
+
+/* Zeros. */
+static void *zeros(int64_t count, size_t size) {
+  size_t bytes = (count * size + 63) / 64 * 64;
+  return memset(aligned_alloc(64, bytes), 0, bytes);
+}
+
+/* From column n and row r, a multiple of SIDE, on. */
+static inline Right corner(Right b, int64_t r, int64_t n) {
+  b.at += n / SIDE * b.panel + r / IN_TURNS * b.row;
+  return b;
+}
+
+#ifdef TILES
+static void begin_products(void) {
+  struct {
+    uint8_t palette, first, none[14];
+    uint16_t bytes[16];
+    uint8_t rows[16];
+  } all = {.palette = 1};
+  for (int n = 0; n < 8; n++) all.bytes[n] = 64, all.rows[n] = 16;
+  _tile_loadconfig(&all);
+}
+
+static void end_products(void) { _tile_release(); }
+
+/* c (rows, columns) = a (rows, inner) b (inner, columns), plus c itself if `add`. */
+static void multiply(int64_t rows, int64_t columns, int64_t inner, const operand *a, int64_t a_row, Right b, float *c,
+                     int64_t c_row, int add) {
+  for (int64_t r = 0; r < rows; r += SIDE)
+    for (int64_t n = 0; n < columns; n += SIDE) {
+      float *to = c + r * c_row + n, *below = to + 16 * c_row;
+      if (add) {
+        _tile_loadd(0, to, c_row * 4);
+        _tile_loadd(1, to + 16, c_row * 4);
+        _tile_loadd(2, below, c_row * 4);
+        _tile_loadd(3, below + 16, c_row * 4);
+      } else {
+        _tile_zero(0);
+        _tile_zero(1);
+        _tile_zero(2);
+        _tile_zero(3);
+      }
+      for (int64_t k = 0; k < inner; k += SIDE) {
+        const operand *left = a + r * a_row + k, *right = corner(b, k, n).at;
+        _tile_loadd(4, left, a_row * 2);
+        _tile_loadd(5, left + 16 * a_row, a_row * 2);
+        _tile_loadd(6, right, b.row * 2);
+        _tile_loadd(7, right + 32, b.row * 2);
+        _tile_dpbf16ps(0, 4, 6);
+        _tile_dpbf16ps(1, 4, 7);
+        _tile_dpbf16ps(2, 5, 6);
+        _tile_dpbf16ps(3, 5, 7);
+      }
+      _tile_stored(0, to, c_row * 4);
+      _tile_stored(1, to + 16, c_row * 4);
+      _tile_stored(2, below, c_row * 4);
+      _tile_stored(3, below + 16, c_row * 4);
+    }
+}
+#else
+static void begin_products(void) {}
+static void end_products(void) {}
+
+#if defined __AVX512F__
+#define LANES 16
+#define TALL 8
+#elif defined __AVX__
+#define LANES 8
+#define TALL 4
+#else
+#define LANES 4
+#define TALL 4
+#endif
+
+#ifdef PAIRS
+typedef __m512 lanes;
+static inline lanes times(const operand *a, const operand *b, lanes sum) {
+  int32_t both;
+  memcpy(&both, a, sizeof both);
+  return _mm512_dpbf16_ps(sum, (__m512bh)_mm512_set1_epi32(both), (__m512bh)_mm512_loadu_si512(b));
+}
+#else
+typedef float lanes __attribute__((vector_size(4 * LANES), aligned(4)));
+static inline lanes times(const operand *a, const operand *b, lanes sum) { return sum + *a * *(const lanes *)b; }
+#endif
+
+/* The same of TALL rows and two vectors of columns, which stay in registers. */
+static inline void strip(int64_t inner, const operand *a, int64_t a_row, const operand *b, int64_t b_row, float *c,
+                         int64_t c_row, int add) {
+  lanes sum[TALL][2];
+#pragma GCC unroll 8
+  for (int r = 0; r < TALL; r++)
+    for (int n = 0; n < 2; n++) {
+      sum[r][n] = (lanes){0};
+      if (add) memcpy(&sum[r][n], c + r * c_row + n * LANES, sizeof(lanes));
+    }
+  for (int64_t k = 0; k < inner; k += IN_TURNS) {
+#pragma GCC unroll 8
+    for (int r = 0; r < TALL; r++) {
+      sum[r][0] = times(a + r * a_row + k, b, sum[r][0]);
+      sum[r][1] = times(a + r * a_row + k, b + LANES * IN_TURNS, sum[r][1]);
+    }
+    b += b_row;
+  }
+#pragma GCC unroll 8
+  for (int r = 0; r < TALL; r++)
+    for (int n = 0; n < 2; n++) memcpy(c + r * c_row + n * LANES, &sum[r][n], sizeof(lanes));
+}
+
+/* c (rows, columns) = a (rows, inner) b (inner, columns), plus c itself if `add`. */
+static void multiply(int64_t rows, int64_t columns, int64_t inner, const operand *a, int64_t a_row, Right b, float *c,
+                     int64_t c_row, int add) {
+  for (int64_t n = 0; n < columns; n += 2 * LANES)
+    for (int64_t r = 0; r < rows; r += TALL)
+      strip(inner, a + r * a_row, a_row, corner(b, 0, n).at + n % SIDE * IN_TURNS, b.row, c + r * c_row + n, c_row, add);
+}
+#endif
