@@ -12,6 +12,7 @@ from torch import Tensor
 
 from data import made
 from data.source import Windows
+from models import native
 from models.attend import logits
 from models.effect import Encoding, Positions
 from models.gpt import GPT
@@ -37,12 +38,11 @@ def check(config: Config) -> Chosen:
     check_parameters(config)
     machine.check_devices(config.trainer)
     check_compiler(config.trainer)
-    if (
-        config.model.kernel == "flex"
-        and config.run is None
-        and not machine.on_gpu(config.trainer.accelerator)
-    ):
+    kernel, on_gpu = config.model.kernel, machine.on_gpu(config.trainer.accelerator)
+    if kernel == "flex" and config.run is None and not on_gpu:
         raise ValueError("model.kernel=flex has gradients on CUDA alone: choose model.kernel=auto.")
+    if kernel == "fused" and (on_gpu or native.missing()):
+        raise ValueError("model.kernel=fused needs a CPU and a C compiler: choose model.kernel=auto.")
     lengths = tokens(config)
     with torch.device("meta"), torch.no_grad():
         model = build.gpt(

@@ -23,7 +23,7 @@ class ModelConfig(Section):
     norm: Literal["rms", "layer"]
     tied: bool  # the output layer is the token embedding
     causal: bool
-    kernel: Literal["auto", "reference", "explicit", "sdpa", "band", "flex"]
+    kernel: Literal["auto", "reference", "explicit", "fused", "sdpa", "band", "flex"]
 
     @model_validator(mode="after")
     def has_even_heads(self) -> Self:

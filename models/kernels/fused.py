@@ -9,15 +9,22 @@ from torch import Tensor
 from models import pairs, underflow
 from models.features import as_features
 from models.flash import Flash, Lines, Logits, by_c, read
+from models.kernels import explicit
 from models.plan import Form, Plan
 
 ROWS, FEWEST = 1024, 256  # queries at a time where each pair has a number of its own in the mask
 BUDGET = 1 << 24  # such numbers
+NEEDS = "needs a CPU, a C compiler, float32 or bfloat16, and an encoding that does not read the logits"
+
+
+def suits(plan: Plan) -> bool:
+    """Whether the effect does no more than add to logits and multiply them."""
+    return plan.form <= Form.MASK or plan.linear
 
 
 def fits(q: Tensor, plan: Plan) -> bool:
     """Whether there are loops for q, which can do all that this effect does."""
-    if not (plan.form <= Form.MASK or plan.linear) or by_c(q) is None:
+    if not suits(plan) or by_c(q) is None:
         return False
     if not torch.is_grad_enabled() or "factor" not in plan.parts:
         return True
@@ -26,8 +33,10 @@ def fits(q: Tensor, plan: Plan) -> bool:
 
 def attend(q: Tensor, k: Tensor, v: Tensor, plan: Plan, x: Tensor | None = None) -> Tensor:
     """(B, H, R, D) of the queries that the plan wants; with gradient, of all."""
+    if q.is_meta and suits(plan):
+        return explicit.attend(q, k, v, plan, x)
     if not fits(q, plan):
-        raise ValueError("The fused kernel cannot do this here: use kernel=explicit.")
+        raise ValueError(f"The fused kernel {NEEDS}: use kernel=explicit.")
     learning, temperature, potential = torch.is_grad_enabled(), plan.effect.temperature, plan.potential(x)
     masked = adds(plan) or (learning and "sink" in plan.parts)
     scale, mask = q.size(-1) ** -0.5, None

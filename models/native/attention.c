@@ -4,7 +4,6 @@
 
 #define BLOCK 1024 /* keys at a time */
 #define GROUP 8    /* times SIDE queries that read them one after another */
-#define GAP 16     /* numbers between lines, whose distance must be no power of 2 */
 
 /* Some queries of a head, and what they have read so far. */
 typedef struct {
@@ -66,7 +65,8 @@ static void weigh(Head own, Reader *r, int64_t i, int64_t start, int64_t columns
   if (of->window && !factor)
     for (int64_t n = 0; n < least(count, end - of->window - start); n++) x[n] = -INFINITY;
   float before = r->greatest[i], scale = of->scale * LOG2E;
-  float level = mask && !of->mask.strides[2] ? LOG2E * mask[end - 1] : 0; /* that of the query's own key */
+  float level = mask && !of->mask.strides[2] ? LOG2E * mask[end - 1] : 0; /* the query's own key is at 0 */
+  level = level == -INFINITY ? 0 : level;
   float greatest = scored(known, x, scale, factor ? factor + start : NULL, mask ? mask + start : NULL, level, before);
   float base = greatest == -INFINITY ? 0 : greatest, less = two_to(before - base), sum = powers(count, x, base);
   int64_t wide = up(of->width);
@@ -133,7 +133,7 @@ static void read_head(Head own, int64_t part, int64_t group, int64_t block, cons
 /* softmax(scale * factor * q k^T + mask) v beside one more logit of each query, `sink`. */
 void forward(const Attention *of) {
   int64_t deep = up(of->inner), wide = up(of->width), all = up(of->keys);
-  int64_t block = of->kept.at ? all : least(all, BLOCK), gap = block + GAP * 2;
+  int64_t block = of->kept.at ? all : least(all, BLOCK), gap = block + GAP;
   int64_t group = of->kept.at ? SIDE : least(up(of->queries), GROUP * SIDE);
 #pragma omp parallel if (of->sequences * of->heads * of->queries * of->keys > MANY)
   {

@@ -1,6 +1,8 @@
 /* What attention is done to, and with. */
 #include "operands.h"
 
+#define GAP 32 /* numbers between lines, whose distance must be no power of 2 */
+
 /* A tensor (B, H, count, width): numbers from one sequence, head and token to the next. */
 typedef struct {
   element *at;

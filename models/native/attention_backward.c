@@ -1,8 +1,6 @@
 /* The gradient of softmax attention, by the weights that its forward pass kept. */
 #include "attention.h"
 
-#define GAP 32 /* numbers between lines, whose distance must be no power of 2 */
-
 /* What a thread works with. */
 typedef struct {
   operand *keys, *values, *gradient, *left, *slopes, *turned;
@@ -13,9 +11,13 @@ typedef struct {
 /* The gradient x of some weights p becomes that of the products that they come from; `to_mask` adds up that of the
    logits. */
 static inline void through_softmax(int64_t count, const element *p, float *x, const float *factor, float *to_mask) {
-  float mean = 0;
-#pragma omp simd reduction(+ : mean)
-  for (int64_t n = 0; n < count; n++) mean += widen(p[n]) * x[n];
+  float mean = 0, sum = 0; /* of rounded weights: about 1 */
+#pragma omp simd reduction(+ : mean, sum)
+  for (int64_t n = 0; n < count; n++) {
+    mean += widen(p[n]) * x[n];
+    sum += widen(p[n]);
+  }
+  mean /= sum;
 #pragma omp simd
   for (int64_t n = 0; n < count; n++) x[n] = widen(p[n]) * (x[n] - mean);
   if (to_mask)

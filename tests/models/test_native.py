@@ -12,7 +12,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from models import flash, native
-from models.attend import attend
+from models.attend import attend, reference
 from models.effect import Effect, Positions
 from models.encodings import load
 from models.flash import Flash, Logits, by_c
@@ -20,11 +20,12 @@ from models.gelu import gelu
 from models.kernels import fused
 from models.networks import adapted, at_once, relu_network
 from models.norm import rms_norm
+from models.plan import Plan
 from models.polar import polar
 from models.processor import has_tiles
 from models.rotation import rotate_pairs
 from models.softmax import Weighted
-from tests.tolerance import Outcome, as_accurate, float64
+from tests.tolerance import Outcome, agree, as_accurate, float64
 from train.loss import MeanCrossEntropy, log_likelihood
 
 Case = Callable[[torch.dtype], Outcome]
@@ -303,6 +304,51 @@ def test_a_sink_of_another_precision_is_read_as_what_it_is() -> None:
             for dtype in (torch.bfloat16, torch.float32)
         )
     assert torch.equal(found, expected)
+
+
+@needs_compiler
+@pytest.mark.parametrize("causal", [True, False], ids=["causal", "both"])
+def test_the_last_queries_alone_even_if_they_do_not_see_themselves(causal: bool) -> None:
+    q, k, v = (random(1, 2, 50, 8, seed=seed).detach() for seed in range(3))
+    others = Effect(
+        Positions.of(50, causal=causal), bias=lambda i, j: torch.where(i == j, HIDDEN, 0.1 * (i - j))[None]
+    )
+    expected = reference(q, k, v, others)
+    with torch.no_grad():
+        for first in (49, 48, 20):
+            found = attend(q, k, v, Plan(others).since(first), kernel="fused")
+            agree(found, expected[:, :, first:])
+
+
+@needs_compiler
+def test_gradients_of_gates_are_not_what_rounded_weights_leave() -> None:
+    """They are sums over all later queries, whose weights in bfloat16 do not add up to 1."""
+    torch.manual_seed(0)
+    fox = load("fox", heads=2, width=24)
+    nn.init.uniform_(fox.gate.bias, -0.5, 0.5)
+    q, k, v = (random(2, 2, 300, 16, dtype=torch.bfloat16, seed=seed) for seed in range(3))
+    x, out = random(2, 300, 24).detach(), random(2, 2, 300, 16, seed=5).detach()
+
+    def gradient(kernel: str, dtype: torch.dtype) -> Tensor:
+        own = deepcopy(fox).to(wide(dtype))
+        y = attend(
+            q.to(dtype), k.to(dtype), v.to(dtype), own.at(Positions.of(300)), x.to(wide(dtype)), kernel
+        )
+        (found,) = torch.autograd.grad((y.to(wide(dtype)) * out).sum(), own.gate.bias)
+        return found.double()
+
+    with float64():
+        exact = gradient("reference", torch.float64)
+    assert (gradient("fused", torch.bfloat16) - exact).norm() < 0.02 * exact.norm()
+
+
+@needs_compiler
+def test_what_is_not_a_number_stays_so() -> None:
+    q, k, v = (random(1, 1, 40, 8, seed=seed).detach() for seed in range(3))
+    q[:, :, 35, 0] = torch.nan
+    with torch.no_grad():
+        out = attend(q, k, v, Effect(Positions.of(40)), kernel="fused")
+    assert out.isnan().all(-1)[0, 0].nonzero().tolist() == [[35]]
 
 
 @needs_compiler
