@@ -12,7 +12,7 @@ from models.flash import Flash, Lines, Logits, by_c, read
 from models.kernels import explicit
 from models.plan import Form, Plan
 
-ROWS, FEWEST = 1024, 256  # queries at a time where each pair has a number of its own in the mask
+ROWS, FEWEST = 1024, 128  # queries at a time where each pair has a number of its own in the mask
 BUDGET = 1 << 24  # such numbers
 NEEDS = "needs a CPU, a C compiler, float32 or bfloat16, and an encoding that does not read the logits"
 
