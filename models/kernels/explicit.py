@@ -1,6 +1,6 @@
 """Attention by matrix products in the precision of q, k and v, in blocks of queries.
 
-The fastest way on a CPU, and the only one for effects that read the logits.
+The fastest way on a CPU without loops in C, and the only one for effects that read the logits.
 """
 
 from collections.abc import Callable

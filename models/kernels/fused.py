@@ -40,7 +40,10 @@ def attend(q: Tensor, k: Tensor, v: Tensor, plan: Plan, x: Tensor | None = None)
     learning, temperature, potential = torch.is_grad_enabled(), plan.effect.temperature, plan.potential(x)
     masked = adds(plan) or (learning and "sink" in plan.parts)
     scale, mask = q.size(-1) ** -0.5, None
+    given = v.dtype
     q, k = plan.rotated(q, k, x)
+    if not q.dtype == k.dtype == v.dtype:  # the loops read all three as numbers of one type
+        q, k, v = q.float(), k.float(), v.float()
     if temperature is not None:
         q, scale = (q * (scale * temperature[..., None])).to(q.dtype), 1.0
     if potential is not None and masked:
@@ -50,7 +53,8 @@ def attend(q: Tensor, k: Tensor, v: Tensor, plan: Plan, x: Tensor | None = None)
     elif not learning and plan.slopes is not None and not plan.positions.consecutive:
         mask = -(plan.slopes * plan.positions.at).float()[None, :, None]  # a straight line is a potential
     if not learning:
-        return underflow.by_group(q, k, v, plan, scale, partial(evaluated, scale=scale, line=mask))
+        read_by_group = partial(evaluated, scale=scale, line=mask)
+        return underflow.by_group(q, k, v, plan, scale, read_by_group).to(given)
     logits = Logits(scale, plan.causal, window=window(plan))
     if "factor" in plan.parts:
         logits = replace(logits, factor=factor(plan))
@@ -60,7 +64,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, plan: Plan, x: Tensor | None = None)
         mask = pairs.whole_mask(plan, torch.float32)
         mask = mask if mask.dim() == 4 else mask[None]
     out: Tensor = Flash.apply(q, k, v, mask, logits)
-    return out
+    return out.to(given)
 
 
 def evaluated(q: Tensor, k: Tensor, v: Tensor, plan: Plan, scale: float, line: Tensor | None) -> Tensor:

@@ -343,6 +343,17 @@ def test_gradients_of_gates_are_not_what_rounded_weights_leave() -> None:
 
 
 @needs_compiler
+@pytest.mark.parametrize("learning", [True, False])
+def test_precisions_that_differ_are_read_as_what_they_are(learning: bool) -> None:
+    q, k, v = (random(1, 2, 40, 8, dtype=torch.bfloat16, seed=seed) for seed in range(3))
+    wide = Effect(Positions.of(40), rotate=lambda q, k: (q.float(), k.float()))  # as one may forget to cast
+    with torch.set_grad_enabled(learning):
+        found = attend(q, k, v, wide, kernel="fused")
+        agree(found, reference(q, k, v, wide))
+        assert found.dtype == torch.bfloat16
+
+
+@needs_compiler
 def test_what_is_not_a_number_stays_so() -> None:
     q, k, v = (random(1, 1, 40, 8, seed=seed).detach() for seed in range(3))
     q[:, :, 35, 0] = torch.nan
