@@ -3,6 +3,7 @@
    A left matrix lies row by row. A right one lies in panels of 32 columns, row by row; bfloat16, two rows in turns.
    Sizes are rounded up to 32, with zeros. */
 #include "element.h"
+#include <stdio.h>
 #include <stdlib.h>
 
 #define SIDE 32 /* of what is multiplied at once */
@@ -45,10 +46,15 @@ static inline int64_t up(int64_t count) { return (count + SIDE - 1) / SIDE * SID
 static inline int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 static inline int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
 
-/* Zeros. */
+/* Room for so many numbers, all zero. */
 static void *zeros(int64_t count, size_t size) {
   size_t bytes = (count * size + 63) / 64 * 64;
-  return memset(aligned_alloc(64, bytes), 0, bytes);
+  void *found = aligned_alloc(64, bytes);
+  if (!found) {
+    fprintf(stderr, "yardstick: There is no memory left for attention: evaluate shorter sequences.\n");
+    _Exit(1); /* threads cannot raise an error */
+  }
+  return memset(found, 0, bytes);
 }
 
 /* From column n and row r, a multiple of SIDE, on. */
