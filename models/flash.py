@@ -18,7 +18,7 @@ from models.processor import bfloat16_by
 SIDE = 32  # rows and columns that the loops multiply at once
 SIZES = ("sequences", "heads", "queries", "keys", "inner", "width", "before", "causal", "window", "parts")
 TENSORS = ("q", "k", "v", "out", "kept", "gradient", "to_q", "to_k", "to_v")
-LINES = ("factor", "mask", "sink", "to_mask")
+LINES = ("factor", "mask", "sink", "to_mask", "units")
 
 
 class Where(ctypes.Structure):
@@ -37,7 +37,10 @@ class Attention(ctypes.Structure):
     _fields_ = (
         *((name, ctypes.c_int64) for name in SIZES),
         *((name, Where) for name in TENSORS + LINES),
+        ("to_units", ctypes.c_void_p),
+        ("from_units", ctypes.c_void_p),
         ("scale", ctypes.c_float),
+        ("leak", ctypes.c_float),
     )
 
 
@@ -55,10 +58,29 @@ class Lines:
         step = x.stride(-2) if x.size(-2) > 1 else 0
         return cls(x[..., -1:, :], -step) if backwards else cls(x[..., :1, :], step)
 
+    def where(self, sequences: int, heads: int) -> Where:
+        of_b, of_h, *_ = self.numbers.expand(sequences, heads, -1, -1).stride()
+        return Where(self.numbers.data_ptr(), (of_b, of_h, self.step))
+
+
+@dataclass(frozen=True)
+class Mixing:
+    """What a network of leaky units, which reads the logits of all heads, adds to them."""
+
+    units: Lines  # (1, hidden + H, ...) what a distance gives to each unit, and then to each head
+    to_units: Tensor  # (hidden, H)
+    from_units: Tensor  # (hidden, H)
+    leak: float
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        return {"heads": self.to_units.size(1), "hidden": self.to_units.size(0)}
+
 
 @dataclass(frozen=True)
 class Logits:
-    """What is done to products: scale * factor * product + mask, beside a sink."""
+    """What is done to products: scale * factor * product + mask, beside a sink; or by a network before the
+    scale."""
 
     scale: float
     causal: bool
@@ -67,12 +89,13 @@ class Logits:
     factor: Lines | None = None  # never without a mask
     mask: Lines | None = None
     sink: Lines | None = None
+    network: Mixing | None = None  # without gradient
 
 
-def by_c(x: Tensor, file: str = "attention") -> Loops | None:
+def by_c(x: Tensor, file: str, **sizes: int) -> Loops | None:
     """The loops that multiply numbers of this type the fastest, if there are any."""
     ways = [{way: 1} for way in bfloat16_by()] if x.dtype == torch.bfloat16 else []
-    found = (loops(file, x, **way) for way in (*ways, {}))
+    found = (loops(file, x, **sizes, **way) for way in (*ways, {}))
     return next((one for one in found if one is not None), None)
 
 
@@ -80,7 +103,7 @@ def read(q: Tensor, k: Tensor, v: Tensor, logits: Logits) -> Tensor:
     """(B, H, R, D) what queries read, without gradient."""
     q, k, v = (dense(x) for x in (q, k, v))
     out = of_tokens(q, v.size(-1))
-    run("forward", described(logits, q=q, k=k, v=v, out=out), v)
+    run("attention", described(logits, q=q, k=k, v=v, out=out), v, logits.network)
     return out
 
 
@@ -92,7 +115,7 @@ class Flash(torch.autograd.Function):
         q, k, v = (dense(x) for x in (q, k, v))
         logits = logits if mask is None else replace(logits, mask=Lines.of(mask))
         out, kept = of_tokens(q, v.size(-1)), q.new_empty(*q.shape[:-1], -(-k.size(-2) // SIDE) * SIDE)
-        run("forward", described(logits, q=q, k=k, v=v, out=out, kept=kept), v)
+        run("attention", described(logits, q=q, k=k, v=v, out=out, kept=kept), v)
         ctx.save_for_backward(q, k, v, kept)
         ctx.logits, ctx.shape = logits, None if mask is None else mask.shape
         return out
@@ -107,7 +130,7 @@ class Flash(torch.autograd.Function):
         if ctx.needs_input_grad[3]:
             to_mask = torch.zeros(ctx.shape[0], q.size(1), *ctx.shape[2:])
             task.to_mask = Where.of(to_mask.expand(*q.shape[:3], -1))
-        run("backward", task, v)
+        run("attention_backward", task, v)
         return *to.values(), None if to_mask is None else to_mask.sum_to_size(ctx.shape), None
 
 
@@ -122,13 +145,16 @@ def described(logits: Logits, **tensors: Tensor) -> Attention:
         setattr(task, name, Where.of(x))
     for name in ("factor", "mask", "sink"):
         if (lines := getattr(logits, name)) is not None:
-            of_b, of_h, *_ = lines.numbers.expand(sequences, heads, -1, -1).stride()
-            setattr(task, name, Where(lines.numbers.data_ptr(), (of_b, of_h, lines.step)))
+            setattr(task, name, lines.where(sequences, heads))
+    if (network := logits.network) is not None:
+        task.parts *= heads
+        task.units, task.leak = network.units.where(sequences, -1), network.leak
+        task.to_units, task.from_units = network.to_units.data_ptr(), network.from_units.data_ptr()
     return task
 
 
-def run(name: str, task: Attention, x: Tensor) -> None:
-    found = by_c(x, {"forward": "attention", "backward": "attention_backward"}[name])
+def run(name: str, task: Attention, x: Tensor, network: Mixing | None = None) -> None:
+    found = by_c(x, name, **(network.sizes if network is not None else {}))
     assert found is not None
     found(name, task)
 

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 from torch.nn.functional import leaky_relu
 
+from models.effect import ByPair, Curve
 from models.native import Loops, loops, pointers
 from models.precision import inspectable, without_autocast
 
@@ -103,6 +104,34 @@ def at_once(network: Callable[[Tensor], Tensor], c: Tensor) -> Callable[..., Ten
         return out
 
     return numbers
+
+
+@dataclass(frozen=True)
+class AcrossHeads:
+    """Logits plus biases, plus what a network of leaky units makes of those of all heads."""
+
+    read: nn.Linear  # logits and biases of H heads to hidden units
+    write: nn.Linear
+    bias: Curve | ByPair
+
+    def __call__(self, logits: Tensor, q: Tensor, k: Tensor, i: Tensor, j: Tensor) -> Tensor:
+        content = logits.flatten(2)  # (B, H, R K)
+        position = self.bias(i, j).reshape(content.size(1), -1, content.size(2))  # (H, 1 or B, R K)
+        position = position.transpose(0, 1).expand_as(content)
+        return adapted(self.read, self.write, content, position).view_as(logits)
+
+    def of_content(self) -> tuple[Tensor, Tensor]:
+        """(hidden, H) weights of each head's logit for the units, and of the units for each head."""
+        to_units = self.read.weight[:, : self.write.out_features]
+        return to_units.float().contiguous(), self.write.weight.mT.float().contiguous()
+
+    def of_distance(self, distance: Tensor) -> Tensor:
+        """(hidden + H, N) what distances (N,) alone give to each unit, and to each head."""
+        assert isinstance(self.bias, Curve)
+        heads = self.write.out_features
+        bias = self.bias.of(distance).float().expand(heads, -1)
+        units = torch.addmm(self.read.bias.float()[:, None], self.read.weight[:, heads:].float(), bias)
+        return torch.cat([units, bias + self.write.bias.float()[:, None]])
 
 
 def adapted(read: nn.Linear, write: nn.Linear, logits: Tensor, bias: Tensor) -> Tensor:

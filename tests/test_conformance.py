@@ -364,9 +364,11 @@ def test_kernels_agree(method: Method, causal: bool, monkeypatch: pytest.MonkeyP
                     agree(evaluated(exact, kernel, positions, first=7), expected["out"][:, :, 7:])
         if fused.fits(torch.empty(1), Plan(member.at(positions))):
             as_accurate(carried_out(member, "fused", positions), plain, expected)
-            for first in (0, 7):
-                read = {"out": evaluated(member, "fused", positions, first)}
-                as_accurate(read, *({"out": of["out"][:, :, first:]} for of in (plain, expected)))
+        with torch.no_grad():
+            readable = fused.fits(torch.empty(1), Plan(member.at(positions)))
+        for first in (0, 7) if readable else ():
+            read = {"out": evaluated(member, "fused", positions, first)}
+            as_accurate(read, *({"out": of["out"][:, :, first:]} for of in (plain, expected)))
         if Plan(member.at(positions)).tail is not None:
             monkeypatch.setattr(band, "ROWS", 5)
             with float64():

@@ -3,11 +3,11 @@
 For each pair a small network maps the logits and biases of all heads to what is added to them.
 """
 
-from torch import Tensor, nn
+from torch import nn
 
 from models.bounds import Count
 from models.effect import Adjust, Effect, Encoding, Positions, tabulated
-from models.networks import adapted
+from models.networks import AcrossHeads
 
 
 class DAPE(Encoding):
@@ -25,12 +25,6 @@ class DAPE(Encoding):
             raise ValueError(
                 f"DAPE adapts a bias, but {type(self.inner).__name__} has none: wrap another, such as KERPLE."
             )
-        by_pair = tabulated(bias, positions)
-
-        def adjust(logits: Tensor, q: Tensor, k: Tensor, i: Tensor, j: Tensor) -> Tensor:
-            content = logits.flatten(2)  # (B, H, R K)
-            position = by_pair(i, j).reshape(content.size(1), -1, content.size(2))  # (H, 1 or B, R K)
-            position = position.transpose(0, 1).expand_as(content)
-            return adapted(self.read, self.write, content, position).view_as(logits)
-
-        return Effect(positions, adjust=Adjust(adjust))
+        return Effect(
+            positions, adjust=Adjust(AcrossHeads(self.read, self.write, tabulated(bias, positions)))
+        )

@@ -7,9 +7,11 @@ import torch
 from torch import Tensor
 
 from models import pairs, underflow
+from models.effect import Curve
 from models.features import as_features
-from models.flash import Flash, Lines, Logits, by_c, read
+from models.flash import SIDE, Flash, Lines, Logits, Mixing, by_c, read
 from models.kernels import explicit
+from models.networks import LEAK, AcrossHeads
 from models.plan import Form, Plan
 
 ROWS, FEWEST = 1024, 128  # queries at a time where each pair has a number of its own in the mask
@@ -22,9 +24,32 @@ def suits(plan: Plan) -> bool:
     return plan.form <= Form.MASK or plan.linear
 
 
+def mixing(plan: Plan) -> Mixing | None:
+    """The network across heads, if that and a window are all that there is, and the bias goes by distance."""
+    adjust, temperature = plan.effect.adjust, plan.effect.temperature
+    if torch.is_grad_enabled() or not plan.parts <= {"adjust", "visible", "temperature"}:
+        return None
+    if adjust is None or not isinstance(adjust.of, AcrossHeads) or not isinstance(adjust.of.bias, Curve):
+        return None
+    if not (plan.causal and plan.positions.consecutive) or ("visible" in plan.parts and not window(plan)):
+        return None
+    if temperature is not None and temperature.numel() > 1:
+        return None
+    return plan.once("mixing", partial(by_distance, plan, adjust.of))
+
+
+def by_distance(plan: Plan, network: AcrossHeads) -> Mixing:
+    distance = torch.arange(plan.positions.length - 1, -2 * SIDE, -1, device=plan.index.device)
+    units = Lines(network.of_distance(distance.clamp(min=0))[None, :, None], -1)  # keys ahead are hidden
+    return Mixing(units, *network.of_content(), LEAK)
+
+
 def fits(q: Tensor, plan: Plan) -> bool:
     """Whether there are loops for q, which can do all that this effect does."""
-    if not suits(plan) or by_c(q) is None:
+    network = mixing(plan)
+    if network is not None:
+        return by_c(q, "attention", **network.sizes) is not None
+    if not suits(plan) or by_c(q, "attention") is None:
         return False
     if not torch.is_grad_enabled() or "factor" not in plan.parts:
         return True
@@ -44,6 +69,8 @@ def attend(q: Tensor, k: Tensor, v: Tensor, plan: Plan, x: Tensor | None = None)
     q, k = plan.rotated(q, k, x)
     if not q.dtype == k.dtype == v.dtype:  # the loops read all three as numbers of one type
         q, k, v = q.float(), k.float(), v.float()
+    if (network := mixing(plan)) is not None:
+        return mixed(q, k, v, plan, network).to(given)
     if temperature is not None:
         q, scale = (q * (scale * temperature[..., None])).to(q.dtype), 1.0
     if potential is not None and masked:
@@ -89,6 +116,20 @@ def evaluated(q: Tensor, k: Tensor, v: Tensor, plan: Plan, scale: float, line: T
             logits = replace(logits, sink=Lines.of(column))
         out.append(read(q[:, :, rows], k[:, :, keys], v[:, :, keys], logits))
     return out[0] if len(out) == 1 else torch.cat(out[::-1], dim=-2)
+
+
+def mixed(q: Tensor, k: Tensor, v: Tensor, plan: Plan, network: Mixing) -> Tensor:
+    """(B, H, R, D) by logits that a network reads from all heads at once, without gradient."""
+    rows, temperature = slice(plan.first, q.size(-2)), plan.effect.temperature
+    keys = pairs.visible_keys(plan, rows)
+    first = (
+        plan.positions.length - 1 - rows.start + keys.start
+    )  # the distance of the first query to the first key
+    network = replace(network, units=replace(network.units, numbers=network.units.numbers[..., first:]))
+    scale = 1.0 if temperature is None else float(temperature)
+    logits = Logits(scale, plan.causal, rows.start - keys.start, window(plan), network=network)
+    q = (q * q.size(-1) ** -0.5).to(q.dtype)
+    return read(q[:, :, rows], k[:, :, keys], v[:, :, keys], logits)
 
 
 def adds(plan: Plan) -> bool:

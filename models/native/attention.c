@@ -2,11 +2,18 @@
 #include "attention.h"
 #include "functions.h"
 
-#define BLOCK 1024 /* keys at a time */
-#define GROUP 8    /* times SIDE queries that read them one after another */
+#ifdef HIDDEN
+#include "across_heads.h"
+#define TOGETHER HEADS /* as a network reads them */
+#else
+#define TOGETHER 1
+#endif
+#define BLOCK up(1024 / TOGETHER) /* keys at a time */
+#define GROUP 8                   /* times SIDE queries that read them one after another */
 
 /* Some queries of a head, and what they have read so far. */
 typedef struct {
+  Head own;
   Queries some;
   const operand *q;
   float *read, greatest[SIDE], sum[SIDE];
@@ -53,7 +60,8 @@ static inline float powers(int64_t count, float *x, float greatest) {
 }
 
 /* The products x of query i and `columns` keys from `start` on become its weights. */
-static void weigh(Head own, Reader *r, int64_t i, int64_t start, int64_t columns, float *x, operand *to) {
+static void weigh(Reader *r, int64_t i, int64_t start, int64_t columns, float *x, operand *to) {
+  Head own = r->own;
   const Attention *of = own.of;
   int64_t query = r->some.first + i, end = of->before + query + 1, seen = least(start + columns, of->keys) - start;
   if (of->causal) seen = most(0, least(seen, end - start));
@@ -81,20 +89,34 @@ static void weigh(Head own, Reader *r, int64_t i, int64_t start, int64_t columns
 }
 
 /* What all queries of a group read from a block of keys. */
-static void read_block(Head own, Reader *readers, int64_t count, int64_t from, int64_t until, const Room *room) {
-  Right keys = right(room->keys, room->deep), values = right(room->values, room->all);
-  for (Reader *r = readers; r < readers + count; r++) {
+static void read_block(Reader (*readers)[TOGETHER], int64_t count, int64_t from, int64_t until, const Room *room) {
+  int64_t deep = room->deep, wide = room->wide, all = room->all, gap = room->gap;
+  for (int64_t n = 0; n < count; n++) {
+    Reader *r = readers[n];
     int64_t start = most(from, r->some.begin), columns = up(least(until, r->some.end) - start), rows = r->some.count;
     if (columns <= 0) continue;
-    multiply(rows, columns, room->deep, r->q, room->deep, corner(keys, 0, start), room->logits, room->gap, 0);
-    for (int64_t i = 0; i < rows; i++)
-      weigh(own, r, i, start, columns, room->logits + i * room->gap, room->weights + i * room->gap);
-    multiply(rows, room->wide, columns, room->weights, room->gap, corner(values, start, 0), r->read, room->wide, 1);
+    for (int h = 0; h < TOGETHER; h++) {
+      Right keys = corner(right(room->keys + h * all * deep, deep), 0, start);
+      multiply(rows, columns, deep, r[h].q, deep, keys, room->logits + h * SIDE * gap, gap, 0);
+    }
+#ifdef HIDDEN
+    for (int64_t i = 0; i < rows; i++) {
+      const float *units = line(r->own, &r->own.of->units, r->some.first + i);
+      mix(r->own.of, units + start, columns, room->logits + i * gap, SIDE * gap);
+    }
+#endif
+    for (int h = 0; h < TOGETHER; h++) {
+      for (int64_t i = 0; i < rows; i++)
+        weigh(r + h, i, start, columns, room->logits + (h * SIDE + i) * gap, room->weights + i * gap);
+      Right values = corner(right(room->values + h * all * wide, all), start, 0);
+      multiply(rows, wide, columns, room->weights, gap, values, r[h].read, wide, 1);
+    }
   }
 }
 
 /* What query i has read, beside one more logit. */
-static void write(Head own, const Reader *r, int64_t i) {
+static void write(const Reader *r, int64_t i) {
+  Head own = r->own;
   float greatest = r->greatest[i], share = 1 / r->sum[i];
   const float *sink = line(own, &own.of->sink, r->some.first + i);
   if (sink) {
@@ -108,46 +130,61 @@ static void write(Head own, const Reader *r, int64_t i) {
   for (int64_t d = 0; d < width; d++) to[d] = narrow(read[d] * share);
 }
 
-/* All queries of one part of a head. */
-static void read_head(Head own, int64_t part, int64_t group, int64_t block, const Room *room) {
+/* All queries of one part of heads from `own` on. */
+static void read_heads(Head own, int64_t part, int64_t group, int64_t block, const Room *room) {
   const Attention *of = own.of;
-  Reader readers[GROUP];
-  across_right(of->keys, of->inner, row(own, &of->k, 0), of->k.strides[2], room->keys, room->deep);
-  as_right(of->keys, of->width, row(own, &of->v, 0), of->v.strides[2], room->values, room->all);
+  int64_t deep = room->deep, wide = room->wide, all = room->all;
+  Reader readers[GROUP][TOGETHER];
+  for (int h = 0; h < TOGETHER; h++) {
+    Head one = {of, own.b, own.h + h};
+    across_right(of->keys, of->inner, row(one, &of->k, 0), of->k.strides[2], room->keys + h * all * deep, deep);
+    as_right(of->keys, of->width, row(one, &of->v, 0), of->v.strides[2], room->values + h * all * wide, all);
+  }
   for (int64_t first = part * group; first < of->queries; first += of->parts * group) {
-    int64_t count = 0, begin = of->keys, end = 0, some = least(group, of->queries - first);
-    as_left(some, of->inner, row(own, &of->q, first), of->q.strides[2], room->q, room->deep);
-    memset(room->read, 0, group * room->wide * sizeof *room->read);
-    for (; count * SIDE < some; count++) {
-      int64_t n = count * SIDE;
-      Reader *r = readers + count;
-      *r = (Reader){queries(of, first + n), room->q + n * room->deep, room->read + n * room->wide};
-      for (int i = 0; i < SIDE; i++) r->greatest[i] = -INFINITY;
-      begin = least(begin, r->some.begin), end = most(end, r->some.end);
+    int64_t begin = of->keys, end = 0, some = least(group, of->queries - first), count = up(some) / SIDE;
+    memset(room->read, 0, TOGETHER * group * wide * sizeof *room->read);
+    for (int h = 0; h < TOGETHER; h++) {
+      Head one = {of, own.b, own.h + h};
+      as_left(some, of->inner, row(one, &of->q, first), of->q.strides[2], room->q + h * group * deep, deep);
+      for (int64_t n = 0; n < count; n++) {
+        int64_t at = h * group + n * SIDE;
+        Reader *r = &readers[n][h];
+        *r = (Reader){one, queries(of, first + n * SIDE), room->q + at * deep, room->read + at * wide};
+        for (int i = 0; i < SIDE; i++) r->greatest[i] = -INFINITY;
+        begin = least(begin, r->some.begin), end = most(end, r->some.end);
+      }
     }
-    for (int64_t from = begin; from < end; from += block) read_block(own, readers, count, from, from + block, room);
-    for (int64_t i = 0; i < some; i++) write(own, readers + i / SIDE, i % SIDE);
+    for (int64_t from = begin; from < end; from += block) read_block(readers, count, from, from + block, room);
+    for (int h = 0; h < TOGETHER; h++)
+      for (int64_t i = 0; i < some; i++) write(&readers[i / SIDE][h], i % SIDE);
   }
 }
 
-/* softmax(scale * factor * q k^T + mask) v beside one more logit of each query, `sink`. */
-void forward(const Attention *of) {
+/* softmax(scale * factor * q k^T + mask) v beside one more logit of each query, `sink`; or with all heads' products
+   read by a network, q scaled before. */
+void attention(const Attention *of) {
   int64_t deep = up(of->inner), wide = up(of->width), all = up(of->keys);
   int64_t block = of->kept.at ? all : least(all, BLOCK), gap = block + GAP;
   int64_t group = of->kept.at ? SIDE : least(up(of->queries), GROUP * SIDE);
 #pragma omp parallel if (of->sequences * of->heads * of->queries * of->keys > MANY)
   {
     Room room = {
-        zeros(all * deep, sizeof(operand)),   zeros(all * wide, sizeof(operand)),
-        zeros(group * deep, sizeof(operand)), zeros(SIDE * gap, sizeof(operand)),
-        zeros(SIDE * gap, sizeof(float)),     zeros(group * wide, sizeof(float)),
-        deep, wide, all, gap,
+        zeros(TOGETHER * all * deep, sizeof(operand)),
+        zeros(TOGETHER * all * wide, sizeof(operand)),
+        zeros(TOGETHER * group * deep, sizeof(operand)),
+        zeros(SIDE * gap, sizeof(operand)),
+        zeros(TOGETHER * SIDE * gap, sizeof(float)),
+        zeros(TOGETHER * group * wide, sizeof(float)),
+        deep,
+        wide,
+        all,
+        gap,
     };
     begin_products();
 #pragma omp for collapse(3)
     for (int64_t b = 0; b < of->sequences; b++)
-      for (int64_t h = 0; h < of->heads; h++)
-        for (int64_t part = 0; part < of->parts; part++) read_head((Head){of, b, h}, part, group, block, &room);
+      for (int64_t h = 0; h < of->heads; h += TOGETHER)
+        for (int64_t part = 0; part < of->parts; part++) read_heads((Head){of, b, h}, part, group, block, &room);
     end_products();
     free(room.keys), free(room.values), free(room.q), free(room.weights), free(room.logits), free(room.read);
   }

@@ -77,7 +77,7 @@ static void of_head(Head own, const Room *room) {
 }
 
 /* Gradients of q, k and v; those of the mask are added up, by one thread those of all sequences where these share it. */
-void backward(const Attention *of) {
+void attention_backward(const Attention *of) {
   int64_t deep = up(of->inner), wide = up(of->width), all = up(of->keys), gap = all + GAP;
   int64_t shared = of->to_mask.at && of->to_mask.strides[0] == 0, turns = shared ? 1 : of->sequences;
 #pragma omp parallel if (of->sequences * of->heads * of->queries * of->keys > MANY)

@@ -2,26 +2,15 @@
    units makes of both. Numbers lie in rows of `count` pairs, one for each head. The last weights of a unit
    (`inner`), and those behind the last unit (`outer`), stand alone. */
 #include "element.h"
+#include "vectors.h"
 
-#if defined __AVX512F__
-#define LANES 16
-#define VECTORS 2 /* side by side: as many as registers hold */
-#elif defined __AVX__
-#define LANES 8
-#define VECTORS 3
-#else
-#define LANES 4
-#define VECTORS 3
-#endif
-
+#define VECTORS (LANES == 16 ? 2 : 3) /* side by side: as many as registers hold */
 #define INPUTS (2 * HEADS)
 #define PAIRS (LANES * VECTORS) /* at a time */
 #define SHARES 16               /* of the pairs, for threads */
 #define UNSEEN -1e9f
 #define EACH for (int v = 0; v < VECTORS; v++)
-#define LANE for (int n = 0; n < LANES; n++)
 
-typedef float vector __attribute__((vector_size(4 * LANES)));
 typedef uint32_t words __attribute__((vector_size(4 * LANES)));
 typedef uint16_t halves __attribute__((vector_size(2 * LANES)));
 typedef vector pairs[VECTORS];
@@ -86,11 +75,6 @@ static inline void write_bias(pairs *from, float *const *to, int64_t start, int6
       memcpy(to[h] + start, from[h], sizeof(pairs));
     else
       memcpy(to[h] + start, from[h], (stop - start) * sizeof(float));
-}
-
-static inline vector greater(vector a, vector b) {
-  LANE a[n] = a[n] > b[n] ? a[n] : b[n];
-  return a;
 }
 
 /* `positive` where x is, elsewhere `other`. */

@@ -3,6 +3,7 @@
    A left matrix lies row by row. A right one lies in panels of 32 columns, row by row; bfloat16, two rows in turns.
    Sizes are rounded up to 32, with zeros. */
 #include "element.h"
+#include "vectors.h"
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -114,16 +115,7 @@ static void multiply(int64_t rows, int64_t columns, int64_t inner, const operand
 static void begin_products(void) {}
 static void end_products(void) {}
 
-#if defined __AVX512F__
-#define LANES 16
-#define TALL 8
-#elif defined __AVX__
-#define LANES 8
-#define TALL 4
-#else
-#define LANES 4
-#define TALL 4
-#endif
+#define TALL (LANES == 16 ? 8 : 4)
 
 #ifdef PAIRS
 typedef __m512 lanes;
@@ -133,7 +125,7 @@ static inline lanes times(const operand *a, const operand *b, lanes sum) {
   return _mm512_dpbf16_ps(sum, (__m512bh)_mm512_set1_epi32(both), (__m512bh)_mm512_loadu_si512(b));
 }
 #else
-typedef float lanes __attribute__((vector_size(4 * LANES), aligned(4)));
+typedef vector lanes;
 static inline lanes times(const operand *a, const operand *b, lanes sum) { return sum + *a * *(const lanes *)b; }
 #endif
 

@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from models.attend import attend
+from models.attend import attend, choose
 from models.effect import Encoding, Positions
 from models.encodings import layers
 from models.registry import read
@@ -45,7 +45,8 @@ def longest(chosen: list[str]) -> Iterator[Result]:
             continue
         with torch.no_grad():
             effect = made.at(Positions.of(8, device()))
-        if effect.adjust is None or effect.adjust.tail is not None:
+            fused = choose(torch.empty(1, dtype=torch.bfloat16, device=device()), effect) == "fused"
+        if fused or effect.adjust is None or effect.adjust.tail is not None:
             spent, used = in_child(partial(once, made, LONGEST))
             yield Result(f"evaluate_{LONGEST}_{name}", spent, "s", f"{HOW}, once")
             yield Result(f"evaluate_memory_{LONGEST}_{name}", used / 2**20, "MiB", HOW)

@@ -3,10 +3,11 @@
 from collections.abc import Callable
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from models.effect import Adjust, Curve, Effect, Positions, Region, Tail, Window
 from models.kernels import fused
+from models.networks import AcrossHeads
 from models.plan import Form, Plan
 
 B, H, T, D = 2, 2, 21, 8
@@ -69,6 +70,7 @@ PARTS: dict[str, Callable[[Positions, Tensor], dict[str, object]]] = {
     "adjust_nearby": lambda at, learned: {
         "adjust": Adjust(adjusted_nearby, Tail(4, lambda q, k: (q, k + 1))),
     },
+    "network": lambda at, learned: {"adjust": Adjust(network(curve(at, learned)))},
     "values": lambda at, learned: {"values": read},
     "window": lambda at, learned: {"visible": Window(5)},
     "sinks": lambda at, learned: {"visible": Window(5, sinks=3)},
@@ -78,6 +80,7 @@ PARTS: dict[str, Callable[[Positions, Tensor], dict[str, object]]] = {
     "temperature": lambda at, learned: {"temperature": 1 + 0.1 * learned[:1, :T]},
     "temperature_of_each_head": lambda at, learned: {"temperature": 1 + 0.1 * learned[:, :T]},
     "temperature_of_all": lambda at, learned: {"temperature": 1 + 0.1 * learned[:, :1]},
+    "one_temperature": lambda at, learned: {"temperature": 1 + 0.1 * learned[:1, :1]},
 }
 PAIRED = (
     ("far", "curve", "sinks", "temperature"),
@@ -95,6 +98,8 @@ PAIRED = (
     ("surface", "potential", "temperature_of_all"),
     ("far", "curve", "adjust", "temperature_of_all"),
     ("factor", "adjust", "values", "sink_of_each_query"),
+    ("network", "window", "one_temperature"),
+    ("network", "rotate"),
 )
 FORMS = [(part,) for part in PARTS] + list(PAIRED)
 
@@ -116,6 +121,13 @@ def cut(positions: Positions, learned: Tensor) -> Curve:
     """The second head sees no further than two positions back."""
     inner, head = curve(positions, learned), torch.arange(H)[:, None]
     return Curve(lambda distance: inner.of(distance).masked_fill((head == 1) & (distance > 2), float("-inf")))
+
+
+def network(bias: Curve) -> AcrossHeads:
+    layers = nn.Linear(2 * H, 5), nn.Linear(5, H)
+    for weights in (p for layer in layers for p in layer.parameters()):
+        weights.data = torch.linspace(3, 20, weights.numel()).sin().view_as(weights)
+    return AcrossHeads(*layers, bias)
 
 
 def phase(x: Tensor) -> Tensor:

@@ -91,7 +91,7 @@ def attention(mask: tuple[int, ...], tokens: int, causal: bool) -> Case:
         bias = random(*mask, tokens, tokens, dtype=wide(dtype))
         hidden = torch.ones(tokens, tokens).triu(1).bool()
         shown = bias.masked_fill(hidden, HIDDEN)
-        if by_c(q) is None:
+        if by_c(q, "attention") is None:
             y = Weighted.apply(q * 0.25, k, v, shown, [(slice(0, tokens), slice(0, tokens))])
         else:
             y = Flash.apply(q, k, v, shown.view(-1, *shown.shape[-3:]), Logits(0.25, causal))
@@ -199,6 +199,7 @@ CASES = {
     "a potential": method("fox"),
     "a sink": method("rope_sink"),
     "a network of each pair": method("dape_kerple"),
+    "a network of many pairs": method("dape_kerple", length=1100),
 }
 
 
@@ -235,7 +236,9 @@ def test_as_exact_as_pytorch(
 
 @needs_compiler
 @pytest.mark.parametrize("ways", WAYS, ids=str)
-@pytest.mark.parametrize("name", ["wider products", "a factor", "a potential", "a mask that hides"])
+@pytest.mark.parametrize(
+    "name", ["wider products", "a factor", "a potential", "a mask that hides", "a network of each pair"]
+)
 def test_however_bfloat16_is_multiplied(
     name: str, ways: list[str], called: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

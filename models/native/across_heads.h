@@ -1,0 +1,28 @@
+/* Logits that a network of HIDDEN leaky units reads from all HEADS heads at once, and adds to. */
+
+#define ABREAST (LANES == 16 && HEADS <= 6 ? 2 : 1) /* vectors: as many as registers hold */
+#define EACH for (int v = 0; v < ABREAST; v++)
+
+/* Logits x of a query and ABREAST vectors of keys, those of the next head `head` numbers further on. `units`: what
+   distances give to each hidden unit, and then to each head. */
+static inline void mix_vectors(const Attention *of, const float *units, float *x, int64_t head) {
+  const float *to_unit = of->to_units, *from_unit = of->from_units, leak = of->leak;
+  vector in[HEADS][ABREAST], out[HEADS][ABREAST], u[ABREAST];
+  int64_t next = of->units.strides[1];
+  for (int h = 0; h < HEADS; h++)
+    EACH {
+      in[h][v] = *(vector *)(x + h * head + v * LANES);
+      out[h][v] = in[h][v] + *(const vector *)(units + (HIDDEN + h) * next + v * LANES);
+    }
+  for (int k = 0; k < HIDDEN; k++, to_unit += HEADS, from_unit += HEADS) {
+    EACH u[v] = *(const vector *)(units + k * next + v * LANES);
+    for (int h = 0; h < HEADS; h++) EACH u[v] += in[h][v] * to_unit[h];
+    EACH u[v] = greater(u[v], leak * u[v]);
+    for (int h = 0; h < HEADS; h++) EACH out[h][v] += u[v] * from_unit[h];
+  }
+  for (int h = 0; h < HEADS; h++) EACH *(vector *)(x + h * head + v * LANES) = out[h][v];
+}
+
+static inline void mix(const Attention *of, const float *units, int64_t columns, float *x, int64_t head) {
+  for (int64_t n = 0; n < columns; n += ABREAST * LANES) mix_vectors(of, units + n, x + n, head);
+}
