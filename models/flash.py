@@ -4,99 +4,14 @@ Whatever is done to a logit costs little beside the softmax itself; what distanc
 one line. With gradient, the weights are kept in the precision of v.
 """
 
-import ctypes
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
+from torch.library import custom_op
 
-from models.native import Loops, loops
-from models.processor import bfloat16_by
-
-SIDE = 32  # rows and columns that the loops multiply at once
-SIZES = ("sequences", "heads", "queries", "keys", "inner", "width", "before", "causal", "window", "parts")
-TENSORS = ("q", "k", "v", "out", "kept", "gradient", "to_q", "to_k", "to_v")
-LINES = ("factor", "mask", "sink", "to_mask", "units")
-
-
-class Where(ctypes.Structure):
-    """Where a tensor (B, H, N, ...) lies: its first number, and strides of sequences, heads and tokens."""
-
-    _fields_ = (("at", ctypes.c_void_p), ("strides", ctypes.c_int64 * 3))
-
-    @classmethod
-    def of(cls, x: Tensor) -> "Where":
-        return cls(x.data_ptr(), x.stride()[:3])
-
-
-class Attention(ctypes.Structure):
-    """What `native/attention.h` describes."""
-
-    _fields_ = (
-        *((name, ctypes.c_int64) for name in SIZES),
-        *((name, Where) for name in TENSORS + LINES),
-        ("to_units", ctypes.c_void_p),
-        ("from_units", ctypes.c_void_p),
-        ("scale", ctypes.c_float),
-        ("leak", ctypes.c_float),
-    )
-
-
-@dataclass(frozen=True)
-class Lines:
-    """A number for each pair as it lies in memory, where the lines of queries may overlap."""
-
-    numbers: Tensor  # (1 or B, 1 or H, ...) from those of the first query on
-    step: int  # from there to those of the next query
-
-    @classmethod
-    def of(cls, x: Tensor, backwards: bool = False) -> "Lines":
-        """Of x (..., 1 or H, 1 or R, K); `backwards`: from the last query to the first."""
-        x = dense((x if x.dim() == 4 else x[None]).float())  # as the loops read them
-        step = x.stride(-2) if x.size(-2) > 1 else 0
-        return cls(x[..., -1:, :], -step) if backwards else cls(x[..., :1, :], step)
-
-    def where(self, sequences: int, heads: int) -> Where:
-        of_b, of_h, *_ = self.numbers.expand(sequences, heads, -1, -1).stride()
-        return Where(self.numbers.data_ptr(), (of_b, of_h, self.step))
-
-
-@dataclass(frozen=True)
-class Mixing:
-    """What a network of leaky units, which reads the logits of all heads, adds to them."""
-
-    units: Lines  # (1, hidden + H, ...) what a distance gives to each unit, and then to each head
-    to_units: Tensor  # (hidden, H)
-    from_units: Tensor  # (hidden, H)
-    leak: float
-
-    @property
-    def sizes(self) -> dict[str, int]:
-        return {"heads": self.to_units.size(1), "hidden": self.to_units.size(0)}
-
-
-@dataclass(frozen=True)
-class Logits:
-    """What is done to products: scale * factor * product + mask, beside a sink; or by a network before the
-    scale."""
-
-    scale: float
-    causal: bool
-    before: int = 0  # keys before that of the first query
-    window: int = 0  # how many of the last keys a query sees at the most; 0: all
-    factor: Lines | None = None  # never without a mask
-    mask: Lines | None = None
-    sink: Lines | None = None
-    network: Mixing | None = None  # without gradient
-
-
-def by_c(x: Tensor, file: str, **sizes: int) -> Loops | None:
-    """The loops that multiply numbers of this type the fastest, if there are any."""
-    ways = [{way: 1} for way in bfloat16_by()] if x.dtype == torch.bfloat16 else []
-    found = (loops(file, x, **sizes, **way) for way in (*ways, {}))
-    return next((one for one in found if one is not None), None)
+from models.native.attention import SIDE, Lines, Logits, Where, dense, described, run
 
 
 def read(q: Tensor, k: Tensor, v: Tensor, logits: Logits) -> Tensor:
@@ -107,61 +22,89 @@ def read(q: Tensor, k: Tensor, v: Tensor, logits: Logits) -> Tensor:
     return out
 
 
-class Flash(torch.autograd.Function):
-    """The same with gradient, also of a mask (1 or B, 1 or H, 1 or R, K) if there is one."""
+class How(NamedTuple):
+    """What is done to products, but for tensors."""
 
-    @staticmethod
-    def forward(ctx: Any, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, logits: Logits) -> Tensor:
-        q, k, v = (dense(x) for x in (q, k, v))
-        logits = logits if mask is None else replace(logits, mask=Lines.of(mask))
-        out, kept = of_tokens(q, v.size(-1)), q.new_empty(*q.shape[:-1], -(-k.size(-2) // SIDE) * SIDE)
-        run("attention", described(logits, q=q, k=k, v=v, out=out, kept=kept), v)
-        ctx.save_for_backward(q, k, v, kept)
-        ctx.logits, ctx.shape = logits, None if mask is None else mask.shape
-        return out
+    scale: float
+    causal: bool
+    before: int = 0
+    window: int = 0
+    backwards: bool = False  # the factor's queries are from last to first
 
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
-        q, k, v, kept = ctx.saved_tensors
-        to = {f"to_{name}": torch.empty_like(x) for name, x in (("q", q), ("k", k), ("v", v))}
-        task = described(ctx.logits, q=q, k=k, v=v, kept=kept, gradient=dense(gradients[0]), **to)
-        to_mask = None
-        if ctx.needs_input_grad[3]:
-            to_mask = torch.zeros(ctx.shape[0], q.size(1), *ctx.shape[2:])
-            task.to_mask = Where.of(to_mask.expand(*q.shape[:3], -1))
-        run("attention_backward", task, v)
-        return *to.values(), None if to_mask is None else to_mask.sum_to_size(ctx.shape), None
+    @classmethod
+    def of(cls, numbers: Sequence[float]) -> "How":
+        scale, causal, before, window, backwards = numbers
+        return cls(scale, bool(causal), int(before), int(window), bool(backwards))
+
+    def logits(self, mask: Tensor | None, factor: Tensor | None) -> Logits:
+        lines = None if factor is None else Lines.of(factor, self.backwards)
+        added = None if mask is None else Lines.of(mask)
+        return Logits(self.scale, self.causal, self.before, self.window, factor=lines, mask=added)
 
 
-def described(logits: Logits, **tensors: Tensor) -> Attention:
-    """What the loops are asked to do; `logits` and tensors must live until it is done."""
-    q, k, v = (tensors[name] for name in "qkv")
-    (sequences, heads, queries, inner), keys = q.shape, k.size(-2)
-    parts = -(-torch.get_num_threads() // (sequences * heads))
-    sizes = sequences, heads, queries, keys, inner, v.size(-1), logits.before, logits.causal, logits.window
-    task = Attention(*sizes, parts, scale=logits.scale)
-    for name, x in tensors.items():
-        setattr(task, name, Where.of(x))
-    for name in ("factor", "mask", "sink"):
-        if (lines := getattr(logits, name)) is not None:
-            setattr(task, name, lines.where(sequences, heads))
-    if (network := logits.network) is not None:
-        task.parts *= heads
-        task.units, task.leak = network.units.where(sequences, -1), network.leak
-        task.to_units, task.from_units = network.to_units.data_ptr(), network.from_units.data_ptr()
-    return task
+@custom_op("yardstick::flash", mutates_args=())
+def flash(
+    q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, factor: Tensor | None, how: Sequence[float]
+) -> tuple[Tensor, Tensor]:
+    """(B, H, R, D) what queries read, and the weights, with gradient but for the factor; mask and factor are
+    (1 or B, 1 or H, 1 or R, K)."""
+    q, k, v = (dense(x) for x in (q, k, v))
+    (out, kept), logits = outputs(q, k, v), How.of(how).logits(mask, factor)
+    run("attention", described(logits, q=q, k=k, v=v, out=out, kept=kept), v)
+    return out, kept
 
 
-def run(name: str, task: Attention, x: Tensor, network: Mixing | None = None) -> None:
-    found = by_c(x, name, **(network.sizes if network is not None else {}))
-    assert found is not None
-    found(name, task)
+@flash.register_fake
+def outputs(q: Tensor, k: Tensor, v: Tensor, *_: object) -> tuple[Tensor, Tensor]:
+    return of_tokens(q, v.size(-1)), q.new_empty(*q.shape[:-1], -(-k.size(-2) // SIDE) * SIDE)
 
 
-def dense(x: Tensor) -> Tensor:
-    """With the numbers of a token side by side."""
-    return x if x.stride(-1) == 1 else x.contiguous()
+@custom_op("yardstick::flash_backward", mutates_args=())
+def flash_backward(
+    gradient: Tensor,
+    saved: Sequence[Tensor],
+    factor: Tensor | None,
+    how: Sequence[float],
+    shape: Sequence[int],
+) -> list[Tensor]:
+    """Of q, k, v and, unless its `shape` is empty, the mask, from the gradient of what was read."""
+    (*qkv, kept), logits = saved, How.of(how).logits(None, factor)
+    q, k, v, g = (dense(x) for x in (*qkv, gradient))
+    to = gradients(gradient, saved, factor, how, shape)
+    into = dict(zip(("to_q", "to_k", "to_v"), to, strict=False))
+    task = described(logits, q=q, k=k, v=v, kept=kept, gradient=g, **into)
+    if shape:
+        task.to_mask = Where.of(to[-1].zero_().expand(*q.shape[:3], -1))
+    run("attention_backward", task, v)
+    return to
+
+
+@flash_backward.register_fake
+def gradients(
+    gradient: Tensor,
+    saved: Sequence[Tensor],
+    factor: Tensor | None,
+    how: Sequence[float],
+    shape: Sequence[int],
+) -> list[Tensor]:
+    heads = [saved[0].size(1)]
+    to_mask = [torch.empty([*shape[:1], *heads, *shape[2:]], dtype=torch.float32)] if shape else []
+    return [*(torch.empty_like(dense(x)) for x in saved[:3]), *to_mask]
+
+
+def remember(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
+    *qkv, mask, ctx.factor, ctx.how = inputs
+    ctx.shape = [] if mask is None or not ctx.needs_input_grad[3] else list(mask.shape)
+    ctx.save_for_backward(*qkv, output[1])
+
+
+def backward(ctx: Any, gradient: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
+    to = flash_backward(gradient, list(ctx.saved_tensors), ctx.factor, ctx.how, ctx.shape)
+    to_mask = to[3].sum_to_size(ctx.shape) if ctx.shape else None
+    return *to[:3], to_mask, None, None
+
+
+flash.register_autograd(backward, setup_context=remember)
 
 
 def of_tokens(q: Tensor, width: int) -> Tensor:

@@ -401,6 +401,13 @@ def test_compiles_in_one_graph(method: Method) -> None:
     compiled = torch.compile(model, backend="eager", fullgraph=True)
     with torch.no_grad():
         agree(compiled(tokens()), model(tokens()))
+    agree_all(gradients(compiled, model), gradients(model, model))
+
+
+def gradients(run: torch.nn.Module, model: torch.nn.Module) -> dict[str, Tensor]:
+    names, weights = zip(*model.named_parameters(), strict=True)
+    found = torch.autograd.grad(run(tokens()).square().sum(), weights, materialize_grads=True)
+    return dict(zip(names, found, strict=True))
 
 
 # ---- randomness

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from models import native
 from tests.forked import forked
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -56,6 +57,21 @@ FAULTS = [
         ">= plan.index[keys]", ">= plan.index[keys] - 1",
         "tests/test_conformance.py", "sees_no_future and fire",
     ),
+    Fault(
+        "one token of the future, in C", "models/native/attention.c",
+        "end = of->before + query + 1", "end = of->before + query + 2",
+        "tests/models/test_native.py", "as_exact_as_pytorch and products and float32",
+    ),
+    Fault(
+        "the gradient of a softmax without its mean, in C", "models/native/attention_backward.c",
+        "(x[n] - mean)", "x[n]",
+        "tests/models/test_native.py", "as_exact_as_pytorch and products and float32",
+    ),
+    Fault(
+        "a network across heads that does not leak, in C", "models/native/across_heads.h",
+        "leak * u[v]", "0 * u[v]",
+        "tests/models/test_native.py", "as_exact_as_pytorch and pairs and float32",
+    ),
 ]  # fmt: skip
 
 
@@ -87,6 +103,8 @@ def only(folder: Path, tests: list[str], chosen: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
 def test_a_fault_is_caught(fault: Fault, tmp_path: Path) -> None:
+    if fault.file.startswith("models/native/") and native.missing():
+        pytest.skip("There is no C compiler here")
     file = copy(tmp_path) / fault.file
     text = file.read_text()
     assert text.count(fault.right) == 1, f"{fault.file} was rewritten: plant the fault where the line is now"

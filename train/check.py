@@ -41,10 +41,8 @@ def check(config: Config) -> Chosen:
     kernel, on_gpu = config.model.kernel, machine.on_gpu(config.trainer.accelerator)
     if kernel == "flex" and config.run is None and not on_gpu:
         raise ValueError("model.kernel=flex has gradients on CUDA alone: choose model.kernel=auto.")
-    if kernel == "fused" and (on_gpu or native.missing() or config.trainer.compile):
-        raise ValueError(
-            "model.kernel=fused needs a CPU, a C compiler and trainer.compile=false: choose auto."
-        )
+    if kernel == "fused" and (on_gpu or native.missing()):
+        raise ValueError("model.kernel=fused needs a CPU and a C compiler: choose model.kernel=auto.")
     lengths = tokens(config)
     with torch.device("meta"), torch.no_grad():
         model = build.gpt(

@@ -9,8 +9,10 @@ from torch import Tensor
 from models import pairs, underflow
 from models.effect import Curve
 from models.features import as_features
-from models.flash import SIDE, Flash, Lines, Logits, Mixing, by_c, read
+from models.flash import How, flash, read
 from models.kernels import explicit
+from models.native import loops_of
+from models.native.attention import SIDE, Lines, Logits, Mixing, by_c
 from models.networks import LEAK, AcrossHeads
 from models.plan import Form, Plan
 
@@ -49,11 +51,20 @@ def fits(q: Tensor, plan: Plan) -> bool:
     network = mixing(plan)
     if network is not None:
         return by_c(q, "attention", **network.sizes) is not None
-    if not suits(plan) or by_c(q, "attention") is None:
+    compiling = torch.compiler.is_compiling()
+    if not suits(plan) or (compiling and not torch.is_grad_enabled()):
+        return False
+    if not (q.is_cpu and usable(q.dtype) if compiling else by_c(q, "attention")):
         return False
     if not torch.is_grad_enabled() or "factor" not in plan.parts:
         return True
-    return "sink" not in plan.parts and not factor(plan).numbers.requires_grad
+    return "sink" not in plan.parts and not factor(plan)[0].requires_grad
+
+
+@torch.compiler.assume_constant_result
+def usable(dtype: torch.dtype) -> bool:
+    """Whether there are loops for numbers of this type on a CPU."""
+    return loops_of("attention", dtype) is not None
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, plan: Plan, x: Tensor | None = None) -> Tensor:
@@ -82,15 +93,16 @@ def attend(q: Tensor, k: Tensor, v: Tensor, plan: Plan, x: Tensor | None = None)
     if not learning:
         read_by_group = partial(evaluated, scale=scale, line=mask)
         return underflow.by_group(q, k, v, plan, scale, read_by_group).to(given)
-    logits = Logits(scale, plan.causal, window=window(plan))
+    how, numbers = How(scale, plan.causal, window=window(plan)), None
     if "factor" in plan.parts:
-        logits = replace(logits, factor=factor(plan))
+        numbers, backwards = factor(plan)
+        how = how._replace(backwards=backwards)
     if "sink" in plan.parts:
-        (k, v), logits = pairs.with_sink(plan, k, v), replace(logits, before=1, window=0)
+        (k, v), how = pairs.with_sink(plan, k, v), how._replace(before=1, window=0)
     if masked:
         mask = pairs.whole_mask(plan, torch.float32)
         mask = mask if mask.dim() == 4 else mask[None]
-    out: Tensor = Flash.apply(q, k, v, mask, logits)
+    out, _ = flash(q, k, v, mask, numbers, how)
     return out.to(given)
 
 
@@ -137,9 +149,9 @@ def adds(plan: Plan) -> bool:
     return bool(plan.parts & {"bias", "factor"}) or ("visible" in plan.parts and not window(plan))
 
 
-def factor(plan: Plan) -> Lines:
+def factor(plan: Plan) -> tuple[Tensor, bool]:
     whole = slice(0, plan.positions.length)
-    return plan.once("all factors", lambda: Lines.of(*pairs.factor(plan, whole, whole)))
+    return plan.once("all factors", lambda: pairs.factor(plan, whole, whole))
 
 
 def window(plan: Plan) -> int:

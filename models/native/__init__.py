@@ -56,11 +56,18 @@ def loops(name: str, element: Tensor | torch.dtype, *wide: Tensor, **sizes: int)
     """Those of `name`.c for numbers of the type of `element` beside others, `wide`, in float32; None if they
     do not fit these tensors or this machine."""
     given, dtype = ((element,), element.dtype) if isinstance(element, Tensor) else ((), element)
-    if dtype not in ELEMENTS or torch.compiler.is_compiling():
+    if torch.compiler.is_compiling():
         return None
     if not all(x.is_cpu and type(x) in (Tensor, nn.Parameter) for x in (*given, *wide)):
         return None
     if any(x.dtype is not WIDE for x in wide):
+        return None
+    return loops_of(name, dtype, **sizes)
+
+
+def loops_of(name: str, dtype: torch.dtype, **sizes: int) -> Loops | None:
+    """Those of `name`.c for numbers of this type on a CPU, whatever calls them."""
+    if dtype not in ELEMENTS:
         return None
     defines = ELEMENTS[dtype] + tuple(f"{key.upper()}={size}" for key, size in sizes.items())
     return compiled(name, defines, os.environ.get("CC", "cc"))

@@ -10,6 +10,7 @@ from models import attend as attending
 from models import native
 from models.attend import KERNELS, attend, choose, logits
 from models.effect import Adjust, Effect, Positions, Region
+from models.flash import How, flash
 from models.kernels import band, explicit, flex, fused, sdpa
 from models.plan import Plan
 from tests.kernels.forms import FORMS, B, D, H, T, can, effect, inputs, potential, wider
@@ -123,6 +124,36 @@ def test_flash_attention_is_for_processors_that_it_suits(slow: bool, monkeypatch
         assert choose(q.bfloat16(), one) == "explicit"  # flash attention is slow backward
         with torch.no_grad():
             assert choose(q.bfloat16(), Plan(one).since(T // 2 + 1)) == "explicit"  # it computes all queries
+
+
+@pytest.mark.skipif(native.missing(), reason="There is no C compiler here")
+@pytest.mark.parametrize("parts", [(), ("mask",), ("mask", "factor")], ids="+".join)
+def test_compilers_may_trust_what_our_operator_says_of_itself(parts: tuple[str, ...]) -> None:
+    q, k, v, _, learned = inputs()
+    hidden = torch.ones(T, T).triu(1).bool()
+    mask = learned[None, :, None, :T].expand(-1, -1, T, -1).masked_fill(hidden, float("-inf"))
+    factor = learned.detach()[:, : 2 * T - 1].unfold(-1, T, 1)
+    given = (mask if "mask" in parts else None, factor if "factor" in parts else None)
+    how = How(0.3, True, window=0 if parts else 5, backwards=True)
+    torch.library.opcheck(flash, (q, k, v, *given, list(how)))
+
+
+@pytest.mark.skipif(native.missing(), reason="There is no C compiler here")
+def test_a_compiled_training_has_our_attention() -> None:
+    graphs: list[str] = []
+
+    def read(graph: torch.fx.GraphModule, _: object) -> torch.fx.GraphModule:
+        graphs.append(graph.code)
+        return graph
+
+    q, k, v, _, learned = inputs()
+    for form in (("rotate",), ("curve", "window"), ("factor",)):
+        torch._dynamo.reset()
+        made = effect(form, Positions.of(T), learned.detach())
+        torch.compile(lambda made=made: attend(q, k, v, made), backend=read, fullgraph=True)()
+        with torch.no_grad():
+            torch.compile(lambda made=made: attend(q, k, v, made), backend=read, fullgraph=True)()
+    assert ["yardstick.flash" in graph for graph in graphs] == 3 * [True, False]
 
 
 @pytest.mark.skipif(native.missing(), reason="There is no C compiler here")

@@ -11,13 +11,14 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from models import flash, native
+from models import native
 from models.attend import attend, reference
 from models.effect import Effect, Positions
 from models.encodings import load
-from models.flash import Flash, Logits, by_c
+from models.flash import How, flash
 from models.gelu import gelu
 from models.kernels import fused
+from models.native.attention import by_c
 from models.networks import adapted, at_once, relu_network
 from models.norm import rms_norm
 from models.plan import Plan
@@ -94,7 +95,7 @@ def attention(mask: tuple[int, ...], tokens: int, causal: bool) -> Case:
         if by_c(q, "attention") is None:
             y = Weighted.apply(q * 0.25, k, v, shown, [(slice(0, tokens), slice(0, tokens))])
         else:
-            y = Flash.apply(q, k, v, shown.view(-1, *shown.shape[-3:]), Logits(0.25, causal))
+            y, _ = flash(q, k, v, shown.view(-1, *shown.shape[-3:]), None, How(0.25, causal))
         return with_gradients(y, {"q": q, "k": k, "v": v, "bias": bias})
 
     return case
@@ -242,7 +243,7 @@ def test_as_exact_as_pytorch(
 def test_however_bfloat16_is_multiplied(
     name: str, ways: list[str], called: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(flash, "bfloat16_by", lambda: ways)
+    monkeypatch.setattr(native.attention, "bfloat16_by", lambda: ways)
     test_as_exact_as_pytorch(name, torch.bfloat16, called, monkeypatch)
 
 
