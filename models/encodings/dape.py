@@ -3,6 +3,8 @@
 For each pair a small network maps the logits and biases of all heads to what is added to them.
 """
 
+from dataclasses import replace
+
 from torch import nn
 
 from models.bounds import Count
@@ -20,11 +22,10 @@ class DAPE(Encoding):
         self.read, self.write = nn.Linear(2 * heads, hidden), nn.Linear(hidden, heads)
 
     def forward(self, positions: Positions) -> Effect:
-        bias = self.inner.at(positions).bias
-        if bias is None:
+        effect = self.inner.at(positions)
+        if effect.bias is None:
             raise ValueError(
                 f"DAPE adapts a bias, but {type(self.inner).__name__} has none: wrap another, such as KERPLE."
             )
-        return Effect(
-            positions, adjust=Adjust(AcrossHeads(self.read, self.write, tabulated(bias, positions)))
-        )
+        network = AcrossHeads(self.read, self.write, tabulated(effect.bias, positions))
+        return replace(effect, bias=None, adjust=Adjust(network))

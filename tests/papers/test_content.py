@@ -1,6 +1,7 @@
 """Encodings that read the content, against the papers."""
 
 import math
+from dataclasses import replace
 
 import pytest
 import torch
@@ -9,7 +10,7 @@ from x_transformers.x_transformers import CoPE as TheirCoPE
 from x_transformers.x_transformers import DataDependentAlibi
 
 from models.attend import attend, logits
-from models.effect import Encoding, Positions
+from models.effect import Effect, Encoding, Positions
 from models.encodings import load
 from models.encodings.cope import CoPE
 from models.encodings.dape import DAPE
@@ -253,6 +254,19 @@ def test_dape_kerple() -> None:
         return kerple(h, i, j) + change
 
     agree(found(encoding, q, k), biased(q, k, bias))
+
+
+def test_dape_keeps_what_else_its_encoding_does() -> None:
+    class Rotated(KERPLELog):
+        def forward(self, positions: Positions) -> Effect:
+            return replace(super().forward(positions), rotate=load("rope", **SHAPE).at(positions).rotate)
+
+    q, k = content()
+    inner = Rotated(HEADS)
+    alone, adapted = inner.at(Positions.of(LENGTH)), DAPE(inner, heads=HEADS, hidden=5)
+    for weights in adapted.write.parameters():
+        nn.init.zeros_(weights)  # nothing is added
+    agree(logits(q, k, adapted.at(Positions.of(LENGTH))), logits(q, k, alone))
 
 
 def test_dape_needs_a_bias() -> None:
