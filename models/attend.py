@@ -30,13 +30,13 @@ def attend(
     """
     plan = effect if isinstance(effect, Plan) else Plan(effect)
     needs_hidden_state(plan.effect, x)
-    if kernel == "auto":
-        kernel = choose(q, plan)
-    wanted = plan.first
-    if kernel not in ("explicit", "fused") or torch.is_grad_enabled():  # all others compute all queries
-        plan = plan.since(0)
-    rows = slice(wanted - plan.first, None)
     with without_autocast(q.device):
+        if kernel == "auto":
+            kernel = choose(q, plan)
+        wanted = plan.first
+        if kernel not in ("explicit", "fused") or torch.is_grad_enabled():  # all others compute all queries
+            plan = plan.since(0)
+        rows = slice(wanted - plan.first, None)
         if kernel == "reference":
             return reference(q, k, v, plan.effect, x)[:, :, rows]
         chosen = {"explicit": explicit, "fused": fused, "sdpa": sdpa, "band": band, "flex": flex}[kernel]

@@ -134,9 +134,7 @@ def mixed(q: Tensor, k: Tensor, v: Tensor, plan: Plan, network: Mixing) -> Tenso
     """(B, H, R, D) by logits that a network reads from all heads at once, without gradient."""
     rows, temperature = slice(plan.first, q.size(-2)), plan.effect.temperature
     keys = pairs.visible_keys(plan, rows)
-    first = (
-        plan.positions.length - 1 - rows.start + keys.start
-    )  # the distance of the first query to the first key
+    first = plan.positions.length - 1 - (rows.start - keys.start)  # of the first query to the first key
     network = replace(network, units=replace(network.units, numbers=network.units.numbers[..., first:]))
     scale = 1.0 if temperature is None else float(temperature)
     logits = Logits(scale, plan.causal, rows.start - keys.start, window(plan), network=network)

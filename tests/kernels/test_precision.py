@@ -26,6 +26,18 @@ def test_kernels_agree_in_bfloat16(form: tuple[str, ...]) -> None:
             assert (out - expected).abs().mean() < torch.finfo(out.dtype).eps
 
 
+@pytest.mark.parametrize("form", FORMS, ids="+".join)
+def test_autocast_changes_nothing(form: tuple[str, ...]) -> None:
+    """Neither in what kernels compute nor in the tables that they make first."""
+    q, k, v, x, learned = (t.detach() for t in inputs(torch.bfloat16))
+    for learning in (False, True):
+        with torch.set_grad_enabled(learning):
+            plain = attend(q, k, v, effect(form, Positions.of(T), learned.float()), x=x)
+            with torch.autocast("cpu", dtype=torch.bfloat16):
+                cast = attend(q, k, v, effect(form, Positions.of(T), learned.float()), x=x)
+        assert torch.equal(cast, plain)
+
+
 def exactly(q: Tensor, k: Tensor, v: Tensor, effect: Effect, x: Tensor | None = None) -> Tensor:
     """Attention over the same rounded q, k and v, in float64."""
     with float64():
