@@ -135,10 +135,7 @@ static inline void strip(int64_t inner, const operand *a, int64_t a_row, const o
   lanes sum[TALL][2];
 #pragma GCC unroll 8
   for (int r = 0; r < TALL; r++)
-    for (int n = 0; n < 2; n++) {
-      sum[r][n] = (lanes){0};
-      if (add) memcpy(&sum[r][n], c + r * c_row + n * LANES, sizeof(lanes));
-    }
+    for (int n = 0; n < 2; n++) sum[r][n] = add ? (lanes) * (vector *)(c + r * c_row + n * LANES) : (lanes){0};
   for (int64_t k = 0; k < inner; k += IN_TURNS) {
 #pragma GCC unroll 8
     for (int r = 0; r < TALL; r++) {
@@ -149,7 +146,7 @@ static inline void strip(int64_t inner, const operand *a, int64_t a_row, const o
   }
 #pragma GCC unroll 8
   for (int r = 0; r < TALL; r++)
-    for (int n = 0; n < 2; n++) memcpy(c + r * c_row + n * LANES, &sum[r][n], sizeof(lanes));
+    for (int n = 0; n < 2; n++) *(vector *)(c + r * c_row + n * LANES) = (vector)sum[r][n];
 }
 
 /* c (rows, columns) = a (rows, inner) b (inner, columns), plus c itself if `add`. */
