@@ -97,7 +97,8 @@ def described(logits: Logits, **tensors: Tensor) -> Attention:
     """What the loops are asked to do; `logits` and tensors must live until it is done."""
     q, k, v = (tensors[name] for name in "qkv")
     (sequences, heads, queries, inner), keys = q.shape, k.size(-2)
-    parts = -(-torch.get_num_threads() // (sequences * heads))
+    apart = sequences if logits.network else sequences * heads  # what threads share out
+    parts = -(-torch.get_num_threads() // apart)
     sizes = sequences, heads, queries, keys, inner, v.size(-1), logits.before, logits.causal, logits.window
     task = Attention(*sizes, parts, scale=logits.scale)
     for name, x in tensors.items():
@@ -106,7 +107,6 @@ def described(logits: Logits, **tensors: Tensor) -> Attention:
         if (lines := getattr(logits, name)) is not None:
             setattr(task, name, lines.where(sequences, heads))
     if (network := logits.network) is not None:
-        task.parts *= heads
         task.units, task.leak = network.units.where(sequences, -1), network.leak
         task.to_units, task.from_units = network.to_units.data_ptr(), network.from_units.data_ptr()
     return task
