@@ -70,7 +70,7 @@ def flash_backward(
     """Of q, k, v and, unless its `shape` is empty, the mask, from the gradient of what was read."""
     (*qkv, kept), logits = saved, How.of(how).logits(None, factor)
     q, k, v, g = (dense(x) for x in (*qkv, gradient))
-    to = gradients(gradient, saved, factor, how, shape)
+    to = gradients(saved, shape)
     into = dict(zip(("to_q", "to_k", "to_v"), to, strict=False))
     task = described(logits, q=q, k=k, v=v, kept=kept, gradient=g, **into)
     if shape:
@@ -79,14 +79,7 @@ def flash_backward(
     return to
 
 
-@flash_backward.register_fake
-def gradients(
-    gradient: Tensor,
-    saved: Sequence[Tensor],
-    factor: Tensor | None,
-    how: Sequence[float],
-    shape: Sequence[int],
-) -> list[Tensor]:
+def gradients(saved: Sequence[Tensor], shape: Sequence[int]) -> list[Tensor]:
     heads = [saved[0].size(1)]
     to_mask = [torch.empty([*shape[:1], *heads, *shape[2:]], dtype=torch.float32)] if shape else []
     return [*(torch.empty_like(dense(x)) for x in saved[:3]), *to_mask]
@@ -104,6 +97,7 @@ def backward(ctx: Any, gradient: Tensor, _: Tensor) -> tuple[Tensor | None, ...]
     return *to[:3], to_mask, None, None
 
 
+flash_backward.register_fake(lambda gradient, saved, factor, how, shape: gradients(saved, shape))
 flash.register_autograd(backward, setup_context=remember)
 
 
