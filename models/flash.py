@@ -16,10 +16,16 @@ from models.native.attention import SIDE, Lines, Logits, Where, dense, described
 
 def read(q: Tensor, k: Tensor, v: Tensor, logits: Logits) -> Tensor:
     """(B, H, R, D) what queries read, without gradient."""
+    return read_in_part(q, k, v, logits)[0]
+
+
+def read_in_part(q: Tensor, k: Tensor, v: Tensor, logits: Logits) -> tuple[Tensor, Tensor]:
+    """The same, and the logarithms of the sums of weights (B, H, R), float32, with which it is joined to what
+    other keys give."""
     q, k, v = (dense(x) for x in (q, k, v))
-    out = of_tokens(q, v.size(-1))
-    run("attention", described(logits, q=q, k=k, v=v, out=out), v, logits.network)
-    return out
+    out, total = of_tokens(q, v.size(-1)), q.new_empty(q.shape[:-1], dtype=torch.float32)
+    run("attention", described(logits, q=q, k=k, v=v, out=out, total=total), v, logits.network)
+    return out, total
 
 
 class How(NamedTuple):
@@ -99,6 +105,11 @@ def backward(ctx: Any, gradient: Tensor, _: Tensor) -> tuple[Tensor | None, ...]
 
 flash_backward.register_fake(lambda gradient, saved, factor, how, shape: gradients(saved, shape))
 flash.register_autograd(backward, setup_context=remember)
+
+
+def alike(q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """All three as numbers of one type, as the loops read them."""
+    return (q, k, v) if q.dtype == k.dtype == v.dtype else (q.float(), k.float(), v.float())
 
 
 def of_tokens(q: Tensor, width: int) -> Tensor:

@@ -11,7 +11,9 @@ from torch import Tensor
 
 from models import pairs
 from models.effect import Tail, Window
+from models.flash import alike, read_in_part
 from models.kernels.explicit import by_block, by_logits
+from models.native.attention import Logits, by_c
 from models.plan import Plan
 
 ROWS = 128  # queries that read their near keys at once
@@ -69,7 +71,7 @@ def banded(q: Tensor, k: Tensor, v: Tensor, plan: Plan, tail: Tail, x: Tensor | 
     """(B, H, T, D) where the tail starts at the same distance for all queries and heads."""
     logits = by_block(q, k, plan, v.dtype, x)
     level = None if tail.level is None else tail.level(q)
-    beyond = Flash(*tail.rotate(*plan.phased(q, k, x)), v, q.size(-1) ** -0.5)
+    (far_q, far_k), scale = tail.rotate(*plan.phased(q, k, x)), q.size(-1) ** -0.5
 
     def read(rows: slice, start: int) -> Read:
         """Of all keys from `start` on."""
@@ -81,7 +83,8 @@ def banded(q: Tensor, k: Tensor, v: Tensor, plan: Plan, tail: Tail, x: Tensor | 
             close = torch.cat(out, dim=-2), torch.cat(totals, dim=-1)
         if border == start:
             return close
-        distant, total = beyond(rows, slice(start, border))
+        keys = slice(start, border)
+        distant, total = flash(far_q[:, :, rows], far_k[:, :, keys], v[:, :, keys], scale)
         return joined(close, (distant, total if level is None else total + level[..., rows]))
 
     return read(slice(0, q.size(-2)), 0)[0].to(v.dtype)
@@ -94,19 +97,17 @@ def weighted(logits: Tensor, v: Tensor) -> Read:
     return (weights.to(v.dtype) @ v).float(), total
 
 
-class Flash:
-    """Flash attention that also returns the sums of the weights, which the public function hides."""
-
-    def __init__(self, q: Tensor, k: Tensor, v: Tensor, scale: float) -> None:
-        width = max(q.size(-1), v.size(-1))
-        width += -width % 8  # a multiple of 8, the same for all three
-        self.q, self.k, self.v = (F.pad(a.to(q.dtype), (0, width - a.size(-1))) for a in (q, k, v))
-        self.width, self.scale = v.size(-1), scale
-
-    def __call__(self, rows: slice, keys: slice) -> Read:
-        q, k, v = self.q[:, :, rows], self.k[:, :, keys], self.v[:, :, keys]
-        out, total = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(q, k, v, scale=self.scale)
-        return out[..., : self.width].float(), total
+def flash(q: Tensor, k: Tensor, v: Tensor, scale: float) -> Read:
+    """Of all keys."""
+    q, k, v = alike(q, k, v)
+    if by_c(v, "attention"):
+        out, total = read_in_part(q, k, v, Logits(scale, causal=False))
+        return out.float(), total
+    width = max(q.size(-1), v.size(-1))
+    width += -width % 8  # a multiple of 8, the same for all three
+    padded = (F.pad(x, (0, width - x.size(-1))) for x in (q, k, v))
+    out, total = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(*padded, scale=scale)
+    return out[..., : v.size(-1)].float(), total
 
 
 def joined(close: Read, distant: Read) -> Read:

@@ -9,7 +9,7 @@ from torch import Tensor
 from models import pairs, underflow
 from models.effect import Curve
 from models.features import as_features
-from models.flash import How, flash, read
+from models.flash import How, alike, flash, read
 from models.kernels import explicit
 from models.native import loops_of
 from models.native.attention import SIDE, Lines, Logits, Mixing, by_c
@@ -77,9 +77,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, plan: Plan, x: Tensor | None = None)
     masked = adds(plan) or (learning and "sink" in plan.parts)
     scale, mask = q.size(-1) ** -0.5, None
     given = v.dtype
-    q, k = plan.rotated(q, k, x)
-    if not q.dtype == k.dtype == v.dtype:  # the loops read all three as numbers of one type
-        q, k, v = q.float(), k.float(), v.float()
+    q, k, v = alike(*plan.rotated(q, k, x), v)
     if (network := mixing(plan)) is not None:
         return mixed(q, k, v, plan, network).to(given)
     if temperature is not None:

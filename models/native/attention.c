@@ -117,15 +117,17 @@ static void read_block(Reader (*readers)[TOGETHER], int64_t count, int64_t from,
 /* What query i has read, beside one more logit. */
 static void write(const Reader *r, int64_t i) {
   Head own = r->own;
-  float greatest = r->greatest[i], share = 1 / r->sum[i];
-  const float *sink = line(own, &own.of->sink, r->some.first + i);
+  int64_t query = r->some.first + i, width = own.of->width;
+  const float *read = r->read + i * up(width), *sink = line(own, &own.of->sink, query);
+  float greatest = r->greatest[i], sum = r->sum[i], share = 1 / sum, *total = line(own, &own.of->total, query);
   if (sink) {
     float last = *sink * LOG2E, top = last > greatest ? last : greatest, less = two_to(greatest - top);
-    share = less / (r->sum[i] * less + two_to(last - top));
+    sum = sum * less + two_to(last - top);
+    share = less / sum;
+    greatest = top;
   }
-  int64_t width = own.of->width;
-  const float *read = r->read + i * up(width);
-  element *to = row(own, &own.of->out, r->some.first + i);
+  if (total) *total = greatest / LOG2E + logf(sum);
+  element *to = row(own, &own.of->out, query);
 #pragma omp simd
   for (int64_t d = 0; d < width; d++) to[d] = narrow(read[d] * share);
 }

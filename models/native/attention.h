@@ -24,6 +24,7 @@ typedef struct {
   Rows kept; /* the weights, (B, H, queries, keys rounded up), for the backward pass */
   Rows gradient, to_q, to_k, to_v;
   Lines factor, mask, sink, to_mask;
+  Lines total; /* the logarithm of the sum of a query's weights, where it is asked for */
   Lines units; /* of a network across heads: what distances give to its units, and then to heads */
   const float *to_units, *from_units; /* (HIDDEN, HEADS) its weights for heads */
   float scale, leak;

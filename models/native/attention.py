@@ -12,7 +12,7 @@ from models.processor import bfloat16_by
 SIDE = 32  # rows and columns that the loops multiply at once
 SIZES = ("sequences", "heads", "queries", "keys", "inner", "width", "before", "causal", "window", "parts")
 TENSORS = ("q", "k", "v", "out", "kept", "gradient", "to_q", "to_k", "to_v")
-LINES = ("factor", "mask", "sink", "to_mask", "units")
+LINES = ("factor", "mask", "sink", "to_mask", "total", "units")
 
 
 class Where(ctypes.Structure):

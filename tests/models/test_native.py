@@ -17,7 +17,7 @@ from models.effect import Effect, Positions
 from models.encodings import load
 from models.flash import How, flash
 from models.gelu import gelu
-from models.kernels import fused
+from models.kernels import band, fused
 from models.native.attention import by_c
 from models.networks import adapted, at_once, relu_network
 from models.norm import rms_norm
@@ -162,6 +162,16 @@ def fire(first: int, queries: int) -> Case:
     return case
 
 
+def far(dtype: torch.dtype) -> Outcome:
+    q, k, v = (
+        random(2, 3, 40, 20, dtype=dtype),
+        random(2, 3, 1100, 20, dtype=dtype),
+        random(2, 3, 1100, 9, dtype=dtype),
+    )
+    read, total = band.flash(2 * q.detach(), k.detach(), v.detach(), 0.5)
+    return {"read": read, "total": total}
+
+
 CASES = {
     "norm": norm,
     "gelu": mlp,
@@ -199,6 +209,7 @@ CASES = {
     "a factor for all keys": method("scale_invariant", causal=False),
     "a potential": method("fox"),
     "a sink": method("rope_sink"),
+    "some of the keys": far,
     "a network of each pair": method("dape_kerple"),
     "a network of many pairs": method("dape_kerple", length=1100),
 }
