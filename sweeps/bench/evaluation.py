@@ -1,5 +1,11 @@
-"""Attention of one long sequence under every encoding, against plain causal flash attention."""
+"""Attention of one long sequence under every encoding, against plain causal flash attention.
 
+python -m sweeps.bench.evaluation rope,alibi prints the ratios in this process, after their precision.
+"""
+
+import json
+import sys
+import warnings
 from collections.abc import Callable, Iterator
 from functools import partial
 
@@ -13,14 +19,16 @@ from models.encodings import layers
 from models.registry import read
 from sweeps.bench.clock import in_child, memory, resident, seconds
 from sweeps.bench.floor import device
-from sweeps.bench.goals import LONGEST
+from sweeps.bench.goals import LONG, LONGEST
 from sweeps.bench.page import Result
-from train.machine import peak_memory
+from train.machine import keep_memory, peak_memory, resolved_precision
 
 HEADS, HEAD_WIDTH = 4, 32
 LENGTHS = [64 << k for k in range(8)]  # 1x ... 128x
 TIMES = 64  # the training length; as far as some methods are defined
-HOW = f"attention of one layer, {HEADS} heads of {HEAD_WIDTH}, one sequence, bf16"
+SHAPE = f"attention of one layer, {HEADS} heads of {HEAD_WIDTH}, one sequence"
+HOW = f"{SHAPE}, bf16"
+Ratios = dict[str, float]
 
 
 def measure(chosen: list[str]) -> Iterator[Result]:
@@ -69,8 +77,8 @@ def encoding(name: str, length: int) -> Encoding:
     return made.to(device()).eval()
 
 
-def ours(made: Encoding, length: int) -> Callable[[], Tensor]:
-    q, k, v = sequence(length)
+def ours(made: Encoding, length: int, dtype: torch.dtype = torch.bfloat16) -> Callable[[], Tensor]:
+    q, k, v = sequence(length, dtype)
     x = torch.randn(1, length, HEADS * HEAD_WIDTH, device=device())
     positions = Positions.of(length, device())
 
@@ -81,20 +89,43 @@ def ours(made: Encoding, length: int) -> Callable[[], Tensor]:
     return run
 
 
-def causal(length: int) -> Callable[[], Tensor]:
-    q, k, v = sequence(length)
+def causal(length: int, dtype: torch.dtype) -> Callable[[], Tensor]:
+    q, k, v = sequence(length, dtype)
     return lambda: F.scaled_dot_product_attention(q, k, v, is_causal=True)
 
 
-def sequence(length: int) -> list[Tensor]:
-    return [torch.randn(1, HEADS, length, HEAD_WIDTH, device=device()).bfloat16() for _ in range(3)]
+def sequence(length: int, dtype: torch.dtype) -> list[Tensor]:
+    return [torch.randn(1, HEADS, length, HEAD_WIDTH, device=device()).to(dtype) for _ in range(3)]
 
 
-def times(made: Encoding, length: int) -> tuple[float, float]:
+def times(made: Encoding, length: int, dtype: torch.dtype = torch.bfloat16) -> tuple[float, float]:
     """Seconds of attention under the encoding, and of plain causal attention, each the best of a few."""
-    both = ours(made, length), causal(length)
+    both = ours(made, length, dtype), causal(length, dtype)
     found = [[seconds(run) for run in both]]
     while len(found) < (2 if found[0][0] > 1 else 5):
         found.append([seconds(run) for run in both])
     own, plain = (min(column) for column in zip(*found, strict=True))
     return own, plain
+
+
+def against_causal(chosen: list[str]) -> tuple[str, Ratios]:
+    """At LONG, in the precision that this processor gets, which comes first."""
+    precision = "bf16" if resolved_precision("auto", "cpu") == "bf16-mixed" else "fp32"
+    dtype, found = torch.bfloat16 if precision == "bf16" else torch.float32, {}
+    for name in chosen:
+        made = encoding(name, LONG)
+        if made.limit is None or made.limit >= LONG:
+            own, plain = in_child(partial(times, made, LONG, dtype))
+            found[name] = own / plain
+    return precision, found
+
+
+def main() -> None:
+    warnings.filterwarnings("ignore")
+    torch.set_num_threads(1)
+    keep_memory()
+    print(json.dumps(against_causal(sys.argv[1].split(","))))
+
+
+if __name__ == "__main__":
+    main()

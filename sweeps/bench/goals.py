@@ -9,6 +9,7 @@ import yaml
 from sweeps.report.methods import families
 
 LONG, LONGEST = 8_192, 65_536  # tokens of the evaluations that the page shows
+SETS = ("amx", "avx512_bf16", "avx512", "avx2")  # of instructions, as names of results end
 
 
 @dataclass(frozen=True)
@@ -24,12 +25,14 @@ class Goal:
     methods: list[str] = field(default_factory=list)
     families: list[str] = field(default_factory=list)
     without: list[str] = field(default_factory=list)
+    each_set: bool = False  # of instructions as well
 
     @property
     def names(self) -> list[str]:
         """The results that it is about."""
         every = [name for name, family in families().items() if not self.families or family in self.families]
-        return list(dict.fromkeys(self.of.format(n) for n in self.methods or every if n not in self.without))
+        found = list(dict.fromkeys(self.of.format(n) for n in self.methods or every if n not in self.without))
+        return found + [f"{name}_{one}" for name in found for one in SETS if self.each_set]
 
     def row(self, values: Mapping[str, float]) -> str:
         known = {name: values[name] for name in self.names if name in values}
@@ -52,6 +55,9 @@ def shown(value: float | None) -> str:
 
 def encoding_of(name: str) -> str:
     """What a result is about, without the rest of its name."""
+    for one in SETS:
+        if name.endswith(f"_vs_causal_{one}"):
+            return f"{encoding_of(name.removesuffix(f'_{one}'))}, {one}"
     for part in ("step_", "evaluate_memory_", "evaluate_", "train_rope_vs_", f"{LONG}_", f"{LONGEST}_"):
         name = name.removeprefix(part)
     for part in ("_vs_nope", "_vs_causal", "_compiled"):

@@ -1,4 +1,5 @@
-"""A training step under several instruction sets of one processor, each model in its fastest configuration.
+"""Training and long evaluation under several instruction sets of one processor, each model in its fastest
+configuration.
 
 python -m sweeps.bench.instructions [--compiled] [--threads 2] prints the seconds of every contender in this
 process, and of what no step can do without.
@@ -12,18 +13,21 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator
 from functools import partial
+from typing import Any
 
 import torch
 
 from sweeps.bench.clock import interleaved
 from sweeps.bench.contenders import PEERS, Make, Shape, compiled, ours, peers
+from sweeps.bench.evaluation import SHAPE
 from sweeps.bench.floor import floor
+from sweeps.bench.goals import LONG
 from sweeps.bench.page import Result
 from sweeps.bench.training import fastest, step
 from train.machine import bfloat16_gain, keep_memory, resolved_precision
 
 FLOOR = "floor"
-LIMITS: dict[str, tuple[str, str, Callable[[], bool]]] = {  # what oneDNN and others call each of page.SETS
+LIMITS: dict[str, tuple[str, str, Callable[[], bool]]] = {  # what oneDNN and others call each of goals.SETS
     "amx": ("AVX512_CORE_AMX", "avx512", torch.cpu._is_amx_tile_supported),
     "avx512_bf16": ("AVX512_CORE_BF16", "avx512", torch.cpu._is_avx512_bf16_supported),
     "avx512": ("AVX512_CORE", "avx512", torch.cpu._is_avx512_supported),
@@ -44,14 +48,7 @@ def limited(onednn: str, others: str) -> dict[str, str]:
 def measure(rounds: int, *options: str) -> Iterator[Result]:
     """RoPE against the best peer under each set that this processor has; with --compiled, both compiled."""
     done = "_compiled" if "--compiled" in options else "_2_threads" if "--threads=2" in options else ""
-    for name, (onednn, others, has) in LIMITS.items():
-        if not has():
-            continue
-        command = [sys.executable, "-m", "sweeps.bench.instructions", f"--rounds={rounds}", *options]
-        printed = subprocess.run(
-            command, env=limited(onednn, others), check=True, capture_output=True, text=True
-        ).stdout
-        taken: dict[str, float] = json.loads(printed.splitlines()[-1])
+    for name, taken in under_each("sweeps.bench.instructions", f"--rounds={rounds}", *options):
         least = taken.pop(FLOOR)
         rope, best = fastest(taken, "rope"), min(taken, key=lambda one: (one.startswith("rope"), taken[one]))
         for one, seconds in taken.items():
@@ -63,6 +60,23 @@ def measure(rounds: int, *options: str) -> Iterator[Result]:
         rest = "alone" if "--compiled" in options else "and passes over what else is written"
         how = f"what it would be if a step of {rope} had products, softmaxes, GELUs {rest}; {Shape()}"
         yield Result(f"{result}_bound", taken[best] / least, "x", how)
+
+
+def measure_evaluation(chosen: list[str]) -> Iterator[Result]:
+    """Long evaluation under each set, in the precision that it gets."""
+    for name, (precision, ratios) in under_each("sweeps.bench.evaluation", ",".join(chosen)):
+        for encoding, ratio in ratios.items():
+            how = f"{SHAPE}, {precision}; against causal SDPA"
+            yield Result(f"evaluate_{LONG}_{encoding}_vs_causal_{name}", ratio, "x", how)
+
+
+def under_each(module: str, *arguments: str) -> Iterator[tuple[str, Any]]:
+    """What a module prints as its last line under each set that this processor has."""
+    for name, (onednn, others, has) in LIMITS.items():
+        if has():
+            command, limits = [sys.executable, "-m", module, *arguments], limited(onednn, others)
+            done = subprocess.run(command, env=limits, check=True, capture_output=True, text=True)
+            yield name, json.loads(done.stdout.splitlines()[-1])
 
 
 def contenders(rounds: int, shape: Shape, fused: bool = False) -> dict[str, float]:

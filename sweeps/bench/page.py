@@ -10,12 +10,11 @@ from pathlib import Path
 import torch
 from jinja2 import Environment
 
-from sweeps.bench.goals import GOALS, LONG, LONGEST, encoding_of, shown
+from sweeps.bench.goals import GOALS, LONG, LONGEST, SETS, encoding_of, shown
 from sweeps.charts.figure import Figure, Row, Spec, described, titled, together
 from sweeps.report.methods import families
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
-SETS = ("amx", "avx512_bf16", "avx512", "avx2")  # of instructions, as names of results end
 ABOVE = ("step_", "memory_", "evaluate_")  # names of what the table of encodings is made from
 RATIOS = ("_vs_nope", "_vs_causal")  # how those of the figure end
 
@@ -61,6 +60,7 @@ def page(results: Sequence[Result], others: Sequence[str] = ()) -> str:
         encodings=[[name, *(shown(value.get(key.format(name))) for key in keys)] for name in names],
         sets=[one for one in SETS if any(set_of(r) == one for r in results)],
         contenders=by_set(results),
+        evaluations=long_by_set(results),
         rest=[r for r in results if not r.name.startswith(ABOVE) and r.name not in above and not set_of(r)],
     )
 
@@ -79,6 +79,17 @@ def by_set(results: Sequence[Result]) -> list[list[str]]:
         [name.removeprefix("train_").replace("_", " "), *(shown(speeds.get((name, one))) for one in measured)]
         for name in names
     ]
+
+
+def long_by_set(results: Sequence[Result]) -> list[list[str]]:
+    """Each encoding with its long evaluation under every set, below the sets that were measured."""
+    known = {r.name: r for r in results}
+    found = {(name, one): known[key] for name in families() for one in SETS
+             if (key := f"evaluate_{LONG}_{name}_vs_causal_{one}") in known}  # fmt: skip
+    measured = [one for one in SETS if any(key[1] == one for key in found)]
+    values = {key: shown(r.value) for key, r in found.items()}
+    rows = [[name, *(values.get((name, one), "") for one in measured)] for name, _ in found]
+    return [measured, *map(list, dict.fromkeys(map(tuple, rows)))] if found else []
 
 
 def drawn(results: Sequence[Result]) -> Figure:

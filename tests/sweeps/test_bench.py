@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from models.encodings import names
-from sweeps.bench import clock, evaluation, instructions, page, training
+from sweeps.bench import clock, evaluation, goals, instructions, page, training
 from sweeps.bench.contenders import PEERS, Shape, ours, peers
 from sweeps.bench.goals import GOALS, LONG, LONGEST, Goal
 from sweeps.bench.page import Result
@@ -69,7 +69,7 @@ def test_peers_have_our_shape(name: str) -> None:
 
 def test_instruction_sets_are_compared_in_processes_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
     """Under the least of them, which every x86 processor of today has."""
-    assert tuple(instructions.LIMITS) == page.SETS
+    assert tuple(instructions.LIMITS) == goals.SETS
     monkeypatch.setattr(instructions, "LIMITS", {"avx2": instructions.LIMITS["avx2"]})
     found = {r.name: r for r in instructions.measure(1, "--batch=1")}
     if torch.cpu._is_avx2_supported():
@@ -77,6 +77,20 @@ def test_instruction_sets_are_compared_in_processes_of_their_own(monkeypatch: py
         assert found["train_rope_vs_best_peer_avx2_bound"].value > 0
         assert "train_rope_fp32_avx2" in found
         assert {f"train_{name.replace(' ', '_')}_fp32_avx2" for name in peers(SMALL)} <= set(found)
+
+
+def test_long_evaluation_is_compared_under_each_set(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(instructions, "LIMITS", {"avx2": instructions.LIMITS["avx2"]})
+    found = list(instructions.measure_evaluation(["window_rope", "learned"]))
+    if torch.cpu._is_avx2_supported():
+        (ratio,) = found  # tables end before
+        assert ratio.name == "evaluate_8192_window_rope_vs_causal_avx2"
+        assert ratio.value > 0
+        assert "fp32" in ratio.how
+        page.write([replace(ratio, value=0.5), replace(ratio, name="step_alibi_vs_nope")], tmp_path)
+        text = (tmp_path / "benchmarks.md").read_text()
+        assert "| encoding | avx2 |\n|---|---:|\n| window_rope | 0.5 |\n" in text
+        assert "distance biases and rotations against causal flash, worst instruction set | 0.5 x |" in text
 
 
 @pytest.mark.parametrize("name", names())
@@ -150,10 +164,11 @@ def test_goals_are_about_what_is_measured() -> None:
     steps = {f"step_{name}_vs_nope": 1.0 for name in names()}
     sweeps = ("sweep_wall_vs_work", "headline_minutes", "sweep_evaluation_vs_training")
     others = dict.fromkeys(("lightning_vs_loop", "job_startup_seconds", *sweeps), 1.0)
-    sets = {f"train_rope{done}_{one}": 1.0 for one in page.SETS
+    sets = {f"train_rope{done}_{one}": 1.0 for one in goals.SETS
             for done in ("_vs_best_peer", "_compiled_vs_best_compiled")}  # fmt: skip
     compiled = {f"train_rope_vs_{name}_compiled": 1.0 for name in PEERS}
     longest = {f"evaluate_memory_{LONGEST}_{name}": 1.0 for name in names()}
+    long |= {f"{name}_{one}": 1.0 for name in long for one in goals.SETS}
     everything = found | long | steps | others | compiled | longest | sets
     for goal in GOALS:
         assert goal.names
