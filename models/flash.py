@@ -5,6 +5,7 @@ one line. With gradient, the weights are kept in the precision of v.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import torch
@@ -42,10 +43,12 @@ class How(NamedTuple):
         scale, causal, before, window, backwards = numbers
         return cls(scale, bool(causal), int(before), int(window), bool(backwards))
 
-    def logits(self, mask: Tensor | None, factor: Tensor | None) -> Logits:
+    def logits(self, mask: Tensor | None, factor: Tensor | None, queries: int) -> Logits:
         lines = None if factor is None else Lines.of(factor, self.backwards)
-        added = None if mask is None else Lines.of(mask)
-        return Logits(self.scale, self.causal, self.before, self.window, factor=lines, mask=added)
+        logits = Logits(self.scale, self.causal, self.before, self.window, factor=lines)
+        if mask is None:
+            return logits
+        return replace(logits, mask=Lines.of(mask), potential=mask.size(-2) < queries)
 
 
 @custom_op("yardstick::flash", mutates_args=())
@@ -55,7 +58,7 @@ def flash(
     """(B, H, R, D) what queries read, and the weights, with gradient but for the factor; mask and factor are
     (1 or B, 1 or H, 1 or R, K)."""
     q, k, v = (dense(x) for x in (q, k, v))
-    (out, kept), logits = outputs(q, k, v), How.of(how).logits(mask, factor)
+    (out, kept), logits = outputs(q, k, v), How.of(how).logits(mask, factor, q.size(-2))
     run("attention", described(logits, q=q, k=k, v=v, out=out, kept=kept), v)
     return out, kept
 
@@ -74,7 +77,7 @@ def flash_backward(
     shape: Sequence[int],
 ) -> list[Tensor]:
     """Of q, k, v and, unless its `shape` is empty, the mask, from the gradient of what was read."""
-    (*qkv, kept), logits = saved, How.of(how).logits(None, factor)
+    (*qkv, kept), logits = saved, How.of(how).logits(None, factor, 0)
     q, k, v, g = (dense(x) for x in (*qkv, gradient))
     to = gradients(saved, shape)
     into = dict(zip(("to_q", "to_k", "to_v"), to, strict=False))

@@ -160,7 +160,8 @@ class Adapted(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, by_c: Loops, inner: Tensor, outer: Tensor, logits: Tensor, bias: Tensor) -> Tensor:
-        logits, bias, out = rowwise(logits), rowwise(bias), torch.empty_like(logits)
+        logits, bias = rowwise(logits), rowwise(bias)
+        out = torch.empty(logits.shape, dtype=logits.dtype)
         for x, b, y in zip(logits, bias, out, strict=True):
             by_c("forward", x.size(-1), pointers(x), pointers(b), inner, outer, LEAK, pointers(y))
         ctx.by_c = by_c
@@ -172,7 +173,7 @@ class Adapted(torch.autograd.Function):
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         (inner, outer, logits, bias), g = ctx.saved_tensors, rowwise(gradients[0])
         to_inner, to_outer = torch.zeros_like(inner), torch.zeros_like(outer)
-        to_logits, to_bias = torch.empty_like(logits), torch.empty(bias.shape)
+        to_logits, to_bias = torch.empty(logits.shape, dtype=logits.dtype), torch.empty(bias.shape)
         for x, b, y, to_x, to_b in zip(logits, bias, g, to_logits, to_bias, strict=True):
             ctx.by_c(
                 "backward", x.size(-1), pointers(x), pointers(b), inner, outer, LEAK, pointers(y),

@@ -25,11 +25,14 @@ class RMSNorm(torch.autograd.Function):
     def forward(ctx: Any, x: Tensor, gain: Tensor, epsilon: float, dtype: torch.dtype) -> Tensor:
         ctx.loops = loops("norm", dtype, x, gain)
         if ctx.loops is not None:
-            x, scale, y = x.contiguous(), x.new_empty(*x.shape[:-1], 1), torch.empty_like(x, dtype=dtype)
-            ctx.loops("forward", scale.numel(), x.size(-1), x, gain, epsilon, scale, y)
+            x = x.contiguous()
+            scale, y = x.new_empty(*x.shape[:-1], 1), torch.empty_like(x, dtype=dtype)
+            ctx.loops("forward", scale.numel(), x.size(-1), x, gain, float(epsilon), scale, y)
             ctx.save_for_backward(x, scale, gain)
             return y
-        norm = torch.linalg.vector_norm(x, dim=-1, keepdim=True, dtype=torch.float32)
+        norm = torch.linalg.vector_norm(
+            x, dim=-1, keepdim=True, dtype=torch.promote_types(x.dtype, torch.float32)
+        )
         scale = (norm.square() / x.size(-1) + epsilon).rsqrt()
         ctx.save_for_backward(x, scale, gain)
         return (x * scale).mul_(gain).to(dtype)

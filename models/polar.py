@@ -25,7 +25,8 @@ class Polar(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
-        x, cos, sin = (a if a.stride(-1) == 1 else a.contiguous() for a in (x, cos, sin))
+        cos, sin = (a.contiguous() for a in torch.broadcast_tensors(cos, sin))
+        x = x if x.stride(-1) == 1 else x.contiguous()
         ctx.save_for_backward(x, cos, sin)
         by_c = loops("polar", x, cos, sin)
         if by_c is None:

@@ -53,9 +53,10 @@ class RotatePairs(torch.autograd.Function):
 def rotated(x: Tensor, cos: Tensor, sin: Tensor, layout: str, sign: float) -> Tensor:
     """In one pass where that can be compiled; `sign` -1 rotates back."""
     by_c = loops("rotation", x, cos, sin)
-    if by_c is None or x.stride(-1) != 1:
+    if by_c is None or x.stride(-1) != 1 or x.dim() != 4:
         return PASSES[layout](x, cos, sign * sin)
-    out, cos, sin = torch.empty(x.shape, dtype=x.dtype), cos.contiguous(), sin.contiguous()
+    cos, sin = (a.contiguous() for a in torch.broadcast_tensors(cos, sin))
+    out = torch.empty(x.shape, dtype=x.dtype)
     sizes = *x.shape, cos.size(-1), int(layout == "half")
     of_angles = strides(cos.expand(*x.shape[:-1], -1))
     by_c("rotate", *sizes, x, strides(x), cos, sin, of_angles, sign, out)

@@ -45,7 +45,7 @@ def streamed(q: Tensor, k: Tensor, v: Tensor, plan: Plan) -> Tensor:
     first = plan.first
     out = torch.empty_like(v[:, :, first:])
     length, visible = q.size(-2), plan.effect.visible
-    most = BUDGET // (q.size(0) * q.size(1) * length)
+    most = BUDGET // max(1, q.size(0) * q.size(1) * length)
     size = max(FEWEST, most if visible is None else min(most, visible.width))
     for rows in reversed(pairs.parted(slice(first, length), size)):
         keys = pairs.visible_keys(plan, rows)
@@ -113,6 +113,6 @@ def by_block(
 def divided(q: Tensor, plan: Plan, budget: int) -> list[Block]:
     """Queries in blocks within the budget, each with the keys that it can see."""
     length = q.size(-2)
-    most = max(1, budget // (q.size(0) * q.size(1) * length))
+    most = max(1, budget // max(1, q.size(0) * q.size(1) * length))
     size = most if torch.is_grad_enabled() else max(most, min(FEWEST, length // SHARE))
     return [(r, pairs.visible_keys(plan, r)) for r in pairs.parted(slice(plan.first, length), size)]

@@ -115,7 +115,7 @@ def evaluated(q: Tensor, k: Tensor, v: Tensor, plan: Plan, scale: float, line: T
         keys = pairs.visible_keys(plan, rows)
         logits = Logits(scale, plan.causal, rows.start - keys.start, window(plan))
         if line is not None:
-            logits = replace(logits, mask=Lines.of(line[..., keys]))
+            logits = replace(logits, mask=Lines.of(line[..., keys]), potential=True)
         elif adds(plan):
             mask = pairs.mask(bare, rows, keys, torch.float32)
             logits = replace(logits, mask=Lines.of(mask, backwards=bare.diagonal))

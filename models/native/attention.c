@@ -73,7 +73,7 @@ static void weigh(Reader *r, int64_t i, int64_t start, int64_t columns, float *x
   if (of->window && !factor)
     for (int64_t n = 0; n < least(count, end - of->window - start); n++) x[n] = -INFINITY;
   float before = r->greatest[i], scale = of->scale * LOG2E;
-  float level = mask && !of->mask.strides[2] ? LOG2E * mask[end - 1] : 0; /* the query's own key is at 0 */
+  float level = of->potential ? LOG2E * mask[end - 1] : 0;
   level = level == -INFINITY ? 0 : level;
   float greatest = scored(known, x, scale, factor ? factor + start : NULL, mask ? mask + start : NULL, level, before);
   float base = greatest == -INFINITY ? 0 : greatest, less = two_to(before - base), sum = powers(count, x, base);
@@ -182,12 +182,12 @@ void attention(const Attention *of) {
         all,
         gap,
     };
-    begin_products();
+    unsigned before = begin_products();
 #pragma omp for collapse(3)
     for (int64_t b = 0; b < of->sequences; b++)
       for (int64_t h = 0; h < of->heads; h += TOGETHER)
         for (int64_t part = 0; part < of->parts; part++) read_heads((Head){of, b, h}, part, group, block, &room);
-    end_products();
+    end_products(before);
     free(room.keys), free(room.values), free(room.q), free(room.weights), free(room.logits), free(room.read);
   }
 }

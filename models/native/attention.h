@@ -20,6 +20,7 @@ typedef struct {
   int64_t before;         /* how many keys come before that of the first query */
   int64_t causal, window; /* the latter: how many of the last keys a query sees, or 0 for all */
   int64_t parts;          /* of each head's queries, for as many threads */
+  int64_t potential;      /* whether the mask is one of keys alone, of which that of a query's own is taken off */
   Rows q, k, v, out;
   Rows kept; /* the weights, (B, H, queries, keys rounded up), for the backward pass */
   Rows gradient, to_q, to_k, to_v;

@@ -10,7 +10,19 @@ from models.native import Loops, loops
 from models.processor import bfloat16_by
 
 SIDE = 32  # rows and columns that the loops multiply at once
-SIZES = ("sequences", "heads", "queries", "keys", "inner", "width", "before", "causal", "window", "parts")
+SIZES = (
+    "sequences",
+    "heads",
+    "queries",
+    "keys",
+    "inner",
+    "width",
+    "before",
+    "causal",
+    "window",
+    "parts",
+    "potential",
+)
 TENSORS = ("q", "k", "v", "out", "kept", "gradient", "to_q", "to_k", "to_v")
 LINES = ("factor", "mask", "sink", "to_mask", "total", "units")
 
@@ -82,6 +94,7 @@ class Logits:
     window: int = 0  # how many of the last keys a query sees at the most; 0: all
     factor: Lines | None = None  # never without a mask
     mask: Lines | None = None
+    potential: bool = False  # the mask is what keys lose, which a query's own is at 0
     sink: Lines | None = None
     network: Mixing | None = None  # without gradient
 
@@ -98,9 +111,9 @@ def described(logits: Logits, **tensors: Tensor) -> Attention:
     q, k, v = (tensors[name] for name in "qkv")
     (sequences, heads, queries, inner), keys = q.shape, k.size(-2)
     apart = sequences if logits.network else sequences * heads  # what threads share out
-    parts = -(-torch.get_num_threads() // apart)
+    parts = -(-torch.get_num_threads() // max(1, apart))
     sizes = sequences, heads, queries, keys, inner, v.size(-1), logits.before, logits.causal, logits.window
-    task = Attention(*sizes, parts, scale=logits.scale)
+    task = Attention(*sizes, parts, logits.potential, scale=logits.scale)
     for name, x in tensors.items():
         setattr(task, name, Where.of(x))
     for name in ("factor", "mask", "sink"):

@@ -90,12 +90,12 @@ void attention_backward(const Attention *of) {
         zeros(deep * all, sizeof(float)),    zeros(wide * all, sizeof(float)),
         deep, wide, all, gap,
     };
-    begin_products();
+    unsigned before = begin_products();
 #pragma omp for collapse(2)
     for (int64_t h = 0; h < of->heads; h++)
       for (int64_t turn = 0; turn < turns; turn++)
         for (int64_t b = turn; b < (shared ? of->sequences : turn + 1); b++) of_head((Head){of, b, h}, &room);
-    end_products();
+    end_products(before);
     free(room.keys), free(room.values), free(room.gradient), free(room.left), free(room.slopes), free(room.turned);
     free(room.weights), free(room.to_q), free(room.to_k), free(room.to_v);
   }

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from models import native
 from models.attend import attend, reference
-from models.effect import Effect, Positions
+from models.effect import Curve, Effect, Positions
 from models.encodings import load
 from models.flash import How, flash
 from models.gelu import gelu
@@ -319,6 +319,49 @@ def test_a_sink_of_another_precision_is_read_as_what_it_is() -> None:
             for dtype in (torch.bfloat16, torch.float32)
         )
     assert torch.equal(found, expected)
+
+
+@needs_compiler
+@pytest.mark.parametrize("tokens", [1, 5])
+def test_one_query_beside_a_sink_has_its_whole_bias(tokens: int) -> None:
+    q, k, v = (random(1, 2, tokens, 8, seed=seed).detach() for seed in range(3))
+    effect = Effect(
+        Positions.of(tokens),
+        bias=Curve(lambda distance: 3.0 - distance[None].float()),
+        sink=torch.zeros(1, 1),
+    )
+    with torch.no_grad():
+        found = attend(q, k, v, Plan(effect).since(tokens - 1), kernel="fused")
+    agree(found, reference(q, k, v, effect)[:, :, tokens - 1 :])
+
+
+@needs_compiler
+def test_tensors_that_lie_otherwise_in_memory() -> None:
+    x, gain = random(2, 3, 8).detach().transpose(0, 1), torch.ones(8)
+    agree(rms_norm(x, gain), F.rms_norm(x, (8,), gain, 1e-6))
+    read, write = nn.Linear(6, 5), nn.Linear(5, 3)
+    logits, bias = random(2, 200, 3).detach().mT, random(2, 200, 3, seed=1).detach().mT
+    agree(adapted(read, write, logits, bias), adapted(read, write, logits.contiguous(), bias.contiguous()))
+    x, angle = random(1, 2, 3, 4).detach(), random(2, 3, 4).detach()
+    sin = angle.sin().transpose(0, 1).contiguous().transpose(0, 1)
+    agree(polar(x, angle.cos(), sin), polar(x, angle.cos(), angle.sin()))
+    one, many = angle[0, :, :2], angle[None, :, :, :2]
+    found = rotate_pairs(x, one.cos(), many.sin())
+    agree(found, rotate_pairs(x, one.cos().expand_as(many).contiguous(), many.sin()))
+
+
+@pytest.mark.parametrize("name", ["rope", "fox", "fire", "dape_kerple"])
+def test_no_sequences_give_no_sequences(name: str) -> None:
+    torch.manual_seed(0)
+    effect = load(name, heads=3, head_width=8, width=24, depth=1, length=20).at(Positions.of(9))
+    q, x = torch.zeros(0, 3, 9, 8), torch.zeros(0, 9, 24)
+    with torch.no_grad():
+        assert attend(q, q, q, effect, x).shape == (0, 3, 9, 8)
+
+
+def test_norm_in_double_precision() -> None:
+    x, gain = torch.randn(3, 8).double(), torch.ones(8).double()
+    agree(rms_norm(x, gain), F.rms_norm(x, (8,), gain, 1e-6))
 
 
 @needs_compiler
