@@ -119,6 +119,11 @@ def some_logits(config: Config, encoding: Encoding, positions: Positions) -> Ten
 def check_training(config: Config, name: str, own: ExtensionConfig, model: GPT) -> None:
     """ValueError where a model is undefined on what it is trained on."""
     key, length = "model.length", config.model.length
+    if name == "none" and own.finetune_steps:
+        raise ValueError(
+            f"extension.finetune_steps={own.finetune_steps} needs an extension to train under: add "
+            "extension=pi, or raise trainer.max_steps."
+        )
     if name != "none":
         key, length = "extension.finetune_length", own.finetune_length or length
     if (name == "none" or own.finetune_steps) and model.limit is not None and length > model.limit:

@@ -97,6 +97,7 @@ from tests.train.conftest import SMALL
             ["extension=pi", "extension.finetune_steps=-1"],
             "extension.finetune_steps=-1 should be greater than",
         ),
+        (["extension.finetune_steps=9"], "extension.finetune_steps=9 needs an extension to train under"),
         (["optimizer.clip=-1"], "optimizer.clip=-1 should be greater than or equal to 0."),
         (["data.limit=nan"], "data.limit=NaN should be a finite number."),
         (["evaluation.ladder=[]"], "evaluation.ladder=[] should have at least one entry."),
