@@ -66,7 +66,8 @@ class Config(Section):
             raise ValueError("checkpoint=best needs others than the last one: trainer.keep=[0.25,0.5,0.75].")
         if self.checkpoint not in (None, "best", *self.trainer.keep):
             kept = ",".join(map(str, self.trainer.keep))
-            raise ValueError(f"checkpoint={self.checkpoint} is not in trainer.keep=[{kept}] of {self.run}.")
+            run = f" of {self.run}" if self.run else ""
+            raise ValueError(f"checkpoint={self.checkpoint} is not in trainer.keep=[{kept}]{run}.")
         if self.run is None and self.checkpoint not in (None, "best"):
             raise ValueError(
                 f"checkpoint={self.checkpoint} is of a trained run: python -m train.evaluate run=..."

@@ -43,24 +43,29 @@ void forward(int64_t rows, int64_t columns, element *x, int64_t known, const int
 /* Logits x become the gradient of their cross-entropy; `likely` is the probability of each target, not a
    number where there is no such column. */
 void cross_entropy(int64_t rows, int64_t columns, element *x, const int64_t *targets, float *likely) {
-#pragma omp parallel for if (rows * columns > MANY)
-  for (int64_t row = 0; row < rows; row++) {
-    element *at = x + row * columns;
-    float line[columns], greatest = -INFINITY;
+#pragma omp parallel if (rows * columns > MANY)
+  {
+    float *line = malloc(columns * sizeof *line);
+#pragma omp for
+    for (int64_t row = 0; row < rows; row++) {
+      element *at = x + row * columns;
+      float greatest = -INFINITY;
 #pragma omp simd reduction(max : greatest)
-    for (int64_t n = 0; n < columns; n++) {
-      line[n] = widen(at[n]);
-      greatest = line[n] > greatest ? line[n] : greatest;
-    }
-    float share = 1 / powers(columns, line, greatest);
+      for (int64_t n = 0; n < columns; n++) {
+        line[n] = widen(at[n]);
+        greatest = line[n] > greatest ? line[n] : greatest;
+      }
+      float share = 1 / powers(columns, line, greatest);
 #pragma omp simd
-    for (int64_t n = 0; n < columns; n++) at[n] = narrow(line[n] * share);
-    if ((uint64_t)targets[row] < (uint64_t)columns) {
-      likely[row] = line[targets[row]] * share;
-      at[targets[row]] = narrow(likely[row] - 1);
-    } else {
-      likely[row] = NAN;
+      for (int64_t n = 0; n < columns; n++) at[n] = narrow(line[n] * share);
+      if ((uint64_t)targets[row] < (uint64_t)columns) {
+        likely[row] = line[targets[row]] * share;
+        at[targets[row]] = narrow(likely[row] - 1);
+      } else {
+        likely[row] = NAN;
+      }
     }
+    free(line);
   }
 }
 

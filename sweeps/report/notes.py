@@ -63,9 +63,9 @@ def undefined(of: Comparison) -> str:
         missing = [n for n, value in known.items() if value is None and n not in of.full.get(name, [])]
         end = max([of.trained_length, *(length for length in of.lengths if length not in missing)])
         if missing and min(missing) > end:
-            parts.append(f"{name} past {of.at(end)}: undefined there")
+            parts.append(f"{name} past {of.at(end)}: undefined, or not evaluated, there")
         elif missing:
-            parts.append(f"{name} at {places(missing)}{unit}: not finite")
+            parts.append(f"{name} at {places(missing)}{unit}: not finite, or not evaluated")
     return f"No value for {'; '.join(parts)}." if parts else ""
 
 

@@ -127,7 +127,7 @@ def test_lengths_are_not_called_tokens_where_a_task_counts_otherwise(copied: Pat
         "At length 40 alibi has the highest accuracy",
         "accuracy, share of the answer · answers · copy · trained at length 20",
         f"{PROBLEMS} problems of each length",
-        "learned past length 20: undefined there",
+        "learned past length 20: undefined, or not evaluated, there",
         "exact",
     ):
         assert part in said
