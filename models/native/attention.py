@@ -10,19 +10,8 @@ from models.native import Loops, loops
 from models.processor import bfloat16_by
 
 SIDE = 32  # rows and columns that the loops multiply at once
-SIZES = (
-    "sequences",
-    "heads",
-    "queries",
-    "keys",
-    "inner",
-    "width",
-    "before",
-    "causal",
-    "window",
-    "parts",
-    "potential",
-)
+SIZES = ("sequences", "heads", "queries", "keys", "inner", "width")
+HOW = ("before", "causal", "window", "parts", "potential")
 TENSORS = ("q", "k", "v", "out", "kept", "gradient", "to_q", "to_k", "to_v")
 LINES = ("factor", "mask", "sink", "to_mask", "total", "units")
 
@@ -41,7 +30,7 @@ class Attention(ctypes.Structure):
     """What `native/attention.h` describes."""
 
     _fields_ = (
-        *((name, ctypes.c_int64) for name in SIZES),
+        *((name, ctypes.c_int64) for name in SIZES + HOW),
         *((name, Where) for name in TENSORS + LINES),
         ("to_units", ctypes.c_void_p),
         ("from_units", ctypes.c_void_p),

@@ -28,7 +28,6 @@ LENGTHS = [64 << k for k in range(8)]  # 1x ... 128x
 TIMES = 64  # the training length; as far as some methods are defined
 SHAPE = f"attention of one layer, {HEADS} heads of {HEAD_WIDTH}, one sequence"
 HOW = f"{SHAPE}, bf16"
-Ratios = dict[str, float]
 
 
 def measure(chosen: list[str]) -> Iterator[Result]:
@@ -108,7 +107,7 @@ def times(made: Encoding, length: int, dtype: torch.dtype = torch.bfloat16) -> t
     return own, plain
 
 
-def against_causal(chosen: list[str]) -> tuple[str, Ratios]:
+def against_causal(chosen: list[str]) -> tuple[str, dict[str, float]]:
     """At LONG, in the precision that this processor gets, which comes first."""
     precision = "bf16" if resolved_precision("auto", "cpu") == "bf16-mixed" else "fp32"
     dtype, found = torch.bfloat16 if precision == "bf16" else torch.float32, {}

@@ -83,13 +83,10 @@ def by_set(results: Sequence[Result]) -> list[list[str]]:
 
 def long_by_set(results: Sequence[Result]) -> list[list[str]]:
     """Each encoding with its long evaluation under every set, below the sets that were measured."""
-    known = {r.name: r for r in results}
-    found = {(name, one): known[key] for name in families() for one in SETS
-             if (key := f"evaluate_{LONG}_{name}_vs_causal_{one}") in known}  # fmt: skip
-    measured = [one for one in SETS if any(key[1] == one for key in found)]
-    values = {key: shown(r.value) for key, r in found.items()}
-    rows = [[name, *(values.get((name, one), "") for one in measured)] for name, _ in found]
-    return [measured, *map(list, dict.fromkeys(map(tuple, rows)))] if found else []
+    values, key = {r.name: shown(r.value) for r in results}, f"evaluate_{LONG}_{{}}_vs_causal_{{}}"
+    measured = [one for one in SETS if any(key.format(name, one) in values for name in families())]
+    rows = [[name, *(values.get(key.format(name, one), "") for one in measured)] for name in families()]
+    return [measured, *(row for row in rows if any(row[1:]))] if measured else []
 
 
 def drawn(results: Sequence[Result]) -> Figure:
