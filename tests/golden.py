@@ -4,6 +4,8 @@ After a change that is meant to alter results, raise the version that it concern
 in data/__init__.py, or `version` in the method's file of conf/) and record the new results:
 
     make golden
+
+which also records the fingerprints of the code that gives them (train/fingerprints.py).
 """
 
 import hashlib
@@ -23,7 +25,7 @@ from data.source import Source
 from models.gpt import GPT
 from models.registry import extend, extensions, names, read
 from tests.composing import composed
-from train import build
+from train import build, fingerprints
 from train.config import Config
 from train.evaluation.problems import ProblemEvaluator
 from train.evaluation.text import TextEvaluator, amounts
@@ -236,6 +238,17 @@ def is_same(new: Numbers | str, old: object) -> bool:
     return all(a == b or (a and b and abs(a - b) <= TOLERANCE * abs(b)) for a, b in pairs)
 
 
+def code() -> dict[str, str]:
+    """The fingerprints of all methods and data, and of what the files of extensions say."""
+    found = {}
+    for group in ("data", "encoding", "extension"):
+        for name in names(group):
+            found |= fingerprints.fingerprints(read(group, name))
+    for name in names("extension"):
+        found[f"extension/{name}"] = fingerprints.digest(fingerprints.extension_content(name))
+    return found
+
+
 def record() -> None:
     """Write all results; those that moved without a version are refused."""
     known, moved = recorded(), []
@@ -253,6 +266,8 @@ def record() -> None:
     for file, content in files.items():
         lines = ",\n".join(f"{json.dumps(name)}: {json.dumps(entry)}" for name, entry in content.items())
         file.write_text(f"{{\n{lines}\n}}\n")
+    verified = [f"{own}  {of}\n" for of, own in sorted(code().items())]
+    fingerprints.RECORD.write_text("".join(verified))
 
 
 if __name__ == "__main__":

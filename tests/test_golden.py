@@ -2,7 +2,8 @@
 
 import pytest
 
-from tests.golden import Case, cases, is_same, recorded
+from tests.golden import Case, cases, code, is_same, recorded
+from train import fingerprints
 
 CASES, RECORDED = list(cases()), recorded()
 
@@ -19,6 +20,10 @@ def test_results_are_as_recorded(case: Case) -> None:
 
 def test_nothing_else_is_recorded() -> None:
     assert RECORDED.keys() == {case.name for case in CASES}
+
+
+def test_code_is_what_gave_them() -> None:
+    assert fingerprints.recorded() == code(), "Edited since its results were verified: make golden"
 
 
 def test_what_counts_as_the_same() -> None:

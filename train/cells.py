@@ -1,13 +1,12 @@
 """Cells: eight hex digits that name a result, a hash of everything that determines it."""
 
-import hashlib
-import json
 from collections.abc import Iterator
 from glob import glob
 from pathlib import Path
 from typing import Any
 
 from train.config import Config
+from train.fingerprints import digest, unverified, unverified_extensions
 from train.sections import ExtensionConfig
 from train.versions import EVALUATION, TRAINING, packages
 
@@ -28,7 +27,9 @@ def cell(config: Config) -> str:
     """Of a run: of its training and its evaluation."""
     settings = config.model_dump(mode="json", exclude=NOT_RESULT)
     files = [stamps(path) for path in paths(config.data)]
-    return digest([settings, files, TRAINING, EVALUATION, packages()])
+    listed = (name for name in config.evaluation.named if name != config.names.extension)
+    code = trained_code(config) | unverified(config.extension.parameters) | unverified_extensions(listed)
+    return digest([settings, files, TRAINING, EVALUATION, packages(), *filter(None, [code])])
 
 
 def training_cell(config: Config, corpus: str, precision: str) -> str:
@@ -36,12 +37,19 @@ def training_cell(config: Config, corpus: str, precision: str) -> str:
     parts = {"model", "encoding", "data", "optimizer", "seed", "batch", "objective"}
     settings = config.model_dump(mode="json", include=parts, exclude=LABELS)
     trainer = config.trainer.max_steps, config.trainer.compile, precision
-    return digest([settings, config.names.encoding, trainer, corpus, TRAINING, packages()])
+    names, code = [config.names.encoding, trainer, corpus], trained_code(config)
+    return digest([settings, *names, TRAINING, packages(), *filter(None, [code])])
 
 
 def finetuned_cell(training: str, name: str, extension: ExtensionConfig) -> str:
     """Of a training that continues another one under an extension."""
-    return digest([training, name, extension.model_dump(mode="json")])
+    settings = extension.model_dump(mode="json")
+    return digest([training, name, settings, *filter(None, [unverified(settings)])])
+
+
+def trained_code(config: Config) -> dict[str, str]:
+    """What a training depends on of the code of its encoding and data, if it is not verified."""
+    return unverified([config.encoding.parameters, config.data])
 
 
 def paths(settings: Any) -> Iterator[str]:
@@ -58,7 +66,3 @@ def stamps(path: str) -> list[tuple[str, int, int]]:
     found = sorted(Path(name) for name in glob(path, recursive=True))
     files = [file for top in found for file in (sorted(top.rglob("*")) if top.is_dir() else [top])]
     return [(str(f), f.stat().st_size, f.stat().st_mtime_ns) for f in files if f.is_file()]
-
-
-def digest(content: Any) -> str:
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:8]

@@ -18,6 +18,7 @@ from omegaconf import DictConfig, OmegaConf
 from train.cells import name
 from train.config import Config
 from train.done import damage
+from train.fingerprints import changed
 from train.paths import CONF, ROOT, SWEEPS
 from train.trust import check_classes
 from train.validation import check_value
@@ -104,6 +105,7 @@ def of_trained(chosen: dict[str, Any]) -> dict[str, Any]:
     about = json.loads((folder / "run.json").read_text())
     kept: dict[str, Any] = about["settings"]
     check_classes(kept, folder)
+    check_code(kept, about.get("code", {}), folder)
     trainer = kept["trainer"] | {key: chosen["trainer"][key] for key in OWN}
     if trainer["precision"] == "auto":
         trainer["precision"] = about["precision"]
@@ -114,6 +116,21 @@ def of_trained(chosen: dict[str, Any]) -> dict[str, Any]:
         "trainer": trainer, "names": kept["names"] | chosen["names"],
         "evaluation": kept["evaluation"] | evaluation,
     }  # fmt: skip
+
+
+def check_code(kept: dict[str, Any], code: dict[str, str], folder: Path) -> None:
+    """ValueError where a trained run would be evaluated under another formula than it was trained with."""
+    for module in changed(code, [kept["encoding"], kept["data"]]):
+        raise ValueError(
+            f"{module} is not what {folder} was trained with: undo the change of its file, or run it again."
+        )
+    file = CONF / "encoding" / f"{kept['names']['encoding']}.yaml"
+    then = kept["encoding"].get("version", 1)
+    now = OmegaConf.load(file).get("version", 1) if file.exists() else then
+    if now != then:
+        raise ValueError(
+            f"{folder} was trained with version {then} of its encoding, now {now}: run it again."
+        )
 
 
 def swept(*overrides: str) -> tuple[Config, list[str]]:

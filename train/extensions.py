@@ -14,18 +14,15 @@ from train.fit import Plan, trained
 from train.run import Run
 from train.sections import ExtensionConfig
 
-CONTROLS = ("crop", "window")  # what a claim to use longer context must beat
 Chosen = dict[str, ExtensionConfig]  # by name, in the order of evaluation
 
 
 def chosen(config: Config, encodings: Sequence[Encoding]) -> Chosen:
     """What to evaluate under: nothing, to compare with; the chosen extension; and `evaluation.extensions`."""
-    listed = config.evaluation.extensions
+    listed = config.evaluation.named
     fitting = [name for name in names("extension") if any(encoding_fits(name, e) for e in encodings)]
-    if listed == "all":
-        listed = tuple(name for name in fitting if name != "none" and not needs_more(name))
-    elif listed == "controls":
-        listed = tuple(name for name in CONTROLS if name in fitting)
+    if isinstance(config.evaluation.extensions, str):  # a group, of which what fits is meant
+        listed = tuple(name for name in listed if name in fitting and not needs_more(name))
     every = {name: recipe(config, name) for name in ("none", config.names.extension, *listed)}
     for name, own in every.items():
         if name not in fitting:

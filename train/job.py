@@ -14,7 +14,7 @@ import torch
 
 from models.gpt import GPT
 from train import build, machine
-from train.cells import cell, training_cell
+from train.cells import cell, trained_code, training_cell
 from train.check import check, check_data
 from train.checkpoints import Trained, locked, restore
 from train.config import Config
@@ -63,6 +63,7 @@ def complete(config: Config, place: Folder) -> None:
             return
         about = known | chosen | {
             "settings": config.model_dump(mode="json"), "corpus_description": run.source.description,
+            "code": trained_code(config),
             "command": command(), "machine": machine.description(),
             "threads": torch.get_num_threads(),
             "trained_with": {key: getattr(training, key) for key in ("machine", "threads", "processes")},
@@ -112,10 +113,11 @@ def command() -> str:
 
 
 def commit() -> str:
-    """The commit of the code, with `+` where it was changed since; empty outside a repository."""
+    """The commit of the code, with `+` where its files were changed or added; empty outside a repository."""
     run = partial(subprocess.run, cwd=ROOT, capture_output=True, text=True, check=False)
     try:
         head = run(["git", "rev-parse", "--short=12", "HEAD"]).stdout.strip()
-        return head + ("+" if head and run(["git", "status", "--porcelain", "-uno"]).stdout.strip() else "")
+        status = run(["git", "status", "--porcelain", "-uall"]).stdout.splitlines()
     except OSError:
         return ""
+    return head + "+" * any(not line.startswith("??") or line.endswith((".py", ".yaml")) for line in status)

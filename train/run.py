@@ -14,6 +14,7 @@ from lightning.pytorch import Callback, Trainer
 import data
 from data.source import Source
 from train.config import Config
+from train.fingerprints import unverified
 from train.machine import keep_memory, resolved_precision
 from train.peers import Peers
 from train.sections import TrainerConfig
@@ -45,7 +46,8 @@ class Run:
         torch.set_flush_denormal(True)  # weights of far keys underflow; denormals are several times slower
         precision = resolved_precision(config.trainer.precision, config.trainer.accelerator)
         settings = config.data | {"name": config.names.data}
-        return cls(config, data.load(settings, config.model.vocab, Path(config.outputs) / "data"), precision)
+        cache = Path(config.outputs, "data", *unverified(config.data).values())
+        return cls(config, data.load(settings, config.model.vocab, cache), precision)
 
     @property
     def trained_length(self) -> int:

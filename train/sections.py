@@ -8,6 +8,7 @@ from train.paths import CONF
 from train.protocols import BY_POSITION, PROTOCOLS
 from train.validation import LONGEST, Count, Positive, Section, Share, Tokens, did_you_mean
 
+CONTROLS = ("crop", "window")  # extensions that a claim to use longer context must beat
 LIST = Field(strict=False, min_length=1)
 Beta = Annotated[float, Field(ge=0, lt=1)]
 Few = Annotated[int, Field(ge=1, le=1024)]  # processes, threads
@@ -130,12 +131,19 @@ class EvaluationConfig(Section):
         for name in self.protocols:
             if name not in known:
                 raise ValueError(f"There is no protocol '{name}'; there are: {', '.join(known)}.")
-        known = sorted(file.stem for file in (CONF / "extension").glob("*.yaml"))
-        for name in () if isinstance(self.extensions, str) else self.extensions:
+        known = extension_files()
+        for name in self.named:
             if name not in known:
                 hint = did_you_mean(name, known)
                 raise ValueError(f"There is no extension '{name}'.{hint} There are: {', '.join(known)}.")
         return self
+
+    @property
+    def named(self) -> tuple[str, ...]:
+        """The names in `extensions`, whether they fit an encoding or not."""
+        if isinstance(self.extensions, str):
+            return CONTROLS if self.extensions == "controls" else extension_files()
+        return self.extensions
 
     def at(self, trained_length: int) -> list[int]:
         """The lengths to evaluate at."""
@@ -146,6 +154,11 @@ class EvaluationConfig(Section):
                 raise ValueError(f"{told} of training must lie between 1 and {LONGEST:,}.")
             return lengths
         return sorted(set(self.lengths))
+
+
+def extension_files() -> tuple[str, ...]:
+    """The name of every file of `conf/extension/`."""
+    return tuple(sorted(file.stem for file in (CONF / "extension").glob("*.yaml")))
 
 
 class WandbConfig(Section):

@@ -1,0 +1,118 @@
+"""Fingerprints of methods whose code is not as golden/ has verified it.
+
+`version`, in the file of a method in conf/, says when its results change; golden/code.txt has the fingerprint
+of the code that was last verified to give them. What is new or was edited since has its fingerprint in the
+cells of its runs, so that the same command never takes the results of an older formula for those of this one.
+"""
+
+import ast
+import hashlib
+import json
+import sys
+import tokenize
+from collections.abc import Iterable
+from functools import cache
+from importlib.util import resolve_name
+from io import StringIO
+from pathlib import Path
+from typing import Any, cast
+
+from omegaconf import OmegaConf
+
+from train.paths import CONF, ROOT
+from train.trust import targets
+
+RECORD = ROOT / "golden" / "code.txt"
+
+
+def unverified(settings: Any) -> dict[str, str]:
+    """The fingerprints, by module, of all classes in settings whose code is not as recorded."""
+    known, found = recorded(), fingerprints(settings)
+    return {module: own for module, own in found.items() if known.get(module) != own}
+
+
+def unverified_extensions(names: Iterable[str]) -> dict[str, Any]:
+    """What the results of extensions depend on as their files are, beyond their verified first version."""
+    known, found = recorded(), {}
+    for name in names:
+        content = extension_content(name)
+        if known.get(f"extension/{name}") != (own := digest(content)):
+            found[name] = own
+        elif content.get("version", 1) != 1:
+            found[name] = content["version"]
+        found |= unverified(content)
+    return found
+
+
+def extension_content(name: str) -> dict[str, Any]:
+    """The content of `conf/extension/<name>.yaml`."""
+    file = CONF / "extension" / f"{name}.yaml"
+    return cast(dict[str, Any], OmegaConf.to_container(OmegaConf.load(file))) if file.exists() else {}
+
+
+def changed(since: dict[str, str], settings: Any) -> list[str]:
+    """The modules of classes in settings whose code is not that which was `unverified` once."""
+    now = fingerprints(settings)
+    return [module for module in since | unverified(settings) if now.get(module) != since.get(module)]
+
+
+def recorded() -> dict[str, str]:
+    """What `make golden` wrote: fingerprints, and what each is of."""
+    lines = RECORD.read_text().splitlines() if RECORD.exists() else []
+    return {of: own for own, _, of in (line.partition("  ") for line in lines)}
+
+
+def fingerprints(settings: Any) -> dict[str, str]:
+    """Of every module that a `_target_` in settings names."""
+    every = {str(target).rpartition(".")[0] for target in targets(settings)}
+    return {module: own for module in sorted(every) if (own := fingerprint(module)) is not None}
+
+
+def fingerprint(module: str) -> str | None:
+    """Of a module and all that it imports from its own folder; None where it has no file."""
+    first = located(module)
+    if first is None:
+        return None
+    found, waiting = {}, [(module, first)]
+    while waiting:
+        name, file = waiting.pop()
+        code, imports = essence(file.read_text(), name.rpartition(".")[0])
+        found[file] = code
+        beside = [(other, first.with_name(f"{other.rpartition('.')[2]}.py")) for other in imports]
+        waiting += [(other, at) for other, at in beside if at not in found and located(other) == at]
+    return digest([found[file] for file in sorted(found)])
+
+
+def located(module: str) -> Path | None:
+    """The file of a module, without importing the packages that it is in."""
+    parts = module.split(".")
+    files = (Path(top, *parts).with_suffix(".py") for top in [ROOT, *sys.path])
+    return next((file.resolve() for file in files if file.is_file()), None)
+
+
+@cache
+def essence(text: str, package: str) -> tuple[str, list[str]]:
+    """The code without comments and docstrings, and the modules that it may import."""
+    try:
+        tree = ast.parse(text)
+    except SyntaxError:
+        return text, []
+    lines, imports = text.splitlines(), []
+    for token in tokenize.generate_tokens(StringIO(text).readline):
+        if token.type == tokenize.COMMENT:
+            row, column = token.start
+            lines[row - 1] = lines[row - 1][:column]
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(node):
+            own = node.body[0]
+            lines[own.lineno - 1 : own.end_lineno] = [""] * (own.end_lineno - own.lineno + 1)
+        if isinstance(node, ast.Import):
+            imports += [one.name for one in node.names]
+        if isinstance(node, ast.ImportFrom):
+            base = resolve_name("." * node.level + (node.module or ""), package)
+            imports += [base, *(f"{base}.{one.name}" for one in node.names)]
+    return "\n".join(line.rstrip() for line in lines if line.strip()), imports
+
+
+def digest(content: Any) -> str:
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:8]
