@@ -120,17 +120,14 @@ def of_trained(chosen: dict[str, Any]) -> dict[str, Any]:
 
 def check_code(kept: dict[str, Any], code: dict[str, str], folder: Path) -> None:
     """ValueError where a trained run would be evaluated under another formula than it was trained with."""
+    name = kept["names"]["encoding"]
+    again = f"train it again, python -m train encoding={name}"
     for module in changed(code, [kept["encoding"], kept["data"]]):
-        raise ValueError(
-            f"{module} is not what {folder} was trained with: undo the change of its file, or run it again."
-        )
-    file = CONF / "encoding" / f"{kept['names']['encoding']}.yaml"
-    then = kept["encoding"].get("version", 1)
-    now = OmegaConf.load(file).get("version", 1) if file.exists() else then
+        raise ValueError(f"{module} was edited since {folder} was trained: undo that, or {again}.")
+    file, then = CONF / "encoding" / f"{name}.yaml", kept["encoding"].get("version", 1)
+    now = OmegaConf.select(OmegaConf.load(file), "version", default=1) if file.exists() else then
     if now != then:
-        raise ValueError(
-            f"{folder} was trained with version {then} of its encoding, now {now}: run it again."
-        )
+        raise ValueError(f"{folder} is of version {then} of {name}, which is now {now}: {again}.")
 
 
 def swept(*overrides: str) -> tuple[Config, list[str]]:

@@ -12,7 +12,6 @@ import sys
 import tokenize
 from collections.abc import Iterable
 from functools import cache
-from importlib.util import resolve_name
 from io import StringIO
 from pathlib import Path
 from typing import Any, cast
@@ -86,7 +85,7 @@ def fingerprint(module: str) -> str | None:
 def located(module: str) -> Path | None:
     """The file of a module, without importing the packages that it is in."""
     parts = module.split(".")
-    files = (Path(top, *parts).with_suffix(".py") for top in [ROOT, *sys.path])
+    files = (Path(top, *parts).with_suffix(".py") for top in (str(ROOT), *sys.path))
     return next((file.resolve() for file in files if file.is_file()), None)
 
 
@@ -97,19 +96,20 @@ def essence(text: str, package: str) -> tuple[str, list[str]]:
         tree = ast.parse(text)
     except SyntaxError:
         return text, []
-    lines, imports = text.splitlines(), []
+    lines, imports = text.split("\n"), []
     for token in tokenize.generate_tokens(StringIO(text).readline):
         if token.type == tokenize.COMMENT:
             row, column = token.start
             lines[row - 1] = lines[row - 1][:column]
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(node):
-            own = node.body[0]
-            lines[own.lineno - 1 : own.end_lineno] = [""] * (own.end_lineno - own.lineno + 1)
+            first, last = node.body[0].lineno, node.body[0].end_lineno or node.body[0].lineno
+            lines[first - 1 : last] = [""] * (last - first + 1)
         if isinstance(node, ast.Import):
             imports += [one.name for one in node.names]
         if isinstance(node, ast.ImportFrom):
-            base = resolve_name("." * node.level + (node.module or ""), package)
+            above = package.split(".")[: 1 - node.level or None] if node.level else []
+            base = ".".join(filter(None, [*above, node.module]))
             imports += [base, *(f"{base}.{one.name}" for one in node.names)]
     return "\n".join(line.rstrip() for line in lines if line.strip()), imports
 

@@ -131,11 +131,11 @@ class EvaluationConfig(Section):
         for name in self.protocols:
             if name not in known:
                 raise ValueError(f"There is no protocol '{name}'; there are: {', '.join(known)}.")
-        known = extension_files()
+        files = extension_files()
         for name in self.named:
-            if name not in known:
-                hint = did_you_mean(name, known)
-                raise ValueError(f"There is no extension '{name}'.{hint} There are: {', '.join(known)}.")
+            if name not in files:
+                hint = did_you_mean(name, files)
+                raise ValueError(f"There is no extension '{name}'.{hint} There are: {', '.join(files)}.")
         return self
 
     @property

@@ -14,7 +14,7 @@ from train.sections import ExtensionConfig
 
 MINE = '''"""Mine."""
 
-import other_of_mine
+from . import other_of_mine
 from beside import slope  # what it needs
 
 
@@ -120,7 +120,7 @@ def test_a_trained_run_is_evaluated_by_the_code_that_trained_it(mine: Path) -> N
     check_code(settings, trained, Path("run"))
     mine.write_text(MINE.replace("2 *", "3 *"))
     assert changed(trained, settings) == changed({}, settings) == ["mine"]
-    with pytest.raises(ValueError, match="mine is not what run was trained with: undo the change"):
+    with pytest.raises(ValueError, match=r"mine was edited since run was trained: undo that, or train"):
         check_code(settings, trained, Path("run"))
 
 
@@ -136,5 +136,5 @@ def test_what_was_verified_since_may_be_evaluated(mine: Path, monkeypatch: pytes
 def test_a_run_of_an_older_version_is_not_evaluated() -> None:
     settings = composed("encoding=rope").model_dump()
     settings["encoding"]["version"] = 7
-    with pytest.raises(ValueError, match="run was trained with version 7 of its encoding, now 1: run it"):
+    with pytest.raises(ValueError, match="run is of version 7 of rope, which is now 1: train it again"):
         check_code(settings, {}, Path("run"))
