@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeps.report.methods import extension_labels, labels
+from sweeps.report.methods import extension_labels, labels, newest
 from sweeps.report.records import Estimate, Values
 from sweeps.report.results import Run
 from sweeps.report.statistics import Array, Interval, by_document, enough, interval
@@ -61,13 +61,14 @@ class Group:
     """The runs that may be compared: the same data and training length, and text or answers, not both."""
 
     def __init__(self, runs: list[Run]) -> None:
+        runs, older = newest(runs)
         first = runs[0].rows[0]
         self.runs, self.data, self.trained = runs, first.data, first.trained_length
         self.answers = any(row.is_answer for run in runs for row in run.rows)
         self.names = labels(runs)
         self.members: dict[str, list[Run]] = defaultdict(list)  # the runs of each method
         self.cells: Cells = defaultdict(dict)
-        self.notes: list[str] = []
+        self.notes = older
         extended = extension_labels(runs, self.names)
         plain = {
             name

@@ -59,6 +59,23 @@ def different(settings: list[dict[str, Any]]) -> list[str]:
     return [key for key in keys if len({str(one.get(key)) for one in settings}) > 1]
 
 
+def newest(runs: list[Run]) -> tuple[list[Run], list[str]]:
+    """Of each method and seed the runs of its newest training, and a sentence for each older one."""
+    same: dict[tuple[str, int], dict[str, list[Run]]] = defaultdict(lambda: defaultdict(list))
+    for run, name in zip(runs, labels(runs), strict=True):
+        same[name, run.seed][str(run.facts.get("training"))].append(run)
+    kept, notes = set(), []
+    for (name, seed), trainings in same.items():
+        found = sorted(trainings.values(), key=lambda own: max(str(r.facts.get("started")) for r in own))
+        kept |= {run.folder for run in found[-1]}
+        older = ", ".join(run.folder.name for own in found[:-1] for run in own)
+        if older:
+            notes.append(
+                f"{name}, seed {seed}: the newest of {len(found)} trainings, by other code or packages than {older}."
+            )
+    return [run for run in runs if run.folder in kept], notes
+
+
 def short(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 

@@ -210,6 +210,22 @@ def test_only_jobs_of_the_sweep_count(tmp_path: Path) -> None:
     assert set(compared(folder / "t5-s0").methods) == {"t5"}
 
 
+def test_of_trainings_by_other_code_the_newest_counts(tmp_path: Path) -> None:
+    folder = make_sweep(tmp_path / "sweep", ["rope", "alibi"], seeds=2)
+    expected = compared(folder)
+    (folder / "sweep.json").unlink()
+    old = folder / "rope-older"
+    shutil.copytree(folder / "rope-s0", old)
+    about = json.loads((old / "run.json").read_text())
+    (old / "run.json").write_text(json.dumps(about | {"training": "0ld", "started": "2001-01-01T00:00:00"}))
+    rows = [json.loads(line) | {"value": 9.0} for line in (old / "results.jsonl").read_text().splitlines()]
+    (old / "results.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    found = compared(folder)
+    assert found.scores == expected.scores
+    assert found.provenance.runs["rope"] == ["rope-s0", "rope-s1"]
+    assert "rope, seed 0: the newest of 2 trainings, by other code or packages than rope-older." in found.notes
+
+
 def test_a_sweep_of_failures_still_reports(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = make_sweep(tmp_path, ["rope"], seeds=2, failed=["rope-s0", "rope-s1"])
     shutil.rmtree(folder / "rope-s1")

@@ -1,12 +1,16 @@
 """A sweep: a process a job, failures stay in theirs, a second call runs what is missing."""
 
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
+from tests.composing import composed
 from tests.forked import forked
 from tests.train.conftest import ROOT, call, command
+from train.jobs import write_index
+from train.worker import Job
 
 pytestmark = pytest.mark.slow
 
@@ -56,3 +60,42 @@ def test_jobs_that_need_the_same_training_train_once(small: list[str], tmp_path:
     call(*small, *both, f"outputs={tmp_path}/o", f"hydra.sweep.dir={tmp_path}/sweep")
     assert len(list((tmp_path / "sweep").glob("*/DONE"))) == 2
     assert len(list(tmp_path.glob("o/trained/*/final.ckpt"))) == 1
+
+
+def listed(folder: Path, *commands: str) -> list[str]:
+    """The jobs that sweep.json lists after each of these was a job of one more multirun."""
+    overrides = [one.split() for one in commands]
+    jobs = [Job(composed(*own), own, folder / "-".join(own).replace("=", "")) for own in overrides]
+    for job in jobs:
+        job.folder.mkdir(parents=True, exist_ok=True)
+    write_index(jobs, datetime.now(UTC))
+    return [job["name"] for job in json.loads((folder / "sweep.json").read_text())["jobs"]]
+
+
+def test_a_second_multirun_adds_its_jobs_to_the_sweep(tmp_path: Path) -> None:
+    first = listed(tmp_path, "encoding=alibi seed=0", "encoding=rope seed=0")
+    more = listed(tmp_path, "encoding=rope seed=0", "encoding=rope seed=1 jobs=2 wandb.mode=disabled")
+    assert more == [first[0], *more[1:]]
+    assert len(more) == 3
+    (tmp_path / first[0]).rmdir()
+    assert listed(tmp_path, "encoding=t5 seed=0") == [*more[1:], "encodingt5-seed0"]
+
+
+def test_a_multirun_of_another_experiment_begins_the_list_anew(tmp_path: Path) -> None:
+    listed(tmp_path, "encoding=alibi trainer.max_steps=2")
+    assert listed(tmp_path, "encoding=alibi") == ["encodingalibi"]
+
+
+def test_a_job_whose_code_changed_takes_the_place_of_the_old_one(tmp_path: Path) -> None:
+    listed(tmp_path, "encoding=alibi")
+    moved = Job(composed("encoding=alibi"), ["encoding=alibi"], tmp_path / "alibi-of-now")
+    write_index([moved], datetime.now(UTC))
+    assert [one["name"] for one in json.loads((tmp_path / "sweep.json").read_text())["jobs"]] == [
+        "alibi-of-now"
+    ]
+
+
+def test_a_damaged_list_is_written_again(tmp_path: Path) -> None:
+    for content in ("{", "[]", '{"jobs": 3}', '{"jobs": [{"folder": "a"}]}'):
+        (tmp_path / "sweep.json").write_text(content)
+        assert listed(tmp_path, "encoding=alibi") == ["encodingalibi"]
