@@ -223,7 +223,9 @@ def test_of_trainings_by_other_code_the_newest_counts(tmp_path: Path) -> None:
     found = compared(folder)
     assert found.scores == expected.scores
     assert found.provenance.runs["rope"] == ["rope-s0", "rope-s1"]
-    assert "rope, seed 0: the newest of 2 trainings, by other code or packages than rope-older." in found.notes
+    assert (
+        "rope, seed 0: the newest of 2 trainings, by other code or packages than rope-older." in found.notes
+    )
 
 
 def test_a_sweep_of_failures_still_reports(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
