@@ -19,6 +19,7 @@ from models.gpt import GPT
 from train import build, machine
 from train.compiling import check_compiler
 from train.config import Config
+from train.effects import checked
 from train.evaluation.best import searched
 from train.evaluation.evaluate import problem_source
 from train.evaluation.problems import has_problems
@@ -52,10 +53,14 @@ def check(config: Config) -> Chosen:
         for name, own in chosen(config, model.tiled).items():
             changed = model.under(applied(name, own, model.tiled))
             check_training(config, name, own, changed)
+            for encoding in changed.tiled:
+                for length in defined(encoding, {SHORT}):
+                    checked(encoding, Positions.of(length, "meta", config.model.causal), config.model)
             changed(torch.zeros(1, min(SHORT, lengths[0]), dtype=torch.long))
             for encoding in changed.tiled:
                 for length in defined(encoding, {lengths[0], lengths[-1]}):
-                    some_logits(config, encoding, Positions.of(length, "meta", config.model.causal))
+                    positions = Positions.of(length, "meta", config.model.causal)
+                    some_logits(config, encoding, positions, torch.empty(1, length, config.model.width))
     encodings = build.encodings(config)
     extensions = chosen(config, encodings)
     for name, own in extensions.items():
@@ -105,14 +110,12 @@ def defined(encoding: Encoding, lengths: Iterable[int]) -> set[int]:
     return {min(length, most) for length in lengths}
 
 
-def some_logits(config: Config, encoding: Encoding, positions: Positions) -> Tensor:
-    """(B, H, R, T) those of the last queries, for content drawn at random."""
-    model, device = config.model, positions.at.device
-    x = torch.randn(1, positions.length, model.width, device=device)
+def some_logits(config: Config, encoding: Encoding, positions: Positions, x: Tensor) -> Tensor:
+    """(B, H, R, T) those of the last queries, for the hidden state `x` (B, T, C)."""
     effect = encoding.at(positions)
     if effect.embed is not None:
         x = effect.embed(x)
-    q = x.unflatten(-1, (model.heads, -1)).transpose(1, 2)  # (1, H, T, D)
+    q = x.unflatten(-1, (config.model.heads, -1)).transpose(1, 2)  # (1, H, T, D)
     return logits(q, q.roll(1, -1), effect, x=x, rows=slice(-SHORT, None))
 
 
@@ -158,15 +161,25 @@ def check_numbers(
     """ValueError where logits are not finite, as those of rotations by infinite angles are not."""
     for encoding, length in ((e, n) for e in encodings for n in defined(e, {lengths[0], lengths[-1]})):
         at = torch.tensor(sorted({0, min(1, length - 1), length // 2, length - 1}))
+        positions = Positions(at, length, config.model.causal)
+        x = torch.randn(2, len(at), config.model.width, generator=torch.Generator().manual_seed(0))
+        other = torch.cat([x[:1, :-1], x[1:, -1:]], dim=1)  # differs in its last token
         with torch.no_grad(), torch.random.fork_rng(devices=[]):
-            torch.manual_seed(0)
-            found = some_logits(config, encoding, Positions(at, length, config.model.causal))
-        diagonal = found.diagonal(dim1=-2, dim2=-1)
+            found, again, changed = (
+                some_logits(config, encoding, positions, y) for y in (x[:1], x[:1], other)
+            )
+        diagonal, told = found.diagonal(dim1=-2, dim2=-1), settings(config, name, own)
         if found.isnan().any() or found.isposinf().any() or not diagonal.isfinite().all():
             raise ValueError(
-                f"{settings(config, name, own)} gives logits that are no numbers at {length:,} tokens: "
-                "a parameter is too small or too large."
+                f"{told} gives logits that are not numbers at {length:,} tokens: a parameter is too small or "
+                "too large, or the formula is wrong."
             )
+        if not torch.equal(found, again):
+            raise ValueError(
+                f"{told} gives other logits every time: draw from a generator seeded with positions.draw."
+            )
+        if positions.causal and not torch.allclose(found[..., :-1, :], changed[..., :-1, :], 1e-4, 1e-4):
+            raise ValueError(f"{told} lets tokens see what comes after them, which training would exploit.")
 
 
 def settings(config: Config, name: str, own: ExtensionConfig) -> str:

@@ -105,7 +105,7 @@ def hint(run: Run, rate: str) -> str:
     steps = f"lower {rate}={of.learning_rate:g}, raise optimizer.warmup={of.warmup:g}"
     clip = "" if of.clip else ", set optimizer.clip=1"
     precision = "" if run.precision == "32-true" else ", take trainer.precision=32-true"
-    return f"{steps}{clip}{precision}, or change the parameters of encoding={encoding}."
+    return f"{steps}{clip}{precision}, or change the parameters of encoding={encoding}, or its formula."
 
 
 class Checkpoints(Callback):

@@ -14,6 +14,7 @@ import torch
 
 from models.gpt import GPT
 from train import build, machine
+from train.attributed import attributed
 from train.cells import cell, trained_code, training_cell
 from train.check import check, check_data
 from train.checkpoints import Trained, locked, restore
@@ -21,6 +22,7 @@ from train.config import Config
 from train.evaluation.best import best
 from train.evaluation.evaluate import evaluate, kernels
 from train.extensions import extended_models
+from train.fingerprints import unverified
 from train.fit import Plan, trained
 from train.folder import Folder
 from train.outcome import outcome
@@ -45,10 +47,14 @@ def run_job(config: Config, folder: Path) -> None:
 def complete(config: Config, place: Folder) -> None:
     """Train, evaluate, write."""
     started = time.perf_counter()
-    extensions = check(config)
-    model = build.gpt(config)
-    run = Run.of(config)
-    windows = check_data(run, extensions)
+    if (edited := unverified(config.encoding.parameters)) and is_rank_zero():
+        test = f"make test ARGS='-k {config.names.encoding}', then make golden"
+        print(f"{', '.join(edited)}: new, or edited since it was verified. To verify it: {test}.")
+    with attributed(config):
+        extensions = check(config)
+        model = build.gpt(config)
+        run = Run.of(config)
+        windows = check_data(run, extensions)
     with tracked(config, place.path) as tracker:
         run = replace(run, log=tracker.log_training)
         training, checkpoints = trained_model(run, model)

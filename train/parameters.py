@@ -12,6 +12,7 @@ from train.config import Config
 from train.validation import check_value, did_you_mean, shown
 
 METHODS = (Encoding, Sequence[Encoding])  # kinds of parameters that are built from settings of their own
+GIVEN = ("encoding", "name")  # by whoever builds an extension or a source
 FREE = {"_target_", "family", "share", "version", "log_n", *OPTIONS}  # of any method, read elsewhere
 
 
@@ -27,7 +28,11 @@ def check(key: str, settings: Mapping[str, Any], kind: type = object) -> None:
     """Of the class that `_target_` names, a `kind` of method, and of all inside it."""
     constructor = located(f"{key}._target_", settings.get("_target_"), kind)
     hints = get_type_hints(constructor.__init__, include_extras=True)  # type: ignore[misc]  # a class
-    known = [name for name in inspect.signature(constructor).parameters if name not in SHAPE]
+    own = {name: p for name, p in inspect.signature(constructor).parameters.items() if name not in SHAPE}
+    known = [name for name, p in own.items() if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+    for name in known:
+        if own[name].default is inspect.Parameter.empty and name not in (*settings, *GIVEN):
+            raise ValueError(f"{key}.{name} must be given: {constructor.__name__} has no default for it.")
     for name, value in settings.items():
         path = f"{key}.{name}"
         if name in ("log_n", *OPTIONS):
@@ -39,10 +44,10 @@ def check(key: str, settings: Mapping[str, Any], kind: type = object) -> None:
                 f"There is no setting '{path}'.{did_you_mean(name, known)} {constructor.__name__} has: "
                 f"{', '.join(known) or 'none'}."
             )
-        elif hints[name] in METHODS:
+        elif hints.get(name) in METHODS:
             check_methods(path, value)
         else:
-            check_value(path, value, hints[name])
+            check_value(path, value, hints.get(name, Any))
             if isinstance(value, Mapping) and "_target_" in value:
                 check(path, value)
 
@@ -64,8 +69,10 @@ def located(key: str, target: Any, kind: type) -> type:
     """The class at a dotted path."""
     module, _, name = target.rpartition(".") if isinstance(target, str) else ("", "", "")
     try:
-        found = getattr(import_module(module), name) if module.strip(".") == module != "" else None
-    except (ImportError, AttributeError):
+        found = getattr(import_module(module), name, None) if module.strip(".") == module != "" else None
+    except ModuleNotFoundError as error:
+        if not f"{module}.".startswith(f"{error.name}."):
+            raise ValueError(f"{module} cannot be imported: {error}.") from error
         found = None
     if not (isinstance(found, type) and issubclass(found, kind)) or inspect.isabstract(found):
         wanted = f"a class of the kind {kind.__name__}" if kind is not object else "a class"
