@@ -11,6 +11,7 @@ from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
+from yaml import MarkedYAMLError
 
 from train.paths import CONF, SWEEPS
 from train.ranks import is_rank_zero
@@ -64,6 +65,9 @@ def explanation(error: BaseException) -> str | None:
     if isinstance(error, HydraException | OmegaConfBaseException):
         cause = error.__cause__
         return str(cause) if type(cause) is ValueError else of_hydra(str(error)) or type(error).__name__
+    if isinstance(error, MarkedYAMLError) and error.problem_mark:
+        mark = error.problem_mark
+        return f"{mark.name}, line {mark.line + 1}, is not YAML: {error.problem}."
     if isinstance(error, OSError) and error.strerror:
         where = f" ({error.filename})" if error.filename else ""
         return f"{error.strerror}{where}."

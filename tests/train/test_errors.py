@@ -3,8 +3,11 @@
 from pathlib import Path
 
 import pytest
+from omegaconf import OmegaConf
+from yaml import MarkedYAMLError
 
 from tests.train.conftest import SMALL
+from train.errors import explanation
 
 
 @pytest.mark.parametrize(
@@ -185,3 +188,10 @@ def test_an_empty_folder_of_text(mistake, outputs: Path, tmp_path: Path) -> None
         *SMALL, f"data.path={tmp_path / 'text'}", f"outputs={outputs}", f"hydra.run.dir={tmp_path}/run"
     )
     assert "text" in said
+
+
+def test_a_file_that_is_not_yaml(tmp_path: Path) -> None:
+    (tmp_path / "mine.yaml").write_text("family: other\nscale: 1.0: 4\n")
+    with pytest.raises(MarkedYAMLError) as error:
+        OmegaConf.load(tmp_path / "mine.yaml")
+    assert (explanation(error.value) or "").startswith(f"{tmp_path}/mine.yaml, line 2, is not YAML: ")
