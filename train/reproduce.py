@@ -17,7 +17,9 @@ from omegaconf.errors import OmegaConfBaseException
 
 from train.compose import dotted
 from train.config import Config
+from train.done import damage
 from train.errors import explained
+from train.fingerprints import changed
 from train.rows import Row, read
 from train.sections import Few
 from train.trust import check_classes
@@ -118,6 +120,8 @@ def reproduce(folder: Path, into: Path, threads: int | None = None) -> Compariso
     run_job(config, into / folder.name)
     then, now = circumstances(folder), circumstances(into / folder.name)
     told = [f"The {name} was {then[name]}, and is {now[name]}." for name in then if then[name] != now[name]]
+    edited = changed(about.get("code", {}), [config.encoding.parameters, config.data])
+    told += [f"{module} was edited since." for module in edited]
     return compare(read(folder / "results.jsonl"), read(into / folder.name / "results.jsonl"), told)
 
 
@@ -163,6 +167,8 @@ def entry() -> None:
         folder = Path(chosen.run)
         if not (folder / "DONE").exists():
             raise ValueError(f"run={folder} is not the folder of a finished run: it has no DONE.")
+        if wrong := damage(folder):
+            raise ValueError(f"In {folder} {wrong}: there is nothing to compare with.")
         into = chosen.into or stack.enter_context(tempfile.TemporaryDirectory())
         comparison = reproduce(folder, Path(into), chosen.threads)
     print(*comparison.sentences(), sep="\n")

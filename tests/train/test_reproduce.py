@@ -39,6 +39,7 @@ def test_a_changed_row_and_another_machine(done: Path, tmp_path: Path) -> None:
     (folder / "results.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     about = json.loads((folder / "run.json").read_text())
     about["machine"] = about["trained_with"]["machine"] = "another one"
+    about["code"] = {"models.encodings.rope": "other"}
     (folder / "run.json").write_text(json.dumps(about))
     finish(folder, str(finished(folder)))  # as if it had been written so
     said = call(f"run={folder}", module="train.reproduce", check=False)
@@ -46,6 +47,7 @@ def test_a_changed_row_and_another_machine(done: Path, tmp_path: Path) -> None:
     assert "1 of " in said.stdout
     assert f"(pi {rows[place]['protocol']} {rows[place]['length']}), 0.0099 of the value" in said.stdout
     assert "The machine was another one, and is " in said.stdout
+    assert "models.encodings.rope was edited since." in said.stdout
 
 
 @pytest.mark.parametrize(
@@ -58,6 +60,17 @@ def test_a_changed_row_and_another_machine(done: Path, tmp_path: Path) -> None:
 )
 def test_mistakes(arguments: list[str], expected: str, mistake) -> None:
     assert expected in mistake(*arguments, module="train.reproduce")
+
+
+def test_damage_is_told_before_anything_is_trained(done: Path, tmp_path: Path, mistake) -> None:
+    folder = shutil.copytree(done, tmp_path / "rope")
+    (folder / "results.jsonl").write_text("")
+    said = mistake(f"run={folder}", f"into={tmp_path}/again", module="train.reproduce")
+    assert (
+        said
+        == f"yardstick: In {folder} results.jsonl is not what was written: there is nothing to compare with."
+    )
+    assert not (tmp_path / "again").exists()
 
 
 def test_a_run_that_does_not_say_its_threads(done: Path, tmp_path: Path, mistake) -> None:
