@@ -15,7 +15,7 @@ import pandas as pd
 
 from sweeps import command
 from sweeps.charts.figure import Caption, Figure, described, faceted
-from sweeps.gains import SCORES, cell, gains, scored
+from sweeps.gains import AXIS, SCORES, SYMLOG, cell, gains, scored
 from sweeps.report.curves import Curves, Group
 from sweeps.report.numbers import plural
 
@@ -93,12 +93,11 @@ def figure(found: pd.DataFrame) -> Figure:
         for name in ordered(found)
         for line in found[found["method"] == name].sort_values(["times", "tokens"]).itertuples()
     ]
-    scale = {"type": "symlog", "constant": 0.05, "nice": False}
     panel = described(
-        "curve", upright=[], level=[{"y": 0}], across="million tokens trained", alone=False, scale=scale
+        "curve", upright=[], level=[{"y": 0}], across="million tokens trained", alone=False, scale=SYMLOG
     )
     seeds = plural(int(found["seeds"].max()), "seed")
-    note = f"Nats a token against its own window, at 2, 4 and 16 times the training length; {seeds}."
+    note = f"Nats per token against its own window, at 2, 4 and 16 times the training length; {seeds}. {AXIS}"
     caption = Caption("What longer context is worth along the training", note)
     return Figure("gain_along_training", {"gain": faceted(panel, rows, "method", 3, caption)})
 

@@ -24,6 +24,8 @@ from sweeps.report.summarise import groups
 
 SCORES = "same_tokens", "loss"
 VERDICTS = ["gains", "loses", "not separable"]
+SYMLOG = {"type": "symlog", "constant": 0.05, "nice": False}
+AXIS = "The axis is linear within ±0.05, logarithmic beyond."
 
 
 def losses(folder: Path) -> tuple[Curves, int]:
@@ -90,13 +92,13 @@ def figure(curves: Curves, trained: int, against: str) -> Figure:
     found.insert(0, "context", [f"{length:,} tokens, {length // trained}x" for length in lengths])
     panel = described(
         "whiskers", row="method", rows=methods, width=190, verdicts=VERDICTS,
-        scale={"type": "symlog", "constant": 0.05, "nice": False}, ticks=[-0.2, -0.1, 0, 0.1, 0.3, 1],
-        title=f"nats a token against its own {against}",
+        scale=SYMLOG, ticks=[-0.2, 0, 0.2, 1],
+        title=f"nats per token against its own {against}",
     )  # fmt: skip
     many = f"{plural(len(curves.seeds), 'seed')}, {len(curves.counts)} documents"
     caption = Caption(
         f"What more context than the {trained} tokens of training is worth",
-        f"Loss with the whole context minus loss under {against}; 95 % intervals, {many}.",
+        f"Loss with the whole context minus loss under {against}; 95 % intervals, {many}. {AXIS}",
     )
     rows = found.dropna(subset="value").to_dict("records")
     return Figure(f"gain_over_{against}", {"gain": faceted(panel, rows, "context", 4, caption)})
