@@ -9,8 +9,10 @@ import hydra
 from hydra.experimental.callback import Callback
 from omegaconf import DictConfig, open_dict, read_write
 
-from train.compose import check_choices, register
+from train.compose import OWN, check_choices, register
 from train.paths import CONF
+
+TRAINED = ("model", "encoding", "optimizer", "data", "seed", "batch", "objective")  # decided by the training
 
 
 class Collected(Callback):
@@ -27,8 +29,8 @@ def run(name: str, main: Callable[[DictConfig], None]) -> None:
     os.environ["HYDRA_FULL_ERROR"] = "1"  # Hydra would print errors in its own way
     register()
     check_choices(sys.argv[1:])
-    if name != "config" and any(one.startswith("hydra/launcher=") for one in sys.argv[1:]):
-        raise ValueError("hydra/launcher is for the sweeps of python -m train: leave it out.")
+    if name != "config":
+        check_evaluation(sys.argv[1:])
     errors: list[Exception] = []
 
     def caught(config: DictConfig) -> None:
@@ -40,3 +42,16 @@ def run(name: str, main: Callable[[DictConfig], None]) -> None:
     hydra.main(version_base="1.3", config_path=str(CONF), config_name=name)(caught)()
     if errors:
         raise errors[0]
+
+
+def check_evaluation(arguments: list[str]) -> None:
+    """ValueError where something is to be changed that the training of the run has decided."""
+    for one in arguments:
+        key = one.lstrip("+~").partition("=")[0]
+        if key == "hydra/launcher":
+            raise ValueError("hydra/launcher is for the sweeps of python -m train: leave it out.")
+        group, _, rest = key.partition(".")
+        if group in TRAINED or (group == "trainer" and rest and rest not in OWN):
+            raise ValueError(
+                f"{key} is decided by the training of the run: leave it out, or train another run."
+            )

@@ -70,7 +70,7 @@ def complete(config: Config, place: Folder) -> None:
         about = known | chosen | {
             "settings": config.model_dump(mode="json"), "corpus_description": run.source.description,
             "code": trained_code(config),
-            "command": command(), "machine": machine.description(),
+            "command": command(config), "machine": machine.description(),
             "threads": torch.get_num_threads(),
             "trained_with": {key: getattr(training, key) for key in ("machine", "threads", "processes")},
             "started": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -114,8 +114,10 @@ def identity(run: Run, model: GPT, folder: Path) -> Identity:
     }  # fmt: skip
 
 
-def command() -> str:
-    return "python -m train " + shlex.join(arg for arg in sys.argv[1:] if not arg.startswith("hydra."))
+def command(config: Config) -> str:
+    """What makes this run again."""
+    module = "train" if config.run is None else "train.evaluate"
+    return f"python -m {module} " + shlex.join(arg for arg in sys.argv[1:] if not arg.startswith("hydra."))
 
 
 def commit() -> str:

@@ -162,6 +162,16 @@ def test_a_run_folder_that_is_none(mistake, tmp_path: Path) -> None:
     assert "has no DONE" in mistake(f"run={tmp_path}", module="train.evaluate")
 
 
+@pytest.mark.parametrize(
+    "argument",
+    ["encoding=alibi", "encoding.base=3", "model.width=64", "seed=1", "+data.path=x", "trainer.max_steps=2"],
+)
+def test_an_evaluation_changes_nothing_of_the_training(argument: str, mistake, tmp_path: Path) -> None:
+    key = argument.lstrip("+").partition("=")[0]
+    expected = f"{key} is decided by the training of the run: leave it out, or train another run."
+    assert mistake(f"run={tmp_path}", argument, module="train.evaluate") == f"yardstick: {expected}"
+
+
 def test_a_report_that_is_nowhere(mistake, small: list[str], tmp_path: Path) -> None:
     """Told before the jobs, not after them."""
     folder = f"hydra.sweep.dir={tmp_path}"

@@ -17,6 +17,7 @@ from train.rows import OUT_OF_MEMORY, Result
 from train.signals import handle
 
 Key = tuple[str, int]  # extension, length
+EVERY = 30.0  # seconds
 FULL = 3  # of a cost: tokens, seconds, bytes, whether memory ran out
 
 
@@ -28,6 +29,7 @@ class Evaluator(LightningModule):
         self.names = list(models)
         self.models = nn.ModuleList(models.values())
         self.cost: dict[Key, Tensor] = defaultdict(lambda: torch.zeros(4, dtype=torch.float64))
+        self.told = time.monotonic()
 
     def parts(self, rank: int, world: int) -> Iterator[Any]:
         """This process's share; every process goes through the same keys in the same order."""
@@ -59,6 +61,7 @@ class Evaluator(LightningModule):
     def attempt(self, part: Any, keys: Collection[Key], tokens: int) -> None:
         """Score a part, which has so many tokens, and count what it costs, in equal shares for all that it is
         part of; where there is no room for it, the rest is left out."""
+        self.tell(keys)
         costs, started = [self.cost[key] for key in keys], time.perf_counter()
         if any(cost[FULL] for cost in costs):
             return
@@ -76,6 +79,13 @@ class Evaluator(LightningModule):
             seconds = time.perf_counter() - started
             cost += torch.tensor([tokens, seconds, 0.0, 0.0]) / len(costs)
             cost[2] = torch.tensor(float(peak_memory() or 0)).maximum(cost[2])
+
+    def tell(self, keys: Collection[Key]) -> None:
+        """Now and then a line about where it is, where no bar shows it."""
+        if time.monotonic() - self.told > EVERY and self.trainer.is_global_zero and not sys.stdout.isatty():
+            self.told = time.monotonic()
+            extension, length = max(keys, key=lambda key: key[1])
+            print(f"Evaluating at length {length:,}, extension={extension}", flush=True)
 
     def full(self) -> list[Key]:
         """Where memory ran out, on any of the processes."""
