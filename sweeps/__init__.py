@@ -9,4 +9,5 @@ def command(main: Callable[[], int | None]) -> None:
     try:
         sys.exit(main())
     except (ValueError, OSError) as error:
-        sys.exit(f"yardstick: {error}")
+        named = isinstance(error, OSError) and error.strerror and error.filename
+        sys.exit(f"yardstick: {f'{error.strerror} ({error.filename}).' if named else error}")

@@ -16,8 +16,11 @@ def main() -> int:
         type=float,
         help="nats a token by which a loss may rise and not be called worse (default: 0.02)",
     )
+    parser.add_argument(
+        "--into", type=Path, metavar="FOLDER", help="write there (default: into the folder itself)"
+    )
     options = parser.parse_args()
-    return min(1, make(options.folder, options.reference, options.tolerance))
+    return min(1, make(options.folder, options.reference, options.tolerance, options.into))
 
 
 if __name__ == "__main__":

@@ -88,7 +88,7 @@ def load(folder: Path) -> Sweep:
     sweep = listed(folder)
     for job in sweep.jobs:
         place = Path(os.path.normpath(folder / job.folder))
-        log = shown(place / "train.log")
+        log = shown(place / "train.log") if (place / "train.log").is_file() else ""
         if not ((place / "DONE").exists() and (place / "results.jsonl").exists()):
             sweep.failures.append(Failure(job.name, last_words(place), log))
             continue

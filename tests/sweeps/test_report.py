@@ -85,6 +85,31 @@ def test_nothing_is_redrawn_until_something_changes(
     assert min(times()) > max(second)
 
 
+def test_a_report_may_be_written_elsewhere(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder, into = make_sweep(tmp_path / "sweep", ["rope", "alibi"], **SMALL), tmp_path / "of/it"
+    before = sorted(folder.rglob("*"))
+    make(folder, into=into)
+    assert sorted(folder.rglob("*")) == before
+    assert f"{into}/report.html" in capsys.readouterr().out
+    assert (into / "figures/loss_by_length.png").stat().st_size
+
+
+def test_figures_that_a_report_no_longer_has_are_deleted(tmp_path: Path) -> None:
+    folder = make_sweep(tmp_path, ["rope", "alibi"], **SMALL)
+    make(folder)
+    old = json.loads((folder / "summary.json").read_text())
+    (folder / "summary.json").write_text(
+        json.dumps(old | {"files": [*old["files"], "figures/of_before.png"]})
+    )
+    (folder / "figures/of_before.png").write_text("old")
+    (folder / "figures/of_somebody.png").write_text("not of a report")
+    (folder / "rope-s0/results.jsonl").unlink()
+    make(folder)
+    assert not (folder / "figures/of_before.png").exists()
+    assert (folder / "figures/of_somebody.png").exists()
+    assert "figures/of_before.png" not in json.loads((folder / "summary.json").read_text())["files"]
+
+
 def test_an_unchanged_report_imports_nothing_heavy(headline: Path) -> None:
     make(headline)
     code = (

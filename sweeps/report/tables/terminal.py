@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from sweeps.report.notes import notes
 from sweeps.report.numbers import MISSING, number
+from sweeps.report.records import Failure
 from sweeps.report.summary import Comparison, Summary, unit
 from sweeps.report.tables import changes
 from sweeps.report.tables.methods import methods
@@ -47,8 +48,13 @@ def show(summary: Summary, console: "Console") -> None:
                 said(fitted(table, of, console))
                 said()
     for what, jobs in summary.troubles.items():
-        lines = [f"{what}:", *(f"  {one.name}: {one.reason}\n    log: {one.log}" for one in jobs)]
+        lines = [f"{what}:", *map(failure, jobs)]
         said("\n".join(lines), style="red", soft_wrap=True)
+
+
+def failure(one: Failure) -> str:
+    """A job, why it failed, and where its log is, if it left one."""
+    return f"  {one.name}: {one.reason}" + (f"\n    log: {one.log}" if one.log else "")
 
 
 def text(summary: Summary, width: int) -> str:
