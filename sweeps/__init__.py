@@ -8,6 +8,8 @@ def command(main: Callable[[], int | None]) -> None:
     """Run the main function of `python -m sweeps.<name>`: a mistake is one sentence and exit code 1."""
     try:
         sys.exit(main())
-    except (ValueError, OSError) as error:
-        named = isinstance(error, OSError) and error.strerror and error.filename
-        sys.exit(f"yardstick: {f'{error.strerror} ({error.filename}).' if named else error}")
+    except OSError as error:
+        named = f"{error.strerror} ({error.filename})." if error.strerror and error.filename else error
+        sys.exit(f"yardstick: {named}")
+    except ValueError as error:
+        sys.exit(f"yardstick: {error}")

@@ -74,6 +74,8 @@ def portable(value: Any) -> Any:
 
 def unpack(archive: Path, folder: Path) -> list[Path]:
     """Write the run folders of an archive, without checkpoints; those that are there stay as they are."""
+    if not (archive / ROWS).is_file():
+        raise FileNotFoundError(f"There is no archive in {archive}: no {ROWS}.")
     rows, saved = pd.read_parquet(archive / ROWS), pd.read_parquet(archive / SCORES)
     made = []
     for run, cell, about in pd.read_parquet(archive / RUNS)[["run", "cell", "about"]].itertuples(index=False):

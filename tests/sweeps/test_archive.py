@@ -67,3 +67,8 @@ def test_no_path_of_a_machine_is_archived() -> None:
         "command": "python -m train seed=0 outputs=/home/me",
     }
     assert portable(about) == {"settings": {"seed": 0}, "command": "python -m train seed=0"}
+
+
+def test_no_archive(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match=r"There is no archive in .*nowhere: no rows.parquet."):
+        unpack(tmp_path / "nowhere", tmp_path / "again")
