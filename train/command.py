@@ -10,6 +10,7 @@ from hydra.experimental.callback import Callback
 from omegaconf import DictConfig, open_dict, read_write
 
 from train.compose import OWN, check_choices, register
+from train.config import Config
 from train.paths import CONF
 
 TRAINED = ("model", "encoding", "optimizer", "data", "seed", "batch", "objective")  # decided by the training
@@ -28,6 +29,7 @@ def run(name: str, main: Callable[[DictConfig], None]) -> None:
     first error is raised after all of them."""
     os.environ["HYDRA_FULL_ERROR"] = "1"  # Hydra would print errors in its own way
     register()
+    check_dashes(sys.argv[1:])
     check_choices(sys.argv[1:])
     if name != "config":
         check_evaluation(sys.argv[1:])
@@ -42,6 +44,14 @@ def run(name: str, main: Callable[[DictConfig], None]) -> None:
     hydra.main(version_base="1.3", config_path=str(CONF), config_name=name)(caught)()
     if errors:
         raise errors[0]
+
+
+def check_dashes(arguments: list[str]) -> None:
+    """ValueError where a setting is written as an option; Hydra's own options are none."""
+    for one in arguments:
+        key = one.removeprefix("--").partition("=")[0]
+        if one.startswith("--") and key.partition(".")[0] in Config.model_fields:
+            raise ValueError(f"{one} is a setting, which is written without dashes: {key}=...")
 
 
 def check_evaluation(arguments: list[str]) -> None:

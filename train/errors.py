@@ -61,7 +61,10 @@ def explanation(error: BaseException) -> str | None:
     from hydra.errors import HydraException, OverrideParseException
 
     if isinstance(error, OverrideParseException):
-        return f"{error.override} should be a setting such as key=value, with quotes in key='any sign'."
+        one = str(error.override)
+        if one.count("[") > one.count("]") or one.count("{") > one.count("}"):
+            return f"{one} has a bracket that is not closed."
+        return f"{one} should be a setting such as key=value, with quotes in key='any sign'."
     if isinstance(error, HydraException | OmegaConfBaseException):
         cause = error.__cause__
         return str(cause) if type(cause) is ValueError else of_hydra(str(error)) or type(error).__name__

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import torch
 
+from data.source import Windows
 from models.gpt import GPT
 from train import build, machine
 from train.attributed import attributed
@@ -63,6 +64,7 @@ def complete(config: Config, place: Folder) -> None:
             models["best"], chosen["best"] = best(run, model, checkpoints, training.cell, windows)
         known = identity(run, model, place.path)
         if is_rank_zero():
+            tell_windows(windows, config.evaluation.windows)
             print(f"Evaluating at lengths {min(run.lengths):,} to {max(run.lengths):,}", flush=True)
         rows, scores = evaluate(run, models, windows, training, known)
         if not is_rank_zero():
@@ -100,6 +102,13 @@ def trained_model(run: Run, model: GPT) -> tuple[Trained, list[Path]]:
     folder = Path(config.outputs) / "trained" / f"{config.names.encoding}-s{config.seed}-{training}"
     plan = Plan(training, folder, config.model.length, knobs.max_steps, knobs.kept)
     return trained(run, model, plan), [plan.final, *plan.kept]
+
+
+def tell_windows(windows: Windows | None, wanted: int) -> None:
+    """Where held-out text is short, numbers come from fewer windows than was asked for."""
+    if windows is not None and len(windows.tokens) < wanted:
+        count, length = len(windows.tokens), windows.tokens.size(1) - 1
+        print(f"Held-out text has {count:,} windows of {length:,} tokens; evaluation.windows={wanted:,}.")
 
 
 def identity(run: Run, model: GPT, folder: Path) -> Identity:

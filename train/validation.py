@@ -71,8 +71,13 @@ def path_of(error: ErrorDetails, section: type[BaseModel]) -> list[str]:
 
 def allowed(errors: Iterable[ErrorDetails]) -> str:
     """Everything that a setting may be: should be a valid integer or 'auto'."""
-    kinds = dict.fromkeys(error["msg"].partition("should ")[2] for error in errors)
-    told = [kind for kind in kinds if "after validation" not in kind] or ["have at least one entry"]
+    told: dict[str, None] = {}
+    for error in errors:
+        kind = error["msg"].partition("should ")[2]
+        if "after validation" not in kind:
+            told[kind] = None
+        elif not error["input"]:
+            told["have at least one entry"] = None
     return f"should {' or '.join(told)}".replace(" or be ", " or ").replace("tuple", "list")
 
 
@@ -91,5 +96,13 @@ def shown(value: Any) -> str:
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """A hint at what was probably meant."""
-    close = difflib.get_close_matches(name, list(known), 1)
+    known = list(known)
+    short = [one for one in known if initials(one) == name]
+    close = short or difflib.get_close_matches(name, known, 1)
     return f" Did you mean '{close[0]}'?" if close else ""
+
+
+def initials(key: str) -> str:
+    """optimizer.learning_rate -> optimizer.lr"""
+    group, dot, name = key.rpartition(".")
+    return group + dot + "".join(word[:1] for word in name.split("_"))

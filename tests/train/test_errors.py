@@ -19,6 +19,11 @@ from train.errors import explanation
             "There is no setting 'trainer.max_step'. Did you mean 'trainer.max_steps'?",
         ),
         (["sed=3"], "Did you mean 'seed'?"),
+        (["optimizer.lr=3"], "Did you mean 'optimizer.learning_rate'?"),
+        (["--encoding=rope"], "--encoding=rope is a setting, which is written without dashes: encoding=..."),
+        (["--encoding", "rope"], "--encoding is a setting, which is written without dashes: encoding=..."),
+        (["evaluation.lengths=[8,16"], "evaluation.lengths=[8,16 has a bracket that is not closed."),
+        (["evaluation.lengths=[]"], "evaluation.lengths=[] should be 'ladder' or have at least one entry."),
         (
             ["hydra/launcher=joblib"],
             "hydra/launcher=joblib starts the jobs of a sweep: add hydra.mode=MULTIRUN.",
