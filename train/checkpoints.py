@@ -80,7 +80,9 @@ def restore(file: Path, model: GPT, cell: str) -> Trained:
     """Put the weights of a checkpoint into a model of the same configuration."""
     if not is_whole(file):
         state = "damaged" if file.exists() else "missing"
-        raise ValueError(f"{file} is {state}: delete {file.parent} and run again.")
+        raise ValueError(
+            f"{file} is {state}: delete {file.parent}/DONE and repeat the command in its run.json."
+        )
     content = torch.load(file, map_location="cpu", weights_only=True)
     weights, trained = content.pop("model"), Trained(**content)
     if trained.cell != cell:

@@ -4,7 +4,7 @@ import re
 import sys
 import traceback
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -51,7 +51,10 @@ def logged(folder: Path) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        with (folder / "train.log").open("a") as log:
+        with (
+            suppress(OSError),
+            (folder / "train.log").open("a") as log,
+        ):  # a full disk is no reason to hide it
             traceback.print_exception(error, file=log)
         raise
 

@@ -20,6 +20,7 @@ from train.cells import cell, trained_code, training_cell
 from train.check import check, check_data
 from train.checkpoints import Trained, locked, restore
 from train.config import Config
+from train.done import has_gaps, is_done
 from train.evaluation.best import best
 from train.evaluation.evaluate import evaluate, kernels
 from train.extensions import extended_models
@@ -38,11 +39,14 @@ from train.versions import packages
 def run_job(config: Config, folder: Path) -> None:
     """Everything from settings to `DONE`; with `config.run`, the model of that run folder is evaluated."""
     place = Folder(folder, cell(config))
-    with locked(folder, f"Another process does this run, in {folder}"):
-        if place.is_done():
-            print(f"{folder} is done already.")
-        else:
-            complete(config, place)
+    done = is_done(folder, place.cell) and not has_gaps(folder)  # known without a lock, which writes
+    if not done:
+        with locked(folder, f"Another process does this run, in {folder}"):
+            done = place.is_done()
+            if not done:
+                complete(config, place)
+    if done:
+        print(f"{folder} is done already.")
 
 
 def complete(config: Config, place: Folder) -> None:

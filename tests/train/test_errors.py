@@ -7,7 +7,7 @@ from omegaconf import OmegaConf
 from yaml import MarkedYAMLError
 
 from tests.train.conftest import SMALL
-from train.errors import explanation
+from train.errors import explanation, logged
 
 
 @pytest.mark.parametrize(
@@ -203,6 +203,11 @@ def test_an_empty_folder_of_text(mistake, outputs: Path, tmp_path: Path) -> None
         *SMALL, f"data.path={tmp_path / 'text'}", f"outputs={outputs}", f"hydra.run.dir={tmp_path}/run"
     )
     assert "text" in said
+
+
+def test_an_error_is_told_even_where_no_log_can_be_written(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="the first"), logged(tmp_path / "not there"):
+        raise ValueError("the first")
 
 
 def test_a_file_that_is_not_yaml(tmp_path: Path) -> None:

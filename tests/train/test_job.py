@@ -76,6 +76,14 @@ def test_a_second_call_does_nothing(done: Path, small: list[str]) -> None:
     assert (done / "results.jsonl").stat().st_mtime_ns == before
 
 
+def test_nor_where_nothing_can_be_written(done: Path, small: list[str], tmp_path: Path) -> None:
+    folder = shutil.copytree(done, tmp_path / done.name)
+    (folder / ".lock").unlink()
+    (folder / ".lock").mkdir()  # even root cannot open it
+    again = call("encoding=rope", *small, "evaluation.extensions=[pi,crop]", f"hydra.run.dir={folder}")
+    assert "done already" in again.stdout
+
+
 def test_what_is_missing_of_a_finished_run_is_made_again(
     done: Path, small: list[str], tmp_path: Path
 ) -> None:
