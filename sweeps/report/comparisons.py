@@ -85,16 +85,20 @@ def best(curves: Curves, names: list[str], sign: int) -> list[Best | None]:
 
 
 def effective(
-    curves: Curves, names: list[str], trained: int, tolerance: float, sign: int
+    curves: Curves, names: list[str], trained: int, tolerance: float, sign: int, skipped: dict[str, list[int]]
 ) -> dict[str, EffectiveLength]:
     """The longest length, none between failing, that is not worse than the training length: by the mean, and
-    at the two ends of the interval of the paired difference."""
+    at the two ends of the interval of the paired difference. `skipped`: lengths that were not evaluated."""
     lengths = [length for length in curves.lengths if length >= trained]
     if trained not in lengths:
         return {}
     samples = curves.of(names, lengths)
     change = curves.interval(samples - samples[:, :1], pool=True)
-    held = longest([end <= tolerance for end in toward_worse(change, sign)], lengths)
+    holds = np.stack([end <= tolerance for end in toward_worse(change, sign)], axis=1)  # (names, 3, T)
+    held = []
+    for name, own in zip(names, holds, strict=True):
+        at = [place for place, length in enumerate(lengths) if length not in skipped.get(name, [])]
+        held += longest([*own[:, None, at]], [lengths[place] for place in at])
     each = zip(names, held, estimates(change), strict=True)
     return {name: EffectiveLength(**vars(length), change=own) for name, length, own in each}
 

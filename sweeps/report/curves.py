@@ -2,12 +2,13 @@
 
 from collections import defaultdict
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sweeps.report.methods import extension_labels, labels, newest
-from sweeps.report.records import Estimate, Values
+from sweeps.report.records import FULL, NOT_FINITE, SKIPPED, UNDEFINED, Estimate, Gaps, Values
 from sweeps.report.results import Run
 from sweeps.report.statistics import Array, Interval, by_document, enough, interval
 from train.rows import ANSWERS, CHANCE, DEPTH, OUT_OF_MEMORY
@@ -68,6 +69,7 @@ class Group:
         self.names = labels(runs)
         self.members: dict[str, list[Run]] = defaultdict(list)  # the runs of each method
         self.cells: Cells = defaultdict(dict)
+        self.undefined: set[tuple[str, Variant, int]] = set()  # where a run said that there is nothing
         self.notes = older
         extended = extension_labels(runs, self.names)
         plain = {
@@ -83,6 +85,8 @@ class Group:
                 self.variant[number, row.extension] = variant
                 value = np.nan if row.value is None else row.value
                 self.cells[row.protocol, row.metric][variant, row.length, run.seed] = value
+                if row.value is None and not row.sequences:
+                    self.undefined.add((row.protocol, variant, row.length))
             for method in dict.fromkeys(self.variant[number, row.extension][0] for row in run.rows):
                 self.members[method].append(run)
         self.windows, self.documents = self.read_documents()
@@ -113,13 +117,22 @@ class Group:
                     documents[protocol, metric, variant, int(length), run.seed] = scores
         return windows, documents
 
-    def full(self) -> dict[str, list[int]]:
-        """Where memory ran out: the lengths, by method and extension."""
-        found: dict[str, set[int]] = defaultdict(set)
-        for (_, metric), cells in self.cells.items():
-            for (method, extension), length, _ in cells if metric == OUT_OF_MEMORY else ():
-                found[method if extension == "none" else f"{method} + {extension}"].add(length)
-        return {name: sorted(lengths) for name, lengths in sorted(found.items())}
+    def gaps(self, protocol: str, metric: str) -> Gaps:
+        """Why methods have no value at which lengths, and under extensions those without memory."""
+        found: Gaps = {FULL: {}, SKIPPED: {}, UNDEFINED: {}, NOT_FINITE: {}}
+        full = {cell[:2] for (_, kind), own in self.cells.items() if kind == OUT_OF_MEMORY for cell in own}
+        for (method, extension), length in sorted(full):
+            name = method if extension == "none" else f"{method} + {extension}"
+            found[FULL].setdefault(name, []).append(length)
+        cells = {key: value for key, value in self.cells[protocol, metric].items() if key[0][1] == "none"}
+        lengths = sorted({length for _, length, _ in cells})
+        for place in product(sorted({variant for variant, _, _ in cells}), lengths):
+            own = [value for key, value in cells.items() if key[:2] == place]
+            if place not in full and not np.isfinite(own).any():
+                undefined = (protocol, *place) in self.undefined
+                reason = SKIPPED if not own else UNDEFINED if undefined else NOT_FINITE
+                found[reason].setdefault(place[0][0], []).append(place[1])
+        return {reason: own for reason, own in found.items() if own}
 
     def curves(self, protocol: str, metric: str, extensions: bool = True) -> Curves:
         cells = self.cells[protocol, metric]

@@ -1,6 +1,7 @@
 """What is said beside the numbers: what they mean, and what they do not show."""
 
 from sweeps.report.numbers import listed, number, plural, tokens
+from sweeps.report.records import UNDEFINED
 from sweeps.report.summary import Comparison
 from train.rows import ANSWERS
 
@@ -10,7 +11,7 @@ NO_INTERVALS = "No intervals: they need at least two seeds or five documents."
 def notes(of: Comparison) -> list[str]:
     """The lines under a table."""
     counted = ", ".join(filter(None, [plural(len(of.seeds), "seed"), scored(of)]))
-    lines = [f"{counted}. {spread(of)}", *ties(of), chance(of), undefined(of), two_groups(of), *of.notes]
+    lines = [f"{counted}. {spread(of)}", *ties(of), chance(of), gaps(of), two_groups(of), *of.notes]
     return [line for line in lines if line]
 
 
@@ -54,18 +55,16 @@ def ties(of: Comparison) -> list[str]:
     return lines
 
 
-def undefined(of: Comparison) -> str:
-    """Where a curve has a gap, and why."""
-    unit = " tokens" * of.in_tokens
-    parts = [f"{name} at {places(lengths)}{unit}: out of memory" for name, lengths in of.full.items()]
-    for name in of.methods:
-        known = dict(zip(of.lengths, of.curve(name).value, strict=True))
-        missing = [n for n, value in known.items() if value is None and n not in of.full.get(name, [])]
-        end = max([of.trained_length, *(length for length in of.lengths if length not in missing)])
-        if missing and min(missing) > end:
-            parts.append(f"{name} past {of.at(end)}: undefined, or not evaluated, there")
-        elif missing:
-            parts.append(f"{name} at {places(missing)}{unit}: not finite, or not evaluated")
+def gaps(of: Comparison) -> str:
+    """Where curves have gaps, and why."""
+    unit, parts = " tokens" * of.in_tokens, []
+    for reason, missing in of.gaps.items():
+        for name, lengths in missing.items():
+            before = [length for length in of.lengths if length < lengths[0]]
+            if reason == UNDEFINED and before and lengths == of.lengths[len(before) :]:
+                parts.append(f"{name} past {of.at(max(of.trained_length, before[-1]))}: {reason}")
+            else:
+                parts.append(f"{name} at {places(lengths)}{unit}: {reason}")
     return f"No value for {'; '.join(parts)}." if parts else ""
 
 

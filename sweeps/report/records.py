@@ -3,6 +3,8 @@
 from dataclasses import dataclass, field
 
 Values = list[float | None]  # one a length; None where there is none
+Gaps = dict[str, dict[str, list[int]]]  # reason -> method -> lengths
+FULL, UNDEFINED, NOT_FINITE, SKIPPED = "out of memory", "undefined", "not finite", "not evaluated"
 
 
 @dataclass(frozen=True)

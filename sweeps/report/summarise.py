@@ -11,7 +11,7 @@ from sweeps.report.decomposition import decompose
 from sweeps.report.fairness import fairness, provenance
 from sweeps.report.methods import family
 from sweeps.report.protocols import labels
-from sweeps.report.records import Curve, Method, Scores
+from sweeps.report.records import SKIPPED, Curve, Method, Scores
 from sweeps.report.results import Run, Sweep
 from sweeps.report.summary import HIGHER_IS_BETTER, Comparison, Summary
 from train.rows import ANSWERS, CHANCE, ONCE, OUT_OF_MEMORY
@@ -79,6 +79,7 @@ def compare(group: Group, reference: str | None, tolerance: float) -> Comparison
     chosen = chosen_reference(names, group, reference)
     crop_protocol, crop = comparisons.cropped(group, protocol, curves)
     windows = curves.counts if len(curves.counts) > 1 else np.zeros(0)
+    gaps = group.gaps(protocol, metric)
     scores: dict[str, dict[str, Scores]] = {}
     for key in sorted(group.cells, key=importance):
         if key[0] != ONCE and key[1] not in (CHANCE, OUT_OF_MEMORY):
@@ -106,11 +107,11 @@ def compare(group: Group, reference: str | None, tolerance: float) -> Comparison
         scores=scores,
         labels=labels(group.runs, trained),
         chance=dict(chance),
-        full=group.full(),
+        gaps=gaps,
         difference=comparisons.differences(curves, names, [chosen] * len(curves.lengths), sign),
         worth=comparisons.worth(curves, names, sign),
         best=comparisons.best(curves, names, sign),
-        effective=comparisons.effective(curves, names, trained, tolerance, sign),
+        effective=comparisons.effective(curves, names, trained, tolerance, sign, gaps.get(SKIPPED, {})),
         opponent=comparisons.opponent(crop),
         crop=crop_protocol,
         extensions=comparisons.extensions(curves, crop, names, trained, sign),

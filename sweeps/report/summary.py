@@ -44,7 +44,7 @@ class Comparison:
     scores: dict[str, dict[str, records.Scores]]  # by protocol and metric
     labels: dict[str, str]  # of protocols
     chance: dict[int, float]  # the accuracy of the majority baseline, by length
-    full: dict[str, list[int]]  # the lengths at which memory ran out, by method and extension
+    gaps: records.Gaps  # the lengths without a value, by reason and method
     difference: dict[str, records.Difference]
     worth: dict[str, records.Difference]  # to the same model in a window of the training length
     best: list[records.Best | None]  # one a length

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from sweeps.report.notes import two_groups, undefined
+from sweeps.report.notes import gaps, two_groups
 from sweeps.report.numbers import between, listed, number, plural, signed, times, tokens
 from sweeps.report.records import Fairness, Gain
 from sweeps.report.summary import CONTROLS, Comparison, Summary
@@ -203,6 +203,6 @@ def differences(fairness: Fairness) -> list[str]:
 
 
 SENTENCES = (
-    opening, winner, unharmed, gaining, worth, reference, causes, extended, undefined, one_seed, two_groups,
+    opening, winner, unharmed, gaining, worth, reference, causes, extended, gaps, one_seed, two_groups,
     unequal,
 )  # fmt: skip

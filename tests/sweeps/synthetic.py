@@ -134,7 +134,8 @@ class Synthetic:
             Row(
                 run=self.place.name, encoding=self.method, extension=extension, seed=self.seed,
                 trained_length=self.trained, data="python", protocol=protocol, length=length, metric=metric,
-                value=value, error=None if value is None else 0.07, sequences=self.windows,
+                value=value, error=None if value is None else 0.07,
+                sequences=0 if value is None else self.windows,
                 kernel="sdpa" if self.method in PLAIN_KERNEL else "explicit", precision="bf16-mixed",
                 corpus="3f1c9a70d2" * 6 + "abcd", commit="3f8002812ab9", versions="torch 2.13.0, numpy 2.4.6",
             )

@@ -17,6 +17,7 @@ import pytest
 from sweeps.report import make
 from sweeps.report.diagnostics import diagnoses
 from sweeps.report.figures.extensions import in_common
+from sweeps.report.notes import gaps
 from sweeps.report.power import power
 from sweeps.report.results import load
 from sweeps.report.summarise import summarise
@@ -566,6 +567,35 @@ def test_an_unknown_reference_names_those_that_there_are(headline: Path) -> None
     assert compared(headline, "alibi").difference["rope"].verdict[-1] == "worse"
 
 
+def test_gaps_are_told_by_what_rows_say(tmp_path: Path) -> None:
+    """Undefined: a row of no sequences; not finite: one of some; not evaluated: no row."""
+    folder = make_sweep(tmp_path, ["rope", "alibi", "learned", "t5"], seeds=2, windows=24, extend=())
+    for seed in (0, 1):
+        file = folder / f"alibi-s{seed}/results.jsonl"
+        rows = [json.loads(line) for line in file.read_text().splitlines()]
+        rows = [row for row in rows if row["length"] != 256]
+        file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        file = folder / f"t5-s{seed}/results.jsonl"
+        rows = [json.loads(line) for line in file.read_text().splitlines()]
+        for row in rows:
+            if row["length"] == 512:
+                row["value"] = None
+        file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    found = compared(folder)
+    past = [length for length in found.lengths if length > 64]
+    assert found.gaps == {
+        "not evaluated": {"alibi": [256]}, "undefined": {"learned": past}, "not finite": {"t5": [512]},
+    }  # fmt: skip
+    parts = (
+        "alibi at 256 tokens: not evaluated",
+        "learned past 64 tokens: undefined",
+        "t5 at 512 tokens: not finite",
+    )
+    assert gaps(found) == f"No value for {'; '.join(parts)}."
+    assert (found.effective["alibi"].length or 0) > 256, "a length that nobody evaluated ends nothing"
+    assert (found.effective["t5"].length or 0) < 512
+
+
 def test_a_length_without_memory_is_a_gap_with_its_reason(tmp_path: Path) -> None:
     folder = make_sweep(tmp_path, ["rope", "alibi"], seeds=2, windows=24, extend=())
     for place, extension in (("rope-s0", "none"), ("rope-s1", "none"), ("alibi-s1", "crop")):
@@ -577,7 +607,7 @@ def test_a_length_without_memory_is_a_gap_with_its_reason(tmp_path: Path) -> Non
         marked = full[0] | {"protocol": "same_tokens", "metric": "out_of_memory", "value": 1.0}
         file.write_text("".join(json.dumps(row) + "\n" for row in [*rows, marked]))
     found = compared(folder)
-    assert found.full == {"alibi + crop": [2048], "rope": [2048]}
+    assert found.gaps == {"out of memory": {"alibi + crop": [2048], "rope": [2048]}}
     assert found.curve("rope").value[-1] is None
     assert found.curve("alibi").value[-1] is not None
     assert (

@@ -1,6 +1,6 @@
 """The methods, ranked: values by length, effective length, difference to the reference, cost."""
 
-from sweeps.report.notes import spread, two_groups, undefined
+from sweeps.report.notes import gaps, spread, two_groups
 from sweeps.report.numbers import MISSING, at_least, between, big, number, signed, tokens
 from sweeps.report.records import LongestLength
 from sweeps.report.summary import Comparison
@@ -30,7 +30,7 @@ def methods(of: Comparison) -> Table:
         gain = of.extensions.get(name, {}).get("none")
         row += [reached(gain.better if gain else None, of.longest)] if of.is_cropped else []
         rows.append([*row, to_reference(of, name), *costs(of.methods[name].cost)])
-    notes = [f"Protocol {of.protocol}. {spread(of)}", undefined(of), two_groups(of)]
+    notes = [f"Protocol {of.protocol}. {spread(of)}", gaps(of), two_groups(of)]
     return Table(PARTS["methods"].title, columns, rows, notes, sortable=True)
 
 
