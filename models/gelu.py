@@ -5,9 +5,9 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
 from models.native import Loops, loops
+from models.once import once
 
 
 def gelu(x: Tensor) -> Tensor:
@@ -32,7 +32,7 @@ class SlopeKept(torch.autograd.Function):
         return y
 
     @staticmethod
-    @once_differentiable
+    @once
     def backward(ctx: Any, *gradients: Tensor) -> tuple[None, Tensor]:
         (slopes,), g = ctx.saved_tensors, gradients[0].contiguous()
         to_x = torch.empty_like(g)

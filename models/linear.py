@@ -9,8 +9,8 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-from torch.autograd.function import once_differentiable
 
+from models.once import once
 from models.precision import autocasts
 from models.processor import mkl_is_slow
 
@@ -37,7 +37,7 @@ class OneDNN(torch.autograd.Function):
         return onednn(x, weight)
 
     @staticmethod
-    @once_differentiable
+    @once
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor]:
         (x, weight), g = ctx.saved_tensors, gradients[0]
         return onednn(g, weight.T), onednn(g.flatten(0, -2).T, x.flatten(0, -2).T)

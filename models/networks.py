@@ -8,11 +8,11 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-from torch.autograd.function import once_differentiable
 from torch.nn.functional import leaky_relu
 
 from models.effect import ByPair, Curve
 from models.native import Loops, loops, pointers
+from models.once import once
 from models.precision import inspectable, without_autocast
 
 PAIRS = 1 << 15  # at a time: few enough for a cache, many enough that a product's start costs little
@@ -169,7 +169,7 @@ class Adapted(torch.autograd.Function):
         return out
 
     @staticmethod
-    @once_differentiable
+    @once
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         (inner, outer, logits, bias), g = ctx.saved_tensors, rowwise(gradients[0])
         to_inner, to_outer = torch.zeros_like(inner), torch.zeros_like(outer)

@@ -5,9 +5,9 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
 from models.native import loops
+from models.once import once
 from models.precision import autocasts
 
 
@@ -38,7 +38,7 @@ class RMSNorm(torch.autograd.Function):
         return (x * scale).mul_(gain).to(dtype)
 
     @staticmethod
-    @once_differentiable
+    @once
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         """By PyTorch: LayerNorm's, which is fused, with a mean of 0; the mean that it subtracts is added
         again."""

@@ -5,9 +5,9 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
 from models.native import loops, strides
+from models.once import once
 
 
 def polar(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
@@ -36,7 +36,7 @@ class Polar(torch.autograd.Function):
         return out
 
     @staticmethod
-    @once_differentiable
+    @once
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         (x, cos, sin), learned = ctx.saved_tensors, ctx.needs_input_grad[1]
         g = gradients[0] if gradients[0].stride(-1) == 1 else gradients[0].contiguous()

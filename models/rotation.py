@@ -4,9 +4,9 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
 from models.native import loops, strides
+from models.once import once
 
 
 def rotate_pairs(x: Tensor, cos: Tensor, sin: Tensor, layout: str = "interleaved") -> Tensor:
@@ -16,7 +16,7 @@ def rotate_pairs(x: Tensor, cos: Tensor, sin: Tensor, layout: str = "interleaved
     width = 2 * cos.size(-1)
     if x.size(-1) > width:
         return torch.cat([rotate_pairs(x[..., :width], cos, sin, layout), x[..., width:]], dim=-1)
-    learned = cos.requires_grad and loops("rotation", x, cos, sin) is None
+    learned = (cos.requires_grad or sin.requires_grad) and loops("rotation", x, cos, sin) is None
     if learned or x.is_cuda or torch.compiler.is_compiling():
         return composed(x, cos, sin, layout)
     result: Tensor = RotatePairs.apply(x, cos, sin, layout)
@@ -38,12 +38,12 @@ class RotatePairs(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, cos: Tensor, sin: Tensor, layout: str) -> Tensor:
-        ctx.save_for_backward(x if cos.requires_grad else None, cos, sin)
+        ctx.save_for_backward(x if cos.requires_grad or sin.requires_grad else None, cos, sin)
         ctx.layout = layout
         return rotated(x, cos, sin, layout, 1.0)
 
     @staticmethod
-    @once_differentiable
+    @once
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         (x, cos, sin), g = ctx.saved_tensors, gradients[0]
         angles = (None, None) if x is None else to_angles(x, g, cos, ctx.layout)

@@ -16,6 +16,7 @@ from tempfile import TemporaryDirectory
 
 import torch
 from torch import Tensor, nn
+from torch.autograd import forward_ad
 
 HERE = Path(__file__).parent
 FLAGS = ["-O3", "-shared", "-fPIC", "-fno-math-errno", "-fno-trapping-math", "-fopenmp-simd"]
@@ -56,7 +57,7 @@ def loops(name: str, element: Tensor | torch.dtype, *wide: Tensor, **sizes: int)
     """Those of `name`.c for numbers of the type of `element` beside others, `wide`, in float32; None if they
     do not fit these tensors or this machine."""
     given, dtype = ((element,), element.dtype) if isinstance(element, Tensor) else ((), element)
-    if torch.compiler.is_compiling():
+    if torch.compiler.is_compiling() or forward_ad._current_level >= 0:  # they know no tangents
         return None
     if not all(x.is_cpu and type(x) in (Tensor, nn.Parameter) for x in (*given, *wide)):
         return None
@@ -94,7 +95,10 @@ def pointers(rows: Tensor) -> ctypes.Array:
 
 @cache
 def compiled(name: str, defines: tuple[str, ...], compiler: str) -> Loops | None:
-    program, *options = shlex.split(compiler) or [""]
+    try:
+        program, *options = shlex.split(compiler) or [""]
+    except ValueError:  # a quote that is not closed
+        return None
     found = shutil.which(program)
     if found is None:
         return None

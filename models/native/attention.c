@@ -67,11 +67,11 @@ static void weigh(Reader *r, int64_t i, int64_t start, int64_t columns, float *x
   if (of->causal) seen = most(0, least(seen, end - start));
   const float *factor = line(own, &of->factor, query), *mask = line(own, &of->mask, query);
   int64_t count = up(seen), known = mask ? least(count, of->keys - start) : count;
-  int64_t shown = factor ? known : seen; /* beside a factor, a mask hides all that is hidden */
-  float *last = x + most(0, count - SIDE);
-  for (int64_t n = 0, left = shown - (last - x); n < SIDE; n++) last[n] = n < left ? last[n] : -INFINITY;
-  if (of->window && !factor)
-    for (int64_t n = 0; n < least(count, end - of->window - start); n++) x[n] = -INFINITY;
+  float *last = x + most(0, count - SIDE), hidden = factor ? 0 : -INFINITY; /* its mask hides what is hidden */
+  for (int64_t n = 0, left = seen - (last - x); n < SIDE; n++) last[n] = n < left ? last[n] : hidden;
+  for (int64_t n = known; n < count; n++) x[n] = -INFINITY;
+  if (of->window)
+    for (int64_t n = 0; n < least(count, end - of->window - start); n++) x[n] = hidden;
   float before = r->greatest[i], scale = of->scale * LOG2E;
   float level = of->potential ? LOG2E * mask[end - 1] : 0;
   level = level == -INFINITY ? 0 : level;

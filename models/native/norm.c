@@ -1,6 +1,8 @@
 /* RMSNorm of rows of floats. */
 #include "element.h"
 
+#include <stdlib.h>
+
 #define SHARES 16 /* of the rows, for threads */
 
 /* y = gain x / sqrt(mean x^2 + epsilon), and the factor of each row. */
@@ -21,24 +23,24 @@ void forward(int64_t rows, int64_t columns, const float *x, const float *gain, f
 /* The gradient g of y, to x and added to that of the gain, whose sum does not depend on the number of threads. */
 void backward(int64_t rows, int64_t columns, const float *x, const float *gain, const float *scale,
               const element *g, float *to_x, float *to_gain) {
-  float sums[SHARES][columns];
-  memset(sums, 0, sizeof sums);
+  float *sums = calloc(SHARES * columns, sizeof *sums);
 #pragma omp parallel for if (rows * columns > MANY)
   for (int64_t share = 0; share < SHARES; share++)
     for (int64_t row = rows * share / SHARES; row < rows * (share + 1) / SHARES; row++) {
       const float *at = x + row * columns;
       const element *from = g + row * columns;
-      float factor = scale[row], mean = 0;
+      float factor = scale[row], mean = 0, *own = sums + share * columns;
 #pragma omp simd reduction(+ : mean)
       for (int64_t n = 0; n < columns; n++) mean += widen(from[n]) * gain[n] * at[n];
       mean *= factor * factor / columns;
 #pragma omp simd
       for (int64_t n = 0; n < columns; n++) {
         float wide = widen(from[n]);
-        sums[share][n] += wide * at[n] * factor;
+        own[n] += wide * at[n] * factor;
         to_x[row * columns + n] = factor * (wide * gain[n] - at[n] * mean);
       }
     }
   for (int64_t share = 0; share < SHARES; share++)
-    for (int64_t n = 0; n < columns; n++) to_gain[n] += sums[share][n];
+    for (int64_t n = 0; n < columns; n++) to_gain[n] += sums[share * columns + n];
+  free(sums);
 }

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from models import native
 from models.attend import attend, reference
-from models.effect import Curve, Effect, Positions
+from models.effect import Curve, Effect, Positions, Window
 from models.encodings import load
 from models.flash import How, flash
 from models.gelu import gelu
@@ -24,7 +24,7 @@ from models.norm import rms_norm
 from models.plan import Plan
 from models.polar import polar
 from models.processor import has_tiles
-from models.rotation import rotate_pairs
+from models.rotation import composed, rotate_pairs
 from models.softmax import Weighted
 from tests.tolerance import Outcome, agree, as_accurate, float64
 from train.loss import MeanCrossEntropy, log_likelihood
@@ -444,13 +444,45 @@ def test_a_damaged_file_is_compiled_again(tmp_path: Path, monkeypatch: pytest.Mo
     native.compiled.cache_clear()
 
 
-@pytest.mark.parametrize("compiler", ["", "no-such-compiler", "false"])
+@pytest.mark.parametrize("compiler", ["", "no-such-compiler", "false", "cc '"])
 def test_without_a_compiler_that_works_there_are_no_loops(
     compiler: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setenv("CC", compiler)
     assert native.loops("norm", torch.bfloat16) is None
+
+
+@pytest.mark.parametrize("window", [0, 3])
+def test_nothing_of_a_hidden_key_is_read_beside_a_factor(window: int) -> None:
+    """Neither of one to come nor of one out of the window: not even that it is no number."""
+    positions = Positions.of(40)
+    near = Curve(lambda distance: 1 / (1 + distance.abs().float())[None])
+    effect = Effect(positions, factor=near, visible=Window(window) if window else None)
+    q, k, v = (random(1, 2, 40, 16, seed=seed).detach() for seed in range(3))
+    hidden = k.clone()
+    hidden[:, :, 30] = torch.nan
+    with torch.no_grad():
+        whole, found = (attend(q, x, v, effect) for x in (k, hidden))
+    for rows in (slice(30), slice(30 + window, None) if window else slice(0)):
+        assert torch.equal(found[:, :, rows], whole[:, :, rows])
+
+
+def test_gradients_of_sines_alone() -> None:
+    x, cos, sin = random(1, 2, 5, 8).detach(), random(5, 4).detach(), random(5, 4, seed=3)
+    (found,) = torch.autograd.grad(rotate_pairs(x, cos, sin).square().sum(), sin)
+    (expected,) = torch.autograd.grad(composed(x, cos, sin, "interleaved").square().sum(), sin)
+    torch.testing.assert_close(found, expected)
+
+
+def test_a_norm_of_any_width() -> None:
+    """Its sums need more room than a stack has."""
+    x, gain = random(2, 140_000), random(140_000)
+    outcomes = []
+    for norm_of in (rms_norm, lambda x, gain: F.rms_norm(x, x.shape[-1:], gain, 1e-6)):
+        outcomes.append(torch.autograd.grad(norm_of(x, gain).square().mean(), [x, gain]))
+    for found, expected in zip(*outcomes, strict=True):
+        torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-9)
 
 
 def test_no_other_tensors_are_given_to_them() -> None:
