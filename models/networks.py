@@ -16,6 +16,7 @@ from models.once import once
 from models.precision import inspectable, without_autocast
 
 PAIRS = 1 << 15  # at a time: few enough for a cache, many enough that a product's start costs little
+ON_A_STACK = 1 << 13  # units times heads: sums for their weights lie there, for each of 16 shares
 LEAK = 0.01  # of leaky_relu
 UNSEEN = -1e9  # a network needs a finite logit; what is added to the true one is still minus infinity
 
@@ -116,7 +117,8 @@ class AcrossHeads:
 
     def __call__(self, logits: Tensor, q: Tensor, k: Tensor, i: Tensor, j: Tensor) -> Tensor:
         content = logits.flatten(2)  # (B, H, R K)
-        position = self.bias(i, j).reshape(content.size(1), -1, content.size(2))  # (H, 1 or B, R K)
+        bias = self.bias(i, j)
+        position = bias.expand(content.size(1), *bias.shape[1:]).reshape(content.size(1), -1, content.size(2))
         position = position.transpose(0, 1).expand_as(content)
         return adapted(self.read, self.write, content, position).view_as(logits)
 
@@ -138,7 +140,10 @@ def adapted(read: nn.Linear, write: nn.Linear, logits: Tensor, bias: Tensor) -> 
     """(B, H, N) logits + bias + write(leaky_relu(read(logits and biases of all heads))), in float32."""
     inner = torch.cat([read.weight, read.bias[:, None]], dim=1).float()
     outer = torch.cat([write.weight, write.bias[:, None]], dim=1).float()
-    by_c = loops("dape", logits, inner, outer, bias, heads=logits.size(1), hidden=len(inner))
+    sizes = {"heads": logits.size(1), "hidden": len(inner)}
+    by_c = (
+        loops("dape", logits, inner, outer, bias, **sizes) if len(inner) * len(outer) <= ON_A_STACK else None
+    )
     if by_c is not None:
         result: Tensor = Adapted.apply(by_c, inner, outer.T.contiguous(), logits, bias)
         return result

@@ -4,7 +4,9 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from models.networks import PAIRS, adapted, relu_network
+from models.attend import attend
+from models.effect import Adjust, Curve, Effect, Positions
+from models.networks import PAIRS, AcrossHeads, adapted, relu_network
 
 
 def layers(inputs: int, hidden: int, out: int) -> tuple[nn.Linear, nn.Linear]:
@@ -54,3 +56,25 @@ def test_logits_are_adapted(count: int, compiler: str, monkeypatch: pytest.Monke
     x = torch.cat([logits, bias], dim=1).mT
     expected = logits + bias + write(nn.functional.leaky_relu(read(x))).mT
     torch.testing.assert_close(adapted(read, write, logits, bias), expected, rtol=1e-4, atol=1e-5)
+
+
+def test_a_network_of_any_size_adapts_logits() -> None:
+    """The sums of its gradient need more room than a stack has."""
+    read, write = torch.nn.Linear(2 * 32, 1024), torch.nn.Linear(1024, 32)
+    logits, bias = torch.randn(1, 32, 90), torch.randn(1, 32, 90)
+    adapted(read, write, logits, bias).square().sum().backward()
+    assert read.weight.grad is not None
+    assert read.weight.grad.isfinite().all()
+
+
+def test_heads_may_share_one_curve() -> None:
+    positions = Positions.of(12)
+    read, write = torch.nn.Linear(2 * 4, 8), torch.nn.Linear(8, 4)
+    one = Curve(lambda distance: -distance.float()[None])
+    each = Curve(lambda distance: -distance.float().expand(4, -1))
+    q, k, v = torch.randn(3, 2, 4, 12, 16)
+    of_one, of_each = (
+        attend(q, k, v, Effect(positions, adjust=Adjust(AcrossHeads(read, write, bias))))
+        for bias in (one, each)
+    )
+    torch.testing.assert_close(of_one, of_each)
