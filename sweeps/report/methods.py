@@ -70,8 +70,8 @@ def newest(runs: list[Run]) -> tuple[list[Run], list[str]]:
         kept |= {run.folder for run in found[-1]}
         older = ", ".join(run.folder.name for own in found[:-1] for run in own)
         if older:
-            which = f"the newest of {len(found)} trainings"
-            notes.append(f"{name}, seed {seed}: {which}, by other code or packages than {older}.")
+            which = f"the newest of {len(found)} trainings, which differ in code, packages or precision"
+            notes.append(f"{name}, seed {seed}: {which}; left out: {older}.")
     return [run for run in runs if run.folder in kept], notes
 
 

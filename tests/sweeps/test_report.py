@@ -250,7 +250,8 @@ def test_of_trainings_by_other_code_the_newest_counts(tmp_path: Path) -> None:
     assert found.scores == expected.scores
     assert found.provenance.runs["rope"] == ["rope-s0", "rope-s1"]
     assert (
-        "rope, seed 0: the newest of 2 trainings, by other code or packages than rope-older." in found.notes
+        "rope, seed 0: the newest of 2 trainings, which differ in code, packages or precision; left out: "
+        "rope-older." in found.notes
     )
 
 
