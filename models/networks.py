@@ -35,6 +35,14 @@ def relu_network(read: nn.Linear, write: nn.Linear) -> Callable[[Tensor], Tensor
     return network
 
 
+def where(needed: Tensor, network: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
+    """(features, ...) `network` of x (...) where it is needed, and 0 elsewhere."""
+    at = needed.flatten().nonzero()[:, 0]
+    some = network(x.flatten().index_select(0, at))  # (features, N)
+    whole = some.new_zeros(len(some), needed.numel())
+    return whole.index_copy(1, at, some).unflatten(1, needed.shape)
+
+
 class PiecewiseLinear:
     """What a network of ReLUs makes of one number: a line that bends once for each unit.
 

@@ -6,7 +6,7 @@ from torch import Tensor, nn
 
 from models.attend import attend
 from models.effect import Adjust, Curve, Effect, Positions
-from models.networks import PAIRS, AcrossHeads, adapted, relu_network
+from models.networks import PAIRS, AcrossHeads, adapted, relu_network, where
 
 
 def layers(inputs: int, hidden: int, out: int) -> tuple[nn.Linear, nn.Linear]:
@@ -78,3 +78,14 @@ def test_heads_may_share_one_curve() -> None:
         for bias in (one, each)
     )
     torch.testing.assert_close(of_one, of_each)
+
+
+def test_only_what_is_needed_is_computed() -> None:
+    read, write = layers(1, 32, 4)
+    x = torch.randn(6, 9, requires_grad=True)
+    needed, network = torch.rand(6, 9) < 0.4, relu_network(read, write)
+    found, expected = where(needed, network, x), network(x).where(needed, 0)
+    torch.testing.assert_close(found, expected)
+    leaves = [x, read.weight, write.weight, write.bias]
+    of_found, of_expected = (torch.autograd.grad(y.square().sum(), leaves) for y in (found, expected))
+    torch.testing.assert_close(of_found, of_expected)
