@@ -19,7 +19,7 @@ export OMP_WAIT_POLICY ?= PASSIVE
 help:       ## show this
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk 'BEGIN {FS = ":.*## "} {printf "  make %-11s %s\n", substr($$1, 1, index($$1, ":") ? index($$1, ":") - 1 : length($$1)), $$2}'
 
-setup: .venv/.ready  ## install everything into .venv (CONSTRAINTS= for the newest versions; LOCKED=1 to verify every hash)
+setup: .venv/.ready  ## install everything into .venv (CONSTRAINTS= for the newest versions, LOCKED=1 to verify every hash)
 
 .venv/.ready: pyproject.toml $(CONSTRAINTS)
 	@$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(0 if (3, 11) <= v < (3, 14) else "Python %d.%d is not supported: install 3.11, 3.12 or 3.13 and run make PYTHON=python3.12 with its name." % v[:2])'
@@ -28,15 +28,15 @@ setup: .venv/.ready  ## install everything into .venv (CONSTRAINTS= for the newe
 	@$(if $(LOCKED),$(PIP) --require-hashes -r requirements.lock && $(PIP) --no-deps -e .,$(PIP) $(if $(CONSTRAINTS),-c $(CONSTRAINTS)) -e '.[dev]')
 	@touch $@
 
-sweep: setup  ## train and evaluate every encoding; SWEEP=smoke for another of sweeps/, ARGS="seed=0,1 encoding=rope,alibi"
+sweep: setup  ## train and evaluate every encoding; SWEEP=smoke for another sweep of sweeps/, ARGS="seed=0,1 encoding=rope,alibi"
 	@$(BIN)/python -m train sweeps=$(SWEEP) $(ARGS)
 
-study: setup  ## the long study, at low priority: make study HOURS=2; interrupted, it resumes; rows go to docs/study
+study: setup  ## the long study, at low priority: make study HOURS=2; resumes if interrupted; rows go to docs/study
 	@-timeout $(HOURS)h sh -c 'for part in study study_details study_extensions study_deep; do nice -n 19 $(BIN)/python -m train sweeps=$$part $(ARGS); done'
 	@$(BIN)/python -m sweeps.archive outputs/sweeps/study docs/study
 	@for part in details extensions deep; do test ! -d outputs/sweeps/study_$$part || $(BIN)/python -m sweeps.archive outputs/sweeps/study_$$part docs/study/$$part; done
 
-transfer: setup  ## what one scale says of another: make transfer SCALES="docs/study/both docs/study"
+transfer: setup  ## what one scale predicts about another: make transfer SCALES="docs/study/both docs/study"
 	@$(BIN)/python -m sweeps.transfer $(SCALES)
 
 train: setup  ## one run: make train ARGS="encoding=alibi"
@@ -53,41 +53,41 @@ check: setup  ## formatting, lint, types
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/mypy
 
-fuzz: setup  ## thousands of command lines, each accepted and able to run or refused in one sentence; ARGS="--seed 1"
+fuzz: setup  ## thousands of command lines, each either accepted and able to run, or refused in one sentence; ARGS="--seed 1"
 	@OMP_NUM_THREADS=1 $(BIN)/python -m tests.fuzz $(ARGS)
 
-chaos: setup  ## 200 runs killed, damaged or starved at random, each repeated by the same command; ARGS="--seed 1"
+chaos: setup  ## 200 runs killed, damaged or starved at random, then repeated by the same command; ARGS="--seed 1"
 	@OMP_NUM_THREADS=1 $(BIN)/python -m tests.chaos $(ARGS)
 
-golden: setup  ## record the results of new methods and of raised versions in golden/*.json
+golden: setup  ## record the results of new methods and raised versions in golden/*.json
 	@OMP_NUM_THREADS=1 $(BIN)/python -m tests.golden
 
 bench: setup  ## measure speed, write docs/benchmarks.*; ARGS="--only train,evaluate,lightning,sweep"
 	@OMP_NUM_THREADS=1 $(BIN)/python -m sweeps.bench $(ARGS)
 
-report: setup  ## rebuild tables and figures: make report FOLDER=outputs/sweeps/encodings, or of an archive: FOLDER=docs/study
+report: setup  ## rebuild tables and figures: make report FOLDER=outputs/sweeps/encodings, or from an archive: FOLDER=docs/study
 	@test ! -f $(FOLDER)/rows.parquet || $(BIN)/python -m sweeps.archive --unpack $(FOLDER) $(UNPACKED)
 	@$(BIN)/python -m sweeps.report $(if $(wildcard $(FOLDER)/rows.parquet),$(UNPACKED),$(FOLDER)) $(ARGS)
 
-power: setup  ## the smallest difference that SEEDS seeds can show, from the results in FOLDER
+power: setup  ## the smallest difference that SEEDS seeds can detect, from the results in FOLDER
 	@$(BIN)/python -m sweeps.report.power $(FOLDER) --seeds $(SEEDS)
 
-dashboard: setup  ## the curves in the terminal (wandb leet), or the saved workspace online
+dashboard: setup  ## the curves, in the terminal (wandb leet) or as a saved workspace online
 	@$(BIN)/python -m sweeps.dashboard $(ARGS)
 
 gallery: setup  ## a picture of every method: outputs/gallery/index.html
 	@$(BIN)/python -m sweeps.gallery $(ARGS)
 
-table: setup  ## write the table of methods: docs/methods.md
+table: setup  ## write the table of methods to docs/methods.md
 	@$(BIN)/python -m models.encodings --markdown > docs/methods.md
 
-audit: .venv/audit  ## look up every locked package in the database of known vulnerabilities; reasons for exceptions: audit.txt
+audit: .venv/audit  ## look up every locked package in the database of known vulnerabilities; exceptions and reasons: audit.txt
 	@.venv/audit/bin/pip-audit --strict --disable-pip --requirement requirements.lock $$(sed -n 's/^\([A-Z][A-Z0-9-]*\) .*/--ignore-vuln \1/p' audit.txt)
 
-sbom: .venv/audit  ## write the software bill of materials: outputs/sbom.json (CycloneDX)
+sbom: .venv/audit  ## write the software bill of materials (CycloneDX) to outputs/sbom.json
 	@mkdir -p outputs && .venv/audit/bin/cyclonedx-py requirements requirements.lock --pyproject pyproject.toml --output-format JSON --output-file outputs/sbom.json
 
-lock: .venv/audit  ## lock constraints.txt with the hashes of every archive: requirements.lock
+lock: .venv/audit  ## lock constraints.txt with the hash of every archive in requirements.lock
 	@.venv/audit/bin/uv pip compile --quiet pyproject.toml --extra dev --constraint constraints.txt --universal --no-annotate \
 		--generate-hashes --no-header --python-version 3.11 --output-file requirements.lock
 

@@ -94,18 +94,19 @@ def figure(found: pd.DataFrame) -> Figure:
         for line in found[found["method"] == name].sort_values(["times", "tokens"]).itertuples()
     ]
     panel = described(
-        "curve", upright=[], level=[{"y": 0}], across="million tokens trained", alone=False, scale=SYMLOG
+        "curve", upright=[], level=[{"y": 0}], across="million tokens trained on", alone=False, scale=SYMLOG
     )
     seeds = plural(int(found["seeds"].max()), "seed")
-    note = f"Nats per token against its own window, at 2, 4 and 16 times the training length; {seeds}. {AXIS}"
-    caption = Caption("What longer context is worth along the training", note)
+    note = "Nats per token relative to the method's own window, at 2, 4 and 16 times the training length"
+    note = f"{note}; {seeds}. {AXIS}"
+    caption = Caption("What longer context is worth over the course of training", note)
     return Figure("gain_along_training", {"gain": faceted(panel, rows, "method", 3, caption)})
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m sweeps.along", description=__doc__)
-    parser.add_argument("folders", type=Path, nargs="+", help="of sweeps or archives, one a checkpoint")
-    parser.add_argument("--times", type=int, default=4, help="the training length (default: 4)")
+    parser.add_argument("folders", type=Path, nargs="+", help="sweeps or archives, one per checkpoint")
+    parser.add_argument("--times", type=int, default=4, help="training lengths (default: 4)")
     parser.add_argument(
         "--figure", type=Path, metavar="FOLDER", help="draw a figure into this folder as well"
     )

@@ -28,10 +28,12 @@ BAND = {"groupby": "encoding", "groupby_aggfunc": "mean", "groupby_rangefunc": "
 
 def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m sweeps.dashboard", description=__doc__)
-    parser.add_argument("folder", nargs="?", type=Path, default=OUTPUTS, help="that holds wandb/; outputs")
-    parser.add_argument("--project", default="yardstick", help="on W&B; yardstick")
-    parser.add_argument("--entity", help="on W&B; yours")
-    parser.add_argument("--offline", action="store_true", help="in the terminal, even if there is a key")
+    parser.add_argument(
+        "folder", nargs="?", type=Path, default=OUTPUTS, help="holds wandb/ (default: outputs)"
+    )
+    parser.add_argument("--project", default="yardstick", help="project on W&B (default: yardstick)")
+    parser.add_argument("--entity", help="entity on W&B (default: yours)")
+    parser.add_argument("--offline", action="store_true", help="stay in the terminal, even with a key")
     options = parser.parse_args(arguments)
     if not options.offline and is_signed_in():
         print(save(options.entity, options.project))

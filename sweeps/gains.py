@@ -42,7 +42,7 @@ def scored(folder: Path) -> Group:
         print(f"yardstick: {one.name} is left out. {one.reason}", file=sys.stderr)
     found = [group for group in groups(sweep) if SCORES in group.cells]
     if len(found) != 1:
-        several = "Runs in {} differ in data or training length: name a folder of those that do not."
+        several = "Runs in {} differ in data or training length: name a folder whose runs do not."
         raise ValueError((several if found else "No run in {} was scored under same_tokens.").format(folder))
     return found[0]
 
@@ -93,12 +93,13 @@ def figure(curves: Curves, trained: int, against: str) -> Figure:
     panel = described(
         "whiskers", row="method", rows=methods, width=190, verdicts=VERDICTS,
         scale=SYMLOG, ticks=[-0.2, 0, 0.2, 1],
-        title=f"nats per token against its own {against}",
+        title=f"nats per token, relative to own {against}",
     )  # fmt: skip
     many = f"{plural(len(curves.seeds), 'seed')}, {len(curves.counts)} documents"
     caption = Caption(
-        f"What more context than the {trained} tokens of training is worth",
-        f"Loss with the whole context minus loss under {against}; 95 % intervals, {many}. {AXIS}",
+        f"What context beyond the training length of {trained} tokens is worth",
+        f"Loss with the whole context minus loss under the control ({against});"
+        f" 95 % intervals, {many}. {AXIS}",
     )
     rows = found.dropna(subset="value").to_dict("records")
     return Figure(f"gain_over_{against}", {"gain": faceted(panel, rows, "context", 4, caption)})
@@ -106,7 +107,7 @@ def figure(curves: Curves, trained: int, against: str) -> Figure:
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m sweeps.gains", description=__doc__)
-    parser.add_argument("folder", type=Path, help="of a sweep or an archive")
+    parser.add_argument("folder", type=Path, help="folder of a sweep or an archive")
     parser.add_argument("--against", default="window", help="the control (default: window)")
     parser.add_argument(
         "--figure", type=Path, metavar="FOLDER", help="draw a figure into this folder as well"

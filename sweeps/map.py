@@ -11,7 +11,7 @@ import pandas as pd
 from sweeps import command
 from sweeps.charts.figure import Caption, Figure, described, faceted
 
-VERDICTS = ["gains", "loses", "interval holds 0, or none known"]
+VERDICTS = ["gains", "loses", "interval contains 0, or unknown"]
 SHOWN = (2, 4, 8, 16)  # times the training length
 
 
@@ -33,11 +33,11 @@ def figure(found: pd.DataFrame) -> Figure:
     panel = described(
         "whiskers", row="setting", rows=list(dict.fromkeys(row["setting"] for row in rows)), width=150,
         verdicts=VERDICTS, scale={"domain": [-0.25, 0.35], "clamp": True}, ticks=[-0.2, 0, 0.2],
-        title="nats a token",
+        title="nats per token",
     )  # fmt: skip
     note = (
-        "Loss less that under a window of the training length. Rows: method, training length, layers, tokens "
-        "trained on, training sequences with a repeated span. 95 % intervals."
+        "Loss minus that under a window of the training length. Rows: method, training length, layers, "
+        "tokens trained on, training sequences with a repeated span. 95 % intervals."
     )
     return Figure(
         "map",

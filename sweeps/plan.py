@@ -1,4 +1,4 @@
-"""What a sweep takes on many GPUs, before anything is paid for:
+"""What a sweep would take on many GPUs, estimated before you pay:
 
 python -m sweeps.plan sweeps=encodings_gpu gpus=64 throughput=400000
 """
@@ -23,19 +23,19 @@ KEPT = 2  # checkpoints that an interrupted run may resume from
 
 
 class Assumptions(Section):
-    """What is not in the sweep's file."""
+    """What the file of the sweep does not say."""
 
     gpus: Count
-    throughput: Positive | None = None  # tokens a second that a GPU trains on; null: from `efficiency`
+    throughput: Positive | None = None  # tokens per second and GPU in training; null: from `efficiency`
     results: str | None = None  # a folder of runs whose measured rates count, each encoding's own
     cells: Count | None = None  # in place of as many as the sweep has
     efficiency: Share = 0.3  # of the peak
     peak: Positive = 989.0  # TFLOP/s: an H100 in bfloat16
-    price: Positive = 2.5  # dollars a GPU and hour
+    price: Positive = 2.5  # dollars per GPU-hour
     start: Positive = 120.0  # seconds until a run computes, and again after each preemption
     stragglers: Share = 0.05  # of the runs
     slowdown: Positive = 1.5  # times longer that these take
-    preemptions: Share = 0.01  # a GPU and hour
+    preemptions: Share = 0.01  # per GPU-hour
     draw: Count = 1  # seed of the simulation
 
     @property
@@ -94,7 +94,7 @@ class Work:
 
 
 def rates(work: Work, names: Sequence[str], given: Assumptions) -> Iterator[float]:
-    """Tokens a second and GPU of each cell: measured, given, or a share of the peak."""
+    """Tokens per second and GPU of each cell: measured, given, or a share of the peak."""
     measured = dict(of_results(Path(given.results))) if given.results else {}
     assumed = given.efficiency * given.peak * 1e12 / (3 * work.operations(work.config.model.length))
     common = given.throughput or (median(measured.values()) if measured else assumed)
@@ -102,7 +102,7 @@ def rates(work: Work, names: Sequence[str], given: Assumptions) -> Iterator[floa
 
 
 def of_results(folder: Path) -> Iterator[tuple[str, float]]:
-    """(encoding, tokens a second that its runs were trained at) of a folder of runs."""
+    """(encoding, tokens per second that its runs trained at) of a folder of runs."""
     found: dict[str, list[float]] = {}
     for file in sorted(folder.rglob("results.jsonl")):
         for row in read(file):
@@ -115,12 +115,12 @@ def of_results(folder: Path) -> Iterator[tuple[str, float]]:
 
 @dataclass(frozen=True)
 class Plan:
-    """A sweep on so many GPUs."""
+    """A sweep on a number of GPUs."""
 
     name: str
     work: Work
     given: Assumptions
-    rates: list[float]  # tokens a second and GPU, of each cell
+    rates: list[float]  # tokens per second and GPU, of each cell
     cells: list[Cell]
     schedule: Schedule
 
@@ -140,20 +140,20 @@ class Plan:
         kept = runs * work.parameters * WEIGHT
         resumable = KEPT * self.at_once * work.parameters * RESUMABLE
         yield f"{self.name}: {runs} runs of {work.parameters / 1e6:,.0f}M weights on {given.gpus} GPUs"
-        yield f"throughput  {mean(self.rates):,.0f} tokens/s a GPU ({source})"
+        yield f"throughput  {mean(self.rates):,.0f} tokens/s per GPU ({source})"
         yield (
-            f"a run       {work.tokens / 1e9:,.2f} billion tokens, and an evaluation worth "
+            f"per run     {work.tokens / 1e9:,.2f} billion tokens, and an evaluation that costs as much as "
             f"{work.evaluated / 1e9:,.2f}: {hours:,.1f} h on {work.gpus} GPU{'s' * (work.gpus > 1)}"
         )
         least = runs * hours * work.gpus / given.gpus
-        yield f"hours       {schedule.hours:,.1f}, of {least:,.1f} if nothing were lost"
+        yield f"hours       {schedule.hours:,.1f}, {least:,.1f} if nothing were lost"
         yield f"idle        {schedule.idle(given.gpus):.0%} of {self.gpu_hours:,.0f} GPU-hours"
         slower = f"{given.stragglers:.0%} of the runs {given.slowdown:g} times slower"
         yield f"disturbed   {schedule.preemptions} preemptions; {slower}"
         yield f"storage     {kept / 1e9:,.1f} GB of models, {resumable / 1e9:,.1f} GB more while they train"
         rate = work.points / hours / 3600 * self.at_once
-        yield f"W&B         {runs * work.points:,} values, {rate:,.2f} a second"
-        yield f"cost        ${self.gpu_hours * given.price:,.0f} at ${given.price:g} a GPU and hour"
+        yield f"W&B         {runs * work.points:,} values, {rate:,.2f} per second"
+        yield f"cost        ${self.gpu_hours * given.price:,.0f} at ${given.price:g} per GPU-hour"
 
 
 def plan(arguments: Sequence[str]) -> Plan:

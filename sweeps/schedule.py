@@ -57,7 +57,7 @@ def simulate(cells: Sequence[Cell], gpus: int, disturbances: Disturbances) -> Sc
     """All cells take as many GPUs."""
     each, random = cells[0].gpus, Random(disturbances.draw)
     if gpus < each:
-        raise ValueError(f"gpus={gpus} are fewer than the {each} that one run takes.")
+        raise ValueError(f"gpus={gpus} is fewer than the {each} that one run takes.")
     free = [0.0] * (gpus // each)  # hours at which each group of GPUs is free
     runs = [disturbances.taken(cell, random) for cell in cells]
     for taken, _ in runs:

@@ -110,21 +110,21 @@ def figure(found: pd.DataFrame) -> Figure:
         scale={"domain": [-1, 1]}, ticks=[-1, -0.5, 0, 0.5, 1], title="Kendall's tau",
     )  # fmt: skip
     note = "Rank correlation of methods between two scales; 95 % intervals over methods and seeds."
-    caption = Caption("What one scale says of another", note)
+    caption = Caption("What one scale predicts about another", note)
     return Figure("transfer", {"tau": faceted(panel, rows, "scales", 3, caption)})
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m sweeps.transfer", description=__doc__)
     parser.add_argument(
-        "folders", type=Path, nargs="+", help="of sweeps or archives, the smallest scale first"
+        "folders", type=Path, nargs="+", help="folders of sweeps or archives, the smallest scale first"
     )
     parser.add_argument(
         "--figure", type=Path, metavar="FOLDER", help="draw a figure into this folder as well"
     )
     options = parser.parse_args()
     if len(options.folders) < 2:
-        parser.error("name two scales at least, the smallest first.")
+        parser.error("name at least two scales, the smallest first.")
     if len({folder.name for folder in options.folders}) < len(options.folders):
         parser.error("scales are told apart by the names of their folders: rename one.")
     found = transfer(options.folders)

@@ -31,7 +31,7 @@ PARTS = (
 def main() -> None:
     parser = argparse.ArgumentParser(prog="make bench", description="Measure, and write docs/benchmarks.*")
     parser.add_argument("--only", default=",".join(PARTS), help=f"some of {', '.join(PARTS)}")
-    parser.add_argument("--rounds", type=int, default=15, help="training steps a contender")
+    parser.add_argument("--rounds", type=int, default=15, help="training steps per contender")
     parser.add_argument("--encodings", default=",".join(names()), help="those that are evaluated")
     parser.add_argument(
         "--into", type=Path, default=DOCS, help="folder of benchmarks.*, for each processor its own"

@@ -20,7 +20,7 @@ from sweeps.charts.page import rendered
 from sweeps.gallery.measure import LONGEST, SHAPE, WORDS, added, attention, bent, stirred
 
 LENGTH = SHAPE["length"]
-NOWHERE = "Position enters nowhere: the causal mask gives what order there is."
+NOWHERE = "Position enters nowhere: the only information about order comes from the causal mask."
 BACK = "tokens back"
 TRAINED = [{"x": LENGTH}]
 Series = dict[str, Tensor]  # name -> y at 0, 1, ...
@@ -59,7 +59,7 @@ def wavelengths() -> Spec:
     bases = (500, 10_000, 500_000)
     rotations = LENGTH / (2 * torch.pi)
     series = {f"base {base:,}": rotations * geometric(SHAPE["head_width"], base) for base in bases}
-    title = f"rotations of each pair within {LENGTH} tokens; below 1 it was never seen whole"
+    title = f"rotations of each pair within {LENGTH} tokens; below 1, no full rotation was ever seen"
     return lines(title, series, "pair of features", level=[{"y": 1}], scale={"type": "log"})
 
 

@@ -10,11 +10,11 @@ from sweeps.report import make
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m sweeps.report", description=__doc__)
     parser.add_argument("folder", type=Path, help="of a sweep, of a run, or of many runs")
-    parser.add_argument("--reference", help="the method that others are compared with (default: rope)")
+    parser.add_argument("--reference", help="the method that the others are compared with (default: rope)")
     parser.add_argument(
         "--tolerance",
         type=float,
-        help="nats a token by which a loss may rise and not be called worse (default: 0.02)",
+        help="nats per token that a loss may rise by without being called worse (default: 0.02)",
     )
     parser.add_argument(
         "--into", type=Path, metavar="FOLDER", help="write there (default: into the folder itself)"

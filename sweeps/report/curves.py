@@ -104,7 +104,7 @@ class Group:
             own = content.pop(ANSWERS if self.answers else "document", None)
             if own is None or not np.array_equal(own, own if windows is None else windows):
                 self.notes.append(
-                    f"{run.folder.name} was scored on other windows: intervals are over seeds only."
+                    f"{run.folder.name} was scored on different windows: intervals are over seeds only."
                 )
                 return None, {}
             windows = own.astype(np.int64)
@@ -161,8 +161,8 @@ class Group:
             scores = self.documents.get((protocol, metric, variant, length, seed))
             if not np.isfinite(value) or (scores is not None and np.isclose(scores.mean(), value, rtol=1e-3)):
                 continue
-            what = f"{'losses' if metric == 'loss' else metric} by document"
-            trouble = f"no {what}" if scores is None else f"{what} that are not its rows'"
+            what = f"{'losses' if metric == 'loss' else metric} per document"
+            trouble = f"no {what}" if scores is None else f"{what} that disagree with its rows"
             where = f"{protocol}: {variant[0]}, seed {seed}, has {trouble} at {length} tokens"
             parts = protocol == "by_position" or protocol.startswith(DEPTH)  # of what others are about
             if not parts and not any(note.startswith(f"{protocol}:") for note in self.notes):

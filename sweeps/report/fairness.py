@@ -1,4 +1,4 @@
-"""What else differs between methods than the encoding, and what was run."""
+"""What differs between methods besides the encoding, and what was run."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from train.rows import ONCE
 
 SHOWN = {
     "steps": "trainer.max_steps",
-    "sequences a step": "batch",
+    "sequences per step": "batch",
     "learning rate": "optimizer.learning_rate",
 }
 NOT_DESCRIBED = ("outputs", "wandb", "names", "jobs", "hydra", "sweeps", "extension")  # nothing of the result

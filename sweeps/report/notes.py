@@ -1,4 +1,4 @@
-"""What is said beside the numbers: what they mean, and what they do not show."""
+"""The notes beside the numbers: what they mean, and what they do not show."""
 
 from sweeps.report.numbers import listed, number, plural, tokens
 from sweeps.report.records import UNDEFINED
@@ -35,7 +35,7 @@ def spread(of: Comparison) -> str:
     few, many = (number(end, 2) for end in (min(halves), max(halves)))
     scope = f"95 % intervals over {of.over}: ±{few}{'' if few == many else f' to ±{many}'}."
     if len(of.seeds) == 1:
-        return f"{scope} A single seed says nothing about other seeds."
+        return f"{scope} A single seed says nothing about variation between seeds."
     return (
         f"{scope} All methods share the same {of.over}, so differences between them are known more precisely."
     )
@@ -49,7 +49,7 @@ def ties(of: Comparison) -> list[str]:
         if best and best.tied:
             tied.setdefault((best.method, *best.tied), []).append(length)
     if any(best and best.separable for best in of.best):
-        lines.append("* best, and separable from every other method (paired test, Holm).")
+        lines.append("* best, and separable from every other method (paired test, Holm-corrected).")
     for names, lengths in tied.items():
         lines.append(f"At {places(lengths)}, tied for best (not separable): {listed(list(names), 6)}.")
     return lines

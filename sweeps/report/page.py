@@ -76,7 +76,7 @@ def tiles(of: Comparison) -> Iterator[tuple[str, str]]:
     best = of.best[-1]
     if best:
         value = number(of.curve(best.method).value[-1])
-        tied = f"; tied with {len(best.tied)} more (not separable)" if best.tied else ""
+        tied = f"; tied with {len(best.tied)} others (not separable)" if best.tied else ""
         where = f"{of.at(of.longest)} ({times(of.longest, of.trained_length)})"
         yield best.method, f"best at {where}: {value}{tied}"
     if of.effective:

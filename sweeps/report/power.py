@@ -28,9 +28,9 @@ def main() -> None:
     from rich.console import Console
 
     parser = argparse.ArgumentParser(prog="python -m sweeps.report.power", description=__doc__)
-    parser.add_argument("folder", type=Path, help="of a sweep with at least two seeds")
-    parser.add_argument("--seeds", type=int, default=5, help="that are planned")
-    parser.add_argument("--reference", help="the method that others are compared with (default: rope)")
+    parser.add_argument("folder", type=Path, help="folder of a sweep with at least two seeds")
+    parser.add_argument("--seeds", type=int, default=5, help="how many seeds are planned (default: 5)")
+    parser.add_argument("--reference", help="the method that the others are compared with (default: rope)")
     options = parser.parse_args()
     console = Console(highlight=False)
     for table, sentence in power(options.folder, options.seeds, options.reference):
@@ -41,7 +41,8 @@ def main() -> None:
 def power(folder: Path, seeds: int, reference: str | None = None) -> "list[tuple[Table, str]]":
     """A table and a sentence for each comparison of a sweep."""
     if seeds < 2:
-        raise ValueError(f"--seeds must be at least 2, not {seeds}: one seed says nothing about other seeds.")
+        one = "one seed says nothing about variation between seeds"
+        raise ValueError(f"--seeds must be at least 2, not {seeds}: {one}.")
     results = [told(folder, group, seeds, reference) for group in groups(load(folder)) if headline(group)]
     if not results:
         raise ValueError(f"There is nothing to compare in {folder}: no finished run in it has a loss.")
@@ -59,7 +60,8 @@ def told(folder: Path, group: Group, seeds: int, reference: str | None) -> "tupl
     if len(curves.seeds) < 2 or len(every) < 2:
         what = "one seed" if len(curves.seeds) < 2 else "one method"
         where = f"{group.data}, trained at {group.trained} tokens"
-        raise ValueError(f"{folder} has {what} ({where}): power needs two seeds of two methods at least.")
+        needed = "power needs at least two seeds of at least two methods"
+        raise ValueError(f"{folder} has {what} ({where}): {needed}.")
     if reference and reference not in every:
         raise ValueError(f"There is no method '{reference}' in {folder}; there are: {', '.join(every)}.")
     chosen = chosen_reference(every, group, reference)

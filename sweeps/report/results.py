@@ -109,10 +109,11 @@ def listed(folder: Path) -> Sweep:
             jobs = [Job(str(job.get("name", job["folder"])), str(job["folder"])) for job in about["jobs"]]
             return Sweep(folder, name or folder.name, command, started, jobs)
         except (ValueError, KeyError, TypeError, AttributeError):
-            notes.append(f"{shown(file)} is damaged: every run below its folder is reported.")
+            notes.append(f"{shown(file)} is damaged: every run found in its folder is reported.")
     found = sorted(run_folders(folder))
     if not found:
-        raise ValueError(f"There are no results in {folder}: no results.jsonl in it or in a folder below.")
+        where = "no results.jsonl in it or in any folder below it"
+        raise ValueError(f"There are no results in {folder}: {where}.")
     jobs = [Job(place.name, str(place.relative_to(folder))) for place in found]
     return Sweep(folder, folder.resolve().name, jobs=jobs, notes=notes)
 

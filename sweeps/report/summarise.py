@@ -24,13 +24,13 @@ def summarise(sweep: Sweep, reference: str | None = None, tolerance: float = TOL
     found, notes = [], list(sweep.notes)
     for group in groups(sweep):
         if headline(group) is None:
-            notes.append(f"{group.data}: no run of it was evaluated.")
+            notes.append(f"{group.data}: none of its runs was evaluated.")
         else:
             found.append(compare(group, reference, tolerance))
     if reference and found and not any(one.reference == reference for one in found):
         known = ", ".join(sorted({name for one in found for name in one.methods}))
         raise ValueError(
-            f"There is no method '{reference}' to refer to in {sweep.folder}; there are: {known}."
+            f"There is no method '{reference}' to compare with in {sweep.folder}; there are: {known}."
         )
     return Summary(
         name=sweep.name,

@@ -12,7 +12,7 @@ BEST = {"loss": "lowest loss", "bits_per_byte": "fewest bits per byte", "accurac
 
 
 def verdict(summary: Summary) -> list[str]:
-    """One paragraph a comparison, and one for the jobs that left nothing."""
+    """One paragraph per comparison, and one for the jobs that left nothing."""
     paragraphs = [" ".join(filter(None, (say(of) for say in SENTENCES))) for of in summary.comparisons]
     paragraphs += filter(None, [both(summary.comparisons)])
     failed = {what: [one.name for one in own] for what, own in summary.troubles.items()}
@@ -20,7 +20,7 @@ def verdict(summary: Summary) -> list[str]:
 
 
 def both(comparisons: Sequence[Comparison]) -> str:
-    """Who makes use of longer context on both sides: the loss of a text, and retrieval in it."""
+    """Which methods gain from longer context: in the loss of a text, in retrieval from it, or in both."""
     loss, answers = (
         next((of for of in comparisons if of.metric == metric and of.is_cropped), None)
         for metric in ("loss", "accuracy")
@@ -29,14 +29,14 @@ def both(comparisons: Sequence[Comparison]) -> str:
         return ""
     sides = [{n for n, found in of.extensions.items() if beats(of, found)} for of in (loss, answers)]
     parts = [
-        f"{what} {listed([name for name in loss.methods if name in names], 12) if names else 'none'}"
+        f"{what}, {listed([name for name in loss.methods if name in names], 12) if names else 'none'}"
         for what, names in (
-            ("in loss and in retrieval", sides[0] & sides[1]),
+            ("in both loss and retrieval", sides[0] & sides[1]),
             ("in loss alone", sides[0] - sides[1]),
             ("in retrieval alone", sides[1] - sides[0]),
         )
     ]
-    return f"Better than crop at every length, {'; '.join(parts)}."
+    return f"Better than crop at every length: {'; '.join(parts)}."
 
 
 def beats(of: Comparison, found: dict[str, Gain]) -> bool:
@@ -47,7 +47,7 @@ def beats(of: Comparison, found: dict[str, Gain]) -> bool:
 def opening(of: Comparison) -> str:
     many = f"{plural(len(of.methods), 'method')}, {plural(len(of.seeds), 'seed')}"
     return (
-        f"{many}, trained at {of.at(of.trained_length)} of {of.data} and evaluated up to"
+        f"{many}, trained on {of.data} at {of.at(of.trained_length)} and evaluated up to"
         f" {tokens(of.longest)} ({times(of.longest, of.trained_length)}) under {of.protocol}."
     )
 
@@ -60,15 +60,15 @@ def winner(of: Comparison) -> str:
     value = f"{number(curve.value[-1], 2)}{between(curve.ends(-1), decimals=2)}"
     end = "separable from every other method"
     if not of.over:
-        end = "with no interval to tell whether that is chance"
+        end = "without an interval, this may be chance"
     elif best.tied:
         end = f"not separable from it: {listed(best.tied)}"
     which = BEST.get(of.metric, f"best {of.metric}")
-    return f"At {of.at(of.longest)} {best.method} has the {which}, {value}; {end}."
+    return f"At {of.at(of.longest)}, {best.method} has the {which}, {value}; {end}."
 
 
 def unharmed(of: Comparison) -> str:
-    """Who keeps the loss of the training length."""
+    """Which methods keep the loss that they have at the training length."""
     if not of.effective or of.longest == of.trained_length:
         return ""
     sure = [name for name, found in of.effective.items() if found.low == of.longest]
@@ -76,13 +76,13 @@ def unharmed(of: Comparison) -> str:
     parts = [listed(sure, 6)] if sure else []
     parts += [f"in the mean only, {listed(mean)}"] if mean else []
     if parts:
-        return f"No worse at any length than at the training length: {'; '.join(parts)}."
+        return f"At every length at least as good as at the training length: {'; '.join(parts)}."
     who = "Every method" if len(of.effective) > 1 else next(iter(of.effective))
     return f"{who} gets worse past the training length."
 
 
 def gaining(of: Comparison) -> str:
-    """Who makes use of what lies beyond the training length."""
+    """Which methods gain from context beyond the training length."""
     plain = {name: found["none"] for name, found in of.extensions.items() if "none" in found}
     if len(plain) < 2:
         return ""
@@ -94,24 +94,25 @@ def gaining(of: Comparison) -> str:
 
 
 def worth(of: Comparison) -> str:
-    """What longer context is worth in nats, to whom, and who loses by it: half way to the longest."""
+    """What longer context is worth in nats, and which methods gain or lose by it: half way to the longest."""
     longer = [t for t, length in enumerate(of.lengths) if length > of.trained_length]
     if of.metric != "loss" or not longer or not of.worth:
         return ""
     middle = longer[max(0, len(longer) // 2 - 1)]
     parts = []
-    for what, whom in (("is worth {} nats to {}", "better"), ("costs {} nats to {}", "worse")):
+    for what, whom in (("lowers", "better"), ("raises", "worse")):
         own = {name: found.value[middle] for name, found in of.worth.items() if found.verdict[middle] == whom}
         sizes = {name: abs(value) for name, value in own.items() if value is not None}
         names = sorted(sizes, key=sizes.__getitem__, reverse=True)
         ends = dict.fromkeys(number(sizes[name], 2) for name in (names[-1:] + names[:1]))
-        parts += [what.format(" to ".join(ends), listed(names, 6))] if names else []
-    told = f"A context of {of.at(of.lengths[middle])} in place of a window of {tokens(of.trained_length)}"
-    return f"{told} {', and '.join(parts) or 'changes nothing that is separable'}."
+        parts += [f"{what} the loss of {listed(names, 6)} by {' to '.join(ends)}"] if names else []
+    window = f"Compared with a sliding window of {of.at(of.trained_length)}"
+    told = f"{' and '.join(parts)} nats per token" if parts else "makes no separable difference to the loss"
+    return f"{window}, the whole context of {of.at(of.lengths[middle])} {told}."
 
 
 def reference(of: Comparison) -> str:
-    """How the reference changes, and who differs from it."""
+    """How the reference changes, and which methods differ from it."""
     name, longest = of.reference, of.at(of.longest)
     found, parts = of.effective.get(name), []
     if found and found.change.value[-1] is not None and len(found.change.value) > 1:
@@ -144,7 +145,7 @@ def causes(of: Comparison) -> str:
     if found is None or found.whole.value[-1] is None:
         return ""
     told = [f"{part} {signed(estimate.value[-1], 2)}" for part, estimate in found.parts.items()]
-    return f"What makes up the change of {of.reference} at {of.at(of.longest)}: {', '.join(told)}."
+    return f"The change of {of.reference} at {of.at(of.longest)} is the sum of {listed(told)}."
 
 
 def extended(of: Comparison) -> str:
@@ -164,7 +165,7 @@ def extended(of: Comparison) -> str:
     beats = sum(gain.better.low == of.longest for gain in group.values())
     first = f"Of {plural(len(group), 'extension')} of {name}, {best} does best at {of.at(of.longest)}"
     gain = signed(group[best].value[-1], 2)
-    return f"{first} ({gain} against crop); {beats} of {len(group)} beat crop at every length."
+    return f"{first} ({gain} relative to crop); {beats} of {len(group)} beat crop at every length."
 
 
 def changed(of: Comparison, groups: dict[str, dict[str, Gain]]) -> str:
@@ -173,7 +174,7 @@ def changed(of: Comparison, groups: dict[str, dict[str, Gain]]) -> str:
     name, extension = max(last, key=lambda pair: abs(last[pair]))
     still = sum(abs(value) < NEGLIGIBLE for value in last.values())
     most = f"{name} + {extension} ({signed(last[name, extension], 2)})"
-    few = f"; {still} of {len(last)} change it by less than {NEGLIGIBLE:g}" if still else ""
+    few = f"; {still} of {len(last)} make one of less than {NEGLIGIBLE:g}" if still else ""
     many = plural(len(last), "extension")
     return f"Of {many}, {most} makes the largest difference at {of.at(of.longest)}{few}."
 

@@ -142,7 +142,7 @@ def test_what_is_not_measured_again_is_kept(tmp_path: Path) -> None:
     assert "| rope |" in text
     assert "| lightning_vs_loop | 1 | x | so |" in text
     assert "| Lightning against a bare loop | 1 x | ≤ 1.03 x | reached |" in text
-    assert "| step of rotations against NoPE | 2 x | ≤ 1.15 x | **not reached** |" in text
+    assert "| training step of rotations against NoPE | 2 x | ≤ 1.15 x | **not reached** |" in text
     assert (tmp_path / "benchmarks.svg").read_text().startswith("<svg")
 
 

@@ -56,7 +56,7 @@ def test_the_report_says_in_a_sentence_what_the_table_says(sweep: Path) -> None:
     own = own[own["length"] == 256].set_index("method")
     assert own["verdict"].to_dict() == {"fox": "not separable", "learned": "not separable", "rope": "loses"}
     cost = f"{own.loc['rope', 'value']:.2f}"
-    said = f"A context of 256 tokens in place of a window of 64 costs {cost} nats to rope."
+    said = f"the whole context of 256 tokens raises the loss of rope by {cost} nats per token."
     assert said in verdict(found)[0]
 
 

@@ -48,7 +48,7 @@ def test_a_preemption_costs_what_was_not_kept() -> None:
 
 
 def test_too_few_gpus() -> None:
-    with pytest.raises(ValueError, match="gpus=1 are fewer than the 2 that one run takes"):
+    with pytest.raises(ValueError, match="gpus=1 is fewer than the 2 that one run takes"):
         schedule([1], 1, each=2)
 
 

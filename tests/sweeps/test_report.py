@@ -192,7 +192,7 @@ def test_the_best_is_marked_only_where_it_is_separable(summary: Summary) -> None
 def test_one_seed_is_said_to_be_one(tmp_path: Path) -> None:
     found = summarise(load(make_sweep(tmp_path, seeds=1, **SMALL)))
     assert found.comparisons[0].over == "documents"
-    assert "A single seed says nothing about other seeds" in text(found, 200)
+    assert "A single seed says nothing about variation between seeds" in text(found, 200)
     assert "With one seed, intervals and verdicts cover only the choice of documents." in verdict(found)[0]
 
 
@@ -220,7 +220,7 @@ def test_losses_by_document_of_other_results_are_not_used(tmp_path: Path) -> Non
     content["none|same_tokens|128"] += 1
     np.savez(file, **content)
     assert (
-        "rope, seed 1, has losses by document that are not its rows' at 128 tokens"
+        "rope, seed 1, has losses per document that disagree with its rows at 128 tokens"
         in compared(folder).notes[0]
     )
 
@@ -273,7 +273,7 @@ def test_settings_that_differ_name_methods_and_are_red(tmp_path: Path) -> None:
     of = compared(folder)
     assert set(of.methods) == {"rope base=500", "rope base=10000", "alibi", "t5"}
     unequal = " ".join(differences(of.fairness))
-    assert "sequences a step (alibi)" in unequal
+    assert "sequences per step (alibi)" in unequal
     assert "tokens (alibi)" in unequal
     assert "encoding" not in unequal
     make(folder)
@@ -491,7 +491,7 @@ def test_scores_of_no_length_are_not_used(tmp_path: Path) -> None:
 
 def test_settings_may_be_lists(tmp_path: Path) -> None:
     folder = make_sweep(tmp_path, ["rope", "alibi"], changed={"rope": {"batch": [16, 32]}}, **SMALL)
-    assert "sequences a step" in " ".join(differences(compared(folder).fairness))
+    assert "sequences per step" in " ".join(differences(compared(folder).fairness))
 
 
 @pytest.mark.parametrize("content", [b"", b"[]", b"{", b'{"run": "rope"}'])
@@ -542,7 +542,7 @@ def test_without_a_list_of_jobs_every_run_is_reported(content: str, tmp_path: Pa
     (folder / "sweep.json").write_text(content)
     sweep = load(folder)
     assert {run.folder.name for run in sweep.runs} == {"rope-s0", "alibi-s0"}
-    assert "is damaged: every run below its folder is reported" in sweep.notes[0]
+    assert "is damaged: every run found in its folder is reported" in sweep.notes[0]
 
 
 def test_a_job_with_a_strange_seed_stops_nothing(tmp_path: Path) -> None:

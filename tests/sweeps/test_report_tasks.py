@@ -123,8 +123,8 @@ def test_lengths_are_not_called_tokens_where_a_task_counts_otherwise(copied: Pat
     found = summarise(load(copied))
     said = " ".join(verdict(found)) + text(found, 200)
     for part in (
-        "trained at length 20 of copy and evaluated up to 40 (2x) under answers",
-        "At length 40 alibi has the highest accuracy",
+        "trained on copy at length 20 and evaluated up to 40 (2x) under answers",
+        "At length 40, alibi has the highest accuracy",
         "accuracy, share of the answer · answers · copy · trained at length 20",
         f"{PROBLEMS} problems of each length",
         "learned past length 20: undefined",
@@ -165,8 +165,8 @@ def test_who_holds_both_sides(mixed: Path) -> None:
     assert both([of_text, of_answers]) == ""
     said = both([holding(of_text, ["alibi", "t5"]), holding(of_answers, ["t5", "nope"])])
     assert said == (
-        "Better than crop at every length, in loss and in retrieval t5;"
-        " in loss alone alibi; in retrieval alone nope."
+        "Better than crop at every length: in both loss and retrieval, t5;"
+        " in loss alone, alibi; in retrieval alone, nope."
     )
     assert both([holding(of_text, []), replace(holding(of_answers, []), corpus="another")]) == ""
 
@@ -253,4 +253,4 @@ def test_other_problems_give_no_paired_intervals(tmp_path: Path) -> None:
     np.savez(file, **{**np.load(file), "answers": np.arange(PROBLEMS) // 2})
     (of,) = summarise(load(folder)).comparisons
     assert of.over == "seeds"
-    assert "was scored on other windows" in of.notes[0]
+    assert "was scored on different windows" in of.notes[0]

@@ -81,7 +81,7 @@ def test_a_sweep_predicts_itself(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("folders", "said"),
     [
-        (["one"], "name two scales at least"),
+        (["one"], "name at least two scales"),
         (["one", "one"], "rename one"),
         (["one", "nothing"], "There is no folder"),
         (["one", "few"], "No two of these scales share 5 methods"),

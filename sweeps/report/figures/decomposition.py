@@ -24,7 +24,7 @@ def decomposition(of: Comparison) -> dict[str, Spec]:
     axis = limits([Line("", [0] * len(own), [*own]) for own in ends], zero=True, share=False, whole=False)
     rows = [row for name, one in shown.items() for row in rows_of(of, name, one, axis[1])]
     parts = list(dict.fromkeys(str(row["part"]) for row in rows if row["_kind"] == "bar"))
-    title = "change of the loss, nats per token"
+    title = "change in loss, nats per token"
     panel = described("bars", axis=axis, parts=parts, colours=[COLOURS[part] for part in parts], title=title)
     caption = Caption(PARTS["decomposition"].title, f"{of.title}; same_tokens; dot: the whole change")
     return {"parts": faceted(panel, rows, "method", 6, caption) | beside(0, 130)}

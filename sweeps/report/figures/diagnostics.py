@@ -32,7 +32,7 @@ def heads(of: Diagnosis, variant: Variant) -> Spec:
 def entropy(variant: Variant) -> Spec:
     scale = {"scheme": "viridis", "domain": [0, 1]}
     look = {"width": 190, "x": "evaluated length", "scale": scale, "legend": LEGEND, **by_length(variant)}
-    return heat("Entropy of attention, share of the largest", np.array(variant.entropy), look)
+    return heat("Entropy of attention, share of its maximum", np.array(variant.entropy), look)
 
 
 def profile(of: Diagnosis, variant: Variant, place: int) -> Spec:
@@ -94,7 +94,7 @@ def rotations(rope: Rotary) -> Spec:
     """How often each pair rotated within the longest distance of training."""
     turned = rope.trained * np.array(rope.frequencies) / (2 * np.pi)
     rows: list[Row] = [{"pair": int(n), "rotations": turned[n]} for n in np.flatnonzero(turned)]
-    never = f"{rope.unfinished} of {rope.turning} pairs never completed one"
+    never = f"{rope.unfinished} of {rope.turning} pairs never complete one"
     return titled(f"Rotations within {tokens(rope.trained)} tokens: {never}", described("rotations"), rows)
 
 

@@ -16,7 +16,7 @@ def against_crop(of: Comparison) -> dict[str, Spec]:
     """Extensions of the methods that have most, and every method without one."""
     if not of.is_cropped:
         return {}
-    note = f"crop: the same model shown only {of.cropped}; doing better means using longer context"
+    note = f"crop: the same model shown only {of.cropped}; to do better is to gain from context"
     charts = {
         "extensions": chart(of, extended(of), "Extensions against crop", note),
         "every method without extension": chart(of, unextended(of), "Methods against crop", note),

@@ -17,12 +17,10 @@ from train.rows import DEPTH
 TOGETHER = 10  # methods in one panel; more are split by family
 POSITIONS = "by_position"
 STYLES = {"crop": "dotted", "window": "dashed", "temperature": "dash-dotted"}
-SHAPE = (
-    "a loss that rises past the training length: positions fail; one that keeps falling: more context helps"
-)
+SHAPE = "where the loss rises past the training length, positions fail; where it keeps falling, context helps"
 KINDS = {  # of views: what each is called, its y axis, and what the line at zero stands for
     "value": ("{metric}", "{unit}", ""),
-    "change": ("{metric}: change since the training length", "change of {unit}", "at the training length"),
+    "change": ("{metric}: change since the training length", "change in {unit}", "at the training length"),
     "difference": (
         "{metric}: difference from {reference}",
         "{unit}, minus that of {reference}",
@@ -166,7 +164,7 @@ def protocols(of: Comparison) -> dict[str, Spec]:
         for name, curves in changes(of).items()
         for place, (protocol, found) in enumerate(curves.items())
     ]  # fmt: skip
-    caption = Caption(PARTS["protocols"].title, f"{of.title}; a panel is one trained model")
-    y, zero = "change of loss, nats per token", "at the training length"
+    caption = Caption(PARTS["protocols"].title, f"{of.title}; each panel is one trained model")
+    y, zero = "change in loss, nats per token", "at the training length"
     axes = Axes(caption, "evaluated length, tokens", y, of.trained_length, zero)
-    return {"change of the loss": panels(lines, axes)} if lines else {}
+    return {"change in loss": panels(lines, axes)} if lines else {}

@@ -20,7 +20,7 @@ from sweeps.report.texts import PARTS
 
 MANY = 40  # rows; with more, each method shows its best extension only
 TITLES = {
-    "crop": "Extensions of a trained model, and the control that is shown only the last tokens (crop)",
+    "crop": "Extensions of a trained model, and the control that is shown only its last tokens (crop)",
     "none": "Extensions of a trained model",
 }
 BEATS = Column("beats crop", "up to")

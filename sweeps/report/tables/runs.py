@@ -1,4 +1,4 @@
-"""What is said of the runs themselves: whether they are comparable, what was run, what failed."""
+"""What is said about the runs themselves: whether they are comparable, what was run, what failed."""
 
 from sweeps.report.notes import scored
 from sweeps.report.numbers import MISSING, plural
