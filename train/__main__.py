@@ -17,7 +17,8 @@ from omegaconf import DictConfig
 from train import command
 from train.compose import config_of
 from train.errors import explained, logged
-from train.jobs import run_all, write_index
+from train.index import write_index
+from train.jobs import run_all
 from train.worker import Job
 
 

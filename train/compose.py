@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, cast
@@ -118,7 +118,7 @@ def of_trained(chosen: dict[str, Any]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def check_code(kept: dict[str, Any], code: dict[str, str], folder: Path) -> None:
+def check_code(kept: Mapping[str, Mapping[str, object]], code: dict[str, str], folder: Path) -> None:
     """ValueError where a trained run would be evaluated under another formula than it was trained with."""
     name = kept["names"]["encoding"]
     again = f"train it again, python -m train encoding={name}"

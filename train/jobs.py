@@ -1,19 +1,11 @@
 """The jobs of a sweep: each in a process of its own, several side by side. Success is `DONE`."""
 
-import json
-import re
-import shlex
-import sys
 import time
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
-from filelock import FileLock
 from omegaconf import DictConfig
 
-from data.disk import written
 from train.cells import cell
 from train.done import has_gaps
 from train.launcher import Started
@@ -21,8 +13,6 @@ from train.launchers import launched
 from train.shares import share
 from train.signals import PATIENCE, ending
 from train.worker import Job
-
-VARIED = ("encoding", "extension", "seed", "jobs", "outputs", "report", "wandb")
 
 
 @dataclass(frozen=True)
@@ -102,42 +92,3 @@ def failed(folder: Path, code: int | str) -> str:
     with log.open("a") as lines:
         lines.write(f"Killed: the job {how}.\n")
     return f"FAILED, it {how}"
-
-
-def write_index(jobs: list[Job], started: datetime) -> Path:
-    """Keep the list of jobs of a sweep next to their results; the folder of the sweep."""
-    folder = jobs[0].folder.parent
-    folder.mkdir(parents=True, exist_ok=True)
-    own = [
-        {
-            "name": job.folder.name, "folder": job.folder.name, "encoding": job.config.names.encoding,
-            "seed": job.config.seed, "overrides": job.overrides,
-        }
-        for job in jobs
-    ]  # fmt: skip
-    about = {
-        "name": folder.name,
-        "command": "python -m train " + shlex.join(sys.argv[1:]),
-        "started": started.astimezone(UTC).isoformat(timespec="seconds"),
-    }
-    with FileLock(folder / ".lock"):
-        every = [*earlier(folder, own), *own]
-        with written(folder / "sweep.json") as out:
-            out.write(json.dumps(about | {"jobs": every}, indent=1).encode())
-    return folder
-
-
-def earlier(folder: Path, own: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The jobs of earlier commands that belong beside these: others of the same experiment."""
-    try:
-        listed = json.loads((folder / "sweep.json").read_text())["jobs"]
-        known = [one for one in listed if "overrides" in one and (folder / one["folder"]).is_dir()]
-    except (OSError, ValueError, KeyError, TypeError):
-        return []
-    experiments, repeated = [experiment(one) for one in own], [set(one["overrides"]) for one in own]
-    return [one for one in known if experiment(one) in experiments and set(one["overrides"]) not in repeated]
-
-
-def experiment(job: dict[str, Any]) -> set[str]:
-    """What a job chose beyond its encoding, its extension and its seed, of what determines results."""
-    return {one for one in job["overrides"] if re.split("[.=]", one)[0] not in VARIED}

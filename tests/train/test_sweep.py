@@ -9,7 +9,7 @@ import pytest
 from tests.composing import composed
 from tests.forked import forked
 from tests.train.conftest import ROOT, call, command
-from train.jobs import write_index
+from train.index import write_index
 from train.worker import Job
 
 pytestmark = pytest.mark.slow
