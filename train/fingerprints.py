@@ -77,8 +77,9 @@ def fingerprint(module: str) -> str | None:
         name, file = waiting.pop()
         code, imports = essence(file.read_text(), name.rpartition(".")[0])
         found[file] = code
-        beside = [(other, first.with_name(f"{other.rpartition('.')[2]}.py")) for other in imports]
-        waiting += [(other, at) for other, at in beside if at not in found and located(other) == at]
+        beside = ((other, first.with_name(f"{other.rpartition('.')[2]}.py")) for other in imports)
+        known = (pair for pair in beside if pair[1] not in found and pair[1].is_file())
+        waiting += [(other, at) for other, at in known if located(other) == at]
     return digest([found[file] for file in sorted(found)])
 
 
