@@ -1,4 +1,4 @@
-"""What longer context is worth along a training: the gains of its kept checkpoints, side by side.
+"""What longer context is worth over the course of training: the gains of its kept checkpoints, side by side.
 
 python -m sweeps.along docs/study/half docs/study                          # at four times the training length
 python -m sweeps.along docs/study/half docs/study --times 16               # or at another length
@@ -23,7 +23,7 @@ SHOWN = (2, 4, 16)  # times the training length, in the figure
 
 
 def along(folders: list[Path]) -> pd.DataFrame:
-    """One line a checkpoint, method and longer length, of the methods that several checkpoints have; the
+    """One line per checkpoint, method and longer length, of the methods that several checkpoints have; the
     fewest tokens and the best methods first."""
     groups = sorted(map(scored, folders), key=tokens)
     lines = []
@@ -85,7 +85,7 @@ def ordered(found: pd.DataFrame) -> list[str]:
 
 
 def figure(found: pd.DataFrame) -> Figure:
-    """A panel a method, a line a length; without those that are a window themselves."""
+    """One panel per method, one line per length; without those that are a window themselves."""
     found = found[found["times"].isin(SHOWN)].dropna(subset="value")
     found = found[found.groupby("method")["value"].transform("std") > 0]
     rows: list[dict[str, object]] = [

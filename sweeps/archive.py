@@ -1,7 +1,7 @@
 """The results of a sweep as three small Parquet files, to be kept beside the code without checkpoints.
 
 python -m sweeps.archive outputs/sweeps/study docs/study            # add its finished runs
-python -m sweeps.archive --unpack docs/study outputs/sweeps/study   # run folders again: none is run twice
+python -m sweeps.archive --unpack docs/study outputs/sweeps/study   # back to run folders; none is run again
 """
 
 import argparse

@@ -1,6 +1,6 @@
-"""What longer context is worth to each method: its loss against its own control, with intervals.
+"""What longer context is worth to each method: its loss relative to its own control, with intervals.
 
-python -m sweeps.gains docs/study                    # nats a token against its own window control
+python -m sweeps.gains docs/study                    # nats per token, relative to the window control
 python -m sweeps.gains docs/study --against crop     # or any other extension that was evaluated
 python -m sweeps.gains docs/study --figure docs/figures    # gain_over_window.png and .svg as well
 """
@@ -48,7 +48,7 @@ def scored(folder: Path) -> Group:
 
 
 def gains(curves: Curves, trained: int, against: str) -> pd.DataFrame:
-    """A line a method and longer length: its loss less its own under `against`, paired in seeds and
+    """One line per method and longer length: its loss minus its own under `against`, paired in seeds and
     documents, and whether it gains (Holm over the methods of a length). The best half way is first."""
     names = [method for method, extension in curves.variants if extension == "none"]
     longer = [t for t, length in enumerate(curves.lengths) if length > trained]
@@ -86,7 +86,7 @@ def cell(gain: pd.Series) -> str:
 
 
 def figure(curves: Curves, trained: int, against: str) -> Figure:
-    """Who gains and who loses from longer context: a panel a length, a row a method."""
+    """Which methods gain and lose from longer context: a panel per length, a row per method."""
     found = gains(curves, trained, against)
     lengths, methods = found.pop("length"), found["method"].unique().tolist()
     found.insert(0, "context", [f"{length:,} tokens, {length // trained}x" for length in lengths])

@@ -1,4 +1,4 @@
-"""Where longer context begins to pay: a setting a row, from the few numbers that were measured for each.
+"""Where longer context begins to pay: one row per setting, from the few numbers measured for each.
 
 python -m sweeps.map docs/study/map.csv --figure docs/figures    # map.png and .svg
 """
@@ -21,7 +21,7 @@ def settings(line: pd.Series) -> str:
 
 
 def figure(found: pd.DataFrame) -> Figure:
-    """A panel a length, a row a setting: relative methods first, then by training length and tokens."""
+    """A panel per length, a row per setting: relative methods first, then by training length and tokens."""
     found = found[found["times"].isin(SHOWN)]
     found = found.sort_values(["times", "method", "trained_length", "repeats", "tokens"], kind="stable")
     rows: list[dict[str, object]] = []

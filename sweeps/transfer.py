@@ -35,7 +35,7 @@ QUANTITIES: dict[str, list[tuple[str, str, int]]] = {  # a value, or one less an
 
 
 def measured(folder: Path) -> pd.DataFrame:
-    """One line a method and seed, one column a quantity; nan where it was not measured or is undefined."""
+    """A line per method and seed, a column per quantity; nan where it was not measured or is undefined."""
     with unpacked(folder) as place:
         rows = pd.DataFrame(
             [asdict(row) for run in run_folders(place) for row in read(run / "results.jsonl")]
@@ -87,7 +87,7 @@ def taus(one: Array, other: Array) -> Array:
 
 
 def transfer(folders: list[Path]) -> pd.DataFrame:
-    """One line a pair of scales and quantity that both have."""
+    """One line per pair of scales and quantity that both have."""
     scales = {folder.name: measured(folder) for folder in folders}
     found = pd.DataFrame(
         {"from": small, "to": large, "quantity": name, **agreement(scales[small][name], scales[large][name])}
@@ -98,7 +98,7 @@ def transfer(folders: list[Path]) -> pd.DataFrame:
 
 
 def figure(found: pd.DataFrame) -> Figure:
-    """A panel a scale, what it says of the largest; a row a quantity."""
+    """One panel per scale, what it predicts about the largest; one row per quantity."""
     rows: list[Row] = []
     for line in found[found["to"] == found["to"].iloc[-1]].to_dict("records"):
         sure = line["low"] * line["high"] > 0

@@ -8,7 +8,7 @@ from sweeps.charts.names import Name, ending, placed
 
 
 def curves(lines: Sequence[Line]) -> Iterator[Row]:
-    """A row a length of each line, and one a seed where seeds are points."""
+    """A row per length of each line, and one per seed where seeds are points."""
     for line in lines:
         stroke = "dotted" if line.scattered else "dashed" if line.place >= COLOURS else "solid"
         about = {"panel": line.panel, "name": line.name, "_colour": colour(line), "_stroke": stroke}

@@ -1,4 +1,4 @@
-"""The page: for each method what it says of itself, its score by distance, and what it does to attention."""
+"""The page: for each method its own description, its score by distance, and what it does to attention."""
 
 import json
 import math

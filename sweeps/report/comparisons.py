@@ -1,4 +1,4 @@
-"""Who is better: ranks, paired differences, effective length, and what beats crop."""
+"""Which methods are better: ranks, paired differences, effective length, and what beats crop."""
 
 from dataclasses import replace
 

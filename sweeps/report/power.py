@@ -1,6 +1,6 @@
-"""The smallest difference that planned seeds can show: `python -m sweeps.report.power <folder> --seeds 5`.
+"""The smallest difference that so many seeds can detect: `python -m sweeps.report.power <folder> --seeds 5`.
 
-What seeds and documents contribute to a difference is taken from runs that exist, two seeds or more.
+The variance due to seeds and to documents is estimated from existing runs, of two seeds or more.
 """
 
 import argparse

@@ -88,7 +88,7 @@ class Gain(Estimate):
 
 @dataclass(frozen=True)
 class Decomposition:
-    """The parts of a change of the loss that add up to the whole."""
+    """The parts of a change in loss that add up to the whole."""
 
     lengths: list[int]
     whole: Estimate

@@ -16,7 +16,7 @@ Array = NDArray[np.float64]
 LEVEL = 0.95
 RESAMPLES = 1000
 FEWEST_DOCUMENTS = 5  # an interval over fewer documents is not given
-GAP = 0.2  # nats a token (or share right) between two groups of seeds
+GAP = 0.2  # nats per token (or share correct) between two groups of seeds
 
 
 @dataclass(frozen=True)

@@ -16,11 +16,11 @@ from sweeps.report.results import Run, Sweep
 from sweeps.report.summary import HIGHER_IS_BETTER, Comparison, Summary
 from train.rows import ANSWERS, CHANCE, ONCE, OUT_OF_MEMORY
 
-TOLERANCE = 0.02  # nats a token: a loss that is higher by no more than this is not called worse
+TOLERANCE = 0.02  # nats per token: a loss that is higher by no more than this is not called worse
 
 
 def summarise(sweep: Sweep, reference: str | None = None, tolerance: float = TOLERANCE) -> Summary:
-    """Everything that is said of a sweep; ValueError where no method is called `reference`."""
+    """Everything that the report says about a sweep; ValueError if no method is called `reference`."""
     found, notes = [], list(sweep.notes)
     for group in groups(sweep):
         if headline(group) is None:
@@ -70,7 +70,7 @@ def importance(key: tuple[str, str]) -> tuple[bool, bool, tuple[str, str]]:
 
 
 def compare(group: Group, reference: str | None, tolerance: float) -> Comparison:
-    """What is said of the runs with the same data and the same training length."""
+    """What the report says about runs with the same data and the same training length."""
     key = headline(group)
     assert key is not None
     (protocol, metric), curves, trained = key, group.curves(*key), group.trained

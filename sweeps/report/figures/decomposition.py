@@ -1,4 +1,4 @@
-"""The decomposition as stacked bars: a panel a method, a bar a length."""
+"""The decomposition as stacked bars: a panel per method, a bar per length."""
 
 from collections.abc import Iterator
 

@@ -51,7 +51,7 @@ def profile(of: Diagnosis, variant: Variant, place: int) -> Spec:
 
 
 def heat(title: str, values: NDArray[np.float64], look: Spec) -> Spec:
-    """A row a head, from values (columns, layers, H)."""
+    """One row per head, from values (columns, layers, H)."""
     columns, layers, count = values.shape
     heads = [(layer, head) for layer in range(layers) for head in range(count)]
     rows: list[Row] = [

@@ -32,7 +32,7 @@ def extensions(of: Comparison) -> dict[str, Spec]:
 
 
 def extended(of: Comparison) -> list[Line]:
-    """A panel a method: its extensions, and itself without one."""
+    """One panel per method: its extensions, and itself without one."""
     several = [name for name in of.extensions if set(of.extensions[name]) - {"none", *CONTROLS}]
     several.sort(key=lambda name: (-len(of.extensions[name]), name != of.reference))
     lines = []

@@ -107,7 +107,7 @@ def chart(view: View) -> Spec:
 
 
 def lines(view: View) -> Iterator[Line]:
-    """A line a method, of the same colour in every figure; many share a panel by family."""
+    """One line per method, of the same colour in every figure; many share a panel by family."""
     of, scores = view.of, view.scores
     scattered = {one.method for one in of.two_groups if one.extension == "none"}
     families = list(dict.fromkeys(of.methods[name].family for name in of.order))
@@ -155,7 +155,7 @@ def exp(values: Values) -> Values:
 
 
 def protocols(of: Comparison) -> dict[str, Spec]:
-    """The change of the loss since the training length: a panel a method, a line a protocol."""
+    """The change in loss since the training length: a panel per method, a line per protocol."""
     lines = [
         Line(
             of.labels.get(protocol, protocol), of.lengths, found.change, seeds=found.seeds, panel=name,

@@ -72,7 +72,7 @@ def gains(of: Comparison) -> Table | None:
 
 
 def parts(of: Comparison) -> Table | None:
-    """A row a method and part of the change of its loss; the parts add up to the last row."""
+    """One row per method and part of the change in its loss; the parts add up to the last row."""
     if not of.decomposition:
         return None
     found = {name: of.decomposition[name] for name in of.methods if name in of.decomposition}
@@ -88,7 +88,7 @@ def parts(of: Comparison) -> Table | None:
 
 
 def parts_at_longest(of: Comparison) -> Table | None:
-    """A row a method, a column a part."""
+    """One row per method, one column per part."""
     found = {name: of.decomposition[name] for name in of.methods if name in of.decomposition}
     names = list(dict.fromkeys(part for one in found.values() for part in one.parts))
     rows = [
@@ -111,7 +111,7 @@ def parts_at_longest(of: Comparison) -> Table | None:
 
 
 def by_protocol(of: Comparison, most: int = MOST) -> Table | None:
-    """The change of the loss since the training length, and the loss itself."""
+    """The change in loss since the training length, and the loss itself."""
 
     def cell(found: Change, place: int) -> Cell:
         loss, change = number(found.loss[place]), found.change[place]

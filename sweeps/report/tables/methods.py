@@ -66,7 +66,7 @@ def reached(found: LongestLength | None, longest: int) -> Cell:
 
 
 def to_reference(of: Comparison, name: str) -> Cell:
-    """At the longest length, with its interval and what may be said of it."""
+    """At the longest length, with its interval and verdict."""
     if name == of.reference:
         return Cell("reference", value=0)
     found = of.difference[name]

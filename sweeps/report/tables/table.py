@@ -1,4 +1,4 @@
-"""A table: columns and cells, whoever shows them."""
+"""A table: columns and cells, however they are shown."""
 
 from dataclasses import dataclass, field
 
