@@ -10,8 +10,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from models.effect import Curve, tabulated
-from models.networks import Surface
 from models.plan import Plan
+from models.relu_network import Surface
 
 ROWS, KEYS = 128, 512  # pairs evaluated at a time, so that intermediate results stay in the processor's cache
 HIDDEN = float("-inf")

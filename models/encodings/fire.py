@@ -9,8 +9,7 @@ from torch import Tensor, nn
 
 from models.bounds import Count, Positive
 from models.effect import Effect, Encoding, Positions
-from models.networks import Surface, at_once, relu_network, where
-from models.precision import inspectable
+from models.relu_network import Surface, at_once, relu_network
 
 TINY = 1e-6  # avoids 0 / 0
 
@@ -34,10 +33,7 @@ class FIRE(Encoding):
             own = self.psi(torch.maximum(i.float(), self.tokens())) + TINY
             if fast is not None and i.shape[1:] == j.shape[:-1] == (1,):
                 return fast(i, j, own)
-            x = self.psi(i.float() - j.float()) / own
-            if positions.causal and torch.is_grad_enabled() and inspectable(i):
-                return where(i >= j, network, x)  # autograd keeps what is computed, and half of it is hidden
-            return network(x)  # (H, ..., R, K)
+            return network(self.psi(i.float() - j.float()) / own)  # (H, ..., R, K)
 
         many = fast is not None and positions.at.dim() == 1  # pairs at once need no memory besides the result
         return Effect(positions, bias=Surface(bias) if many else bias)

@@ -19,11 +19,12 @@ from models.flash import How, flash
 from models.gelu import gelu
 from models.kernels import band, fused
 from models.native.attention import by_c
-from models.networks import adapted, at_once, relu_network
+from models.networks import adapted
 from models.norm import rms_norm
 from models.plan import Plan
 from models.polar import polar
 from models.processor import has_tiles
+from models.relu_network import at_once, relu_network
 from models.rotation import composed, rotate_pairs
 from models.softmax import Weighted
 from tests.tolerance import Outcome, agree, as_accurate, float64

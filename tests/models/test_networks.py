@@ -6,7 +6,8 @@ from torch import Tensor, nn
 
 from models.attend import attend
 from models.effect import Adjust, Curve, Effect, Positions
-from models.networks import PAIRS, AcrossHeads, adapted, relu_network, where
+from models.networks import PAIRS, AcrossHeads, adapted
+from models.relu_network import relu_network
 
 
 def layers(inputs: int, hidden: int, out: int) -> tuple[nn.Linear, nn.Linear]:
@@ -36,15 +37,28 @@ def test_one_number_is_read_by_lines_that_bend(lowest: float, highest: float) ->
     )
 
 
-def test_one_number_is_read_with_gradient() -> None:
+@pytest.mark.parametrize("count", [1, 33, 64, 65, 5000])
+@pytest.mark.parametrize(("hidden", "out"), [(8, 2), (32, 5), (3, 12)])
+@pytest.mark.parametrize("compiler", ["cc", "none"])
+def test_one_number_is_read_with_gradient(
+    count: int, hidden: int, out: int, compiler: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CC", compiler)
+    read, write = layers(1, hidden, out)
+    leaves = [torch.linspace(-2, 2, count, requires_grad=True), *read.parameters(), *write.parameters()]
+    result, expected = relu_network(read, write)(leaves[0]), plain(read, write, leaves[0])
+    torch.testing.assert_close(result.double(), expected, rtol=1e-5, atol=1e-6)
+    found, right = (torch.autograd.grad(y.square().mean(), leaves) for y in (result, expected))
+    torch.testing.assert_close(found, right, rtol=1e-4, atol=1e-5)
+
+
+def test_what_is_no_number_stays_none() -> None:
     read, write = layers(1, 8, 2)
-    x = torch.linspace(-2, 2, 33)
-    relu_network(read, write)(x).square().sum().backward()
-    found = [p.grad for p in (read.weight, read.bias, write.weight, write.bias)]
-    expected = torch.autograd.grad(
-        plain(read, write, x).square().sum(), [*read.parameters(), *write.parameters()]
-    )
-    torch.testing.assert_close(found, list(expected), rtol=1e-4, atol=1e-5)
+    x = torch.tensor([0.5, torch.nan, -0.5], requires_grad=True)
+    result = relu_network(read, write)(x)
+    assert result.isnan().any(0).tolist() == [False, True, False]
+    (to_x,) = torch.autograd.grad(result[:, [0, 2]].sum(), x)
+    assert to_x[[0, 2]].isfinite().all()
 
 
 @pytest.mark.parametrize("count", [1, PAIRS - 1, PAIRS, PAIRS + 1, 3 * PAIRS])
@@ -78,14 +92,3 @@ def test_heads_may_share_one_curve() -> None:
         for bias in (one, each)
     )
     torch.testing.assert_close(of_one, of_each)
-
-
-def test_only_what_is_needed_is_computed() -> None:
-    read, write = layers(1, 32, 4)
-    x = torch.randn(6, 9, requires_grad=True)
-    needed, network = torch.rand(6, 9) < 0.4, relu_network(read, write)
-    found, expected = where(needed, network, x), network(x).where(needed, 0)
-    torch.testing.assert_close(found, expected)
-    leaves = [x, read.weight, write.weight, write.bias]
-    of_found, of_expected = (torch.autograd.grad(y.square().sum(), leaves) for y in (found, expected))
-    torch.testing.assert_close(of_found, of_expected)
