@@ -26,19 +26,19 @@ typedef struct {
   int64_t deep, wide, all, gap; /* sizes rounded up; numbers from one line of weights to the next */
 } Room;
 
-/* Products x become logits in units of ln(2), less `level`: scale * factor * x + mask. The greatest, or `greatest`. */
+/* Products x become logits, less `level`: scale * factor * x + mask. The greatest, or `greatest`. */
 static inline float scored(int64_t count, float *x, float scale, const float *factor, const float *mask, float level,
                            float greatest) {
   if (factor) {
 #pragma omp simd reduction(max : greatest)
     for (int64_t n = 0; n < count; n++) {
-      x[n] = x[n] * (scale * factor[n]) + (LOG2E * mask[n] - level);
+      x[n] = x[n] * (scale * factor[n]) + (mask[n] - level);
       greatest = x[n] > greatest ? x[n] : greatest;
     }
   } else if (mask) {
 #pragma omp simd reduction(max : greatest)
     for (int64_t n = 0; n < count; n++) {
-      x[n] = x[n] * scale + (LOG2E * mask[n] - level);
+      x[n] = x[n] * scale + (mask[n] - level);
       greatest = x[n] > greatest ? x[n] : greatest;
     }
   } else {
@@ -51,11 +51,18 @@ static inline float scored(int64_t count, float *x, float scale, const float *fa
   return greatest;
 }
 
-/* Logits x become powers of 2, the greatest of which is 1. Their sum. */
+/* Logits x become weights, the greatest of which is 1. Their sum. */
 static inline float powers(int64_t count, float *x, float greatest) {
   float sum = 0;
 #pragma omp simd reduction(+ : sum)
-  for (int64_t n = 0; n < count; n++) sum += x[n] = two_to(x[n] - greatest);
+  for (int64_t n = 0; n < count; n++) sum += x[n] = weight(x[n] - greatest);
+  return sum;
+}
+
+/* Weights that are no numbers because of hidden keys become 0. Their sum. */
+static float without_hidden(int64_t count, float *x, const float *mask) {
+  float sum = 0;
+  for (int64_t n = 0; n < count; n++) sum += x[n] = mask[n] == -INFINITY ? 0 : x[n];
   return sum;
 }
 
@@ -72,11 +79,11 @@ static void weigh(Reader *r, int64_t i, int64_t start, int64_t columns, float *x
   for (int64_t n = known; n < count; n++) x[n] = -INFINITY;
   if (of->window)
     for (int64_t n = 0; n < least(count, end - of->window - start); n++) x[n] = hidden;
-  float before = r->greatest[i], scale = of->scale * LOG2E;
-  float level = of->potential ? LOG2E * mask[end - 1] : 0;
+  float before = r->greatest[i], scale = of->scale, level = of->potential ? mask[end - 1] : 0;
   level = level == -INFINITY ? 0 : level;
   float greatest = scored(known, x, scale, factor ? factor + start : NULL, mask ? mask + start : NULL, level, before);
-  float base = greatest == -INFINITY ? 0 : greatest, less = two_to(before - base), sum = powers(count, x, base);
+  float base = greatest == -INFINITY ? 0 : greatest, less = weight(before - base), sum = powers(count, x, base);
+  if (mask && sum != sum) sum = without_hidden(known, x, mask + start);
   int64_t wide = up(of->width);
   float *read = r->read + i * wide;
   if (greatest > before)
@@ -121,12 +128,12 @@ static void write(const Reader *r, int64_t i) {
   const float *read = r->read + i * up(width), *sink = line(own, &own.of->sink, query);
   float greatest = r->greatest[i], sum = r->sum[i], share = 1 / sum, *total = line(own, &own.of->total, query);
   if (sink) {
-    float last = *sink * LOG2E, top = last > greatest ? last : greatest, less = two_to(greatest - top);
-    sum = sum * less + two_to(last - top);
+    float top = *sink > greatest ? *sink : greatest, less = weight(greatest - top);
+    sum = sum * less + weight(*sink - top);
     share = less / sum;
     greatest = top;
   }
-  if (total) *total = greatest / LOG2E + logf(sum);
+  if (total) *total = greatest + logf(sum);
   element *to = row(own, &own.of->out, query);
 #pragma omp simd
   for (int64_t d = 0; d < width; d++) to[d] = narrow(read[d] * share);

@@ -30,7 +30,7 @@ static inline vector load(const element *from) {
 static inline void store(vector x, element *to) {
 #ifdef BFLOAT16
   words bits = (words)x;
-  halves y = __builtin_convertvector((bits + 0x7fff + (bits >> 16 & 1)) >> 16, halves);
+  halves y = __builtin_convertvector((bits + 0x7fff + (bits >> 16 & 1)) >> 16 | (words)(x != x), halves);
   memcpy(to, &y, sizeof y);
 #else
   memcpy(to, &x, sizeof x);

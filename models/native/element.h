@@ -17,11 +17,12 @@ static inline float widen(element x) {
   return wide;
 }
 
-/* To the nearest, ties to even. */
+/* To the nearest, ties to even. What is no number stays so, where rounding might make it infinite or 0. */
 static inline element narrow(float x) {
   uint32_t bits;
   memcpy(&bits, &x, sizeof bits);
-  return (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
+  bits = (bits + 0x7fff + (bits >> 16 & 1)) | (x == x ? 0 : 0xffffffff);
+  return bits >> 16;
 }
 #else
 typedef float element;

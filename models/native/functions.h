@@ -41,24 +41,22 @@ static inline float log1p_of(float x) {
   return exponent * 0.69314718f + (log + (x - (whole - 1.0f)) * (mantissa + 1.0f) * once);
 }
 
-#define LOG2E 1.44269504f
-
-/* 2^x for x <= 0, and 0 from 2^-127 on: 2^n 2^r, |r| <= 1/2, by the polynomial of degree 5 whose greatest error,
-   1.1e-7, is smallest. */
-static inline float two_to(float x) {
-  float from = -127.0f > x ? -127.0f : x; /* which keeps what is not a number */
-  float whole = from + 12582912.0f; /* whose last bits are n */
-  float r = from - (whole - 12582912.0f);
+/* e^x for x <= 0, a weight, and 0 from 2^-127 on: 2^n 2^r, |r| <= 1/2, by the polynomial of degree 5 whose greatest
+   error, 1.1e-7, is smallest. */
+static inline float weight(float x) {
+  float from = -88.029693f > x ? -88.029693f : x; /* which keeps what is not a number */
+  float whole = from * 1.44269504f + 12583039.0f; /* whose last bits are n + 127 */
+  float r = from * 1.44269504f - (whole - 12583039.0f);
   float series = 1.32647e-3f;
   series = series * r + 9.67151e-3f;
   series = series * r + 5.550734e-2f;
   series = series * r + 2.4022242e-1f;
   series = series * r + 6.9314698e-1f;
   series = series * r + 1.0f;
-  uint32_t n, bits;
-  memcpy(&n, &whole, sizeof n);
-  memcpy(&bits, &series, sizeof bits);
-  bits += n << 23;
-  memcpy(&series, &bits, sizeof series);
-  return series;
+  uint32_t bits;
+  memcpy(&bits, &whole, sizeof bits);
+  bits <<= 23;
+  float scale;
+  memcpy(&scale, &bits, sizeof scale);
+  return scale * series;
 }

@@ -3,16 +3,17 @@
 #include "functions.h"
 
 #ifdef BFLOAT16
-typedef int16_t slope; /* in steps of 2^-14, as a bfloat16 is too coarse near 1 */
+typedef int16_t slope; /* in steps of 2^-14, as a bfloat16 is too coarse near 1; the least: no number */
 
 static inline slope keep(float x) {
-  float moved = x * 16384 + 12582912.0f; /* rounded to a whole number, which its last bits are */
+  float from = x > -2.0f ? x : -2.0f;       /* where x is no number, too */
+  float moved = from * 16384 + 12582912.0f; /* rounded to a whole number, which its last bits are */
   uint32_t bits;
   memcpy(&bits, &moved, sizeof bits);
   return (slope)(bits & 0xffff);
 }
 
-static inline float kept(slope x) { return x * (1.0f / 16384); }
+static inline float kept(slope x) { return x == INT16_MIN ? NAN : x * (1.0f / 16384); }
 #else
 typedef float slope;
 

@@ -1,0 +1,80 @@
+"""What is no number, or as large as floats can be, is read as what it is."""
+
+import os
+import shutil
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from models.attend import attend, reference
+from models.effect import Curve, Effect, Positions, Window
+from models.gelu import gelu
+from models.networks import adapted
+from models.norm import rms_norm
+
+COMPILER = shutil.which(os.environ.get("CC", "cc"))
+NEAR = Curve(lambda distance: 1 / (1 + distance.abs().float())[None])
+LARGEST = torch.finfo(torch.float32).max
+needs_compiler = pytest.mark.skipif(COMPILER is None, reason="PyTorch's attention reads other numbers there")
+learning = pytest.mark.parametrize("learning", [True, False], ids=["gradient", "no gradient"])
+no_number = pytest.mark.parametrize("bits", [0x7F800001, 0x7FFFFFFF, 0x7FC0017F, -1, -0x7FFFFF], ids=hex)
+
+
+def random(shape: tuple[int, ...], seed: int = 0) -> Tensor:
+    return torch.randn(shape, generator=torch.Generator().manual_seed(seed + sum(shape)))
+
+
+def qkv(tokens: int = 40) -> list[Tensor]:
+    return [random((2, 3, tokens, 16), seed=seed) for seed in range(3)]
+
+
+@needs_compiler
+@learning
+@pytest.mark.parametrize("causal", [True, False], ids=["causal", "both"])
+@pytest.mark.parametrize("factor", [None, NEAR], ids=["product", "factor"])
+def test_a_hidden_key_may_be_no_number(factor: Curve | None, causal: bool, learning: bool) -> None:
+    effect = Effect(Positions.of(40, causal=causal), factor=factor, visible=Window(3, sinks=2))
+    q, k, v = qkv()
+    k[:, :, 30] = torch.nan
+    with torch.set_grad_enabled(learning):
+        found = attend(q, k, v, effect)
+    torch.testing.assert_close(found, reference(q, k, v, effect), rtol=1e-4, atol=1e-5, equal_nan=True)
+
+
+@needs_compiler
+@learning
+@pytest.mark.parametrize("tokens", [40, 1100])
+@pytest.mark.parametrize("bias", [-LARGEST, LARGEST])
+def test_the_largest_bias_is_finite(bias: float, tokens: int, learning: bool) -> None:
+    level = Curve(lambda distance: torch.where(distance < 9, bias, -LARGEST)[None])
+    effect = Effect(Positions.of(tokens), bias=level)
+    with torch.set_grad_enabled(learning):
+        found = attend(*qkv(tokens), effect)
+    torch.testing.assert_close(found, reference(*qkv(tokens), effect), rtol=1e-4, atol=1e-5)
+
+
+@no_number
+def test_whatever_is_no_number_stays_so(bits: int) -> None:
+    """Whichever bits it has: those that rounding to bfloat16 drops, or turns over."""
+    x = random((3, 16))
+    x.view(torch.int32)[1, 5] = bits
+    with torch.autocast("cpu", torch.bfloat16):
+        assert rms_norm(x, torch.ones(16)).isnan().all(-1).tolist() == [False, True, False]
+    q, k, v = qkv()
+    q.view(torch.int32)[:, :, 35, 0] = bits
+    for learning in (True, False):
+        with torch.set_grad_enabled(learning):
+            out = attend(q, k, v, Effect(Positions.of(40)))
+        assert out.isnan().all(-1)[0, 0].nonzero().tolist() == [[35]]
+    bias = random((1, 3, 50))
+    bias.view(torch.int32)[0, :, 7] = bits
+    found = adapted(nn.Linear(6, 5), nn.Linear(5, 3), random((1, 3, 50), seed=1).bfloat16(), bias)
+    assert found.isnan().all(1).nonzero().tolist() == [[0, 7]]
+
+
+def test_the_slope_of_gelu_is_no_number_where_x_is_none() -> None:
+    x = torch.tensor([1.0, torch.nan, torch.inf]).bfloat16().requires_grad_()
+    (found,), (expected,) = (torch.autograd.grad(f(x).sum(), x) for f in (gelu, F.gelu))
+    torch.testing.assert_close(found, expected, equal_nan=True)
