@@ -12,7 +12,8 @@ import torch
 from torch import Tensor
 from torch.library import custom_op
 
-from models.native.attention import SIDE, Lines, Logits, Where, dense, described, run
+from models.native import dense
+from models.native.attention import SIDE, Lines, Logits, Where, described, run
 
 
 def read(q: Tensor, k: Tensor, v: Tensor, logits: Logits) -> Tensor:
@@ -91,7 +92,7 @@ def flash_backward(
 def gradients(saved: Sequence[Tensor], shape: Sequence[int]) -> list[Tensor]:
     heads = [saved[0].size(1)]
     to_mask = [torch.empty([*shape[:1], *heads, *shape[2:]], dtype=torch.float32)] if shape else []
-    return [*(torch.empty_like(dense(x)) for x in saved[:3]), *to_mask]
+    return [*(x.new_empty(x.shape) for x in saved[:3]), *to_mask]
 
 
 def remember(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:

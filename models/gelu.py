@@ -34,7 +34,7 @@ class SlopeKept(torch.autograd.Function):
     @staticmethod
     @once
     def backward(ctx: Any, *gradients: Tensor) -> tuple[None, Tensor]:
-        (slopes,), g = ctx.saved_tensors, gradients[0].contiguous()
+        (slopes,), g = ctx.saved_tensors, gradients[0].resolve_neg().contiguous()
         to_x = torch.empty_like(g)
         ctx.by_c("backward", g.numel(), g, slopes, to_x)
         return None, to_x

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from torch.nn.functional import leaky_relu
 
 from models.effect import ByPair, Curve
-from models.native import Loops, loops, pointers
+from models.native import Loops, dense, loops, pointers
 from models.once import once
 
 PAIRS = 1 << 15  # at a time: few enough for a cache, many enough that a product's start costs little
@@ -75,7 +75,7 @@ class Adapted(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, by_c: Loops, inner: Tensor, outer: Tensor, logits: Tensor, bias: Tensor) -> Tensor:
-        logits, bias = rowwise(logits), rowwise(bias)
+        logits, bias = dense(logits), dense(bias)
         out = torch.empty(logits.shape, dtype=logits.dtype)
         for x, b, y in zip(logits, bias, out, strict=True):
             by_c("forward", x.size(-1), pointers(x), pointers(b), inner, outer, LEAK, pointers(y))
@@ -86,7 +86,7 @@ class Adapted(torch.autograd.Function):
     @staticmethod
     @once
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
-        (inner, outer, logits, bias), g = ctx.saved_tensors, rowwise(gradients[0])
+        (inner, outer, logits, bias), g = ctx.saved_tensors, dense(gradients[0])
         to_inner, to_outer = torch.zeros_like(inner), torch.zeros_like(outer)
         to_logits, to_bias = torch.empty(logits.shape, dtype=logits.dtype), torch.empty(bias.shape)
         for x, b, y, to_x, to_b in zip(logits, bias, g, to_logits, to_bias, strict=True):
@@ -95,8 +95,3 @@ class Adapted(torch.autograd.Function):
                 pointers(to_x), pointers(to_b), to_inner, to_outer,
             )  # fmt: skip
         return None, to_inner, to_outer, to_logits, to_bias
-
-
-def rowwise(x: Tensor) -> Tensor:
-    """x with the numbers of each row one after the other."""
-    return x if x.stride(-1) == 1 else x.contiguous()

@@ -25,7 +25,7 @@ class RMSNorm(torch.autograd.Function):
     def forward(ctx: Any, x: Tensor, gain: Tensor, epsilon: float, dtype: torch.dtype) -> Tensor:
         ctx.loops = loops("norm", dtype, x, gain)
         if ctx.loops is not None:
-            x = x.contiguous()
+            x, gain = x.contiguous(), gain.contiguous()
             scale, y = x.new_empty(*x.shape[:-1], 1), torch.empty_like(x, dtype=dtype)
             ctx.loops("forward", scale.numel(), x.size(-1), x, gain, float(epsilon), scale, y)
             ctx.save_for_backward(x, scale, gain)
@@ -44,7 +44,8 @@ class RMSNorm(torch.autograd.Function):
         again."""
         x, scale, gain = ctx.saved_tensors
         if ctx.loops is not None:
-            to_x, to_gain, g = torch.empty_like(x), torch.zeros_like(gain), gradients[0].contiguous()
+            to_x, to_gain = torch.empty_like(x), torch.zeros_like(gain)
+            g = gradients[0].resolve_neg().contiguous()
             ctx.loops("backward", scale.numel(), x.size(-1), x, gain, scale, g, to_x, to_gain)
             return to_x, to_gain, None, None
         (g, wide, weight), shape = (t.to(scale.dtype) for t in (*gradients, x, gain)), x.shape[-1:]

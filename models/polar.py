@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from models.native import loops, strides
+from models.native import dense, loops, strides
 from models.once import once
 
 
@@ -26,7 +26,7 @@ class Polar(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
         cos, sin = (a.contiguous() for a in torch.broadcast_tensors(cos, sin))
-        x = x if x.stride(-1) == 1 else x.contiguous()
+        x = dense(x)
         ctx.save_for_backward(x, cos, sin)
         by_c = loops("polar", x, cos, sin)
         if by_c is None:
@@ -38,8 +38,8 @@ class Polar(torch.autograd.Function):
     @staticmethod
     @once
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
-        (x, cos, sin), learned = ctx.saved_tensors, ctx.needs_input_grad[1]
-        g = gradients[0] if gradients[0].stride(-1) == 1 else gradients[0].contiguous()
+        (x, cos, sin), learned = ctx.saved_tensors, any(ctx.needs_input_grad[1:])
+        g = dense(gradients[0])
         by_c = loops("polar", x, cos, sin)
         if by_c is None:
             along, up = g.to(cos.dtype).unflatten(-1, (-1, 2)).unbind(-1)

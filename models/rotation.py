@@ -5,7 +5,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from models.native import loops, strides
+from models.native import dense, loops, strides
 from models.once import once
 
 
@@ -16,7 +16,8 @@ def rotate_pairs(x: Tensor, cos: Tensor, sin: Tensor, layout: str = "interleaved
     width = 2 * cos.size(-1)
     if x.size(-1) > width:
         return torch.cat([rotate_pairs(x[..., :width], cos, sin, layout), x[..., width:]], dim=-1)
-    learned = (cos.requires_grad or sin.requires_grad) and loops("rotation", x, cos, sin) is None
+    by_pytorch = x.dim() != 4 or loops("rotation", x, cos, sin) is None
+    learned = by_pytorch and (cos.requires_grad or sin.requires_grad)
     if learned or x.is_cuda or torch.compiler.is_compiling():
         return composed(x, cos, sin, layout)
     result: Tensor = RotatePairs.apply(x, cos, sin, layout)
@@ -46,7 +47,7 @@ class RotatePairs(torch.autograd.Function):
     @once
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         (x, cos, sin), g = ctx.saved_tensors, gradients[0]
-        angles = (None, None) if x is None else to_angles(x, g, cos, ctx.layout)
+        angles = (None, None) if x is None else to_angles(x, g, cos, sin, ctx.layout)
         return rotated(g, cos, sin, ctx.layout, -1.0), *angles, None
 
 
@@ -63,14 +64,14 @@ def rotated(x: Tensor, cos: Tensor, sin: Tensor, layout: str, sign: float) -> Te
     return out
 
 
-def to_angles(x: Tensor, g: Tensor, cos: Tensor, layout: str) -> tuple[Tensor, ...]:
+def to_angles(x: Tensor, g: Tensor, cos: Tensor, sin: Tensor, layout: str) -> tuple[Tensor, ...]:
     """The gradients of cosines and sines, by loops in C, of x and that of the rotated x."""
-    by_c, (x, g) = loops("rotation", x, cos), (a if a.stride(-1) == 1 else a.contiguous() for a in (x, g))
+    by_c, x, g = loops("rotation", x, cos), dense(x), dense(g)
     assert by_c is not None
     found = [torch.empty(*x.shape[:-1], cos.size(-1)) for _ in range(2)]
     sizes = *x.shape[:-1], cos.size(-1), int(layout == "half")
     by_c("to_angles", *sizes, x, strides(x), g, strides(g), *found)
-    return tuple(a.sum_to_size(cos.shape) for a in found)
+    return tuple(a.sum_to_size(own.shape) for a, own in zip(found, (cos, sin), strict=True))
 
 
 def half(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:

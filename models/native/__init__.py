@@ -61,7 +61,7 @@ def loops(name: str, element: Tensor | torch.dtype, *wide: Tensor, **sizes: int)
         return None
     if not all(x.is_cpu and type(x) in (Tensor, nn.Parameter) for x in (*given, *wide)):
         return None
-    if any(x.dtype is not WIDE for x in wide):
+    if any(x.dtype is not WIDE for x in wide) or any(x.is_neg() for x in (*given, *wide)):
         return None
     return loops_of(name, dtype, **sizes)
 
@@ -81,6 +81,12 @@ def missing() -> bool:
 
 def integers(*values: int) -> ctypes.Array:
     return (ctypes.c_int64 * len(values))(*values)
+
+
+def dense(x: Tensor) -> Tensor:
+    """With the numbers of a row side by side, and those that it has: PyTorch may put a sign off."""
+    x = x.resolve_neg()
+    return x if x.stride(-1) == 1 else x.contiguous()
 
 
 def strides(x: Tensor) -> ctypes.Array:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from models.native import Loops, loops
+from models.native import Loops, dense, loops
 from models.processor import bfloat16_by
 
 SIDE = 32  # rows and columns that the loops multiply at once
@@ -118,8 +118,3 @@ def run(name: str, task: Attention, x: Tensor, network: Mixing | None = None) ->
     found = by_c(x, name, **(network.sizes if network is not None else {}))
     assert found is not None
     found(name, task)
-
-
-def dense(x: Tensor) -> Tensor:
-    """With the numbers of a token side by side."""
-    return x if x.stride(-1) == 1 else x.contiguous()

@@ -476,6 +476,24 @@ def test_gradients_of_sines_alone() -> None:
     torch.testing.assert_close(found, expected)
 
 
+@pytest.mark.parametrize("shapes", [((2, 3, 5, 8), (2, 1, 5, 4)), ((3, 5, 8), (5, 4))], ids=str)
+def test_gradients_of_angles_of_any_shape(shapes: tuple[tuple[int, ...], tuple[int, ...]]) -> None:
+    x, *angles = random(*shapes[0]).detach(), random(5, 4), random(*shapes[1], seed=3)
+    found, expected = (
+        torch.autograd.grad(y.square().sum(), angles)
+        for y in (rotate_pairs(x, *angles), composed(x, *angles, "interleaved"))
+    )
+    torch.testing.assert_close(found, expected)
+
+
+@pytest.mark.parametrize("part", ["cos", "sin"])
+def test_gradients_of_one_coordinate_alone(part: str) -> None:
+    x, angles = random(2, 3, 40, 16).detach(), {"cos": torch.ones(40, 16), "sin": torch.zeros(40, 16)}
+    angles[part].requires_grad_()
+    (found,) = torch.autograd.grad(polar(x, **angles).sum(), angles[part])
+    torch.testing.assert_close(found, F.softplus(x).sum((0, 1)))
+
+
 def test_a_norm_of_any_width() -> None:
     """Its sums need more room than a stack has."""
     x, gain = random(2, 140_000), random(140_000)
