@@ -1,6 +1,8 @@
 """Functions with gradients of their own say that they have no second ones, and no tangents."""
 
+import re
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 import torch
@@ -14,6 +16,7 @@ from models.norm import rms_norm
 from models.polar import polar
 from models.rotation import rotate_pairs
 
+ROOT = Path(__file__).resolve().parents[2]
 X = torch.linspace(-1, 1, 2 * 2 * 40 * 16).reshape(2, 2, 40, 16)
 ANGLES = torch.linspace(0, 3, 40 * 8).reshape(40, 8)
 
@@ -73,3 +76,10 @@ def test_no_tangent_is_lost(function: Callable[[Tensor], Tensor]) -> None:
             return
     assert found is not None
     torch.testing.assert_close(found, expected, rtol=0.02, atol=0.02)
+
+
+def test_every_function_with_a_gradient_of_its_own_says_so() -> None:
+    for file in (file for folder in ("models", "train") for file in (ROOT / folder).rglob("*.py")):
+        text = file.read_text()
+        own = len(re.findall(r"\(torch\.autograd\.Function\)|\.register_autograd\(", text))
+        assert text.count("@once\n") == own, file
