@@ -106,7 +106,7 @@ void forward(int64_t count, const element *const *logits, const float *const *bi
     for (int h = 0; h < HEADS; h++)
       EACH {
         y[h][v] = x[h][v] + x[HEADS + h][v] + outer[HIDDEN][h];
-        x[h][v] = greater(x[h][v], (vector){0} + UNSEEN);
+        x[h][v] = greater((vector){0} + UNSEEN, x[h][v]);
       }
     for (int k = 0; k < HIDDEN; k++) {
       unit(u, x, inner[k]);
@@ -138,7 +138,7 @@ void backward(int64_t count, const element *const *logits, const float *const *b
       read(g, out, start, stop);
       for (int h = 0; h < HEADS; h++)
         EACH {
-          x[h][v] = greater(x[h][v], (vector){0} + UNSEEN);
+          x[h][v] = greater((vector){0} + UNSEEN, x[h][v]);
           to_x[h][v] = to_x[HEADS + h][v] = g[h][v];
           outer_sum[HIDDEN][h] += g[h][v];
         }

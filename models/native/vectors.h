@@ -12,6 +12,7 @@
 
 typedef float vector __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
 
+/* b, where one of them is no number. */
 static inline vector greater(vector a, vector b) {
   LANE a[n] = a[n] > b[n] ? a[n] : b[n];
   return a;

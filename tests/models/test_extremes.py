@@ -74,6 +74,13 @@ def test_whatever_is_no_number_stays_so(bits: int) -> None:
     assert found.isnan().all(1).nonzero().tolist() == [[0, 7]]
 
 
+def test_a_network_reads_of_all_heads_that_one_is_no_number() -> None:
+    logits = random((1, 3, 50))
+    logits[0, 1, 7] = torch.nan
+    found = adapted(nn.Linear(6, 5), nn.Linear(5, 3), logits, random((1, 3, 50), seed=1))
+    assert found.isnan().nonzero().tolist() == [[0, head, 7] for head in range(3)]
+
+
 def test_the_slope_of_gelu_is_no_number_where_x_is_none() -> None:
     x = torch.tensor([1.0, torch.nan, torch.inf]).bfloat16().requires_grad_()
     (found,), (expected,) = (torch.autograd.grad(f(x).sum(), x) for f in (gelu, F.gelu))
