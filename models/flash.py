@@ -93,7 +93,12 @@ def flash_backward(
 def gradients(saved: Sequence[Tensor], shape: Sequence[int]) -> list[Tensor]:
     heads = [saved[0].size(1)]
     to_mask = [torch.empty([*shape[:1], *heads, *shape[2:]], dtype=torch.float32)] if shape else []
-    return [*(x.new_empty(x.shape) for x in saved[:3]), *to_mask]
+    return [*(like(x) for x in saved[:3]), *to_mask]
+
+
+def like(x: Tensor) -> Tensor:
+    """Room for as many numbers in the same order, tokens or heads first; those of x may overlap."""
+    return of_tokens(x, x.size(-1)) if x.stride(1) < x.stride(2) else x.new_empty(x.shape)
 
 
 def remember(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
