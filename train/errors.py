@@ -51,10 +51,8 @@ def logged(folder: Path) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        with (
-            suppress(OSError),
-            (folder / "train.log").open("a") as log,
-        ):  # a full disk is no reason to hide it
+        # where nothing can be written, it is this error that counts
+        with suppress(OSError), (folder / "train.log").open("a") as log:
             traceback.print_exception(error, file=log)
         raise
 

@@ -75,7 +75,7 @@ def fingerprint(module: str) -> str | None:
     found, waiting = {}, [(module, first)]
     while waiting:
         name, file = waiting.pop()
-        code, imports = essence(file.read_text(), name.rpartition(".")[0])
+        code, imports = essence(file.read_text("utf-8", "replace"), name.rpartition(".")[0])
         found[file] = code
         beside = ((other, first.with_name(f"{other.rpartition('.')[2]}.py")) for other in imports)
         known = (pair for pair in beside if pair[1] not in found and pair[1].is_file())
