@@ -22,7 +22,7 @@ class Config(Section):
     """One run."""
 
     seed: Seed  # of initial weights and the order of batches
-    batch: Count  # sequences a step, over all devices together
+    batch: Count  # sequences per step, over all devices together
     objective: Literal["clm", "mlm"]
     outputs: str  # the folder of runs, trained models and prepared data
     jobs: Few | Literal["auto"]  # of a sweep, side by side

@@ -61,7 +61,7 @@ class Row:
     data: str
     protocol: str  # same_tokens, nonoverlapping, ..., by_position; answers, depth_0.25, ...; training
     length: int  # tokens of context, or what a task counts; for by_position the tokens up to the position
-    metric: str  # loss (nats a token), bits_per_byte, accuracy, tokens_per_second, peak_memory (bytes), ...
+    metric: str  # loss (nats per token), bits_per_byte, accuracy, tokens_per_second, peak_memory (bytes), ...
     value: float | None  # None where the method is undefined at this length
     error: float | None  # standard error over documents; None where there is none
     sequences: int  # documents behind the value

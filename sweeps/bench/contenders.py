@@ -44,7 +44,7 @@ class Shape:
 
     @property
     def operations(self) -> int:
-        """Floating-point operations that training takes a token: 6 a weight, and causal attention."""
+        """Floating-point operations that training takes per token: 6 per weight, and causal attention."""
         weights = 12 * self.depth * self.width**2 + self.vocab * self.width
         return 6 * weights + 6 * self.depth * self.width * self.length
 

@@ -82,7 +82,7 @@ def under_each(module: str, *arguments: str) -> Iterator[tuple[str, Any]]:
 def contenders(rounds: int, shape: Shape, fused: bool = False) -> dict[str, float]:
     """Seconds of our step as a user gets it, and of every peer with every attention in both precisions."""
     precision = resolved_precision("auto", "cpu")
-    emulated = bfloat16_gain() < 0.5  # which takes up to a minute a step
+    emulated = bfloat16_gain() < 0.5  # which takes up to a minute per step
     precisions = ("fp32",) if emulated else ("bf16", "fp32")
     own = f"rope {'bf16' if precision == 'bf16-mixed' else 'fp32'}"
     made: dict[str, tuple[Make, str]] = {own: (partial(ours, "rope", shape), own[-4:])}

@@ -46,7 +46,7 @@ def measure(rounds: int) -> Iterator[Result]:
     most = peak()
     yield Result("gemm_peak", most / 1e9, "GFLOP/s", "bf16 product of two 1024 x 1024 matrices, best of 20")
     share = SHAPE.operations * tokens / taken["rope"] / most
-    yield Result("gemm_share_rope", share, "of the peak", f"6 N + 6 L d T operations a token; {how()}")
+    yield Result("gemm_share_rope", share, "of the peak", f"6 N + 6 L d T operations per token; {how()}")
     alone = products(SHAPE, torch.bfloat16)
     yield Result("gemm_share_products", SHAPE.operations * tokens / alone / most, "of the peak",
                  f"the products of a step by themselves, each the best of 5; {how()}")  # fmt: skip
