@@ -10,6 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from models.native import WIDE
 from models.once import once
 from models.precision import autocasts
 from models.processor import mkl_is_slow
@@ -50,7 +51,7 @@ def product(a: Tensor, b: Tensor) -> Tensor:
 
 def by_onednn(a: Tensor, b: Tensor) -> bool:
     """Whether both are of float32 on a processor where PyTorch's own choice is slow."""
-    if not (a.is_cpu and a.dtype == b.dtype == torch.float32) or torch.compiler.is_compiling():
+    if not (a.is_cpu and a.dtype == b.dtype == WIDE) or torch.compiler.is_compiling():
         return False
     return not autocasts(a.device) and mkl_is_slow()
 

@@ -6,7 +6,7 @@ from torch.nn import functional as F
 
 from models import linear
 from models.linear import Linear, OneDNN, by_onednn, product
-from tests.tolerance import agree
+from tests.tolerance import agree, float64
 
 HAS = torch.backends.mkldnn.is_available()
 onednn = pytest.mark.skipif(not HAS, reason="PyTorch was built without oneDNN")
@@ -45,3 +45,11 @@ def test_where_it_is_not_faster_it_is_not_used(slow: bool, monkeypatch: pytest.M
     assert not by_onednn(x.bfloat16(), layer.weight.bfloat16())
     with torch.autocast("cpu", torch.bfloat16):
         assert layer(x).dtype == torch.bfloat16
+
+
+def test_float64_is_not_for_onednn(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(linear, "mkl_is_slow", lambda: True)
+    with float64():  # as the formulas of papers are tested
+        x, layer = torch.randn(3, 8), Linear(8, 6)
+        assert not by_onednn(x, layer.weight)
+        agree(layer(x), x @ layer.weight.T)
