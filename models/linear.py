@@ -41,7 +41,15 @@ class OneDNN(torch.autograd.Function):
     @once
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor]:
         (x, weight), g = ctx.saved_tensors, gradients[0]
-        return onednn(g, weight.T), onednn(g.flatten(0, -2).T, x.flatten(0, -2).T)
+        return onednn(g, weight.T), over_rows(g.flatten(0, -2), x.flatten(0, -2))
+
+
+def over_rows(a: Tensor, b: Tensor) -> Tensor:
+    """(M, N), a.T @ b, of a (K, M) and b (K, N), which are many rows.
+
+    oneDNN is given a copy of what stands on the left if that is transposed: here, of the narrower one.
+    """
+    return onednn(a.T, b.T) if a.size(1) <= b.size(1) else onednn(b.T, a.T).T
 
 
 def product(a: Tensor, b: Tensor) -> Tensor:

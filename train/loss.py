@@ -71,7 +71,7 @@ class MeanCrossEntropy(torch.autograd.Function):
             likely = replaced_by_gradient(logits, targets[rows])
             total -= likely.clamp_min(torch.finfo(torch.float32).tiny).log().sum()
             to_hidden[rows] = product(logits, w)
-            to_weight += product(logits.T, h[rows])
+            to_weight += product(h[rows].T, logits).T  # oneDNN copies what is transposed on the left
         ctx.save_for_backward(to_hidden, to_weight)
         ctx.count = max(1, targets.numel())
         return total / ctx.count

@@ -32,6 +32,9 @@ def test_transposed_factors() -> None:
     a, b = torch.randn(40, 30), torch.randn(20, 40)
     for left, right in ((a, a.T), (a.T, b.T), (b, a)):
         agree(linear.onednn(left, right.T), left @ right)
+    wide = torch.randn(40, 50)
+    for left, right in ((a, wide), (wide, a)):
+        agree(linear.over_rows(left, right), left.T @ right)
 
 
 @pytest.mark.parametrize("slow", [False, True])
