@@ -92,7 +92,7 @@ def located(module: str) -> Path | None:
 
 @cache
 def essence(text: str, package: str) -> tuple[str, list[str]]:
-    """The code without comments and docstrings, and the modules that it may import."""
+    """The code without comments, docstrings and what errors say, and the modules that it may import."""
     try:
         tree = ast.parse(text)
     except SyntaxError:
@@ -104,8 +104,9 @@ def essence(text: str, package: str) -> tuple[str, list[str]]:
             lines[row - 1] = lines[row - 1][:column]
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(node):
-            first, last = node.body[0].lineno, node.body[0].end_lineno or node.body[0].lineno
-            lines[first - 1 : last] = [""] * (last - first + 1)
+            erase(lines, node.body[0], 0)
+        if isinstance(node, ast.Raise):
+            erase(lines, node, node.col_offset + len("raise"))
         if isinstance(node, ast.Import):
             imports += [one.name for one in node.names]
         if isinstance(node, ast.ImportFrom):
@@ -113,6 +114,13 @@ def essence(text: str, package: str) -> tuple[str, list[str]]:
             base = ".".join(filter(None, [*above, node.module]))
             imports += [base, *(f"{base}.{one.name}" for one in node.names)]
     return "\n".join(line.rstrip() for line in lines if line.strip()), imports
+
+
+def erase(lines: list[str], node: ast.stmt, kept: int) -> None:
+    """The lines of a statement, but for what is `kept` of the first and what stands behind it."""
+    first, last = node.lineno - 1, node.end_lineno or node.lineno
+    rest = lines[first][:kept] + lines[last - 1][node.end_col_offset :]
+    lines[first:last] = [rest, *[""] * (last - first - 1)]
 
 
 def digest(content: Any) -> str:

@@ -93,10 +93,10 @@ def casts(shape: Shape, dtype: torch.dtype) -> float:
     return step + of_weights + shape.batch * shape.length / ROWS * both_ways
 
 
-def peak() -> float:
-    """Operations a second of a bf16 product of two 1024 x 1024 matrices."""
-    a = torch.randn(1024, 1024, device=device()).bfloat16()
-    return 2 * 1024**3 / best(lambda: a @ a, 20)
+def peak(dtype: torch.dtype = torch.bfloat16) -> float:
+    """Operations a second of the product of two 1024 x 1024 matrices."""
+    a = torch.randn(1024, 1024, device=device()).to(dtype)
+    return 2 * 1024**3 / best(lambda: linear.product(a, a), 20)
 
 
 def best(what: Callable[[], Any], times: int = 5) -> float:

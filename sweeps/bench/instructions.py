@@ -20,13 +20,13 @@ import torch
 from sweeps.bench.clock import interleaved
 from sweeps.bench.contenders import PEERS, Make, Shape, compiled, ours, peers
 from sweeps.bench.evaluation import SHAPE
-from sweeps.bench.floor import floor
+from sweeps.bench.floor import floor, peak
 from sweeps.bench.goals import LONG
 from sweeps.bench.page import Result
 from sweeps.bench.training import fastest, step
 from train.machine import bfloat16_gain, keep_memory, resolved_precision
 
-FLOOR = "floor"
+FLOOR, PEAK = "floor", "peak"
 LIMITS: dict[str, tuple[str, str, Callable[[], bool]]] = {  # what oneDNN and others call each of goals.SETS
     "amx": ("AVX512_CORE_AMX", "avx512", torch.cpu._is_amx_tile_supported),
     "avx512_bf16": ("AVX512_CORE_BF16", "avx512", torch.cpu._is_avx512_bf16_supported),
@@ -49,7 +49,7 @@ def measure(rounds: int, *options: str) -> Iterator[Result]:
     """RoPE against the best peer under each set that this processor has; with --compiled, both compiled."""
     done = "_compiled" if "--compiled" in options else "_2_threads" if "--threads=2" in options else ""
     for name, taken in under_each("sweeps.bench.instructions", f"--rounds={rounds}", *options):
-        least = taken.pop(FLOOR)
+        least, at_peak = taken.pop(FLOOR), taken.pop(PEAK)
         rope, best = fastest(taken, "rope"), min(taken, key=lambda one: (one.startswith("rope"), taken[one]))
         for one, seconds in taken.items():
             speed = Shape().batch * Shape().length / seconds
@@ -60,6 +60,8 @@ def measure(rounds: int, *options: str) -> Iterator[Result]:
         rest = "alone" if "--compiled" in options else "and passes over what else is written"
         how = f"what it would be if a step of {rope} had products, softmaxes, GELUs {rest}; {Shape()}"
         yield Result(f"{result}_bound", taken[best] / least, "x", how)
+        how = f"what it would be if all of {rope} ran like a product of 1024 x 1024 matrices; {Shape()}"
+        yield Result(f"{result}_peak", taken[best] / at_peak, "x", how)
 
 
 def measure_evaluation(chosen: list[str]) -> Iterator[Result]:
@@ -91,7 +93,8 @@ def contenders(rounds: int, shape: Shape, fused: bool = False) -> dict[str, floa
     steps = {name: step(make, shape, kind == "bf16") for name, (make, kind) in made.items()}
     dtype = torch.bfloat16 if precision == "bf16-mixed" else torch.float32
     before, taken = floor(shape, dtype, fused), interleaved(steps, rounds)
-    return taken | {FLOOR: min(before, floor(shape, dtype, fused))}
+    at_peak = shape.operations * shape.batch * shape.length / peak(dtype)
+    return taken | {FLOOR: min(before, floor(shape, dtype, fused)), PEAK: at_peak}
 
 
 def contenders_compiled(rounds: int, shape: Shape) -> dict[str, float]:
@@ -102,7 +105,7 @@ def contenders_compiled(rounds: int, shape: Shape) -> dict[str, float]:
         chosen = fastest(taken, name)
         make = makes.get(chosen[:-5], partial(ours, "rope", shape))
         steps[chosen] = step(partial(compiled, make), shape, chosen.endswith("bf16"))
-    return interleaved(steps, rounds) | {FLOOR: taken[FLOOR]}
+    return interleaved(steps, rounds) | {key: taken[key] for key in (FLOOR, PEAK)}
 
 
 def main() -> None:

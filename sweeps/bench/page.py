@@ -3,7 +3,7 @@
 import json
 import platform
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -25,6 +25,7 @@ class Result:
     value: float
     unit: str
     how: str
+    date: str = field(default_factory=lambda: f"{datetime.now(UTC):%Y-%m-%d}")
 
 
 def write(results: Sequence[Result], docs: Path = DOCS) -> None:
@@ -49,9 +50,10 @@ def page(results: Sequence[Result], others: Sequence[str] = ()) -> str:
     keys = ["train_{}", "step_{}", "step_{}_vs_nope", "memory_{}", long, f"{long}_vs_causal"]
     keys += [f"evaluate_memory_{LONG}_{{}}", longest, f"evaluate_memory_{LONGEST}_{{}}"]
     above = [key.format(name) for key in keys for name in names]
+    dates = [r.date for r in results]
     environment = Environment(trim_blocks=True, keep_trailing_newline=True)
     return environment.from_string(Path(__file__).with_name("benchmarks.md.j2").read_text()).render(
-        date=f"{datetime.now(UTC):%Y-%m-%d}",
+        dates=" to ".join(dict.fromkeys((min(dates), max(dates)))),
         machine=machine(),
         others=others,
         goals=[row for goal in GOALS if (row := goal.row(value))],

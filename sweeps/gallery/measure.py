@@ -68,12 +68,12 @@ def bent(rope: RoPE, extended: Encoding, length: int) -> tuple[Tensor, Tensor]:
     effect, frequencies = extended.at(positions), rope.frequencies()
     if effect.rotate is None:
         return torch.full_like(frequencies, torch.nan), torch.full((length,), torch.nan)
-    near = turns(rope, effect.rotate, length)
+    near = angles(rope, effect.rotate, length)
     ratio = near[:, -2] / frequencies
     seen = near[-1] / frequencies[-1]  # by key
     distance = length - 1 - positions.at
     for region in effect.far:
-        far = turns(rope, region.rotate, length)[-1] / frequencies[-1]
+        far = angles(rope, region.rotate, length)[-1] / frequencies[-1]
         seen = torch.where(distance >= region.start, far, seen)
     if effect.visible is not None:
         last = positions.at[-1:]
@@ -81,7 +81,7 @@ def bent(rope: RoPE, extended: Encoding, length: int) -> tuple[Tensor, Tensor]:
     return ratio, seen.flip(0)
 
 
-def turns(rope: RoPE, rotate: Rotate, length: int) -> Tensor:
+def angles(rope: RoPE, rotate: Rotate, length: int) -> Tensor:
     """(D/2, length) the angle between the last query and each key, by pair."""
     first = torch.zeros(SHAPE["head_width"], dtype=torch.float64)
     pairs = SHAPE["head_width"] // 2

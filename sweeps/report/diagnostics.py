@@ -5,55 +5,20 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sweeps.charts.figure import Figure
+from sweeps.report.figures.diagnostics import heads
+from train.diagnostics.records import Diagnosis
 
 NAME = "diagnostics.json"
 
 
 @dataclass(frozen=True)
-class Variant:
-    """How the heads attend under one extension, at each length."""
+class Explained(Diagnosis):
+    """What was measured, and what that means."""
 
-    extension: str
-    lengths: list[int]
-    reaches: list[list[int]]  # (lengths, layers) the longest distance
-    ends: list[int]  # the first distance past each bin
-    entropy: list[list[list[float]]]  # (lengths, layers, H) of the largest that it can be
-    unseen: list[list[list[float]]]  # (lengths, layers, H) of attention, at distances never seen in training
-    keys: list[list[float]]  # (lengths, layers) of the visible keys, at such distances
-    profile: list[list[list[list[float]]]]  # (lengths, layers, H, bins) of attention, by distance
-
-
-@dataclass(frozen=True)
-class Rotary:
-    """A RoPE's frequencies against the training length, and its base against the evaluated one."""
-
-    base: float
-    frequencies: list[float]
-    trained: int
-    turning: int
-    unfinished: int
-    spans: list[int]
-    bounds: list[float | None]
-
-
-@dataclass(frozen=True)
-class Diagnosis:
-    """What `python -m train.diagnose` found of a run."""
-
-    run: str
-    data: str
-    trained_length: int
-    sequences: int
-    queries: int
-    reaches: list[int]  # (layers,) the longest distance of training
-    variants: list[Variant]
-    rotary: list[Rotary]
     sentences: list[str]
 
     def figures(self) -> list[Figure]:
         """One for each extension that the run was diagnosed under."""
-        from sweeps.report.figures.diagnostics import heads
-
         return [Figure(f"{self.run}-{one.extension}", {"heads": heads(self, one)}) for one in self.variants]
 
 
@@ -73,7 +38,7 @@ def diagnoses(folders: list[Path]) -> Iterator[Diagnosed]:
     for file in (folder / NAME for folder in folders):
         if file.exists():
             try:
-                found = TypeAdapter(Diagnosis).validate_json(file.read_bytes())
+                found = TypeAdapter(Explained).validate_json(file.read_bytes())
                 yield Diagnosed(found.run, found.sentences, found.figures())
             except (ValueError, IndexError, OSError):  # lists that do not fit together, too
                 damaged = f"{file} is damaged: delete it, or diagnose the run again."
@@ -85,7 +50,7 @@ def pictures(found: object, folder: Path) -> list[Path]:
     from pydantic import TypeAdapter
 
     files = []
-    diagnosis = TypeAdapter(Diagnosis).validate_python(found)
+    diagnosis = TypeAdapter(Explained).validate_python(found)
     for figure, variant in zip(diagnosis.figures(), diagnosis.variants, strict=True):
         name = "diagnostics" if variant.extension == "none" else f"diagnostics-{variant.extension}"
         files += Figure(name, figure.views).save(folder)

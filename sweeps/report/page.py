@@ -11,6 +11,7 @@ from sweeps.report.numbers import number, plural, signed, times, tokens
 from sweeps.report.statistics import FEWEST_DOCUMENTS, GAP
 from sweeps.report.summary import Comparison, Summary
 from sweeps.report.tables import changes, runs
+from sweeps.report.tables.both import both
 from sweeps.report.tables.methods import methods
 from sweeps.report.tables.table import Table
 from sweeps.report.texts import PARTS, TEXTS
@@ -47,6 +48,7 @@ def page(summary: Summary, figures: list[dict[str, Figure]]) -> str:
         Path(__file__).with_name("report.html.j2"),
         [*every, *(figure for one in found for figure in one.figures)],
         summary=summary,
+        both=both(summary.comparisons),
         jobs=plural(summary.jobs, "job"),
         sections=sections,
         diagnoses=found,

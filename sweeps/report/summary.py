@@ -1,6 +1,6 @@
 """What a report says, as typed records: tables, figures and verdicts are views of it (`summary.json`)."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from sweeps.report import records
@@ -17,8 +17,8 @@ UNITS = {
 }
 SHARES = ("accuracy", "exact_match")  # from 0 to 1
 HIGHER_IS_BETTER = ("accuracy", "exact_match", "margin", "tokens_per_second")
-CROP, WINDOW = "crop", "window"
-CONTROLS = (CROP, WINDOW, "temperature")  # no more context than in training; all of it, at the best sharpness
+CROP, WINDOW, TEMPERATURE = "crop", "window", "temperature"
+CONTROLS = (CROP, WINDOW, TEMPERATURE)  # no more context than in training; all of it, at the best sharpness
 
 
 @dataclass(frozen=True)
@@ -72,6 +72,12 @@ class Comparison:
         return self.lengths[-1]
 
     @property
+    def halfway(self) -> int:
+        """The place of the length half way from that of training to the longest."""
+        longer = [t for t, length in enumerate(self.lengths) if length > self.trained_length]
+        return longer[max(0, len(longer) // 2 - 1)] if longer else len(self.lengths) - 1
+
+    @property
     def is_cropped(self) -> bool:
         """Whether extensions are compared with crop; if not, with the model without extension."""
         return self.opponent == CROP
@@ -120,6 +126,11 @@ class Comparison:
                 found[control] = curve.value
         return found
 
+    def by_temperature(self, method: str) -> float | None:
+        """How the best temperature changes the score at the longest length."""
+        found, own = self.controls(method).get(TEMPERATURE), self.curve(method).value
+        return None if found is None else records.minus(found, own)[-1]
+
     def best_first(self, values: Mapping[str, records.Estimate], names: Iterable[str]) -> list[str]:
         """Names, the best at the longest length first; what has no value there comes last."""
         ends = {name: values[name].value[-1] for name in names}
@@ -149,6 +160,17 @@ class Summary:
         """The jobs that left nothing to report, by what became of them."""
         found = {"did not finish": self.failures, "cannot be read": self.unreadable}
         return {f"{len(own)} of {plural(self.jobs, 'job')} {what}": own for what, own in found.items() if own}
+
+
+def two_sides(comparisons: Sequence[Comparison]) -> tuple[Comparison, Comparison] | None:
+    """The loss of a text and the accuracy of retrieval from it, of the same models, each against crop."""
+    loss, answers = (
+        next((of for of in comparisons if of.metric == metric and of.is_cropped), None)
+        for metric in ("loss", "accuracy")
+    )
+    if loss is None or answers is None or loss.corpus != answers.corpus:
+        return None
+    return loss, answers
 
 
 def unit(metric: str) -> str:

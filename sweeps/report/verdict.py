@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from sweeps.report.notes import gaps, two_groups
 from sweeps.report.numbers import between, listed, number, plural, signed, times, tokens
 from sweeps.report.records import Fairness, Gain
-from sweeps.report.summary import CONTROLS, Comparison, Summary
+from sweeps.report.summary import CONTROLS, TEMPERATURE, Comparison, Summary, two_sides
 
 NEGLIGIBLE = 0.005
 BEST = {"loss": "lowest loss", "bits_per_byte": "fewest bits per byte", "accuracy": "highest accuracy"}
@@ -21,15 +21,12 @@ def verdict(summary: Summary) -> list[str]:
 
 def both(comparisons: Sequence[Comparison]) -> str:
     """Which methods gain from longer context: in the loss of a text, in retrieval from it, or in both."""
-    loss, answers = (
-        next((of for of in comparisons if of.metric == metric and of.is_cropped), None)
-        for metric in ("loss", "accuracy")
-    )
-    if loss is None or answers is None or loss.corpus != answers.corpus:
+    found = two_sides(comparisons)
+    if found is None:
         return ""
-    sides = [{n for n, found in of.extensions.items() if beats(of, found)} for of in (loss, answers)]
+    sides = [{n for n, gains in of.extensions.items() if beats(of, gains)} for of in found]
     parts = [
-        f"{what}, {listed([name for name in loss.methods if name in names], 12) if names else 'none'}"
+        f"{what}, {listed([name for name in found[0].methods if name in names], 12) if names else 'none'}"
         for what, names in (
             ("in both loss and retrieval", sides[0] & sides[1]),
             ("in loss alone", sides[0] - sides[1]),
@@ -95,11 +92,9 @@ def gaining(of: Comparison) -> str:
 
 def worth(of: Comparison) -> str:
     """What longer context is worth in nats, and which methods gain or lose by it: half way to the longest."""
-    longer = [t for t, length in enumerate(of.lengths) if length > of.trained_length]
-    if of.metric != "loss" or not longer or not of.worth:
+    if of.metric != "loss" or of.longest == of.trained_length or not of.worth:
         return ""
-    middle = longer[max(0, len(longer) // 2 - 1)]
-    parts = []
+    middle, parts = of.halfway, []
     for what, whom in (("lowers", "better"), ("raises", "worse")):
         own = {name: found.value[middle] for name, found in of.worth.items() if found.verdict[middle] == whom}
         sizes = {name: abs(value) for name, value in own.items() if value is not None}
@@ -109,6 +104,23 @@ def worth(of: Comparison) -> str:
     window = f"Compared with a sliding window of {of.at(of.trained_length)}"
     told = f"{' and '.join(parts)} nats per token" if parts else "makes no separable difference to the loss"
     return f"{window}, the whole context of {of.at(of.lengths[middle])} {told}."
+
+
+def recovered(of: Comparison) -> str:
+    """What the best factor on all logits recovers: what is lost because attention is diluted."""
+    gains = {
+        name: change
+        for name in of.methods
+        if (change := of.by_temperature(name)) is not None and of.sign * change < -of.tolerance
+    }
+    if not any(TEMPERATURE in of.controls(name) for name in of.methods):
+        return ""
+    first = f"At {of.at(of.longest)}, the best temperature"
+    if not gains:
+        return f"{first} improves no method by more than {of.tolerance:g}."
+    names = sorted(gains, key=lambda name: -abs(gains[name]))
+    ends = dict.fromkeys(number(abs(gains[name]), 2) for name in (names[-1], names[0]))
+    return f"{first} improves {listed(names, 6)} by {' to '.join(ends)}, which diluted attention had cost."
 
 
 def reference(of: Comparison) -> str:
@@ -204,6 +216,6 @@ def differences(fairness: Fairness) -> list[str]:
 
 
 SENTENCES = (
-    opening, winner, unharmed, gaining, worth, reference, causes, extended, gaps, one_seed, two_groups,
-    unequal,
+    opening, winner, unharmed, gaining, worth, recovered, reference, causes, extended, gaps, one_seed,
+    two_groups, unequal,
 )  # fmt: skip

@@ -24,11 +24,11 @@ def found(encoding: Encoding, q: Tensor, k: Tensor, causal: bool = True) -> Tens
     return logits(q, k, encoding.at(Positions.of(q.size(-2), causal=causal)), causal)
 
 
-def planes(x: Sequence[float], layout: str, turning: int) -> list[complex]:
-    """The first `turning` features of one token as complex numbers, one a pair."""
+def planes(x: Sequence[float], layout: str, rotating: int) -> list[complex]:
+    """The first `rotating` features of one token as complex numbers, one a pair."""
     if layout == "half":
-        return [complex(x[f], x[f + turning // 2]) for f in range(turning // 2)]
-    return [complex(x[2 * f], x[2 * f + 1]) for f in range(turning // 2)]
+        return [complex(x[f], x[f + rotating // 2]) for f in range(rotating // 2)]
+    return [complex(x[2 * f], x[2 * f + 1]) for f in range(rotating // 2)]
 
 
 def geometric(width: int, base: float) -> list[float]:
@@ -48,7 +48,7 @@ def rotary(
 ) -> Tensor:
     """(1, H, T, T): every pair of features turned by distance * frequency; the rest is still."""
     heads, length, width = q.shape[1:]
-    turning = 2 * len(frequencies)
+    rotating = 2 * len(frequencies)
     result = torch.full((1, heads, length, length), NEVER, dtype=torch.float64)
     for h in range(heads):
         queries, keys = q[0, h].double().tolist(), k[0, h].double().tolist()
@@ -57,14 +57,14 @@ def rotary(
                 if not seen(i, j):
                     continue
                 pairs = zip(
-                    planes(queries[i], layout, turning),
-                    planes(keys[j], layout, turning),
+                    planes(queries[i], layout, rotating),
+                    planes(keys[j], layout, rotating),
                     frequencies,
                     strict=True,
                 )
                 d = distance(i, j)
                 turned = sum((a * b.conjugate() * cmath.exp(1j * d * f)).real for a, b, f in pairs)
-                still = sum(a * b for a, b in zip(queries[i][turning:], keys[j][turning:], strict=True))
+                still = sum(a * b for a, b in zip(queries[i][rotating:], keys[j][rotating:], strict=True))
                 value = (turned * magnitude**2 + still) / math.sqrt(width) + also(i, j)
                 result[0, h, i, j] = value * temperature(i)
     return result

@@ -32,11 +32,11 @@ def test_rope(layout: str, width: int, base: float) -> None:
 
 
 @LAYOUTS
-@pytest.mark.parametrize(("partial", "turning"), [(0.0, 0), (0.25, 2), (0.5, 4), (0.75, 6)])
-def test_partial_rope_spreads_its_frequencies(layout: str, partial: float, turning: int) -> None:
+@pytest.mark.parametrize(("partial", "rotating"), [(0.0, 0), (0.25, 2), (0.5, 4), (0.75, 6)])
+def test_partial_rope_spreads_its_frequencies(layout: str, partial: float, rotating: int) -> None:
     q, k = content(8)
     encoding = load("rope", head_width=8, partial=partial, layout=layout)
-    agree(found(encoding, q, k), rotary(q, k, geometric(turning, 10_000), layout=layout))
+    agree(found(encoding, q, k), rotary(q, k, geometric(rotating, 10_000), layout=layout))
 
 
 @pytest.mark.parametrize(
@@ -86,8 +86,8 @@ def test_far_positions_stay_exact() -> None:
 def test_rope_2d(layout: str, width: int, columns: int) -> None:
     """Half of the pairs turn by the difference of rows, the others by that of columns."""
     q, k = content(width)
-    turning = 4 * (width // 4)
-    frequencies = geometric(turning // 2, 10_000)
+    rotating = 4 * (width // 4)
+    frequencies = geometric(rotating // 2, 10_000)
     none = [0.0] * len(frequencies)
 
     def part(of: str) -> torch.Tensor:

@@ -75,6 +75,7 @@ def test_instruction_sets_are_compared_in_processes_of_their_own(monkeypatch: py
     if torch.cpu._is_avx2_supported():
         assert found["train_rope_vs_best_peer_avx2"].value > 0
         assert found["train_rope_vs_best_peer_avx2_bound"].value > 0
+        assert found["train_rope_vs_best_peer_avx2_peak"].value > found["train_rope_vs_best_peer_avx2"].value
         assert "train_rope_fp32_avx2" in found
         assert {f"train_{name.replace(' ', '_')}_fp32_avx2" for name in peers(SMALL)} <= set(found)
 
@@ -87,8 +88,10 @@ def test_long_evaluation_is_compared_under_each_set(monkeypatch: pytest.MonkeyPa
         assert ratio.name == "evaluate_8192_window_rope_vs_causal_avx2"
         assert ratio.value > 0
         assert "fp32" in ratio.how
-        page.write([replace(ratio, value=0.5), replace(ratio, name="step_alibi_vs_nope")], tmp_path)
+        earlier = replace(ratio, name="step_alibi_vs_nope", date="2026-01-31")
+        page.write([replace(ratio, value=0.5, date="2026-02-28"), earlier], tmp_path)
         text = (tmp_path / "benchmarks.md").read_text()
+        assert "on 2026-01-31 to 2026-02-28: " in text
         assert "| encoding | avx2 |\n|---|---:|\n| window_rope | 0.5 |\n" in text
         assert "distance biases and rotations against causal flash, worst instruction set | 0.5 x |" in text
 

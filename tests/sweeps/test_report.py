@@ -22,9 +22,11 @@ from sweeps.report.power import power
 from sweeps.report.results import load
 from sweeps.report.summarise import summarise
 from sweeps.report.summary import Comparison, Summary
+from sweeps.report.tables.methods import methods
 from sweeps.report.tables.terminal import text
-from sweeps.report.verdict import differences, verdict
+from sweeps.report.verdict import differences, recovered, verdict
 from tests.sweeps.synthetic import EVERY, make_sweep
+from train.rows import append, read
 
 SMALL: dict[str, Any] = {"windows": 24, "lengths": (64, 128, 256, 512)}
 
@@ -616,3 +618,34 @@ def test_a_length_without_memory_is_a_gap_with_its_reason(tmp_path: Path) -> Non
         in (text(summarise(load(folder)), 200))
     )
     make(folder)
+
+
+def test_what_a_temperature_recovers(tmp_path: Path) -> None:
+    """A column with the best factor and what it changes, and a sentence on whose attention is diluted."""
+    folder = make_sweep(tmp_path, ["rope", "t5"], 2, controls=("crop", "temperature"), extend=(), windows=8)
+    for place in folder.glob("*-s*"):
+        rows = read(place / "results.jsonl")
+        plain = {(r.protocol, r.length): r.value for r in rows if (r.extension, r.metric) == ("none", "loss")}
+        kept = [row for row in rows if row.extension != "temperature"]
+        for row in (row for row in rows if (row.extension, row.metric) == ("temperature", "loss")):
+            less = 0.3 * (row.encoding == "t5") * (row.length > row.trained_length)
+            kept.append(replace(row, value=(plain[row.protocol, row.length] or 0.0) - less))
+            kept.append(replace(row, metric="temperature", value=1.25, error=None))
+        (place / "results.jsonl").unlink()
+        append(place / "results.jsonl", kept)
+        (place / "documents.npz").unlink()
+    (of,) = summarise(load(folder)).comparisons
+    table = methods(of)
+    place = [column.head for column in table.columns].index("temperature")
+    cells = {row[1].text: (row[place].text, row[place].small) for row in table.rows}
+    assert cells == {"t5": ("× 1.25", "−0.300"), "rope": ("× 1.25", "0.000")}
+    assert recovered(of) == (
+        "At 2,048 tokens, the best temperature improves t5 by 0.30, which diluted attention had cost."
+    )
+    assert recovered(replace(of, tolerance=1.0)).endswith("improves no method by more than 1.")
+    bare = {name: {"none": of.headline.methods[name]["none"]} for name in of.methods}
+    without = replace(
+        of, scores={of.protocol: {of.metric: replace(of.headline, methods=bare)}}, crop=of.protocol
+    )
+    assert recovered(without) == ""
+    assert "temperature" not in [column.head for column in methods(without).columns]

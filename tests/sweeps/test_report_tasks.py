@@ -15,6 +15,7 @@ from sweeps.report.records import Gain, LongestLength
 from sweeps.report.results import load
 from sweeps.report.summarise import groups, summarise
 from sweeps.report.summary import Comparison
+from sweeps.report.tables.both import both as table_of_both
 from sweeps.report.tables.methods import methods
 from sweeps.report.tables.terminal import text
 from sweeps.report.texts import PARTS
@@ -169,6 +170,26 @@ def test_who_holds_both_sides(mixed: Path) -> None:
         " in loss alone, alibi; in retrieval alone, nope."
     )
     assert both([holding(of_text, []), replace(holding(of_answers, []), corpus="another")]) == ""
+
+
+def test_both_sides_stand_in_one_table(mixed: Path) -> None:
+    found = summarise(load(mixed)).comparisons
+    assert table_of_both(found) is None  # nothing was cropped
+    of_text, of_answers = (replace(of, opponent="crop") for of in found)
+    less = replace(of_answers, methods={n: m for n, m in of_answers.methods.items() if n != "rope"})
+    table = table_of_both([of_text, less])
+    assert table is not None
+    heads = [(column.head, column.below) for column in table.columns]
+    crop, lengths = ("beats crop", "up to"), ("64", "128", "512")
+    losses, accuracies = ([(what, length) for length in lengths] for what in ("loss", "retrieval"))
+    assert heads == [("method", ""), *losses, crop, *accuracies, crop]
+    rows = {row[0].text: row for row in table.rows}
+    assert list(rows) == list(of_text.methods)
+    assert [cell.value for cell in rows["t5"][1:4]] == [of_text.curve("t5").value[n] for n in (0, 1, 3)]
+    assert [cell.value for cell in rows["t5"][5:8]] == [of_answers.curve("t5").value[n] for n in (0, 1, 3)]
+    assert [cell.text for cell in rows["rope"][5:]] == ["–"] * 4
+    summary = replace(summarise(load(mixed)), comparisons=[of_text, less])
+    assert table.title in text(summary, 200)
 
 
 def test_the_worst_seed_is_shown(copied: Path, mixed: Path) -> None:

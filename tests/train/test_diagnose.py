@@ -197,7 +197,7 @@ def test_sentences() -> None:
         profile=[[[[0.4, 0.6, 0, 0]] * 2], [[[0.1, 0.2, 0.4, 0.3]] * 2]],
     )  # fmt: skip
     rope = Rotation(
-        layers=[0], base=10_000.0, frequencies=[], trained=64, turning=16, unfinished=12, spans=[64, 4096],
+        layers=[0], base=10_000.0, frequencies=[], trained=64, rotating=16, unfinished=12, spans=[64, 4096],
         bounds=[100.0, 26_964.3], enough_for=1530,
     )  # fmt: skip
     diagnosis = Diagnosis(
@@ -264,7 +264,7 @@ def test_a_run(done: Path, outputs: Path, capsys: pytest.CaptureFixture[str]) ->
     )
     assert np.array(plain["profile"]).sum(-1) == pytest.approx(1, abs=1e-3)
     (rope,) = found["rotary"]
-    assert (rope["layers"], rope["turning"], rope["trained"], rope["spans"]) == ([0, 1], 8, 16, [16, 32, 64])
+    assert (rope["layers"], rope["rotating"], rope["trained"], rope["spans"]) == ([0, 1], 8, 16, [16, 32, 64])
     for name in ("diagnostics.png", "diagnostics-pi.png"):
         assert (done / name).stat().st_size > 20_000
     assert fingerprint(done) != before

@@ -23,6 +23,10 @@ class Mine:
 
     def forward(self):
         """Its formula."""
+        if slope < 0:
+            raise ValueError(
+                "It must not fall."
+            )
         return 2 * slope
 '''
 
@@ -39,7 +43,12 @@ def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_what_changes_a_fingerprint(mine: Path) -> None:
     first = fingerprint("mine")
-    for file, old, new in (("mine", "2 *", "3 *"), ("beside", "1", "2"), ("other_of_mine", "1", "2")):
+    for file, old, new in (
+        ("mine", "2 *", "3 *"),
+        ("mine", "< 0", "< 1"),
+        ("beside", "1", "2"),
+        ("other_of_mine", "1", "2"),
+    ):
         text = (mine.with_name(f"{file}.py")).read_text()
         mine.with_name(f"{file}.py").write_text(text.replace(old, new))
         assert fingerprint("mine") != first, file
@@ -52,6 +61,7 @@ def test_what_does_not(mine: Path) -> None:
     for old, new in (
         ("what it needs", "of course"),
         ("Its formula.", "As in\n\n        the paper."),
+        ("It must not fall.", "Choose a slope that rises."),
         ("\n\n\n", "\n"),
     ):
         mine.write_text(MINE.replace(old, new))

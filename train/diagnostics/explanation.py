@@ -70,7 +70,7 @@ def half(profile: list[list[list[float]]], ends: list[int]) -> int:
 def of_rotation(rotation: Rotation, diagnosis: Diagnosis) -> Iterator[str]:
     """Angles that training never showed, and whether the base is large enough."""
     where = "" if len(rotation.layers) == diagnosis.depth else f" of {layers(rotation.layers)}"
-    count = f"{rotation.unfinished or 'None'} of {rotation.turning} rotary pairs{where}"
+    count = f"{rotation.unfinished or 'None'} of {rotation.rotating} rotary pairs{where}"
     yield f"{count} never completed a rotation in training, within {rotation.trained:,} tokens."
     longest, bound = rotation.spans[-1], rotation.bounds[-1]
     if bound is None:

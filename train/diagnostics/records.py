@@ -33,7 +33,7 @@ class Rotation:
     base: float
     frequencies: list[float]  # radians per position
     trained: int  # tokens
-    turning: int  # pairs that rotate
+    rotating: int  # pairs that rotate
     unfinished: int  # pairs that never completed a rotation in training
     spans: list[int]  # evaluated tokens
     bounds: list[float | None]  # the smallest base for each span

@@ -54,8 +54,8 @@ def rotations(model: GPT, trained: list[int], evaluated: list[list[int]]) -> lis
         for span in spans:  # a longer span has a larger bound
             start = bounds[-1]
             bounds.append(start and lower_bound(partial(frequencies, rope), span, start))
-        turning, enough = int((theta > 0).sum()), enough_for(theta, max(spans))
-        numbers = turning, unfinished(theta, length), spans, bounds[1:], enough
+        rotating, enough = int((theta > 0).sum()), enough_for(theta, max(spans))
+        numbers = rotating, unfinished(theta, length), spans, bounds[1:], enough
         records.append(Rotation(layers, rope.base, theta.tolist(), length, *numbers))
     return records
 

@@ -8,14 +8,14 @@ from numpy.typing import NDArray
 
 from sweeps.charts.figure import Row, Spec, described, titled, together
 from sweeps.charts.lines import COLOURS
-from sweeps.report.diagnostics import Diagnosis, Rotary, Variant
 from sweeps.report.numbers import tokens
+from train.diagnostics.records import Diagnosis, Heads, Rotation
 
 LABELLED = 32  # heads that have a name each
 LEGEND = {"format": ".0%", "title": None, "gradientLength": 160}
 
 
-def heads(of: Diagnosis, variant: Variant) -> Spec:
+def heads(of: Diagnosis, variant: Heads) -> Spec:
     """Entropy, distances, what was never seen; below, RoPE's rotations and similarity by distance."""
     rope = of.rotary[0] if of.rotary and variant.extension == "none" else None
     under = "" if variant.extension == "none" else f" under {variant.extension}"
@@ -29,13 +29,13 @@ def heads(of: Diagnosis, variant: Variant) -> Spec:
     return together(rows, "vconcat", title=title, spacing=24)
 
 
-def entropy(variant: Variant) -> Spec:
+def entropy(variant: Heads) -> Spec:
     scale = {"scheme": "viridis", "domain": [0, 1]}
     look = {"width": 190, "x": "evaluated length", "scale": scale, "legend": LEGEND, **by_length(variant)}
     return heat("Entropy of attention, share of its maximum", np.array(variant.entropy), look)
 
 
-def profile(of: Diagnosis, variant: Variant, place: int) -> Spec:
+def profile(of: Diagnosis, variant: Heads, place: int) -> Spec:
     """Shares of attention by distance; a line where those begin that training never showed."""
     every, ends = np.array(variant.profile), np.array(variant.ends)  # (lengths, layers, H, bins)
     last = int(np.searchsorted(ends, max(variant.reaches[place]), side="right")) + 1
@@ -75,7 +75,7 @@ def heat(title: str, values: NDArray[np.float64], look: Spec) -> Spec:
     return titled(title, described("heat", **usual | look), rows)
 
 
-def unseen(variant: Variant) -> Spec:
+def unseen(variant: Heads) -> Spec:
     """By layer and length, next to the share of the keys that are so far away."""
     values = np.array(variant.unseen)  # (lengths, layers, H)
     keys = np.array(variant.keys).mean(-1)  # (lengths,)
@@ -90,15 +90,15 @@ def unseen(variant: Variant) -> Spec:
     return titled("Attention to distances never seen in training", described("unseen", **look), rows)
 
 
-def rotations(rope: Rotary) -> Spec:
+def rotations(rope: Rotation) -> Spec:
     """How often each pair rotated within the longest distance of training."""
-    turned = rope.trained * np.array(rope.frequencies) / (2 * np.pi)
-    rows: list[Row] = [{"pair": int(n), "rotations": turned[n]} for n in np.flatnonzero(turned)]
-    never = f"{rope.unfinished} of {rope.turning} pairs never complete one"
+    rotations = rope.trained * np.array(rope.frequencies) / (2 * np.pi)
+    rows: list[Row] = [{"pair": int(n), "rotations": rotations[n]} for n in np.flatnonzero(rotations)]
+    never = f"{rope.unfinished} of {rope.rotating} pairs never complete one"
     return titled(f"Rotations within {tokens(rope.trained)} tokens: {never}", described("rotations"), rows)
 
 
-def similarity(rope: Rotary) -> Spec:
+def similarity(rope: Rotation) -> Spec:
     """B(m) of Men et al. over the number of pairs, up to the longest distance that is evaluated."""
     longest, bound = max(rope.spans), rope.bounds[-1]
     distance = np.unique(np.geomspace(1, longest, 2000).astype(int))
@@ -115,7 +115,7 @@ def tall(heads: int) -> int:
     return 13 * min(max(heads, 16), LABELLED)
 
 
-def by_length(variant: Variant) -> Spec:
+def by_length(variant: Heads) -> Spec:
     return ticked({n + 0.5: tokens(length) for n, length in enumerate(variant.lengths)})
 
 

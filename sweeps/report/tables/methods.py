@@ -2,8 +2,8 @@
 
 from sweeps.report.notes import gaps, spread, two_groups
 from sweeps.report.numbers import MISSING, at_least, between, big, number, signed, tokens
-from sweeps.report.records import LongestLength
-from sweeps.report.summary import Comparison
+from sweeps.report.records import LongestLength, Scores
+from sweeps.report.summary import TEMPERATURE, Comparison
 from sweeps.report.tables.table import Cell, Column, Table, left, length_columns, text, tint, value_cell
 from sweeps.report.texts import PARTS
 from train.rows import ANSWERS
@@ -18,6 +18,8 @@ def methods(of: Comparison) -> Table:
     columns += [Column("exact match", at_end)] if exact else []
     columns += [Column("effective", "length", brief=False)]
     columns += [Column("beats crop", "up to", brief=False)] if of.is_cropped else []
+    factors = of.scores[of.protocol].get(TEMPERATURE)
+    columns += [Column("temperature", at_end, brief=False)] if factors else []
     columns += [Column(f"vs {of.reference}", at_end), Column("params"), Column("training", "tokens/s")]
     rows = []
     for rank, name in enumerate(of.methods, 1):
@@ -27,8 +29,8 @@ def methods(of: Comparison) -> Table:
             [score(exact.methods[name]["none"].value[-1] if name in exact.methods else None)] if exact else []
         )
         row += [reached(of.effective.get(name), of.longest)]
-        gain = of.extensions.get(name, {}).get("none")
-        row += [reached(gain.better if gain else None, of.longest)] if of.is_cropped else []
+        row += [beaten(of, name)] if of.is_cropped else []
+        row += [tempered(of, name, factors)] if factors else []
         rows.append([*row, to_reference(of, name), *costs(of.methods[name].cost)])
     notes = [f"Protocol {of.protocol}. {spread(of)}", gaps(of), two_groups(of)]
     return Table(PARTS["methods"].title, columns, rows, notes, sortable=True)
@@ -54,6 +56,20 @@ def worst(of: Comparison, name: str) -> float | None:
 
 def score(value: float | None) -> Cell:
     return Cell(number(value), value=value)
+
+
+def beaten(of: Comparison, name: str) -> Cell:
+    """The longest length up to which crop is."""
+    gain = of.extensions.get(name, {}).get("none")
+    return reached(gain.better if gain else None, of.longest)
+
+
+def tempered(of: Comparison, name: str, factors: Scores) -> Cell:
+    """The best factor on all logits at the longest length, and how it changes the score."""
+    found = factors.methods.get(name, {}).get(TEMPERATURE)
+    if found is None or factors.lengths != of.lengths or found.value[-1] is None:
+        return Cell(MISSING)
+    return Cell(f"× {number(found.value[-1], 2)}", signed(of.by_temperature(name)), value=found.value[-1])
 
 
 def reached(found: LongestLength | None, longest: int) -> Cell:

@@ -11,6 +11,7 @@ from sweeps.report.numbers import MISSING, number
 from sweeps.report.records import Failure
 from sweeps.report.summary import Comparison, Summary, unit
 from sweeps.report.tables import changes
+from sweeps.report.tables.both import both
 from sweeps.report.tables.methods import methods
 from sweeps.report.tables.table import Cell, Column, Table
 
@@ -47,6 +48,10 @@ def show(summary: Summary, console: "Console") -> None:
                 said(table.title, style="bold")
                 said(fitted(table, of, console))
                 said()
+    if table := both(summary.comparisons):
+        said(table.title, style="bold")
+        said(fitted(table, summary.comparisons[0], console))
+        said()
     for what, jobs in summary.troubles.items():
         lines = [f"{what}:", *map(failure, jobs)]
         said("\n".join(lines), style="red", soft_wrap=True)
