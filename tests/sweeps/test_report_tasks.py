@@ -180,8 +180,8 @@ def test_both_sides_stand_in_one_table(mixed: Path) -> None:
     table = table_of_both([of_text, less])
     assert table is not None
     heads = [(column.head, column.below) for column in table.columns]
-    crop, lengths = ("beats crop", "up to"), ("64", "128", "512")
-    losses, accuracies = ([(what, length) for length in lengths] for what in ("loss", "retrieval"))
+    crop, lengths = ("beats", "crop to"), ("64", "128", "512")
+    losses, accuracies = ([(what, length) for length in lengths] for what in ("loss", "accuracy"))
     assert heads == [("method", ""), *losses, crop, *accuracies, crop]
     rows = {row[0].text: row for row in table.rows}
     assert list(rows) == list(of_text.methods)

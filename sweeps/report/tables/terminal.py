@@ -48,7 +48,7 @@ def show(summary: Summary, console: "Console") -> None:
                 said(table.title, style="bold")
                 said(fitted(table, of, console))
                 said()
-    if table := both(summary.comparisons):
+    if table := both(summary.comparisons, brief=True):
         said(table.title, style="bold")
         said(fitted(table, summary.comparisons[0], console))
         said()
