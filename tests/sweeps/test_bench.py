@@ -140,7 +140,7 @@ def test_what_is_not_measured_again_is_kept(tmp_path: Path) -> None:
     assert {r["name"]: r["value"] for r in rows} == {
         "step_rope_vs_nope": 2, "lightning_vs_loop": 1, "evaluate_8192_rope_vs_causal": 3,
     }  # fmt: skip
-    assert all(set(r) == {"name", "value", "unit", "how"} for r in rows)
+    assert all(set(r) == {"name", "value", "unit", "how", "date"} for r in rows)
     text = (tmp_path / "benchmarks.md").read_text()
     assert "| rope |" in text
     assert "| lightning_vs_loop | 1 | x | so |" in text
