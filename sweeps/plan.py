@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean, median
 
+from sweeps import command
 from sweeps.schedule import Cell, Disturbances, Schedule, simulate
 from train.compose import dotted, swept
 from train.config import Config
-from train.errors import explained
 from train.rows import ONCE, read
 from train.validation import Count, Positive, Section, Share
 
@@ -175,9 +175,8 @@ def plan(arguments: Sequence[str]) -> Plan:
 
 
 def main() -> None:
-    with explained():
-        print(*plan(sys.argv[1:]).lines(), sep="\n")
+    print(*plan(sys.argv[1:]).lines(), sep="\n")
 
 
 if __name__ == "__main__":
-    main()
+    command(main)
