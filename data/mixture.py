@@ -54,8 +54,6 @@ class Mixture:
 class Mixed(Source):
     """Text and problems."""
 
-    metric = "loss"
-
     def __init__(self, settings: Mixture, text: Source, task: Source) -> None:
         self.name, self.share, self.text, self.task = settings.name, settings.share, text, task
         self.offset = 0 if settings.text is None else text.vocab
