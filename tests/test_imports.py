@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from models.registry import names
+from train.paths import ROOT
 
-ROOT = Path(__file__).resolve().parents[1]
 OURS = {"conf", "data", "models", "sweeps", "train"}
 FRAMEWORKS = {"hydra", "lightning", "lightning_fabric", "pytorch_lightning", "wandb"}
 KNOWS = {

@@ -19,8 +19,8 @@ from data import cache as folders
 from data.digest import of_file
 from data.text import Text
 from tests.harm import cut, files_of_at_most, flip
+from train.paths import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 LOAD = """
 import json, logging, sys
 logging.basicConfig(level=logging.INFO)

@@ -10,8 +10,8 @@ from omegaconf import OmegaConf
 
 import data
 from data.task import END, FIRST, SEPARATOR, Task
+from train.paths import CONF
 
-CONF = Path(__file__).resolve().parents[2] / "conf/data"
 RUOSS = """
     even_pairs modular_arithmetic_simple parity_check cycle_navigation stack_manipulation reverse_string
     modular_arithmetic solve_equation duplicate_string missing_duplicate_string odds_first binary_addition
@@ -54,7 +54,7 @@ def rows(task: Task, found: Any) -> list[tuple[str, str, str]]:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_file_says_the_sizes_that_its_task_needs(name: str, task: Callable[..., Task]) -> None:
-    chosen = OmegaConf.load(CONF / f"{name}.yaml")
+    chosen = OmegaConf.load(CONF / f"data/{name}.yaml")
     one = task(name, chosen.model.vocab)
     low, high = one.lengths
     assert one.vocab == chosen.model.vocab == FIRST + len(set(one.alphabet))
