@@ -1,6 +1,5 @@
 """A folder that is built once, by the first process that needs it, and is either whole or not there."""
 
-import hashlib
 import json
 import logging
 import os
@@ -12,7 +11,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from data.disk import digest, written
+from data.digest import of_file, of_json
+from data.disk import written
 
 RECORD = "meta.json"
 log = logging.getLogger(__name__)
@@ -62,7 +62,7 @@ def locked(folder: Path, build: Callable[[Path], dict[str, Any]]) -> dict[str, A
 
 def write(folder: Path, content: Mapping[str, object]) -> None:
     """Put the record beside the files that it vouches for, all of it on the disk."""
-    files = {file.name: digest(file) for file in sorted(folder.iterdir())}
+    files = {file.name: of_file(file) for file in sorted(folder.iterdir())}
     remember(folder, content, files)
     for file in folder.iterdir():
         with file.open("rb") as handle:
@@ -72,7 +72,7 @@ def write(folder: Path, content: Mapping[str, object]) -> None:
 def remember(folder: Path, content: Mapping[str, object], files: dict[str, str]) -> None:
     """Write the record, and when each file was as it says."""
     stamps = {name: stamp(folder / name) for name in files}
-    record = {"content": content, "files": files, "digest": of(content, files), "stamps": stamps}
+    record = {"content": content, "files": files, "digest": of_json([content, files]), "stamps": stamps}
     with written(folder / RECORD) as out:
         out.write(json.dumps(record, indent=1).encode())
 
@@ -85,11 +85,11 @@ def read(folder: Path) -> dict[str, Any]:
     try:
         record = json.loads((folder / RECORD).read_text())
         content, files = record["content"], record["files"]
-        if record["digest"] != of(content, files):
+        if record["digest"] != of_json([content, files]):
             raise DamagedError(f"{RECORD} has another content")
         touched = [name for name in files if record["stamps"].get(name) != stamp(folder / name)]
         for name in touched:
-            if digest(folder / name) != files[name]:
+            if of_file(folder / name) != files[name]:
                 raise DamagedError(f"{name} has another content")
     except FileNotFoundError as error:
         raise DamagedError(f"{Path(error.filename).name} is missing") from None
@@ -105,7 +105,3 @@ def stamp(file: Path) -> list[int]:
     """What changes when a file is touched, whatever its content."""
     stat = file.stat()
     return [stat.st_ino, stat.st_size, stat.st_mtime_ns]
-
-
-def of(content: Mapping[str, object], files: dict[str, str]) -> str:
-    return hashlib.sha256(json.dumps([content, files], sort_keys=True).encode()).hexdigest()

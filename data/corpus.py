@@ -1,7 +1,5 @@
 """The base of all text: from documents to token ids in a cache."""
 
-import hashlib
-import json
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -9,6 +7,7 @@ from typing import Any
 
 from data import VERSION
 from data.cache import cached
+from data.digest import of_file, of_json
 from data.documents import Documents
 from data.text import Prepared, Text
 
@@ -30,18 +29,18 @@ class Corpus(Documents):
 
     def key(self, vocab: int) -> str:
         """Twelve hex digits that change with anything that the cached ids depend on."""
-        tokenizer = self.tokenizer if self.tokenizer in ("bpe", "bytes") else digest(self.tokenizer)
+        tokenizer = self.tokenizer if self.tokenizer in ("bpe", "bytes") else of_tokenizer(self.tokenizer)
         versions = [VERSION, version("tokenizers")]
         own = {key: value for key, value in asdict(self).items() if key != "repeat"}  # changes no ids
         parts = [versions, type(self).__name__, own, vocab, tokenizer, self.stamp()]
-        return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:12]
+        return of_json(parts)[:12]
 
 
-def digest(tokenizer: str) -> str:
-    """The sha256 of a tokenizer's file."""
+def of_tokenizer(tokenizer: str) -> str:
+    """The digest of a tokenizer's file."""
     file = Path(tokenizer).expanduser()
     if not file.is_file():
         raise ValueError(
             f"data.tokenizer={tokenizer} is neither bpe nor bytes nor an existing tokenizer.json."
         )
-    return hashlib.sha256(file.read_bytes()).hexdigest()
+    return of_file(file)

@@ -1,6 +1,5 @@
 """Files that are whole or not there."""
 
-import hashlib
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -44,9 +43,3 @@ def sync(folder: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
-
-
-def digest(file: Path) -> str:
-    """sha256"""
-    with file.open("rb") as handle:
-        return hashlib.file_digest(handle, "sha256").hexdigest()

@@ -11,9 +11,9 @@ from torch.nn.functional import pad
 
 from data import load
 from data.batch import Batch
+from data.digest import of_json
 from data.passkey import load_beside
 from data.source import Problems, Source, Windows
-from data.task import digest
 
 CHOSEN = 3  # a stream of seeds that no task has
 
@@ -54,14 +54,12 @@ class Mixture:
 class Mixed(Source):
     """Text and problems."""
 
-    metric = "loss"
-
     def __init__(self, settings: Mixture, text: Source, task: Source) -> None:
         self.name, self.share, self.text, self.task = settings.name, settings.share, text, task
         self.offset = 0 if settings.text is None else text.vocab
         self.vocab = self.offset + task.vocab
         self.bytes_per_token, self.trained_length = text.bytes_per_token, task.trained_length
-        self.fingerprint = digest(self.share, self.offset > 0, text.fingerprint, task.fingerprint)
+        self.fingerprint = of_json([self.share, self.offset > 0, text.fingerprint, task.fingerprint])
         self.description = f"{text.description}; with a share of {self.share:.0%}: {task.description}"
 
     def batch(self, step: int, length: int, size: int, seed: int, rank: int = 0, world: int = 1) -> Batch:

@@ -12,8 +12,9 @@ from torch import Tensor
 
 from data import load
 from data.batch import Batch, shifted
+from data.digest import of_json
 from data.source import Problems, Source
-from data.task import HELD_OUT, TRAINING, digest, draws, parameters
+from data.task import HELD_OUT, TRAINING, draws, parameters
 
 DEPTHS = (0.0, 0.25, 0.5, 0.75, 1.0)  # of the text before what is hidden, in held-out problems
 
@@ -51,7 +52,7 @@ class Haystack(Source):
         self.marker = text.vocab  # the first symbol is the next id
         self.vocab = text.vocab + 1 + settings.symbols
         known = parameters(settings) | {"text": text.fingerprint}
-        self.fingerprint = digest("Passkey", known, self.keys(draws(4, HELD_OUT)).tolist())
+        self.fingerprint = of_json(["Passkey", known, self.keys(draws(4, HELD_OUT)).tolist()])
         self.description = (
             f"{self.name}: keys of {self.key} out of {self.symbols} symbols, hidden in {text.description}"
         )

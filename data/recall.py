@@ -9,8 +9,9 @@ from numpy.random import Generator
 from torch import Tensor
 
 from data.batch import Batch
+from data.digest import of_json
 from data.source import Problems
-from data.task import END, HELD_OUT, TRAINING, Generated, digest, draws, parameters
+from data.task import END, HELD_OUT, TRAINING, Generated, draws, parameters
 
 
 @dataclass(kw_only=True)
@@ -42,7 +43,7 @@ class Recall(Generated):
                 )
         self.vocab = self.symbols
         samples = [self.sequence(4 * high, high, draw)[0].tolist() for draw in draws(4, HELD_OUT)]
-        self.fingerprint = digest(type(self).__name__, parameters(self), samples)
+        self.fingerprint = of_json([type(self).__name__, parameters(self), samples])
         self.description = f"{self.name}: {low} to {high} pairs of {self.symbols:,} keys and values"
 
     def batch(self, step: int, length: int, size: int, seed: int, rank: int = 0, world: int = 1) -> Batch:

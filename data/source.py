@@ -41,7 +41,6 @@ class Source:
     fingerprint: str  # sha256 of what the corpus holds and how it is split
     description: str  # one line for the report
     vocab: int  # every id is below it
-    metric: str = "accuracy"  # of a training run: `loss` for text
     bytes_per_token: float | None = None  # of the held-out text; None where there is no text
     trained_length: int | None = None  # longest training problem, as the task counts; None: model.length
 

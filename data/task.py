@@ -1,7 +1,5 @@
 """Problems with one right answer, of any length, as token ids."""
 
-import hashlib
-import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
@@ -14,6 +12,7 @@ from numpy.random import Generator
 from torch import Tensor
 
 from data.batch import Batch, shifted
+from data.digest import of_json
 from data.source import Problems, Source
 
 END, SEPARATOR, FIRST = 0, 1, 2  # after the answer, and padding; before the answer; the first symbol's id
@@ -73,7 +72,7 @@ class Task(Generated, ABC):
         self.ids = {character: FIRST + number for number, character in enumerate(self.alphabet)}
         self.vocab, self.trained_length = FIRST + len(self.ids), high
         samples = [self.problem(n, draw) for n in (low, high) for draw in draws(4, HELD_OUT, n)]
-        self.fingerprint = digest(type(self).__name__, parameters(self), samples)
+        self.fingerprint = of_json([type(self).__name__, parameters(self), samples])
         question, answer = self.problem(min(max(low, 6), high), next(draws(1, HELD_OUT)))
         self.description = f"{self.name}: problems of length {low} to {high}, such as {question} -> {answer}"
 
@@ -145,7 +144,3 @@ def random_string(alphabet: str, length: int, draw: Generator) -> str:
 def parameters(source: Any) -> dict[str, Any]:
     """The settings of a source, without its name."""
     return {one.name: getattr(source, one.name) for one in fields(source) if one.name != "name"}
-
-
-def digest(*content: Any) -> str:
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()

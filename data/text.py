@@ -25,8 +25,6 @@ class Prepared:
 class Text(Source):
     """Text in a folder that `data.build` wrote."""
 
-    metric = "loss"
-
     def __init__(self, folder: Path, prepared: Prepared, repeat: float = 0.0) -> None:
         self.folder, self.repeat = folder, repeat
         self.name, self.fingerprint = prepared.name, prepared.fingerprint

@@ -1,4 +1,4 @@
-"""What parameters may be, as types: constructors declare them, `train.parameters` holds settings to them."""
+"""What numbers may be, as types: constructors declare them, `train.parameters` holds settings to them."""
 
 from typing import Annotated, Literal
 

@@ -12,9 +12,9 @@ import torch
 from torch import Tensor
 from torch.library import custom_op
 
+from models.first_order import first_order
 from models.native import dense
 from models.native.attention import SIDE, Lines, Logits, Where, described, run
-from models.once import once
 
 
 def read(q: Tensor, k: Tensor, v: Tensor, logits: Logits) -> Tensor:
@@ -107,7 +107,7 @@ def remember(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -
     ctx.save_for_backward(*qkv, output[1])
 
 
-@once
+@first_order
 def backward(ctx: Any, gradient: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
     to = flash_backward(gradient, list(ctx.saved_tensors), ctx.factor, ctx.how, ctx.shape)
     to_mask = to[3].sum_to_size(ctx.shape) if ctx.shape else None

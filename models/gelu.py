@@ -6,8 +6,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from models.first_order import first_order
 from models.native import Loops, loops
-from models.once import once
 
 
 def gelu(x: Tensor) -> Tensor:
@@ -32,7 +32,7 @@ class SlopeKept(torch.autograd.Function):
         return y
 
     @staticmethod
-    @once
+    @first_order
     def backward(ctx: Any, *gradients: Tensor) -> tuple[None, Tensor]:
         (slopes,), g = ctx.saved_tensors, gradients[0].resolve_neg().contiguous()
         to_x = torch.empty_like(g)

@@ -5,7 +5,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from models.once import once
+from models.first_order import first_order
 
 
 def split(qkv: Tensor, heads: int) -> tuple[Tensor, Tensor, Tensor]:
@@ -22,6 +22,6 @@ class Split(torch.autograd.Function):
         return tuple(x.contiguous() for x in qkv.unflatten(-1, (3, heads, -1)).permute(2, 0, 3, 1, 4))
 
     @staticmethod
-    @once
+    @first_order
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:
         return torch.stack([g.transpose(1, 2) for g in gradients], dim=2).flatten(2), None  # (B, T, 3, H, D)

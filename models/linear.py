@@ -10,8 +10,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from models.first_order import first_order
 from models.native import WIDE
-from models.once import once
 from models.precision import autocasts
 from models.processor import mkl_is_slow
 
@@ -38,7 +38,7 @@ class OneDNN(torch.autograd.Function):
         return onednn(x, weight)
 
     @staticmethod
-    @once
+    @first_order
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor]:
         (x, weight), g = ctx.saved_tensors, gradients[0]
         return onednn(g, weight.T), over_rows(g.flatten(0, -2), x.flatten(0, -2))

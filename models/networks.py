@@ -8,8 +8,8 @@ from torch import Tensor, nn
 from torch.nn.functional import leaky_relu
 
 from models.effect import ByPair, Curve
+from models.first_order import first_order
 from models.native import Loops, dense, loops, pointers
-from models.once import once
 
 PAIRS = 1 << 15  # at a time: few enough for a cache, many enough that a product's start costs little
 ON_A_STACK = 1 << 13  # units times heads: sums for their weights lie there, for each of 16 shares
@@ -84,7 +84,7 @@ class Adapted(torch.autograd.Function):
         return out
 
     @staticmethod
-    @once
+    @first_order
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         (inner, outer, logits, bias), g = ctx.saved_tensors, dense(gradients[0])
         to_inner, to_outer = torch.zeros_like(inner), torch.zeros_like(outer)

@@ -6,8 +6,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from models.first_order import first_order
 from models.native import loops
-from models.once import once
 from models.precision import autocasts
 
 
@@ -38,7 +38,7 @@ class RMSNorm(torch.autograd.Function):
         return (x * scale).mul_(gain).to(dtype)
 
     @staticmethod
-    @once
+    @first_order
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         """By PyTorch: LayerNorm's, which is fused, with a mean of 0; the mean that it subtracts is added
         again."""

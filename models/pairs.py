@@ -13,7 +13,9 @@ from models.effect import Curve, tabulated
 from models.plan import Plan
 from models.relu_network import Surface
 
-ROWS, KEYS = 128, 512  # pairs evaluated at a time, so that intermediate results stay in the processor's cache
+TILE = 128, 512  # queries and keys evaluated at a time: intermediate results stay in the processor's cache
+ROWS, FEWEST = 1024, 128  # queries of a block, so that a mask is never T x T
+BUDGET = 1 << 24  # pairs in a mask that has a number for each
 HIDDEN = float("-inf")
 
 
@@ -58,7 +60,7 @@ def additive(plan: Plan, rows: slice, keys: slice, dtype: torch.dtype) -> Tensor
     if isinstance(plan.effect.bias, Surface):
         return hide(plan, by_pair(plan, "bias", *positions(plan, rows, keys)), rows, keys).to(dtype)
     result: Tensor | None = None
-    for some, columns in product(parted(rows, ROWS), parted(keys, KEYS)):
+    for some, columns in product(parted(rows, TILE[0]), parted(keys, TILE[1])):
         values = by_tile(plan, some, columns)
         if result is None:
             shape = *values.shape[:-2], rows.stop - rows.start, keys.stop - keys.start

@@ -6,8 +6,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from models.first_order import first_order
 from models.native import dense, loops, strides
-from models.once import once
 
 
 def polar(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
@@ -36,7 +36,7 @@ class Polar(torch.autograd.Function):
         return out
 
     @staticmethod
-    @once
+    @first_order
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         (x, cos, sin), learned = ctx.saved_tensors, any(ctx.needs_input_grad[1:])
         g = dense(gradients[0])

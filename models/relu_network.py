@@ -9,8 +9,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from models.first_order import first_order
 from models.native import WIDE, Loops, loops
-from models.once import once
 from models.precision import inspectable, without_autocast
 
 
@@ -45,7 +45,7 @@ class ReLUNetwork(torch.autograd.Function):
         return out
 
     @staticmethod
-    @once
+    @first_order
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         (x, lines, weights), g = ctx.saved_tensors, gradients[0].contiguous()
         to_x, to = torch.empty_like(x), x.new_zeros(len(lines), 2 + len(weights))

@@ -5,8 +5,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from models.first_order import first_order
 from models.native import dense, loops, strides
-from models.once import once
 
 
 def rotate_pairs(x: Tensor, cos: Tensor, sin: Tensor, layout: str = "interleaved") -> Tensor:
@@ -44,7 +44,7 @@ class RotatePairs(torch.autograd.Function):
         return rotated(x, cos, sin, layout, 1.0)
 
     @staticmethod
-    @once
+    @first_order
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         (x, cos, sin), g = ctx.saved_tensors, gradients[0]
         angles = (None, None) if x is None else to_angles(x, g, cos, sin, ctx.layout)

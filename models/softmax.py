@@ -9,8 +9,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from models.first_order import first_order
 from models.native import loops
-from models.once import once
 
 Block = tuple[slice, slice]  # some queries, and the keys that they may see
 
@@ -26,7 +26,7 @@ class Weighted(torch.autograd.Function):
         return together([p @ v[:, :, c] for p, (_, c) in zip(weights, blocks, strict=True)])
 
     @staticmethod
-    @once
+    @first_order
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         q, k, v, mask, *weights = ctx.saved_tensors
         out, wanted = gradients[0].contiguous(), ctx.needs_input_grad[3]

@@ -5,11 +5,8 @@ from collections.abc import Callable
 
 
 def command(main: Callable[[], int | None]) -> None:
-    """Run the main function of `python -m sweeps.<name>`: a mistake is one sentence and exit code 1."""
-    try:
+    """Run the main function of `python -m sweeps.<name>`: a mistake is one sentence and exit code 2."""
+    from train.errors import explained  # with OmegaConf, which only commands need
+
+    with explained():
         sys.exit(main())
-    except OSError as error:
-        named = f"{error.strerror} ({error.filename})." if error.strerror and error.filename else error
-        sys.exit(f"yardstick: {named}")
-    except ValueError as error:
-        sys.exit(f"yardstick: {error}")

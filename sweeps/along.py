@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from sweeps import command
-from sweeps.charts.figure import Caption, Figure, described, faceted
+from sweeps.charts.figure import Caption, Figure, described, faceted, figure_option
 from sweeps.gains import AXIS, SCORES, SYMLOG, cell, gains, scored
 from sweeps.report.curves import Curves, Group
 from sweeps.report.numbers import plural
@@ -107,9 +107,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m sweeps.along", description=__doc__)
     parser.add_argument("folders", type=Path, nargs="+", help="sweeps or archives, one per checkpoint")
     parser.add_argument("--times", type=int, default=4, help="training lengths (default: 4)")
-    parser.add_argument(
-        "--figure", type=Path, metavar="FOLDER", help="draw a figure into this folder as well"
-    )
+    figure_option(parser)
     options = parser.parse_args()
     found = along(options.folders)
     print("\n".join(table(found, options.times)))

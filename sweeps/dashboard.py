@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from sweeps import command
+from train.paths import ROOT
 
-OUTPUTS = Path(__file__).resolve().parents[1] / "outputs"
+OUTPUTS = ROOT / "outputs"
 BY_LENGTH = {"x": "extrapolation/length", "log_x": True, "title_x": "length (tokens)"}
 PANELS: list[dict[str, Any]] = [
     {"title": "Loss by length", "y": ["extrapolation/loss"], **BY_LENGTH},

@@ -14,7 +14,7 @@ import pandas as pd
 
 from sweeps import command
 from sweeps.archive import unpacked
-from sweeps.charts.figure import Caption, Figure, described, faceted
+from sweeps.charts.figure import Caption, Figure, described, faceted, figure_option
 from sweeps.report.comparisons import SIGNIFICANT
 from sweeps.report.curves import Curves, Group
 from sweeps.report.numbers import plural
@@ -109,9 +109,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m sweeps.gains", description=__doc__)
     parser.add_argument("folder", type=Path, help="folder of a sweep or an archive")
     parser.add_argument("--against", default="window", help="the control (default: window)")
-    parser.add_argument(
-        "--figure", type=Path, metavar="FOLDER", help="draw a figure into this folder as well"
-    )
+    figure_option(parser)
     options = parser.parse_args()
     found = losses(options.folder)
     print("\n".join(table(*found, options.against)))

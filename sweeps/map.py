@@ -9,7 +9,7 @@ from pathlib import Path
 import pandas as pd
 
 from sweeps import command
-from sweeps.charts.figure import Caption, Figure, described, faceted
+from sweeps.charts.figure import Caption, Figure, described, faceted, figure_option
 
 VERDICTS = ["gains", "loses", "interval contains 0, or unknown"]
 SHOWN = (2, 4, 8, 16)  # times the training length
@@ -51,7 +51,7 @@ def figure(found: pd.DataFrame) -> Figure:
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m sweeps.map", description=__doc__)
     parser.add_argument("file", type=Path, help="a table of settings and gains, as CSV")
-    parser.add_argument("--figure", type=Path, metavar="FOLDER", required=True, help="draw into this folder")
+    figure_option(parser, required=True)
     options = parser.parse_args()
     for file in figure(pd.read_csv(options.file)).save(options.figure):
         print(file)

@@ -9,12 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean, median
 
+from models.bounds import Share
+from sweeps import command
 from sweeps.schedule import Cell, Disturbances, Schedule, simulate
 from train.compose import dotted, swept
 from train.config import Config
-from train.errors import explained
 from train.rows import ONCE, read
-from train.validation import Count, Positive, Section, Share
+from train.validation import Natural, Quantity, Section
 
 POINT = 3  # values that a logged step has
 WEIGHT, RESUMABLE = 4, 12  # bytes of a parameter; with AdamW's two moments
@@ -25,18 +26,18 @@ KEPT = 2  # checkpoints that an interrupted run may resume from
 class Assumptions(Section):
     """What the file of the sweep does not say."""
 
-    gpus: Count
-    throughput: Positive | None = None  # tokens per second and GPU in training; null: from `efficiency`
+    gpus: Natural
+    throughput: Quantity | None = None  # tokens per second and GPU in training; null: from `efficiency`
     results: str | None = None  # a folder of runs whose measured rates count, each encoding's own
-    cells: Count | None = None  # in place of as many as the sweep has
+    cells: Natural | None = None  # in place of as many as the sweep has
     efficiency: Share = 0.3  # of the peak
-    peak: Positive = 989.0  # TFLOP/s: an H100 in bfloat16
-    price: Positive = 2.5  # dollars per GPU-hour
-    start: Positive = 120.0  # seconds until a run computes, and again after each preemption
+    peak: Quantity = 989.0  # TFLOP/s: an H100 in bfloat16
+    price: Quantity = 2.5  # dollars per GPU-hour
+    start: Quantity = 120.0  # seconds until a run computes, and again after each preemption
     stragglers: Share = 0.05  # of the runs
-    slowdown: Positive = 1.5  # times longer that these take
+    slowdown: Quantity = 1.5  # times longer that these take
     preemptions: Share = 0.01  # per GPU-hour
-    draw: Count = 1  # seed of the simulation
+    draw: Natural = 1  # seed of the simulation
 
     @property
     def disturbances(self) -> Disturbances:
@@ -175,9 +176,8 @@ def plan(arguments: Sequence[str]) -> Plan:
 
 
 def main() -> None:
-    with explained():
-        print(*plan(sys.argv[1:]).lines(), sep="\n")
+    print(*plan(sys.argv[1:]).lines(), sep="\n")
 
 
 if __name__ == "__main__":
-    main()
+    command(main)

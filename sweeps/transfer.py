@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from sweeps import command
 from sweeps.archive import unpacked
-from sweeps.charts.figure import Caption, Figure, Row, described, faceted
+from sweeps.charts.figure import Caption, Figure, Row, described, faceted, figure_option
 from sweeps.report.results import run_folders
 from train.rows import ANSWERS, read
 
@@ -119,9 +119,7 @@ def main() -> None:
     parser.add_argument(
         "folders", type=Path, nargs="+", help="folders of sweeps or archives, the smallest scale first"
     )
-    parser.add_argument(
-        "--figure", type=Path, metavar="FOLDER", help="draw a figure into this folder as well"
-    )
+    figure_option(parser)
     options = parser.parse_args()
     if len(options.folders) < 2:
         parser.error("name at least two scales, the smallest first.")

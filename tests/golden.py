@@ -31,13 +31,14 @@ from train.evaluation.problems import ProblemEvaluator
 from train.evaluation.text import TextEvaluator, amounts
 from train.loss import mean_loss, token_losses
 from train.module import Training
+from train.paths import ROOT
 from train.progress import Progress
 from train.protocols import BY_POSITION, PROTOCOLS
 from train.run import ignore, quiet, trainer
 from train.sections import EncodingConfig
 from train.versions import EVALUATION, TRAINING
 
-FOLDER = Path(__file__).resolve().parents[1] / "golden"
+FOLDER = ROOT / "golden"
 TOLERANCE = (
     2e-5  # relative; instruction sets differ by 6e-6 at most, one percent of a method's parameter moves more
 )

@@ -23,9 +23,8 @@ from train.compose import register
 from train.config import Config
 from train.job import run_job
 from train.parameters import check_parameters
-from train.paths import CONF
+from train.paths import CONF, ROOT
 
-ROOT = Path(__file__).resolve().parents[1]
 CHEAP = (
     "train -", "train.evaluate run", "train.diagnose run", "train.reproduce run", "sweeps.report",
     "sweeps.archive --unpack", "sweeps.plan", "sweeps.gains", "sweeps.transfer", "models.encodings",

@@ -3,7 +3,6 @@
 import re
 import subprocess
 import sys
-from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -11,8 +10,8 @@ import pytest
 from models import table
 from models.encodings.__main__ import markdown
 from models.registry import names
+from train.paths import ROOT
 
-ROOT = Path(__file__).resolve().parents[1]
 CONTROLS = {"none", "crop", "window", "integer", "concatenated"}  # nobody's paper
 
 

@@ -9,17 +9,20 @@ from pathlib import Path
 import pytest
 
 from models.registry import names
+from train.paths import ROOT
 
-ROOT = Path(__file__).resolve().parents[1]
 OURS = {"conf", "data", "models", "sweeps", "train"}
 FRAMEWORKS = {"hydra", "lightning", "lightning_fabric", "pytorch_lightning", "wandb"}
+LIGHT = ("rows", "protocols", "paths", "errors", "diagnostics.records")
+"""Of train, what reads and tells results without torch."""
+
 KNOWS = {
     "data": {"data"},
     "models": {"models"},
     "train": {"train", "models", "data"},
-    "sweeps": {"sweeps", "models", "train.rows", "train.protocols", "train.diagnostics.records"},
+    "sweeps": {"sweeps", "models", *(f"train.{name}" for name in LIGHT)},
 }
-PLAN = ("sweeps/plan.py", {"train.compose", "train.config", "train.errors", "train.validation"})
+PLAN = ("sweeps/plan.py", {"train.compose", "train.config", "train.validation"})
 """What a sweep will cost follows from its settings, which nothing that reads results needs."""
 
 BENCHMARKS = "sweeps/bench/"  # measures all of it, and nobody imports it

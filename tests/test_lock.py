@@ -1,9 +1,8 @@
 """requirements.lock pins what constraints.txt pins, every archive by its hash."""
 
 import re
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
+from train.paths import ROOT
 
 
 def versions(file: str) -> dict[str, str]:

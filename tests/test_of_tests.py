@@ -11,8 +11,8 @@ import pytest
 
 from models import native
 from tests.forked import forked
+from train.paths import ROOT
 
-ROOT = Path(__file__).resolve().parents[1]
 COPIED = ("models", "conf", "tests", "pyproject.toml")
 
 

@@ -4,6 +4,7 @@ from typing import Any, Literal, Self
 
 from pydantic import model_validator
 
+from models.bounds import Seed
 from train.sections import (
     ChosenNames,
     EncodingConfig,
@@ -15,14 +16,14 @@ from train.sections import (
     TrainerConfig,
     WandbConfig,
 )
-from train.validation import Count, Section, Seed
+from train.validation import Natural, Section
 
 
 class Config(Section):
     """One run."""
 
     seed: Seed  # of initial weights and the order of batches
-    batch: Count  # sequences per step, over all devices together
+    batch: Natural  # sequences per step, over all devices together
     objective: Literal["clm", "mlm"]
     outputs: str  # the folder of runs, trained models and prepared data
     jobs: Few | Literal["auto"]  # of a sweep, side by side

@@ -2,13 +2,14 @@
 
 from math import isfinite
 
+from train.protocols import BY_POSITION
 from train.rows import ANSWERS, ONCE, Row
 
-TEXT, POSITIONS = "extrapolation", "by_position"  # panels beside ANSWERS, whose lengths a task may count
+TEXT = "extrapolation"  # a panel, as ANSWERS, whose lengths a task may count, and BY_POSITION are
 
 
 def panel(row: Row) -> str:
-    if row.protocol in (POSITIONS, ONCE):
+    if row.protocol in (BY_POSITION, ONCE):
         return row.protocol
     return ANSWERS if row.is_answer else TEXT
 
@@ -26,7 +27,7 @@ def label(row: Row) -> str:
 
 
 def axis(row: Row) -> str:
-    return f"{panel(row)}/{'position' if row.protocol == POSITIONS else 'length'}"
+    return f"{panel(row)}/{'position' if row.protocol == BY_POSITION else 'length'}"
 
 
 def points(rows: list[Row]) -> list[tuple[str, int, dict[str, float]]]:
@@ -44,7 +45,7 @@ def summary(rows: list[Row]) -> dict[str, float]:
     found = {}
     for row in rows:
         name, home = curve(row), row.trained_length
-        if row.protocol == POSITIONS or row.value is None or not isfinite(row.value):
+        if row.protocol == BY_POSITION or row.value is None or not isfinite(row.value):
             continue
         found[name if row.protocol == ONCE else f"{name}@{row.length}"] = row.value
         times, rest = divmod(row.length, home)

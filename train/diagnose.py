@@ -29,7 +29,7 @@ from train.job import trained_model
 from train.objective import OBJECTIVES
 from train.rows import ANSWERS, read
 from train.run import Run
-from train.validation import Count, Section
+from train.validation import Natural, Section
 
 FAR = 1 << 62  # longer than any sequence
 Sequences = tuple[
@@ -40,8 +40,8 @@ Sequences = tuple[
 class Amount(Section):
     """How much of the held-out data is read."""
 
-    sequences: Count
-    queries: Count  # the last ones of each sequence
+    sequences: Natural
+    queries: Natural  # the last ones of each sequence
 
 
 def diagnose(config: Config, amount: Amount) -> Diagnosis:

@@ -5,7 +5,8 @@ A line of it is as sha256sum writes it; what differs from it is not used, and ma
 
 from pathlib import Path
 
-from data.disk import digest, written
+from data.digest import of_file
+from data.disk import written
 
 RESULTS, RUN, DOCUMENTS = "results.jsonl", "run.json", "documents.npz"
 OUT_OF_MEMORY = "out_of_memory"  # the metric that marks a length at which memory ran out
@@ -13,7 +14,7 @@ OUT_OF_MEMORY = "out_of_memory"  # the metric that marks a length at which memor
 
 def finish(folder: Path, cell: str) -> None:
     """Vouch for what is in a run folder."""
-    lines = [f"{digest(folder / name)}  {name}" for name in (RESULTS, RUN, DOCUMENTS)]
+    lines = [f"{of_file(folder / name)}  {name}" for name in (RESULTS, RUN, DOCUMENTS)]
     with written(folder / "DONE") as out:
         out.write("\n".join([cell, *lines, ""]).encode())
 
@@ -32,7 +33,7 @@ def damage(folder: Path) -> str | None:
             return "DONE is damaged"
         if not (folder / name).exists():
             return f"{name} is missing"
-        if digest(folder / name) != expected:
+        if of_file(folder / name) != expected:
             return f"{name} is not what was written"
     return None if (folder / RESULTS).exists() else f"{RESULTS} is missing"
 

@@ -6,8 +6,6 @@ cells of its runs, so that the same command never takes the results of an older 
 """
 
 import ast
-import hashlib
-import json
 import sys
 import tokenize
 from collections.abc import Iterable
@@ -18,6 +16,7 @@ from typing import Any, cast
 
 from omegaconf import OmegaConf
 
+from data.digest import of_json
 from train.paths import CONF, ROOT
 from train.trust import targets
 
@@ -124,4 +123,4 @@ def erase(lines: list[str], node: ast.stmt, kept: int) -> None:
 
 
 def digest(content: Any) -> str:
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:8]
+    return of_json(content)[:8]

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from data.disk import written
-from train.done import DOCUMENTS, RESULTS, RUN, damage, finish, finished, has_gaps
+from train.done import DOCUMENTS, RESULTS, RUN, damage, finished, has_gaps
 from train.ranks import is_rank_zero
 from train.rows import Row, append
 
@@ -56,9 +56,6 @@ class Folder:
         for kept in checkpoints[1:]:
             link(kept, self.path / kept.name)
         append(self.path / RESULTS, rows)
-
-    def finish(self) -> None:
-        finish(self.path, self.cell)
 
 
 def link(source: Path, target: Path) -> None:

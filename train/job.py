@@ -20,7 +20,7 @@ from train.cells import cell, trained_code, training_cell
 from train.check import check, check_data
 from train.checkpoints import Trained, locked, restore
 from train.config import Config
-from train.done import has_gaps, is_done
+from train.done import finish, has_gaps, is_done
 from train.evaluation.best import best
 from train.evaluation.evaluate import evaluate, kernels
 from train.extensions import extended_models
@@ -84,7 +84,7 @@ def complete(config: Config, place: Folder) -> None:
         }  # fmt: skip
         place.write(rows, scores, about, checkpoints)
         tracker.log_rows(rows)
-        place.finish()
+        finish(place.path, place.cell)
         print(f"{outcome(rows)}\nResults in {place.path}", flush=True)
 
 

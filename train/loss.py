@@ -6,10 +6,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from models.first_order import first_order
 from models.gpt import GPT
 from models.linear import product
 from models.native import loops
-from models.once import once
 
 BLOCK = 1 << 21  # logits held at a time: as many as products need to be fast
 PART = 1 << 17  # of them made probabilities at a time: few enough to stay in a CPU core's cache
@@ -77,7 +77,7 @@ class MeanCrossEntropy(torch.autograd.Function):
         return total / ctx.count
 
     @staticmethod
-    @once
+    @first_order
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor, None]:
         to_hidden, to_weight = ctx.saved_tensors
         scale = gradients[0] / ctx.count

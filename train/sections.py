@@ -4,9 +4,10 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
+from models.bounds import LONGEST, Count, Share
 from train.paths import CONF
 from train.protocols import BY_POSITION, PROTOCOLS
-from train.validation import LONGEST, Count, Positive, Section, Share, Tokens, did_you_mean
+from train.validation import Natural, Quantity, Section, did_you_mean
 
 CONTROLS = ("crop", "window")  # extensions that a claim to use longer context must beat
 LIST = Field(strict=False, min_length=1)
@@ -16,11 +17,11 @@ Names = Annotated[tuple[str, ...], Field(strict=False)]
 
 
 class ModelConfig(Section):
-    vocab: Count
-    width: Count
+    vocab: Natural
+    width: Natural
     depth: Annotated[int, Field(ge=1, le=1000)]
-    heads: Count
-    length: Tokens  # tokens of a training sequence
+    heads: Natural
+    length: Count  # tokens of a training sequence
     norm: Literal["rms", "layer"]
     tied: bool  # the output layer is the token embedding
     causal: bool
@@ -66,8 +67,8 @@ class ExtensionConfig(Section, extra="allow"):
     """`_target_` and the parameters of the method, and how to train further under it."""
 
     finetune_steps: Annotated[int, Field(ge=0, lt=1 << 31)] = 0
-    finetune_length: Tokens | None = None  # tokens; null: the training length
-    finetune_learning_rate: Positive = 5e-4
+    finetune_length: Count | None = None  # tokens; null: the training length
+    finetune_learning_rate: Quantity = 5e-4
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -76,7 +77,7 @@ class ExtensionConfig(Section, extra="allow"):
 
 class OptimizerConfig(Section):
     matrices: Literal["adamw", "muon"]  # of the layers
-    learning_rate: Positive
+    learning_rate: Quantity
     weight_decay: Annotated[float, Field(ge=0, le=1e6)]
     betas: Annotated[tuple[Beta, Beta], Field(strict=False)]
     warmup: Share  # of the steps
@@ -90,12 +91,12 @@ class TrainerConfig(Section):
     num_nodes: Few
     strategy: Literal["auto", "ddp", "fsdp"]
     precision: Literal["auto", "32-true", "bf16-mixed", "16-mixed"]
-    max_steps: Count
+    max_steps: Natural
     threads: Few | Literal["auto"]  # CPU threads of a process
-    accumulate: Count  # parts that a step's batch is taken in
+    accumulate: Natural  # parts that a step's batch is taken in
     compile: bool
-    log_every: Count  # steps
-    checkpoint_every: Count  # steps
+    log_every: Natural  # steps
+    checkpoint_every: Natural  # steps
     keep: Annotated[tuple[Annotated[float, Field(gt=0, lt=1)], ...], Field(strict=False)] = ()  # of the steps
 
     def step(self, share: float) -> int:
@@ -114,16 +115,16 @@ class TrainerConfig(Section):
 
 
 class EvaluationConfig(Section):
-    lengths: Literal["ladder"] | Annotated[tuple[Tokens, ...], LIST]  # tokens, or as a task counts
-    ladder: Annotated[tuple[Positive, ...], LIST]  # times the training length
+    lengths: Literal["ladder"] | Annotated[tuple[Count, ...], LIST]  # tokens, or as a task counts
+    ladder: Annotated[tuple[Quantity, ...], LIST]  # times the training length
     protocols: Names  # of text
-    stride: Tokens | Literal["auto"]  # tokens from one piece to the next
-    last: Tokens | Literal["auto"]  # targets that last_k scores of each piece
+    stride: Count | Literal["auto"]  # tokens from one piece to the next
+    last: Count | Literal["auto"]  # targets that last_k scores of each piece
     extensions: Literal["all", "controls"] | Names  # besides the chosen one
-    windows: Tokens  # of held-out text
+    windows: Count  # of held-out text
     retrieval: Literal["needle", "passage"] | None  # what text said at some depth, asked at its end
-    problems: Tokens  # of each length
-    tokens: Count  # at most so many in one forward pass
+    problems: Count  # of each length
+    tokens: Natural  # at most so many in one forward pass
 
     @model_validator(mode="after")
     def names_exist(self) -> Self:

@@ -28,7 +28,7 @@ class Tracker:
     """What a training and its evaluation tell W&B; nothing at all without a W&B run."""
 
     def __init__(self, run: Any = None) -> None:
-        self.run, self.url = run, None if run is None or run.offline else run.url
+        self.run = run
         self.rows: list[Row] = []
         self.defined: set[str] = set()
         self.lost = False

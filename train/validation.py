@@ -8,12 +8,8 @@ from typing import Annotated, Any, Self, cast
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
-LONGEST = 1 << 24  # tokens: float32 has every whole number up to there
-Count = Annotated[int, Field(ge=1, lt=1 << 31)]
-Tokens = Annotated[int, Field(ge=1, le=LONGEST)]
-Seed = Annotated[int, Field(ge=0, lt=1 << 32)]
-Positive = Annotated[float, Field(ge=1e-9, le=1e6)]
-Share = Annotated[float, Field(ge=0, le=1)]
+Natural = Annotated[int, Field(ge=1, lt=1 << 31)]
+Quantity = Annotated[float, Field(ge=1e-9, le=1e6)]
 STRICT = ConfigDict(strict=True, allow_inf_nan=False)
 
 

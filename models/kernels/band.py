@@ -76,10 +76,12 @@ def banded(q: Tensor, k: Tensor, v: Tensor, plan: Plan, tail: Tail, x: Tensor | 
     def read(rows: slice, start: int) -> Read:
         """Of all keys from `start` on."""
         border = max(start, rows.start - tail.start + 1)
-        if rows.stop - rows.start <= ROWS:
+        count = rows.stop - rows.start
+        if count <= ROWS:
             close = weighted(logits(rows, slice(border, rows.stop)), v[:, :, border : rows.stop])
         else:
-            out, totals = zip(*[read(part, border) for part in parted(rows)], strict=True)
+            parts = pairs.parted(rows, -(-count // PARTS))
+            out, totals = zip(*[read(part, border) for part in parts], strict=True)
             close = torch.cat(out, dim=-2), torch.cat(totals, dim=-1)
         if border == start:
             return close
@@ -113,8 +115,3 @@ def flash(q: Tensor, k: Tensor, v: Tensor, scale: float) -> Read:
 def joined(close: Read, distant: Read) -> Read:
     share = (close[1] - distant[1]).sigmoid()[..., None]
     return torch.lerp(distant[0], close[0], share), torch.logaddexp(close[1], distant[1])
-
-
-def parted(rows: slice) -> list[slice]:
-    size = -(-(rows.stop - rows.start) // PARTS)
-    return [slice(start, min(start + size, rows.stop)) for start in range(rows.start, rows.stop, size)]

@@ -14,10 +14,9 @@ from models.kernels import explicit
 from models.native import loops_of
 from models.native.attention import SIDE, Lines, Logits, Mixing, by_c
 from models.networks import LEAK, AcrossHeads
+from models.pairs import BUDGET, FEWEST, ROWS
 from models.plan import Form, Plan
 
-ROWS, FEWEST = 1024, 128  # queries at a time where each pair has a number of its own in the mask
-BUDGET = 1 << 24  # such numbers
 NEEDS = "needs a CPU, a C compiler, float32 or bfloat16, and an encoding that does not read the logits"
 
 

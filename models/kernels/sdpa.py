@@ -9,11 +9,9 @@ from torch import Tensor
 
 from models import pairs, underflow
 from models.features import as_features
+from models.pairs import BUDGET, FEWEST, ROWS
 from models.plan import Form, Plan
 from models.softmax import beside_sink, together
-
-ROWS, FEWEST = 1024, 128  # queries a block, so that the mask is never T x T
-BUDGET = 1 << 24  # pairs in a mask
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, plan: Plan, x: Tensor | None = None) -> Tensor:

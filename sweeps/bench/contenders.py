@@ -16,12 +16,8 @@ from train.loss import mean_loss
 
 Loss = Callable[[Tensor, Tensor], Tensor]
 Make = Callable[[], tuple[nn.Module, Loss]]
-PEERS = {
-    "transformers_gpt2": ("eager", "sdpa"),
-    "transformers_llama": ("eager", "sdpa"),
-    "x_transformers": ("eager", "sdpa"),
-    "plain_pytorch": ("eager", "sdpa"),
-}
+PEERS = ("transformers_gpt2", "transformers_llama", "x_transformers", "plain_pytorch")
+ATTENTION = ("eager", "sdpa")
 
 
 @dataclass(frozen=True)
@@ -60,9 +56,7 @@ def ours(name: str, shape: Shape) -> tuple[nn.Module, Loss]:
 
 def peers(shape: Shape) -> dict[str, Make]:
     """Every peer with every kind of attention, such as "x_transformers eager"."""
-    return {
-        f"{name} {kind}": partial(peer, name, kind, shape) for name, kinds in PEERS.items() for kind in kinds
-    }
+    return {f"{name} {kind}": partial(peer, name, kind, shape) for name in PEERS for kind in ATTENTION}
 
 
 def peer(name: str, attention: str, shape: Shape) -> tuple[nn.Module, Loss]:

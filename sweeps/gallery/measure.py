@@ -8,8 +8,8 @@ from torch import Tensor
 from models.attend import logits
 from models.effect import Effect, Encoding, Positions, Rotate
 from models.encodings.rope import RoPE
+from models.table import SHAPE
 
-SHAPE = {"heads": 4, "head_width": 32, "width": 128, "depth": 4, "length": 64}
 LONGEST = 4 * SHAPE["length"]
 SENTENCE = "the cat saw the dog and the dog saw the cat and then the cat ran"
 WORDS = tuple(SENTENCE.split())

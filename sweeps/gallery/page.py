@@ -15,9 +15,10 @@ from models import sources, table
 from models.effect import Encoding, Positions
 from models.encodings.rope import RoPE, geometric
 from models.registry import extend, load
+from models.table import SHAPE
 from sweeps.charts.figure import Figure, Row, Spec, described, titled, together
 from sweeps.charts.page import rendered
-from sweeps.gallery.measure import LONGEST, SHAPE, WORDS, added, attention, bent, stirred
+from sweeps.gallery.measure import LONGEST, WORDS, added, attention, bent, stirred
 
 LENGTH = SHAPE["length"]
 NOWHERE = "Position enters nowhere: the only information about order comes from the causal mask."

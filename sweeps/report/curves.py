@@ -11,6 +11,7 @@ from sweeps.report.methods import extension_labels, labels, newest
 from sweeps.report.records import FULL, NOT_FINITE, SKIPPED, UNDEFINED, Estimate, Gaps, Values
 from sweeps.report.results import Run
 from sweeps.report.statistics import Array, Interval, by_document, enough, interval
+from train.protocols import BY_POSITION
 from train.rows import ANSWERS, CHANCE, DEPTH, OUT_OF_MEMORY
 
 Variant = tuple[str, str]  # method, extension
@@ -164,7 +165,7 @@ class Group:
             what = f"{'losses' if metric == 'loss' else metric} per document"
             trouble = f"no {what}" if scores is None else f"{what} that disagree with its rows"
             where = f"{protocol}: {variant[0]}, seed {seed}, has {trouble} at {length} tokens"
-            parts = protocol == "by_position" or protocol.startswith(DEPTH)  # of what others are about
+            parts = protocol == BY_POSITION or protocol.startswith(DEPTH)  # of what others are about
             if not parts and not any(note.startswith(f"{protocol}:") for note in self.notes):
                 self.notes.append(f"{where}: intervals are over seeds only.")
             return False

@@ -2,14 +2,13 @@
 
 from collections import defaultdict
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import yaml
 
 from sweeps.report.results import Run
+from train.paths import CONF
 
-CONF = Path(__file__).resolve().parents[2] / "conf" / "encoding"
 FAMILIES = (
     "baselines",
     "rotation and scale of q, k",
@@ -30,7 +29,8 @@ def family(run: Run) -> str:
 @cache
 def families() -> dict[str, str]:
     """The family of every encoding in `conf/encoding/`."""
-    contents = {file.stem: yaml.safe_load(file.read_text()) or {} for file in sorted(CONF.glob("*.yaml"))}
+    files = sorted(CONF.glob("encoding/*.yaml"))
+    contents = {file.stem: yaml.safe_load(file.read_text()) or {} for file in files}
     return {name: str(content.get("family", OTHER)) for name, content in contents.items()}
 
 

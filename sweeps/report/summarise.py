@@ -14,6 +14,7 @@ from sweeps.report.protocols import labels
 from sweeps.report.records import SKIPPED, Curve, Method, Scores
 from sweeps.report.results import Run, Sweep
 from sweeps.report.summary import HIGHER_IS_BETTER, Comparison, Summary
+from train.protocols import BY_POSITION
 from train.rows import ANSWERS, CHANCE, ONCE, OUT_OF_MEMORY
 
 TOLERANCE = 0.02  # nats per token: a loss that is higher by no more than this is not called worse
@@ -61,7 +62,7 @@ def groups(sweep: Sweep) -> list[Group]:
 
 def headline(group: Group) -> tuple[str, str] | None:
     """The protocol and metric that methods are ranked by: loss under same_tokens, accuracy of all answers."""
-    every = [key for key in group.cells if key[0] not in (ONCE, "by_position") and key[1] not in BESIDE]
+    every = [key for key in group.cells if key[0] not in (ONCE, BY_POSITION) and key[1] not in BESIDE]
     return min(every, key=importance, default=None)
 
 

@@ -11,7 +11,6 @@ import data
 from data.text import Text
 from tests.composing import composed
 
-CONF = Path(__file__).resolve().parents[2] / "conf/data"
 WORDS = "the quick brown fox jumps over a lazy dog and then it sleeps".split()
 Settings = Callable[..., dict[str, Any]]
 

@@ -16,11 +16,11 @@ import pytest
 
 import data
 from data import cache as folders
-from data.disk import digest
+from data.digest import of_file
 from data.text import Text
 from tests.harm import cut, files_of_at_most, flip
+from train.paths import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 LOAD = """
 import json, logging, sys
 logging.basicConfig(level=logging.INFO)
@@ -137,7 +137,7 @@ def test_a_copy_is_measured_once(
     source, measured = opened(small, tmp_path / "cache"), []
     copied = tmp_path / "copy" / source.folder.name
     shutil.copytree(source.folder, copied)
-    monkeypatch.setattr(folders, "digest", lambda file: measured.append(file.name) or digest(file))
+    monkeypatch.setattr(folders, "of_file", lambda file: measured.append(file.name) or of_file(file))
     opened(small, tmp_path / "cache")
     assert measured == []
     opened(small, tmp_path / "copy")

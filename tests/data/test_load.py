@@ -8,9 +8,9 @@ import pytest
 
 import data
 from data.corpus import Corpus
+from train.paths import CONF
 
-CONF = Path(__file__).resolve().parents[2] / "conf/data"
-NAMES = sorted(file.stem for file in CONF.glob("*.yaml"))
+NAMES = sorted(file.stem for file in CONF.glob("data/*.yaml"))
 
 
 def test_the_choices_are_there() -> None:

@@ -13,8 +13,7 @@ import data
 from data.batch import Batch
 from data.recall import Recall
 from data.source import Problems
-
-CONF = Path(__file__).resolve().parents[2] / "conf/data"
+from train.paths import CONF
 
 
 @pytest.fixture
@@ -110,10 +109,10 @@ def test_training_and_held_out_sequences_differ(recall: Callable[..., Recall]) -
 
 
 def test_the_file_says_the_sizes_that_it_needs(recall: Callable[..., Recall]) -> None:
-    chosen: Any = OmegaConf.load(CONF / "recall.yaml")
+    chosen: Any = OmegaConf.load(CONF / "data/recall.yaml")
     one = recall(chosen.model.vocab)
     assert one.vocab == chosen.model.vocab
-    assert (one.metric, one.trained_length, one.bytes_per_token) == ("accuracy", None, None)
+    assert (one.trained_length, one.bytes_per_token) == (None, None)
     assert one.windows(4, 64) is None
     assert one.description == "recall: 1 to 8 pairs of 64 keys and values"
     assert one.fingerprint == recall().fingerprint != recall(power_a=1.0).fingerprint

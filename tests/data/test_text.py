@@ -147,7 +147,6 @@ def test_bytes_per_token_is_of_the_held_out_text(stdlib: Text) -> None:
 
 
 def test_what_is_said_of_a_corpus(stdlib: Text) -> None:
-    assert stdlib.metric == "loss"
     assert stdlib.vocab == 512 > int(stdlib.training.max())
     assert len(stdlib.fingerprint) == 64
     assert stdlib.description.startswith("stdlib: Python source code of stdlib 3.")

@@ -13,6 +13,7 @@ from models.gelu import gelu
 from models.norm import rms_norm
 from models.polar import polar
 from models.rotation import rotate_pairs
+from tests.tolerance import agree
 
 ANGLES = torch.linspace(0, 3, 40 * 8).reshape(40, 8)
 learning = pytest.mark.parametrize("learning", [True, False], ids=["gradient", "no gradient"])
@@ -44,12 +45,11 @@ def test_a_sign_that_is_put_off_is_read(name: str, learning: bool) -> None:
     """As PyTorch does to imaginary parts of conjugates, and to gradients of them."""
     function, x, later = FUNCTIONS[name], random((2, 3, 40, 16), seed=5), torch._neg_view
     with torch.set_grad_enabled(learning):
-        torch.testing.assert_close(function(later(x)), function(-x), rtol=1e-4, atol=1e-5)
+        agree(function(later(x)), function(-x))
     if learning:
         y = function(x.requires_grad_())
         g = random(y.shape, seed=7)
-        found, expected = (torch.autograd.grad(y, x, own, retain_graph=True) for own in (later(g), -g))
-        torch.testing.assert_close(found, expected)
+        agree(*(torch.autograd.grad(y, x, own, retain_graph=True)[0] for own in (later(g), -g)))
 
 
 @pytest.mark.parametrize("tokens", [8, 40])
@@ -60,8 +60,9 @@ def test_gradients_of_tensors_that_overlap_in_memory(overlapping: int, tokens: i
     effect, g = Effect(Positions.of(tokens)), random((2, 3, tokens, 16), seed=9)
     for x in leaves:
         x.requires_grad_()
-    found, expected = (torch.autograd.grad(f(*leaves, effect), leaves, g) for f in (attend, reference))
-    torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5)
+    gradients = (torch.autograd.grad(f(*leaves, effect), leaves, g) for f in (attend, reference))
+    for found, expected in zip(*gradients, strict=True):
+        agree(found, expected)
 
 
 def test_a_gain_that_is_one_number_for_all() -> None:

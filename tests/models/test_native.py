@@ -501,7 +501,7 @@ def test_a_norm_of_any_width() -> None:
     for norm_of in (rms_norm, lambda x, gain: F.rms_norm(x, x.shape[-1:], gain, 1e-6)):
         outcomes.append(torch.autograd.grad(norm_of(x, gain).square().mean(), [x, gain]))
     for found, expected in zip(*outcomes, strict=True):
-        torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-9)
+        agree(found, expected)
 
 
 def test_no_other_tensors_are_given_to_them() -> None:

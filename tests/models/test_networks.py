@@ -8,6 +8,7 @@ from models.attend import attend
 from models.effect import Adjust, Curve, Effect, Positions
 from models.networks import PAIRS, AcrossHeads, adapted
 from models.relu_network import relu_network
+from tests.tolerance import agree, as_accurate
 
 
 def layers(inputs: int, hidden: int, out: int) -> tuple[nn.Linear, nn.Linear]:
@@ -16,9 +17,14 @@ def layers(inputs: int, hidden: int, out: int) -> tuple[nn.Linear, nn.Linear]:
 
 
 def plain(read: nn.Linear, write: nn.Linear, x: Tensor) -> Tensor:
-    """(out, N) of x (N,), unit by unit, in float64."""
-    units = read.weight.double() * x.double() + read.bias.double()[:, None]
-    return write.weight.double() @ units.relu() + write.bias.double()[:, None]
+    """(out, N) of x (N,), unit by unit, in the precision of x."""
+    units = read.weight.to(x) * x + read.bias.to(x)[:, None]
+    return write.weight.to(x) @ units.relu() + write.bias.to(x)[:, None]
+
+
+def ways(read: nn.Linear, write: nn.Linear, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """The fast one, the plain one, and the exact result."""
+    return relu_network(read, write)(x), plain(read, write, x), plain(read, write, x.double())
 
 
 @pytest.mark.parametrize(
@@ -30,11 +36,7 @@ def test_one_number_is_read_by_lines_that_bend(lowest: float, highest: float) ->
     read.weight[:4], read.bias[:4] = 0.0, torch.tensor([-1.0, 0.0, 1.0, 2.0])  # units that never bend
     read.weight[4:6] = torch.tensor([[1e-30], [-1e-30]])  # and that bend far away
     read.weight[6:8], read.bias[6:8] = torch.tensor([[1.0], [-1.0]]), 0.0  # at 0
-    x = torch.linspace(lowest, highest, 101)
-    expected = plain(read, write, x)
-    torch.testing.assert_close(
-        relu_network(read, write)(x).double(), expected, rtol=1e-5, atol=1e-6 * float(expected.abs().max())
-    )
+    as_accurate(*({"y": y} for y in ways(read, write, torch.linspace(lowest, highest, 101))))
 
 
 @pytest.mark.parametrize("count", [1, 33, 64, 65, 5000])
@@ -46,10 +48,9 @@ def test_one_number_is_read_with_gradient(
     monkeypatch.setenv("CC", compiler)
     read, write = layers(1, hidden, out)
     leaves = [torch.linspace(-2, 2, count, requires_grad=True), *read.parameters(), *write.parameters()]
-    result, expected = relu_network(read, write)(leaves[0]), plain(read, write, leaves[0])
-    torch.testing.assert_close(result.double(), expected, rtol=1e-5, atol=1e-6)
-    found, right = (torch.autograd.grad(y.square().mean(), leaves) for y in (result, expected))
-    torch.testing.assert_close(found, right, rtol=1e-4, atol=1e-5)
+    outcomes = [(y, *torch.autograd.grad(y.square().mean(), leaves)) for y in ways(read, write, leaves[0])]
+    for each in zip(*outcomes, strict=True):  # held to its own size
+        as_accurate(*({"y": y} for y in each))
 
 
 def test_what_is_no_number_stays_none() -> None:
@@ -69,7 +70,7 @@ def test_logits_are_adapted(count: int, compiler: str, monkeypatch: pytest.Monke
     logits, bias = torch.randn(2, 3, count), torch.randn(2, 3, count)
     x = torch.cat([logits, bias], dim=1).mT
     expected = logits + bias + write(nn.functional.leaky_relu(read(x))).mT
-    torch.testing.assert_close(adapted(read, write, logits, bias), expected, rtol=1e-4, atol=1e-5)
+    agree(adapted(read, write, logits, bias), expected)
 
 
 def test_a_network_of_any_size_adapts_logits() -> None:

@@ -8,6 +8,7 @@ import torch
 
 from models.encodings import extend, load
 from models.registry import names
+from models.table import SHAPE
 from sweeps.gallery import measure
 from sweeps.gallery.page import lines, page
 
@@ -38,9 +39,9 @@ def test_page_stands_alone(html: str) -> None:
 
 
 def test_curves() -> None:
-    alibi = measure.added(load("alibi", **measure.SHAPE), 64)
+    alibi = measure.added(load("alibi", **SHAPE), 64)
     torch.testing.assert_close(alibi[0], -0.25 * torch.arange(64.0))  # the first of four slopes
-    rope = measure.added(load("rope", **measure.SHAPE), 64)
+    rope = measure.added(load("rope", **SHAPE), 64)
     assert rope.shape == (1, 64)  # all heads turn alike
     frequencies = 10_000.0 ** -(torch.arange(16) / 16)
     expected = (torch.arange(64)[:, None] * frequencies).cos().mean(-1) - 1
@@ -48,7 +49,7 @@ def test_curves() -> None:
 
 
 def test_bent_distances() -> None:
-    rope = load("rope", **measure.SHAPE)
+    rope = load("rope", **SHAPE)
     ratio, seen = measure.bent(rope, extend("pi", rope, factor=4.0), 256)
     torch.testing.assert_close(ratio, torch.full_like(ratio, 0.25), atol=1e-4, rtol=0)
     torch.testing.assert_close(seen, torch.arange(256.0).double() / 4, atol=0.05, rtol=0)

@@ -6,8 +6,9 @@ from pathlib import Path
 import pandas as pd
 
 from sweeps.map import SHOWN, VERDICTS, figure
+from train.paths import ROOT
 
-FILE = Path(__file__).resolve().parents[2] / "docs/study/map.csv"
+FILE = ROOT / "docs/study/map.csv"
 
 
 def test_every_number_is_shown_and_only_what_is_sure_is_coloured(tmp_path: Path) -> None:

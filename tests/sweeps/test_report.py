@@ -412,7 +412,7 @@ def test_power(tmp_path: Path, headline: Path) -> None:
 def test_a_mistake_is_one_sentence(build: Any, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "sweeps.report", build(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert re.match(r"yardstick: There (is no folder|are no results in) .*\n$", done.stderr)
 
 

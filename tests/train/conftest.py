@@ -15,8 +15,8 @@ import torch
 
 from tests.composing import composed
 from tests.forked import TIMEOUT, forked
+from train.paths import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 SMALL = """model.vocab=300 model.width=32 model.depth=2 model.heads=2 model.length=16 batch=6 trainer=cpu
     trainer.precision=32-true trainer.max_steps=6 trainer.log_every=2 trainer.checkpoint_every=2
     evaluation.ladder=[1,2,4] evaluation.windows=5 wandb.mode=disabled data=files

@@ -97,7 +97,7 @@ def test_curves_have_their_own_x(tmp_path: Path, capfd: pytest.CaptureFixture[st
 
 def test_a_run_says_what_it_is(tmp_path: Path) -> None:
     with begin(tmp_path) as run:
-        assert run.url is None
+        assert run.run.offline
         run.log_rows(ROWS)
     content = read(tmp_path)
     assert (content.run.run_id, content.run.display_name) == (ROW.run, ROW.run)
@@ -201,7 +201,7 @@ def test_nothing_happens_on_other_ranks_or_when_disabled(
     with begin(tmp_path) as run:
         run.log_training(1, {"train/loss": 1.0})
         run.log_rows(ROWS)
-    assert run.url is None
+    assert run.run is None
     assert written(tmp_path) == []
 
 
@@ -266,7 +266,6 @@ def test_online_the_server_gets_the_points_as_they_are(
 ) -> None:
     with begin(tmp_path) as run:
         run.log_rows(ROWS)
-        assert run.url == f"{server.url}/someone/yardstick/runs/{ROW.run}"
     sent = [
         (p["extrapolation/length"], p["extrapolation/loss"])
         for p in server.history
@@ -279,7 +278,7 @@ def test_online_the_server_gets_the_points_as_they_are(
     assert json.loads(first["config"])["encoding"] == {"value": "rope"}
     assert any("figure" in file for file in server.files)
     out = capfd.readouterr()
-    assert (out.out, out.err) == (f"W&B: {run.url}\n", "")
+    assert (out.out, out.err) == (f"W&B: {server.url}/someone/yardstick/runs/{ROW.run}\n", "")
 
 
 def test_a_silent_server_costs_seconds(

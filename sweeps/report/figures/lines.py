@@ -12,10 +12,10 @@ from sweeps.report.protocols import changes
 from sweeps.report.records import Curve, Scores, Values, minus
 from sweeps.report.summary import SHARES, Comparison, unit
 from sweeps.report.texts import PARTS
+from train.protocols import BY_POSITION
 from train.rows import DEPTH
 
 TOGETHER = 10  # methods in one panel; more are split by family
-POSITIONS = "by_position"
 STYLES = {"crop": "dotted", "window": "dashed", "temperature": "dash-dotted"}
 SHAPE = "where the loss rises past the training length, positions fail; where it keeps falling, context helps"
 KINDS = {  # of views: what each is called, its y axis, and what the line at zero stands for
@@ -57,13 +57,13 @@ class View:
 
 def by_length(of: Comparison) -> dict[str, Spec]:
     """Every metric under every protocol, the one that methods are ranked by first."""
-    protocols = [name for name in of.scores if name != POSITIONS and not name.startswith(DEPTH)]
+    protocols = [name for name in of.scores if name != BY_POSITION and not name.startswith(DEPTH)]
     return {view.title: chart(view) for name in protocols for view in views(of, name)}
 
 
 def by_position(of: Comparison) -> dict[str, Spec]:
     """Loss at each position of the longest context."""
-    found = views(of, POSITIONS) if "loss" in of.scores.get(POSITIONS, {}) else ()
+    found = views(of, BY_POSITION) if "loss" in of.scores.get(BY_POSITION, {}) else ()
     return {view.title: chart(view) for view in found}
 
 
@@ -76,7 +76,7 @@ def views(of: Comparison, protocol: str) -> Iterator[View]:
         if metric in ("loss", of.metric):
             if len(of.order) > TOGETHER:
                 yield View(of, protocol, metric, apart=False)
-            if protocol != POSITIONS and of.trained_length in scores.lengths:
+            if protocol != BY_POSITION and of.trained_length in scores.lengths:
                 yield View(of, protocol, metric, "change")
             if len(of.order) > 1 and of.reference in curves:
                 yield View(of, protocol, metric, "difference")
@@ -94,9 +94,9 @@ def chart(view: View) -> Spec:
         f"{what} against evaluated length", f"{of.title}; {plural(len(scores.seeds), 'seed')}{spread}{named}"
     )
     x = of.axis(view.protocol)
-    if view.protocol == POSITIONS:
+    if view.protocol == BY_POSITION:
         caption = Caption(f"Loss by position in {tokens(max(scores.lengths))} tokens", SHAPE)
-        x = f"position in the context, tokens ({POSITIONS})"
+        x = f"position in the context, tokens ({BY_POSITION})"
     axes = Axes(
         caption, x, y, of.trained_length, zero,
         better="below" if of.sign > 0 else "above",
@@ -116,7 +116,7 @@ def lines(view: View) -> Iterator[Line]:
             panel, place = of.place(name) if len(of.order) > TOGETHER else ("", of.order.index(name))
             yield Line(
                 name, scores.lengths, curve.value, curve.low, curve.high, curve.seeds,
-                scattered=name in scattered and view.metric == of.metric and view.protocol != POSITIONS,
+                scattered=name in scattered and view.metric == of.metric and view.protocol != BY_POSITION,
                 controls=controls(view, name),
                 panel=panel if view.apart else "",
                 place=place if view.apart else families.index(panel),

@@ -9,7 +9,7 @@ import torch
 Backward = Callable[..., Any]
 
 
-def once(backward: Backward) -> Backward:
+def first_order(backward: Backward) -> Backward:
     """A `backward` that refuses to be differentiated again. PyTorch's `once_differentiable` takes its results
     for constants where the incoming gradient is one, and second derivatives come out wrong."""
 

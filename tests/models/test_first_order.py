@@ -82,4 +82,4 @@ def test_every_function_with_a_gradient_of_its_own_says_so() -> None:
     for file in (file for folder in ("models", "train") for file in (ROOT / folder).rglob("*.py")):
         text = file.read_text()
         own = len(re.findall(r"\(torch\.autograd\.Function\)|\.register_autograd\(", text))
-        assert text.count("@once\n") == own, file
+        assert text.count("@first_order\n") == own, file
