@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from data.documents import Documents
-from data.split import MEGABYTE, Entries, split, texts, within
+from data.split import MEGABYTE, Entries, limited, split, texts
 from data.text import Prepared
 from data.tokenizer import SAMPLE, Tokenizer, make
 
@@ -21,7 +21,7 @@ def build(corpus: Documents, vocab: int, folder: Path) -> Prepared:
     log.info("Preparing data=%s from %s, once ...", corpus.name, corpus.origin())
     training, held_out = split(corpus)
     parts = {"training": training, "held_out": held_out}
-    tokenizer = make(corpus.tokenizer, vocab, chosen(corpus, within(training, SAMPLE)))
+    tokenizer = make(corpus.tokenizer, vocab, chosen(corpus, limited(training, SAMPLE)))
     tokenizer.save(folder)
     dtype = "uint16" if tokenizer.vocab <= 2**16 else "uint32"
     lengths = {}

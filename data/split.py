@@ -41,7 +41,7 @@ def split(corpus: Documents) -> tuple[Entries, Entries]:
         bound = max(corpus.held_out, min(entry.rank for entry in entries.values()))  # at least one
         entries = {key: replace(entry, held_out=entry.rank <= bound) for key, entry in entries.items()}
     held_out = {key: entry for key, entry in entries.items() if entry.held_out}
-    training = within({key: entry for key, entry in entries.items() if not entry.held_out}, corpus.limit)
+    training = limited({key: entry for key, entry in entries.items() if not entry.held_out}, corpus.limit)
     for purpose, part in (("to train on", training), ("to hold out", held_out)):
         if not part:
             found = f"{len(entries):,} distinct documents are too few"
@@ -49,7 +49,7 @@ def split(corpus: Documents) -> tuple[Entries, Entries]:
     return training, held_out
 
 
-def within(entries: Entries, limit: float | None) -> Entries:
+def limited(entries: Entries, limit: float | None) -> Entries:
     """Documents by rank, up to `limit` megabytes; None: all."""
     if limit is None:
         return entries
