@@ -1,6 +1,6 @@
 """What a report says, as typed records: tables, figures and verdicts are views of it (`summary.json`)."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from sweeps.report import records
@@ -126,6 +126,11 @@ class Comparison:
                 found[control] = curve.value
         return found
 
+    def beats_crop(self, method: str) -> bool:
+        """Whether its whole context is better than the last tokens alone, however long."""
+        plain = self.extensions.get(method, {}).get("none")
+        return plain is not None and plain.better.low == self.longest
+
     def by_temperature(self, method: str) -> float | None:
         """How the best temperature changes the score at the longest length."""
         found, own = self.controls(method).get(TEMPERATURE), self.curve(method).value
@@ -160,17 +165,6 @@ class Summary:
         """The jobs that left nothing to report, by what became of them."""
         found = {"did not finish": self.failures, "cannot be read": self.unreadable}
         return {f"{len(own)} of {plural(self.jobs, 'job')} {what}": own for what, own in found.items() if own}
-
-
-def two_sides(comparisons: Sequence[Comparison]) -> tuple[Comparison, Comparison] | None:
-    """The loss of a text and the accuracy of retrieval from it, of the same models, each against crop."""
-    loss, answers = (
-        next((of for of in comparisons if of.metric == metric and of.is_cropped), None)
-        for metric in ("loss", "accuracy")
-    )
-    if loss is None or answers is None or loss.corpus != answers.corpus:
-        return None
-    return loss, answers
 
 
 def unit(metric: str) -> str:

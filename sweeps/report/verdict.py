@@ -1,11 +1,10 @@
 """The statistics in plain sentences."""
 
-from collections.abc import Sequence
-
 from sweeps.report.notes import gaps, two_groups
 from sweeps.report.numbers import between, listed, number, plural, signed, times, tokens
 from sweeps.report.records import Fairness, Gain
-from sweeps.report.summary import CONTROLS, TEMPERATURE, Comparison, Summary, two_sides
+from sweeps.report.sides import both
+from sweeps.report.summary import CONTROLS, TEMPERATURE, Comparison, Summary
 
 NEGLIGIBLE = 0.005
 BEST = {"loss": "lowest loss", "bits_per_byte": "fewest bits per byte", "accuracy": "highest accuracy"}
@@ -17,28 +16,6 @@ def verdict(summary: Summary) -> list[str]:
     paragraphs += filter(None, [both(summary.comparisons)])
     failed = {what: [one.name for one in own] for what, own in summary.troubles.items()}
     return paragraphs + [f"{what}: {listed(names, 6)}." for what, names in failed.items()]
-
-
-def both(comparisons: Sequence[Comparison]) -> str:
-    """Which methods gain from longer context: in the loss of a text, in retrieval from it, or in both."""
-    found = two_sides(comparisons)
-    if found is None:
-        return ""
-    sides = [{n for n, gains in of.extensions.items() if beats(of, gains)} for of in found]
-    parts = [
-        f"{what}, {listed([name for name in found[0].methods if name in names], 12) if names else 'none'}"
-        for what, names in (
-            ("in both loss and retrieval", sides[0] & sides[1]),
-            ("in loss alone", sides[0] - sides[1]),
-            ("in retrieval alone", sides[1] - sides[0]),
-        )
-    ]
-    return f"Better than crop at every length: {'; '.join(parts)}."
-
-
-def beats(of: Comparison, found: dict[str, Gain]) -> bool:
-    """Whether a method with its whole context is better than with the last tokens alone, however long."""
-    return "none" in found and found["none"].better.low == of.longest
 
 
 def opening(of: Comparison) -> str:
@@ -83,7 +60,7 @@ def gaining(of: Comparison) -> str:
     plain = {name: found["none"] for name, found in of.extensions.items() if "none" in found}
     if len(plain) < 2:
         return ""
-    always = [name for name in plain if beats(of, of.extensions[name])]
+    always = [name for name in plain if of.beats_crop(name)]
     never = [name for name, found in plain.items() if found.better.low is None]
     crop = f"the same model shown only {of.cropped} (crop)"
     first = f"Better than {crop} at every length: {listed(always, 6) if always else 'none'}"

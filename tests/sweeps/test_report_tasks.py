@@ -13,13 +13,14 @@ from sweeps.report.figures.depths import accuracies, depths, short
 from sweeps.report.power import power
 from sweeps.report.records import Gain, LongestLength
 from sweeps.report.results import load
+from sweeps.report.sides import both
 from sweeps.report.summarise import groups, summarise
 from sweeps.report.summary import Comparison
 from sweeps.report.tables.both import both as table_of_both
 from sweeps.report.tables.methods import methods
 from sweeps.report.tables.terminal import text
 from sweeps.report.texts import PARTS
-from sweeps.report.verdict import both, verdict
+from sweeps.report.verdict import verdict
 from tests.sweeps.synthetic import make_sweep
 from train.rows import append, read
 

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 
 from sweeps.report.numbers import MISSING, tokens
-from sweeps.report.summary import Comparison, two_sides
+from sweeps.report.sides import two_sides
+from sweeps.report.summary import Comparison
 from sweeps.report.tables.methods import beaten, value
 from sweeps.report.tables.table import Cell, Column, Table, left, text
 from sweeps.report.texts import TEXTS
