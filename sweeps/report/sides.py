@@ -1,0 +1,34 @@
+"""Both sides of longer context: the loss of a text, and retrieval from it."""
+
+from collections.abc import Sequence
+
+from sweeps.report.numbers import listed
+from sweeps.report.summary import Comparison
+
+
+def two_sides(comparisons: Sequence[Comparison]) -> tuple[Comparison, Comparison] | None:
+    """The loss of a text and the accuracy of retrieval from it, of the same models, each against crop."""
+    loss, answers = (
+        next((of for of in comparisons if of.metric == metric and of.is_cropped), None)
+        for metric in ("loss", "accuracy")
+    )
+    if loss is None or answers is None or loss.corpus != answers.corpus:
+        return None
+    return loss, answers
+
+
+def both(comparisons: Sequence[Comparison]) -> str:
+    """Which methods gain from longer context: in loss, in retrieval, or in both."""
+    found = two_sides(comparisons)
+    if found is None:
+        return ""
+    loss, answers = ({name for name in of.methods if of.beats_crop(name)} for of in found)
+    parts = [
+        f"{what}, {listed([name for name in found[0].methods if name in names], 12) if names else 'none'}"
+        for what, names in (
+            ("in both loss and retrieval", loss & answers),
+            ("in loss alone", loss - answers),
+            ("in retrieval alone", answers - loss),
+        )
+    ]
+    return f"Better than crop at every length: {'; '.join(parts)}."
