@@ -38,9 +38,8 @@ def figure(found: pd.DataFrame) -> Figure:
         title="nats per token",
     )  # fmt: skip
     note = (
-        "Loss minus that under a window of the training length. Rows: method, training length, layers, "
-        "tokens trained on, training sequences with a repeated span; then what is not a vocabulary of 512, a "
-        "width of 128 and 1,024 (64) or 2,048 tokens per step. 95 % intervals."
+        "Loss minus that under a window of the training length; 95 % intervals. Method, training length, "
+        "layers, tokens, sequences with a repeated span; then the one thing that differs."
     )
     return Figure(
         "map",
