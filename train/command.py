@@ -3,9 +3,12 @@
 import os
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import hydra
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.errors import HydraException
 from hydra.experimental.callback import Callback
 from omegaconf import DictConfig, open_dict, read_write
 
@@ -41,9 +44,31 @@ def run(name: str, main: Callable[[DictConfig], None]) -> None:
         except Exception as error:
             errors.append(error)
 
-    hydra.main(version_base="1.3", config_path=str(CONF), config_name=name)(caught)()
+    begin = hydra.main(version_base="1.3", config_path=str(CONF), config_name=name)
+    try:
+        begin(caught)()
+    except HydraException:
+        if without_lists():
+            begin(ignored)()  # raises what is wrong with the sweep
+        raise
     if errors:
         raise errors[0]
+
+
+def ignored(config: DictConfig) -> None:
+    """A run that is not to be."""
+
+
+def without_lists() -> bool:
+    """Take the lists of values off a command line that names a sweep, if there are any: where something else
+    is wrong with it, Hydra complains about them."""
+    given = sys.argv[1:]
+    if not any(one.startswith("sweeps=") for one in given):
+        return False
+    parse = OverridesParser.create().parse_override
+    with suppress(HydraException):  # of what cannot be parsed, it complains anyway
+        sys.argv[1:] = [one for one in given if one.startswith("-") or not parse(one).is_sweep_override()]
+    return sys.argv[1:] != given
 
 
 def check_dashes(arguments: list[str]) -> None:

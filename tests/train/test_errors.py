@@ -147,6 +147,14 @@ from train.errors import explanation, logged
         (["wandb.project=${name:}"], "wandb.project cannot be resolved: it refers to itself in a circle."),
         (["model.vocab='"], "model.vocab=' should be a setting such as key=value"),
         (["seed=1,2"], "seed=1,2 are several values"),
+        (
+            ["sweeps=encodings", "encoding=rope,alibi", "trainer.max_step=3"],
+            "There is no setting 'trainer.max_step'. Did you mean 'trainer.max_steps'?",
+        ),
+        (
+            ["sweeps=encoding", "encoding=rope,alibi"],
+            "There is no sweep 'encoding'. Did you mean 'encodings'?",
+        ),
         (["encoding=integer", "encoding.step=1000000", "evaluation.ladder=[1,1e30]"], "evaluation.ladder"),
         (["seed=4294967296"], "seed=4294967296 should be less than 4294967296."),
         (["++run=10"], "run=10 should be a valid string."),
