@@ -3,7 +3,6 @@
 import os
 import sys
 from collections.abc import Callable
-from contextlib import suppress
 from typing import Any
 
 import hydra
@@ -47,8 +46,8 @@ def run(name: str, main: Callable[[DictConfig], None]) -> None:
     begin = hydra.main(version_base="1.3", config_path=str(CONF), config_name=name)
     try:
         begin(caught)()
-    except HydraException:
-        if without_lists():
+    except HydraException as error:
+        if "Ambiguous value" in str(error) and without_lists():
             begin(ignored)()  # raises what is wrong with the sweep
         raise
     if errors:
@@ -60,15 +59,13 @@ def ignored(config: DictConfig) -> None:
 
 
 def without_lists() -> bool:
-    """Take the lists of values off a command line that names a sweep, if there are any: where something else
-    is wrong with it, Hydra complains about them."""
-    given = sys.argv[1:]
-    if not any(one.startswith("sweeps=") for one in given):
+    """Take the lists of values off a command line, if it names a sweep: then Hydra complains about them only
+    because something else is wrong."""
+    if not any(one.startswith("sweeps=") for one in sys.argv[1:]):
         return False
     parse = OverridesParser.create().parse_override
-    with suppress(HydraException):  # of what cannot be parsed, it complains anyway
-        sys.argv[1:] = [one for one in given if one.startswith("-") or not parse(one).is_sweep_override()]
-    return sys.argv[1:] != given
+    sys.argv[1:] = [one for one in sys.argv[1:] if one[0] == "-" or not parse(one).is_sweep_override()]
+    return True
 
 
 def check_dashes(arguments: list[str]) -> None:
