@@ -115,7 +115,7 @@ def of_results(folder: Path) -> Iterator[tuple[str, float]]:
 
 
 @dataclass(frozen=True)
-class Plan:
+class Forecast:
     """A sweep on a number of GPUs."""
 
     name: str
@@ -157,7 +157,7 @@ class Plan:
         yield f"cost        ${self.gpu_hours * given.price:,.0f} at ${given.price:g} per GPU-hour"
 
 
-def plan(arguments: Sequence[str]) -> Plan:
+def forecast(arguments: Sequence[str]) -> Forecast:
     """Of a command line: `Assumptions`, and what `python -m train` would be given."""
     own = [one for one in arguments if one.partition("=")[0] in Assumptions.model_fields]
     given = Assumptions.of(dotted(own))
@@ -172,11 +172,11 @@ def plan(arguments: Sequence[str]) -> Plan:
         for hourly in every_hour
     ]
     sweep = next((one.partition("=")[2] for one in arguments if one.startswith("sweeps=")), "one run")
-    return Plan(sweep, work, given, found, cells, simulate(cells, given.gpus, given.disturbances))
+    return Forecast(sweep, work, given, found, cells, simulate(cells, given.gpus, given.disturbances))
 
 
 def main() -> None:
-    print(*plan(sys.argv[1:]).lines(), sep="\n")
+    print(*forecast(sys.argv[1:]).lines(), sep="\n")
 
 
 if __name__ == "__main__":

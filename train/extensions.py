@@ -10,7 +10,7 @@ from models.gpt import GPT
 from models.registry import RECIPE, encoding_fits, extend, extended, names, read
 from train.cells import finetuned_cell
 from train.config import Config
-from train.fit import Plan, trained
+from train.fit import Stage, trained
 from train.run import Run
 from train.sections import ExtensionConfig
 
@@ -73,6 +73,6 @@ def finetuned(run: Run, model: GPT, name: str, own: ExtensionConfig, training: s
     cell = finetuned_cell(training, name, own)
     folder = Path(config.outputs) / "trained" / f"{config.names.encoding}-s{config.seed}-{name}-{cell}"
     tuned = deepcopy(model)
-    plan = Plan(cell, folder, length, own.finetune_steps, rate="extension.finetune_learning_rate")
-    trained(changed, tuned, plan)
+    stage = Stage(cell, folder, length, own.finetune_steps, rate="extension.finetune_learning_rate")
+    trained(changed, tuned, stage)
     return tuned

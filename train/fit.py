@@ -26,8 +26,8 @@ from train.signals import Stopped, handle
 
 
 @dataclass(frozen=True)
-class Plan:
-    """One training."""
+class Stage:
+    """One training: from the first weights on, or further under an extension."""
 
     cell: str
     folder: Path
@@ -50,37 +50,37 @@ class Plan:
         return [self.folder / f"step-{step}.ckpt" for step in self.keep]
 
 
-def trained(run: Run, model: GPT, plan: Plan) -> Trained:
+def trained(run: Run, model: GPT, stage: Stage) -> Trained:
     """`model` with trained weights: from the checkpoint of this cell, or by training now."""
-    with locked(plan.folder, f"Another run is training {plan.folder.name}"):
-        wanted = [plan.final, *plan.kept]
-        missing = [file.name for file in wanted if not is_of(file, plan.cell)]
+    with locked(stage.folder, f"Another run is training {stage.folder.name}"):
+        wanted = [stage.final, *stage.kept]
+        missing = [file.name for file in wanted if not is_of(file, stage.cell)]
         if (
             missing
             and is_rank_zero()
-            and any((plan.folder / name).exists() for name in ("final.ckpt", *missing))
+            and any((stage.folder / name).exists() for name in ("final.ckpt", *missing))
         ):
-            print(f"{plan.folder.name} is trained again, for {', '.join(missing)}.", flush=True)
-            forget(plan.last)
+            print(f"{stage.folder.name} is trained again, for {', '.join(missing)}.", flush=True)
+            forget(stage.last)
         if missing:
-            fit(run, model, plan)
+            fit(run, model, stage)
         elif is_rank_zero():
-            print(f"{plan.folder.name} is trained already", flush=True)
-    return restore(plan.final, model, plan.cell)
+            print(f"{stage.folder.name} is trained already", flush=True)
+    return restore(stage.final, model, stage.cell)
 
 
-def fit(run: Run, model: GPT, plan: Plan) -> None:
+def fit(run: Run, model: GPT, stage: Stage) -> None:
     """Train and write `final.ckpt`; an interrupted training resumes from its last checkpoint."""
     config = run.config.trainer
     is_sharded = config.strategy == "fsdp" and config.is_distributed
     if is_sharded or config.compile:
         model = deepcopy(model)  # in pieces or compiled for one length; the evaluation reads the file
-    progress = Progress(config.log_every, run.log, hint(run, plan.rate))
-    checkpoints = Checkpoints(plan, model, progress, config.checkpoint_every)
+    progress = Progress(config.log_every, run.log, hint(run, stage.rate))
+    checkpoints = Checkpoints(stage, model, progress, config.checkpoint_every)
     trainer = run.trainer(
         progress,
         checkpoints,
-        max_steps=plan.steps,
+        max_steps=stage.steps,
         plugins=[States()],
         accumulate_grad_batches=config.accumulate,
         strategy=Sharded() if is_sharded else "ddp",
@@ -88,14 +88,14 @@ def fit(run: Run, model: GPT, plan: Plan) -> None:
     if config.compile:
         compile_each(model.blocks)
     reset_peak_memory()
-    training = Training(model, run.source, run.config, plan.length).train()
-    last = newest(plan.last, plan.cell)
+    training = Training(model, run.source, run.config, stage.length).train()
+    last = newest(stage.last, stage.cell)
     if trainer.is_global_zero:
-        print(f"{'Resuming' if last else 'Training'} {plan.folder.name}, {plan.steps:,} steps", flush=True)
+        print(f"{'Resuming' if last else 'Training'} {stage.folder.name}, {stage.steps:,} steps", flush=True)
     trainer.fit(training, ckpt_path=last)
-    checkpoints.save(plan.final)
+    checkpoints.save(stage.final)
     if trainer.is_global_zero:
-        forget(plan.last)
+        forget(stage.last)
     trainer.strategy.barrier()
 
 
@@ -111,8 +111,8 @@ def hint(run: Run, rate: str) -> str:
 class Checkpoints(Callback):
     """Writes the state of the training every so many steps, and the weights that stay."""
 
-    def __init__(self, plan: Plan, model: GPT, progress: Progress, every: int) -> None:
-        self.plan, self.model, self.progress, self.every = plan, model, progress, every
+    def __init__(self, stage: Stage, model: GPT, progress: Progress, every: int) -> None:
+        self.stage, self.model, self.progress, self.every = stage, model, progress, every
         self.started, self.signal, self.processes = time.perf_counter(), 0, 1
 
     def on_train_start(self, trainer: Trainer, module: LightningModule) -> None:
@@ -128,18 +128,18 @@ class Checkpoints(Callback):
         if (index + 1) % trainer.accumulate_grad_batches:
             return
         step = trainer.global_step
-        if step in self.plan.keep:
-            self.save(self.plan.folder / f"step-{step}.ckpt")
+        if step in self.stage.keep:
+            self.save(self.stage.folder / f"step-{step}.ckpt")
         number = self.agreed(trainer, step)
         if number or step % self.every == 0:
-            trainer.save_checkpoint(self.plan.last)
+            trainer.save_checkpoint(self.stage.last)
         if number:
             raise Stopped(number)
 
     def on_save_checkpoint(
         self, trainer: Trainer, module: LightningModule, checkpoint: dict[str, Any]
     ) -> None:
-        checkpoint["cell"] = self.plan.cell
+        checkpoint["cell"] = self.stage.cell
 
     def agreed(self, trainer: Trainer, step: int) -> int:
         """The signal that ends the training here, on all processes; 0: none."""
@@ -160,4 +160,4 @@ class Checkpoints(Callback):
         if is_rank_zero():
             cost = speed, seconds, peak_memory()
             where = description(), torch.get_num_threads(), self.processes
-            save(file, content, Trained(self.plan.cell, history, *cost, *where))
+            save(file, content, Trained(self.stage.cell, history, *cost, *where))

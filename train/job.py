@@ -25,7 +25,7 @@ from train.evaluation.best import best
 from train.evaluation.evaluate import evaluate, kernels
 from train.extensions import extended_models
 from train.fingerprints import unverified
-from train.fit import Plan, trained
+from train.fit import Stage, trained
 from train.folder import Folder
 from train.outcome import outcome
 from train.paths import ROOT
@@ -104,8 +104,8 @@ def trained_model(run: Run, model: GPT) -> tuple[Trained, list[Path]]:
         return restore(file, model, about["training"]), [file, *(kept if share == "best" else [])]
     training = training_cell(config, run.source.fingerprint, run.precision)
     folder = Path(config.outputs) / "trained" / f"{config.names.encoding}-s{config.seed}-{training}"
-    plan = Plan(training, folder, config.model.length, knobs.max_steps, knobs.kept)
-    return trained(run, model, plan), [plan.final, *plan.kept]
+    stage = Stage(training, folder, config.model.length, knobs.max_steps, knobs.kept)
+    return trained(run, model, stage), [stage.final, *stage.kept]
 
 
 def tell_windows(windows: Windows | None, wanted: int) -> None:

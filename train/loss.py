@@ -64,15 +64,15 @@ class MeanCrossEntropy(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, hidden: Tensor, weight: Tensor, targets: Tensor) -> Tensor:
         h, w = in_precision(hidden, weight)
-        to_hidden, to_weight = torch.empty_like(h), torch.zeros_like(weight)
+        to_hidden, to_weight = torch.empty_like(h), weight.new_zeros(weight.T.shape)
         total = torch.zeros((), device=h.device)
         for rows in blocks(targets.numel(), weight.size(0), BLOCK):
             logits = product(h[rows], w.T)  # (rows, vocab)
             likely = replaced_by_gradient(logits, targets[rows])
             total -= likely.clamp_min(torch.finfo(torch.float32).tiny).log().sum()
             to_hidden[rows] = product(logits, w)
-            to_weight += product(h[rows].T, logits).T  # oneDNN copies what is transposed on the left
-        ctx.save_for_backward(to_hidden, to_weight)
+            to_weight += product(h[rows].T, logits)  # oneDNN copies what is transposed on the left
+        ctx.save_for_backward(to_hidden, to_weight.T.contiguous())
         ctx.count = max(1, targets.numel())
         return total / ctx.count
 

@@ -21,7 +21,7 @@ from sweeps.report.summary import HIGHER_IS_BETTER, unit
 if TYPE_CHECKING:
     from rich.table import Table
 
-PLANS = (2, 3, 5, 8, 12)
+COUNTS = (2, 3, 5, 8, 12)
 
 
 def main() -> None:
@@ -68,12 +68,12 @@ def told(folder: Path, group: Group, seeds: int, reference: str | None) -> "tupl
     names = [name for name in every if name != chosen]
     heads = [Column(head, justify="right") for head in ("seeds", *map(tokens, curves.lengths))]
     table = Table(*heads, box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
-    found = {plan: smallest(curves, names, chosen, plan) for plan in sorted({*PLANS, seeds})}  # (names, T)
-    for plan, differences in found.items():
+    needed_by = {n: smallest(curves, names, chosen, n) for n in sorted({*COUNTS, seeds})}  # each (names, T)
+    for count, differences in needed_by.items():
         known = [column[~np.isnan(column)] for column in differences.T]
         medians = [float(np.median(one)) if len(one) else None for one in known]
-        table.add_row(str(plan), *map(number, medians), style="bold" if plan == seeds else "")
-    last = found[seeds][:, -1]
+        table.add_row(str(count), *map(number, medians), style="bold" if count == seeds else "")
+    last = needed_by[seeds][:, -1]
     if np.isnan(last).all():
         return table, "No method besides the reference has two seeds at the longest length."
     hardest = names[int(np.nanargmax(last))]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sweeps.plan import Work, plan
+from sweeps.plan import Work, forecast
 from sweeps.schedule import Cell, Disturbances, Schedule, simulate
 from tests.composing import composed
 from train.rows import ONCE, Row, append
@@ -61,7 +61,9 @@ def test_the_sizes_of_a_run() -> None:
 
 
 def test_a_sweep(tmp_path) -> None:
-    found = plan(["sweeps=encodings_gpu", "gpus=8", "throughput=100000", "seed=0,1", "encoding=rope,alibi"])
+    found = forecast(
+        ["sweeps=encodings_gpu", "gpus=8", "throughput=100000", "seed=0,1", "encoding=rope,alibi"]
+    )
     assert len(found.cells) == 4
     hours = (256 * 1024 * 10_000 + found.work.evaluated) / 100_000 / 3600
     assert [cell.hours for cell in found.cells] == pytest.approx([hours] * 4)
@@ -69,6 +71,8 @@ def test_a_sweep(tmp_path) -> None:
     where = {"kernel": "", "precision": "", "corpus": "", "commit": "", "versions": ""}
     one = Row("r", "alibi", "none", 0, 64, "d", ONCE, 64, "tokens_per_second", 5e4, None, 0, **where)
     append(tmp_path / "results.jsonl", [one])
-    measured = plan(["sweeps=encodings_gpu", "gpus=8", f"results={tmp_path}", "seed=0", "throughput=100000"])
+    measured = forecast(
+        ["sweeps=encodings_gpu", "gpus=8", f"results={tmp_path}", "seed=0", "throughput=100000"]
+    )
     assert min(measured.rates) == 50_000
     assert sorted(measured.rates)[1] == 100_000

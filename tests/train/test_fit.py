@@ -8,7 +8,7 @@ import torch
 import data
 from tests.composing import composed
 from train import build
-from train.fit import Plan, trained
+from train.fit import Stage, trained
 from train.run import Run
 
 
@@ -24,7 +24,7 @@ def test_what_is_evaluated_is_not_compiled(run: Run, tmp_path: Path) -> None:
     model = build.gpt(run.config)
     before = {name: weight.clone() for name, weight in model.state_dict().items()}
     with torch.compiler.set_stance("force_eager"):
-        trained(run, model, Plan("a cell", tmp_path / "trained", run.config.model.length, 2))
+        trained(run, model, Stage("a cell", tmp_path / "trained", run.config.model.length, 2))
     tokens = torch.zeros(1, 4, dtype=torch.long)
     with torch.compiler.set_stance("fail_on_recompile"):
         model(tokens)
