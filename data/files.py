@@ -51,8 +51,8 @@ class Files(Corpus):
         if path.is_file():
             return [(path.name, path)]
         root = path if path.is_dir() else fixed(path)
-        found = path.rglob("*") if path.is_dir() else map(Path, glob.glob(str(path), recursive=True))
-        files = [(file.relative_to(root), file) for file in found if file.is_file()]
+        paths = path.rglob("*") if path.is_dir() else map(Path, glob.glob(str(path), recursive=True))
+        files = [(file.relative_to(root), file) for file in paths if file.is_file()]
         files = [pair for pair in files if not any(part.startswith(".") for part in pair[0].parts)]
         if not files:
             what = "holds no files" if path.is_dir() else "does not exist"

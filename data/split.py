@@ -44,8 +44,8 @@ def split(corpus: Documents) -> tuple[Entries, Entries]:
     training = limited({key: entry for key, entry in entries.items() if not entry.held_out}, corpus.limit)
     for purpose, part in (("to train on", training), ("to hold out", held_out)):
         if not part:
-            found = f"{len(entries):,} distinct documents are too few"
-            raise ValueError(f"data={corpus.name} has no text left {purpose}: {found}, give more.")
+            why = f"{len(entries):,} distinct documents are too few"
+            raise ValueError(f"data={corpus.name} has no text left {purpose}: {why}, give more.")
     return training, held_out
 
 

@@ -98,7 +98,7 @@ def logits(
             result = result + height[..., rows, None] - height[..., None, :]
         result = result.masked_fill(hidden, pairs.HIDDEN)
         if effect.adjust is not None:
-            result = effect.adjust.of(result, q[:, :, rows], k, i.unsqueeze(-3), j.unsqueeze(-3))
+            result = effect.adjust.function(result, q[:, :, rows], k, i.unsqueeze(-3), j.unsqueeze(-3))
     if effect.temperature is not None:
         result = pairs.tempered(result, pairs.of_queries(effect.temperature, rows))
     return result.masked_fill(hidden, pairs.HIDDEN)

@@ -67,16 +67,16 @@ class Positions:
 class Curve:
     """A number for each distance, whose encoding also decides about keys ahead (distances below 0)."""
 
-    of: ByDistance
+    function: ByDistance
 
     def __call__(self, i: Tensor, j: Tensor) -> Tensor:
         """(H, ..., R, K)"""
-        return by_distance(self.of, i, j)
+        return by_distance(self.function, i, j)
 
     def table(self, positions: Positions) -> tuple[Tensor, int]:
         """(1 or H, N) its values at all distances, and the first of these: 0, or 1 - S with keys ahead."""
         first = 0 if positions.causal else 1 - positions.span
-        return self.of(torch.arange(first, positions.span, device=positions.at.device)), first
+        return self.function(torch.arange(first, positions.span, device=positions.at.device)), first
 
 
 def tabulated(number: Curve | ByPair, positions: Positions) -> Curve | ByPair:
@@ -125,7 +125,7 @@ class Tail(Region):
 class Adjust:
     """What an encoding that reads the logits does to them, and for which keys, if any, that is simple."""
 
-    of: Content
+    function: Content
     tail: Tail | None = None
 
 

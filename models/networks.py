@@ -41,7 +41,7 @@ class AcrossHeads:
         """(hidden + H, N) what distances (N,) alone give to each unit, and to each head."""
         assert isinstance(self.bias, Curve)
         heads = self.write.out_features
-        bias = self.bias.of(distance).float().expand(heads, -1)
+        bias = self.bias.function(distance).float().expand(heads, -1)
         units = torch.addmm(self.read.bias.float()[:, None], self.read.weight[:, heads:].float(), bias)
         return torch.cat([units, bias + self.write.bias.float()[:, None]])
 

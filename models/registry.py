@@ -59,12 +59,12 @@ def extended(name: str, settings: Mapping[str, Any], encoding: Encoding) -> Enco
         result: Encoding = construct(own, encoding.shape, encoding=encoding)
         result.shape = encoding.shape
         return extend("log_n", result) if settings.get("log_n", False) else result
-    if not reaches(kind, encoding):
+    if not applies_inside(kind, encoding):
         fitting = ", ".join(n for n in names() if fits(name, n))
         raise ValueError(
             f"The extension '{name}' does not fit {type(encoding).__name__}; it fits: {fitting}."
         )
-    inside = [extended(name, settings, e) if reaches(kind, e) else e for e in encoding.inside]
+    inside = [extended(name, settings, e) if applies_inside(kind, e) else e for e in encoding.inside]
     return encoding.around(inside)
 
 
@@ -73,9 +73,9 @@ def applies(kind: type[Extension], encoding: Encoding) -> bool:
     return kind.fits_to(encoding) and not isinstance(encoding, Schedule)
 
 
-def reaches(kind: type[Extension], encoding: Encoding) -> bool:
+def applies_inside(kind: type[Extension], encoding: Encoding) -> bool:
     """Whether it wraps this encoding or one inside."""
-    return applies(kind, encoding) or any(reaches(kind, inner) for inner in encoding.inside)
+    return applies(kind, encoding) or any(applies_inside(kind, inner) for inner in encoding.inside)
 
 
 def extensions(encoding: Encoding) -> list[str]:
@@ -85,7 +85,7 @@ def extensions(encoding: Encoding) -> list[str]:
 
 def encoding_fits(extension: str, encoding: Encoding) -> bool:
     target = read("extension", extension).get("_target_")
-    return target is None or reaches(locate(target), encoding)
+    return target is None or applies_inside(locate(target), encoding)
 
 
 def fits(extension: str, encoding: str) -> bool:

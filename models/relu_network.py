@@ -97,11 +97,11 @@ class PiecewiseLinear:
 class Surface:
     """A number for each pair of positions that needs no memory besides its own, however many there are."""
 
-    of: Callable[[Tensor, Tensor], Tensor]
+    function: Callable[[Tensor, Tensor], Tensor]
 
     def __call__(self, i: Tensor, j: Tensor) -> Tensor:
         """(H, ..., R, K)"""
-        return self.of(i, j)
+        return self.function(i, j)
 
 
 def at_once(network: Callable[[Tensor], Tensor], c: Tensor) -> Callable[..., Tensor] | None:

@@ -68,10 +68,10 @@ def to_angles(x: Tensor, g: Tensor, cos: Tensor, sin: Tensor, layout: str) -> tu
     """The gradients of cosines and sines, by loops in C, of x and that of the rotated x."""
     by_c, x, g = loops("rotation", x, cos), dense(x), dense(g)
     assert by_c is not None
-    found = [torch.empty(*x.shape[:-1], cos.size(-1)) for _ in range(2)]
+    gradients = [torch.empty(*x.shape[:-1], cos.size(-1)) for _ in range(2)]
     sizes = *x.shape[:-1], cos.size(-1), int(layout == "half")
-    by_c("to_angles", *sizes, x, strides(x), g, strides(g), *found)
-    return tuple(a.sum_to_size(own.shape) for a, own in zip(found, (cos, sin), strict=True))
+    by_c("to_angles", *sizes, x, strides(x), g, strides(g), *gradients)
+    return tuple(a.sum_to_size(own.shape) for a, own in zip(gradients, (cos, sin), strict=True))
 
 
 def half(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:

@@ -30,6 +30,6 @@ def source(group: str, name: str) -> tuple[str, str]:
     """(authors and year, link) of a method, or two empty strings where there is none."""
     for text in (comment(group, name), *about(group, name).split("\n\n")):
         for pattern in SOURCES:
-            if found := pattern.search(" ".join(text.split())):
-                return f"{found['authors']}, {found['year']}", found["link"]
+            if match := pattern.search(" ".join(text.split())):
+                return f"{match['authors']}, {match['year']}", match["link"]
     return "", ""

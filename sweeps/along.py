@@ -32,14 +32,14 @@ def along(folders: list[Path]) -> pd.DataFrame:
         own["tokens"], own["times"] = tokens(group), own["length"] // group.trained
         own["seeds"], own["order"] = len(curves.seeds), range(len(own))
         lines.append(own)
-    found = pd.concat(lines, ignore_index=True)
-    return found[found.groupby("method")["tokens"].transform("nunique") > 1]
+    every = pd.concat(lines, ignore_index=True)
+    return every[every.groupby("method")["tokens"].transform("nunique") > 1]
 
 
 def shared(groups: list[Group]) -> list[Curves]:
     """Each with the seeds and on the documents that all of them have."""
-    found = [group.curves(*SCORES) for group in groups]
-    seeds = set.intersection(*(set(curves.seeds) for curves in found))
+    every = [group.curves(*SCORES) for group in groups]
+    seeds = set.intersection(*(set(curves.seeds) for curves in every))
     documents = [np.unique(group.windows) for group in groups if group.windows is not None]
     if not seeds or len(documents) < len(groups):
         raise ValueError(
@@ -53,7 +53,7 @@ def shared(groups: list[Group]) -> list[Curves]:
             samples=curves.samples[:, :, np.isin(curves.seeds, list(seeds))][..., np.isin(own, common)],
             counts=curves.counts[np.isin(own, common)],
         )
-        for curves, own in zip(found, documents, strict=True)
+        for curves, own in zip(every, documents, strict=True)
     ]
 
 
@@ -64,39 +64,39 @@ def tokens(group: Group) -> int:
     return int(steps * about["batch"] * about["model.length"])
 
 
-def table(found: pd.DataFrame, times: int) -> list[str]:
+def table(frame: pd.DataFrame, times: int) -> list[str]:
     """Markdown: the gain after each number of tokens, at one length; bold: separable after Holm."""
-    found = found[found["times"] == times].dropna(subset="value")
-    if found.empty:
+    frame = frame[frame["times"] == times].dropna(subset="value")
+    if frame.empty:
         raise ValueError(f"No method was scored with a window at {times} times the training length.")
-    every = sorted(found["tokens"].unique())
+    every = sorted(frame["tokens"].unique())
     lines = [f"| method | {' | '.join(f'{count / 1e6:.1f}M tokens' for count in every)} |"]
     lines.append("|---" * (1 + len(every)) + "|")
-    for name in ordered(found):
-        own = {line.tokens: cell(line) for line in found[found["method"] == name].itertuples()}
+    for name in ordered(frame):
+        own = {line.tokens: cell(line) for line in frame[frame["method"] == name].itertuples()}
         lines.append(f"| `{name}` | {' | '.join(own.get(count, '') for count in every)} |")
     return lines
 
 
-def ordered(found: pd.DataFrame) -> list[str]:
+def ordered(frame: pd.DataFrame) -> list[str]:
     """Methods, the best in the end first."""
-    last = found[found["tokens"] == found["tokens"].max()]
+    last = frame[frame["tokens"] == frame["tokens"].max()]
     return list(dict.fromkeys(last.sort_values("order")["method"]))
 
 
-def figure(found: pd.DataFrame) -> Figure:
+def figure(frame: pd.DataFrame) -> Figure:
     """One panel per method, one line per length; without those that are a window themselves."""
-    found = found[found["times"].isin(SHOWN)].dropna(subset="value")
-    found = found[found.groupby("method")["value"].transform("std") > 0]
+    frame = frame[frame["times"].isin(SHOWN)].dropna(subset="value")
+    frame = frame[frame.groupby("method")["value"].transform("std") > 0]
     rows: list[dict[str, object]] = [
         {"method": name, "of": f"{line.times}x", "x": line.tokens / 1e6, "y": line.value}
-        for name in ordered(found)
-        for line in found[found["method"] == name].sort_values(["times", "tokens"]).itertuples()
+        for name in ordered(frame)
+        for line in frame[frame["method"] == name].sort_values(["times", "tokens"]).itertuples()
     ]
     panel = described(
         "curve", upright=[], level=[{"y": 0}], across="million tokens trained on", alone=False, scale=SYMLOG
     )
-    seeds = plural(int(found["seeds"].max()), "seed")
+    seeds = plural(int(frame["seeds"].max()), "seed")
     note = "Nats per token relative to the method's own window, at 2, 4 and 16 times the training length"
     note = f"{note}; {seeds}. {AXIS}"
     caption = Caption("What longer context is worth over the course of training", note)
@@ -109,10 +109,10 @@ def main() -> None:
     parser.add_argument("--times", type=int, default=4, help="training lengths (default: 4)")
     figure_option(parser)
     options = parser.parse_args()
-    found = along(options.folders)
-    print("\n".join(table(found, options.times)))
+    frame = along(options.folders)
+    print("\n".join(table(frame, options.times)))
     if options.figure:
-        figure(found).save(options.figure)
+        figure(frame).save(options.figure)
 
 
 if __name__ == "__main__":

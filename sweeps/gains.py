@@ -30,8 +30,8 @@ AXIS = "The axis is linear within ±0.05, logarithmic beyond."
 
 def losses(folder: Path) -> tuple[Curves, int]:
     """Of a sweep or an archive, under same_tokens; and the training length."""
-    found = scored(folder)
-    return found.curves(*SCORES), found.trained
+    group = scored(folder)
+    return group.curves(*SCORES), group.trained
 
 
 def scored(folder: Path) -> Group:
@@ -40,11 +40,12 @@ def scored(folder: Path) -> Group:
         sweep = load(place)
     for one in sweep.unreadable:
         print(f"yardstick: {one.name} is left out. {one.reason}", file=sys.stderr)
-    found = [group for group in groups(sweep) if SCORES in group.cells]
-    if len(found) != 1:
+    comparable = [group for group in groups(sweep) if SCORES in group.cells]
+    if len(comparable) != 1:
         several = "Runs in {} differ in data or training length: name a folder whose runs do not."
-        raise ValueError((several if found else "No run in {} was scored under same_tokens.").format(folder))
-    return found[0]
+        wrong = several if comparable else "No run in {} was scored under same_tokens."
+        raise ValueError(wrong.format(folder))
+    return comparable[0]
 
 
 def gains(curves: Curves, trained: int, against: str) -> pd.DataFrame:
@@ -52,12 +53,12 @@ def gains(curves: Curves, trained: int, against: str) -> pd.DataFrame:
     documents, and whether it gains (Holm over the methods of a length). The best half way is first."""
     names = [method for method, extension in curves.variants if extension == "none"]
     longer = [t for t, length in enumerate(curves.lengths) if length > trained]
-    found = curves.interval(curves.of(names) - curves.at([(name, against) for name in names]), pool=True)
-    sure = np.stack([holm(column) for column in found.p.T], axis=1) < SIGNIFICANT
-    verdicts = np.where(sure, np.where(found.value > 0, "loses", "gains"), "not separable")
+    intervals = curves.interval(curves.of(names) - curves.at([(name, against) for name in names]), pool=True)
+    sure = np.stack([holm(column) for column in intervals.p.T], axis=1) < SIGNIFICANT
+    verdicts = np.where(sure, np.where(intervals.value > 0, "loses", "gains"), "not separable")
     middle = longer[len(longer) // 2 - 1] if longer else 0
-    order = np.argsort(np.nan_to_num(found.value[:, middle], nan=np.inf))
-    columns = {"value": found.value, "low": found.low, "high": found.high, "verdict": verdicts}
+    order = np.argsort(np.nan_to_num(intervals.value[:, middle], nan=np.inf))
+    columns = {"value": intervals.value, "low": intervals.low, "high": intervals.high, "verdict": verdicts}
     return pd.DataFrame(
         {"method": names[m], "length": curves.lengths[t], **{key: one[m, t] for key, one in columns.items()}}
         for t in longer
@@ -67,11 +68,11 @@ def gains(curves: Curves, trained: int, against: str) -> pd.DataFrame:
 
 def table(curves: Curves, trained: int, against: str) -> list[str]:
     """Markdown: the loss at the training length, then the gain at each length; bold: separable after Holm."""
-    found = gains(curves, trained, against)
-    heads = " | ".join(f"{length // trained}x" for length in found["length"].unique())
+    frame = gains(curves, trained, against)
+    heads = " | ".join(f"{length // trained}x" for length in frame["length"].unique())
     lines = [f"| method | seeds | loss at {trained} | {heads} |"]
-    lines.append("|---" * (3 + found["length"].nunique()) + "|")
-    for name, own in found.groupby("method", sort=False):
+    lines.append("|---" * (3 + frame["length"].nunique()) + "|")
+    for name, own in frame.groupby("method", sort=False):
         plain = curves.of([str(name)], [trained])
         seeds, loss = int(np.isfinite(plain).all(-1).sum()), curves.interval(plain).value.item()
         lines.append(f"| `{name}` | {seeds} | {loss:.3f} | {' | '.join(map(cell, own.itertuples()))} |")
@@ -87,9 +88,9 @@ def cell(gain: pd.Series) -> str:
 
 def figure(curves: Curves, trained: int, against: str) -> Figure:
     """Which methods gain and lose from longer context: a panel per length, a row per method."""
-    found = gains(curves, trained, against)
-    lengths, methods = found.pop("length"), found["method"].unique().tolist()
-    found.insert(0, "context", [f"{length:,} tokens, {length // trained}x" for length in lengths])
+    frame = gains(curves, trained, against)
+    lengths, methods = frame.pop("length"), frame["method"].unique().tolist()
+    frame.insert(0, "context", [f"{length:,} tokens, {length // trained}x" for length in lengths])
     panel = described(
         "whiskers", row="method", rows=methods, width=190, verdicts=VERDICTS,
         scale=SYMLOG, ticks=[-0.2, 0, 0.2, 1],
@@ -101,7 +102,7 @@ def figure(curves: Curves, trained: int, against: str) -> Figure:
         f"Loss with the whole context minus loss under the control ({against});"
         f" 95 % intervals, {many}. {AXIS}",
     )
-    rows = found.dropna(subset="value").to_dict("records")
+    rows = frame.dropna(subset="value").to_dict("records")
     return Figure(f"gain_over_{against}", {"gain": faceted(panel, rows, "context", 4, caption)})
 
 
@@ -111,10 +112,10 @@ def main() -> None:
     parser.add_argument("--against", default="window", help="the control (default: window)")
     figure_option(parser)
     options = parser.parse_args()
-    found = losses(options.folder)
-    print("\n".join(table(*found, options.against)))
+    scores = losses(options.folder)
+    print("\n".join(table(*scores, options.against)))
     if options.figure:
-        figure(*found, options.against).save(options.figure)
+        figure(*scores, options.against).save(options.figure)
 
 
 if __name__ == "__main__":

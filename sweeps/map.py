@@ -21,13 +21,13 @@ def settings(line: pd.Series) -> str:
     return ", ".join(str(part) for part in parts if part)
 
 
-def figure(found: pd.DataFrame) -> Figure:
+def figure(frame: pd.DataFrame) -> Figure:
     """A panel per length, a row per setting: relative methods first, then by training length and tokens."""
-    found = found[found["times"].isin(SHOWN)].fillna({"also": ""})
+    frame = frame[frame["times"].isin(SHOWN)].fillna({"also": ""})
     order = ["times", "method", "trained_length", "repeats", "tokens", "also"]
-    found = found.sort_values(order, kind="stable")
+    frame = frame.sort_values(order, kind="stable")
     rows: list[dict[str, object]] = []
-    for line in found.itertuples():
+    for line in frame.itertuples():
         sure = line.low * line.high > 0  # not for those without an interval
         verdict = VERDICTS[int(line.value > 0) if sure else 2]
         own = {"value": line.value, "low": line.low, "high": line.high, "verdict": verdict}

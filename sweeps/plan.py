@@ -104,14 +104,14 @@ def rates(work: Work, names: Sequence[str], given: Assumptions) -> Iterator[floa
 
 def of_results(folder: Path) -> Iterator[tuple[str, float]]:
     """(encoding, tokens per second that its runs trained at) of a folder of runs."""
-    found: dict[str, list[float]] = {}
+    measured: dict[str, list[float]] = {}
     for file in sorted(folder.rglob("results.jsonl")):
         for row in read(file):
             if row.protocol == ONCE and row.metric == "tokens_per_second" and row.value:
-                found.setdefault(row.encoding, []).append(row.value)
-    if not found:
+                measured.setdefault(row.encoding, []).append(row.value)
+    if not measured:
         raise ValueError(f"results={folder} holds no runs with a measured tokens_per_second.")
-    yield from ((name, mean(values)) for name, values in found.items())
+    yield from ((name, mean(values)) for name, values in measured.items())
 
 
 @dataclass(frozen=True)
@@ -164,15 +164,15 @@ def forecast(arguments: Sequence[str]) -> Forecast:
     config, names = swept(*(one for one in arguments if one not in own))
     work, count = Work(config), given.cells or len(names)
     names = [names[number % len(names)] for number in range(count)]
-    found = list(rates(work, names, given))
+    speeds = list(rates(work, names, given))
     checkpoint = work.tokens / config.trainer.max_steps * config.trainer.checkpoint_every
-    every_hour = [rate * work.gpus * 3600 for rate in found]  # tokens
+    every_hour = [rate * work.gpus * 3600 for rate in speeds]  # tokens
     cells = [
         Cell((work.tokens + work.evaluated) / hourly, work.gpus, checkpoint / hourly / 2)
         for hourly in every_hour
     ]
     sweep = next((one.partition("=")[2] for one in arguments if one.startswith("sweeps=")), "one run")
-    return Forecast(sweep, work, given, found, cells, simulate(cells, given.gpus, given.disturbances))
+    return Forecast(sweep, work, given, speeds, cells, simulate(cells, given.gpus, given.disturbances))
 
 
 def main() -> None:

@@ -89,18 +89,18 @@ def taus(one: Array, other: Array) -> Array:
 def transfer(folders: list[Path]) -> pd.DataFrame:
     """One line per pair of scales and quantity that both have."""
     scales = {folder.name: measured(folder) for folder in folders}
-    found = pd.DataFrame(
+    frame = pd.DataFrame(
         {"from": small, "to": large, "quantity": name, **agreement(scales[small][name], scales[large][name])}
         for small, large in combinations(scales, 2)
         for name in QUANTITIES
     )
-    return found.dropna()
+    return frame.dropna()
 
 
-def figure(found: pd.DataFrame) -> Figure:
+def figure(frame: pd.DataFrame) -> Figure:
     """One panel per scale, what it predicts about the largest; one row per quantity."""
     rows: list[Row] = []
-    for line in found[found["to"] == found["to"].iloc[-1]].to_dict("records"):
+    for line in frame[frame["to"] == frame["to"].iloc[-1]].to_dict("records"):
         sure = line["low"] * line["high"] > 0
         about = {"scales": f"{line['from']} to {line['to']}", "quantity": line["quantity"]}
         about |= {"verdict": VERDICTS[int(line["tau"] < 0) if sure else 2], "value": line["tau"]}
@@ -125,12 +125,12 @@ def main() -> None:
         parser.error("name at least two scales, the smallest first.")
     if len({folder.name for folder in options.folders}) < len(options.folders):
         parser.error("scales are told apart by the names of their folders: rename one.")
-    found = transfer(options.folders)
-    if found.empty:
+    frame = transfer(options.folders)
+    if frame.empty:
         raise ValueError(f"No two of these scales share {FEWEST} methods with the same measurements.")
-    print(found.to_string(index=False, float_format="{:.2f}".format))
+    print(frame.to_string(index=False, float_format="{:.2f}".format))
     if options.figure:
-        figure(found).save(options.figure)
+        figure(frame).save(options.figure)
 
 
 if __name__ == "__main__":

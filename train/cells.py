@@ -63,6 +63,6 @@ def paths(settings: Any) -> Iterator[str]:
 
 def stamps(path: str) -> list[tuple[str, int, int]]:
     """Name, size and time of the user's own text, so that a run on changed text is another run."""
-    found = sorted(Path(name) for name in glob(path, recursive=True))
-    files = [file for top in found for file in (sorted(top.rglob("*")) if top.is_dir() else [top])]
+    paths = sorted(Path(name) for name in glob(path, recursive=True))
+    files = [file for top in paths for file in (sorted(top.rglob("*")) if top.is_dir() else [top])]
     return [(str(f), f.stat().st_size, f.stat().st_mtime_ns) for f in files if f.is_file()]

@@ -165,20 +165,20 @@ def check_numbers(
         x = torch.randn(2, len(at), config.model.width, generator=torch.Generator().manual_seed(0))
         other = torch.cat([x[:1, :-1], x[1:, -1:]], dim=1)  # differs in its last token
         with torch.no_grad(), torch.random.fork_rng(devices=[]):
-            found, again, changed = (
+            first, again, changed = (
                 some_logits(config, encoding, positions, y) for y in (x[:1], x[:1], other)
             )
-        diagonal, told = found.diagonal(dim1=-2, dim2=-1), settings(config, name, own)
-        if found.isnan().any() or found.isposinf().any() or not diagonal.isfinite().all():
+        diagonal, told = first.diagonal(dim1=-2, dim2=-1), settings(config, name, own)
+        if first.isnan().any() or first.isposinf().any() or not diagonal.isfinite().all():
             raise ValueError(
                 f"{told} gives logits that are not numbers at {length:,} tokens: a parameter is too small or "
                 "too large, or the formula is wrong."
             )
-        if not torch.equal(found, again):
+        if not torch.equal(first, again):
             raise ValueError(
                 f"{told} gives other logits every time: draw from a generator seeded with positions.draw."
             )
-        if positions.causal and not torch.allclose(found[..., :-1, :], changed[..., :-1, :], 1e-4, 1e-4):
+        if positions.causal and not torch.allclose(first[..., :-1, :], changed[..., :-1, :], 1e-4, 1e-4):
             raise ValueError(f"{told} lets tokens see what comes after them, which training would exploit.")
 
 

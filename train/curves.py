@@ -32,26 +32,26 @@ def axis(row: Row) -> str:
 
 def points(rows: list[Row]) -> list[tuple[str, int, dict[str, float]]]:
     """(axis, x, the curves that have a value there), one for each x."""
-    found: dict[tuple[str, int], dict[str, float]] = {}
+    by_x: dict[tuple[str, int], dict[str, float]] = {}
     for row in rows:
         if row.protocol != ONCE and row.value is not None and isfinite(row.value):
-            found.setdefault((axis(row), row.length), {})[curve(row)] = row.value
-    return [(name, x, values) for (name, x), values in sorted(found.items())]
+            by_x.setdefault((axis(row), row.length), {})[curve(row)] = row.value
+    return [(name, x, values) for (name, x), values in sorted(by_x.items())]
 
 
 def summary(rows: list[Row]) -> dict[str, float]:
     """extrapolation/loss@2048, extrapolation/ratio@8x (to the training length), training/seconds"""
     values = {(curve(row), row.length): row.value for row in rows}
-    found = {}
+    result = {}
     for row in rows:
         name, home = curve(row), row.trained_length
         if row.protocol == BY_POSITION or row.value is None or not isfinite(row.value):
             continue
-        found[name if row.protocol == ONCE else f"{name}@{row.length}"] = row.value
+        result[name if row.protocol == ONCE else f"{name}@{row.length}"] = row.value
         times, rest = divmod(row.length, home)
         if row.metric == "loss" and times > 1 and not rest and (at_home := values.get((name, home))):
-            found[f"{name.removesuffix('loss')}ratio@{times}x"] = row.value / at_home
-    return found
+            result[f"{name.removesuffix('loss')}ratio@{times}x"] = row.value / at_home
+    return result
 
 
 def losses(rows: list[Row]) -> list[Row]:

@@ -60,7 +60,7 @@ def results(effect: Effect, model: ModelConfig) -> Iterator[tuple[str, object, S
     for part in ("factor", "bias"):
         number = getattr(effect, part)
         if isinstance(number, Curve):
-            yield part, number.of(torch.arange(tokens, device=at.device)), (any_head, tokens)
+            yield part, number.function(torch.arange(tokens, device=at.device)), (any_head, tokens)
         elif number is not None:
             yield part, number(i, j), (any_head, *at.shape[:-1], tokens, tokens)
     for part, sizes in (("temperature", (any_head, (1, tokens))), ("sink", (any_head, (1, tokens)))):
@@ -73,7 +73,7 @@ def results(effect: Effect, model: ModelConfig) -> Iterator[tuple[str, object, S
     if effect.phase is not None:
         yield "phase", effect.phase(x), (1, any_head, tokens, half)
     if effect.adjust is not None:
-        yield "adjust", effect.adjust.of(weights, q, q, i.unsqueeze(-3), j.unsqueeze(-3)), weights.shape
+        yield "adjust", effect.adjust.function(weights, q, q, i.unsqueeze(-3), j.unsqueeze(-3)), weights.shape
     if effect.values is not None:
         yield "values", effect.values(weights, i.unsqueeze(-3), j.unsqueeze(-3)), tuple(q.shape)
     for number, rotate in enumerate([effect.rotate, *(region.rotate for region in effect.far)]):

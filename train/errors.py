@@ -93,30 +93,30 @@ def is_out_of_memory(error: BaseException) -> bool:
 
 def of_hydra(message: str) -> str:
     """A message of Hydra's or OmegaConf's, shortened to what helps."""
-    if found := re.search(r"Could not override '([^']+)'", message):
-        key, known = found[1], settings()
+    if match := re.search(r"Could not override '([^']+)'", message):
+        key, known = match[1], settings()
         if key in known and "." not in key:
             return f"There is no setting '{key}' here: train.evaluate and train.diagnose have it."
         if key in known:
             return f"There is no setting '{key}' here: other choices of {key.split('.')[0]} have it."
         return f"There is no setting '{key}'.{did_you_mean(key, known)}"
-    if found := re.search(r"Could not find '([^']+)/([^'/]+)'", message):
-        group, name = found.groups()
+    if match := re.search(r"Could not find '([^']+)/([^'/]+)'", message):
+        group, name = match.groups()
         folder = SWEEPS if group == "sweeps" else CONF / group
         names = sorted(file.stem for file in folder.glob("*.yaml"))
         what, listed = group.removesuffix("s"), ", ".join(names)
         return f"There is no {what} '{name}'.{did_you_mean(name, names)} There are: {listed}."
-    if found := re.search(r"Could not find '([^']+)'", message) or re.search(
+    if match := re.search(r"Could not find '([^']+)'", message) or re.search(
         r"No match in the defaults list for '?([^'\n]+)'?", message
     ):
-        return f"There is no setting or group '{found[1]}'.{did_you_mean(found[1], settings())}"
-    if found := re.search(r"Missing mandatory value: (\S+)", message):
-        return f"{found[1]} must be given: add {found[1]}=..."
-    if found := re.search(r"(?:Ambiguous value for argument|Sweep parameters) '(.+)'", message):
-        return f"{found[1]} are several values: choose one, or add hydra.mode=MULTIRUN for a run of each."
+        return f"There is no setting or group '{match[1]}'.{did_you_mean(match[1], settings())}"
+    if match := re.search(r"Missing mandatory value: (\S+)", message):
+        return f"{match[1]} must be given: add {match[1]}=..."
+    if match := re.search(r"(?:Ambiguous value for argument|Sweep parameters) '(.+)'", message):
+        return f"{match[1]} are several values: choose one, or add hydra.mode=MULTIRUN for a run of each."
     first = next((line for line in message.splitlines() if line.strip()), "")
-    if found := re.search(r"ValueError raised while resolving interpolation: (.+)", message):
-        return found[1]
+    if match := re.search(r"ValueError raised while resolving interpolation: (.+)", message):
+        return match[1]
     if keys := re.findall(r"full_key: (\S+)", message):  # from the innermost to the one that was given
         why = "it refers to itself in a circle" if "RecursionError" in message else first
         first = f"{keys[-1]} cannot be resolved: {why}"
@@ -126,13 +126,13 @@ def of_hydra(message: str) -> str:
 @cache
 def settings() -> list[str]:
     """The groups of `conf/`, and the dotted names of all settings that any file of it has."""
-    found = [folder.name for folder in CONF.iterdir() if any(folder.glob("*.yaml"))]
+    keys = [folder.name for folder in CONF.iterdir() if any(folder.glob("*.yaml"))]
     for file in sorted(CONF.rglob("*.yaml")):
         whole = file.parent == CONF or file.read_text().startswith("# @package _global_")
         group = ".".join(file.parent.relative_to(CONF).parts)
-        found += leaves(OmegaConf.load(file), "" if whole else f"{group}.")
+        keys += leaves(OmegaConf.load(file), "" if whole else f"{group}.")
     own = re.compile(r"defaults|hydra\.(?!launcher)")
-    return [key for key in found if not own.match(key)]
+    return [key for key in keys if not own.match(key)]
 
 
 def leaves(node: Any, prefix: str = "") -> Iterator[str]:

@@ -25,21 +25,21 @@ RECORD = ROOT / "golden" / "code.txt"
 
 def unverified(settings: Any) -> dict[str, str]:
     """The fingerprints, by module, of all classes in settings whose code is not as recorded."""
-    known, found = recorded(), fingerprints(settings)
-    return {module: own for module, own in found.items() if known.get(module) != own}
+    known, now = recorded(), fingerprints(settings)
+    return {module: own for module, own in now.items() if known.get(module) != own}
 
 
 def unverified_extensions(names: Iterable[str]) -> dict[str, Any]:
     """What the results of extensions depend on as their files are, beyond their verified first version."""
-    known, found = recorded(), {}
+    known, result = recorded(), {}
     for name in names:
         content = extension_content(name)
         if known.get(f"extension/{name}") != (own := digest(content)):
-            found[name] = own
+            result[name] = own
         elif content.get("version", 1) != 1:
-            found[name] = content["version"]
-        found |= unverified(content)
-    return found
+            result[name] = content["version"]
+        result |= unverified(content)
+    return result
 
 
 def extension_content(name: str) -> dict[str, Any]:
@@ -71,15 +71,15 @@ def fingerprint(module: str) -> str | None:
     first = located(module)
     if first is None:
         return None
-    found, waiting = {}, [(module, first)]
+    codes, waiting = {}, [(module, first)]
     while waiting:
         name, file = waiting.pop()
         code, imports = essence(file.read_text("utf-8", "replace"), name.rpartition(".")[0])
-        found[file] = code
+        codes[file] = code
         beside = ((other, first.with_name(f"{other.rpartition('.')[2]}.py")) for other in imports)
-        known = (pair for pair in beside if pair[1] not in found and pair[1].is_file())
+        known = (pair for pair in beside if pair[1] not in codes and pair[1].is_file())
         waiting += [(other, at) for other, at in known if located(other) == at]
-    return digest([found[file] for file in sorted(found)])
+    return digest([codes[file] for file in sorted(codes)])
 
 
 def located(module: str) -> Path | None:

@@ -24,14 +24,14 @@ class Folder:
 
     def is_done(self) -> bool:
         """Whether this very run was finished here; another one is not overwritten."""
-        found = finished(self.path)
-        if found is None:
+        kept = finished(self.path)
+        if kept is None:
             return False
-        if found != self.cell and not self.path.name.endswith(self.cell):
+        if kept != self.cell and not self.path.name.endswith(self.cell):
             raise ValueError(
                 f"{self.path} holds the results of another run: choose another hydra.run.dir, or delete it."
             )
-        wrong = damage(self.path) if found == self.cell else "DONE is damaged"
+        wrong = damage(self.path) if kept == self.cell else "DONE is damaged"
         if wrong is None and has_gaps(self.path):
             wrong = "memory ran out at a length"
         if wrong is not None and is_rank_zero():

@@ -98,12 +98,12 @@ def tasks(options: DictConfig, jobs: list[Job]) -> dict[str, int]:
     first, *others = [(processes(job), job.config.trainer.num_nodes) for job in jobs]
     if any(other != first for other in others):
         raise ValueError("jobs that differ in trainer.devices or trainer.num_nodes need a sweep each")
-    found = {"tasks_per_node": first[0], "nodes": first[1]}
+    result = {"tasks_per_node": first[0], "nodes": first[1]}
     if "gpus_per_node" in options and jobs[0].config.trainer.accelerator in ("gpu", "cuda"):
-        found["gpus_per_node"] = options.gpus_per_node or first[0]
+        result["gpus_per_node"] = options.gpus_per_node or first[0]
     if "array_parallelism" in options and jobs[0].config.jobs != "auto":
-        found["array_parallelism"] = jobs[0].config.jobs
-    return found
+        result["array_parallelism"] = jobs[0].config.jobs
+    return result
 
 
 def processes(job: Job) -> int:

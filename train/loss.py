@@ -21,11 +21,11 @@ def token_losses(model: GPT, tokens: Tensor, targets: Tensor, draw: int = 0, fir
         targets = targets[:, first:]
         hidden, weight = in_precision(model.hidden(tokens, draw, first).flatten(0, 1), model.head.weight)
         flat = targets.flatten()
-        found = [
+        likelihoods = [
             log_likelihood(product(hidden[rows], weight.T), flat[rows])
             for rows in blocks(flat.numel(), weight.size(0), BLOCK)
         ]
-        return -torch.cat(found).view_as(targets)
+        return -torch.cat(likelihoods).view_as(targets)
 
 
 def answer_losses(
@@ -89,8 +89,8 @@ def replaced_by_gradient(logits: Tensor, targets: Tensor) -> Tensor:
     cross-entropy."""
     by_c = loops("softmax", logits)
     if by_c is None:
-        found = [part_replaced(logits[part], targets[part, None]) for part in parts(logits)]
-        return torch.cat(found).squeeze(1)
+        chosen = [part_replaced(logits[part], targets[part, None]) for part in parts(logits)]
+        return torch.cat(chosen).squeeze(1)
     likely = torch.empty(len(logits))
     by_c("cross_entropy", *logits.shape, logits, targets.long().contiguous(), likely)
     return likely
@@ -111,8 +111,8 @@ def log_likelihood(logits: Tensor, targets: Tensor) -> Tensor:
     """(rows,) log p, float32, of the targets by their logits (rows, vocab)."""
     by_c = loops("softmax", logits)
     if by_c is None:
-        found = (log_softmax(logits[part]).gather(1, targets[part, None]) for part in parts(logits))
-        return torch.cat([*found]).squeeze(1)
+        likelihoods = (log_softmax(logits[part]).gather(1, targets[part, None]) for part in parts(logits))
+        return torch.cat([*likelihoods]).squeeze(1)
     result = torch.empty(len(logits))
     by_c("log_likelihood", *logits.shape, logits, targets.long().contiguous(), result)
     return result

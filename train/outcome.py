@@ -10,7 +10,7 @@ def outcome(rows: list[Row]) -> str:
     """The loss at each length by the first protocol, and the accuracy of answers, where there are any: a line
     for the model itself and for each extension."""
     tables = {"loss, nats per token": losses(rows), "accuracy": accuracies(rows)}
-    return "".join(f"\n{table(title, found)}\n" for title, found in tables.items() if found)
+    return "".join(f"\n{table(title, lines)}\n" for title, lines in tables.items() if lines)
 
 
 def table(title: str, rows: list[Row]) -> str:

@@ -69,12 +69,12 @@ def located(key: str, target: Any, kind: type) -> type:
     """The class at a dotted path."""
     module, _, name = target.rpartition(".") if isinstance(target, str) else ("", "", "")
     try:
-        found = getattr(import_module(module), name, None) if module.strip(".") == module != "" else None
+        result = getattr(import_module(module), name, None) if module.strip(".") == module != "" else None
     except ModuleNotFoundError as error:
         if not f"{module}.".startswith(f"{error.name}."):
             raise ValueError(f"{module} cannot be imported: {error}.") from error
-        found = None
-    if not (isinstance(found, type) and issubclass(found, kind)) or inspect.isabstract(found):
+        result = None
+    if not (isinstance(result, type) and issubclass(result, kind)) or inspect.isabstract(result):
         wanted = f"a class of the kind {kind.__name__}" if kind is not object else "a class"
         raise ValueError(f"{key}={shown(target)} should be the dotted path of {wanted}.")
-    return found
+    return result

@@ -34,7 +34,7 @@ class Peers(Callback):
         self.children: list[subprocess.Popen[bytes]] = []
         self.seen: dict[int, tuple[bytes, float]] = {}  # the last sign of each process, and when it was new
         self.store: Any = None
-        self.found: str | None = None  # what happened to which process
+        self.failure: str | None = None  # what happened to which process
         self.decided = Event()
 
     def setup(self, trainer: Trainer, module: LightningModule, stage: str) -> None:
@@ -64,7 +64,7 @@ class Peers(Callback):
     def tell(self, exception: BaseException) -> NoReturn:
         if os.environ.get("LOCAL_RANK", "0") != "0":
             raise SystemExit(1)
-        raise ChildProcessError(self.found) from exception
+        raise ChildProcessError(self.failure) from exception
 
     def leave(self, sign: bytes) -> None:
         """What becomes of the others is no longer this process's business."""
@@ -79,17 +79,17 @@ class Peers(Callback):
             count += 1
             try:
                 self.store.set(f"sign/{self.rank}", str(count))
-                self.found = self.ended() or (self.silent() if self.rank == 0 else self.heard())
-                if self.found and self.rank == 0:
-                    self.store.set("found", self.found)
+                self.failure = self.ended() or (self.silent() if self.rank == 0 else self.heard())
+                if self.failure and self.rank == 0:
+                    self.store.set("failure", self.failure)
             except RuntimeError:  # it is in the first process
-                self.found = f"Process 0 of {self.world} is gone."
-            if self.found:
+                self.failure = f"Process 0 of {self.world} is gone."
+            if self.failure:
                 self.decided.set()
-        if self.found:
+        if self.failure:
             time.sleep(GRACE)
             if os.environ.get("LOCAL_RANK", "0") == "0":
-                print(f"yardstick: {self.found}", file=sys.stderr, flush=True)
+                print(f"yardstick: {self.failure}", file=sys.stderr, flush=True)
             for child in self.children:
                 child.kill()
             os._exit(1)
@@ -121,4 +121,4 @@ class Peers(Callback):
 
     def heard(self) -> str | None:
         """What the first process found."""
-        return self.store.get("found").decode() if self.store.check(["found"]) else None
+        return self.store.get("failure").decode() if self.store.check(["failure"]) else None

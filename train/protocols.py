@@ -34,50 +34,50 @@ class Amounts:
         return max(self.lengths)
 
 
-def same_tokens(length: int, of: Amounts) -> Iterable[Span]:
+def same_tokens(length: int, amounts: Amounts) -> Iterable[Span]:
     """The same last targets at every length: what the curve shows is what longer context does. At the
     training length their context is 1 token to all of them, the early-token curse in full."""
-    yield Span(of.longest - length, of.longest, of.longest - of.common)
+    yield Span(amounts.longest - length, amounts.longest, amounts.longest - amounts.common)
 
 
-def sliding(length: int, of: Amounts) -> Iterable[Span]:
+def sliding(length: int, amounts: Amounts) -> Iterable[Span]:
     """The same targets, `stride` new ones a piece: each sees the last `length` tokens, or up to `stride` - 1
     fewer (Press et al., 2021, appendix B, https://arxiv.org/abs/2108.12409, has a stride of 1). Pieces
     never begin before the window, which only the longest lengths feel."""
-    stride = min(of.stride or max(1, min(length, of.context or length) // 8), of.common)
-    first = of.longest - of.common
-    for stop in range(of.longest, first, -stride):
+    stride = min(amounts.stride or max(1, min(length, amounts.context or length) // 8), amounts.common)
+    first = amounts.longest - amounts.common
+    for stop in range(amounts.longest, first, -stride):
         yield Span(max(0, stop - length), stop, max(first, stop - stride))
 
 
-def nonoverlapping(length: int, of: Amounts) -> Iterable[Span]:
+def nonoverlapping(length: int, amounts: Amounts) -> Iterable[Span]:
     """Pieces side by side, every target counts (Press et al., 2021, Table 2). A longer piece has a smaller
     share of targets with little context, which alone lowers the loss."""
-    for start in range(0, of.longest - length + 1, length):
+    for start in range(0, amounts.longest - length + 1, length):
         yield Span(start, start + length, start)
 
 
-def overlapping_mean(length: int, of: Amounts) -> Iterable[Span]:
+def overlapping_mean(length: int, amounts: Amounts) -> Iterable[Span]:
     """Pieces that begin every `stride` tokens, and every target of every piece counts, however little context
     it has: the mean of the pieces' means (Lu et al., 2024, https://arxiv.org/abs/2409.12181, whose script
     calls it a sliding window of 256). Most targets count more than once."""
-    for start in range(0, of.longest - length + 1, of.stride or max(1, length // 2)):
+    for start in range(0, amounts.longest - length + 1, amounts.stride or max(1, length // 2)):
         yield Span(start, start + length, start)
 
 
-def truncated(length: int, of: Amounts) -> Iterable[Span]:
+def truncated(length: int, amounts: Amounts) -> Iterable[Span]:
     """The first `length` tokens, every target counts (Peng et al., 2023,
     https://arxiv.org/abs/2309.00071, whose script truncates where the paper slides): each length scores
     other tokens."""
     yield Span(0, length, 0)
 
 
-def last_k(length: int, of: Amounts) -> Iterable[Span]:
+def last_k(length: int, amounts: Amounts) -> Iterable[Span]:
     """Pieces side by side, the last `last` targets of each count (Zheng et al., 2024,
     https://arxiv.org/abs/2405.14722, with 256): past the training length none is at a trained position, and
     each length scores other tokens."""
-    for start in range(0, of.longest - length + 1, length):
-        yield Span(start, start + length, start + length - of.last)
+    for start in range(0, amounts.longest - length + 1, length):
+        yield Span(start, start + length, start + length - amounts.last)
 
 
 PROTOCOLS: dict[str, Callable[[int, Amounts], Iterable[Span]]] = {

@@ -81,14 +81,14 @@ class Comparison:
 def compare(then: Iterable[Row], now: Iterable[Row], elsewhere: list[str]) -> Comparison:
     """Row by row; what a machine costs is left out."""
     first, second = by_key(then), by_key(now)
-    found = defaultdict(list)
+    changes = defaultdict(list)
     for key in first.keys() & second.keys():
         a, b = first[key], second[key]
         if (a.value, a.error, a.sequences) != (b.value, b.error, b.sequences):
-            found[key[-1]].append((distance(a, b), distance(a, b) / abs(a.value or 1), key))
+            changes[key[-1]].append((distance(a, b), distance(a, b) / abs(a.value or 1), key))
     differences = [
         Difference(metric, len(of), max(of)[0], max(one[1] for one in of), max(of)[2])
-        for metric, of in sorted(found.items())
+        for metric, of in sorted(changes.items())
     ]
     return Comparison(
         len(first.keys() & second.keys()), differences, sorted(first.keys() ^ second.keys()), elsewhere

@@ -51,7 +51,7 @@ class BFloat16(Extension):
             bias=bias and self.last(self.apart(bias)),
             potential=effect.potential and self.last(effect.potential),
             phase=effect.phase and self.last(effect.phase),
-            adjust=effect.adjust and Adjust(self.apart(effect.adjust.of)),  # rounding blurs the border
+            adjust=effect.adjust and Adjust(self.apart(effect.adjust.function)),  # rounding blurs the border
             values=effect.values and self.apart(effect.values),
         )
 

@@ -61,8 +61,8 @@ def starts(q: Tensor, k: Tensor, plan: Plan, tail: Tail) -> dict[int | None, lis
         for rows in pairs.parted(slice(start, length), ROWS):
             some = logits(rows, pairs.visible_keys(nearest, rows))
             reached &= tail.reached(some).all(-1).all(0)
-        for head, found in zip(heads, reached.tolist(), strict=True):
-            result.setdefault(start if found else None, []).append(head)
+        for head, is_tail in zip(heads, reached.tolist(), strict=True):
+            result.setdefault(start if is_tail else None, []).append(head)
         heads, start = result.pop(None, []), 2 * start
     return result | ({None: heads} if heads else {})
 

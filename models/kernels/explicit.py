@@ -102,7 +102,7 @@ def by_block(
             logits = logits + (potential[..., rows, None] - potential[..., None, keys]).to(dtype)
         if effect.adjust is not None:
             some_q, some_k = q[:, :, rows], k[:, :, keys]
-            logits = effect.adjust.of(logits, some_q, some_k, i.unsqueeze(-3), j.unsqueeze(-3))
+            logits = effect.adjust.function(logits, some_q, some_k, i.unsqueeze(-3), j.unsqueeze(-3))
         if effect.temperature is not None:
             logits = pairs.tempered(logits, pairs.of_queries(effect.temperature, rows).to(dtype))
         return logits

@@ -30,13 +30,17 @@ def mixing(plan: Plan) -> Mixing | None:
     adjust, temperature = plan.effect.adjust, plan.effect.temperature
     if torch.is_grad_enabled() or not plan.parts <= {"adjust", "visible", "temperature"}:
         return None
-    if adjust is None or not isinstance(adjust.of, AcrossHeads) or not isinstance(adjust.of.bias, Curve):
+    if (
+        adjust is None
+        or not isinstance(adjust.function, AcrossHeads)
+        or not isinstance(adjust.function.bias, Curve)
+    ):
         return None
     if not (plan.causal and plan.positions.consecutive) or ("visible" in plan.parts and not window(plan)):
         return None
     if temperature is not None and temperature.numel() > 1:
         return None
-    return plan.once("mixing", partial(by_distance, plan, adjust.of))
+    return plan.once("mixing", partial(by_distance, plan, adjust.function))
 
 
 def by_distance(plan: Plan, network: AcrossHeads) -> Mixing:

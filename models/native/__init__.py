@@ -105,13 +105,13 @@ def compiled(name: str, defines: tuple[str, ...], compiler: str) -> Loops | None
         program, *options = shlex.split(compiler) or [""]
     except ValueError:  # a quote that is not closed
         return None
-    found = shutil.which(program)
-    if found is None:
+    executable = shutil.which(program)
+    if executable is None:
         return None
     options += FLAGS + INSTRUCTIONS.get(torch.backends.cpu.get_cpu_capability(), [])
-    command = [found, *options, *(f"-D{define}" for define in defines)]
+    command = [executable, *options, *(f"-D{define}" for define in defines)]
     sources = [file.read_text() for file in (*sorted(HERE.glob("*.h")), HERE / f"{name}.c")]
-    made_of = "\0".join([*command, str(os.stat(found).st_mtime_ns), *sources])
+    made_of = "\0".join([*command, str(os.stat(executable).st_mtime_ns), *sources])
     kept = f"{name}-{digest(made_of.encode())}"
     try:
         for file in folder().glob(f"{kept}-*.so"):

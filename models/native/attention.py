@@ -91,8 +91,8 @@ class Logits:
 def by_c(x: Tensor, file: str, **sizes: int) -> Loops | None:
     """The loops that multiply numbers of this type the fastest, if there are any."""
     ways = [{way: 1} for way in bfloat16_by()] if x.dtype == torch.bfloat16 else []
-    found = (loops(file, x, **sizes, **way) for way in (*ways, {}))
-    return next((one for one in found if one is not None), None)
+    candidates = (loops(file, x, **sizes, **way) for way in (*ways, {}))
+    return next((one for one in candidates if one is not None), None)
 
 
 def described(logits: Logits, **tensors: Tensor) -> Attention:
@@ -115,6 +115,6 @@ def described(logits: Logits, **tensors: Tensor) -> Attention:
 
 
 def run(name: str, task: Attention, x: Tensor, network: Mixing | None = None) -> None:
-    found = by_c(x, name, **(network.sizes if network is not None else {}))
-    assert found is not None
-    found(name, task)
+    functions = by_c(x, name, **(network.sizes if network is not None else {}))
+    assert functions is not None
+    functions(name, task)

@@ -40,7 +40,7 @@ def horizon(effect: Effect) -> Tensor | None:
     """(1 or H, 1) the distance from which on keys are hidden by the mask, or from a head by its bias."""
     visible, bias, at = effect.visible, effect.bias, effect.positions
     if isinstance(bias, Curve) and at.whole:
-        values = bias.of(torch.arange(at.span, device=at.at.device))
+        values = bias.function(torch.arange(at.span, device=at.at.device))
         finite = (values > float("-inf")).sum(-1, keepdim=True)
         return finite if visible is None else finite.clamp(max=visible.width)
     return None if visible is None else torch.full((1, 1), visible.width, device=at.at.device)

@@ -100,23 +100,23 @@ def sequence(length: int, dtype: torch.dtype) -> list[Tensor]:
 def times(made: Encoding, length: int, dtype: torch.dtype = torch.bfloat16) -> tuple[float, float]:
     """Seconds of attention under the encoding, and of plain causal attention, each the best of a few."""
     both = ours(made, length, dtype), causal(length, dtype)
-    found = [[seconds(run) for run in both]]
-    while len(found) < (2 if found[0][0] > 1 else 5):
-        found.append([seconds(run) for run in both])
-    own, plain = (min(column) for column in zip(*found, strict=True))
+    taken = [[seconds(run) for run in both]]
+    while len(taken) < (2 if taken[0][0] > 1 else 5):
+        taken.append([seconds(run) for run in both])
+    own, plain = (min(column) for column in zip(*taken, strict=True))
     return own, plain
 
 
 def against_causal(chosen: list[str]) -> tuple[str, dict[str, float]]:
     """At LONG, in the precision that this processor gets, which comes first."""
     precision = "bf16" if resolved_precision("auto", "cpu") == "bf16-mixed" else "fp32"
-    dtype, found = torch.bfloat16 if precision == "bf16" else torch.float32, {}
+    dtype, ratios = torch.bfloat16 if precision == "bf16" else torch.float32, {}
     for name in chosen:
         made = encoding(name, LONG)
         if made.limit is None or made.limit >= LONG:
             own, plain = in_child(partial(times, made, LONG, dtype))
-            found[name] = own / plain
-    return precision, found
+            ratios[name] = own / plain
+    return precision, ratios
 
 
 def main() -> None:

@@ -31,8 +31,9 @@ class Goal:
     def names(self) -> list[str]:
         """The results that it is about."""
         every = [name for name, family in families().items() if not self.families or family in self.families]
-        found = list(dict.fromkeys(self.of.format(n) for n in self.methods or every if n not in self.without))
-        return found + [f"{name}_{one}" for name in found for one in SETS if self.each_set]
+        methods = [name for name in self.methods or every if name not in self.without]
+        results = list(dict.fromkeys(self.of.format(name) for name in methods))
+        return results + [f"{name}_{one}" for name in results for one in SETS if self.each_set]
 
     def row(self, values: Mapping[str, float]) -> str:
         known = {name: values[name] for name in self.names if name in values}

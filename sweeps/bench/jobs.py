@@ -120,7 +120,7 @@ def headline() -> Iterator[Result]:
         files = list(place.glob("sweeps/encodings/*/results.jsonl"))
         how = f"make sweep, {len(files)} runs, {len(os.sched_getaffinity(0))} cores, data and report included"
         yield Result("headline_minutes", minutes, "min", how)
-        training, everything = (sum(worked(file, of) for file in files) for of in ({"training"}, ()))
+        training, everything = (sum(worked(file, own) for file in files) for own in ({"training"}, ()))
         ratio = everything / training - 1
         yield Result("sweep_evaluation_vs_training", ratio, "x", f"seconds of its rows; {how}")
 
@@ -139,8 +139,10 @@ def timed(name: str, *arguments: str) -> float:
     return time.perf_counter() - start
 
 
-def worked(file: Path, of: Collection[str] = ()) -> float:
+def worked(file: Path, protocols: Collection[str] = ()) -> float:
     """Seconds that a job trained and evaluated, from its own rows, or those of some protocols."""
     rows = [json.loads(line) for line in file.read_text().splitlines()]
-    rows = [row for row in rows if row["metric"] == "seconds" and (not of or row["protocol"] in of)]
+    rows = [
+        row for row in rows if row["metric"] == "seconds" and (not protocols or row["protocol"] in protocols)
+    ]
     return float(sum(row["value"] for row in rows))

@@ -18,8 +18,8 @@ def unclipped(svg: str) -> str:
         points = (point for path in PATH.findall(drawn) for point in POINT.findall(path))
         return all(0 <= float(x) <= width and 0 <= float(y) <= height for x, y in points)
 
-    def kept(found: re.Match[str]) -> str:
-        before, name, after = found.groups()
-        return before + after if name in panels and inside(after, *panels[name]) else found[0]
+    def kept(match: re.Match[str]) -> str:
+        before, name, after = match.groups()
+        return before + after if name in panels and inside(after, *panels[name]) else match[0]
 
     return CLIPPED.sub(kept, svg)

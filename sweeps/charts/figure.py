@@ -133,7 +133,7 @@ def without(chart: Spec, missing: str) -> Spec:
 
 def resolved(text: str) -> str:
     """A text with the light theme's colours in place of its CSS variables."""
-    return re.sub(r"var\(--(\w+)\)", lambda found: LIGHT[found[1]], text)
+    return re.sub(r"var\(--(\w+)\)", lambda match: LIGHT[match[1]], text)
 
 
 def still(part: Any) -> Any:

@@ -46,9 +46,9 @@ def paired(curves: Curves, names: list[str], others: list[str]) -> Array:
 
 def differences(curves: Curves, names: list[str], others: list[str], sign: int) -> dict[str, Difference]:
     """Every method's difference to one method a length, and at each length what is separable after Holm."""
-    found = curves.interval(paired(curves, names, others), pool=True)
+    intervals = curves.interval(paired(curves, names, others), pool=True)
     itself = np.array([[name == other for other in others] for name in names])
-    return judged(replace(found, p=np.where(itself, np.nan, found.p)), names, sign)
+    return judged(replace(intervals, p=np.where(itself, np.nan, intervals.p)), names, sign)
 
 
 def worth(curves: Curves, names: list[str], sign: int) -> dict[str, Difference]:
@@ -60,13 +60,13 @@ def worth(curves: Curves, names: list[str], sign: int) -> dict[str, Difference]:
     return judged(curves.interval(curves.of(names) - curves.at(inside), pool=True), names, sign)
 
 
-def judged(found: Interval, names: list[str], sign: int) -> dict[str, Difference]:
+def judged(intervals: Interval, names: list[str], sign: int) -> dict[str, Difference]:
     """Differences, and at each length what is separable after Holm."""
-    p = np.stack([holm(column) for column in found.p.T], axis=1)
-    verdicts = np.where(sign * found.value < 0, "better", "worse").astype(object)
+    p = np.stack([holm(column) for column in intervals.p.T], axis=1)
+    verdicts = np.where(sign * intervals.value < 0, "better", "worse").astype(object)
     verdicts[p >= SIGNIFICANT] = "not separable"
     verdicts[np.isnan(p)] = None  # nothing may be said
-    each = zip(names, estimates(found), p, verdicts.tolist(), strict=True)
+    each = zip(names, estimates(intervals), p, verdicts.tolist(), strict=True)
     return {name: Difference(**vars(own), p=plain(p), verdict=verdict) for name, own, p, verdict in each}
 
 
@@ -75,11 +75,11 @@ def best(curves: Curves, names: list[str], sign: int) -> list[Best | None]:
     means = sign * curves.interval(curves.of(names)).value
     present = np.isfinite(means)
     winners = [names[n] for n in np.where(present, means, np.inf).argmin(0)]
-    found = differences(curves, names, winners, sign)
+    to_winner = differences(curves, names, winners, sign)
     results: list[Best | None] = []
     for t, winner in enumerate(winners):
         others = [name for name, known in zip(names, present[:, t], strict=True) if known and name != winner]
-        tied = [name for name in others if found[name].verdict[t] != "worse"]
+        tied = [name for name in others if to_winner[name].verdict[t] != "worse"]
         results.append(Best(winner, len(others), tied) if present[:, t].any() else None)
     return results
 
@@ -103,10 +103,10 @@ def effective(
     return {name: EffectiveLength(**vars(length), change=own) for name, length, own in each}
 
 
-def toward_worse(found: Interval, sign: int) -> tuple[Array, Array, Array]:
+def toward_worse(intervals: Interval, sign: int) -> tuple[Array, Array, Array]:
     """The mean, the worse end of the interval and the better one, so that a larger one is worse."""
-    low, high = (found.low, found.high) if sign > 0 else (-found.high, -found.low)
-    return sign * found.value, high, low
+    low, high = (intervals.low, intervals.high) if sign > 0 else (-intervals.high, -intervals.low)
+    return sign * intervals.value, high, low
 
 
 def longest(holds: list[NDArray[np.bool_]], lengths: list[int]) -> list[LongestLength]:
@@ -120,11 +120,11 @@ def cropped(group: Group, protocol: str, curves: Curves) -> tuple[str, Curves]:
     """The protocol that crop is taken from, and its curves. Under same_tokens the first targets of a cropped
     model see few tokens, and whatever sees more beats it; under sliding every target sees its last ones."""
     if protocol == "same_tokens" and ("sliding", "loss") in group.cells:
-        found = group.curves("sliding", "loss")
-        alike = found.samples.shape[2:] == curves.samples.shape[2:] and found.seeds == curves.seeds
-        whole = {variant for variant in curves.variants if variant[1] == CROP} <= set(found.variants)
-        if alike and whole and set(curves.lengths) <= set(found.lengths):
-            return "sliding", found
+        sliding = group.curves("sliding", "loss")
+        alike = sliding.samples.shape[2:] == curves.samples.shape[2:] and sliding.seeds == curves.seeds
+        whole = {variant for variant in curves.variants if variant[1] == CROP} <= set(sliding.variants)
+        if alike and whole and set(curves.lengths) <= set(sliding.lengths):
+            return "sliding", sliding
     return protocol, curves
 
 
@@ -146,9 +146,9 @@ def extensions(
     if not variants or not lengths:
         return result
     others: list[Variant] = [(method, other) for method, _ in variants]
-    found = curves.interval(curves.at(variants, lengths) - crop.at(others, lengths), pool=True)
-    better = longest([end < 0 for end in toward_worse(found, sign)], lengths)
-    for (method, extension), own, beats in zip(variants, estimates(found), better, strict=True):
+    intervals = curves.interval(curves.at(variants, lengths) - crop.at(others, lengths), pool=True)
+    better = longest([end < 0 for end in toward_worse(intervals, sign)], lengths)
+    for (method, extension), own, beats in zip(variants, estimates(intervals), better, strict=True):
         result.setdefault(method, {})[extension] = Gain(**vars(own), lengths=lengths, better=beats)
     return result
 

@@ -120,11 +120,11 @@ class Group:
 
     def gaps(self, protocol: str, metric: str) -> Gaps:
         """Why methods have no value at which lengths, and under extensions those without memory."""
-        found: Gaps = {FULL: {}, SKIPPED: {}, UNDEFINED: {}, NOT_FINITE: {}}
+        gaps: Gaps = {FULL: {}, SKIPPED: {}, UNDEFINED: {}, NOT_FINITE: {}}
         full = {cell[:2] for (_, kind), own in self.cells.items() if kind == OUT_OF_MEMORY for cell in own}
         for (method, extension), length in sorted(full):
             name = method if extension == "none" else f"{method} + {extension}"
-            found[FULL].setdefault(name, []).append(length)
+            gaps[FULL].setdefault(name, []).append(length)
         cells = {key: value for key, value in self.cells[protocol, metric].items() if key[0][1] == "none"}
         lengths = sorted({length for _, length, _ in cells})
         for place in product(sorted({variant for variant, _, _ in cells}), lengths):
@@ -132,8 +132,8 @@ class Group:
             if place not in full and not np.isfinite(own).any():
                 undefined = (protocol, *place) in self.undefined
                 reason = SKIPPED if not own else UNDEFINED if undefined else NOT_FINITE
-                found[reason].setdefault(place[0][0], []).append(place[1])
-        return {reason: own for reason, own in found.items() if own}
+                gaps[reason].setdefault(place[0][0], []).append(place[1])
+        return {reason: own for reason, own in gaps.items() if own}
 
     def curves(self, protocol: str, metric: str, extensions: bool = True) -> Curves:
         cells = self.cells[protocol, metric]
@@ -172,9 +172,10 @@ class Group:
         return True
 
 
-def estimates(found: Interval) -> list[Estimate]:
+def estimates(intervals: Interval) -> list[Estimate]:
     """One for each row of intervals (V, T)."""
-    return [Estimate(*map(plain, row)) for row in zip(found.value, found.low, found.high, strict=True)]
+    rows = zip(intervals.value, intervals.low, intervals.high, strict=True)
+    return [Estimate(*map(plain, row)) for row in rows]
 
 
 def plain(values: Array) -> Values:

@@ -35,21 +35,21 @@ def decompose(group: Group, names: list[str]) -> dict[str, Decomposition]:
 
     def losses(curves: Curves, extension: str, lengths: list[int]) -> Array:
         """(V, T, S, D)"""
-        found = curves.at([(name, extension) for name in names], lengths)
-        found = found[:, :, [curves.seeds.index(seed) for seed in seeds]]
-        return found if by_document else found.sum(-1, keepdims=True) / curves.counts.sum()
+        samples = curves.at([(name, extension) for name in names], lengths)
+        samples = samples[:, :, [curves.seeds.index(seed) for seed in seeds]]
+        return samples if by_document else samples.sum(-1, keepdims=True) / curves.counts.sum()
 
     a, b = losses(same, "none", trained), losses(slide, "none", trained)
     w, c = losses(same, WINDOW, lengths), losses(same, "none", lengths)
     early = np.broadcast_to(b - a, c.shape)
     changes = {"whole": c - a, EARLY: early, PAST: c - b, DISTANCES: w - b, POSITIONS: c - w}
     counts = same.counts if by_document else np.ones(1)
-    found = {part: interval(values, counts, pool=True) for part, values in changes.items()}
-    every = {part: estimates(one) for part, one in found.items()}
+    intervals = {part: interval(values, counts, pool=True) for part, values in changes.items()}
+    every = {part: estimates(one) for part, one in intervals.items()}
     result = {}
     for n, name in enumerate(names):
-        if np.isfinite(found[EARLY].value[n]).any():
-            split = np.isfinite(found[DISTANCES].value[n]).any()
+        if np.isfinite(intervals[EARLY].value[n]).any():
+            split = np.isfinite(intervals[DISTANCES].value[n]).any()
             parts = (EARLY, DISTANCES, POSITIONS) if split else (EARLY, PAST)
             result[name] = Decomposition(lengths, every["whole"][n], {part: every[part][n] for part in parts})
     return result

@@ -38,19 +38,19 @@ def diagnoses(folders: list[Path]) -> Iterator[Diagnosed]:
     for file in (folder / NAME for folder in folders):
         if file.exists():
             try:
-                found = TypeAdapter(Explained).validate_json(file.read_bytes())
-                yield Diagnosed(found.run, found.sentences, found.figures())
+                explained = TypeAdapter(Explained).validate_json(file.read_bytes())
+                yield Diagnosed(explained.run, explained.sentences, explained.figures())
             except (ValueError, IndexError, OSError):  # lists that do not fit together, too
                 damaged = f"{file} is damaged: delete it, or diagnose the run again."
                 yield Diagnosed(file.parent.name, [damaged], [])
 
 
-def pictures(found: object, folder: Path) -> list[Path]:
+def pictures(content: object, folder: Path) -> list[Path]:
     """A PNG and an SVG for each extension that a run was diagnosed under, as `diagnostics.json` has it."""
     from pydantic import TypeAdapter
 
     files = []
-    diagnosis = TypeAdapter(Explained).validate_python(found)
+    diagnosis = TypeAdapter(Explained).validate_python(content)
     for figure, variant in zip(diagnosis.figures(), diagnosis.variants, strict=True):
         name = "diagnostics" if variant.extension == "none" else f"diagnostics-{variant.extension}"
         files += Figure(name, figure.views).save(folder)

@@ -34,7 +34,7 @@ def fairness(group: Group) -> Fairness:
 def columns(runs: list[Run], others: list[str]) -> dict[str, str]:
     """Over the runs of one method."""
     evaluated = [row for run in runs for row in run.rows if row.extension == "none"] or runs[0].rows
-    found: dict[str, list[Any]] = {
+    facts: dict[str, list[Any]] = {
         "parameters besides the encoding": [shared_parameters(run) for run in runs],
         **{name: [run.settings.get(key) for run in runs] for name, key in SHOWN.items()},
         "tokens": [tokens(run) for run in runs],
@@ -44,7 +44,7 @@ def columns(runs: list[Run], others: list[str]) -> dict[str, str]:
         "seeds": [run.seed for run in runs],
         **{key: [run.settings.get(key) for run in runs] for key in others},
     }
-    return {name: joined(values, ", " if name == "seeds" else " / ") for name, values in found.items()}
+    return {name: joined(values, ", " if name == "seeds" else " / ") for name, values in facts.items()}
 
 
 def shared_parameters(run: Run) -> int | None:

@@ -66,11 +66,11 @@ def newest(runs: list[Run]) -> tuple[list[Run], list[str]]:
         same[name, run.seed][str(run.facts.get("training"))].append(run)
     kept, notes = set(), []
     for (name, seed), trainings in same.items():
-        found = sorted(trainings.values(), key=lambda own: max(str(r.facts.get("started")) for r in own))
-        kept |= {run.folder for run in found[-1]}
-        older = ", ".join(run.folder.name for own in found[:-1] for run in own)
+        by_start = sorted(trainings.values(), key=lambda own: max(str(r.facts.get("started")) for r in own))
+        kept |= {run.folder for run in by_start[-1]}
+        older = ", ".join(run.folder.name for own in by_start[:-1] for run in own)
         if older:
-            which = f"the newest of {len(found)} trainings, which differ in code, packages or precision"
+            which = f"the newest of {len(by_start)} trainings, which differ in code, packages or precision"
             notes.append(f"{name}, seed {seed}: {which}; left out: {older}.")
     return [run for run in runs if run.folder in kept], notes
 

@@ -90,10 +90,10 @@ def told(folder: Path, group: Group, seeds: int, reference: str | None) -> "tupl
 def smallest(curves: Curves, names: list[str], reference: str, seeds: int) -> Array:
     """(names, T): with more seeds their part of the variance shrinks, that of documents stays."""
     now, documents = len(curves.seeds), max(len(curves.counts) - 1, 1)
-    found = curves.interval(paired(curves, names, [reference] * len(curves.lengths)), pool=True)
-    of_seeds = found.seeds * now / seeds
-    freedom = satterthwaite(found.documents, documents, of_seeds, found.freedom * (seeds - 1) / (now - 1))
-    return smallest_difference(np.sqrt(found.documents + of_seeds), freedom, len(names))
+    intervals = curves.interval(paired(curves, names, [reference] * len(curves.lengths)), pool=True)
+    of_seeds, of_freedom = intervals.seeds * now / seeds, intervals.freedom * (seeds - 1) / (now - 1)
+    freedom = satterthwaite(intervals.documents, documents, of_seeds, of_freedom)
+    return smallest_difference(np.sqrt(intervals.documents + of_seeds), freedom, len(names))
 
 
 if __name__ == "__main__":

@@ -24,13 +24,13 @@ class Change:
 def labels(runs: list[Run], trained: int) -> dict[str, str]:
     """What axes call each protocol, in order, with its number of tokens; without it where runs differ."""
     stride, last = agreed(runs, "stride"), agreed(runs, "last")
-    found = {name: name for name in PROTOCOLS}
+    result = {name: name for name in PROTOCOLS}
     if stride is not None:
         for name, auto in (("sliding", "1/8"), ("overlapping_mean", "1/2")):
-            found[name] = f"{name}, stride {auto if stride == 'auto' else stride}"
+            result[name] = f"{name}, stride {auto if stride == 'auto' else stride}"
     if last is not None:
-        found["last_k"] = f"last_k, k = {max(1, trained // 2) if last == 'auto' else last}"
-    return found
+        result["last_k"] = f"last_k, k = {max(1, trained // 2) if last == 'auto' else last}"
+    return result
 
 
 def agreed(runs: list[Run], name: str) -> Any:
@@ -39,17 +39,17 @@ def agreed(runs: list[Run], name: str) -> Any:
     return values.pop() if len(values) == 1 else None
 
 
-def changes(of: Comparison, most: int = MOST) -> dict[str, dict[str, Change]]:
+def changes(comparison: Comparison, most: int = MOST) -> dict[str, dict[str, Change]]:
     """By method and protocol: of the reference and the best, where there are enough protocols to compare."""
-    compared = [name for name in PROTOCOLS if "loss" in of.scores.get(name, {})]
-    names = [of.reference, *(name for name in of.methods if name != of.reference)]
-    found: dict[str, dict[str, Change]] = {}
-    for name in sorted(names[:most], key=of.order.index):
+    compared = [name for name in PROTOCOLS if "loss" in comparison.scores.get(name, {})]
+    names = [comparison.reference, *(name for name in comparison.methods if name != comparison.reference)]
+    result: dict[str, dict[str, Change]] = {}
+    for name in sorted(names[:most], key=comparison.order.index):
         for protocol in compared if len(compared) >= FEWEST else ():
-            scores = of.scores[protocol]["loss"]
+            scores = comparison.scores[protocol]["loss"]
             curve = scores.methods.get(name, {}).get("none")
-            if curve and of.trained_length in scores.lengths and scores.lengths == of.lengths:
-                home = scores.lengths.index(of.trained_length)
+            if curve and comparison.trained_length in scores.lengths and scores.lengths == comparison.lengths:
+                home = scores.lengths.index(comparison.trained_length)
                 change, *seeds = (minus(values, values[home]) for values in (curve.value, *curve.seeds))
-                found.setdefault(name, {})[protocol] = Change(curve.value, change, seeds)
-    return found
+                result.setdefault(name, {})[protocol] = Change(curve.value, change, seeds)
+    return result

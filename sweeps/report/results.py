@@ -110,11 +110,11 @@ def listed(folder: Path) -> Sweep:
             return Sweep(folder, name or folder.name, command, started, jobs)
         except (ValueError, KeyError, TypeError, AttributeError):
             notes.append(f"{shown(file)} is damaged: every run found in its folder is reported.")
-    found = sorted(run_folders(folder))
-    if not found:
+    folders = sorted(run_folders(folder))
+    if not folders:
         where = "no results.jsonl in it or in any folder below it"
         raise ValueError(f"There are no results in {folder}: {where}.")
-    jobs = [Job(place.name, str(place.relative_to(folder))) for place in found]
+    jobs = [Job(place.name, str(place.relative_to(folder))) for place in folders]
     return Sweep(folder, folder.resolve().name, jobs=jobs, notes=notes)
 
 
@@ -169,10 +169,10 @@ def scores(file: Path) -> "dict[str, NDArray[np.float64]] | None":
         return None
     try:
         with np.load(file) as content:
-            found = dict(content)
-        if any(values.ndim != 1 or values.dtype.kind not in "iuf" for values in found.values()):
+            arrays = dict(content)
+        if any(values.ndim != 1 or values.dtype.kind not in "iuf" for values in arrays.values()):
             raise ValueError("not scores")
-        return found
+        return arrays
     except Exception as error:  # a broken archive raises any of a dozen kinds
         raise ValueError(f"{file} is damaged: delete its folder and run again.") from error
 

@@ -8,10 +8,8 @@ from sweeps.report.summary import Comparison
 
 def two_sides(comparisons: Sequence[Comparison]) -> tuple[Comparison, Comparison] | None:
     """The loss of a text and the accuracy of retrieval from it, of the same models, each against crop."""
-    loss, answers = (
-        next((of for of in comparisons if of.metric == metric and of.is_cropped), None)
-        for metric in ("loss", "accuracy")
-    )
+    cropped = {comparison.metric: comparison for comparison in reversed(comparisons) if comparison.is_cropped}
+    loss, answers = cropped.get("loss"), cropped.get("accuracy")
     if loss is None or answers is None or loss.corpus != answers.corpus:
         return None
     return loss, answers
@@ -19,12 +17,12 @@ def two_sides(comparisons: Sequence[Comparison]) -> tuple[Comparison, Comparison
 
 def both(comparisons: Sequence[Comparison]) -> str:
     """Which methods gain from longer context: in loss, in retrieval, or in both."""
-    found = two_sides(comparisons)
-    if found is None:
+    sides = two_sides(comparisons)
+    if sides is None:
         return ""
-    loss, answers = ({name for name in of.methods if of.beats_crop(name)} for of in found)
+    loss, answers = ({name for name in side.methods if side.beats_crop(name)} for side in sides)
     parts = [
-        f"{what}, {listed([name for name in found[0].methods if name in names], 12) if names else 'none'}"
+        f"{what}, {listed([name for name in sides[0].methods if name in names], 12) if names else 'none'}"
         for what, names in (
             ("in both loss and retrieval", loss & answers),
             ("in loss alone", loss - answers),

@@ -22,14 +22,14 @@ TOLERANCE = 0.02  # nats per token: a loss that is higher by no more than this i
 
 def summarise(sweep: Sweep, reference: str | None = None, tolerance: float = TOLERANCE) -> Summary:
     """Everything that the report says about a sweep; ValueError if no method is called `reference`."""
-    found, notes = [], list(sweep.notes)
+    comparisons, notes = [], list(sweep.notes)
     for group in groups(sweep):
         if headline(group) is None:
             notes.append(f"{group.data}: none of its runs was evaluated.")
         else:
-            found.append(compare(group, reference, tolerance))
-    if reference and found and not any(one.reference == reference for one in found):
-        known = ", ".join(sorted({name for one in found for name in one.methods}))
+            comparisons.append(compare(group, reference, tolerance))
+    if reference and comparisons and not any(one.reference == reference for one in comparisons):
+        known = ", ".join(sorted({name for one in comparisons for name in one.methods}))
         raise ValueError(
             f"There is no method '{reference}' to compare with in {sweep.folder}; there are: {known}."
         )
@@ -43,21 +43,21 @@ def summarise(sweep: Sweep, reference: str | None = None, tolerance: float = TOL
         failures=sweep.failures,
         unreadable=sweep.unreadable,
         notes=notes,
-        comparisons=found,
+        comparisons=comparisons,
     )
 
 
 def groups(sweep: Sweep) -> list[Group]:
     """The runs that may be compared: by data, corpus and training length; what a run says of text and what
     it answers are looked at apart."""
-    found: dict[tuple[str, str, int, bool], list[Run]] = {}
+    alike: dict[tuple[str, str, int, bool], list[Run]] = {}
     for run in sweep.runs:
         kinds = {row.is_answer for row in run.rows if row.protocol != ONCE}
         for answers in kinds or {False}:
             rows = [row for row in run.rows if row.protocol == ONCE or row.is_answer == answers]
             key = rows[0].data, rows[0].corpus, rows[0].trained_length, answers
-            found.setdefault(key, []).append(replace(run, rows=rows))
-    return [Group(runs) for _, runs in sorted(found.items())]
+            alike.setdefault(key, []).append(replace(run, rows=rows))
+    return [Group(runs) for _, runs in sorted(alike.items())]
 
 
 def headline(group: Group) -> tuple[str, str] | None:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from sweeps.report import records
-from sweeps.report.numbers import plural, tokens
+from sweeps.report.numbers import plural, times, tokens
 
 UNITS = {
     "loss": "loss, nats per token",
@@ -18,6 +18,7 @@ UNITS = {
 SHARES = ("accuracy", "exact_match")  # from 0 to 1
 HIGHER_IS_BETTER = ("accuracy", "exact_match", "margin", "tokens_per_second")
 CROP, WINDOW, TEMPERATURE = "crop", "window", "temperature"
+TOGETHER = 10  # methods in one panel; more are split by family
 CONTROLS = (CROP, WINDOW, TEMPERATURE)  # no more context than in training; all of it, at the best sharpness
 
 
@@ -72,6 +73,11 @@ class Comparison:
         return self.lengths[-1]
 
     @property
+    def home(self) -> int | None:
+        """The place of the training length."""
+        return self.lengths.index(self.trained_length) if self.trained_length in self.lengths else None
+
+    @property
     def halfway(self) -> int:
         """The place of the length half way from that of training to the longest."""
         longer = [t for t, length in enumerate(self.lengths) if length > self.trained_length]
@@ -90,13 +96,26 @@ class Comparison:
     @property
     def cropped(self) -> str:
         """What a model sees under crop."""
-        return (
-            f"the last {self.at(self.trained_length)}" if self.in_tokens else "as many tokens as in training"
-        )
+        return f"the last {self.at_training}" if self.in_tokens else "as many tokens as in training"
 
     @property
     def title(self) -> str:
-        return f"{self.data}, trained at {self.at(self.trained_length)}"
+        return f"{self.data}, trained at {self.at_training}"
+
+    @property
+    def at_training(self) -> str:
+        """64 tokens"""
+        return self.at(self.trained_length)
+
+    @property
+    def at_longest(self) -> str:
+        """2,048 tokens"""
+        return self.at(self.longest)
+
+    @property
+    def times_longer(self) -> str:
+        """32x"""
+        return times(self.longest, self.trained_length)
 
     def at(self, length: int) -> str:
         """64 tokens; length 20 where a task counts in another way."""
@@ -107,10 +126,23 @@ class Comparison:
         name = f" ({self.labels.get(protocol, protocol)})" if protocol else ""
         return f"evaluated length{', tokens' * self.in_tokens}{name}"
 
+    def decomposed(self, names: Iterable[str]) -> dict[str, records.Decomposition]:
+        """Of those methods whose change in loss is taken apart."""
+        return {name: self.decomposition[name] for name in names if name in self.decomposition}
+
     def place(self, method: str) -> tuple[str, int]:
         """A method's family, and which of its members it is."""
         family = self.methods[method].family
         return family, [name for name in self.order if self.methods[name].family == family].index(method)
+
+    @property
+    def is_split(self) -> bool:
+        """Whether methods are too many for one panel, and are drawn by family."""
+        return len(self.order) > TOGETHER
+
+    def panel(self, method: str) -> tuple[str, int]:
+        """Where a method is drawn, and which line it is there."""
+        return self.place(method) if self.is_split else ("", self.order.index(method))
 
     def source(self, method: str) -> str:
         """The runs of a method."""
@@ -118,13 +150,13 @@ class Comparison:
 
     def controls(self, method: str) -> dict[str, records.Values]:
         """A method's values under each control; crop with its full context, where that is known."""
-        found = {}
+        values = {}
         for control in CONTROLS:
             scores = self.scores[self.crop if control == CROP else self.protocol][self.metric]
             curve = scores.methods.get(method, {}).get(control)
             if curve and scores.lengths == self.lengths:
-                found[control] = curve.value
-        return found
+                values[control] = curve.value
+        return values
 
     def beats_crop(self, method: str) -> bool:
         """Whether its whole context is better than the last tokens alone, however long."""
@@ -133,8 +165,8 @@ class Comparison:
 
     def by_temperature(self, method: str) -> float | None:
         """How the best temperature changes the score at the longest length."""
-        found, own = self.controls(method).get(TEMPERATURE), self.curve(method).value
-        return None if found is None else records.minus(found, own)[-1]
+        tempered, own = self.controls(method).get(TEMPERATURE), self.curve(method).value
+        return None if tempered is None else records.minus(tempered, own)[-1]
 
     def best_first(self, values: Mapping[str, records.Estimate], names: Iterable[str]) -> list[str]:
         """Names, the best at the longest length first; what has no value there comes last."""
@@ -163,8 +195,11 @@ class Summary:
     @property
     def troubles(self) -> dict[str, list[records.Failure]]:
         """The jobs that left nothing to report, by what became of them."""
-        found = {"did not finish": self.failures, "cannot be read": self.unreadable}
-        return {f"{len(own)} of {plural(self.jobs, 'job')} {what}": own for what, own in found.items() if own}
+        failures, jobs = (
+            {"did not finish": self.failures, "cannot be read": self.unreadable},
+            plural(self.jobs, "job"),
+        )
+        return {f"{len(own)} of {jobs} {what}": own for what, own in failures.items() if own}
 
 
 def unit(metric: str) -> str:

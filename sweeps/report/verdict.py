@@ -1,7 +1,7 @@
 """The statistics in plain sentences."""
 
 from sweeps.report.notes import gaps, two_groups
-from sweeps.report.numbers import between, listed, number, plural, signed, times, tokens
+from sweeps.report.numbers import between, listed, number, plural, signed, tokens
 from sweeps.report.records import Fairness, Gain
 from sweeps.report.sides import both
 from sweeps.report.summary import CONTROLS, TEMPERATURE, Comparison, Summary
@@ -12,105 +12,108 @@ BEST = {"loss": "lowest loss", "bits_per_byte": "fewest bits per byte", "accurac
 
 def verdict(summary: Summary) -> list[str]:
     """One paragraph per comparison, and one for the jobs that left nothing."""
-    paragraphs = [" ".join(filter(None, (say(of) for say in SENTENCES))) for of in summary.comparisons]
+    every = [[say(comparison) for say in SENTENCES] for comparison in summary.comparisons]
+    paragraphs = [" ".join(filter(None, sentences)) for sentences in every]
     paragraphs += filter(None, [both(summary.comparisons)])
     failed = {what: [one.name for one in own] for what, own in summary.troubles.items()}
     return paragraphs + [f"{what}: {listed(names, 6)}." for what, names in failed.items()]
 
 
-def opening(of: Comparison) -> str:
-    many = f"{plural(len(of.methods), 'method')}, {plural(len(of.seeds), 'seed')}"
-    return (
-        f"{many}, trained on {of.data} at {of.at(of.trained_length)} and evaluated up to"
-        f" {tokens(of.longest)} ({times(of.longest, of.trained_length)}) under {of.protocol}."
-    )
+def opening(comparison: Comparison) -> str:
+    many = f"{plural(len(comparison.methods), 'method')}, {plural(len(comparison.seeds), 'seed')}"
+    trained = f"trained on {comparison.data} at {comparison.at_training}"
+    ladder = f"up to {tokens(comparison.longest)} ({comparison.times_longer})"
+    return f"{many}, {trained} and evaluated {ladder} under {comparison.protocol}."
 
 
-def winner(of: Comparison) -> str:
-    best = of.best[-1]
+def winner(comparison: Comparison) -> str:
+    best = comparison.best[-1]
     if best is None or not best.others:
         return ""
-    curve = of.curve(best.method)
+    curve = comparison.curve(best.method)
     value = f"{number(curve.value[-1], 2)}{between(curve.ends(-1), decimals=2)}"
     end = "separable from every other method"
-    if not of.over:
+    if not comparison.over:
         end = "without an interval, this may be chance"
     elif best.tied:
         end = f"not separable from it: {listed(best.tied)}"
-    which = BEST.get(of.metric, f"best {of.metric}")
-    return f"At {of.at(of.longest)}, {best.method} has the {which}, {value}; {end}."
+    which = BEST.get(comparison.metric, f"best {comparison.metric}")
+    return f"At {comparison.at_longest}, {best.method} has the {which}, {value}; {end}."
 
 
-def unharmed(of: Comparison) -> str:
+def unharmed(comparison: Comparison) -> str:
     """Which methods keep the loss that they have at the training length."""
-    if not of.effective or of.longest == of.trained_length:
+    if not comparison.effective or comparison.longest == comparison.trained_length:
         return ""
-    sure = [name for name, found in of.effective.items() if found.low == of.longest]
-    mean = [name for name, found in of.effective.items() if found.length == of.longest and name not in sure]
+    effective, longest = comparison.effective, comparison.longest
+    sure = [name for name, own in effective.items() if own.low == longest]
+    mean = [name for name, own in effective.items() if own.length == longest and name not in sure]
     parts = [listed(sure, 6)] if sure else []
     parts += [f"in the mean only, {listed(mean)}"] if mean else []
     if parts:
         return f"At every length at least as good as at the training length: {'; '.join(parts)}."
-    who = "Every method" if len(of.effective) > 1 else next(iter(of.effective))
+    who = "Every method" if len(effective) > 1 else next(iter(effective))
     return f"{who} gets worse past the training length."
 
 
-def gaining(of: Comparison) -> str:
+def gaining(comparison: Comparison) -> str:
     """Which methods gain from context beyond the training length."""
-    plain = {name: found["none"] for name, found in of.extensions.items() if "none" in found}
+    plain = {name: gain["none"] for name, gain in comparison.extensions.items() if "none" in gain}
     if len(plain) < 2:
         return ""
-    always = [name for name in plain if of.beats_crop(name)]
-    never = [name for name, found in plain.items() if found.better.low is None]
-    crop = f"the same model shown only {of.cropped} (crop)"
+    always = [name for name in plain if comparison.beats_crop(name)]
+    never = [name for name, gain in plain.items() if gain.better.low is None]
+    crop = f"the same model shown only {comparison.cropped} (crop)"
     first = f"Better than {crop} at every length: {listed(always, 6) if always else 'none'}"
     return f"{first}; never better: {listed(never, 6)}." if never else f"{first}."
 
 
-def worth(of: Comparison) -> str:
+def worth(comparison: Comparison) -> str:
     """What longer context is worth in nats, and which methods gain or lose by it: half way to the longest."""
-    if of.metric != "loss" or of.longest == of.trained_length or not of.worth:
+    if comparison.metric != "loss" or comparison.longest == comparison.trained_length or not comparison.worth:
         return ""
-    middle, parts = of.halfway, []
+    middle, parts = comparison.halfway, []
     for what, whom in (("lowers", "better"), ("raises", "worse")):
-        own = {name: found.value[middle] for name, found in of.worth.items() if found.verdict[middle] == whom}
-        sizes = {name: abs(value) for name, value in own.items() if value is not None}
+        own = {name: one for name, one in comparison.worth.items() if one.verdict[middle] == whom}
+        sizes = {name: abs(value) for name, one in own.items() if (value := one.value[middle]) is not None}
         names = sorted(sizes, key=sizes.__getitem__, reverse=True)
         ends = dict.fromkeys(number(sizes[name], 2) for name in (names[-1:] + names[:1]))
         parts += [f"{what} the loss of {listed(names, 6)} by {' to '.join(ends)}"] if names else []
-    window = f"Compared with a sliding window of {of.at(of.trained_length)}"
+    window = f"Compared with a sliding window of {comparison.at_training}"
     told = f"{' and '.join(parts)} nats per token" if parts else "makes no separable difference to the loss"
-    return f"{window}, the whole context of {of.at(of.lengths[middle])} {told}."
+    return f"{window}, the whole context of {comparison.at(comparison.lengths[middle])} {told}."
 
 
-def recovered(of: Comparison) -> str:
+def recovered(comparison: Comparison) -> str:
     """What the best factor on all logits recovers: what is lost because attention is diluted."""
     gains = {
         name: change
-        for name in of.methods
-        if (change := of.by_temperature(name)) is not None and of.sign * change < -of.tolerance
+        for name in comparison.methods
+        if (change := comparison.by_temperature(name)) is not None
+        and comparison.sign * change < -comparison.tolerance
     }
-    if not any(TEMPERATURE in of.controls(name) for name in of.methods):
+    if not any(TEMPERATURE in comparison.controls(name) for name in comparison.methods):
         return ""
-    first = f"At {of.at(of.longest)}, the best temperature"
+    first = f"At {comparison.at_longest}, the best temperature"
     if not gains:
-        return f"{first} improves no method by more than {of.tolerance:g}."
+        return f"{first} improves no method by more than {comparison.tolerance:g}."
     names = sorted(gains, key=lambda name: -abs(gains[name]))
     ends = dict.fromkeys(number(abs(gains[name]), 2) for name in (names[-1], names[0]))
     return f"{first} improves {listed(names, 6)} by {' to '.join(ends)}, which diluted attention had cost."
 
 
-def reference(of: Comparison) -> str:
+def reference(comparison: Comparison) -> str:
     """How the reference changes, and which methods differ from it."""
-    name, longest = of.reference, of.at(of.longest)
-    found, parts = of.effective.get(name), []
-    if found and found.change.value[-1] is not None and len(found.change.value) > 1:
-        who = f"{name}, the reference," if len(of.methods) > 1 else name
-        what = of.metric.replace("_", " ")
-        change = f"{signed(found.change.value[-1], 2)}{between(found.change.ends(-1), signed, 2)}"
-        parts.append(f"the {what} of {who} changes by {change} from {tokens(of.trained_length)} to {longest}")
+    name, longest = comparison.reference, comparison.at_longest
+    effective, parts = comparison.effective.get(name), []
+    if effective and effective.change.value[-1] is not None and len(effective.change.value) > 1:
+        who = f"{name}, the reference," if len(comparison.methods) > 1 else name
+        what = comparison.metric.replace("_", " ")
+        change = f"{signed(effective.change.value[-1], 2)}{between(effective.change.ends(-1), signed, 2)}"
+        home = tokens(comparison.trained_length)
+        parts.append(f"the {what} of {who} changes by {change} from {home} to {longest}")
     whom = "it" if parts else name
-    told = counted({other: difference.verdict[-1] for other, difference in of.difference.items()})
+    told = counted({other: difference.verdict[-1] for other, difference in comparison.difference.items()})
     if told:
         parts.append(f"compared with {whom} at {longest}, {told}")
     text = "; ".join(parts)
@@ -128,36 +131,36 @@ def counted(verdicts: dict[str, str | None]) -> str:
     return f"{listed(told)} (corrected for {total})" if told else ""
 
 
-def causes(of: Comparison) -> str:
+def causes(comparison: Comparison) -> str:
     """What the change of the reference is made of."""
-    found = of.decomposition.get(of.reference)
-    if found is None or found.whole.value[-1] is None:
+    decomposed = comparison.decomposition.get(comparison.reference)
+    if decomposed is None or decomposed.whole.value[-1] is None:
         return ""
-    told = [f"{part} {signed(estimate.value[-1], 2)}" for part, estimate in found.parts.items()]
-    return f"The change of {of.reference} at {of.at(of.longest)} is the sum of {listed(told)}."
+    told = [f"{part} {signed(estimate.value[-1], 2)}" for part, estimate in decomposed.parts.items()]
+    return f"The change of {comparison.reference} at {comparison.at_longest} is the sum of {listed(told)}."
 
 
-def extended(of: Comparison) -> str:
+def extended(comparison: Comparison) -> str:
     """The best extension of the method that has most of them."""
     groups = {
         name: {e: gain for e, gain in group.items() if e != "none" and gain.value[-1] is not None}
-        for name, group in of.extensions.items()
+        for name, group in comparison.extensions.items()
         if set(group) - {"none", *CONTROLS}
     }
-    name = max(groups, key=lambda n: (len(groups[n]), n == of.reference), default="")
+    name = max(groups, key=lambda n: (len(groups[n]), n == comparison.reference), default="")
     if not groups.get(name):
         return ""
-    if not of.is_cropped:
-        return changed(of, groups)
+    if not comparison.is_cropped:
+        return changed(comparison, groups)
     group = groups[name]
-    best = of.best_first(group, group)[0]
-    beats = sum(gain.better.low == of.longest for gain in group.values())
-    first = f"Of {plural(len(group), 'extension')} of {name}, {best} does best at {of.at(of.longest)}"
+    best = comparison.best_first(group, group)[0]
+    beats = sum(gain.better.low == comparison.longest for gain in group.values())
+    first = f"Of {plural(len(group), 'extension')} of {name}, {best} does best at {comparison.at_longest}"
     gain = signed(group[best].value[-1], 2)
     return f"{first} ({gain} relative to crop); {beats} of {len(group)} beat crop at every length."
 
 
-def changed(of: Comparison, groups: dict[str, dict[str, Gain]]) -> str:
+def changed(comparison: Comparison, groups: dict[str, dict[str, Gain]]) -> str:
     """The extension that changes most, and how many change next to nothing."""
     last = {(name, e): gain.value[-1] or 0.0 for name, group in groups.items() for e, gain in group.items()}
     name, extension = max(last, key=lambda pair: abs(last[pair]))
@@ -165,31 +168,28 @@ def changed(of: Comparison, groups: dict[str, dict[str, Gain]]) -> str:
     most = f"{name} + {extension} ({signed(last[name, extension], 2)})"
     few = f"; {still} of {len(last)} make one of less than {NEGLIGIBLE:g}" if still else ""
     many = plural(len(last), "extension")
-    return f"Of {many}, {most} makes the largest difference at {of.at(of.longest)}{few}."
+    return f"Of {many}, {most} makes the largest difference at {comparison.at_longest}{few}."
 
 
-def one_seed(of: Comparison) -> str:
-    over = of.over or "documents"
-    return (
-        f"With one seed, intervals and verdicts cover only the choice of {over}."
-        if len(of.seeds) == 1
-        else ""
-    )
+def one_seed(comparison: Comparison) -> str:
+    if len(comparison.seeds) > 1:
+        return ""
+    return f"With one seed, intervals and verdicts cover only the choice of {comparison.over or 'documents'}."
 
 
-def unequal(of: Comparison) -> str:
-    found = differences(of.fairness)
-    return f"Methods differ in more than the encoding: {listed(found, 6)}." if found else ""
+def unequal(comparison: Comparison) -> str:
+    unequal = differences(comparison.fairness)
+    return f"Methods differ in more than the encoding: {listed(unequal, 6)}." if unequal else ""
 
 
 def differences(fairness: Fairness) -> list[str]:
     """The columns of the fairness table in which methods differ; the kernel follows from the encoding."""
-    found = []
+    texts = []
     for n, (column, usual) in enumerate(zip(fairness.columns, fairness.usual, strict=True)):
         other = [method for method, row in fairness.rows.items() if row[n] != usual]
         if other and column != "kernel":
-            found.append(f"{column} ({listed(other, 3)})")
-    return found
+            texts.append(f"{column} ({listed(other, 3)})")
+    return texts
 
 
 SENTENCES = (

@@ -97,7 +97,7 @@ def test_where_it_does_not_apply() -> None:
     effect, at = shifted(40), Positions.of(T)
     others = [
         Effect(at),
-        replace(effect, adjust=Adjust(effect.adjust.of)),
+        replace(effect, adjust=Adjust(effect.adjust.function)),
         replace(effect, sink=torch.zeros(H, 1)),
         replace(effect, bias=Curve(lambda distance: -distance.expand(H, -1))),
         shifted(T // 2),

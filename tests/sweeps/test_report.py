@@ -506,11 +506,11 @@ def test_a_damaged_diagnosis_is_told(content: bytes, tmp_path: Path) -> None:
 
 def test_a_diagnosis_whose_lists_do_not_fit_is_told(tmp_path: Path) -> None:
     variant = {
-        "extension": "none", "lengths": [], "reaches": [], "ends": [], "entropy": [], "unseen": [],
+        "extension": "none", "lengths": [], "farthest": [], "ends": [], "entropy": [], "unseen": [],
         "keys": [], "profile": [],
     }  # fmt: skip
     about = {
-        "run": "rope", "data": "python", "trained_length": 64, "sequences": 2, "queries": 4, "reaches": [],
+        "run": "rope", "data": "python", "trained_length": 64, "sequences": 2, "queries": 4, "farthest": [],
         "variants": [variant], "rotary": [], "sentences": ["so"],
     }  # fmt: skip
     (tmp_path / "diagnostics.json").write_text(json.dumps(about))

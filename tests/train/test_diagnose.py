@@ -85,8 +85,8 @@ def test_attention_is_measured(name: str) -> None:
     model, sequences = gpt(method.built), tokens(length)
     counts = torch.ones(2, length, dtype=torch.bool)
     counts[:, -2:], counts[1, -4] = False, False
-    trained = attention.reaches(model, LENGTH)
-    ends = attention.distance_ends(max(attention.reaches(model, length)))
+    trained = attention.farthest(model, LENGTH)
+    ends = attention.distance_ends(max(attention.farthest(model, length)))
     found = attention.measure(model, sequences, counts, queries, trained, ends)
     layers, total = len(model.blocks), 5
     entropy, unseen = torch.zeros(2, layers, SHAPE["heads"], dtype=torch.float64)
@@ -116,10 +116,10 @@ def test_attention_is_measured(name: str) -> None:
 
 def test_what_training_showed() -> None:
     """A window shows less, random positions more, and a wider window of an extension nothing."""
-    assert attention.reaches(gpt(built("rope")), LENGTH) == [LENGTH - 1] * 2
-    assert attention.reaches(gpt(built("window_rope")), LENGTH) == [LENGTH // 2 - 1] * 2
-    assert attention.reaches(gpt(built("randomized_rope")), LENGTH) == [64 * LENGTH - 1] * 2
-    assert attention.reaches(gpt(extend("sinks", built("rope"))), 100) == [99] * 2
+    assert attention.farthest(gpt(built("rope")), LENGTH) == [LENGTH - 1] * 2
+    assert attention.farthest(gpt(built("window_rope")), LENGTH) == [LENGTH // 2 - 1] * 2
+    assert attention.farthest(gpt(built("randomized_rope")), LENGTH) == [64 * LENGTH - 1] * 2
+    assert attention.farthest(gpt(extend("sinks", built("rope"))), 100) == [99] * 2
     assert attention.distance_ends(63) == [1, 2, 3, 4, 6, 8, 11, 16, 23, 32, 45, 64]
 
 
@@ -192,7 +192,7 @@ def test_which_layers_turn() -> None:
 
 def test_sentences() -> None:
     none = Heads(
-        extension="none", lengths=[64, 2048], reaches=[[63], [2047]], ends=[1, 64, 1024, 2048],
+        extension="none", lengths=[64, 2048], farthest=[[63], [2047]], ends=[1, 64, 1024, 2048],
         entropy=[[[0.5, 0.7]], [[0.96, 0.64]]], unseen=[[[0, 0]], [[0.5, 0.26]]], keys=[[0], [0.97]],
         profile=[[[[0.4, 0.6, 0, 0]] * 2], [[[0.1, 0.2, 0.4, 0.3]] * 2]],
     )  # fmt: skip
@@ -203,7 +203,7 @@ def test_sentences() -> None:
     diagnosis = Diagnosis(
         run="rope-s0", encoding="rope", seed=0, data="python", trained_length=64, depth=1, sequences=8,
         queries=16, lengths=[64, 2048], in_tokens=True, known=Known("loss", [(64, 3.561), (2048, 4.283)]),
-        reaches=[63], variants=[none], rotary=[rope],
+        farthest=[63], variants=[none], rotary=[rope],
     )  # fmt: skip
     assert list(sentences(diagnosis)) == [
         "rope: loss, nats per token: 3.56 at 64 tokens, 4.28 at 2,048 tokens.",

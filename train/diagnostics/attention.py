@@ -91,7 +91,7 @@ def hooked(model: GPT, rows: slice, show: Show) -> Iterator[None]:
             handle.remove()
 
 
-def reaches(model: GPT, length: int) -> list[int]:
+def farthest(model: GPT, length: int) -> list[int]:
     """The longest distance at which each layer sees a key, in sequences of so many tokens."""
     effects = model.effects(length, next(model.parameters()).device)
     longest = [effect.positions.span - 1 for effect in effects]

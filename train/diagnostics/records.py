@@ -17,7 +17,7 @@ class Heads:
 
     extension: str
     lengths: list[int]  # at which it is defined
-    reaches: list[list[int]]  # longest distance of each layer
+    farthest: list[list[int]]  # longest distance of each layer
     ends: list[int]  # of bins of distances
     entropy: list[list[list[float]]]  # of the largest there can be
     unseen: list[list[list[float]]]  # attention to distances that training never showed
@@ -55,6 +55,6 @@ class Diagnosis:
     lengths: list[int]
     in_tokens: bool  # how the data count lengths
     known: Known | None
-    reaches: list[int]  # longest distance that each layer was trained on
+    farthest: list[int]  # longest distance that each layer was trained on
     variants: list[Heads]
     rotary: list[Rotation]

@@ -87,16 +87,16 @@ def enough_for(theta: Array, longest: int) -> int:
     return int(negative[0]) if len(negative) else longest
 
 
-def lower_bound(of: Callable[[float], Array], length: int, start: float = 2.0) -> float | None:
+def lower_bound(rates: Callable[[float], Array], length: int, start: float = 2.0) -> float | None:
     """The smallest base from `start` on, to 0.05 %, with which B is nowhere negative below `length`;
-    None where there is none. `of` gives the frequencies of a base.
+    None where there is none. `rates` gives the frequencies of a base.
 
     The feasible bases are not an interval, so all are tried; one distance is enough to rule out a base, and
     mostly it is one that ruled out another before.
     """
     base, witnesses = start, [float(length - 1)]
     while base < LARGEST:
-        theta = of(base)
+        theta = rates(base)
         if np.cos(np.outer(witnesses[-WITNESSES:], theta)).sum(-1).min() >= 0:
             total = similarity(theta, length)
             if total.min() >= 0:

@@ -28,11 +28,11 @@ class Others:
     """As many problems of a source again, of which none is scored."""
 
     def __init__(self, source: ProblemSource, count: int, lengths: list[int]) -> None:
-        self.of = {length: others(source, count, length) for length in lengths}
+        self.by_length = {length: others(source, count, length) for length in lengths}
 
     def problems(self, count: int, length: int) -> Problems:
         """All of a length."""
-        return self.of[length]
+        return self.by_length[length]
 
 
 def others(source: ProblemSource, count: int, length: int) -> Problems:
@@ -55,9 +55,9 @@ def best(run: Run, model: GPT, files: list[Path], cell: str, windows: Windows | 
         restore(file, models[file.stem], cell)
     search = searched(run, models, windows)
     run.trainer().validate(search, verbose=False)
-    found = [row for row in search.results() if row.metric == "loss" and row.protocol in (SAME, ANSWERS)]
+    scored = [row for row in search.results() if row.metric == "loss" and row.protocol in (SAME, ANSWERS)]
     losses = {
-        name: mean(inf if row.value is None else row.value for row in found if row.extension == name)
+        name: mean(inf if row.value is None else row.value for row in scored if row.extension == name)
         for name in models
     }
     name = min(models, key=losses.__getitem__)

@@ -77,8 +77,8 @@ def kernels(model: GPT, kernel: str, longest: int) -> str:
     """The kernels that carry out the effects of the encodings, in short sequences and in the longest."""
     if kernel != "auto":
         return kernel
-    parameter, found = next(model.parameters()), set()
+    parameter, chosen = next(model.parameters()), set()
     with torch.no_grad():
         for length in (8, min(longest, model.limit or longest, model.context or longest)):
-            found |= {choose(parameter, effect) for effect in model.effects(length, parameter.device)}
-    return "+".join(sorted(found))
+            chosen |= {choose(parameter, effect) for effect in model.effects(length, parameter.device)}
+    return "+".join(sorted(chosen))

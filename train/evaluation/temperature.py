@@ -23,9 +23,9 @@ Part = tuple[str, int]  # extension, length
 
 def unscored(source: Source, scored: Windows, length: int) -> Tensor:
     """(N, T + 1): windows of documents of which none is scored."""
-    found = source.windows(scored.tokens.size(0) + 4 * WINDOWS, length)
-    assert found is not None
-    others = found.tokens[~torch.isin(found.document, scored.document)]
+    windows = source.windows(scored.tokens.size(0) + 4 * WINDOWS, length)
+    assert windows is not None
+    others = windows.tokens[~torch.isin(windows.document, scored.document)]
     if not len(others):
         raise ValueError(
             "temperature and checkpoint=best need held-out documents that are not scored: lower "
@@ -41,14 +41,14 @@ class TemperatureSearch(Evaluator):
     def __init__(self, models: dict[str, GPT], windows: Tensor, amounts: Amounts) -> None:
         super().__init__(models)
         self.windows, self.amounts = windows, amounts
-        self.found: dict[str, dict[int, float]] = {name: {} for name in self.names if self.inside(name)}
+        self.factors: dict[str, dict[int, float]] = {name: {} for name in self.names if self.inside(name)}
 
     def inside(self, extension: str) -> list[Temperature]:
         modules = self.under(extension).encodings.modules()
         return [module for module in modules if isinstance(module, Temperature) and module.auto]
 
     def parts(self, rank: int, world: int) -> Iterator[Part]:
-        for name in self.found:
+        for name in self.factors:
             limit = self.under(name).limit or self.amounts.longest
             yield from ((name, length) for length in self.amounts.lengths if length <= limit)
 
@@ -70,14 +70,14 @@ class TemperatureSearch(Evaluator):
         fine = minimize_scalar(
             loss, bounds=(middle - step, middle + step), method="bounded", options={"maxiter": FINE}
         )
-        self.found[name][length] = math.exp(fine.x if fine.fun < losses[middle] else middle)
+        self.factors[name][length] = math.exp(fine.x if fine.fun < losses[middle] else middle)
 
     def on_validation_end(self) -> None:
-        for name, factors in self.found.items():
+        for name, factors in self.factors.items():
             for encoding in self.inside(name):
                 encoding.factors = factors
 
     def results(self) -> Iterator[Result]:
-        for name, factors in self.found.items():
+        for name, factors in self.factors.items():
             for length, factor in factors.items():
                 yield Result(name, "same_tokens", length, "temperature", factor)

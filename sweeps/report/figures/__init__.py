@@ -15,28 +15,29 @@ def figures(summary: Summary) -> list[dict[str, Figure]]:
     """Those of each comparison, by kind; each has a file name of its own."""
     missing = listed([one.name for failed in summary.troubles.values() for one in failed], 8)
     names: list[str] = []
-    found = []
-    for of in summary.comparisons:
+    every = []
+    for comparison in summary.comparisons:
         own = {}
         for made in KINDS:
-            if views := made(of):
+            if views := made(comparison):
                 kind = made.__name__
-                names.append(f"{before(kind, of)}{kind}{suffix(summary.comparisons, of)}")
+                names.append(f"{before(kind, comparison)}{kind}{suffix(summary.comparisons, comparison)}")
                 many = names.count(names[-1])
                 drawn = {view: without(chart, missing) for view, chart in views.items()}
                 own[kind] = Figure(f"{names[-1]}{f'-{many}' * (many > 1)}", drawn)
-        found.append(own)
-    return found
+        every.append(own)
+    return every
 
 
-def before(kind: str, of: Comparison) -> str:
+def before(kind: str, comparison: Comparison) -> str:
     """What stands before the kind of a figure in the name of its file."""
-    return {"by_length": f"{of.metric}_", "by_position": "loss_", "by_depth": "accuracy_"}.get(kind, "")
+    prefixes = {"by_length": f"{comparison.metric}_", "by_position": "loss_", "by_depth": "accuracy_"}
+    return prefixes.get(kind, "")
 
 
-def suffix(comparisons: list[Comparison], of: Comparison) -> str:
+def suffix(comparisons: list[Comparison], comparison: Comparison) -> str:
     """What tells a comparison's files from those of others: nothing where all are of the same runs."""
-    lengths = {one.trained_length for one in comparisons if one.data == of.data}
-    parts = [of.data] * any(one.data != of.data for one in comparisons)
-    parts += [str(of.trained_length)] * (len(lengths) > 1)
+    lengths = {one.trained_length for one in comparisons if one.data == comparison.data}
+    parts = [comparison.data] * any(one.data != comparison.data for one in comparisons)
+    parts += [str(comparison.trained_length)] * (len(lengths) > 1)
     return "".join(f"-{part}" for part in parts)

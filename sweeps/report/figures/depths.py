@@ -7,40 +7,40 @@ from sweeps.report.texts import PARTS
 from train.rows import DEPTH
 
 
-def depths(of: Comparison) -> list[str]:
+def depths(comparison: Comparison) -> list[str]:
     """0.00, 0.25, ...: the start of a sequence first."""
-    names = (name for name, metrics in of.scores.items() if "accuracy" in metrics)
+    names = (name for name, metrics in comparison.scores.items() if "accuracy" in metrics)
     return sorted(name.removeprefix(DEPTH) for name in names if name.startswith(DEPTH))
 
 
-def accuracies(of: Comparison, method: str, depth: str) -> Values:
+def accuracies(comparison: Comparison, method: str, depth: str) -> Values:
     """At each length; None where it is undefined."""
-    scores = of.scores[DEPTH + depth]["accuracy"]
+    scores = comparison.scores[DEPTH + depth]["accuracy"]
     values = scores.methods[method]["none"].value if method in scores.methods else []
     known = dict(zip(scores.lengths, values, strict=False))
-    return [known.get(length) for length in of.lengths]
+    return [known.get(length) for length in comparison.lengths]
 
 
-def by_depth(of: Comparison) -> dict[str, Spec]:
+def by_depth(comparison: Comparison) -> dict[str, Spec]:
     """Grey where there is no value; a line after the training length."""
     rows: list[Row] = [
         {"method": name, "length": length, "depth": depth, "value": value, "_text": short(value)}
-        for name in of.order
-        for depth in depths(of)
-        for length, value in zip(of.lengths, accuracies(of, name, depth), strict=True)
+        for name in comparison.order
+        for depth in depths(comparison)
+        for length, value in zip(comparison.lengths, accuracies(comparison, name, depth), strict=True)
     ]
     if not rows:
         return {}
-    text, trained = PARTS["by_depth"], of.trained_length
-    caption = Caption(text.title, f"{of.data}, trained at {of.at(trained)} (the line). {text.note}")
+    text, trained = PARTS["by_depth"], comparison.trained_length
+    caption = Caption(text.title, f"{comparison.title} (the line). {text.note}")
     panel = described(
         "depth",
-        width=34 * len(of.lengths),
-        height=28 * len(depths(of)),
-        x=of.axis(),
-        trained=[{"length": trained}] if trained in of.lengths else [],
+        width=34 * len(comparison.lengths),
+        height=28 * len(depths(comparison)),
+        x=comparison.axis(),
+        trained=[{"length": trained}] if trained in comparison.lengths else [],
     )
-    return {"accuracy": faceted(panel, rows, "method", 5, caption) | beside(0, 30 * len(of.lengths))}
+    return {"accuracy": faceted(panel, rows, "method", 5, caption) | beside(0, 30 * len(comparison.lengths))}
 
 
 def short(value: float | None) -> str:

@@ -15,17 +15,17 @@ LABELLED = 32  # heads that have a name each
 LEGEND = {"format": ".0%", "title": None, "gradientLength": 160}
 
 
-def heads(of: Diagnosis, variant: Heads) -> Spec:
+def heads(diagnosis: Diagnosis, variant: Heads) -> Spec:
     """Entropy, distances, what was never seen; below, RoPE's rotations and similarity by distance."""
-    rope = of.rotary[0] if of.rotary and variant.extension == "none" else None
+    rope = diagnosis.rotary[0] if diagnosis.rotary and variant.extension == "none" else None
     under = "" if variant.extension == "none" else f" under {variant.extension}"
-    sequences = f"the last {of.queries} queries of {of.sequences} held-out sequences"
-    above = [entropy(variant), profile(of, variant, variant.lengths.index(of.trained_length))]
-    above += [profile(of, variant, len(variant.lengths) - 1), unseen(variant)]
+    sequences = f"the last {diagnosis.queries} queries of {diagnosis.sequences} held-out sequences"
+    above = [entropy(variant), profile(diagnosis, variant, variant.lengths.index(diagnosis.trained_length))]
+    above += [profile(diagnosis, variant, len(variant.lengths) - 1), unseen(variant)]
     rows = [together(above, "hconcat", spacing=24, resolve={"scale": {"color": "independent"}})]
     rows += [together([rotations(rope), similarity(rope)], "hconcat", spacing=40)] if rope else []
-    note = f"{of.data}, trained at length {tokens(of.trained_length)}; {sequences}"
-    title = {"text": f"What the heads of {of.run} do{under}", "subtitle": note}
+    note = f"{diagnosis.data}, trained at length {tokens(diagnosis.trained_length)}; {sequences}"
+    title = {"text": f"What the heads of {diagnosis.run} do{under}", "subtitle": note}
     return together(rows, "vconcat", title=title, spacing=24)
 
 
@@ -35,13 +35,13 @@ def entropy(variant: Heads) -> Spec:
     return heat("Entropy of attention, share of its maximum", np.array(variant.entropy), look)
 
 
-def profile(of: Diagnosis, variant: Heads, place: int) -> Spec:
+def profile(diagnosis: Diagnosis, variant: Heads, place: int) -> Spec:
     """Shares of attention by distance; a line where those begin that training never showed."""
     every, ends = np.array(variant.profile), np.array(variant.ends)  # (lengths, layers, H, bins)
-    last = int(np.searchsorted(ends, max(variant.reaches[place]), side="right")) + 1
+    last = int(np.searchsorted(ends, max(variant.farthest[place]), side="right")) + 1
     starts = [0, *ends.tolist()]
     ticks = {n: tokens(starts[n]) for n in range(last) if starts[n] & (starts[n] - 1) == 0 and starts[n] != 2}
-    edge = int(np.searchsorted(starts, max(of.reaches) + 1))
+    edge = int(np.searchsorted(starts, max(diagnosis.farthest) + 1))
     past = edge < last
     look = {"width": 10 * last + 70, "x": "tokens back", "legend": LEGEND if past else None, **ticked(ticks)}
     look["scale"] = {"scheme": "magma", "type": "sqrt", "domain": [0, float(every.max())]}

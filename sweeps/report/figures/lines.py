@@ -15,7 +15,6 @@ from sweeps.report.texts import PARTS
 from train.protocols import BY_POSITION
 from train.rows import DEPTH
 
-TOGETHER = 10  # methods in one panel; more are split by family
 STYLES = {"crop": "dotted", "window": "dashed", "temperature": "dash-dotted"}
 SHAPE = "where the loss rises past the training length, positions fail; where it keeps falling, context helps"
 KINDS = {  # of views: what each is called, its y axis, and what the line at zero stands for
@@ -34,7 +33,7 @@ KINDS = {  # of views: what each is called, its y axis, and what the line at zer
 class View:
     """A metric under a protocol, as it is or compared with something."""
 
-    of: Comparison
+    comparison: Comparison
     protocol: str
     metric: str
     kind: str = "value"
@@ -42,85 +41,88 @@ class View:
 
     @property
     def scores(self) -> Scores:
-        return self.of.scores[self.protocol][self.metric]
+        return self.comparison.scores[self.protocol][self.metric]
 
     @property
     def texts(self) -> list[str]:
         """Its name, its y axis, its zero."""
         values = {"metric": self.metric.replace("_", " "), "unit": unit(self.metric)}
-        return [text.format(**values, reference=self.of.reference) for text in KINDS[self.kind]]
+        return [text.format(**values, reference=self.comparison.reference) for text in KINDS[self.kind]]
 
     @property
     def title(self) -> str:
         return f"{self.texts[0]}{'' if self.apart else ', one panel'} ({self.protocol})"
 
 
-def by_length(of: Comparison) -> dict[str, Spec]:
+def by_length(comparison: Comparison) -> dict[str, Spec]:
     """Every metric under every protocol, the one that methods are ranked by first."""
-    protocols = [name for name in of.scores if name != BY_POSITION and not name.startswith(DEPTH)]
-    return {view.title: chart(view) for name in protocols for view in views(of, name)}
+    protocols = [name for name in comparison.scores if name != BY_POSITION and not name.startswith(DEPTH)]
+    return {view.title: chart(view) for name in protocols for view in views(comparison, name)}
 
 
-def by_position(of: Comparison) -> dict[str, Spec]:
+def by_position(comparison: Comparison) -> dict[str, Spec]:
     """Loss at each position of the longest context."""
-    found = views(of, BY_POSITION) if "loss" in of.scores.get(BY_POSITION, {}) else ()
-    return {view.title: chart(view) for view in found}
+    shown = views(comparison, BY_POSITION) if "loss" in comparison.scores.get(BY_POSITION, {}) else ()
+    return {view.title: chart(view) for view in shown}
 
 
-def views(of: Comparison, protocol: str) -> Iterator[View]:
-    for metric, scores in of.scores[protocol].items():
+def views(comparison: Comparison, protocol: str) -> Iterator[View]:
+    for metric, scores in comparison.scores[protocol].items():
         curves = {name: curves["none"] for name, curves in scores.methods.items() if "none" in curves}
         if all(value is None for curve in curves.values() for value in curve.value):
             continue
-        yield View(of, protocol, metric)
-        if metric in ("loss", of.metric):
-            if len(of.order) > TOGETHER:
-                yield View(of, protocol, metric, apart=False)
-            if protocol != BY_POSITION and of.trained_length in scores.lengths:
-                yield View(of, protocol, metric, "change")
-            if len(of.order) > 1 and of.reference in curves:
-                yield View(of, protocol, metric, "difference")
+        yield View(comparison, protocol, metric)
+        if metric in ("loss", comparison.metric):
+            if comparison.is_split:
+                yield View(comparison, protocol, metric, apart=False)
+            if protocol != BY_POSITION and comparison.trained_length in scores.lengths:
+                yield View(comparison, protocol, metric, "change")
+            if len(comparison.order) > 1 and comparison.reference in curves:
+                yield View(comparison, protocol, metric, "difference")
         if metric == "loss":
-            yield View(of, protocol, metric, "perplexity")
+            yield View(comparison, protocol, metric, "perplexity")
 
 
 def chart(view: View) -> Spec:
-    of, scores, (_, y, zero) = view.of, view.scores, view.texts
-    thin = list(dict.fromkeys(control for name in of.order for control in controls(view, name)))
+    comparison, scores, (_, y, zero) = view.comparison, view.scores, view.texts
+    thin = list(dict.fromkeys(control for name in comparison.order for control in controls(view, name)))
     spread = ": lines are means over seeds, bands span all seeds" if len(scores.seeds) > 1 else ""
     named = f"; thin: {', '.join(f'{control} ({STYLES[control]})' for control in thin)}" if thin else ""
     what = unit(view.metric).split(",")[0].capitalize()
     caption = Caption(
-        f"{what} against evaluated length", f"{of.title}; {plural(len(scores.seeds), 'seed')}{spread}{named}"
+        f"{what} against evaluated length",
+        f"{comparison.title}; {plural(len(scores.seeds), 'seed')}{spread}{named}",
     )
-    x = of.axis(view.protocol)
+    x = comparison.axis(view.protocol)
     if view.protocol == BY_POSITION:
         caption = Caption(f"Loss by position in {tokens(max(scores.lengths))} tokens", SHAPE)
         x = f"position in the context, tokens ({BY_POSITION})"
     axes = Axes(
-        caption, x, y, of.trained_length, zero,
-        better="below" if of.sign > 0 else "above",
+        caption, x, y, comparison.trained_length, zero,
+        better="below" if comparison.sign > 0 else "above",
         share=view.metric in SHARES,
-        chance=list(of.chance.items()) if (view.metric, view.kind) == ("accuracy", "value") else [],
+        chance=list(comparison.chance.items()) if (view.metric, view.kind) == ("accuracy", "value") else [],
     )  # fmt: skip
     return panels(list(lines(view)), axes)
 
 
 def lines(view: View) -> Iterator[Line]:
     """One line per method, of the same colour in every figure; many share a panel by family."""
-    of, scores = view.of, view.scores
-    scattered = {one.method for one in of.two_groups if one.extension == "none"}
-    families = list(dict.fromkeys(of.methods[name].family for name in of.order))
-    for name in of.order:
+    comparison, scores = view.comparison, view.scores
+    scattered = {one.method for one in comparison.two_groups if one.extension == "none"}
+    if view.metric != comparison.metric or view.protocol == BY_POSITION:
+        scattered = set()
+    families = list(dict.fromkeys(comparison.methods[name].family for name in comparison.order))
+    for name in comparison.order:
         if curve := viewed(view, name):
-            panel, place = of.place(name) if len(of.order) > TOGETHER else ("", of.order.index(name))
+            panel, place = comparison.panel(name)
             yield Line(
                 name, scores.lengths, curve.value, curve.low, curve.high, curve.seeds,
-                scattered=name in scattered and view.metric == of.metric and view.protocol != BY_POSITION,
+                scattered=name in scattered,
                 controls=controls(view, name),
                 panel=panel if view.apart else "",
                 place=place if view.apart else families.index(panel),
-                source=of.source(name),
+                source=comparison.source(name),
             )  # fmt: skip
 
 
@@ -133,38 +135,39 @@ def viewed(view: View, name: str) -> Curve | None:
     if view.kind == "perplexity":
         return Curve(exp(own.value), [], [], [exp(seed) for seed in own.seeds])
     if view.kind == "change":
-        home = view.scores.lengths.index(view.of.trained_length)
+        home = view.scores.lengths.index(view.comparison.trained_length)
         seeds = [minus(seed, seed[home]) for seed in own.seeds]
     else:
-        seeds = [*map(minus, own.seeds, methods[view.of.reference]["none"].seeds)]
+        seeds = [*map(minus, own.seeds, methods[view.comparison.reference]["none"].seeds)]
     columns = ([value for value in column if value is not None] for column in zip(*seeds, strict=True))
     return Curve([sum(known) / len(known) if known else None for known in columns], [], [], seeds)
 
 
 def controls(view: View, name: str) -> dict[str, Values]:
     """The thin lines of a method, beside what methods are ranked by."""
-    of = view.of
-    if (view.protocol, view.metric) != (of.protocol, of.metric) or view.kind not in ("value", "perplexity"):
+    comparison = view.comparison
+    is_headline = (view.protocol, view.metric) == (comparison.protocol, comparison.metric)
+    if not is_headline or view.kind not in ("value", "perplexity"):
         return {}
-    found = of.controls(name)
-    return {key: exp(values) for key, values in found.items()} if view.kind == "perplexity" else found
+    curves = comparison.controls(name)
+    return {key: exp(values) for key, values in curves.items()} if view.kind == "perplexity" else curves
 
 
 def exp(values: Values) -> Values:
     return [None if value is None else math.exp(min(value, 700.0)) for value in values]
 
 
-def protocols(of: Comparison) -> dict[str, Spec]:
+def protocols(comparison: Comparison) -> dict[str, Spec]:
     """The change in loss since the training length: a panel per method, a line per protocol."""
     lines = [
         Line(
-            of.labels.get(protocol, protocol), of.lengths, found.change, seeds=found.seeds, panel=name,
-            place=place, source=of.source(name),
+            comparison.labels.get(protocol, protocol), comparison.lengths, curve.change, seeds=curve.seeds,
+            panel=name, place=place, source=comparison.source(name),
         )
-        for name, curves in changes(of).items()
-        for place, (protocol, found) in enumerate(curves.items())
+        for name, curves in changes(comparison).items()
+        for place, (protocol, curve) in enumerate(curves.items())
     ]  # fmt: skip
-    caption = Caption(PARTS["protocols"].title, f"{of.title}; each panel is one trained model")
+    caption = Caption(PARTS["protocols"].title, f"{comparison.title}; each panel is one trained model")
     y, zero = "change in loss, nats per token", "at the training length"
-    axes = Axes(caption, "evaluated length, tokens", y, of.trained_length, zero)
+    axes = Axes(caption, "evaluated length, tokens", y, comparison.trained_length, zero)
     return {"change in loss": panels(lines, axes)} if lines else {}

@@ -12,27 +12,30 @@ from sweeps.report.texts import TEXTS
 
 def both(comparisons: Sequence[Comparison], brief: bool = False) -> Table | None:
     """Ranked by the loss; each at the training length, half way to the longest unless `brief`, and there."""
-    found = two_sides(comparisons)
-    if found is None:
+    sides = two_sides(comparisons)
+    if sides is None:
         return None
-    columns = [left("method"), *(column for of in found for column in heads(of, brief))]
+    columns = [left("method"), *(column for side in sides for column in heads(side, brief))]
     rows = [
-        [text(name), *(cell for of in found for cell in cells(of, name, brief))] for name in found[0].methods
+        [text(name), *(cell for side in sides for cell in cells(side, name, brief))]
+        for name in sides[0].methods
     ]
     return Table(TEXTS["both"]["title"], columns, rows, [TEXTS["both"]["note"]])
 
 
-def heads(of: Comparison, brief: bool) -> list[Column]:
-    lengths = [Column(of.metric, tokens(of.lengths[place])) for place in places(of, brief)]
-    return [*lengths, Column("beats", "crop to")]
+def heads(comparison: Comparison, brief: bool) -> list[Column]:
+    lengths = [comparison.lengths[place] for place in places(comparison, brief)]
+    columns = [Column(comparison.metric, tokens(length)) for length in lengths]
+    return [*columns, Column("beats", "crop to")]
 
 
-def cells(of: Comparison, name: str, brief: bool) -> list[Cell]:
-    if name not in of.methods:
-        return [Cell(MISSING)] * len(heads(of, brief))
-    return [*(value(of, name, place) for place in places(of, brief)), beaten(of, name)]
+def cells(comparison: Comparison, name: str, brief: bool) -> list[Cell]:
+    if name not in comparison.methods:
+        return [Cell(MISSING)] * len(heads(comparison, brief))
+    values = [value(comparison, name, place) for place in places(comparison, brief)]
+    return [*values, beaten(comparison, name)]
 
 
-def places(of: Comparison, brief: bool) -> list[int]:
-    first = of.lengths.index(of.trained_length) if of.trained_length in of.lengths else 0
-    return sorted({first, len(of.lengths) - 1} | (set() if brief else {of.halfway}))
+def places(comparison: Comparison, brief: bool) -> list[int]:
+    shown = {comparison.home or 0, len(comparison.lengths) - 1}
+    return sorted(shown if brief else shown | {comparison.halfway})

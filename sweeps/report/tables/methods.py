@@ -9,85 +9,94 @@ from sweeps.report.texts import PARTS
 from train.rows import ANSWERS
 
 
-def methods(of: Comparison) -> Table:
+def methods(comparison: Comparison) -> Table:
     """Ranked by the longest length; a cell's colour is its change since the training length."""
-    at_end, exact = f"at {tokens(of.longest)}", of.scores.get(ANSWERS, {}).get("exact_match")
-    columns = [Column(""), left("method"), *length_columns(of, of.lengths)]
-    several = ANSWERS in of.scores and len(of.seeds) > 1
+    at_end, exact = f"at {tokens(comparison.longest)}", comparison.scores.get(ANSWERS, {}).get("exact_match")
+    columns = [Column(""), left("method"), *length_columns(comparison, comparison.lengths)]
+    several = ANSWERS in comparison.scores and len(comparison.seeds) > 1
     columns += [Column("worst seed", at_end)] if several else []
     columns += [Column("exact match", at_end)] if exact else []
     columns += [Column("effective", "length", brief=False)]
-    columns += [Column("beats crop", "up to", brief=False)] if of.is_cropped else []
-    factors = of.scores[of.protocol].get(TEMPERATURE)
+    columns += [Column("beats crop", "up to", brief=False)] if comparison.is_cropped else []
+    factors = comparison.scores[comparison.protocol].get(TEMPERATURE)
     columns += [Column("temperature", at_end, brief=False)] if factors else []
-    columns += [Column(f"vs {of.reference}", at_end), Column("params"), Column("training", "tokens/s")]
-    rows = []
-    for rank, name in enumerate(of.methods, 1):
-        row = [Cell("", str(rank)), text(name), *(value(of, name, place) for place in range(len(of.lengths)))]
-        row += [score(worst(of, name))] if several else []
-        row += (
-            [score(exact.methods[name]["none"].value[-1] if name in exact.methods else None)] if exact else []
-        )
-        row += [reached(of.effective.get(name), of.longest)]
-        row += [beaten(of, name)] if of.is_cropped else []
-        row += [tempered(of, name, factors)] if factors else []
-        rows.append([*row, to_reference(of, name), *costs(of.methods[name].cost)])
-    notes = [f"Protocol {of.protocol}. {spread(of)}", gaps(of), two_groups(of)]
+    columns += [
+        Column(f"vs {comparison.reference}", at_end),
+        Column("params"),
+        Column("training", "tokens/s"),
+    ]
+    rows, places = [], range(len(comparison.lengths))
+    for rank, name in enumerate(comparison.methods, 1):
+        row = [Cell("", str(rank)), text(name), *(value(comparison, name, place) for place in places)]
+        row += [score(worst(comparison, name))] if several else []
+        row += [score(at_longest(exact, name))] if exact else []
+        row += [length_cell(comparison.effective.get(name), comparison.longest)]
+        row += [beaten(comparison, name)] if comparison.is_cropped else []
+        row += [tempered(comparison, name, factors)] if factors else []
+        rows.append([*row, to_reference(comparison, name), *costs(comparison.methods[name].cost)])
+    first = f"Protocol {comparison.protocol}. {spread(comparison)}"
+    notes = [first, gaps(comparison), two_groups(comparison)]
     return Table(PARTS["methods"].title, columns, rows, notes, sortable=True)
 
 
-def value(of: Comparison, name: str, place: int) -> Cell:
+def value(comparison: Comparison, name: str, place: int) -> Cell:
     """At one length."""
-    curve, best = of.curve(name), of.best[place]
-    home = curve.value[of.lengths.index(of.trained_length)] if of.trained_length in of.lengths else None
+    curve, best = comparison.curve(name), comparison.best[place]
+    home = None if comparison.home is None else curve.value[comparison.home]
     own = curve.value[place]
     first = best is not None and name in (best.method, *best.tied)
     kind = "best" if best and best.separable and best.method == name else "tied" if first else ""
-    style = "" if own is None or home is None else tint(own - home, of.sign)
+    style = "" if own is None or home is None else tint(own - home, comparison.sign)
     seeds = f"seeds: {', '.join(number(seed[place]) for seed in curve.seeds)}"
     return value_cell(curve, place, kind=kind, style=style, title=seeds)
 
 
-def worst(of: Comparison, name: str) -> float | None:
+def worst(comparison: Comparison, name: str) -> float | None:
     """The worst seed at the longest length: a mean hides the one that learned nothing."""
-    known = [seed[-1] for seed in of.curve(name).seeds if seed[-1] is not None]
-    return min(known, key=lambda one: -of.sign * one, default=None)
+    known = [seed[-1] for seed in comparison.curve(name).seeds if seed[-1] is not None]
+    return min(known, key=lambda one: -comparison.sign * one, default=None)
+
+
+def at_longest(scores: Scores, name: str) -> float | None:
+    return scores.methods[name]["none"].value[-1] if name in scores.methods else None
 
 
 def score(value: float | None) -> Cell:
     return Cell(number(value), value=value)
 
 
-def beaten(of: Comparison, name: str) -> Cell:
+def beaten(comparison: Comparison, name: str) -> Cell:
     """The longest length up to which crop is."""
-    gain = of.extensions.get(name, {}).get("none")
-    return reached(gain.better if gain else None, of.longest)
+    gain = comparison.extensions.get(name, {}).get("none")
+    return length_cell(gain.better if gain else None, comparison.longest)
 
 
-def tempered(of: Comparison, name: str, factors: Scores) -> Cell:
+def tempered(comparison: Comparison, name: str, factors: Scores) -> Cell:
     """The best factor on all logits at the longest length, and how it changes the score."""
-    found = factors.methods.get(name, {}).get(TEMPERATURE)
-    if found is None or factors.lengths != of.lengths or found.value[-1] is None:
+    factor = factors.methods.get(name, {}).get(TEMPERATURE)
+    if factor is None or factors.lengths != comparison.lengths or factor.value[-1] is None:
         return Cell(MISSING)
-    return Cell(f"× {number(found.value[-1], 2)}", signed(of.by_temperature(name)), value=found.value[-1])
+    change = signed(comparison.by_temperature(name))
+    return Cell(f"× {number(factor.value[-1], 2)}", change, value=factor.value[-1])
 
 
-def reached(found: LongestLength | None, longest: int) -> Cell:
+def length_cell(effective: LongestLength | None, longest: int) -> Cell:
     """The longest length, and its interval."""
-    if found is None:
+    if effective is None:
         return Cell(MISSING)
-    known = found.high is not None and (found.low, found.high) != (found.length, found.length)
-    ends = f"[{at_least(found.low, longest)}, {at_least(found.high, longest)}]" if known else ""
-    return Cell(at_least(found.length, longest), ends, value=found.length or 0)
+    sure = effective.low == effective.length == effective.high
+    known = effective.high is not None and not sure
+    ends = f"[{at_least(effective.low, longest)}, {at_least(effective.high, longest)}]" if known else ""
+    return Cell(at_least(effective.length, longest), ends, value=effective.length or 0)
 
 
-def to_reference(of: Comparison, name: str) -> Cell:
+def to_reference(comparison: Comparison, name: str) -> Cell:
     """At the longest length, with its interval and verdict."""
-    if name == of.reference:
+    if name == comparison.reference:
         return Cell("reference", value=0)
-    found = of.difference[name]
-    ends, verdict = between(found.ends(-1), signed), found.verdict[-1]
-    return Cell(signed(found.value[-1]), f"{ends} {verdict or ''}".strip(), value=found.value[-1])
+    difference = comparison.difference[name]
+    ends, verdict = between(difference.ends(-1), signed), difference.verdict[-1]
+    return Cell(signed(difference.value[-1]), f"{ends} {verdict or ''}".strip(), value=difference.value[-1])
 
 
 def costs(cost: dict[str, float]) -> list[Cell]:

@@ -50,10 +50,10 @@ def text(content: str, kind: str = "") -> Cell:
     return Cell(content, kind=f"left {kind}".rstrip())
 
 
-def length_columns(of: Comparison, lengths: list[int]) -> list[Column]:
+def length_columns(comparison: Comparison, lengths: list[int]) -> list[Column]:
     """64 trained, 128 2x, ..."""
-    below = {n: times(n, of.trained_length) for n in lengths} | {of.trained_length: "trained"}
-    kinds = {of.trained_length: "trained"}
+    below = {n: times(n, comparison.trained_length) for n in lengths} | {comparison.trained_length: "trained"}
+    kinds = {comparison.trained_length: "trained"}
     return [Column(tokens(n), below[n], kinds.get(n, ""), length=n, brief=False) for n in lengths]
 
 

@@ -37,16 +37,18 @@ def show(summary: Summary, console: "Console") -> None:
     said = partial(console.print, highlight=False)
     for line in summary.notes:
         said(line)
-    for of in summary.comparisons:
-        said(f"{unit(of.metric)} · {of.protocol} · {of.title.replace(', ', ' · ')}", style="bold")
-        said(fitted(methods(of), of, console))
-        for line in notes(of):
+    for comparison in summary.comparisons:
+        title = comparison.title.replace(", ", " · ")
+        said(f"{unit(comparison.metric)} · {comparison.protocol} · {title}", style="bold")
+        said(fitted(methods(comparison), comparison, console))
+        for line in notes(comparison):
             said(line, style="dim")
         said()
-        for table in (changes.extensions(of), changes.parts_at_longest(of), changes.by_protocol(of, FEW)):
+        tables = [changes.extensions(comparison), changes.parts_at_longest(comparison)]
+        for table in (*tables, changes.by_protocol(comparison, FEW)):
             if table:
                 said(table.title, style="bold")
-                said(fitted(table, of, console))
+                said(fitted(table, comparison, console))
                 said()
     if table := both(summary.comparisons, brief=True):
         said(table.title, style="bold")
@@ -71,10 +73,10 @@ def text(summary: Summary, width: int) -> str:
     return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"
 
 
-def fitted(table: Table, of: Comparison, console: "Console") -> "Grid":
+def fitted(table: Table, comparison: Comparison, console: "Console") -> "Grid":
     """The richest form of a table that fits: decimals, facts, intervals, then middle lengths give way."""
     wide = console.options.update(width=10_000)
-    for form in forms(table, of.trained_length):
+    for form in forms(table, comparison.trained_length):
         grid = filled(table, form)
         if console.measure(grid, options=wide).maximum <= console.width:
             break
