@@ -8,7 +8,7 @@ from torch import Tensor
 
 from models.first_order import first_order
 from models.gpt import GPT
-from models.linear import product
+from models.linear import by_onednn, product
 from models.native import loops
 
 BLOCK = 1 << 21  # logits held at a time: as many as products need to be fast
@@ -64,15 +64,16 @@ class MeanCrossEntropy(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, hidden: Tensor, weight: Tensor, targets: Tensor) -> Tensor:
         h, w = in_precision(hidden, weight)
-        to_hidden, to_weight = torch.empty_like(h), weight.new_zeros(weight.T.shape)
+        across = by_onednn(h, w)  # which copies what is transposed on the left
+        to_hidden, to_weight = torch.empty_like(h), weight.new_zeros((w.T if across else w).shape)
         total = torch.zeros((), device=h.device)
         for rows in blocks(targets.numel(), weight.size(0), BLOCK):
             logits = product(h[rows], w.T)  # (rows, vocab)
             likely = replaced_by_gradient(logits, targets[rows])
             total -= likely.clamp_min(torch.finfo(torch.float32).tiny).log().sum()
             to_hidden[rows] = product(logits, w)
-            to_weight += product(h[rows].T, logits)  # oneDNN copies what is transposed on the left
-        ctx.save_for_backward(to_hidden, to_weight.T.contiguous())
+            to_weight += product(h[rows].T, logits) if across else product(logits.T, h[rows])
+        ctx.save_for_backward(to_hidden, to_weight.T.contiguous() if across else to_weight)
         ctx.count = max(1, targets.numel())
         return total / ctx.count
 
