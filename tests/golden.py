@@ -15,7 +15,7 @@ import sys
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
-from tempfile import mkdtemp
+from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 import torch
@@ -39,6 +39,7 @@ from train.sections import EncodingConfig
 from train.versions import EVALUATION, TRAINING
 
 FOLDER = ROOT / "golden"
+SCRATCH = TemporaryDirectory()  # of the text that is trained on
 TOLERANCE = (
     2e-5  # relative; instruction sets differ by 6e-6 at most, one percent of a method's parameter moves more
 )
@@ -98,7 +99,7 @@ def own(group: str, name: str) -> dict[str, int]:
 @cache
 def source() -> Source:
     """Words in any order, as bytes."""
-    folder = Path(mkdtemp())
+    folder = Path(SCRATCH.name)
     words = "the quick brown fox jumps over a lazy dog and then it sleeps".split()
     for number in range(12):
         draw = random.Random(number)

@@ -3,6 +3,7 @@
 import json
 from datetime import UTC, datetime
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -60,6 +61,16 @@ def test_jobs_that_need_the_same_training_train_once(small: list[str], tmp_path:
     call(*small, *both, f"outputs={tmp_path}/o", f"hydra.sweep.dir={tmp_path}/sweep")
     assert len(list((tmp_path / "sweep").glob("*/DONE"))) == 2
     assert len(list(tmp_path.glob("o/trained/*/final.ckpt"))) == 1
+
+
+def test_jobs_leave_no_temporary_files(small: list[str], tmp_path: Path) -> None:
+    folders = [f"outputs={tmp_path}/o", f"hydra.sweep.dir={tmp_path}/sweep"]
+    chosen = ["hydra.mode=MULTIRUN", "encoding=nope,alibi", "wandb.mode=offline", "report=null", *folders]
+    with TemporaryDirectory() as scratch:
+        done = forked(command, "train.__main__", (*small, *chosen), TMPDIR=scratch, PYTHONPATH=str(ROOT))
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert len(list(tmp_path.glob("o/wandb/offline-run-*"))) == 2
+        assert [path for path in Path(scratch).rglob("*") if path.is_file()] == []
 
 
 def listed(folder: Path, *commands: str) -> list[str]:
