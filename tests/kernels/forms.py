@@ -120,7 +120,9 @@ def smooth(values: Tensor, distance: Tensor) -> Tensor:
 def cut(positions: Positions, learned: Tensor) -> Curve:
     """The second head sees no further than two positions back."""
     inner, head = curve(positions, learned), torch.arange(H)[:, None]
-    return Curve(lambda distance: inner.of(distance).masked_fill((head == 1) & (distance > 2), float("-inf")))
+    return Curve(
+        lambda distance: inner.function(distance).masked_fill((head == 1) & (distance > 2), float("-inf"))
+    )
 
 
 def network(bias: Curve) -> AcrossHeads:

@@ -137,7 +137,7 @@ def test_t5_buckets_of_transformers(causal: bool, buckets: int, reach: int) -> N
     assert ours is not None
     distances = torch.arange(0 if causal else -2999, 3000)
     theirs = T5Attention._relative_position_bucket(-distances, not causal, buckets, reach)
-    assert torch.equal(ours.of(distances)[0].long(), theirs)
+    assert torch.equal(ours.function(distances)[0].long(), theirs)
 
 
 @pytest.mark.parametrize(("length", "reach"), [(512, 128), (2048, 128), (128, 64), (64, 32), (16, 17)])
