@@ -17,7 +17,7 @@ class Goal:
     """As `goals.yml` describes it."""
 
     what: str
-    of: str
+    results: str
     bound: float
     unit: str = "x"
     least: bool = False
@@ -32,8 +32,8 @@ class Goal:
         """The results that it is about."""
         every = [name for name, family in families().items() if not self.families or family in self.families]
         methods = [name for name in self.methods or every if name not in self.without]
-        results = list(dict.fromkeys(self.of.format(name) for name in methods))
-        return results + [f"{name}_{one}" for name in results for one in SETS if self.each_set]
+        names = list(dict.fromkeys(self.results.format(name) for name in methods))
+        return names + [f"{name}_{one}" for name in names for one in SETS if self.each_set]
 
     def row(self, values: Mapping[str, float]) -> str:
         known = {name: values[name] for name in self.names if name in values}
@@ -42,9 +42,9 @@ class Goal:
         worst = (min if self.least else max)(known, key=known.__getitem__)
         reached = known[worst] >= self.bound if self.least else known[worst] <= self.bound
         goal = f"{'≥' if self.least else '≤'} {self.bound:,g} {self.unit}"
-        of = f" ({encoding_of(worst)})" if len(known) > 1 else ""
+        which = f" ({encoding_of(worst)})" if len(known) > 1 else ""
         verdict = "reached" if reached else f"**not reached**{'. ' * bool(self.why)}{self.why}"
-        return f"| {self.what} | {shown(known[worst])} {self.unit}{of} | {goal} | {verdict} |"
+        return f"| {self.what} | {shown(known[worst])} {self.unit}{which} | {goal} | {verdict} |"
 
 
 GOALS = [Goal(**one) for one in yaml.safe_load(Path(__file__).with_suffix(".yml").read_text())]
@@ -59,8 +59,10 @@ def encoding_of(name: str) -> str:
     for one in SETS:
         if name.endswith(f"_vs_causal_{one}"):
             return f"{encoding_of(name.removesuffix(f'_{one}'))}, {one}"
-    for part in ("step_", "evaluate_memory_", "evaluate_", "train_rope_vs_", f"{LONG}_", f"{LONGEST}_"):
+    for part in ("step_", "evaluate_memory_", "evaluate_", "train_rope_", "compiled_vs_", "vs_"):
         name = name.removeprefix(part)
+    for length in (LONG, LONGEST):
+        name = name.removeprefix(f"{length}_")
     for part in ("_vs_nope", "_vs_causal", "_compiled"):
         name = name.removesuffix(part)
     return name if name in families() else name.replace("_", " ")
