@@ -6,11 +6,13 @@ wandb takes half a second to import, so it is imported inside functions, and by 
 import os
 import shutil
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from math import log2
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from train.config import Config
@@ -58,9 +60,10 @@ class Tracker:
         for place, rows in {TEXT: losses(self.rows), ANSWERS: accuracies(self.rows)}.items():
             if self.run is not None and rows:
                 media |= {f"{place}/table": table(rows), f"{place}/figure": chart(rows)}
-        if media:
-            self.tell(lambda run: run.log(media))
-        self.tell(lambda run: run.finish(exit_code=exit_code), last=True)
+        with scratch():
+            if media:
+                self.tell(lambda run: run.log(media))
+            self.tell(lambda run: run.finish(exit_code=exit_code), last=True)
 
     def tell(self, what: Callable[[Any], object], last: bool = False) -> None:
         """A full disk, a killed W&B process, a server that is gone: the view ends, the run goes on."""
@@ -191,6 +194,16 @@ def chart(rows: list[Row]) -> Any:
             content.add_data(label(row), row.length, log2(row.length / row.trained_length), row.value)
     title = f"{rows[0].encoding}, trained at {trained}: {metric} by length"
     return wandb.plot.line(content, DOUBLINGS, metric, "curve", title)
+
+
+@contextmanager
+def scratch() -> Iterator[None]:
+    """Temporary files go with the block: W&B deletes its own at Python's exit, which a sweep's jobs skip."""
+    try:
+        with TemporaryDirectory(ignore_cleanup_errors=True) as tempfile.tempdir:
+            yield
+    finally:
+        tempfile.tempdir = None  # the system's
 
 
 def place(run: Any) -> Path:

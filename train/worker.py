@@ -5,11 +5,9 @@ import os
 import runpy
 import signal
 import sys
-import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from train.cells import cell
@@ -52,9 +50,7 @@ def run(job: Job, share: Share) -> None:
     else:
         from train.job import run_job
 
-        # W&B deletes its temporary files at Python's exit, which processes of multiprocessing do without
-        scratch = TemporaryDirectory(prefix="yardstick-", ignore_cleanup_errors=True)
-        with scratch as tempfile.tempdir, explained(), logged(job.folder):
+        with explained(), logged(job.folder):
             run_job(job.config, job.folder)
 
 
