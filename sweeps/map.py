@@ -34,7 +34,7 @@ def figure(frame: pd.DataFrame) -> Figure:
         rows.append({"context": f"{line.times}x", "setting": settings(line), **own})
     panel = described(
         "whiskers", row="setting", rows=list(dict.fromkeys(row["setting"] for row in rows)), width=150,
-        verdicts=VERDICTS, scale={"domain": [-0.25, 0.35], "clamp": True}, ticks=[-0.2, 0, 0.2],
+        verdicts=VERDICTS, scale={"domain": [-0.25, 0.45]}, ticks=[-0.2, 0, 0.2, 0.4],
         title="nats per token",
     )  # fmt: skip
     note = (
