@@ -34,8 +34,8 @@ def spread(comparison: Comparison) -> str:
     if not (halves := [half for half in every if half is not None]):
         return NO_INTERVALS
     few, many = (number(end, 2) for end in (min(halves), max(halves)))
-    over, range_of = comparison.over, f"±{few}{'' if few == many else f' to ±{many}'}"
-    scope = f"95 % intervals over {over}: {range_of}."
+    over, widths = comparison.over, f"±{few}{'' if few == many else f' to ±{many}'}"
+    scope = f"95 % intervals over {over}: {widths}."
     if len(comparison.seeds) == 1:
         return f"{scope} A single seed says nothing about variation between seeds."
     return f"{scope} All methods share the same {over}, so differences between them are known more precisely."

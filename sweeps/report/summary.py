@@ -195,10 +195,8 @@ class Summary:
     @property
     def troubles(self) -> dict[str, list[records.Failure]]:
         """The jobs that left nothing to report, by what became of them."""
-        failures, jobs = (
-            {"did not finish": self.failures, "cannot be read": self.unreadable},
-            plural(self.jobs, "job"),
-        )
+        failures = {"did not finish": self.failures, "cannot be read": self.unreadable}
+        jobs = plural(self.jobs, "job")
         return {f"{len(own)} of {jobs} {what}": own for what, own in failures.items() if own}
 
 

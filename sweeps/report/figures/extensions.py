@@ -50,6 +50,7 @@ def extended(comparison: Comparison) -> list[Line]:
 
 
 def plain(comparison: Comparison) -> list[Line]:
+    """Every method itself."""
     lines = []
     for name in comparison.order:
         if gain := comparison.extensions.get(name, {}).get("none"):
