@@ -88,9 +88,9 @@ def forms(table: Table, trained: int) -> Iterator[Form]:
     first = [column for column in table.columns if column.kind == "left" or not column.head]
     lengths = [column for column in table.columns if column.length is not None]
     facts = [column for column in table.columns if column not in first + lengths and told(table, column)]
-    for decimals, errors, most in ((3, True, 9), (2, True, 9), (2, True, 3)):
+    for decimals, errors, most in ((3, True, 9), (2, True, 9), (2, True, 4), (2, True, 3)):
         yield Form(first + lengths + facts[:most], decimals, errors, details=True)
-    for errors, most in ((True, 9), (True, 3), (True, 1), (True, 0), (False, 0)):
+    for errors, most in ((True, 9), (True, 4), (True, 3), (True, 1), (True, 0), (False, 0)):
         yield Form(first + lengths + facts[:most], 2, errors)
     while middle := [column for column in lengths[1:-1] if column.length != trained]:
         lengths.remove(middle[len(middle) // 2])
