@@ -56,15 +56,18 @@ def measured(folder: Path) -> pd.DataFrame:
 
 def agreement(one: pd.Series, other: pd.Series) -> dict[str, float]:
     """Kendall's tau of the means over seeds, its interval over methods and seeds, and how many methods."""
-    both = [{str(m): own.to_numpy() for m, own in of.dropna().groupby(level="method")} for of in (one, other)]
+    both = [
+        {str(m): own.to_numpy() for m, own in scale.dropna().groupby(level="method")}
+        for scale in (one, other)
+    ]
     methods = sorted(set(both[0]) & set(both[1]))
     if len(methods) < FEWEST:
         return {"tau": np.nan, "low": np.nan, "high": np.nan, "methods": len(methods)}
     draw = np.random.default_rng(0)
     some = draw.integers(len(methods), size=(RESAMPLES, len(methods)))
-    drawn = taus(*(means([of[m] for m in methods], some, draw) for of in both))
+    drawn = taus(*(means([scale[m] for m in methods], some, draw) for scale in both))
     low, high = np.nanpercentile(drawn, [2.5, 97.5])
-    (whole,) = taus(*(np.array([[of[m].mean() for m in methods]]) for of in both))
+    (whole,) = taus(*(np.array([[scale[m].mean() for m in methods]]) for scale in both))
     return {"tau": float(whole), "low": float(low), "high": float(high), "methods": len(methods)}
 
 

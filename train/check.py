@@ -100,8 +100,8 @@ def tokens(config: Config) -> list[int]:
     """Tokens of the sequences that are trained on and evaluated, shortest first."""
     data = made(config.data | {"name": config.names.data})
     counted = config.evaluation.at(getattr(data, "trained_length", None) or config.model.length)
-    of = getattr(data, "tokens", int)  # a task counts in a unit of its own
-    return sorted({config.model.length, *map(of, counted)})
+    in_tokens = getattr(data, "tokens", int)  # a task counts in a unit of its own
+    return sorted({config.model.length, *map(in_tokens, counted)})
 
 
 def defined(encoding: Encoding, lengths: Iterable[int]) -> set[int]:

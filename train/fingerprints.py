@@ -57,7 +57,7 @@ def changed(since: dict[str, str], settings: Any) -> list[str]:
 def recorded() -> dict[str, str]:
     """What `make golden` wrote: fingerprints, and what each is of."""
     lines = RECORD.read_text().splitlines() if RECORD.exists() else []
-    return {of: own for own, _, of in (line.partition("  ") for line in lines)}
+    return {module: own for own, _, module in (line.partition("  ") for line in lines)}
 
 
 def fingerprints(settings: Any) -> dict[str, str]:

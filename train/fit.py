@@ -101,9 +101,9 @@ def fit(run: Run, model: GPT, stage: Stage) -> None:
 
 def hint(run: Run, rate: str) -> str:
     """Which settings may be at fault where a training diverges."""
-    of, encoding = run.config.optimizer, run.config.names.encoding
-    steps = f"lower {rate}={of.learning_rate:g}, raise optimizer.warmup={of.warmup:g}"
-    clip = "" if of.clip else ", set optimizer.clip=1"
+    optimizer, encoding = run.config.optimizer, run.config.names.encoding
+    steps = f"lower {rate}={optimizer.learning_rate:g}, raise optimizer.warmup={optimizer.warmup:g}"
+    clip = "" if optimizer.clip else ", set optimizer.clip=1"
     precision = "" if run.precision == "32-true" else ", take trainer.precision=32-true"
     return f"{steps}{clip}{precision}, or change the parameters of encoding={encoding}, or its formula."
 

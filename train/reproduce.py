@@ -87,8 +87,8 @@ def compare(then: Iterable[Row], now: Iterable[Row], elsewhere: list[str]) -> Co
         if (a.value, a.error, a.sequences) != (b.value, b.error, b.sequences):
             changes[key[-1]].append((distance(a, b), distance(a, b) / abs(a.value or 1), key))
     differences = [
-        Difference(metric, len(of), max(of)[0], max(one[1] for one in of), max(of)[2])
-        for metric, of in sorted(changes.items())
+        Difference(metric, len(every), max(every)[0], max(one[1] for one in every), max(every)[2])
+        for metric, every in sorted(changes.items())
     ]
     return Comparison(
         len(first.keys() & second.keys()), differences, sorted(first.keys() ^ second.keys()), elsewhere
