@@ -1,5 +1,6 @@
 """Mistakes of the user, each told in one sentence; a bug keeps its traceback."""
 
+import os
 import re
 import sys
 import traceback
@@ -34,9 +35,10 @@ def explained() -> Iterator[None]:
     except BaseException as error:  # a panic of the tokenizer, in Rust, is no Exception
         if stopped := stop(error):
             ignored()
-            if is_rank_zero():
-                print(f"yardstick: {stopped}", file=sys.stderr, flush=True)
-                requeue(stopped.number)
+            if not is_rank_zero():
+                os._exit(stopped.number + 128)  # gloo's threads may abort a process that Python ends
+            print(f"yardstick: {stopped}", file=sys.stderr, flush=True)
+            requeue(stopped.number)
             sys.exit(stopped.code)
         sentence = explanation(error)
         if sentence is None:
