@@ -6,6 +6,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from conf.errors import UsageError
+
 if TYPE_CHECKING:
     from data.source import Source  # imports torch, which VERSION does without
 
@@ -30,8 +32,8 @@ def made(settings: Mapping[str, Any]) -> Any:
     known = inspect.signature(kind).parameters
     for key in given:
         if key not in known:
-            raise ValueError(f"data={settings['name']} has no setting '{key}'; it has: {', '.join(known)}.")
+            raise UsageError(f"data={settings['name']} has no setting '{key}'; it has: {', '.join(known)}.")
     for key, parameter in known.items():
         if parameter.default is parameter.empty and key not in given:
-            raise ValueError(f"data.{key} must be given: add data.{key}=...")
+            raise UsageError(f"data.{key} must be given: add data.{key}=...")
     return kind(**given)

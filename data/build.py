@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from conf.errors import UsageError
 from data.documents import Documents
 from data.split import MEGABYTE, Entries, limited, split, texts
 from data.text import Prepared
@@ -48,7 +49,7 @@ def chosen(corpus: Documents, part: Entries) -> Iterator[str]:
         if waiting.pop(key, None):
             yield document.text
     if waiting:
-        raise ValueError(f"data={corpus.name} changed while it was read ({corpus.origin()}): run again.")
+        raise UsageError(f"data={corpus.name} changed while it was read ({corpus.origin()}): run again.")
 
 
 def encode(documents: Iterable[str], tokenizer: Tokenizer, file: Path, dtype: str) -> list[int]:

@@ -5,6 +5,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from conf.errors import UsageError
 from data import VERSION
 from data.cache import cached
 from data.digest import of_file, of_json
@@ -40,7 +41,7 @@ def of_tokenizer(tokenizer: str) -> str:
     """The digest of a tokenizer's file."""
     file = Path(tokenizer).expanduser()
     if not file.is_file():
-        raise ValueError(
+        raise UsageError(
             f"data.tokenizer={tokenizer} is neither bpe nor bytes nor an existing tokenizer.json."
         )
     return of_file(file)

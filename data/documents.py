@@ -5,6 +5,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from conf.errors import UsageError
+
 
 @dataclass(frozen=True)
 class Document:
@@ -26,11 +28,11 @@ class Documents(ABC):
 
     def __post_init__(self) -> None:
         if not 0 <= self.repeat <= 1:
-            raise ValueError(f"data.repeat={self.repeat} must be a share between 0 and 1, such as 0.5.")
+            raise UsageError(f"data.repeat={self.repeat} must be a share between 0 and 1, such as 0.5.")
         if not 0 < self.held_out < 1:
-            raise ValueError(f"data.held_out={self.held_out} must be between 0 and 1, such as 0.1.")
+            raise UsageError(f"data.held_out={self.held_out} must be between 0 and 1, such as 0.1.")
         if self.limit is not None and self.limit <= 0:
-            raise ValueError(f"data.limit={self.limit} must be above 0 megabytes, or null for all the text.")
+            raise UsageError(f"data.limit={self.limit} must be above 0 megabytes, or null for all the text.")
 
     @abstractmethod
     def documents(self) -> Iterator[Document]:

@@ -11,6 +11,7 @@ from io import BufferedIOBase
 from pathlib import Path
 from typing import Any
 
+from conf.errors import UsageError
 from data.corpus import Corpus
 from data.documents import Document
 
@@ -32,9 +33,9 @@ class Files(Corpus):
                     if isinstance(text, str):
                         yield Document(text, source + row)
                     elif text is not None:
-                        raise ValueError(f"'{self.text_key}' of {file}{row} is not text: set data.text_key.")
+                        raise UsageError(f"'{self.text_key}' of {file}{row} is not text: set data.text_key.")
             except CUT_OFF:
-                raise ValueError(f"{file} is not a whole .gz file: write it again or remove it.") from None
+                raise UsageError(f"{file} is not a whole .gz file: write it again or remove it.") from None
 
     def stamp(self) -> Any:
         stats = [(str(file.absolute()), file.stat()) for _, file in self.files()]
@@ -46,7 +47,7 @@ class Files(Corpus):
     def files(self) -> list[tuple[str, Path]]:
         """(path relative to `path`, path on this machine), sorted, without hidden files."""
         if not self.path:
-            raise ValueError(f"data={self.name} needs data.path: {HINT}.")
+            raise UsageError(f"data={self.name} needs data.path: {HINT}.")
         path = Path(self.path).expanduser()
         if path.is_file():
             return [(path.name, path)]
@@ -56,7 +57,7 @@ class Files(Corpus):
         files = [pair for pair in files if not any(part.startswith(".") for part in pair[0].parts)]
         if not files:
             what = "holds no files" if path.is_dir() else "does not exist"
-            raise ValueError(f"data.path={self.path} {what}: {HINT}.")
+            raise UsageError(f"data.path={self.path} {what}: {HINT}.")
         return sorted((name.as_posix(), file) for name, file in files)
 
 
@@ -78,10 +79,10 @@ def plain(file: Path, handle: BufferedIOBase, key: str) -> Iterator[tuple[str, A
     content = handle.read()
     try:
         if b"\0" in content:
-            raise ValueError("binary")
+            raise UsageError("binary")
         yield "", content.decode()
     except ValueError:
-        raise ValueError(f"{file} is not UTF-8 text: convert it, or leave it out of data.path.") from None
+        raise UsageError(f"{file} is not UTF-8 text: convert it, or leave it out of data.path.") from None
 
 
 def json_lines(file: Path, handle: BufferedIOBase, key: str) -> Iterator[tuple[str, Any]]:
@@ -91,10 +92,10 @@ def json_lines(file: Path, handle: BufferedIOBase, key: str) -> Iterator[tuple[s
         try:
             row = json.loads(line)
         except ValueError:
-            raise ValueError(f"Line {number} of {file} is not JSON: correct it or remove it.") from None
+            raise UsageError(f"Line {number} of {file} is not JSON: correct it or remove it.") from None
         if not isinstance(row, dict) or key not in row:
             keys = ", ".join(row) if isinstance(row, dict) else "no keys"
-            raise ValueError(f"Line {number} of {file} has no '{key}' but {keys}: set data.text_key.")
+            raise UsageError(f"Line {number} of {file} has no '{key}' but {keys}: set data.text_key.")
         yield f":{number}", row[key]
 
 
@@ -105,10 +106,10 @@ def parquet(file: Path, handle: BufferedIOBase, key: str) -> Iterator[tuple[str,
     try:
         table = ParquetFile(handle)
     except ArrowInvalid:
-        raise ValueError(f"{file} is not a Parquet file: write it again or remove it.") from None
+        raise UsageError(f"{file} is not a Parquet file: write it again or remove it.") from None
     columns = table.schema_arrow.names
     if key not in columns:
-        raise ValueError(f"{file} has no column '{key}' but {', '.join(columns)}: set data.text_key.")
+        raise UsageError(f"{file} has no column '{key}' but {', '.join(columns)}: set data.text_key.")
     number = 0
     for batch in table.iter_batches(columns=[key]):
         for text in batch.column(0).to_pylist():

@@ -10,6 +10,7 @@ from typing import Any
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
+from conf.errors import UsageError
 from data.corpus import Corpus
 from data.documents import Document
 
@@ -59,7 +60,7 @@ class Hub(Corpus):
 
         offline = constants.HF_HUB_OFFLINE or Path(path).exists()
         if not offline and not answers(constants.ENDPOINT):
-            raise ValueError(self.failed(f"{constants.ENDPOINT} does not answer"))
+            raise UsageError(self.failed(f"{constants.ENDPOINT} does not answer"))
         from datasets import load_dataset
 
         some = limit is not None and not offline
@@ -68,7 +69,7 @@ class Hub(Corpus):
             texts = (row[self.text_key] for row in dataset) if some else dataset[self.text_key]
             return texts if limit is None else first(texts, limit)
         except Exception as error:  # of `datasets` and of all that it calls
-            raise ValueError(self.failed(str(error).partition("\n")[0])) from error
+            raise UsageError(self.failed(str(error).partition("\n")[0])) from error
 
     def failed(self, reason: str) -> str:
         return (

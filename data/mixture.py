@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
+from conf.errors import UsageError
 from data import load
 from data.batch import Batch
 from data.digest import of_json
@@ -34,20 +35,20 @@ class Mixture:
 
     def __post_init__(self) -> None:
         if not 0 < self.share < 1:
-            raise ValueError(
+            raise UsageError(
                 f"data={self.name} needs share to be between 0 and 1, such as 0.5, not {self.share}."
             )
 
     def open(self, vocab: int, cache: Path) -> "Mixed":
         task = load(self.task, vocab, cache)
         if task.bytes_per_token is not None:
-            raise ValueError(f"data={self.name} needs a task, but {self.task['name']} is text.")
+            raise UsageError(f"data={self.name} needs a task, but {self.task['name']} is text.")
         text = getattr(task, "text", None)
         if self.text is not None:
             text = load_beside(self.text, vocab, task.vocab, self.name, cache)
         if text is None or text.bytes_per_token is None:
             named = self.task if self.text is None else self.text
-            raise ValueError(f"data={self.name} needs a text, but {named['name']} has none.")
+            raise UsageError(f"data={self.name} needs a text, but {named['name']} has none.")
         return Mixed(self, text, task)
 
 
@@ -66,7 +67,7 @@ class Mixed(Source):
         """Which sequences are problems is drawn anew for each batch."""
         count = round(self.share * size)
         if not 0 < count < size:
-            raise ValueError(
+            raise UsageError(
                 f"batch={size} has no room for text and a share of {self.share} of problems: raise batch."
             )
         chosen = np.random.default_rng([CHOSEN, seed, step]).permutation(size)[rank::world] < count

@@ -11,6 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from conf.errors import UsageError
 from data.corpus import Corpus
 from data.documents import Document
 
@@ -68,7 +69,7 @@ def folder(package: str) -> str:
         return sysconfig.get_path("stdlib")
     spec = find_spec(package)
     if spec is None or not spec.submodule_search_locations:
-        raise ValueError(f"The package '{package}' is not installed: install it or choose data=files.")
+        raise UsageError(f"The package '{package}' is not installed: install it or choose data=files.")
     return spec.submodule_search_locations[0]
 
 

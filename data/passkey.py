@@ -10,6 +10,7 @@ import torch
 from numpy.random import Generator
 from torch import Tensor
 
+from conf.errors import UsageError
 from data import load
 from data.batch import Batch, shifted
 from data.digest import of_json
@@ -35,7 +36,7 @@ class Passkey:
 
     def __post_init__(self) -> None:
         if not 1 <= self.key <= self.symbols // 2:
-            raise ValueError(
+            raise UsageError(
                 f"data={self.name} needs key to be 1 to {self.symbols // 2}, half of symbols={self.symbols}, "
                 f"not {self.key}, so that there is another key of other symbols."
             )
@@ -80,7 +81,7 @@ class Haystack(Source):
         """Tokens of text in a sequence of `length` tokens and the one after it."""
         room = length + 1 - 2 * (1 + self.key)
         if room < 1:
-            raise ValueError(
+            raise UsageError(
                 f"data={self.name} has no sequence of {length} tokens: with a key of {self.key} it needs at "
                 f"least {2 * (1 + self.key)}."
             )
@@ -129,7 +130,7 @@ def load_beside(settings: dict[str, Any], vocab: int, own: int, name: str, cache
     except ValueError as error:
         if "model.vocab" not in str(error):
             raise
-        raise ValueError(
+        raise UsageError(
             f"model.vocab={vocab} is too small for data={name}, which needs {own} ids beside those of "
             f"{settings['name']}: add {own} to model.vocab."
         ) from error

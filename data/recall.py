@@ -8,6 +8,7 @@ import torch
 from numpy.random import Generator
 from torch import Tensor
 
+from conf.errors import UsageError
 from data.batch import Batch
 from data.digest import of_json
 from data.source import Problems
@@ -37,7 +38,7 @@ class Recall(Generated):
             case [int(low), int(high)] if 1 <= low <= high < self.symbols // 2:
                 pass
             case _:
-                raise ValueError(
+                raise UsageError(
                     f"data={self.name} needs pairs to be two whole numbers, the fewest and the most of a "
                     f"sequence, below half of symbols={self.symbols}, such as [4,8], not {self.pairs}."
                 )
@@ -61,7 +62,7 @@ class Recall(Generated):
     def sequence(self, length: int, pairs: int, draw: Generator) -> tuple[np.ndarray, ...]:
         """Tokens, targets and the mask of answers, each (length,)."""
         if length % 2 or length < 4 * self.pairs[1]:
-            raise ValueError(
+            raise UsageError(
                 f"data={self.name} has no sequence of {length} tokens: with {self.pairs[1]} pairs it needs "
                 f"at least {4 * self.pairs[1]}, and an even number."
             )

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import torch
 
+from conf.errors import UsageError
 from data.passkey import at_each_depth, completed, inserted
 from data.source import Problems, Source
 
@@ -27,11 +28,11 @@ class Retrieval:
     def problems(self, count: int, length: int) -> Problems:
         room = length + 1 - 2 * SPAN
         if room < SPAN:
-            raise ValueError(f"evaluation.retrieval needs at least {3 * SPAN - 1} tokens, not {length}.")
+            raise UsageError(f"evaluation.retrieval needs at least {3 * SPAN - 1} tokens, not {length}.")
         group, depth = at_each_depth(count)
         windows = self.text.windows(int(group[-1]) + 1, length)
         if windows is None:
-            raise ValueError("evaluation.retrieval needs data that is text: leave it out for a task.")
+            raise UsageError("evaluation.retrieval needs data that is text: leave it out for a task.")
         window = group % len(windows.tokens)
         text, start = windows.tokens[window], (depth * room).round().long()[:, None]
         if self.kind == PASSAGE:

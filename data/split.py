@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
 
+from conf.errors import UsageError
 from data.documents import Document, Documents
 
 MEGABYTE = 1e6
@@ -36,7 +37,7 @@ def split(corpus: Documents) -> tuple[Entries, Entries]:
             entries.setdefault(key, Entry(document.source, size, document.held_out))
     if not entries:
         longer = f" of at least {corpus.shortest:,} characters" if corpus.shortest > 1 else ""
-        raise ValueError(f"There is no text{longer} in {corpus.origin()}: choose another data or data.path.")
+        raise UsageError(f"There is no text{longer} in {corpus.origin()}: choose another data or data.path.")
     if all(entry.held_out is None for entry in entries.values()):
         bound = max(corpus.held_out, min(entry.rank for entry in entries.values()))  # at least one
         entries = {key: replace(entry, held_out=entry.rank <= bound) for key, entry in entries.items()}
@@ -45,7 +46,7 @@ def split(corpus: Documents) -> tuple[Entries, Entries]:
     for purpose, part in (("to train on", training), ("to hold out", held_out)):
         if not part:
             why = f"{len(entries):,} distinct documents are too few"
-            raise ValueError(f"data={corpus.name} has no text left {purpose}: {why}, give more.")
+            raise UsageError(f"data={corpus.name} has no text left {purpose}: {why}, give more.")
     return training, held_out
 
 

@@ -11,6 +11,7 @@ import torch
 from numpy.random import Generator
 from torch import Tensor
 
+from conf.errors import UsageError
 from data.batch import Batch, shifted
 from data.digest import of_json
 from data.source import Problems, Source
@@ -23,9 +24,9 @@ class Generated(Source):
     """Problems that are drawn, not read: there is nothing to prepare."""
 
     def open(self, vocab: int, cache: Path) -> Self:
-        """ValueError where a model has too few ids."""
+        """UsageError where a model has too few ids."""
         if vocab < self.vocab:
-            raise ValueError(
+            raise UsageError(
                 f"model.vocab={vocab} is too small for data={self.name}, which has {self.vocab} ids: "
                 f"set model.vocab={self.vocab}."
             )
@@ -83,20 +84,20 @@ class Task(Generated, ABC):
                 self.check(low)
                 self.check(high)
             case _:
-                raise ValueError(
+                raise UsageError(
                     f"data={self.name} needs lengths to be two whole numbers, of the shortest and longest "
                     f"training problem, such as [1,20], not {self.lengths}."
                 )
         if self.varies and not self.end:
-            raise ValueError(f"data={self.name} needs end=true, because an answer may be empty.")
+            raise UsageError(f"data={self.name} needs end=true, because an answer may be empty.")
         return low, high
 
     def check(self, length: int) -> None:
-        """ValueError where there is no problem of this length."""
+        """UsageError where there is no problem of this length."""
         if not self.shortest <= length <= (self.longest or length):
             short = length < self.shortest
             bound = f"shortest has {self.shortest}" if short else f"longest has {self.longest}"
-            raise ValueError(f"data={self.name} has no problem of length {length}: the {bound}.")
+            raise UsageError(f"data={self.name} has no problem of length {length}: the {bound}.")
 
     def tokens(self, length: int) -> int:
         """Tokens of the longest problem of this length, its end not counted."""
@@ -106,7 +107,7 @@ class Task(Generated, ABC):
         """Problems of one length, every length equally likely; as in `problems`, nothing is padded."""
         low, high = self.lengths
         if length < self.tokens(high):
-            raise ValueError(
+            raise UsageError(
                 f"data={self.name} has training problems of {self.tokens(high)} tokens, more than "
                 f"model.length={length}: set model.length={self.tokens(high)} or lower data.lengths."
             )

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from conf.errors import UsageError
 from data.batch import Batch, shifted
 from data.source import Source, Windows
 
@@ -38,7 +39,7 @@ class Text(Source):
         """Random windows of the training stream, whose starts depend on (seed, step) alone."""
         room = len(self.training) - length
         if room < 1:
-            raise ValueError(
+            raise UsageError(
                 f"data={self.name} has {len(self.training):,} tokens to train on, fewer than one sequence of "
                 f"{length:,}: lower model.length or give more text."
             )
@@ -52,7 +53,7 @@ class Text(Source):
         """One window of every document, then a second one, ...; those of one document do not overlap."""
         room = self.lengths // (length + 1)
         if not room.any():
-            raise ValueError(
+            raise UsageError(
                 f"The longest held-out document of data={self.name} has {self.lengths.max():,} tokens, "
                 f"too few for a length of {length:,}: lower evaluation.lengths or give longer texts."
             )

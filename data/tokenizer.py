@@ -7,6 +7,8 @@ import numpy as np
 from tokenizers import Tokenizer as Model
 from tokenizers import decoders, models, pre_tokenizers, trainers
 
+from conf.errors import UsageError
+
 END = "<|endoftext|>"
 ENDS = (END, "<|end_of_text|>", "</s>", "<eos>", "[SEP]")  # its names in other tokenizers
 SAMPLE = 32.0  # megabytes of training text that a BPE is trained on
@@ -53,16 +55,16 @@ def make(choice: str, vocab: int, texts: Iterable[str]) -> Tokenizer:
     """The tokenizer that `data.tokenizer` names, trained on `texts` if it is `bpe`."""
     if choice == "bytes":
         if vocab < Bytes.vocab:
-            raise ValueError(f"model.vocab={vocab} is too small for data.tokenizer=bytes: it needs 256.")
+            raise UsageError(f"model.vocab={vocab} is too small for data.tokenizer=bytes: it needs 256.")
         return Bytes()
     if choice == "bpe":
         return train(vocab, texts)
     try:
         tokenizer = Trained(Model.from_file(str(Path(choice).expanduser())), Path(choice).name)
     except Exception as error:  # the library raises nothing more precise
-        raise ValueError(f"data.tokenizer={choice} is not a tokenizer.json: {error}.") from None
+        raise UsageError(f"data.tokenizer={choice} is not a tokenizer.json: {error}.") from None
     if tokenizer.vocab > vocab:
-        raise ValueError(
+        raise UsageError(
             f"model.vocab={vocab} is too small for {choice}, which has {tokenizer.vocab} tokens: "
             f"set model.vocab={tokenizer.vocab}."
         )
@@ -73,7 +75,7 @@ def train(vocab: int, texts: Iterable[str]) -> Tokenizer:
     """Byte-level BPE (Radford et al., 2019): starts with all bytes, so that every text has an encoding."""
     alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
     if vocab <= len(alphabet):
-        raise ValueError(f"model.vocab={vocab} is too small for data.tokenizer=bpe: it needs at least 257.")
+        raise UsageError(f"model.vocab={vocab} is too small for data.tokenizer=bpe: it needs at least 257.")
     model = Model(models.BPE())
     model.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     model.decoder = decoders.ByteLevel()

@@ -9,6 +9,7 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
+from conf.errors import UsageError
 from models import pairs
 from models.effect import Effect
 from models.kernels import band, explicit, flex, fused, sdpa
@@ -120,4 +121,4 @@ def reference(q: Tensor, k: Tensor, v: Tensor, effect: Effect, x: Tensor | None 
 
 def needs_hidden_state(effect: Effect, x: Tensor | None) -> None:
     if x is None and effect.parts & {"potential", "phase"}:
-        raise ValueError("This encoding reads the hidden state: pass it as x.")
+        raise UsageError("This encoding reads the hidden state: pass it as x.")

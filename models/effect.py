@@ -14,6 +14,7 @@ import torch
 from torch import Tensor, nn
 from torch.types import Device
 
+from conf.errors import UsageError
 from models.diagonals import by_distance
 
 Embed = Callable[[Tensor], Tensor]  # token embeddings (B, T, C) -> (B, T, C)
@@ -210,8 +211,8 @@ class Encoding(nn.Module):
         """The effect at `positions`, or an error that says why there is none."""
         name = type(self).__name__
         if self.limit is not None and positions.span > self.limit:
-            raise ValueError(f"{name} is not defined past {self.limit} tokens: {positions.span} is more.")
+            raise UsageError(f"{name} is not defined past {self.limit} tokens: {positions.span} is more.")
         if self.needs_causal and not positions.causal:
-            raise ValueError(f"{name} is defined by the causal mask and cannot be used without it.")
+            raise UsageError(f"{name} is defined by the causal mask and cannot be used without it.")
         effect: Effect = self(positions)
         return effect

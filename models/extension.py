@@ -2,6 +2,7 @@
 
 from typing import ClassVar
 
+from conf.errors import UsageError
 from models.effect import Effect, Encoding, Positions
 
 
@@ -30,10 +31,10 @@ def times_longer(factor: float | str, span: int, length: int) -> float:
 
 
 def given_factor(factor: float | str) -> float | str:
-    """`factor`, or ValueError where it is none."""
+    """`factor`, or UsageError where it is none."""
     if factor == "auto" or (not isinstance(factor, str) and factor >= 1):
         return factor
-    raise ValueError(f"extension.factor={factor} must be auto or a number of at least 1.")
+    raise UsageError(f"extension.factor={factor} must be auto or a number of at least 1.")
 
 
 def tokens(name: str, value: int | str, auto: int) -> int:
@@ -41,5 +42,5 @@ def tokens(name: str, value: int | str, auto: int) -> int:
     if value == "auto":
         return max(1, auto)
     if isinstance(value, str) or value < 1 or value != int(value):
-        raise ValueError(f"extension.{name}={value} must be auto or a whole number of at least 1.")
+        raise UsageError(f"extension.{name}={value} must be auto or a whole number of at least 1.")
     return int(value)

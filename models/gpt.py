@@ -8,6 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from conf.errors import UsageError
 from models.attend import attend
 from models.effect import Effect, Encoding, Positions
 from models.gelu import gelu
@@ -148,7 +149,7 @@ class Norm(nn.Module):
     def __init__(self, norm: str, width: int) -> None:
         super().__init__()
         if norm not in ("rms", "layer"):
-            raise ValueError(f"model.norm={norm} must be layer or rms.")
+            raise UsageError(f"model.norm={norm} must be layer or rms.")
         self.norm, self.weight = norm, nn.Parameter(torch.ones(width))
 
     def forward(self, x: Tensor) -> Tensor:
@@ -172,7 +173,7 @@ class Attention(nn.Module):
     def __init__(self, width: int, heads: int, kernel: str) -> None:
         super().__init__()
         if width % heads:
-            raise ValueError(f"model.heads={heads} does not divide model.width={width}.")
+            raise UsageError(f"model.heads={heads} does not divide model.width={width}.")
         self.heads, self.kernel = heads, kernel
         self.qkv = Linear(width, 3 * width)
         self.out = Linear(width, width)

@@ -15,6 +15,7 @@ from typing import Any, cast
 
 from omegaconf import Container, OmegaConf
 
+from conf.errors import UsageError
 from models.effect import Encoding
 from models.extension import Extension
 from models.options.learned_sink import LearnedSink
@@ -36,7 +37,7 @@ def load(name: str, **parameters: Any) -> Encoding:
     """The encoding of `conf/encoding/<name>.yaml`.
 
     `parameters` are the model's heads, head_width, width, depth and length (training length, tokens), and
-    whatever replaces a value of the file. ValueError names what is unknown.
+    whatever replaces a value of the file. UsageError names what is unknown.
     """
     shape = {key: parameters.pop(key) for key in SHAPE if key in parameters}
     return build(read("encoding", name) | parameters, shape)
@@ -45,7 +46,7 @@ def load(name: str, **parameters: Any) -> Encoding:
 def extend(name: str, encoding: Encoding, **parameters: Any) -> Encoding:
     """`encoding`, its weights shared, under the extension of `conf/extension/<name>.yaml`.
 
-    ValueError names the encodings that an extension fits where it does not fit this one.
+    UsageError names the encodings that an extension fits where it does not fit this one.
     """
     settings = {k: v for k, v in read("extension", name).items() if k not in RECIPE} | parameters
     return encoding if settings.get("_target_") is None else extended(name, settings, encoding)
@@ -61,7 +62,7 @@ def extended(name: str, settings: Mapping[str, Any], encoding: Encoding) -> Enco
         return extend("log_n", result) if settings.get("log_n", False) else result
     if not applies_inside(kind, encoding):
         fitting = ", ".join(n for n in names() if fits(name, n))
-        raise ValueError(
+        raise UsageError(
             f"The extension '{name}' does not fit {type(encoding).__name__}; it fits: {fitting}."
         )
     inside = [extended(name, settings, e) if applies_inside(kind, e) else e for e in encoding.inside]
@@ -124,10 +125,10 @@ def construct(settings: Mapping[str, Any], shape: Mapping[str, int], **given: An
     for key in own:
         if key not in wanted:
             known = ", ".join(wanted) or "none"
-            raise ValueError(f"{kind.__name__} has no parameter '{key}'; it has: {known}.")
+            raise UsageError(f"{kind.__name__} has no parameter '{key}'; it has: {known}.")
     missing = [key for key in SHAPE if key in wanted and key not in shape and key not in own]
     if missing:
-        raise ValueError(f"{kind.__name__} depends on the model's {', '.join(missing)}: pass it as well.")
+        raise UsageError(f"{kind.__name__} depends on the model's {', '.join(missing)}: pass it as well.")
     return kind(**{key: value for key, value in shape.items() if key in wanted} | own, **given)
 
 
@@ -143,7 +144,7 @@ def read(group: str, name: str) -> dict[str, Any]:
     if not file.exists():
         close = difflib.get_close_matches(name, names(group), 1)
         hint = f" Did you mean '{close[0]}'?" if close else ""
-        raise ValueError(f"There is no {group} '{name}'.{hint} There are: {', '.join(names(group))}.")
+        raise UsageError(f"There is no {group} '{name}'.{hint} There are: {', '.join(names(group))}.")
     return cast(dict[str, Any], OmegaConf.to_container(parsed(file), resolve=True))
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from conf.errors import UsageError
 from sweeps import command
 from sweeps.charts.figure import Caption, Figure, described, faceted, figure_option
 from sweeps.gains import AXIS, SCORES, SYMLOG, cell, gains, scored
@@ -42,7 +43,7 @@ def shared(groups: list[Group]) -> list[Curves]:
     seeds = set.intersection(*(set(curves.seeds) for curves in every))
     documents = [np.unique(group.windows) for group in groups if group.windows is not None]
     if not seeds or len(documents) < len(groups):
-        raise ValueError(
+        raise UsageError(
             "These folders have no seed or no documents in common: evaluate the same runs again."
         )
     common = reduce(np.intersect1d, documents)
@@ -68,7 +69,7 @@ def table(frame: pd.DataFrame, times: int) -> list[str]:
     """Markdown: the gain after each number of tokens, at one length; bold: separable after Holm."""
     frame = frame[frame["times"] == times].dropna(subset="value")
     if frame.empty:
-        raise ValueError(f"No method was scored with a window at {times} times the training length.")
+        raise UsageError(f"No method was scored with a window at {times} times the training length.")
     every = sorted(frame["tokens"].unique())
     lines = [f"| method | {' | '.join(f'{count / 1e6:.1f}M tokens' for count in every)} |"]
     lines.append("|---" * (1 + len(every)) + "|")

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from conf.errors import UsageError
 from sweeps import command
 from sweeps.report.results import run_folders
 from train.rows import Row, append, read
@@ -27,7 +28,7 @@ def pack(folder: Path, archive: Path) -> int:
     """Add every finished run below `folder` to the archive; how many runs the archive has then."""
     places = sorted(place for place in run_folders(folder) if (place / "DONE").exists())
     if not places:
-        raise ValueError(f"There is no finished run in {folder}: nothing to archive.")
+        raise UsageError(f"There is no finished run in {folder}: nothing to archive.")
     archive.mkdir(parents=True, exist_ok=True)
     rows = pd.DataFrame([asdict(row) for place in places for row in read(place / "results.jsonl")])
     add(rows, archive / ROWS)

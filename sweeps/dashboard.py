@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from conf.errors import UsageError
 from sweeps import command
 from train.paths import ROOT
 
@@ -46,7 +47,7 @@ def in_terminal(folder: Path) -> None:
     """Hand over to W&B's viewer."""
     runs = [run for run in folder.glob("*run-*") if run.is_dir() and not run.is_symlink()]
     if not runs:
-        raise ValueError(f"There are no runs in {folder}: `make sweep` or `python -m train` makes some.")
+        raise UsageError(f"There are no runs in {folder}: `make sweep` or `python -m train` makes some.")
     command = [sys.executable, "-m", "wandb", "leet", str(folder)]
     if sys.stdin.isatty() and sys.stdout.isatty():
         os.execv(command[0], command)
@@ -61,7 +62,7 @@ def is_signed_in() -> bool:
         wandb.setup(wandb.Settings(silent=True))
         return bool(wandb.login(prompt=False, verify=False))
     except wandb.Error as error:
-        raise ValueError(f"{error} Add --offline to see the runs on this machine.") from None
+        raise UsageError(f"{error} Add --offline to see the runs on this machine.") from None
 
 
 def save(entity: str | None, project: str) -> str:
@@ -75,7 +76,7 @@ def save(entity: str | None, project: str) -> str:
         raise
     except Exception as error:  # W&B's own have no common class
         said = " ".join(str(error).split())
-        raise ValueError(f"W&B says: {said}. Add --offline to see the runs on this machine.") from None
+        raise UsageError(f"W&B says: {said}. Add --offline to see the runs on this machine.") from None
 
 
 def workspace(entity: str, project: str) -> Any:
@@ -84,7 +85,7 @@ def workspace(entity: str, project: str) -> Any:
         from wandb_workspaces.reports.v2 import LinePlot
         from wandb_workspaces.workspaces import Section, Workspace
     except ImportError:
-        raise ValueError(
+        raise UsageError(
             "The workspace needs one more package: pip install 'wandb-workspaces>=0.4', or add --offline."
         ) from None
     plots = [LinePlot(**panel, **BAND, smoothing_type="none", max_runs_to_show=1000) for panel in PANELS]

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from conf.errors import UsageError
 from sweeps import command
 from sweeps.archive import unpacked
 from sweeps.charts.figure import Caption, Figure, described, faceted, figure_option
@@ -44,7 +45,7 @@ def scored(folder: Path) -> Group:
     if len(comparable) != 1:
         several = "Runs in {} differ in data or training length: name a folder whose runs do not."
         wrong = several if comparable else "No run in {} was scored under same_tokens."
-        raise ValueError(wrong.format(folder))
+        raise UsageError(wrong.format(folder))
     return comparable[0]
 
 

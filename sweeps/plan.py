@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean, median
 
+from conf.errors import UsageError
 from models.bounds import Share
 from sweeps import command
 from sweeps.schedule import Cell, Disturbances, Schedule, simulate
@@ -110,7 +111,7 @@ def of_results(folder: Path) -> Iterator[tuple[str, float]]:
             if row.protocol == ONCE and row.metric == "tokens_per_second" and row.value:
                 measured.setdefault(row.encoding, []).append(row.value)
     if not measured:
-        raise ValueError(f"results={folder} holds no runs with a measured tokens_per_second.")
+        raise UsageError(f"results={folder} holds no runs with a measured tokens_per_second.")
     yield from ((name, mean(values)) for name, values in measured.items())
 
 

@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
 
+from conf.errors import UsageError
+
 
 @dataclass(frozen=True)
 class Cell:
@@ -32,7 +34,7 @@ class Disturbances:
             left *= self.slowdown
         rate = self.preemptions * cell.gpus
         if rate * cell.lost > 5:
-            raise ValueError(f"preemptions={self.preemptions:g}: no run would reach its next checkpoint.")
+            raise UsageError(f"preemptions={self.preemptions:g}: no run would reach its next checkpoint.")
         while rate and (until := random.expovariate(rate)) < left:
             taken += until + self.start
             left -= max(0.0, until - cell.lost)
@@ -57,7 +59,7 @@ def simulate(cells: Sequence[Cell], gpus: int, disturbances: Disturbances) -> Sc
     """All cells take as many GPUs."""
     each, random = cells[0].gpus, Random(disturbances.draw)
     if gpus < each:
-        raise ValueError(f"gpus={gpus} is fewer than the {each} that one run takes.")
+        raise UsageError(f"gpus={gpus} is fewer than the {each} that one run takes.")
     free = [0.0] * (gpus // each)  # hours at which each group of GPUs is free
     runs = [disturbances.taken(cell, random) for cell in cells]
     for taken, _ in runs:

@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from conf.errors import UsageError
 from sweeps import command
 from sweeps.archive import unpacked
 from sweeps.charts.figure import Caption, Figure, Row, described, faceted, figure_option
@@ -41,7 +42,7 @@ def measured(folder: Path) -> pd.DataFrame:
             [asdict(row) for run in run_folders(place) for row in read(run / "results.jsonl")]
         )
     if rows.empty:
-        raise ValueError(f"There are no results in {folder}.")
+        raise UsageError(f"There are no results in {folder}.")
     of_text, of_answers = rows["protocol"] == "same_tokens", rows["protocol"] == ANSWERS
     rows = rows[of_text & (rows["metric"] == "loss") | of_answers & (rows["metric"] == "accuracy")]
     rows = rows.assign(times=rows["length"] / rows["trained_length"])
@@ -130,7 +131,7 @@ def main() -> None:
         parser.error("scales are told apart by the names of their folders: rename one.")
     frame = transfer(options.folders)
     if frame.empty:
-        raise ValueError(f"No two of these scales share {FEWEST} methods with the same measurements.")
+        raise UsageError(f"No two of these scales share {FEWEST} methods with the same measurements.")
     print(frame.to_string(index=False, float_format="{:.2f}".format))
     if options.figure:
         figure(frame).save(options.figure)

@@ -17,10 +17,10 @@ LIGHT = ("rows", "protocols", "paths", "errors", "diagnostics.records")
 """Of train, what reads and tells results without torch."""
 
 KNOWS = {
-    "data": {"data"},
-    "models": {"models"},
-    "train": {"train", "models", "data"},
-    "sweeps": {"sweeps", "models", *(f"train.{name}" for name in LIGHT)},
+    "data": {"data", "conf"},
+    "models": {"models", "conf"},
+    "train": {"train", "models", "data", "conf"},
+    "sweeps": {"sweeps", "models", "conf", *(f"train.{name}" for name in LIGHT)},
 }
 PLAN = ("sweeps/plan.py", {"train.compose", "train.config", "train.validation"})
 """What a sweep will cost follows from its settings, which nothing that reads results needs."""

@@ -14,6 +14,7 @@ from hydra.types import RunMode
 from hydra.utils import get_method
 from omegaconf import DictConfig
 
+from conf.errors import UsageError
 from train import command
 from train.compose import config_of
 from train.errors import explained, logged
@@ -55,17 +56,17 @@ def entry() -> None:
 
 
 def check_launcher(overrides: list[str]) -> None:
-    """ValueError where one is named for a run, which would not go there."""
+    """UsageError where one is named for a run, which would not go there."""
     named = [one for one in overrides if one.startswith("hydra/launcher=")]
     if named:
-        raise ValueError(f"{named[-1]} starts the jobs of a sweep: add hydra.mode=MULTIRUN.")
+        raise UsageError(f"{named[-1]} starts the jobs of a sweep: add hydra.mode=MULTIRUN.")
 
 
 def check_report(path: str | None) -> None:
-    """ValueError where what would be called after all jobs is in no module; it is imported only then."""
+    """UsageError where what would be called after all jobs is in no module; it is imported only then."""
     module = "" if path is None else path.rpartition(".")[0]
     if path is not None and not (module and find_spec(module)):
-        raise ValueError(f"report={path} should be the dotted path of a function, or null.")
+        raise UsageError(f"report={path} should be the dotted path of a function, or null.")
 
 
 if __name__ == "__main__":

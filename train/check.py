@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from conf.errors import UsageError
 from data import made
 from data.source import Windows
 from models import native
@@ -35,15 +36,15 @@ WEIGHT, STATE = 4, 16  # bytes of a parameter; with its gradient and the two mom
 
 
 def check(config: Config) -> Chosen:
-    """The extensions to evaluate under. ValueError says which setting makes no sense."""
+    """The extensions to evaluate under. UsageError says which setting makes no sense."""
     check_parameters(config)
     machine.check_devices(config.trainer)
     check_compiler(config.trainer)
     kernel, on_gpu = config.model.kernel, machine.on_gpu(config.trainer.accelerator)
     if kernel == "flex" and config.run is None and not on_gpu:
-        raise ValueError("model.kernel=flex has gradients on CUDA alone: choose model.kernel=auto.")
+        raise UsageError("model.kernel=flex has gradients on CUDA alone: choose model.kernel=auto.")
     if kernel == "fused" and (on_gpu or native.missing()):
-        raise ValueError("model.kernel=fused needs a CPU and a C compiler: choose model.kernel=auto.")
+        raise UsageError("model.kernel=fused needs a CPU and a C compiler: choose model.kernel=auto.")
     lengths = tokens(config)
     with torch.device("meta"), torch.no_grad():
         model = build.gpt(
@@ -69,11 +70,11 @@ def check(config: Config) -> Chosen:
 
 
 def check_data(run: Run, extensions: Chosen) -> Windows | None:
-    """The held-out windows. ValueError where the data do not give what is trained on or evaluated."""
+    """The held-out windows. UsageError where the data do not give what is trained on or evaluated."""
     config, source, lengths = run.config, run.source, run.lengths
     windows = source.windows(config.evaluation.windows, max(lengths))
     if windows is None and config.evaluation.protocols:
-        raise ValueError(
+        raise UsageError(
             f"evaluation.protocols=[{','.join(config.evaluation.protocols)}] is for text, and "
             f"data={config.names.data} has none: leave it out, answers are evaluated at every length anyway."
         )
@@ -120,23 +121,23 @@ def some_logits(config: Config, encoding: Encoding, positions: Positions, x: Ten
 
 
 def check_training(config: Config, name: str, own: ExtensionConfig, model: GPT) -> None:
-    """ValueError where a model is undefined on what it is trained on."""
+    """UsageError where a model is undefined on what it is trained on."""
     key, length = "model.length", config.model.length
     if name == "none" and own.finetune_steps:
-        raise ValueError(
+        raise UsageError(
             f"extension.finetune_steps={own.finetune_steps} needs an extension to train under: add "
             "extension=pi, or raise trainer.max_steps."
         )
     if name != "none":
         key, length = "extension.finetune_length", own.finetune_length or length
     if (name == "none" or own.finetune_steps) and model.limit is not None and length > model.limit:
-        raise ValueError(
+        raise UsageError(
             f"{key}={length} is past what {settings(config, name, own)} is defined on, {model.limit} tokens."
         )
 
 
 def check_memory(config: Config, model: GPT) -> None:
-    """ValueError where not even the weights, or one step's hidden states, have room on this machine."""
+    """UsageError where not even the weights, or one step's hidden states, have room on this machine."""
     per_layer = sum(p.numel() for p in model.blocks[0].parameters())
     parameters = sum(p.numel() for p in model.parameters()) + (config.model.depth - LAYERS) * per_layer
     knobs, room = config.trainer, machine.memory()
@@ -148,7 +149,7 @@ def check_memory(config: Config, model: GPT) -> None:
         needed = {f"{parameters:,} parameters": parameters * WEIGHT}  # they start in the machine's memory
     for what, size in needed.items():
         if size > room:
-            raise ValueError(
+            raise UsageError(
                 f"model.vocab={config.model.vocab}, model.width={config.model.width}, model.depth="
                 f"{config.model.depth}, model.length={config.model.length} and batch={config.batch}: {what} "
                 f"need {size / 1e9:,.0f} GB or more, this machine has {room / 1e9:,.0f}: lower one of them."
@@ -158,7 +159,7 @@ def check_memory(config: Config, model: GPT) -> None:
 def check_numbers(
     config: Config, name: str, own: ExtensionConfig, encodings: list[Encoding], lengths: list[int]
 ) -> None:
-    """ValueError where logits are not finite, as those of rotations by infinite angles are not."""
+    """UsageError where logits are not finite, as those of rotations by infinite angles are not."""
     for encoding, length in ((e, n) for e in encodings for n in defined(e, {lengths[0], lengths[-1]})):
         at = torch.tensor(sorted({0, min(1, length - 1), length // 2, length - 1}))
         positions = Positions(at, length, config.model.causal)
@@ -170,16 +171,16 @@ def check_numbers(
             )
         diagonal, told = first.diagonal(dim1=-2, dim2=-1), settings(config, name, own)
         if first.isnan().any() or first.isposinf().any() or not diagonal.isfinite().all():
-            raise ValueError(
+            raise UsageError(
                 f"{told} gives logits that are not numbers at {length:,} tokens: a parameter is too small or "
                 "too large, or the formula is wrong."
             )
         if not torch.equal(first, again):
-            raise ValueError(
+            raise UsageError(
                 f"{told} gives other logits every time: draw from a generator seeded with positions.draw."
             )
         if positions.causal and not torch.allclose(first[..., :-1, :], changed[..., :-1, :], 1e-4, 1e-4):
-            raise ValueError(f"{told} lets tokens see what comes after them, which training would exploit.")
+            raise UsageError(f"{told} lets tokens see what comes after them, which training would exploit.")
 
 
 def settings(config: Config, name: str, own: ExtensionConfig) -> str:

@@ -18,6 +18,7 @@ from filelock import FileLock, Timeout
 from lightning.pytorch.plugins.io import TorchCheckpointIO
 from torch import Tensor
 
+from conf.errors import UsageError
 from data.disk import written
 from models.gpt import GPT
 from train.ranks import is_rank_zero
@@ -80,19 +81,19 @@ def restore(file: Path, model: GPT, cell: str) -> Trained:
     """Put the weights of a checkpoint into a model of the same configuration."""
     if not is_whole(file):
         state = "damaged" if file.exists() else "missing"
-        raise ValueError(
+        raise UsageError(
             f"{file} is {state}: delete {file.parent}/DONE and repeat the command in its run.json."
         )
     content = torch.load(file, map_location="cpu", weights_only=True)
     weights, trained = content.pop("model"), Trained(**content)
     if trained.cell != cell:
-        raise ValueError(
+        raise UsageError(
             f"{file} is of another configuration ({trained.cell}, not {cell}): choose another run folder."
         )
     try:
         model.load_state_dict(weights)
     except RuntimeError:
-        raise ValueError(
+        raise UsageError(
             f"{file} does not fit this model: it was trained with other code or another shape."
         ) from None
     return trained

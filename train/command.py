@@ -3,6 +3,7 @@
 import os
 import sys
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import hydra
@@ -11,6 +12,7 @@ from hydra.errors import HydraException
 from hydra.experimental.callback import Callback
 from omegaconf import DictConfig, open_dict, read_write
 
+from conf.errors import UsageError
 from train.compose import OWN, check_choices, register
 from train.config import Config
 from train.paths import CONF
@@ -29,15 +31,17 @@ class Collected(Callback):
 def run(name: str, main: Callable[[DictConfig], None]) -> None:
     """Call `main` with `conf/<name>.yaml` and the command line's overrides, once for each job of a sweep. Its
     first error is raised after all of them."""
-    os.environ["HYDRA_FULL_ERROR"] = "1"  # Hydra would print errors in its own way
     register()
     check_dashes(sys.argv[1:])
     check_choices(sys.argv[1:])
     if name != "config":
         check_evaluation(sys.argv[1:])
     errors: list[Exception] = []
+    restore = partial(restore_variable, "HYDRA_FULL_ERROR", os.environ.get("HYDRA_FULL_ERROR"))
+    os.environ["HYDRA_FULL_ERROR"] = "1"  # else Hydra prints errors in its own way
 
     def caught(config: DictConfig) -> None:
+        restore()
         try:
             main(config)
         except Exception as error:
@@ -50,8 +54,18 @@ def run(name: str, main: Callable[[DictConfig], None]) -> None:
         if "Ambiguous value" in str(error) and without_lists():
             begin(ignored)()  # raises what is wrong with the sweep
         raise
+    finally:
+        restore()
     if errors:
         raise errors[0]
+
+
+def restore_variable(name: str, value: str | None) -> None:
+    """Set an environment variable, or remove it where it had no value."""
+    if value is None:
+        os.environ.pop(name, None)
+    else:
+        os.environ[name] = value
 
 
 def ignored(config: DictConfig) -> None:
@@ -69,21 +83,21 @@ def without_lists() -> bool:
 
 
 def check_dashes(arguments: list[str]) -> None:
-    """ValueError where a setting is written as an option; Hydra's own options are none."""
+    """UsageError where a setting is written as an option; Hydra's own options are none."""
     for one in arguments:
         key = one.removeprefix("--").partition("=")[0]
         if one.startswith("--") and key.partition(".")[0] in Config.model_fields:
-            raise ValueError(f"{one} is a setting, which is written without dashes: {key}=...")
+            raise UsageError(f"{one} is a setting, which is written without dashes: {key}=...")
 
 
 def check_evaluation(arguments: list[str]) -> None:
-    """ValueError where something is to be changed that the training of the run has decided."""
+    """UsageError where something is to be changed that the training of the run has decided."""
     for one in arguments:
         key = one.lstrip("+~").partition("=")[0]
         if key == "hydra/launcher":
-            raise ValueError("hydra/launcher is for the sweeps of python -m train: leave it out.")
+            raise UsageError("hydra/launcher is for the sweeps of python -m train: leave it out.")
         group, _, rest = key.partition(".")
         if group in TRAINED or (group == "trainer" and rest and rest not in OWN):
-            raise ValueError(
+            raise UsageError(
                 f"{key} is decided by the training of the run: leave it out, or train another run."
             )

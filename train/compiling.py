@@ -9,6 +9,7 @@ from collections.abc import Iterable
 import torch
 from torch import nn
 
+from conf.errors import UsageError
 from train.machine import on_gpu, processor
 from train.sections import TrainerConfig
 
@@ -16,10 +17,10 @@ FOLDER = "TORCHINDUCTOR_CACHE_DIR"
 
 
 def check_compiler(config: TrainerConfig) -> None:
-    """ValueError where a model is to be compiled for a CPU, and nothing here can do it."""
+    """UsageError where a model is to be compiled for a CPU, and nothing here can do it."""
     name = os.environ.get("CXX", "clang++" if sys.platform == "darwin" else "g++")
     if config.compile and not on_gpu(config.accelerator) and shutil.which(name) is None:
-        raise ValueError(
+        raise UsageError(
             f"trainer.compile=true needs a C++ compiler, and there is no {name}: install one, name "
             "it by CXX=..., or leave trainer.compile=false."
         )

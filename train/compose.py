@@ -15,6 +15,7 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import ChoiceSweep, Glob, QuotedString, Sweep
 from omegaconf import DictConfig, OmegaConf
 
+from conf.errors import UsageError
 from train.cells import name
 from train.config import Config
 from train.done import damage
@@ -47,29 +48,29 @@ def composed(*overrides: str, name: str = "config") -> Config:
 
 
 def check_choices(arguments: Iterable[str]) -> None:
-    """ValueError where what is chosen of a group is no name of a file, or a pattern that matches none."""
+    """UsageError where what is chosen of a group is no name of a file, or a pattern that matches none."""
     arguments = list(arguments)
     for one in arguments:
         if one.startswith("="):
-            raise ValueError(f"{one} should be a setting such as key=value.")
+            raise UsageError(f"{one} should be a setting such as key=value.")
     groups = tuple(f"{folder.name}=" for folder in CONF.iterdir() if folder.is_dir())
     chosen = [one for one in arguments if one.lstrip("+").startswith(groups)]
     for override in OverridesParser.create().parse_overrides(chosen):
         group, value = override.key_or_group, override.value()
         names = sorted(file.stem for file in (CONF / group).glob("*.yaml"))
         if isinstance(value, Glob) and not value.filter(names):
-            raise ValueError(f"{override.input_line} matches nothing; there are: {', '.join(names)}.")
+            raise UsageError(f"{override.input_line} matches nothing; there are: {', '.join(names)}.")
         for choice in value.list if isinstance(value, ChoiceSweep) else [value]:
             file = choice.text if isinstance(choice, QuotedString) else choice
             is_name = isinstance(file, str) and NAME.fullmatch(file)
             if not is_name and not isinstance(choice, Sweep | Glob):
-                raise ValueError(
+                raise UsageError(
                     f"{override.input_line} should be the name of a file of conf/{group}: {', '.join(names)}."
                 )
 
 
 def config_of(root: DictConfig) -> Config:
-    """ValueError says which setting makes no sense."""
+    """UsageError says which setting makes no sense."""
     return validated(plain(root))
 
 
@@ -99,9 +100,9 @@ def of_trained(chosen: dict[str, Any]) -> dict[str, Any]:
     """The settings of the run folder `run`, with what is chosen in their place; null: as the run has it."""
     folder = Path(chosen["run"])
     if not (folder / "DONE").exists():
-        raise ValueError(f"{folder} is not the folder of a finished run: it has no DONE.")
+        raise UsageError(f"{folder} is not the folder of a finished run: it has no DONE.")
     if wrong := damage(folder):
-        raise ValueError(f"In {folder} {wrong}: run it again.")
+        raise UsageError(f"In {folder} {wrong}: run it again.")
     about = json.loads((folder / "run.json").read_text())
     kept: dict[str, Any] = about["settings"]
     check_classes(kept, folder)
@@ -119,15 +120,15 @@ def of_trained(chosen: dict[str, Any]) -> dict[str, Any]:
 
 
 def check_code(kept: Mapping[str, Mapping[str, object]], code: dict[str, str], folder: Path) -> None:
-    """ValueError where a trained run would be evaluated under another formula than it was trained with."""
+    """UsageError where a trained run would be evaluated under another formula than it was trained with."""
     name = kept["names"]["encoding"]
     again = f"train it again, python -m train encoding={name}"
     for module in changed(code, [kept["encoding"], kept["data"]]):
-        raise ValueError(f"{module} was edited since {folder} was trained: undo that, or {again}.")
+        raise UsageError(f"{module} was edited since {folder} was trained: undo that, or {again}.")
     file, then = CONF / "encoding" / f"{name}.yaml", kept["encoding"].get("version", 1)
     now = OmegaConf.select(OmegaConf.load(file), "version", default=1) if file.exists() else then
     if now != then:
-        raise ValueError(f"{folder} is of version {then} of {name}, which is now {now}: {again}.")
+        raise UsageError(f"{folder} is of version {then} of {name}, which is now {now}: {again}.")
 
 
 def swept(*overrides: str) -> tuple[Config, list[str]]:

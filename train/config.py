@@ -4,6 +4,7 @@ from typing import Any, Literal, Self
 
 from pydantic import model_validator
 
+from conf.errors import UsageError
 from models.bounds import Seed
 from train.sections import (
     ChosenNames,
@@ -43,34 +44,34 @@ class Config(Section):
     @model_validator(mode="after")
     def objective_suits_the_mask(self) -> Self:
         if self.objective == "mlm" and self.model.causal:
-            raise ValueError(
+            raise UsageError(
                 "objective=mlm hides tokens that a causal model cannot infer: add model.causal=false."
             )
         if self.objective == "clm" and not self.model.causal:
-            raise ValueError("model.causal=false sees the token that it must predict: add objective=mlm.")
+            raise UsageError("model.causal=false sees the token that it must predict: add objective=mlm.")
         return self
 
     @model_validator(mode="after")
     def processes_can_share(self) -> Self:
         if self.trainer.strategy == "fsdp" and self.optimizer.matrices == "muon":
-            raise ValueError("optimizer=muon needs matrices whole: choose optimizer=adamw or trainer=ddp.")
+            raise UsageError("optimizer=muon needs matrices whole: choose optimizer=adamw or trainer=ddp.")
         knobs, devices = self.trainer, self.trainer.devices
         parts = knobs.num_nodes * knobs.accumulate * (max(1, devices) if isinstance(devices, int) else 1)
         if self.batch % parts and (self.run is None or self.extension.finetune_steps):
             told = f"batch={self.batch} cannot be split evenly over {parts} devices and parts: change it or"
-            raise ValueError(f"{told} trainer.devices, trainer.num_nodes, trainer.accumulate.")
+            raise UsageError(f"{told} trainer.devices, trainer.num_nodes, trainer.accumulate.")
         return self
 
     @model_validator(mode="after")
     def checkpoint_was_kept(self) -> Self:
         if self.checkpoint == "best" and not self.trainer.keep:
-            raise ValueError("checkpoint=best needs others than the last one: trainer.keep=[0.25,0.5,0.75].")
+            raise UsageError("checkpoint=best needs others than the last one: trainer.keep=[0.25,0.5,0.75].")
         if self.checkpoint not in (None, "best", *self.trainer.keep):
             kept = ",".join(map(str, self.trainer.keep))
             run = f" of {self.run}" if self.run else ""
-            raise ValueError(f"checkpoint={self.checkpoint} is not in trainer.keep=[{kept}]{run}.")
+            raise UsageError(f"checkpoint={self.checkpoint} is not in trainer.keep=[{kept}]{run}.")
         if self.run is None and self.checkpoint not in (None, "best"):
-            raise ValueError(
+            raise UsageError(
                 f"checkpoint={self.checkpoint} is of a trained run: python -m train.evaluate run=..."
             )
         return self
@@ -80,7 +81,7 @@ class Config(Section):
         shortest = min(self.evaluation.at(self.model.length))
         for key, value in (("stride", self.evaluation.stride), ("last", self.evaluation.last)):
             if value != "auto" and value > shortest:
-                raise ValueError(
+                raise UsageError(
                     f"evaluation.{key}={value} must be auto or a number of tokens from 1 to {shortest}, the "
                     "shortest evaluated length."
                 )

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
+from conf.errors import UsageError
 from models.effect import Adjust, Curve, Effect, Encoding, Positions, Region, Window
 from train.sections import ModelConfig
 
@@ -17,20 +18,20 @@ Sizes = tuple[int | tuple[int, ...], ...]  # of a tensor; several where any of t
 
 
 def checked(encoding: Encoding, positions: Positions, model: ModelConfig) -> Effect:
-    """The effect of an encoding. ValueError names what of it is not as `models/effect.py` says."""
+    """The effect of an encoding. UsageError names what of it is not as `models/effect.py` says."""
     effect, name = encoding.at(positions), type(encoding).__name__
     if not isinstance(effect, Effect):
-        raise ValueError(f"{name}.forward should return an Effect, not {described(effect)}.")
+        raise UsageError(f"{name}.forward should return an Effect, not {described(effect)}.")
     for part in sorted(effect.parts):
         if not is_kind(part, value := getattr(effect, part)):
-            raise ValueError(
+            raise UsageError(
                 f"{name}: {part} should be {KINDS.get(part, A_FUNCTION)}, not {described(value)}."
             )
     for part, result, sizes in results(effect, model):
         if not isinstance(result, Tensor):
-            raise ValueError(f"{name}: {part} should give a Tensor, not {described(result)}.")
+            raise UsageError(f"{name}: {part} should give a Tensor, not {described(result)}.")
         if not fits(result.shape, sizes):
-            raise ValueError(
+            raise UsageError(
                 f"{name}: {part} should have the shape {told(sizes)}, not {tuple(result.shape)}."
             )
     return effect
@@ -84,7 +85,7 @@ def results(effect: Effect, model: ModelConfig) -> Iterator[tuple[str, object, S
 def rotated(part: str, pair: object, q: Tensor) -> Iterator[tuple[str, object, Sizes]]:
     """q and k keep all but their width, which is the same for both."""
     if not (isinstance(pair, tuple) and len(pair) == 2):
-        raise ValueError(f"{part} should give a pair of q and k, not {described(pair)}.")
+        raise UsageError(f"{part} should give a pair of q and k, not {described(pair)}.")
     width = pair[0].size(-1) if isinstance(pair[0], Tensor) and pair[0].dim() else 0
     yield f"q of {part}", pair[0], (*q.shape[:-1], width)
     yield f"k of {part}", pair[1], (*q.shape[:-1], width)

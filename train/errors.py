@@ -14,6 +14,7 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 from yaml import MarkedYAMLError
 
+from conf.errors import UsageError
 from train.paths import CONF, SWEEPS
 from train.ranks import is_rank_zero
 from train.signals import handled, ignored, requeue, stop
@@ -28,7 +29,9 @@ NO_ROOM = re.compile(
 
 @contextmanager
 def explained() -> Iterator[None]:
-    """A mistake ends the process with its sentence and exit code 2."""
+    """End the process with one sentence and exit code 2 on a mistake, or with a traceback if
+    HYDRA_FULL_ERROR=1."""
+    is_full = os.environ.get("HYDRA_FULL_ERROR", "0") not in ("", "0")
     try:
         with handled():
             yield
@@ -41,7 +44,7 @@ def explained() -> Iterator[None]:
             requeue(stopped.number)
             sys.exit(stopped.code)
         sentence = explanation(error)
-        if sentence is None:
+        if sentence is None or is_full:
             raise
         print(f"yardstick: {sentence}", file=sys.stderr)
         sys.exit(2)
@@ -69,20 +72,27 @@ def explanation(error: BaseException) -> str | None:
             return f"{one} has a bracket that is not closed."
         return f"{one} should be a setting such as key=value, with quotes in key='any sign'."
     if isinstance(error, HydraException | OmegaConfBaseException):
-        cause = error.__cause__
-        return str(cause) if type(cause) is ValueError else of_hydra(str(error)) or type(error).__name__
+        cause = usage_error(error)
+        return str(cause) if cause is not None else of_hydra(str(error)) or type(error).__name__
     if isinstance(error, MarkedYAMLError) and error.problem_mark:
         mark = error.problem_mark
         return f"{mark.name}, line {mark.line + 1}, is not YAML: {error.problem}."
     if isinstance(error, OSError) and error.strerror:
         where = f" ({error.filename})" if error.filename else ""
         return f"{error.strerror}{where}."
-    if isinstance(error, ValueError | OSError):
+    if isinstance(error, UsageError | OSError):
         return str(error)
     if is_out_of_memory(error):
         whose = "GPU" if type(error).__name__ == "OutOfMemoryError" else "machine"
         return f"The {whose}'s memory is full: lower batch, evaluation.tokens or model.width."
     return None
+
+
+def usage_error(error: BaseException | None) -> UsageError | None:
+    """Return the mistake that made Hydra or OmegaConf raise an error of theirs, if one did."""
+    while error is not None and not isinstance(error, UsageError):
+        error = error.__cause__ or error.__context__
+    return error
 
 
 def is_out_of_memory(error: BaseException) -> bool:
@@ -117,8 +127,6 @@ def of_hydra(message: str) -> str:
     if match := re.search(r"(?:Ambiguous value for argument|Sweep parameters) '(.+)'", message):
         return f"{match[1]} are several values: choose one, or add hydra.mode=MULTIRUN for a run of each."
     first = next((line for line in message.splitlines() if line.strip()), "")
-    if match := re.search(r"ValueError raised while resolving interpolation: (.+)", message):
-        return match[1]
     if keys := re.findall(r"full_key: (\S+)", message):  # from the innermost to the one that was given
         why = "it refers to itself in a circle" if "RecursionError" in message else first
         first = f"{keys[-1]} cannot be resolved: {why}"

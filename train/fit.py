@@ -13,6 +13,7 @@ from typing import Any
 import torch
 from lightning.pytorch import Callback, LightningModule, Trainer
 
+from conf.errors import UsageError
 from models.gpt import GPT
 from train.checkpoints import States, Trained, forget, is_of, locked, newest, restore, save
 from train.compiling import compile_each
@@ -152,7 +153,7 @@ class Checkpoints(Callback):
 
     def save(self, file: Path) -> None:
         if not all(parameter.isfinite().all() for parameter in self.model.parameters()):
-            raise ValueError(f"The weights are not finite after the last step: {self.progress.hint}")
+            raise UsageError(f"The weights are not finite after the last step: {self.progress.hint}")
         speeds, seconds = sorted(self.progress.speeds), time.perf_counter() - self.started
         speed = speeds[len(speeds) // 2] if speeds else 0.0
         history = list(self.progress.history)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from conf.errors import UsageError
 from data.disk import written
 from train.done import DOCUMENTS, RESULTS, RUN, damage, finished, has_gaps
 from train.ranks import is_rank_zero
@@ -28,7 +29,7 @@ class Folder:
         if kept is None:
             return False
         if kept != self.cell and not self.path.name.endswith(self.cell):
-            raise ValueError(
+            raise UsageError(
                 f"{self.path} holds the results of another run: choose another hydra.run.dir, or delete it."
             )
         wrong = damage(self.path) if kept == self.cell else "DONE is damaged"

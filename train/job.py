@@ -12,6 +12,7 @@ from pathlib import Path
 
 import torch
 
+from conf.errors import UsageError
 from data.source import Windows
 from models.gpt import GPT
 from train import build, machine
@@ -95,7 +96,7 @@ def trained_model(run: Run, model: GPT) -> tuple[Trained, list[Path]]:
     if config.run is not None:
         about = json.loads((Path(config.run) / "run.json").read_text())
         if about["corpus"] != run.source.fingerprint:
-            raise ValueError(
+            raise UsageError(
                 f"What data={about['data']} gives is not what {config.run} was trained on: run it again."
             )
         share, last = config.checkpoint, Path(config.run) / "final.ckpt"

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from omegaconf import DictConfig
 
+from conf.errors import UsageError
 from train.cells import cell
 from train.done import has_gaps
 from train.launcher import Started
@@ -49,11 +50,11 @@ def run_all(jobs: list[Job], launcher: str = "basic", options: DictConfig | None
 
 
 def check_folders(jobs: list[Job]) -> None:
-    """ValueError where different jobs would write into one folder."""
+    """UsageError where different jobs would write into one folder."""
     cells: dict[Path, str] = {}
     for job in jobs:
         if cells.setdefault(job.folder, own := cell(job.config)) != own:
-            raise ValueError(
+            raise UsageError(
                 f"hydra.sweep.subdir gives different jobs the same folder, {job.folder}: leave it out."
             )
 

@@ -15,6 +15,7 @@ from typing import Any, cast
 
 from omegaconf import DictConfig, OmegaConf
 
+from conf.errors import UsageError
 from train import shares
 from train.launcher import Elsewhere, Here, Launcher, Started
 from train.shares import Share
@@ -50,7 +51,7 @@ def joblib(options: DictConfig, jobs: list[Job]) -> Iterator[Launcher]:
     from joblib.externals.loky import get_reusable_executor
 
     if not isinstance(options.n_jobs, int):
-        raise ValueError(f"hydra.launcher.n_jobs={options.n_jobs} should be a number")
+        raise UsageError(f"hydra.launcher.n_jobs={options.n_jobs} should be a number")
     width = min(len(jobs), options.n_jobs if options.n_jobs > 0 else shares.width(jobs[0].config))
     # one that has no job must not end by a signal, for all others would be killed; but it ends when idle
     workers = get_reusable_executor(width, timeout=IDLE, initializer=ignored)
@@ -97,7 +98,7 @@ def tasks(options: DictConfig, jobs: list[Job]) -> dict[str, int]:
     """What follows from the settings of the jobs, which are one array."""
     first, *others = [(processes(job), job.config.trainer.num_nodes) for job in jobs]
     if any(other != first for other in others):
-        raise ValueError("jobs that differ in trainer.devices or trainer.num_nodes need a sweep each")
+        raise UsageError("jobs that differ in trainer.devices or trainer.num_nodes need a sweep each")
     result = {"tasks_per_node": first[0], "nodes": first[1]}
     if "gpus_per_node" in options and jobs[0].config.trainer.accelerator in ("gpu", "cuda"):
         result["gpus_per_node"] = options.gpus_per_node or first[0]
@@ -110,7 +111,7 @@ def processes(job: Job) -> int:
     """Of a node."""
     devices = job.config.trainer.devices
     if not isinstance(devices, int) or devices < 1:
-        raise ValueError(f"trainer.devices={devices} should be a number")
+        raise UsageError(f"trainer.devices={devices} should be a number")
     return devices
 
 
@@ -120,7 +121,7 @@ def ray(options: DictConfig, jobs: list[Job]) -> Iterator[Launcher]:
     import ray
 
     if any(processes(job) and job.config.trainer.num_nodes > 1 for job in jobs):
-        raise ValueError("it gives a job one machine, so trainer.num_nodes should be 1")
+        raise UsageError("it gives a job one machine, so trainer.num_nodes should be 1")
     ray.init(**plain(options.ray.init))
     handle()  # again: Ray's own handler aborts
     has_gpus = "GPU" in ray.cluster_resources()
@@ -156,15 +157,15 @@ LAUNCHERS = {
 def launched(name: str, options: DictConfig, jobs: list[Job]) -> Iterator[Launcher]:
     """The launcher of `hydra/launcher=<name>`."""
     if name not in LAUNCHERS:
-        raise ValueError(f"hydra/launcher={name} should be one of {', '.join(LAUNCHERS)}.")
+        raise UsageError(f"hydra/launcher={name} should be one of {', '.join(LAUNCHERS)}.")
     package = name.partition("_")[0]
     if name != "basic" and find_spec(package) is None:
         extra = "ray" if package == "ray" else "launchers"
-        raise ValueError(f"hydra/launcher={name} needs another package: pip install -e '.[{extra}]'")
+        raise UsageError(f"hydra/launcher={name} needs another package: pip install -e '.[{extra}]'")
     with ExitStack() as stack:
         try:
             launcher = stack.enter_context(LAUNCHERS[name](options, jobs))
         except Exception as error:  # of joblib, submitit or Ray, which have none in common
             told = str(error).partition("\n")[0].rstrip(".")
-            raise ValueError(f"hydra/launcher={name} cannot start: {told}.") from error
+            raise UsageError(f"hydra/launcher={name} cannot start: {told}.") from error
         yield launcher

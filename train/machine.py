@@ -12,6 +12,7 @@ from pathlib import Path
 
 import torch
 
+from conf.errors import UsageError
 from models import native
 from models.linear import product
 from train.sections import TrainerConfig
@@ -21,7 +22,7 @@ def resolved_precision(requested: str, accelerator: str) -> str:
     """`auto` becomes bf16-mixed where that is faster, else 32-true (16-mixed on older GPUs)."""
     gpu = on_gpu(accelerator)
     if requested == "16-mixed" and not gpu:
-        raise ValueError("trainer.precision=16-mixed needs a GPU: choose bf16-mixed or 32-true.")
+        raise UsageError("trainer.precision=16-mixed needs a GPU: choose bf16-mixed or 32-true.")
     if requested != "auto":
         return requested
     if gpu:
@@ -57,7 +58,7 @@ def on_gpu(accelerator: str) -> bool:
 
 
 def check_devices(config: TrainerConfig) -> None:
-    """ValueError where a device is asked for that is not there."""
+    """UsageError where a device is asked for that is not there."""
     there = {"cuda": torch.cuda.device_count(), "mps": int(torch.backends.mps.is_available())}
     there["gpu"] = max(there.values())
     if there["gpu"]:
@@ -65,7 +66,7 @@ def check_devices(config: TrainerConfig) -> None:
     count = there.get(config.accelerator)
     if count is not None and count < (config.devices if isinstance(config.devices, int) else 1):
         fewer = "choose fewer, or" if count else "choose"
-        raise ValueError(
+        raise UsageError(
             f"trainer.accelerator={config.accelerator} with trainer.devices={config.devices}, but this "
             f"machine has {count or 'none'}: {fewer} trainer=cpu."
         )

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import Any, get_type_hints
 
+from conf.errors import UsageError
 from models.effect import Encoding
 from models.extension import Extension
 from models.registry import OPTIONS, SHAPE
@@ -17,7 +18,7 @@ FREE = {"_target_", "family", "share", "version", "log_n", *OPTIONS}  # of any m
 
 
 def check_parameters(config: Config) -> None:
-    """ValueError names a parameter, its value and what is allowed."""
+    """UsageError names a parameter, its value and what is allowed."""
     check("encoding", config.encoding.parameters, Encoding)
     if config.extension.parameters.get("_target_") is not None:
         check("extension", config.extension.parameters, Extension)
@@ -32,7 +33,7 @@ def check(key: str, settings: Mapping[str, Any], kind: type = object) -> None:
     known = [name for name, p in own.items() if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
     for name in known:
         if own[name].default is inspect.Parameter.empty and name not in (*settings, *GIVEN):
-            raise ValueError(f"{key}.{name} must be given: {constructor.__name__} has no default for it.")
+            raise UsageError(f"{key}.{name} must be given: {constructor.__name__} has no default for it.")
     for name, value in settings.items():
         path = f"{key}.{name}"
         if name in ("log_n", *OPTIONS):
@@ -40,7 +41,7 @@ def check(key: str, settings: Mapping[str, Any], kind: type = object) -> None:
         elif name in FREE:
             continue
         elif name not in known:
-            raise ValueError(
+            raise UsageError(
                 f"There is no setting '{path}'.{did_you_mean(name, known)} {constructor.__name__} has: "
                 f"{', '.join(known) or 'none'}."
             )
@@ -62,7 +63,7 @@ def check_methods(key: str, value: Any) -> None:
     else:
         if parts:
             return
-    raise ValueError(f"{key}={shown(value)} should be a method with its parameters, as in conf/encoding.")
+    raise UsageError(f"{key}={shown(value)} should be a method with its parameters, as in conf/encoding.")
 
 
 def located(key: str, target: Any, kind: type) -> type:
@@ -72,9 +73,9 @@ def located(key: str, target: Any, kind: type) -> type:
         result = getattr(import_module(module), name, None) if module.strip(".") == module != "" else None
     except ModuleNotFoundError as error:
         if not f"{module}.".startswith(f"{error.name}."):
-            raise ValueError(f"{module} cannot be imported: {error}.") from error
+            raise UsageError(f"{module} cannot be imported: {error}.") from error
         result = None
     if not (isinstance(result, type) and issubclass(result, kind)) or inspect.isabstract(result):
         wanted = f"a class of the kind {kind.__name__}" if kind is not object else "a class"
-        raise ValueError(f"{key}={shown(target)} should be the dotted path of {wanted}.")
+        raise UsageError(f"{key}={shown(target)} should be the dotted path of {wanted}.")
     return result

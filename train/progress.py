@@ -9,13 +9,14 @@ import torch
 from lightning.pytorch import Callback, LightningModule, Trainer
 from torch import Tensor
 
+from conf.errors import UsageError
 from train.run import Log
 
 
 class Progress(Callback):
     """Every `every` steps: the loss, the learning rate, tokens a second, time left.
 
-    A loss is the mean over the whole batch of a step: over all its parts and all processes. ValueError at
+    A loss is the mean over the whole batch of a step: over all its parts and all processes. UsageError at
     the first one that is not finite, with `hint`, before anything that came of it is saved.
     """
 
@@ -64,7 +65,7 @@ class Progress(Callback):
         self.losses.clear()
         for step, loss in enumerate(losses.tolist(), first):
             if not isfinite(loss):
-                raise ValueError(f"The loss is {loss} at step {step}: {self.hint}")
+                raise UsageError(f"The loss is {loss} at step {step}: {self.hint}")
         return float(losses[-1])
 
     def report(self, trainer: Trainer) -> None:

@@ -15,6 +15,7 @@ from typing import Any
 
 from omegaconf.errors import OmegaConfBaseException
 
+from conf.errors import UsageError
 from train.compose import dotted
 from train.config import Config
 from train.done import damage
@@ -144,7 +145,7 @@ def circumstances(folder: Path) -> dict[str, str]:
 def repeated(about: dict[str, Any], folder: Path, into: Path) -> Config:
     """The settings of a run for one process, with as many threads as it had; nothing that it made is used."""
     if "threads" not in about:
-        raise ValueError(f"{about['run']} does not say with how many threads it ran: run it again first.")
+        raise UsageError(f"{about['run']} does not say with how many threads it ran: run it again first.")
     settings: dict[str, Any] = about["settings"]
     check_classes(settings, folder)
     trainer = settings["trainer"] | {
@@ -161,14 +162,14 @@ def entry() -> None:
         try:
             chosen = Choice.of(dotted(sys.argv[1:]))
         except OmegaConfBaseException:
-            raise ValueError(
+            raise UsageError(
                 "python -m train.reproduce takes run=<run folder>, into=<folder>, threads=2."
             ) from None
         folder = Path(chosen.run)
         if not (folder / "DONE").exists():
-            raise ValueError(f"run={folder} is not the folder of a finished run: it has no DONE.")
+            raise UsageError(f"run={folder} is not the folder of a finished run: it has no DONE.")
         if wrong := damage(folder):
-            raise ValueError(f"In {folder} {wrong}: there is nothing to compare with.")
+            raise UsageError(f"In {folder} {wrong}: there is nothing to compare with.")
         into = chosen.into or stack.enter_context(tempfile.TemporaryDirectory())
         comparison = reproduce(folder, Path(into), chosen.threads)
     print(*comparison.sentences(), sep="\n")

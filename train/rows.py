@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import NamedTuple, TypedDict
 
+from conf.errors import UsageError
 from data.disk import named
 from train.done import OUT_OF_MEMORY as OUT_OF_MEMORY
 from train.done import damage, finished
@@ -89,7 +90,7 @@ def append(file: Path, rows: Iterable[Row]) -> None:
 def read(file: Path) -> list[Row]:
     """The rows of a results file; a last line torn by a crash is left out, any other damage is an error."""
     if finished(file.parent) is not None and (wrong := damage(file.parent)):
-        raise ValueError(f"In {file.parent} {wrong}: run it again.")
+        raise UsageError(f"In {file.parent} {wrong}: run it again.")
     names = {field.name for field in fields(Row)}
     lines, rows = file.read_text().split("\n"), []
     for number, line in enumerate(lines, 1):
@@ -98,11 +99,11 @@ def read(file: Path) -> list[Row]:
         try:
             content = json.loads(line)
             if set(content) != names:
-                raise ValueError("keys")
+                raise UsageError("keys")
             rows.append(Row(**content))
         except (ValueError, TypeError):
             if number < len(lines):
-                raise ValueError(
+                raise UsageError(
                     f"{file} is damaged at line {number}: delete that line, or the folder, and run again."
                 ) from None
     return rows

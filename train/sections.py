@@ -4,6 +4,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
+from conf.errors import UsageError
 from models.bounds import LONGEST, Count, Share
 from train.paths import CONF
 from train.protocols import BY_POSITION, PROTOCOLS
@@ -30,9 +31,9 @@ class ModelConfig(Section):
     @model_validator(mode="after")
     def has_even_heads(self) -> Self:
         if self.width % self.heads:
-            raise ValueError(f"model.heads={self.heads} does not divide model.width={self.width}.")
+            raise UsageError(f"model.heads={self.heads} does not divide model.width={self.width}.")
         if self.head_width % 2:
-            raise ValueError(
+            raise UsageError(
                 f"model.width={self.width} over model.heads={self.heads} gives an odd head width of "
                 f"{self.head_width}: rotary encodings pair features, so choose an even one."
             )
@@ -131,12 +132,12 @@ class EvaluationConfig(Section):
         known = [*PROTOCOLS, BY_POSITION]
         for name in self.protocols:
             if name not in known:
-                raise ValueError(f"There is no protocol '{name}'; there are: {', '.join(known)}.")
+                raise UsageError(f"There is no protocol '{name}'; there are: {', '.join(known)}.")
         files = extension_files()
         for name in self.named:
             if name not in files:
                 hint = did_you_mean(name, files)
-                raise ValueError(f"There is no extension '{name}'.{hint} There are: {', '.join(files)}.")
+                raise UsageError(f"There is no extension '{name}'.{hint} There are: {', '.join(files)}.")
         return self
 
     @property
@@ -152,7 +153,7 @@ class EvaluationConfig(Section):
             lengths = sorted({int(trained_length * times) for times in self.ladder})
             if not 1 <= lengths[0] <= lengths[-1] <= LONGEST:
                 told = f"evaluation.ladder=[{','.join(map(str, self.ladder))}] times {trained_length} tokens"
-                raise ValueError(f"{told} of training must lie between 1 and {LONGEST:,}.")
+                raise UsageError(f"{told} of training must lie between 1 and {LONGEST:,}.")
             return lengths
         return sorted(set(self.lengths))
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from conf.errors import UsageError
 from train.config import Config
 from train.curves import TEXT, accuracies, label, losses, points, summary
 from train.ranks import is_rank_zero
@@ -109,7 +110,7 @@ def resolved_mode(mode: str) -> str:
     chosen = os.environ.get("WANDB_MODE", mode) if mode == "auto" else mode
     chosen = {"dryrun": "offline", "run": "online", "": mode}.get(chosen, chosen)
     if chosen not in ("auto", "online", "offline", "disabled"):
-        raise ValueError(f"W&B has no mode '{chosen}': use auto, online, offline or disabled.")
+        raise UsageError(f"W&B has no mode '{chosen}': use auto, online, offline or disabled.")
     return chosen
 
 

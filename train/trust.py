@@ -6,19 +6,20 @@ from typing import Any
 
 from omegaconf import OmegaConf
 
+from conf.errors import UsageError
 from train.paths import CONF
 
 GROUPS = ("encoding", "extension", "data")
 
 
 def check_classes(settings: Mapping[str, object], folder: Path) -> None:
-    """ValueError where the settings of a run folder name a class that `conf/` does not name in its group."""
+    """UsageError where the settings of a run folder name a class that `conf/` does not name in its group."""
     for group in GROUPS:
         files = (CONF / group).glob("*.yaml")
         known = [name for file in files for name in targets(OmegaConf.to_container(OmegaConf.load(file)))]
         for name in targets(settings.get(group)):
             if name not in known:
-                raise ValueError(
+                raise UsageError(
                     f"{folder}/run.json names {name} in its {group}, a class that no file of conf/{group} "
                     f"names. If it is yours, add its YAML there; if you do not know it, do not use the run."
                 )

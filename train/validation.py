@@ -8,6 +8,8 @@ from typing import Annotated, Any, Self, cast
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
+from conf.errors import UsageError
+
 Natural = Annotated[int, Field(ge=1, lt=1 << 31)]
 Quantity = Annotated[float, Field(ge=1e-9, le=1e6)]
 STRICT = ConfigDict(strict=True, allow_inf_nan=False)
@@ -20,19 +22,19 @@ class Section(BaseModel):
 
     @classmethod
     def of(cls, settings: Mapping[str, object]) -> Self:
-        """ValueError names a setting that does not fit, its value and what is allowed."""
+        """UsageError names a setting that does not fit, its value and what is allowed."""
         try:
             return cls.model_validate(settings)
         except ValidationError as error:
-            raise ValueError(explanation(error, cls, settings)) from None
+            raise UsageError(explanation(error, cls, settings)) from None
 
 
 def check_value(key: str, value: Any, annotation: Any) -> None:
-    """ValueError where a value is not of the annotated kind."""
+    """UsageError where a value is not of the annotated kind."""
     try:
         TypeAdapter(annotation, config=STRICT).validate_python(value)
     except ValidationError as error:
-        raise ValueError(f"{key}={shown(value)} {allowed(error.errors())}.") from None
+        raise UsageError(f"{key}={shown(value)} {allowed(error.errors())}.") from None
 
 
 def explanation(error: ValidationError, section: type[Section], settings: Mapping[str, object]) -> str:

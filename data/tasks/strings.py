@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from numpy.random import Generator
 
+from conf.errors import UsageError
 from data.task import Task, random_string
 
 SYMBOLS = string.digits + string.ascii_letters + "".join(map(chr, range(0xC0, 0x250)))  # in order
@@ -19,7 +20,7 @@ class String(Task):
     @property
     def alphabet(self) -> str:
         if not 1 < self.symbols <= len(SYMBOLS):
-            raise ValueError(f"data={self.name} needs symbols to be 2 to {len(SYMBOLS)}, not {self.symbols}.")
+            raise UsageError(f"data={self.name} needs symbols to be 2 to {len(SYMBOLS)}, not {self.symbols}.")
         return SYMBOLS[: self.symbols]
 
     def size(self, length: int) -> tuple[int, int]:

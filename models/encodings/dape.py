@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from torch import nn
 
+from conf.errors import UsageError
 from models.bounds import Count
 from models.effect import Adjust, Effect, Encoding, Positions, tabulated
 from models.networks import AcrossHeads
@@ -24,7 +25,7 @@ class DAPE(Encoding):
     def forward(self, positions: Positions) -> Effect:
         effect = self.inner.at(positions)
         if effect.bias is None:
-            raise ValueError(
+            raise UsageError(
                 f"DAPE adapts a bias, but {type(self.inner).__name__} has none: wrap another, such as KERPLE."
             )
         network = AcrossHeads(self.read, self.write, tabulated(effect.bias, positions))

@@ -9,6 +9,7 @@ samples distances, where this samples positions for all.
 import torch
 from torch import Tensor
 
+from conf.errors import UsageError
 from models.bounds import Auto, Count, Seed
 from models.effect import Effect, Encoding, Positions
 
@@ -31,9 +32,9 @@ class Randomized(Encoding):
         self.limit = self.checked(inner)
 
     def checked(self, inner: Encoding) -> int | None:
-        """The longest sequence, or ValueError where `inner` has no effect at some of the positions."""
+        """The longest sequence, or UsageError where `inner` has no effect at some of the positions."""
         if inner.limit is not None and inner.limit < self.span:
-            raise ValueError(
+            raise UsageError(
                 f"{type(inner).__name__} has positions up to {inner.limit}, fewer than span={self.span}: "
                 "lower it, or raise what limits them, such as inner.factor."
             )

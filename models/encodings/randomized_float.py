@@ -8,6 +8,7 @@ known to us.
 import torch
 from torch import Tensor
 
+from conf.errors import UsageError
 from models.effect import Encoding
 from models.encodings.randomized import Randomized, order
 
@@ -19,7 +20,7 @@ class RandomizedFloat(Randomized):
 
     def checked(self, inner: Encoding) -> None:
         if inner.limit is not None:
-            raise ValueError(f"{type(inner).__name__} has no position between two whole numbers.")
+            raise UsageError(f"{type(inner).__name__} has no position between two whole numbers.")
 
     def sample(self, count: int, draw: int, device: torch.device) -> Tensor:
         """(count,) float64, increasing"""

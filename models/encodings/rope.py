@@ -7,6 +7,7 @@ depends on the distance alone.
 import torch
 from torch import Tensor
 
+from conf.errors import UsageError
 from models.bounds import Base, Share
 from models.effect import Effect, Encoding, Positions, Rotate
 from models.rotation import rotate_pairs
@@ -22,7 +23,7 @@ class RoPE(Encoding):
     ) -> None:
         super().__init__()
         if layout not in ("half", "interleaved"):
-            raise ValueError(f"RoPE's layout is '{layout}', but the layouts are: half, interleaved.")
+            raise UsageError(f"RoPE's layout is '{layout}', but the layouts are: half, interleaved.")
         self.base, self.layout = float(base), layout
         self.rotated = 2 * int(head_width * partial / 2)  # features
 

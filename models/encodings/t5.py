@@ -10,6 +10,7 @@ import math
 import torch
 from torch import Tensor, nn
 
+from conf.errors import UsageError
 from models.bounds import Auto, Count
 from models.effect import Curve, Effect, Encoding, Positions
 
@@ -23,7 +24,7 @@ class T5(Encoding):
         super().__init__()
         self.reach = max(min(128, length // 2), buckets // 2 + 1) if reach == "auto" else int(reach)
         if buckets < 4 or buckets % 4 or self.reach <= buckets // 2:
-            raise ValueError(
+            raise UsageError(
                 f"T5 needs buckets divisible by 4 and reach above half of them, not {buckets}, {self.reach}."
             )
         self.scale = head_width**0.5

@@ -12,6 +12,7 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
+from conf.errors import UsageError
 from models.effect import Adjust, Effect, Encoding, Positions, Rotate, tabulated
 from models.encodings.learned import Learned
 from models.encodings.rope import RoPE
@@ -28,7 +29,7 @@ class BFloat16(Extension):
         self.what = PLACES if what == "all" else tuple(what.split("+"))
         for place in self.what:
             if place not in PLACES:
-                raise ValueError(f"extension.what={what} must be all, or some of {'+'.join(PLACES)}.")
+                raise UsageError(f"extension.what={what} must be all, or some of {'+'.join(PLACES)}.")
         self.relative = self.relative and "positions" not in self.what
 
     @classmethod

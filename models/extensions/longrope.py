@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from conf.errors import UsageError
 from models.bounds import Auto, Factor
 from models.effect import Encoding
 from models.extensions.frequencies import Frequencies, index_ramp
@@ -27,7 +28,7 @@ class LongRoPE(Frequencies):
         super().__init__(encoding, length, factor)
         self.factors, pairs = factors, self.encoding.frequencies().numel()
         if factors != "auto" and (isinstance(factors, str) or len(factors) != pairs):
-            raise ValueError(f"extension.factors={factors} must be auto or a list of {pairs} numbers.")
+            raise UsageError(f"extension.factors={factors} must be auto or a list of {pairs} numbers.")
 
     def scaled(self, frequencies: Tensor, factor: float) -> Tensor:
         if isinstance(self.factors, str):

@@ -10,6 +10,7 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
+from conf.errors import UsageError
 from models.bounds import Factor, Seed
 from models.effect import Effect, Encoding, Positions
 from models.encodings.randomized import order
@@ -21,7 +22,7 @@ class PoSE(PI):
 
     def __init__(self, encoding: Encoding, length: int, factor: Factor = 8.0, seed: Seed = 0) -> None:
         if isinstance(factor, str):
-            raise ValueError(f"extension.factor={factor} must be a number: PoSE trains for one target.")
+            raise UsageError(f"extension.factor={factor} must be a number: PoSE trains for one target.")
         super().__init__(encoding, length, factor)
         self.target, self.seed = int(factor * length), seed
 

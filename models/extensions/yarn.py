@@ -10,6 +10,7 @@ import math
 
 from torch import Tensor
 
+from conf.errors import UsageError
 from models.bounds import Auto, Factor, Positive
 from models.effect import Encoding
 from models.extensions.frequencies import Frequencies, index_ramp, rotations_ramp, squeezed
@@ -30,7 +31,7 @@ class YaRN(Frequencies):
     ) -> None:
         super().__init__(encoding, length, factor)
         if ramp not in ("index", "rotations"):
-            raise ValueError(f"extension.ramp={ramp} must be index or rotations.")
+            raise UsageError(f"extension.ramp={ramp} must be index or rotations.")
         self.fast, self.slow, self.ramp, self.truncate = fast, slow, ramp, truncate
 
     def scaled(self, frequencies: Tensor, factor: float) -> Tensor:

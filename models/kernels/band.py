@@ -9,6 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from conf.errors import UsageError
 from models import pairs
 from models.effect import Tail, Window
 from models.flash import alike, read_in_part
@@ -36,10 +37,10 @@ def fits(plan: Plan) -> bool:
 def attend(q: Tensor, k: Tensor, v: Tensor, plan: Plan, x: Tensor | None = None) -> Tensor:
     """(B, H, T, D)"""
     if torch.is_grad_enabled():
-        raise ValueError("The band kernel has no gradient: train with kernel=explicit, or auto.")
+        raise UsageError("The band kernel has no gradient: train with kernel=explicit, or auto.")
     tail = plan.tail
     if tail is None:
-        raise ValueError("The band kernel needs an encoding that treats far keys alike: use kernel=explicit.")
+        raise UsageError("The band kernel needs an encoding that treats far keys alike: use kernel=explicit.")
     if tail.reached is None:
         return banded(q, k, v, plan, tail, x)
     out = torch.empty_like(v)

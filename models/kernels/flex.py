@@ -9,6 +9,7 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.nn.attention.flex_attention import AuxRequest, create_block_mask, flex_attention
 
+from conf.errors import UsageError
 from models import pairs
 from models.effect import Curve, Effect
 from models.plan import Form, Plan
@@ -18,7 +19,7 @@ from models.softmax import beside_sink
 def attend(q: Tensor, k: Tensor, v: Tensor, plan: Plan, x: Tensor | None = None) -> Tensor:
     """(B, H, T, D); any effect that does not read the logits."""
     if plan.form == Form.ROWS:
-        raise ValueError("The flex kernel never sees the logits: use kernel=explicit for this encoding.")
+        raise UsageError("The flex kernel never sees the logits: use kernel=explicit for this encoding.")
     scale, length, sink = q.size(-1) ** -0.5, q.size(-2), plan.effect.sink
     potential = plan.potential(x)
     q, k, v = in_regions(*plan.phased(q, k, x), v, plan.effect)

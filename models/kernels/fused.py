@@ -6,6 +6,7 @@ from functools import partial
 import torch
 from torch import Tensor
 
+from conf.errors import UsageError
 from models import pairs, underflow
 from models.effect import Curve
 from models.features import as_features
@@ -75,7 +76,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, plan: Plan, x: Tensor | None = None)
     if q.is_meta and suits(plan):
         return explicit.attend(q, k, v, plan, x)
     if not fits(q, plan):
-        raise ValueError(f"The fused kernel {NEEDS}: use kernel=explicit.")
+        raise UsageError(f"The fused kernel {NEEDS}: use kernel=explicit.")
     learning, temperature, potential = torch.is_grad_enabled(), plan.effect.temperature, plan.potential(x)
     masked = adds(plan) or (learning and "sink" in plan.parts)
     scale, mask = q.size(-1) ** -0.5, None

@@ -7,6 +7,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from conf.errors import UsageError
 from models import pairs, underflow
 from models.features import as_features
 from models.pairs import BUDGET, FEWEST, ROWS
@@ -17,7 +18,7 @@ from models.softmax import beside_sink, together
 def attend(q: Tensor, k: Tensor, v: Tensor, plan: Plan, x: Tensor | None = None) -> Tensor:
     """(B, H, T, D); any effect that adds no more than a mask to the product."""
     if plan.form > Form.MASK:
-        raise ValueError("The sdpa kernel never sees the logits: use kernel=explicit for this encoding.")
+        raise UsageError("The sdpa kernel never sees the logits: use kernel=explicit for this encoding.")
     scale, temperature, potential = q.size(-1) ** -0.5, plan.effect.temperature, plan.potential(x)
     q, k = plan.rotated(q, k, x)
     if temperature is not None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from conf.errors import UsageError
 from sweeps import command
 from sweeps.report.comparisons import chosen_reference, paired, ranked
 from sweeps.report.curves import Curves, Group
@@ -42,10 +43,10 @@ def power(folder: Path, seeds: int, reference: str | None = None) -> "list[tuple
     """A table and a sentence for each comparison of a sweep."""
     if seeds < 2:
         one = "one seed says nothing about variation between seeds"
-        raise ValueError(f"--seeds must be at least 2, not {seeds}: {one}.")
+        raise UsageError(f"--seeds must be at least 2, not {seeds}: {one}.")
     results = [told(folder, group, seeds, reference) for group in groups(load(folder)) if headline(group)]
     if not results:
-        raise ValueError(f"There is nothing to compare in {folder}: no finished run in it has a loss.")
+        raise UsageError(f"There is nothing to compare in {folder}: no finished run in it has a loss.")
     return results
 
 
@@ -61,9 +62,9 @@ def told(folder: Path, group: Group, seeds: int, reference: str | None) -> "tupl
         what = "one seed" if len(curves.seeds) < 2 else "one method"
         where = f"{group.data}, trained at {group.trained} tokens"
         needed = "power needs at least two seeds of at least two methods"
-        raise ValueError(f"{folder} has {what} ({where}): {needed}.")
+        raise UsageError(f"{folder} has {what} ({where}): {needed}.")
     if reference and reference not in every:
-        raise ValueError(f"There is no method '{reference}' in {folder}; there are: {', '.join(every)}.")
+        raise UsageError(f"There is no method '{reference}' in {folder}; there are: {', '.join(every)}.")
     chosen = chosen_reference(every, group, reference)
     names = [name for name in every if name != chosen]
     heads = [Column(head, justify="right") for head in ("seeds", *map(tokens, curves.lengths))]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import to_json
 
+from conf.errors import UsageError
 from sweeps.report.records import Failure
 from train.rows import Row, read
 
@@ -113,7 +114,7 @@ def listed(folder: Path) -> Sweep:
     folders = sorted(run_folders(folder))
     if not folders:
         where = "no results.jsonl in it or in any folder below it"
-        raise ValueError(f"There are no results in {folder}: {where}.")
+        raise UsageError(f"There are no results in {folder}: {where}.")
     jobs = [Job(place.name, str(place.relative_to(folder))) for place in folders]
     return Sweep(folder, folder.resolve().name, jobs=jobs, notes=notes)
 
@@ -131,22 +132,22 @@ def run_folders(folder: Path) -> Iterator[Path]:
 
 
 def load_run(place: Path) -> Run:
-    """Everything that a run left; ValueError names the file that cannot be read."""
+    """Everything that a run left; UsageError names the file that cannot be read."""
     file = place / "results.jsonl"
     try:
         rows = read(file)
         ROWS.validate_json(to_json(rows), strict=True)
     except (UnicodeDecodeError, ValidationError) as error:
-        raise ValueError(damaged(file, error)) from None
+        raise UsageError(damaged(file, error)) from None
     if not rows or min(min(row.length, row.trained_length) for row in rows) < 1:
         what = "has a length below 1" if rows else "is empty"
-        raise ValueError(f"{file} {what}: delete its folder and run again.")
+        raise UsageError(f"{file} {what}: delete its folder and run again.")
     file, about = place / "run.json", {}
     try:
         about = json_of(file) if file.exists() else {}
         ABOUT.validate_json(to_json(about), strict=True)
     except ValidationError as error:
-        raise ValueError(damaged(file, error)) from None
+        raise UsageError(damaged(file, error)) from None
     encoding, seed = about.get("encoding") or rows[0].encoding, about.get("seed", rows[0].seed)
     return Run(place, encoding, seed, rows, flat(about), scores(place / "documents.npz"))
 
@@ -171,10 +172,10 @@ def scores(file: Path) -> "dict[str, NDArray[np.float64]] | None":
         with np.load(file) as content:
             arrays = dict(content)
         if any(values.ndim != 1 or values.dtype.kind not in "iuf" for values in arrays.values()):
-            raise ValueError("not scores")
+            raise UsageError("not scores")
         return arrays
     except Exception as error:  # a broken archive raises any of a dozen kinds
-        raise ValueError(f"{file} is damaged: delete its folder and run again.") from error
+        raise UsageError(f"{file} is damaged: delete its folder and run again.") from error
 
 
 def json_of(file: Path) -> dict[str, Any]:
@@ -183,7 +184,7 @@ def json_of(file: Path) -> dict[str, Any]:
     except ValueError:
         content = None
     if not isinstance(content, dict):
-        raise ValueError(f"{file} is damaged: delete it, or the folder it is in, and run again.")
+        raise UsageError(f"{file} is damaged: delete it, or the folder it is in, and run again.")
     return content
 
 

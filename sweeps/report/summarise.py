@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from conf.errors import UsageError
 from sweeps.report import comparisons
 from sweeps.report.comparisons import chosen_reference, ordered, ranked
 from sweeps.report.curves import BESIDE, Curves, Group, estimates, plain
@@ -30,7 +31,7 @@ def summarise(sweep: Sweep, reference: str | None = None, tolerance: float = TOL
             comparisons.append(compare(group, reference, tolerance))
     if reference and comparisons and not any(one.reference == reference for one in comparisons):
         known = ", ".join(sorted({name for one in comparisons for name in one.methods}))
-        raise ValueError(
+        raise UsageError(
             f"There is no method '{reference}' to compare with in {sweep.folder}; there are: {known}."
         )
     return Summary(

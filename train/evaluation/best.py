@@ -12,6 +12,7 @@ from statistics import mean
 
 import torch
 
+from conf.errors import UsageError
 from data.source import Problems, ProblemSource, Windows
 from models.gpt import GPT
 from train.checkpoints import restore
@@ -36,7 +37,7 @@ class Others:
 
 
 def others(source: ProblemSource, count: int, length: int) -> Problems:
-    """ValueError where a task has so few problems of this length that all are scored."""
+    """UsageError where a task has so few problems of this length that all are scored."""
     scored, more = source.problems(count, length), source.problems(2 * count, length)
     assert scored is not None
     assert more is not None
@@ -44,7 +45,7 @@ def others(source: ProblemSource, count: int, length: int) -> Problems:
     other = torch.tensor([row.numpy().tobytes() not in known for row in more.tokens])
     if not other.any():
         told = f"checkpoint=best needs problems of length {length} that are not scored"
-        raise ValueError(f"{told}: lower evaluation.problems={count}.")
+        raise UsageError(f"{told}: lower evaluation.problems={count}.")
     return replace(more, **{key: value[other] for key, value in vars(more).items() if value is not None})
 
 
@@ -65,7 +66,7 @@ def best(run: Run, model: GPT, files: list[Path], cell: str, windows: Windows | 
 
 
 def searched(run: Run, models: dict[str, GPT], windows: Windows | None) -> ProblemEvaluator | TextEvaluator:
-    """All of them on answers, or where the data have none on text. ValueError where everything is scored."""
+    """All of them on answers, or where the data have none on text. UsageError where everything is scored."""
     config, objective, trained = run.config.evaluation, run.config.objective, run.trained_length
     lengths = sorted({trained, *(length for length in run.lengths if length <= trained)})
     if has_problems(run.source, lengths):

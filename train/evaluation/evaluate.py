@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 import torch
 
+from conf.errors import UsageError
 from data.retrieval import Retrieval
 from data.source import ProblemSource, Windows
 from models.attend import choose
@@ -56,7 +57,7 @@ def problem_source(run: Run) -> ProblemSource | None:
     if run.config.evaluation.retrieval is None:
         return run.source if has_problems(run.source, run.lengths) else None
     if has_problems(run.source, run.lengths):
-        raise ValueError(f"evaluation.retrieval is for data without problems, not {run.config.names.data}.")
+        raise UsageError(f"evaluation.retrieval is for data without problems, not {run.config.names.data}.")
     return Retrieval(run.source, run.config.evaluation.retrieval)
 
 

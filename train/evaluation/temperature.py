@@ -6,6 +6,7 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
+from conf.errors import UsageError
 from data.source import Source, Windows
 from models.extensions.temperature import Temperature
 from models.gpt import GPT
@@ -27,7 +28,7 @@ def unscored(source: Source, scored: Windows, length: int) -> Tensor:
     assert windows is not None
     others = windows.tokens[~torch.isin(windows.document, scored.document)]
     if not len(others):
-        raise ValueError(
+        raise UsageError(
             "temperature and checkpoint=best need held-out documents that are not scored: lower "
             "evaluation.windows."
         )
