@@ -9,9 +9,7 @@ from typing import TYPE_CHECKING, Any
 from conf.errors import UsageError
 
 if TYPE_CHECKING:
-    from data.source import Source  # imports torch, which VERSION does without
-
-VERSION = 1  # raised when the same settings would give other token ids, batches or problems
+    from data.source import Source  # imports torch, which the name of a run does without
 
 
 def load(settings: Mapping[str, Any], vocab: int, cache: Path) -> "Source":
@@ -21,6 +19,17 @@ def load(settings: Mapping[str, Any], vocab: int, cache: Path) -> "Source":
     """
     source: Source = made(settings).open(vocab, Path(cache))
     return source
+
+
+def identity(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return settings in which a digest of its content stands for each file, folder or package."""
+    source = made(settings)
+    if hasattr(source, "identity"):
+        return {"_target_": settings["_target_"], **source.identity()}
+    return {
+        key: identity(value) if isinstance(value, Mapping) and "_target_" in value else value
+        for key, value in settings.items()
+    }
 
 
 def made(settings: Mapping[str, Any]) -> Any:

@@ -1,6 +1,5 @@
 """Documents -> a tokenizer and two files of token ids. Runs once; `data.text` reads what it writes."""
 
-import hashlib
 import logging
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -8,9 +7,10 @@ from pathlib import Path
 import numpy as np
 
 from conf.errors import UsageError
+from data.digest import of_file, of_json
 from data.documents import Documents
+from data.prepared import Prepared
 from data.split import MEGABYTE, Entries, limited, split, texts
-from data.text import Prepared
 from data.tokenizer import SAMPLE, Tokenizer, make
 
 PORTION = 4e6  # characters of text that are encoded at a time
@@ -29,12 +29,13 @@ def build(corpus: Documents, vocab: int, folder: Path) -> Prepared:
     for name, part in parts.items():
         lengths[name] = encode(chosen(corpus, part), tokenizer, folder / f"{name}.bin", dtype)
     np.save(folder / "held_out_lengths.npy", np.array(lengths["held_out"], np.int64))
+    digests = {file.name: of_file(file) for file in sorted(folder.iterdir())}
     rows = [f"{name}\t{key}\t{part[key].source}\n" for name, part in parts.items() for key in sorted(part)]
     (folder / "documents.tsv").write_text("".join(rows), encoding="utf-8")
     about = [f"{name.replace('_', ' ')}: {summary(part, sum(lengths[name]))}" for name, part in parts.items()]
     return Prepared(
         name=corpus.name,
-        fingerprint=hashlib.sha256("".join(rows).encode()).hexdigest(),
+        fingerprint=of_json(digests),
         description="; ".join([f"{corpus.name}: {corpus.origin()}", tokenizer.description, *about]),
         vocab=tokenizer.vocab,
         dtype=dtype,

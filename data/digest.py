@@ -1,7 +1,8 @@
-"""The sha256 that addresses what is kept, as hex digits."""
+"""Digests by content, as hex digits of their sha256."""
 
 import hashlib
 import json
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,17 @@ def of_file(file: Path) -> str:
         return hashlib.file_digest(handle, "sha256").hexdigest()
 
 
+def of_content(file: Path) -> str:
+    """Return the digest of a file, read once in this process for as long as nobody writes to it."""
+    stat = file.stat()
+    return of_unchanged(file, stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns)
+
+
+@cache
+def of_unchanged(file: Path, *stamp: int) -> str:
+    return of_file(file)
+
+
 def of_json(content: Any) -> str:
-    """Whatever the order of keys."""
+    """Return the digest of a JSON value, whatever the order of its keys."""
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()

@@ -39,8 +39,8 @@ class Documents(ABC):
         """All of them, the same at every call."""
 
     @abstractmethod
-    def stamp(self) -> Any:
-        """What changes when the documents do, without reading them; JSON."""
+    def contents(self) -> dict[str, Any]:
+        """Return a digest of what each setting stands for that names text outside of the settings."""
 
     @abstractmethod
     def origin(self) -> str:

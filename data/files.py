@@ -1,6 +1,5 @@
 """The user's own text: a file, a folder or a pattern of plain text, JSON lines or Parquet, also as .gz."""
 
-import glob
 import gzip
 import json
 import os
@@ -13,7 +12,9 @@ from typing import Any
 
 from conf.errors import UsageError
 from data.corpus import Corpus
+from data.digest import of_content, of_json
 from data.documents import Document
+from data.paths import local_files
 
 HINT = "give a file, a folder or a pattern such as 'books/*.txt'"
 CUT_OFF = (gzip.BadGzipFile, EOFError, zlib.error)
@@ -37,34 +38,21 @@ class Files(Corpus):
             except CUT_OFF:
                 raise UsageError(f"{file} is not a whole .gz file: write it again or remove it.") from None
 
-    def stamp(self) -> Any:
-        stats = [(str(file.absolute()), file.stat()) for _, file in self.files()]
-        return [(file, stat.st_size, stat.st_mtime_ns) for file, stat in stats]
+    def contents(self) -> dict[str, Any]:
+        return {"path": of_json([(source, of_content(file)) for source, file in self.files()])}
 
     def origin(self) -> str:
         return f"{self.path}"
 
     def files(self) -> list[tuple[str, Path]]:
-        """(path relative to `path`, path on this machine), sorted, without hidden files."""
+        """Return (path relative to `path`, path on this machine) of every file, at least one."""
         if not self.path:
             raise UsageError(f"data={self.name} needs data.path: {HINT}.")
-        path = Path(self.path).expanduser()
-        if path.is_file():
-            return [(path.name, path)]
-        root = path if path.is_dir() else fixed(path)
-        paths = path.rglob("*") if path.is_dir() else map(Path, glob.glob(str(path), recursive=True))
-        files = [(file.relative_to(root), file) for file in paths if file.is_file()]
-        files = [pair for pair in files if not any(part.startswith(".") for part in pair[0].parts)]
+        files = local_files(self.path)
         if not files:
-            what = "holds no files" if path.is_dir() else "does not exist"
+            what = "holds no files" if Path(self.path).expanduser().is_dir() else "does not exist"
             raise UsageError(f"data.path={self.path} {what}: {HINT}.")
-        return sorted((name.as_posix(), file) for name, file in files)
-
-
-def fixed(pattern: Path) -> Path:
-    """The folders of a pattern before the first one with a wildcard."""
-    wild = next((n for n, part in enumerate(pattern.parts) if glob.has_magic(part)), len(pattern.parts) - 1)
-    return Path(*pattern.parts[:wild])
+        return files
 
 
 def rows(file: Path, key: str) -> Iterator[tuple[str, Any]]:

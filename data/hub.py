@@ -12,7 +12,9 @@ from urllib.request import Request, urlopen
 
 from conf.errors import UsageError
 from data.corpus import Corpus
+from data.digest import of_content, of_json
 from data.documents import Document
+from data.paths import local_files
 
 PATIENCE = 2.0  # seconds until the Hub counts as out of reach
 HEADING = re.compile(r" = [^=]+ = \n?")  # WikiText: the first line of an article
@@ -39,8 +41,14 @@ class Hub(Corpus):
             for number, text in enumerate(joined(rows) if self.articles else rows):
                 yield Document(text or "", f"{name}:{number}", held_out)
 
-    def stamp(self) -> Any:
-        """Nothing: a dataset of the Hub is downloaded once and kept."""
+    def contents(self) -> dict[str, Any]:
+        """Return digests of folders on this machine; a dataset of the Hub is downloaded once and kept."""
+        paths = {"path": self.path, "test_path": self.test_path}
+        return {
+            key: of_json([(source, of_content(file)) for source, file in local_files(path)])
+            for key, path in paths.items()
+            if path and Path(path).exists()
+        }
 
     def origin(self) -> str:
         return self.path if self.subset is None else f"{self.path} ({self.subset})"

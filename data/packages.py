@@ -13,6 +13,7 @@ from typing import Any
 
 from conf.errors import UsageError
 from data.corpus import Corpus
+from data.digest import of_content, of_json
 from data.documents import Document
 
 STANDARD_LIBRARY = "stdlib"
@@ -34,9 +35,9 @@ class Packages(Corpus):
         for source, file in self.files():
             yield Document(Path(file).read_text(encoding="utf-8", errors="replace"), source)
 
-    def stamp(self) -> Any:
-        stats = [(source, os.stat(file)) for source, file in self.files()]
-        return [self.versions(), [(source, stat.st_size, stat.st_mtime_ns) for source, stat in stats]]
+    def contents(self) -> dict[str, Any]:
+        files = [(source, of_content(Path(file))) for source, file in self.files()]
+        return {"packages": of_json([self.versions(), files])}
 
     def origin(self) -> str:
         return f"Python source code of {', '.join(self.versions())}"

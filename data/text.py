@@ -1,6 +1,5 @@
 """Text as token ids on the disk: two memory-mapped streams, one to train on and one held out."""
 
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -8,19 +7,9 @@ import torch
 
 from conf.errors import UsageError
 from data.batch import Batch, shifted
+from data.digest import of_json
+from data.prepared import Prepared
 from data.source import Source, Windows
-
-
-@dataclass(frozen=True)
-class Prepared:
-    """What is known of a folder of token ids."""
-
-    name: str
-    fingerprint: str
-    description: str
-    vocab: int
-    dtype: str
-    bytes_per_token: float
 
 
 class Text(Source):
@@ -28,7 +17,7 @@ class Text(Source):
 
     def __init__(self, folder: Path, prepared: Prepared, repeat: float = 0.0) -> None:
         self.folder, self.repeat = folder, repeat
-        self.name, self.fingerprint = prepared.name, prepared.fingerprint
+        self.name, self.fingerprint = prepared.name, of_json([prepared.fingerprint, repeat])
         self.description, self.vocab = prepared.description, prepared.vocab
         self.bytes_per_token = prepared.bytes_per_token
         self.training = mapped(folder / "training.bin", prepared.dtype)

@@ -16,6 +16,7 @@ from omegaconf import DictConfig
 
 from conf.errors import UsageError
 from train import command
+from train.cells import cell
 from train.compose import config_of
 from train.errors import explained, logged
 from train.index import write_index
@@ -33,7 +34,7 @@ def entry() -> None:
         config, hydra = config_of(root), HydraConfig.get()
         folder = Path(hydra.runtime.output_dir)
         if hydra.mode == RunMode.MULTIRUN:
-            jobs.append(Job(config, list(hydra.overrides.task), folder))
+            jobs.append(Job(config, list(hydra.overrides.task), folder, cell(config)))
             sweep.append(hydra)
             return
         check_launcher(hydra.overrides.hydra)

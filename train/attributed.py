@@ -6,9 +6,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from conf.errors import UsageError
+from data.code import module_file
+from train.cells import extension_content, modules
 from train.config import Config
 from train.errors import is_out_of_memory
-from train.fingerprints import extension_content, fingerprints, located
 from train.paths import ROOT
 
 
@@ -31,8 +32,8 @@ def files(config: Config) -> set[Path]:
     """Return the files of the run's encoding, extensions and data that are not this project's."""
     listed = [extension_content(name) for name in config.evaluation.named]
     settings = [config.encoding.parameters, config.extension.parameters, config.data, *listed]
-    found = (located(module) for module in fingerprints(settings))
-    return {file for file in found if file is not None and not file.is_relative_to(ROOT)}
+    methods = (module_file(module) for module in modules(settings))
+    return {file for file in methods if file is not None and not file.is_relative_to(ROOT)}
 
 
 def where(error: Exception, within: set[Path]) -> str | None:

@@ -1,68 +1,102 @@
-"""Cells: eight hex digits that name a result, a hash of everything that determines it."""
+"""The ids of runs and trainings: eight hex digits, a digest of everything that determines a result."""
 
-from collections.abc import Iterator
-from glob import glob
+from collections.abc import Mapping
+from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
+from omegaconf import OmegaConf
+
+import data
+from data.code import code_digest, digest
 from train.config import Config
-from train.fingerprints import digest, unverified, unverified_extensions
+from train.done import finished
+from train.paths import CONF, ROOT
 from train.sections import ExtensionConfig
-from train.versions import EVALUATION, TRAINING, packages
+from train.trust import targets
 
 LABELS: dict[str, Any] = {"encoding": {"family"}}
 NOT_RESULT = LABELS | {
     "outputs": True, "jobs": True, "wandb": True, "report": True,
     "trainer": {"devices", "num_nodes", "strategy", "threads", "log_every", "checkpoint_every"},
 }  # fmt: skip
+MODEL = ("models.gpt", "models.registry")
+TRAINING = ("train.loss", "train.module", "train.muon", "train.objective", "train.optimizer")
+EVALUATION = (
+    "train.protocols",
+    *(f"train.evaluation.{f.stem}" for f in sorted((ROOT / "train/evaluation").glob("*.py"))),
+)
+PACKAGES = ("torch", "lightning", "numpy", "tokenizers", "sympy", "networkx")
+Code = dict[str, str]
 
 
 def name(config: Config) -> str:
-    """Of the folder of a run: rope-s0-1a2b3c4d, rope-s0-1a2b3c4d@0.25-5e6f7a8b."""
+    """Return the name of a run's folder: rope-s0-1a2b3c4d, rope-s0-1a2b3c4d@0.25-5e6f7a8b."""
     training = f"{config.names.encoding}-s{config.seed}" if config.run is None else Path(config.run).name
     return f"{training}{'' if config.checkpoint is None else f'@{config.checkpoint}'}-{cell(config)}"
 
 
+def code(config: Config) -> Code:
+    """Return a digest of the code behind each part of a run, as it is on the disk now."""
+    listed = [extension_content(name) for name in config.evaluation.named]
+    return {
+        "model": model_code(config.encoding.parameters),
+        "data": code_digest(modules(config.data)),
+        "training": code_digest(TRAINING),
+        "evaluation": code_digest([*EVALUATION, *modules([config.extension.parameters, listed])]),
+    }
+
+
+def model_code(encoding: Mapping[str, Any]) -> str:
+    """Return a digest of the code of all models and of the encoding with these settings."""
+    return code_digest([*MODEL, *modules(encoding)])
+
+
 def cell(config: Config) -> str:
-    """Of a run: of its training and its evaluation."""
-    settings = config.model_dump(mode="json", exclude=NOT_RESULT)
-    files = [stamps(path) for path in paths(config.data)]
-    listed = (name for name in config.evaluation.named if name != config.names.extension)
-    code = trained_code(config) | unverified(config.extension.parameters) | unverified_extensions(listed)
-    return digest([settings, files, TRAINING, EVALUATION, packages(), *filter(None, [code])])
+    """Return the id of a run: a digest of all settings, files and code that determine its result."""
+    settings = config.model_dump(mode="json", exclude=NOT_RESULT) | {"data": data_identity(config)}
+    if config.run is not None:
+        settings["run"] = finished(Path(config.run))
+    listed = {
+        name: extension_content(name) for name in config.evaluation.named if name != config.names.extension
+    }
+    return digest([settings, listed, code(config), packages()])
 
 
-def training_cell(config: Config, corpus: str, precision: str) -> str:
-    """Of a training, whatever is evaluated afterwards."""
-    parts = {"model", "encoding", "data", "optimizer", "seed", "batch", "objective"}
+def data_identity(config: Config) -> dict[str, Any]:
+    """Return the settings of the data, with digests in place of the files that they name."""
+    try:
+        return data.identity(config.data | {"name": config.names.data})
+    except Exception:  # the check before the run names the setting that is wrong
+        return config.data
+
+
+def training_cell(config: Config, corpus: str, precision: str, code: Code) -> str:
+    """Return the id of a training on data with the fingerprint `corpus`, whatever is evaluated afterwards."""
+    parts = {"model", "encoding", "optimizer", "seed", "batch", "objective"}
     settings = config.model_dump(mode="json", include=parts, exclude=LABELS)
     trainer = config.trainer.max_steps, config.trainer.compile, precision
-    names, code = [config.names.encoding, trainer, corpus], trained_code(config)
-    return digest([settings, *names, TRAINING, packages(), *filter(None, [code])])
+    relevant = {key: code[key] for key in ("model", "data", "training")}
+    return digest([settings, config.names.encoding, trainer, corpus, relevant, packages()])
 
 
 def finetuned_cell(training: str, name: str, extension: ExtensionConfig) -> str:
-    """Of a training that continues another one under an extension."""
+    """Return the id of a training that continues another one under an extension."""
     settings = extension.model_dump(mode="json")
-    return digest([training, name, settings, *filter(None, [unverified(settings)])])
+    return digest([training, name, settings, code_digest(modules(settings))])
 
 
-def trained_code(config: Config) -> dict[str, str]:
-    """What a training depends on of the code of its encoding and data, if it is not verified."""
-    return unverified([config.encoding.parameters, config.data])
+def modules(settings: Any) -> list[str]:
+    """Return the modules of all classes that settings name."""
+    return sorted({str(target).rpartition(".")[0] for target in targets(settings)})
 
 
-def paths(settings: Any) -> Iterator[str]:
-    """The files that data are read from, those of the parts of a mixture too."""
-    if isinstance(settings, dict):
-        if settings.get("path"):
-            yield settings["path"]
-        for part in settings.values():
-            yield from paths(part)
+def extension_content(name: str) -> dict[str, Any]:
+    """Return the content of `conf/extension/<name>.yaml`."""
+    file = CONF / "extension" / f"{name}.yaml"
+    return cast(dict[str, Any], OmegaConf.to_container(OmegaConf.load(file))) if file.exists() else {}
 
 
-def stamps(path: str) -> list[tuple[str, int, int]]:
-    """Name, size and time of the user's own text, so that a run on changed text is another run."""
-    paths = sorted(Path(name) for name in glob(path, recursive=True))
-    files = [file for top in paths for file in (sorted(top.rglob("*")) if top.is_dir() else [top])]
-    return [(str(f), f.stat().st_size, f.stat().st_mtime_ns) for f in files if f.is_file()]
+def packages() -> str:
+    """Return the versions of the packages that compute a result, in one line."""
+    return ", ".join(f"{name} {version(name)}" for name in PACKAGES)

@@ -16,12 +16,11 @@ from hydra.core.override_parser.types import ChoiceSweep, Glob, QuotedString, Sw
 from omegaconf import DictConfig, OmegaConf
 
 from conf.errors import UsageError
-from train.cells import name
+from train.cells import model_code, name
 from train.config import Config
 from train.done import damage
-from train.fingerprints import changed
 from train.paths import CONF, ROOT, SWEEPS
-from train.trust import check_classes
+from train.trust import check_classes, targets
 from train.validation import check_value
 
 NAME = re.compile(r"[\w+.-]*\w")  # of a file of a group: no way out of its folder
@@ -79,7 +78,29 @@ def validated(settings: dict[str, Any]) -> Config:
     if "run" in settings:
         check_value("run", settings["run"], str)
         settings = of_trained(settings)
-    return Config.of(settings)
+    config = Config.of(settings)
+    check_names(config)
+    return config
+
+
+def check_names(config: Config) -> None:
+    """Refuse a class of the command line that would give its results the name of another method."""
+    settings = config.model_dump(include={"encoding", "extension", "data"})
+    for group, content in settings.items():
+        name = getattr(config.names, group)
+        file, target = CONF / group / f"{name}.yaml", content.get("_target_")
+        if not file.exists():
+            continue
+        named = cast(dict[str, Any], OmegaConf.to_container(OmegaConf.load(file)))
+        if group == "data":  # a file may leave the parts of its data to other files
+            different = target != named.get("data", named).get("_target_")
+        else:
+            different = bool({*map(str, targets(content))} - {*targets(named)})
+        if different:
+            raise UsageError(
+                f"{group}._target_={target} is not what conf/{group}/{name}.yaml names, so its results need "
+                f"another name: add names.{group}=my_{group}."
+            )
 
 
 def plain(root: DictConfig) -> dict[str, Any]:
@@ -87,7 +108,8 @@ def plain(root: DictConfig) -> dict[str, Any]:
     own = OmegaConf.masked_copy(root, [str(key) for key in root if key != "hydra"])
     choices = OmegaConf.select(root, "hydra.runtime.choices")
     if choices is not None:
-        own.names = {key: choices.get(key) for key in root.names}
+        for key in [key for key in root.names if OmegaConf.is_interpolation(root.names, key)]:
+            own.names[key] = choices.get(key)
     return cast(dict[str, Any], OmegaConf.to_container(own, resolve=True, throw_on_missing=True))
 
 
@@ -119,16 +141,14 @@ def of_trained(chosen: dict[str, Any]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def check_code(kept: Mapping[str, Mapping[str, object]], code: dict[str, str], folder: Path) -> None:
-    """UsageError where a trained run would be evaluated under another formula than it was trained with."""
-    name = kept["names"]["encoding"]
-    again = f"train it again, python -m train encoding={name}"
-    for module in changed(code, [kept["encoding"], kept["data"]]):
-        raise UsageError(f"{module} was edited since {folder} was trained: undo that, or {again}.")
-    file, then = CONF / "encoding" / f"{name}.yaml", kept["encoding"].get("version", 1)
-    now = OmegaConf.select(OmegaConf.load(file), "version", default=1) if file.exists() else then
-    if now != then:
-        raise UsageError(f"{folder} is of version {then} of {name}, which is now {now}: {again}.")
+def check_code(settings: Mapping[str, Any], code: Mapping[str, str], folder: Path) -> None:
+    """Refuse to evaluate a trained model by other code than it was trained with."""
+    name = settings["names"]["encoding"]
+    if code.get("model") != model_code(settings["encoding"]):
+        raise UsageError(
+            f"The code of encoding={name}, or what all models share, was edited since {folder} was trained: "
+            f"undo that, or train it again, python -m train encoding={name}."
+        )
 
 
 def swept(*overrides: str) -> tuple[Config, list[str]]:

@@ -17,7 +17,7 @@ from data.source import Windows
 from models.gpt import GPT
 from train import build, machine
 from train.attributed import attributed
-from train.cells import cell, trained_code, training_cell
+from train.cells import cell, code, packages, training_cell
 from train.check import check, check_data
 from train.checkpoints import Trained, locked, restore
 from train.config import Config
@@ -25,7 +25,6 @@ from train.done import finish, has_gaps, is_done
 from train.evaluation.best import best
 from train.evaluation.evaluate import evaluate, kernels
 from train.extensions import extended_models
-from train.fingerprints import unverified
 from train.fit import Stage, trained
 from train.folder import Folder
 from train.outcome import outcome
@@ -34,12 +33,16 @@ from train.ranks import is_rank_zero
 from train.rows import Identity
 from train.run import Run
 from train.track import tracked
-from train.versions import packages
 
 
-def run_job(config: Config, folder: Path) -> None:
-    """Everything from settings to `DONE`; with `config.run`, the model of that run folder is evaluated."""
+def run_job(config: Config, folder: Path, expected: str | None = None) -> None:
+    """Do everything from settings to `DONE`; with `config.run`, evaluate the model of that run folder.
+
+    UsageError where the id of the run is not the `expected` one.
+    """
     place = Folder(folder, cell(config))
+    if expected not in (None, place.cell):
+        raise UsageError(f"Code or data changed since {folder.name} was queued: start the sweep again.")
     done = is_done(folder, place.cell) and not has_gaps(folder)  # known without a lock, which writes
     if not done:
         with locked(folder, f"Another process does this run, in {folder}"):
@@ -52,14 +55,11 @@ def run_job(config: Config, folder: Path) -> None:
 
 def complete(config: Config, place: Folder) -> None:
     """Train, evaluate, write."""
-    started = time.perf_counter()
-    if (edited := unverified(config.encoding.parameters)) and is_rank_zero():
-        test = f"make test ARGS='-k {config.names.encoding}', then make golden"
-        print(f"{', '.join(edited)}: new, or edited since it was verified. To verify it: {test}.")
+    started, code_at_start = time.perf_counter(), code(config)
     with attributed(config):
         extensions = check(config)
         model = build.gpt(config)
-        run = Run.of(config)
+        run = Run.of(config, code_at_start)
         windows = check_data(run, extensions)
     with tracked(config, place.path) as tracker:
         run = replace(run, log=tracker.log_training)
@@ -76,7 +76,7 @@ def complete(config: Config, place: Folder) -> None:
             return
         about = known | chosen | {
             "settings": config.model_dump(mode="json"), "corpus_description": run.source.description,
-            "code": trained_code(config),
+            "code": code_at_start,
             "command": command(config), "machine": machine.description(),
             "threads": torch.get_num_threads(),
             "trained_with": {key: getattr(training, key) for key in ("machine", "threads", "processes")},
@@ -103,7 +103,7 @@ def trained_model(run: Run, model: GPT) -> tuple[Trained, list[Path]]:
         kept = [last.with_name(f"step-{step}.ckpt") for step in knobs.kept]
         file = last.with_name(f"step-{knobs.step(share)}.ckpt") if isinstance(share, float) else last
         return restore(file, model, about["training"]), [file, *(kept if share == "best" else [])]
-    training = training_cell(config, run.source.fingerprint, run.precision)
+    training = training_cell(config, run.source.fingerprint, run.precision, run.code)
     folder = Path(config.outputs) / "trained" / f"{config.names.encoding}-s{config.seed}-{training}"
     stage = Stage(training, folder, config.model.length, knobs.max_steps, knobs.kept)
     return trained(run, model, stage), [stage.final, *stage.kept]

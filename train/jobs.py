@@ -7,7 +7,6 @@ from pathlib import Path
 from omegaconf import DictConfig
 
 from conf.errors import UsageError
-from train.cells import cell
 from train.done import has_gaps
 from train.launcher import Started
 from train.launchers import launched
@@ -53,7 +52,7 @@ def check_folders(jobs: list[Job]) -> None:
     """UsageError where different jobs would write into one folder."""
     cells: dict[Path, str] = {}
     for job in jobs:
-        if cells.setdefault(job.folder, own := cell(job.config)) != own:
+        if cells.setdefault(job.folder, job.id) != job.id:
             raise UsageError(
                 f"hydra.sweep.subdir gives different jobs the same folder, {job.folder}: leave it out."
             )

@@ -16,11 +16,11 @@ from typing import Any
 from omegaconf.errors import OmegaConfBaseException
 
 from conf.errors import UsageError
+from train.cells import code
 from train.compose import dotted
 from train.config import Config
 from train.done import damage
 from train.errors import explained
-from train.fingerprints import changed
 from train.rows import Row, read
 from train.sections import Few
 from train.trust import check_classes
@@ -121,8 +121,8 @@ def reproduce(folder: Path, into: Path, threads: int | None = None) -> Compariso
     run_job(config, into / folder.name)
     then, now = circumstances(folder), circumstances(into / folder.name)
     told = [f"The {name} was {then[name]}, and is {now[name]}." for name in then if then[name] != now[name]]
-    edited = changed(about.get("code", {}), [config.encoding.parameters, config.data])
-    told += [f"{module} was edited since." for module in edited]
+    edited = [part for part, digest in code(config).items() if about["code"].get(part) != digest]
+    told += [f"The code of its {part} was edited since." for part in edited]
     return compare(read(folder / "results.jsonl"), read(into / folder.name / "results.jsonl"), told)
 
 

@@ -13,8 +13,8 @@ from lightning.pytorch import Callback, Trainer
 
 import data
 from data.source import Source
+from train.cells import Code, code
 from train.config import Config
-from train.fingerprints import unverified
 from train.machine import keep_memory, resolved_precision
 from train.peers import Peers
 from train.sections import TrainerConfig
@@ -33,12 +33,13 @@ class Run:
     config: Config
     source: Source
     precision: str  # of `trainer.precision` on this machine
+    code: Code  # as it was when the run started
     log: Log = ignore
     peers: Peers = field(default_factory=Peers)
 
     @classmethod
-    def of(cls, config: Config) -> Self:
-        """Prepares the data, and this process."""
+    def of(cls, config: Config, code_at_start: Code | None = None) -> Self:
+        """Prepare the data, and this process."""
         quiet()
         if config.trainer.threads != "auto":
             torch.set_num_threads(config.trainer.threads)
@@ -46,8 +47,8 @@ class Run:
         torch.set_flush_denormal(True)  # weights of far keys underflow; denormals are several times slower
         precision = resolved_precision(config.trainer.precision, config.trainer.accelerator)
         settings = config.data | {"name": config.names.data}
-        cache = Path(config.outputs, "data", *unverified(config.data).values())
-        return cls(config, data.load(settings, config.model.vocab, cache), precision)
+        source = data.load(settings, config.model.vocab, Path(config.outputs, "data"))
+        return cls(config, source, precision, code_at_start or code(config))
 
     @property
     def trained_length(self) -> int:

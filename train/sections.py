@@ -14,6 +14,7 @@ CONTROLS = ("crop", "window")  # extensions that a claim to use longer context m
 LIST = Field(strict=False, min_length=1)
 Beta = Annotated[float, Field(ge=0, lt=1)]
 Few = Annotated[int, Field(ge=1, le=1024)]  # processes, threads
+Name = Annotated[str, Field(pattern=r"^[\w+.-]*\w$")]
 Names = Annotated[tuple[str, ...], Field(strict=False)]
 
 
@@ -170,9 +171,9 @@ class WandbConfig(Section):
 
 
 class ChosenNames(Section):
-    """The files of `conf/` that were chosen."""
+    """The names that results bear: of the files of `conf/` that were chosen, unless the user gives others."""
 
-    model: str
-    encoding: str
-    extension: str
-    data: str
+    model: Name
+    encoding: Name
+    extension: Name
+    data: Name

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from train.cells import cell
 from train.config import Config
 from train.done import is_done
 from train.errors import explained, logged
@@ -25,10 +24,11 @@ class Job:
     config: Config
     overrides: list[str]
     folder: Path
+    id: str
 
     @property
     def is_done(self) -> bool:
-        return is_done(self.folder, cell(self.config))
+        return is_done(self.folder, self.id)
 
 
 def run(job: Job, share: Share) -> None:
@@ -51,7 +51,7 @@ def run(job: Job, share: Share) -> None:
         from train.job import run_job
 
         with explained(), logged(job.folder):
-            run_job(job.config, job.folder)
+            run_job(job.config, job.folder, job.id)
 
 
 class Worker:

@@ -49,7 +49,7 @@ def test_a_missing_package_is_said(name: str) -> None:
         list(corpus(name).documents())
 
 
-def test_a_package_is_not_imported_and_its_stamp_follows_its_files(
+def test_a_package_is_not_imported_and_its_content_decides(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     package = tmp_path / "some_package"
@@ -57,11 +57,11 @@ def test_a_package_is_not_imported_and_its_stamp_follows_its_files(
     for name in ("__init__.py", "code.py", "tests/test_code.py"):
         (package / name).write_text("raise RuntimeError('imported')\n")
     monkeypatch.syspath_prepend(tmp_path)
-    first = corpus("some_package").stamp()
+    first = corpus("some_package").contents()
     (package / "tests/test_code.py").write_text("x = 1234\n")
-    assert corpus("some_package").stamp() == first
+    assert corpus("some_package").contents() == first
     (package / "code.py").write_text("x = 1234\n")
-    assert corpus("some_package").stamp() != first
+    assert corpus("some_package").contents() != first
     assert corpus("some_package").origin() == "Python source code of some_package of an unknown version"
 
 

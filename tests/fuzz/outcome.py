@@ -55,7 +55,7 @@ def prepared(config: Config, extensions: Chosen, folder: Path) -> None:
     """The data, of those that need neither minutes nor the network."""
     described = made(config.data | {"name": config.names.data})
     if isinstance(described, Generated | Files):
-        check_data(Run(config, described.open(config.model.vocab, folder), "32-true"), extensions)
+        check_data(Run(config, described.open(config.model.vocab, folder), "32-true", {}), extensions)
 
 
 def of_refusal(line: list[str], error: Exception) -> Outcome:

@@ -29,7 +29,7 @@ def tried(text: str, folder: Path, monkeypatch: pytest.MonkeyPatch, *more: str) 
     monkeypatch.syspath_prepend(str(folder))
     monkeypatch.delitem(sys.modules, "mine", raising=False)
     (folder / "mine.py").write_text(text)
-    config = composed(*SMALLER, "encoding=alibi", "encoding._target_=mine.Mine", *more)
+    config = composed(*SMALLER, "encoding=alibi", "encoding._target_=mine.Mine", "names.encoding=mine", *more)
     with attributed(config):
         check(config)
 

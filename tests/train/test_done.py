@@ -61,7 +61,7 @@ def test_a_folder_that_bears_the_name_of_a_run_is_its(tmp_path: Path, folder: Pa
 
 
 def test_different_jobs_have_different_folders(tmp_path: Path) -> None:
-    jobs = [Job(composed(*SMALL, f"seed={seed}"), [], tmp_path / "same") for seed in (0, 1)]
+    jobs = [Job(composed(*SMALL, f"seed={seed}"), [], tmp_path / "same", str(seed)) for seed in (0, 1)]
     check_folders([jobs[0], jobs[0]])
     with pytest.raises(ValueError, match=r"hydra\.sweep\.subdir gives different jobs the same folder"):
         check_folders(jobs)

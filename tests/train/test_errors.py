@@ -121,8 +121,14 @@ from train.errors import explanation, logged
         ),
         (["encoding=[rope,alibi]"], "encoding=[rope,alibi] should be the name of a file of conf/encoding"),
         (["+encoding.head_width=3"], "There is no setting 'encoding.head_width'."),
-        (["encoding._target_=os.system"], "encoding._target_=os.system should be the dotted path of a class"),
-        (["extension=pi", "extension._target_=models.encodings.rope.RoPE"], "of the kind Extension"),
+        (
+            ["encoding._target_=os.system", "names.encoding=mine"],
+            "encoding._target_=os.system should be the dotted path of a class",
+        ),
+        (
+            ["extension=pi", "extension._target_=models.encodings.rope.RoPE", "names.extension=mine"],
+            "of the kind Extension",
+        ),
         (
             ["encoding=window_rope", "encoding.inner=5"],
             "encoding.inner=5 should be a method with its parameters",
@@ -161,6 +167,16 @@ from train.errors import explanation, logged
         (["++run=/nowhere"], "/nowhere is not the folder of a finished run: it has no DONE."),
         (["=2"], "=2 should be a setting such as key=value."),
         (["model.kernel=flex"], "model.kernel=flex has gradients on CUDA alone: choose model.kernel=auto."),
+        (
+            ["encoding._target_=models.encodings.nope.NoPE"],
+            "its results need another name: add names.encoding=my",
+        ),
+        (
+            ["extension=pi", "extension._target_=models.extensions.ntk.NTK"],
+            "add names.extension=my_extension",
+        ),
+        (["encoding=alibi", "names.encoding=rope"], "is not what conf/encoding/rope.yaml names"),
+        (["names.encoding=a/b"], "names.encoding=a/b should match pattern"),
         (["evaluation.retrieval=needle"], "evaluation.retrieval needs at least 47 tokens"),
     ],
 )

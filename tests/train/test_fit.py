@@ -8,6 +8,7 @@ import torch
 import data
 from tests.composing import composed
 from train import build
+from train.cells import code
 from train.fit import Stage, trained
 from train.run import Run
 
@@ -16,7 +17,7 @@ from train.run import Run
 def run(small: list[str], outputs: Path) -> Run:
     config = composed(*small, "trainer.compile=true", "trainer.max_steps=2")
     source = data.load(config.data | {"name": "files"}, config.model.vocab, outputs / "data")
-    return Run(config, source, "32-true")
+    return Run(config, source, "32-true", code(config))
 
 
 def test_what_is_evaluated_is_not_compiled(run: Run, tmp_path: Path) -> None:

@@ -76,7 +76,7 @@ def test_jobs_leave_no_temporary_files(small: list[str], tmp_path: Path) -> None
 def listed(folder: Path, *commands: str) -> list[str]:
     """The jobs that sweep.json lists after each of these was a job of one more multirun."""
     overrides = [one.split() for one in commands]
-    jobs = [Job(composed(*own), own, folder / "-".join(own).replace("=", "")) for own in overrides]
+    jobs = [Job(composed(*own), own, folder / "-".join(own).replace("=", ""), "") for own in overrides]
     for job in jobs:
         job.folder.mkdir(parents=True, exist_ok=True)
     write_index(jobs, datetime.now(UTC))
@@ -99,7 +99,7 @@ def test_a_multirun_of_another_experiment_begins_the_list_anew(tmp_path: Path) -
 
 def test_a_job_whose_code_changed_takes_the_place_of_the_old_one(tmp_path: Path) -> None:
     listed(tmp_path, "encoding=alibi")
-    moved = Job(composed("encoding=alibi"), ["encoding=alibi"], tmp_path / "alibi-of-now")
+    moved = Job(composed("encoding=alibi"), ["encoding=alibi"], tmp_path / "alibi-of-now", "")
     write_index([moved], datetime.now(UTC))
     assert [one["name"] for one in json.loads((tmp_path / "sweep.json").read_text())["jobs"]] == [
         "alibi-of-now"

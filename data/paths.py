@@ -1,0 +1,28 @@
+"""The files that a path names: one file, all of a folder, or those that match a pattern."""
+
+import glob
+from pathlib import Path
+
+
+def local_files(name: str) -> list[tuple[str, Path]]:
+    """Return (path relative to `name`, path on this machine) of every file, sorted, hidden ones left out.
+
+    A file or a folder that exists is taken as it is, whatever its name looks like.
+    """
+    path = Path(name).expanduser()
+    if path.is_file():
+        return [(path.name, path)]
+    root = path if path.is_dir() else fixed(path)
+    paths = path.rglob("*") if path.is_dir() else map(Path, glob.glob(str(path), recursive=True))
+    files = [(file.relative_to(root), file) for file in paths if file.is_file()]
+    return sorted(
+        (relative.as_posix(), file)
+        for relative, file in files
+        if not any(part.startswith(".") for part in relative.parts)
+    )
+
+
+def fixed(pattern: Path) -> Path:
+    """The folders of a pattern before the first one with a wildcard."""
+    wild = next((n for n, part in enumerate(pattern.parts) if glob.has_magic(part)), len(pattern.parts) - 1)
+    return Path(*pattern.parts[:wild])
