@@ -4,8 +4,6 @@ import atexit
 import gc
 import os
 
-from train.torchmetrics import import_in_parts
-
 # OpenMP's threads wait by spinning: with other work on the same cores that is ten times slower. Asleep at
 # once, two would be slower than one, as waking takes longer than a small product
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # both are read when torch is imported
@@ -18,5 +16,3 @@ os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")  # read at the first tensor
 # and once more at the end, takes 2 of the 5 seconds that a process with nothing to do lives
 gc.set_threshold(10_000)
 atexit.register(gc.freeze)
-
-import_in_parts()

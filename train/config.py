@@ -53,8 +53,6 @@ class Config(Section):
 
     @model_validator(mode="after")
     def processes_can_share(self) -> Self:
-        if self.trainer.strategy == "fsdp" and self.optimizer.matrices == "muon":
-            raise UsageError("optimizer=muon needs matrices whole: choose optimizer=adamw or trainer=ddp.")
         knobs, devices = self.trainer, self.trainer.devices
         parts = knobs.num_nodes * knobs.accumulate * (max(1, devices) if isinstance(devices, int) else 1)
         if self.batch % parts and (self.run is None or self.extension.finetune_steps):

@@ -22,7 +22,6 @@ from train.module import Training
 from train.progress import Progress
 from train.ranks import is_rank_zero
 from train.run import Run
-from train.sharding import Sharded, weights
 from train.signals import Stopped, handle
 
 
@@ -73,9 +72,8 @@ def trained(run: Run, model: GPT, stage: Stage) -> Trained:
 def fit(run: Run, model: GPT, stage: Stage) -> None:
     """Train and write `final.ckpt`; an interrupted training resumes from its last checkpoint."""
     config = run.config.trainer
-    is_sharded = config.strategy == "fsdp" and config.is_distributed
-    if is_sharded or config.compile:
-        model = deepcopy(model)  # in pieces or compiled for one length; the evaluation reads the file
+    if config.compile:
+        model = deepcopy(model)  # compiled for one length; the evaluation reads the file
     progress = Progress(config.log_every, run.log, hint(run, stage.rate))
     checkpoints = Checkpoints(stage, model, progress, config.checkpoint_every)
     trainer = run.trainer(
@@ -84,7 +82,6 @@ def fit(run: Run, model: GPT, stage: Stage) -> None:
         max_steps=stage.steps,
         plugins=[States()],
         accumulate_grad_batches=config.accumulate,
-        strategy=Sharded() if is_sharded else "ddp",
     )
     if config.compile:
         compile_each(model.blocks)
@@ -157,8 +154,7 @@ class Checkpoints(Callback):
         speeds, seconds = sorted(self.progress.speeds), time.perf_counter() - self.started
         speed = speeds[len(speeds) // 2] if speeds else 0.0
         history = list(self.progress.history)
-        content = weights(self.model)
         if is_rank_zero():
             cost = speed, seconds, peak_memory()
             where = description(), torch.get_num_threads(), self.processes
-            save(file, content, Trained(self.stage.cell, history, *cost, *where))
+            save(file, self.model.state_dict(), Trained(self.stage.cell, history, *cost, *where))

@@ -60,7 +60,7 @@ class Elsewhere:
             return None
         try:
             codes = self.future.results() if hasattr(self.future, "results") else [self.future.result()]
-        except Exception as error:  # of joblib, submitit and ray, which have none in common
+        except Exception as error:  # of submitit and ray, which have none in common
             return str(error).partition("\n")[0].strip() or type(error).__name__
         return int(max(codes, key=abs))
 

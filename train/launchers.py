@@ -19,11 +19,10 @@ from conf.errors import UsageError
 from train import shares
 from train.launcher import Elsewhere, Here, Launcher, Started
 from train.shares import Share
-from train.signals import handle, held, ignored
+from train.signals import handle, held
 from train.worker import Job, Worker, run
 
 PRELOADED = ["train.preload"]
-IDLE = 3  # seconds that a worker waits for a job
 
 
 @contextmanager
@@ -43,30 +42,6 @@ def basic(options: DictConfig, jobs: list[Job]) -> Iterator[Launcher]:
         return Here(process)
 
     yield Launcher(start)
-
-
-@contextmanager
-def joblib(options: DictConfig, jobs: list[Job]) -> Iterator[Launcher]:
-    """`n_jobs` workers on this machine; -1: as many as `jobs` says."""
-    from joblib.externals.loky import get_reusable_executor
-
-    if not isinstance(options.n_jobs, int):
-        raise UsageError(f"hydra.launcher.n_jobs={options.n_jobs} should be a number")
-    width = min(len(jobs), options.n_jobs if options.n_jobs > 0 else shares.width(jobs[0].config))
-    # one that has no job must not end by a signal, for all others would be killed; but it ends when idle
-    workers = get_reusable_executor(width, timeout=IDLE, initializer=ignored)
-
-    def stop() -> None:
-        for worker in multiprocessing.active_children():
-            worker.terminate()
-
-    def start(job: Job, share: Share) -> Started:
-        return Elsewhere(workers.submit(Worker(), job, share), stop)
-
-    try:
-        yield Launcher(start, lambda config: width)
-    finally:
-        workers.shutdown(kill_workers=True)
 
 
 @contextmanager
@@ -149,7 +124,7 @@ def plain(options: DictConfig) -> dict[str, Any]:
 
 
 LAUNCHERS = {
-    "basic": basic, "joblib": joblib, "ray": ray, "submitit_local": submitit, "submitit_slurm": submitit,
+    "basic": basic, "ray": ray, "submitit_local": submitit, "submitit_slurm": submitit,
 }  # fmt: skip
 
 
@@ -165,7 +140,7 @@ def launched(name: str, options: DictConfig, jobs: list[Job]) -> Iterator[Launch
     with ExitStack() as stack:
         try:
             launcher = stack.enter_context(LAUNCHERS[name](options, jobs))
-        except Exception as error:  # of joblib, submitit or Ray, which have none in common
+        except Exception as error:  # of submitit or Ray, which have none in common
             told = str(error).partition("\n")[0].rstrip(".")
             raise UsageError(f"hydra/launcher={name} cannot start: {told}.") from error
         yield launcher

@@ -16,7 +16,6 @@ from train.config import Config
 from train.loss import mean_loss
 from train.objective import OBJECTIVES
 from train.optimizer import optimizer_of
-from train.sharding import Sharded, shard
 
 
 class Training(LightningModule):
@@ -26,10 +25,6 @@ class Training(LightningModule):
         super().__init__()
         self.model, self.source, self.config, self.length = model, source, config, length
         self.objective = OBJECTIVES[config.objective]
-
-    def configure_model(self) -> None:
-        if isinstance(self.trainer.strategy, Sharded):
-            shard(self.model, self.trainer.strategy.device_mesh["data_parallel"])
 
     def train_dataloader(self) -> "Batches":
         return Batches(self)

@@ -4,7 +4,7 @@ import logging
 import sys
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
@@ -16,7 +16,7 @@ from data.source import Source
 from train.cells import Code, code
 from train.config import Config
 from train.machine import keep_memory, resolved_precision
-from train.peers import Peers
+from train.processes import ExitCodes
 from train.sections import TrainerConfig
 
 Log = Callable[[int, dict[str, float]], None]  # step, values by name
@@ -35,7 +35,6 @@ class Run:
     precision: str  # of `trainer.precision` on this machine
     code: Code  # as it was when the run started
     log: Log = ignore
-    peers: Peers = field(default_factory=Peers)
 
     @classmethod
     def of(cls, config: Config, code_at_start: Code | None = None) -> Self:
@@ -61,18 +60,17 @@ class Run:
         return self.config.evaluation.at(self.trained_length)
 
     def trainer(self, *callbacks: Callback, **more: Any) -> Trainer:
-        more["callbacks"] = [*callbacks, self.peers]
+        more["callbacks"] = [*callbacks, ExitCodes()]
         return trainer(self.config.trainer, self.precision, **more)
 
 
 def trainer(config: TrainerConfig, precision: str, **more: Any) -> Trainer:
     """Lightning's Trainer for training and for evaluation."""
-    strategy = more.pop("strategy", "ddp")
     return Trainer(
         accelerator=config.accelerator,
         devices=config.devices,
         num_nodes=config.num_nodes,
-        strategy=strategy if config.is_distributed else "auto",
+        strategy="ddp" if config.is_distributed else "auto",
         precision=precision,  # type: ignore[arg-type]  # is one of those it lists
         logger=False,
         enable_checkpointing=False,  # train.fit has its own

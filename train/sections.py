@@ -91,7 +91,7 @@ class TrainerConfig(Section):
     accelerator: Literal["auto", "cpu", "gpu", "cuda", "mps"]
     devices: Few | Literal[-1, "auto"]  # of a node; -1 or auto: all
     num_nodes: Few
-    strategy: Literal["auto", "ddp", "fsdp"]
+    strategy: Literal["auto", "ddp"]
     precision: Literal["auto", "32-true", "bf16-mixed", "16-mixed"]
     max_steps: Natural
     threads: Few | Literal["auto"]  # CPU threads of a process

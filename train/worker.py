@@ -65,7 +65,7 @@ class Worker:
         parent = os.getppid()
         job.folder.mkdir(parents=True, exist_ok=True)
         # not forked from a server: SLURM's signals are for all processes of a step, and would end it
-        multiprocessing.set_start_method("spawn", force=True)  # joblib's workers have one of their own
+        multiprocessing.set_start_method("spawn", force=True)
         self.process = multiprocessing.Process(target=run, args=(job, share))
         self.process.start()
         with handled(self.end, SIGNALS):

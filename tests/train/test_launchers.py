@@ -3,7 +3,6 @@
 import os
 import signal
 import subprocess
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -15,12 +14,7 @@ from tests.train.test_signals import ENDLESS, family, is_alive, started, wait_fo
 from train.checkpoints import is_whole
 
 pytestmark = pytest.mark.slow
-RAY = pytest.mark.skipif(find_spec("ray") is None, reason="needs pip install -e '.[ray]'")
-LAUNCHERS = [
-    pytest.param("joblib", 1),
-    pytest.param("submitit_local", 2),  # a task of submitit's each
-    pytest.param("ray", 1, marks=RAY),
-]
+LAUNCHERS = [("submitit_local", 2), ("ray", 1)]  # processes of a job; submitit has a task for each
 
 
 @pytest.fixture(scope="module")
@@ -104,11 +98,7 @@ def task(pid: int) -> str:
 
 @pytest.mark.parametrize(
     ("launcher", "number"),
-    [
-        ("joblib", signal.SIGKILL),
-        ("submitit_local", signal.SIGTERM),
-        pytest.param("ray", signal.SIGTERM, marks=RAY),
-    ],
+    [("submitit_local", signal.SIGTERM), ("ray", signal.SIGTERM)],
 )
 def test_no_orphans(small: list[str], tmp_path: Path, launcher: str, number: signal.Signals) -> None:
     run = [*small, *ENDLESS, f"hydra/launcher={launcher}", "hydra.mode=MULTIRUN", "report=null"]

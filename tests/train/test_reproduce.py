@@ -39,7 +39,7 @@ def test_a_changed_row_and_another_machine(done: Path, tmp_path: Path) -> None:
     (folder / "results.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     about = json.loads((folder / "run.json").read_text())
     about["machine"] = about["trained_with"]["machine"] = "another one"
-    about["code"] = {"models.encodings.rope": "other"}
+    about["code"]["evaluation"] = "other"
     (folder / "run.json").write_text(json.dumps(about))
     finish(folder, str(finished(folder)))  # as if it had been written so
     said = call(f"run={folder}", module="train.reproduce", check=False)
@@ -47,7 +47,8 @@ def test_a_changed_row_and_another_machine(done: Path, tmp_path: Path) -> None:
     assert "1 of " in said.stdout
     assert f"(pi {rows[place]['protocol']} {rows[place]['length']}), 0.0099 of the value" in said.stdout
     assert "The machine was another one, and is " in said.stdout
-    assert "models.encodings.rope was edited since." in said.stdout
+    assert "The code of its evaluation was edited since." in said.stdout
+    assert said.stdout.count("was edited since.") == 1
 
 
 @pytest.mark.parametrize(
