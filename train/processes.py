@@ -20,7 +20,7 @@ class ExitCodes(Callback):
         self.children: dict[int, subprocess.Popen[bytes]] = {}  # by rank
 
     def setup(self, trainer: Trainer, module: LightningModule, stage: str) -> None:
-        """Look after the children in place of Lightning's observer, which kills this process without a word."""
+        """Watch the children in place of Lightning's observer, which kills this process without a word."""
         processes = getattr(trainer.strategy.launcher, "procs", [])
         self.children = dict(enumerate(processes, trainer.global_rank + 1))
         processes.clear()
