@@ -37,7 +37,6 @@ def entry() -> None:
             jobs.append(Job(config, list(hydra.overrides.task), folder, cell(config)))
             sweep.append(hydra)
             return
-        check_launcher(hydra.overrides.hydra)
         from train.job import run_job  # torch and lightning: not for the parent of a sweep
 
         with logged(folder):
@@ -54,13 +53,6 @@ def entry() -> None:
         if jobs[0].config.report:
             get_method(jobs[0].config.report)(folder)
     sys.exit(1 if failed else 0)
-
-
-def check_launcher(overrides: list[str]) -> None:
-    """UsageError where one is named for a run, which would not go there."""
-    named = [one for one in overrides if one.startswith("hydra/launcher=")]
-    if named:
-        raise UsageError(f"{named[-1]} starts the jobs of a sweep: add hydra.mode=MULTIRUN.")
 
 
 def check_report(path: str | None) -> None:

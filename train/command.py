@@ -7,14 +7,14 @@ from functools import partial
 from typing import Any
 
 import hydra
-from hydra.core.override_parser.overrides_parser import OverridesParser
-from hydra.errors import HydraException
+from hydra._internal.utils import get_args_parser
 from hydra.experimental.callback import Callback
 from omegaconf import DictConfig, open_dict, read_write
 
 from conf.errors import UsageError
-from train.compose import OWN, check_choices, register
+from train.compose import OWN, register
 from train.config import Config
+from train.overrides import check_overrides
 from train.paths import CONF
 
 TRAINED = ("model", "encoding", "optimizer", "data", "seed", "batch", "objective")  # decided by the training
@@ -33,9 +33,11 @@ def run(name: str, main: Callable[[DictConfig], None]) -> None:
     first error is raised after all of them."""
     register()
     check_dashes(sys.argv[1:])
-    check_choices(sys.argv[1:])
+    options = get_args_parser().parse_args()
     if name != "config":
-        check_evaluation(sys.argv[1:])
+        check_evaluation(options.overrides)
+    if not options.shell_completion:
+        check_overrides(options.overrides, options.multirun)
     errors: list[Exception] = []
     restore = partial(restore_variable, "HYDRA_FULL_ERROR", os.environ.get("HYDRA_FULL_ERROR"))
     os.environ["HYDRA_FULL_ERROR"] = "1"  # else Hydra prints errors in its own way
@@ -47,13 +49,8 @@ def run(name: str, main: Callable[[DictConfig], None]) -> None:
         except Exception as error:
             errors.append(error)
 
-    begin = hydra.main(version_base="1.3", config_path=str(CONF), config_name=name)
     try:
-        begin(caught)()
-    except HydraException as error:
-        if "Ambiguous value" in str(error) and without_lists():
-            begin(ignored)()  # raises what is wrong with the sweep
-        raise
+        hydra.main(version_base="1.3", config_path=str(CONF), config_name=name)(caught)()
     finally:
         restore()
     if errors:
@@ -66,20 +63,6 @@ def restore_variable(name: str, value: str | None) -> None:
         os.environ.pop(name, None)
     else:
         os.environ[name] = value
-
-
-def ignored(config: DictConfig) -> None:
-    """A run that is not to be."""
-
-
-def without_lists() -> bool:
-    """Take the lists of values off a command line, if it names a sweep: then Hydra complains about them only
-    because something else is wrong."""
-    if not any(one.startswith("sweeps=") for one in sys.argv[1:]):
-        return False
-    parse = OverridesParser.create().parse_override
-    sys.argv[1:] = [one for one in sys.argv[1:] if one[0] == "-" or not parse(one).is_sweep_override()]
-    return True
 
 
 def check_dashes(arguments: list[str]) -> None:

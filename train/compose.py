@@ -1,8 +1,7 @@
 """From Hydra's configuration to a `Config`. Nothing here imports torch: the parent of a sweep needs none."""
 
 import json
-import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, cast
@@ -12,18 +11,17 @@ from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
 from hydra.core.config_store import ConfigStore
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.override_parser.overrides_parser import OverridesParser
-from hydra.core.override_parser.types import ChoiceSweep, Glob, QuotedString, Sweep
 from omegaconf import DictConfig, OmegaConf
 
 from conf.errors import UsageError
 from train.cells import model_code, name
 from train.config import Config
 from train.done import damage
+from train.overrides import check_overrides
 from train.paths import CONF, ROOT, SWEEPS
 from train.trust import check_classes, targets
 from train.validation import check_value
 
-NAME = re.compile(r"[\w+.-]*\w")  # of a file of a group: no way out of its folder
 OWN = ("accelerator", "devices", "num_nodes", "strategy", "precision", "threads", "accumulate", "compile")
 """What an evaluation chooses of `trainer`; the rest is as the run was trained."""
 
@@ -41,31 +39,9 @@ def register() -> None:
 def composed(*overrides: str, name: str = "config") -> Config:
     """The settings of a run as `python -m train` with these overrides has them; or of `conf/<name>.yaml`."""
     register()
-    check_choices(overrides)
+    check_overrides(overrides)
     with initialize_config_dir(str(CONF), version_base="1.3"):
         return config_of(compose(name, list(overrides), return_hydra_config=True))
-
-
-def check_choices(arguments: Iterable[str]) -> None:
-    """UsageError where what is chosen of a group is no name of a file, or a pattern that matches none."""
-    arguments = list(arguments)
-    for one in arguments:
-        if one.startswith("="):
-            raise UsageError(f"{one} should be a setting such as key=value.")
-    groups = tuple(f"{folder.name}=" for folder in CONF.iterdir() if folder.is_dir())
-    chosen = [one for one in arguments if one.lstrip("+").startswith(groups)]
-    for override in OverridesParser.create().parse_overrides(chosen):
-        group, value = override.key_or_group, override.value()
-        names = sorted(file.stem for file in (CONF / group).glob("*.yaml"))
-        if isinstance(value, Glob) and not value.filter(names):
-            raise UsageError(f"{override.input_line} matches nothing; there are: {', '.join(names)}.")
-        for choice in value.list if isinstance(value, ChoiceSweep) else [value]:
-            file = choice.text if isinstance(choice, QuotedString) else choice
-            is_name = isinstance(file, str) and NAME.fullmatch(file)
-            if not is_name and not isinstance(choice, Sweep | Glob):
-                raise UsageError(
-                    f"{override.input_line} should be the name of a file of conf/{group}: {', '.join(names)}."
-                )
 
 
 def config_of(root: DictConfig) -> Config:

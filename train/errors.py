@@ -6,16 +6,17 @@ import sys
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from functools import cache
 from pathlib import Path
-from typing import Any
 
-from omegaconf import DictConfig, OmegaConf
-from omegaconf.errors import OmegaConfBaseException
+from omegaconf.errors import (
+    ConfigAttributeError,
+    ConfigKeyError,
+    MissingMandatoryValue,
+    OmegaConfBaseException,
+)
 from yaml import MarkedYAMLError
 
 from conf.errors import UsageError
-from train.paths import CONF, SWEEPS
 from train.ranks import is_rank_zero
 from train.signals import handled, ignored, requeue, stop
 from train.validation import did_you_mean
@@ -64,16 +65,13 @@ def logged(folder: Path) -> Iterator[None]:
 
 def explanation(error: BaseException) -> str | None:
     """One sentence for an error that a user can cause; None for a bug."""
-    from hydra.errors import HydraException, OverrideParseException
+    from hydra.errors import HydraException
 
-    if isinstance(error, OverrideParseException):
-        one = str(error.override)
-        if one.count("[") > one.count("]") or one.count("{") > one.count("}"):
-            return f"{one} has a bracket that is not closed."
-        return f"{one} should be a setting such as key=value, with quotes in key='any sign'."
     if isinstance(error, HydraException | OmegaConfBaseException):
-        cause = usage_error(error)
-        return str(cause) if cause is not None else of_hydra(str(error)) or type(error).__name__
+        if cause := cause_of(error, UsageError):
+            return str(cause)
+        cause = cause_of(error, OmegaConfBaseException)
+        return of_omegaconf(cause) if isinstance(cause, OmegaConfBaseException) else str(error)
     if isinstance(error, MarkedYAMLError) and error.problem_mark:
         mark = error.problem_mark
         return f"{mark.name}, line {mark.line + 1}, is not YAML: {error.problem}."
@@ -88,9 +86,9 @@ def explanation(error: BaseException) -> str | None:
     return None
 
 
-def usage_error(error: BaseException | None) -> UsageError | None:
-    """Return the mistake that made Hydra or OmegaConf raise an error of theirs, if one did."""
-    while error is not None and not isinstance(error, UsageError):
+def cause_of(error: BaseException | None, kind: type[BaseException]) -> BaseException | None:
+    """Return the first error of a kind in the chain that led to an error."""
+    while error is not None and not isinstance(error, kind):
         error = error.__cause__ or error.__context__
     return error
 
@@ -103,53 +101,20 @@ def is_out_of_memory(error: BaseException) -> bool:
     return isinstance(error, MemoryError)
 
 
-def of_hydra(message: str) -> str:
-    """A message of Hydra's or OmegaConf's, shortened to what helps."""
-    if match := re.search(r"Could not override '([^']+)'", message):
-        key, known = match[1], settings()
-        if key in known and "." not in key:
-            return f"There is no setting '{key}' here: train.evaluate and train.diagnose have it."
-        if key in known:
+def of_omegaconf(error: OmegaConfBaseException) -> str:
+    """Return what is wrong with a setting, from the innermost error with a key to the cause of all."""
+    from train.overrides import settings  # with Hydra's parser
+
+    key, cause = error.full_key or "", error.__cause__ or error.__context__
+    if isinstance(error, MissingMandatoryValue):
+        return f"{key} must be given: add {key}=..."
+    if isinstance(error, ConfigAttributeError | ConfigKeyError):
+        if key in settings():
             return f"There is no setting '{key}' here: other choices of {key.split('.')[0]} have it."
-        return f"There is no setting '{key}'.{did_you_mean(key, known)}"
-    if match := re.search(r"Could not find '([^']+)/([^'/]+)'", message):
-        group, name = match.groups()
-        folder = SWEEPS if group == "sweeps" else CONF / group
-        names = sorted(file.stem for file in folder.glob("*.yaml"))
-        what, listed = group.removesuffix("s"), ", ".join(names)
-        return f"There is no {what} '{name}'.{did_you_mean(name, names)} There are: {listed}."
-    if match := re.search(r"Could not find '([^']+)'", message) or re.search(
-        r"No match in the defaults list for '?([^'\n]+)'?", message
-    ):
-        return f"There is no setting or group '{match[1]}'.{did_you_mean(match[1], settings())}"
-    if match := re.search(r"Missing mandatory value: (\S+)", message):
-        return f"{match[1]} must be given: add {match[1]}=..."
-    if match := re.search(r"(?:Ambiguous value for argument|Sweep parameters) '(.+)'", message):
-        return f"{match[1]} are several values: choose one, or add hydra.mode=MULTIRUN for a run of each."
-    first = next((line for line in message.splitlines() if line.strip()), "")
-    if keys := re.findall(r"full_key: (\S+)", message):  # from the innermost to the one that was given
-        why = "it refers to itself in a circle" if "RecursionError" in message else first
-        first = f"{keys[-1]} cannot be resolved: {why}"
-    return first if first.endswith((".", "!")) else f"{first}."
-
-
-@cache
-def settings() -> list[str]:
-    """The groups of `conf/`, and the dotted names of all settings that any file of it has."""
-    keys = [folder.name for folder in CONF.iterdir() if any(folder.glob("*.yaml"))]
-    for file in sorted(CONF.rglob("*.yaml")):
-        whole = file.parent == CONF or file.read_text().startswith("# @package _global_")
-        group = ".".join(file.parent.relative_to(CONF).parts)
-        keys += leaves(OmegaConf.load(file), "" if whole else f"{group}.")
-    own = re.compile(r"defaults|hydra\.(?!launcher)")
-    return [key for key in keys if not own.match(key)]
-
-
-def leaves(node: Any, prefix: str = "") -> Iterator[str]:
-    """Every setting by its dotted name."""
-    for key in node:
-        child = node._get_node(key)
-        if isinstance(child, DictConfig) and child:
-            yield from leaves(child, f"{prefix}{key}.")
-        else:
-            yield f"{prefix}{key}"
+        return f"There is no setting '{key}'.{did_you_mean(key, settings())}"
+    if isinstance(cause, OmegaConfBaseException) and cause.full_key:
+        return of_omegaconf(cause)
+    why = str(error).partition("\n")[0].rstrip(".")
+    if cause_of(error, RecursionError):
+        why = "it refers to itself in a circle"
+    return f"{key} cannot be resolved: {why}."

@@ -12,6 +12,17 @@ from conf.errors import UsageError
 
 Natural = Annotated[int, Field(ge=1, lt=1 << 31)]
 Quantity = Annotated[float, Field(ge=1e-9, le=1e6)]
+KINDS = {  # what each type of error of Pydantic's wants
+    "int_type": "a valid integer", "int_parsing": "a valid integer", "int_from_float": "a valid integer",
+    "float_type": "a valid number", "float_parsing": "a valid number", "finite_number": "a finite number",
+    "bool_type": "a valid boolean", "bool_parsing": "a valid boolean", "string_type": "a valid string",
+    "list_type": "a valid list", "tuple_type": "a valid list", "dict_type": "a valid mapping",
+    "model_type": "a valid mapping", "literal_error": "{expected}", "none_required": "null",
+    "greater_than": "greater than {gt:g}", "greater_than_equal": "greater than or equal to {ge:g}",
+    "less_than": "less than {lt}", "less_than_equal": "less than or equal to {le:g}",
+    "string_pattern_mismatch": "like the pattern {pattern}", "multiple_of": "a multiple of {multiple_of}",
+    "is_instance_of": "of the kind {class}",
+}  # fmt: skip
 STRICT = ConfigDict(strict=True, allow_inf_nan=False)
 
 
@@ -68,15 +79,23 @@ def path_of(error: ErrorDetails, section: type[BaseModel]) -> list[str]:
 
 
 def allowed(errors: Iterable[ErrorDetails]) -> str:
-    """Everything that a setting may be: should be a valid integer or 'auto'."""
-    told: dict[str, None] = {}
-    for error in errors:
-        kind = error["msg"].partition("should ")[2]
-        if "after validation" not in kind:
-            told[kind] = None
-        elif not error["input"]:
-            told["have at least one entry"] = None
-    return f"should {' or '.join(told)}".replace(" or be ", " or ").replace("tuple", "list")
+    """Return everything that a setting may be: should be a valid integer or 'auto'."""
+    kinds = dict.fromkeys(kind for error in errors if (kind := kind_of(error)))
+    return f"should {' or '.join(kinds)}".replace(" or be ", " or ")
+
+
+def kind_of(error: ErrorDetails) -> str | None:
+    """Return what an error of Pydantic's wants, by type and context; None where another error says more."""
+    kind, context = error["type"], error.get("ctx", {})
+    if kind == "too_short":
+        count = context["min_length"]
+        is_cut = len(error["input"]) >= count  # Pydantic leaves out entries that are wrong themselves
+        return None if is_cut else "have at least one entry" if count == 1 else f"have {count} entries"
+    if kind == "too_long":
+        return f"have {context['max_length']} entries"
+    if kind in KINDS:
+        return f"be {KINDS[kind].format(**context)}"
+    return f"be what {kind} asks for"
 
 
 def keys(section: type[BaseModel], prefix: str = "") -> Iterable[str]:

@@ -13,7 +13,7 @@ from omegaconf import OmegaConf
 from models.registry import extensions, load
 from tests.conftest import SHAPE
 from train.compose import composed
-from train.errors import settings
+from train.overrides import settings
 from train.paths import CONF
 
 SIZES = """model.vocab=300 model.width=32 model.depth=2 model.heads=2 model.length=16 batch=6

@@ -108,7 +108,7 @@ from train.errors import explanation, logged
         (["trainer.strategy=horovod"], "trainer.strategy=horovod should be 'auto' or 'ddp'."),
         (
             ["encoding=glob(zzz*)", "hydra.mode=MULTIRUN"],
-            "encoding=glob(zzz*) matches nothing; there are: alibi,",
+            "encoding=glob(zzz*) matches nothing. There are: alibi,",
         ),
         (
             ["encoding=../encoding/rope"],
@@ -160,7 +160,7 @@ from train.errors import explanation, logged
         (["seed=4294967296"], "seed=4294967296 should be less than 4294967296."),
         (["++run=10"], "run=10 should be a valid string."),
         (["++run=/nowhere"], "/nowhere is not the folder of a finished run: it has no DONE."),
-        (["=2"], "=2 should be a setting such as key=value."),
+        (["=2"], "=2 should be a setting such as key=value"),
         (["model.kernel=flex"], "model.kernel=flex has gradients on CUDA alone: choose model.kernel=auto."),
         (
             ["encoding._target_=models.encodings.nope.NoPE"],
@@ -171,7 +171,7 @@ from train.errors import explanation, logged
             "add names.extension=my_extension",
         ),
         (["encoding=alibi", "names.encoding=rope"], "is not what conf/encoding/rope.yaml names"),
-        (["names.encoding=a/b"], "names.encoding=a/b should match pattern"),
+        (["names.encoding=a/b"], "names.encoding=a/b should be like the pattern"),
         (["evaluation.retrieval=needle"], "evaluation.retrieval needs at least 47 tokens"),
     ],
 )
