@@ -1,7 +1,7 @@
 """What a positional encoding does to a transformer, as data.
 
 An encoding never computes attention. Given the positions of a sequence it returns an `Effect`: what
-is done to the embeddings, to q and k, to the logits, what is visible, what is read. `models.attend`
+is done to the embeddings, to q and k, to the logits, what is visible, what is read. `models.attention`
 carries it out with the fastest kernel that can.
 
     B batch   H heads   T tokens   D head width   C model width   R queries   K keys   N distances
@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from torch.types import Device
 
 from conf.errors import UsageError
-from models.diagonals import by_distance
+from models.ops.diagonals import by_distance
 
 Embed = Callable[[Tensor], Tensor]  # token embeddings (B, T, C) -> (B, T, C)
 Rotate = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]  # q, k (B, H, T, D) -> q, k (B, H, T, D')

@@ -9,14 +9,14 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from conf.errors import UsageError
-from models.attend import attend
+from models.attention import attend
+from models.attention.plan import Plan
 from models.effect import Effect, Encoding, Positions
-from models.gelu import gelu
-from models.heads import split
-from models.initial import spread
-from models.linear import Linear
-from models.norm import rms_norm
-from models.plan import Plan
+from models.ops.gelu import gelu
+from models.ops.heads import split
+from models.ops.initial import spread
+from models.ops.linear import Linear
+from models.ops.norm import rms_norm
 
 
 class GPT(nn.Module):

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from models import registry
-from models.attend import logits
+from models.attention import logits
 from models.effect import Encoding, Positions
 from models.gpt import GPT
 from models.schedule import Schedule

@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from models.kernels import flex
+from models.attention import flex
 
 
 class OneDevice(TorchDispatchMode):

@@ -18,11 +18,13 @@ import torch
 from torch import Tensor
 
 from models import registry
-from models.attend import attend, logits
+from models.attention import attend, logits, sdpa
+from models.attention import cpu_flash as fused
+from models.attention import eager as explicit
+from models.attention import far_keys as band
+from models.attention.plan import Form, Plan
 from models.effect import Effect, Encoding, Positions
-from models.kernels import band, explicit, fused, sdpa
 from models.options.ssmax import SSMax
-from models.plan import Form, Plan
 from tests.conftest import (
     ENCODINGS,
     EVERY,

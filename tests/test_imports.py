@@ -26,8 +26,8 @@ PLAN = ("sweeps/plan.py", {"train.compose", "train.config", "train.validation"})
 """What a sweep will cost follows from its settings, which nothing that reads results needs."""
 
 BENCHMARKS = "sweeps/bench/"  # measures all of it, and nobody imports it
-KERNELS = sorted((ROOT / "models/kernels").glob("*.py"))
-CORE = [ROOT / "models/attend.py", ROOT / "models/effect.py", ROOT / "models/gpt.py", *KERNELS]
+KERNELS = sorted((ROOT / "models/attention").glob("*.py"))
+CORE = [ROOT / "models/effect.py", ROOT / "models/gpt.py", *KERNELS]
 ORDINARY = {
     "temperature",
     "none",

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from models import native
+from models import cpu as native
 from tests.forked import forked
 from train.paths import ROOT
 
@@ -43,34 +43,34 @@ FAULTS = [
         "tests/papers/test_bias.py", "test_t5",
     ),
     Fault(
-        "a kernel that drops the bias", "models/pairs.py",
+        "a kernel that drops the bias", "models/attention/masks.py",
         'values = by_distance(plan, "bias")', 'values = 0 * by_distance(plan, "bias")',
         "tests/test_conformance.py", "kernels_agree and alibi",
     ),
     Fault(
-        "one token of the future, by distance", "models/pairs.py",
+        "one token of the future, by distance", "models/attention/masks.py",
         "hidden = distance < 0", "hidden = distance < -1",
         "tests/test_conformance.py", "sees_no_future and kerple_log",
     ),
     Fault(
-        "one token of the future, by pair", "models/pairs.py",
+        "one token of the future, by pair", "models/attention/masks.py",
         ">= plan.index[keys]", ">= plan.index[keys] - 1",
         "tests/test_conformance.py", "sees_no_future and fire",
     ),
     Fault(
-        "one token of the future, in C", "models/native/attention.c",
+        "one token of the future, in C", "models/cpu/attention.c",
         "end = of->before + query + 1", "end = of->before + query + 2",
-        "tests/models/test_native.py", "as_exact_as_pytorch and products and float32",
+        "tests/models/test_cpu.py", "as_exact_as_pytorch and products and float32",
     ),
     Fault(
-        "the gradient of a softmax without its mean, in C", "models/native/attention_backward.c",
+        "the gradient of a softmax without its mean, in C", "models/cpu/attention_backward.c",
         "(x[n] - mean)", "x[n]",
-        "tests/models/test_native.py", "as_exact_as_pytorch and products and float32",
+        "tests/models/test_cpu.py", "as_exact_as_pytorch and products and float32",
     ),
     Fault(
-        "a network across heads that does not leak, in C", "models/native/across_heads.h",
+        "a network across heads that does not leak, in C", "models/cpu/across_heads.h",
         "leak * u[v]", "0 * u[v]",
-        "tests/models/test_native.py", "as_exact_as_pytorch and pairs and float32",
+        "tests/models/test_cpu.py", "as_exact_as_pytorch and pairs and float32",
     ),
 ]  # fmt: skip
 
@@ -103,7 +103,7 @@ def only(folder: Path, tests: list[str], chosen: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
 def test_a_fault_is_caught(fault: Fault, tmp_path: Path) -> None:
-    if fault.file.startswith("models/native/") and native.missing():
+    if fault.file.startswith("models/cpu/") and native.missing():
         pytest.skip("There is no C compiler here")
     file = copy(tmp_path) / fault.file
     text = file.read_text()

@@ -13,8 +13,8 @@ from torch import Tensor
 from conf.errors import UsageError
 from data import made
 from data.source import Windows
-from models import native
-from models.attend import logits
+from models import cpu as native
+from models.attention import logits
 from models.effect import Encoding, Positions
 from models.gpt import GPT
 from train import build, machine

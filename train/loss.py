@@ -6,10 +6,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from models.first_order import first_order
+from models.cpu import loops
 from models.gpt import GPT
-from models.linear import by_onednn, product
-from models.native import loops
+from models.ops.first_order import first_order
+from models.ops.linear import by_onednn, product
 
 BLOCK = 1 << 21  # logits held at a time: as many as products need to be fast
 PART = 1 << 17  # of them made probabilities at a time: few enough to stay in a CPU core's cache

@@ -13,8 +13,8 @@ from pathlib import Path
 import torch
 
 from conf.errors import UsageError
-from models import native
-from models.linear import product
+from models import cpu as native
+from models.ops.linear import product
 from train.sections import TrainerConfig
 
 

@@ -10,8 +10,8 @@ from torch import Tensor, nn
 from torch.nn.functional import softplus
 
 from models.effect import Effect, Encoding, Positions
-from models.initial import spread
-from models.precision import linear32
+from models.ops.initial import spread
+from models.ops.precision import linear32
 
 
 class CARoPE(Encoding):

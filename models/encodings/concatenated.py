@@ -9,7 +9,7 @@ import torch
 from models.bounds import Base, Number, Share
 from models.effect import Effect, Encoding, Positions
 from models.encodings.sinusoidal import waves
-from models.initial import spread
+from models.ops.initial import spread
 
 
 class Concatenated(Encoding):

@@ -10,7 +10,7 @@ from torch import nn
 from conf.errors import UsageError
 from models.bounds import Count
 from models.effect import Adjust, Effect, Encoding, Positions, tabulated
-from models.networks import AcrossHeads
+from models.ops.pairwise_mlp import AcrossHeads
 
 
 class DAPE(Encoding):

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from models.bounds import Auto, Count
 from models.effect import Adjust, Effect, Encoding, Positions, Tail
-from models.initial import spread
+from models.ops.initial import spread
 from models.schedule import Schedule
 
 

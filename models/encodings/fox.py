@@ -8,8 +8,8 @@ from torch import Tensor, nn
 from torch.nn.functional import logsigmoid
 
 from models.effect import Effect, Encoding, Positions
-from models.initial import spread
-from models.precision import linear32
+from models.ops.initial import spread
+from models.ops.precision import linear32
 
 
 class FoX(Encoding):

@@ -8,7 +8,7 @@ from torch import nn
 
 from models.bounds import Factor
 from models.effect import Effect, Encoding, Positions
-from models.initial import spread
+from models.ops.initial import spread
 
 
 class Learned(Encoding):

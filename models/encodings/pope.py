@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from models.bounds import Base
 from models.effect import Effect, Encoding, Positions
 from models.encodings.rope import angles, geometric
-from models.polar import polar
+from models.ops.polar import polar
 
 
 class PoPE(Encoding):

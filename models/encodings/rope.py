@@ -10,7 +10,7 @@ from torch import Tensor
 from conf.errors import UsageError
 from models.bounds import Base, Share
 from models.effect import Effect, Encoding, Positions, Rotate
-from models.rotation import rotate_pairs
+from models.ops.rotary import rotate_pairs
 
 
 class RoPE(Encoding):

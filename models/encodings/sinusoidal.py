@@ -5,7 +5,7 @@ from torch import Tensor
 
 from models.bounds import Base, Number
 from models.effect import Effect, Encoding, Positions
-from models.initial import spread
+from models.ops.initial import spread
 
 
 class Sinusoidal(Encoding):

@@ -11,7 +11,7 @@ from torch import Tensor
 from models.bounds import Auto, Base, Factor, Positive
 from models.effect import Effect, Encoding, Positions
 from models.encodings.rope import RoPE, angles, table
-from models.rotation import rotate_pairs
+from models.ops.rotary import rotate_pairs
 
 
 class XPos(Encoding):

@@ -13,7 +13,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from models.attend import attend, choose
+from models.attention import attend, choose
 from models.effect import Encoding, Positions
 from models.encodings import layers
 from models.registry import read

@@ -12,7 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from models import linear
+from models.ops import linear
 from sweeps.bench.clock import seconds
 from sweeps.bench.contenders import Shape
 

@@ -5,7 +5,7 @@ from copy import deepcopy
 import torch
 from torch import Tensor
 
-from models.attend import logits
+from models.attention import logits
 from models.effect import Effect, Encoding, Positions, Rotate
 from models.encodings.rope import RoPE
 from models.table import SHAPE

@@ -8,11 +8,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from models.attend import attend, reference
+from models.attention import attend, reference
 from models.effect import Curve, Effect, Positions, Window
-from models.gelu import gelu
-from models.networks import adapted
-from models.norm import rms_norm
+from models.ops.gelu import gelu
+from models.ops.norm import rms_norm
+from models.ops.pairwise_mlp import adapted
 from tests.tolerance import agree
 
 COMPILER = shutil.which(os.environ.get("CC", "cc"))

@@ -7,12 +7,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from models.attend import attend, reference
+from models.attention import attend, reference
 from models.effect import Effect, Positions
-from models.gelu import gelu
-from models.norm import rms_norm
-from models.polar import polar
-from models.rotation import rotate_pairs
+from models.ops.gelu import gelu
+from models.ops.norm import rms_norm
+from models.ops.polar import polar
+from models.ops.rotary import rotate_pairs
 from tests.tolerance import agree
 
 ANGLES = torch.linspace(0, 3, 40 * 8).reshape(40, 8)

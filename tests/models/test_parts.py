@@ -8,12 +8,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from models.features import parts
-from models.heads import split
-from models.norm import rms_norm
-from models.polar import polar
-from models.rotation import rotate_pairs
-from models.softmax import Weighted
+from models.attention.features import parts
+from models.attention.softmax import Weighted
+from models.ops.heads import split
+from models.ops.norm import rms_norm
+from models.ops.polar import polar
+from models.ops.rotary import rotate_pairs
 from tests.tolerance import agree, float64
 from train.loss import MeanCrossEntropy
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
-from models.attend import logits
+from models.attention import logits
 from models.effect import Encoding, Positions
 
 NEVER = float("-inf")

@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from models.attend import logits
+from models.attention import logits
 from models.effect import Encoding, Positions
 from models.encodings import extend, load
 from models.extensions.bfloat16 import PLACES, rounded

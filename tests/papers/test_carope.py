@@ -5,7 +5,7 @@ import math
 
 import torch
 
-from models.attend import logits
+from models.attention import logits
 from models.effect import Positions
 from models.encodings import load
 from models.encodings.carope import CARoPE

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from x_transformers.x_transformers import CoPE as TheirCoPE
 from x_transformers.x_transformers import DataDependentAlibi
 
-from models.attend import attend, logits
+from models.attention import attend, logits
 from models.effect import Effect, Encoding, Positions
 from models.encodings import load
 from models.encodings.cope import CoPE

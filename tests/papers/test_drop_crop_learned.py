@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from models import registry
-from models.attend import logits
+from models.attention import logits
 from models.effect import Encoding, Positions
 from models.encodings import extend, load
 from tests.papers.loops import found, random

@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from models.attend import attend
+from models.attention import attend
 from models.effect import Positions
 from models.encodings import load
 from tests.papers.loops import NEVER, found

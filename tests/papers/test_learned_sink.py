@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from models.attend import attend, logits
+from models.attention import attend, logits
 from models.effect import Positions
 from models.encodings import extensions, load
 from models.options.learned_sink import LearnedSink

@@ -5,7 +5,7 @@ from itertools import pairwise
 import pytest
 import torch
 
-from models.attend import logits
+from models.attention import logits
 from models.effect import Positions
 from models.encodings import extend, load
 from models.extensions.pose import PoSE

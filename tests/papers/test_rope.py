@@ -8,7 +8,7 @@ from transformers import PretrainedConfig
 from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 from x_transformers.x_transformers import RotaryEmbedding, apply_rotary_pos_emb
 
-from models.attend import logits
+from models.attention import logits
 from models.effect import Positions
 from models.encodings import load
 from tests.papers.loops import found, geometric, random, rotary

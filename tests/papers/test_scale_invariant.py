@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from models.attend import attend, logits
+from models.attention import attend, logits
 from models.effect import Positions
 from models.encodings import extend, load
 from tests.papers.loops import found, geometric, rotary

@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from models.attend import logits
+from models.attention import logits
 from models.effect import Effect, Positions, Window
 from models.encodings import layers, load
 from models.encodings.nope import NoPE

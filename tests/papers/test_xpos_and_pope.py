@@ -11,7 +11,7 @@ from x_transformers.x_transformers import (
     apply_rotary_pos_emb,
 )
 
-from models.attend import logits
+from models.attention import logits
 from models.effect import Positions
 from models.encodings import load
 from tests.papers.loops import NEVER, found, geometric, planes, random

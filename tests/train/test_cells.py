@@ -154,9 +154,9 @@ def test_extensions_that_are_listed_count_as_their_files_are(
 @pytest.mark.parametrize(
     ("file", "part"),
     [
-        ("models/rotation.py", "model"),
+        ("models/ops/rotary.py", "model"),
         ("models/effect.py", "model"),
-        ("models/native/softmax.c", "model"),
+        ("models/cpu/softmax.c", "model"),
         ("train/loss.py", "training"),
         ("data/split.py", "data"),
         ("train/evaluation/text.py", "evaluation"),

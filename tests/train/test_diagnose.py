@@ -13,13 +13,13 @@ import torch
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from models.attend import logits
+from models.attention import logits
+from models.attention.plan import Plan
 from models.effect import Encoding, Positions
 from models.encodings import extend, load
 from models.encodings.rope import RoPE, geometric
 from models.gpt import GPT, Block
-from models.heads import split
-from models.plan import Plan
+from models.ops.heads import split
 from sweeps.report import diagnostics, fingerprint, make
 from tests.composing import composed
 from tests.conftest import ENCODINGS, LENGTH, SHAPE, Method, content, gpt, members, over, tokens

@@ -1,7 +1,7 @@
 """Where the heads of a trained model attend: how evenly, how far, and how much past what training showed.
 
 Only some queries are read, at the end of each sequence, so that what is held is R x T and never
-T x T: rows of the table that `models.attend.logits` defines, for any encoding.
+T x T: rows of the table that `models.attention.logits` defines, for any encoding.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -11,11 +11,11 @@ from typing import cast
 import torch
 from torch import Tensor
 
-from models.attend import logits
+from models.attention import logits
+from models.attention.plan import Plan
 from models.effect import Effect
 from models.gpt import GPT, Attention, Block
-from models.heads import split
-from models.plan import Plan
+from models.ops.heads import split
 
 Show = Callable[[int, Tensor, Effect], None]  # layer, logits (B, H, R, T), effect
 MEASURES = ("entropy", "unseen", "keys", "profile")

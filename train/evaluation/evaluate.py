@@ -8,7 +8,7 @@ import torch
 from conf.errors import UsageError
 from data.retrieval import Retrieval
 from data.source import ProblemSource, Windows
-from models.attend import choose
+from models.attention import choose
 from models.gpt import GPT
 from train.checkpoints import Trained
 from train.evaluation.problems import ProblemEvaluator, has_problems

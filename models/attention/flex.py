@@ -1,0 +1,126 @@
+"""FlexAttention: the bias is looked up inside the kernel, and blocks that are hidden are skipped."""
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any, cast
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+from torch.nn.attention.flex_attention import AuxRequest, create_block_mask, flex_attention
+
+from conf.errors import UsageError
+from models.attention import masks as pairs
+from models.attention.plan import Form, Plan
+from models.attention.softmax import beside_sink
+from models.effect import Curve, Effect
+
+
+def attend(q: Tensor, k: Tensor, v: Tensor, plan: Plan, x: Tensor | None = None) -> Tensor:
+    """(B, H, T, D); any effect that does not read the logits."""
+    if plan.form == Form.ROWS:
+        raise UsageError("The flex kernel never sees the logits: use kernel=explicit for this encoding.")
+    scale, length, sink = q.size(-1) ** -0.5, q.size(-2), plan.effect.sink
+    potential = plan.potential(x)
+    q, k, v = in_regions(*plan.phased(q, k, x), v, plan.effect)
+    sequences = q.size(0) if plan.positions.at.dim() == 2 else None
+    seen = plan.once(
+        "blocks",
+        lambda: create_block_mask(mask_of(plan), sequences, None, length, k.size(-2), q.device.type),
+    )
+    if q.is_meta and not q.is_cuda:  # FlexAttention refuses that device
+        return torch.empty_like(v[..., : q.size(-2), :])
+    run: Any = compiled() if q.is_cuda else flex_attention
+    wanted = None if sink is None else AuxRequest(lse=True)
+    out = run(q, k, v.to(q.dtype), score_of(plan, potential), seen, scale=scale, return_aux=wanted)
+    if sink is not None:
+        out = beside_sink(out[0], out[1].lse, sink)
+    return cast(Tensor, out.to(v.dtype))
+
+
+@cache
+def compiled() -> Callable:
+    """One compiled FlexAttention for all layers and lengths."""
+    return torch.compile(flex_attention, dynamic=True)
+
+
+def in_regions(q: Tensor, k: Tensor, v: Tensor, effect: Effect) -> tuple[Tensor, Tensor, Tensor]:
+    """q, k, v with the rotations applied.
+
+    With far regions every key appears once per rotation, each copy in a part of its own of a head that is
+    as much wider: (q, q') . (k, 0) = q.k and (q, q') . (0, k') = q'.k'. `mask_of` then shows each query
+    one copy of every key.
+    """
+    rotated = [effect.rotate(q, k) if effect.rotate else (q, k)]
+    rotated += [region.rotate(q, k) for region in effect.far]
+    if not effect.far:
+        return *rotated[0], v
+    keys, before, width = [], 0, sum(k.size(-1) for _, k in rotated)
+    for _, k in rotated:
+        keys.append(F.pad(k, (before, width - before - k.size(-1))))
+        before += k.size(-1)
+    return torch.cat([q for q, _ in rotated], -1), torch.cat(keys, -2), torch.cat([v] * len(rotated), -2)
+
+
+def positions_of(plan: Plan) -> Callable[[Tensor, Tensor], Tensor]:
+    """The position of a token, by its sequence and its index."""
+    at = plan.positions.at
+    return (lambda b, index: at[index]) if at.dim() == 1 else (lambda b, index: at[b, index])
+
+
+def mask_of(plan: Plan) -> Callable:
+    """FlexAttention's mask: which keys a query may see (indices into q and the possibly repeated k)."""
+    effect, length, at = plan.effect, plan.positions.length, positions_of(plan)
+    starts = [region.start for region in effect.far]
+
+    def mask_mod(b: Tensor, h: Tensor, i: Tensor, j: Tensor) -> Tensor:
+        key = j % length
+        there, here = at(b, i), at(b, key)
+        result = i >= key if plan.causal else i >= 0
+        if starts:
+            region = sum((there - here >= start).int() for start in starts)
+            result = result & (region == j // length)
+        if effect.visible is not None:
+            result = result & effect.visible(there, here)
+        return result
+
+    return mask_mod
+
+
+def score_of(plan: Plan, potential: Tensor | None) -> Callable | None:
+    """FlexAttention's score: factor, bias, potential and temperature of one pair."""
+    length, temperature = plan.positions.length, plan.effect.temperature
+    if temperature is not None:
+        temperature = temperature.expand(-1, length)
+    factor, bias = (pair_of(plan, name) for name in ("factor", "bias"))
+    if factor is bias is potential is temperature is None:
+        return None
+
+    def score_mod(value: Tensor, b: Tensor, h: Tensor, i: Tensor, j: Tensor) -> Tensor:
+        key = j % length
+        if factor is not None:
+            value = value * factor(b, h, i, key)
+        if bias is not None:
+            value = value + bias(b, h, i, key)
+        if potential is not None:
+            value = value + potential[b, h, i] - potential[b, h, key]
+        if temperature is not None:
+            value = value * temperature[h % temperature.size(0), i]
+        return value
+
+    return score_mod
+
+
+def pair_of(plan: Plan, name: str) -> Callable | None:
+    """The effect's `bias` or `factor` of one pair."""
+    number, at = getattr(plan.effect, name), plan.positions.at
+    if number is None:
+        return None
+    if isinstance(number, Curve) and plan.positions.whole:
+        values, first = number.table(plan.positions)
+        where = positions_of(plan)
+        heads, last = values.size(0), values.size(1) - 1
+        return lambda b, h, i, j: values[h % heads, (where(b, i) - where(b, j) - first).clamp(0, last)]
+    dense = pairs.by_pair(plan, name, at[..., :, None], at[..., None, :])  # (H, T, T), or (B, H, T, T)
+    dense = dense if dense.dim() == 4 else dense[None]
+    return lambda b, h, i, j: dense[b % dense.size(0), h % dense.size(1), i, j]

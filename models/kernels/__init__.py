@@ -1,1 +1,0 @@
-"""The kernels: each carries out any effect that it is given, or says that it cannot."""

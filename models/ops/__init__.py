@@ -1,0 +1,1 @@
+"""What the model and its methods compute with."""

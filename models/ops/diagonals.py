@@ -1,0 +1,27 @@
+"""Values by distance for pairs of positions; where these are consecutive, each diagonal has one value."""
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from models.ops.precision import inspectable
+
+
+def by_distance(values: Callable[[Tensor], Tensor], i: Tensor, j: Tensor) -> Tensor:
+    """(H, ..., R, K) the `values` (N,) -> (H, N) at the distances of i (..., R, 1) and j (..., 1, K)."""
+    shape = torch.broadcast_shapes(i.shape, j.shape)
+    pair_by_pair = torch.is_grad_enabled()  # as gradients are faster
+    if pair_by_pair or not (consecutive(i) and consecutive(j)):
+        return values((i - j).flatten()).unflatten(-1, shape)
+    greatest, rows, keys = int(i.max() - j.min()), shape[-2], shape[-1]
+    line = values(torch.arange(greatest, greatest - rows - keys + 1, -1))
+    last_to_first = (line[:, start : start + keys] for start in range(rows - 1, -1, -1))
+    return torch.stack([*last_to_first], dim=1).view(-1, *shape)
+
+
+def consecutive(at: Tensor) -> bool:
+    """Whether positions (..., R, 1) or (..., 1, K) are, those of one sequence, and may be looked at."""
+    if at.is_floating_point() or at.numel() != max(at.shape) or not inspectable(at):
+        return False
+    return bool((at.flatten().diff() == 1).all())

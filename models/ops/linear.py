@@ -1,0 +1,70 @@
+"""Linear layers, multiplied by the library that suits this processor.
+
+PyTorch multiplies float32 by MKL, which on processors not made by Intel leaves half of what AVX-512 can do.
+oneDNN, which it multiplies bfloat16 by, can be called for float32 as well.
+"""
+
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from models.cpu import WIDE
+from models.ops.first_order import first_order
+from models.ops.precision import autocasts
+from models.ops.processor import mkl_is_slow
+
+
+class Linear(nn.Linear):
+    """Without a bias."""
+
+    def __init__(self, inner: int, out: int) -> None:
+        super().__init__(inner, out, bias=False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        if not by_onednn(x, self.weight):
+            return F.linear(x, self.weight)
+        result: Tensor = OneDNN.apply(x, self.weight)
+        return result
+
+
+class OneDNN(torch.autograd.Function):
+    """x (..., C) and weight (out, C) -> (..., out)"""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, weight: Tensor) -> Tensor:
+        ctx.save_for_backward(x, weight)
+        return onednn(x, weight)
+
+    @staticmethod
+    @first_order
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor]:
+        (x, weight), g = ctx.saved_tensors, gradients[0]
+        return onednn(g, weight.T), over_rows(g.flatten(0, -2), x.flatten(0, -2))
+
+
+def over_rows(a: Tensor, b: Tensor) -> Tensor:
+    """(M, N), a.T @ b, of a (K, M) and b (K, N), which are many rows.
+
+    oneDNN is given a copy of what stands on the left if that is transposed: here, of the narrower one.
+    """
+    return onednn(a.T, b.T) if a.size(1) <= b.size(1) else onednn(b.T, a.T).T
+
+
+def product(a: Tensor, b: Tensor) -> Tensor:
+    """(M, N) of a (M, K) and b (K, N), without gradient."""
+    return onednn(a, b.T) if by_onednn(a, b) else a @ b
+
+
+def by_onednn(a: Tensor, b: Tensor) -> bool:
+    """Whether both are of float32 on a processor where PyTorch's own choice is slow."""
+    if not (a.is_cpu and a.dtype == b.dtype == WIDE) or torch.compiler.is_compiling():
+        return False
+    return not autocasts(a.device) and mkl_is_slow()
+
+
+def onednn(a: Tensor, b: Tensor) -> Tensor:
+    """(..., N) of a (..., K) and b (N, K)."""
+    result: Tensor = torch.ops.mkldnn._linear_pointwise(a, b, None, "none", [], "")
+    return result

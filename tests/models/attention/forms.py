@@ -1,0 +1,169 @@
+"""Effects of every form that a kernel must carry out, and what goes into attention."""
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor, nn
+
+from models.attention import cpu_flash as fused
+from models.attention.plan import Form, Plan
+from models.effect import Adjust, Curve, Effect, Positions, Region, Tail, Window
+from models.ops.pairwise_mlp import AcrossHeads
+
+B, H, T, D = 2, 2, 21, 8
+
+
+def rotated(speed: float) -> Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]:
+    """q and k rotated pairwise by position * speed."""
+
+    def rotate(x: Tensor) -> Tensor:
+        at = torch.arange(x.size(-2), dtype=x.dtype)[:, None] * speed
+        a, b = x.chunk(2, dim=-1)
+        return torch.cat([a * at.cos() - b * at.sin(), b * at.cos() + a * at.sin()], dim=-1)
+
+    return lambda q, k: (rotate(q), rotate(k))
+
+
+def wider(q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
+    """Twice as many features, as PoPE has."""
+    return torch.cat([q.cos(), q.sin()], dim=-1), torch.cat([k.cos(), k.sin()], dim=-1)
+
+
+def adjusted(found: Tensor, q: Tensor, k: Tensor, i: Tensor, j: Tensor) -> Tensor:
+    """Reads logits, contents and positions, as CoPE and DeBERTa do."""
+    return found + 0.3 * (q @ k.mT).tanh() + 0.02 * (i - j).to(found.dtype)
+
+
+def adjusted_nearby(found: Tensor, q: Tensor, k: Tensor, i: Tensor, j: Tensor) -> Tensor:
+    """The same for all keys at least 4 back, as Shaw's first table does."""
+    common = q.sum(-1, keepdim=True) * D**-0.5
+    return found + common + 0.3 * (q @ k.mT).tanh() * (i - j < 4)
+
+
+def read(weights: Tensor, i: Tensor, j: Tensor) -> Tensor:
+    """Reads the attention weights and positions, as Shaw's second table does."""
+    distance = (i - j).to(weights.dtype)
+    return torch.stack([(weights * (distance * 0.1 * f).cos()).sum(-1) for f in range(D)], dim=-1)
+
+
+def widened_far(q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
+    """Half as many features more: another width than the near one."""
+    return torch.cat([q, q[..., : D // 2]], dim=-1), torch.cat([k, k[..., : D // 2]], dim=-1)
+
+
+# what effects are made of; `learned` (H, 2T - 1) and x stand for what an encoding trains and reads
+PARTS: dict[str, Callable[[Positions, Tensor], dict[str, object]]] = {
+    "nothing": lambda at, learned: {},
+    "rotate": lambda at, learned: {"rotate": rotated(0.3)},
+    "wider": lambda at, learned: {"rotate": wider},
+    "far": lambda at, learned: {"rotate": rotated(0.3), "far": (Region(6, rotated(0.1)),)},
+    "far_of_another_width": lambda at, learned: {"far": (Region(3, widened_far),)},
+    "far_from_everything": lambda at, learned: {"far": (Region(T, rotated(0.1)),)},
+    "three_regions": lambda at, learned: {"far": (Region(3, rotated(0.3)), Region(9, widened_far))},
+    "phase": lambda at, learned: {"phase": phase},
+    "factor": lambda at, learned: {"factor": curve(at, 1 + 0.1 * learned)},
+    "factor_by_pair": lambda at, learned: {"factor": surface(learned)},
+    "curve": lambda at, learned: {"bias": curve(at, learned)},
+    "surface": lambda at, learned: {"bias": surface(learned)},
+    "potential": lambda at, learned: {"potential": potential},
+    "adjust": lambda at, learned: {"adjust": Adjust(adjusted)},
+    "adjust_nearby": lambda at, learned: {
+        "adjust": Adjust(adjusted_nearby, Tail(4, lambda q, k: (q, k + 1))),
+    },
+    "network": lambda at, learned: {"adjust": Adjust(network(curve(at, learned)))},
+    "values": lambda at, learned: {"values": read},
+    "window": lambda at, learned: {"visible": Window(5)},
+    "sinks": lambda at, learned: {"visible": Window(5, sinks=3)},
+    "sink": lambda at, learned: {"sink": learned[:, :1]},
+    "sink_of_each_query": lambda at, learned: {"sink": learned[:1, :T]},
+    "hidden_from_a_head": lambda at, learned: {"bias": cut(at, learned)},
+    "temperature": lambda at, learned: {"temperature": 1 + 0.1 * learned[:1, :T]},
+    "temperature_of_each_head": lambda at, learned: {"temperature": 1 + 0.1 * learned[:, :T]},
+    "temperature_of_all": lambda at, learned: {"temperature": 1 + 0.1 * learned[:, :1]},
+    "one_temperature": lambda at, learned: {"temperature": 1 + 0.1 * learned[:1, :1]},
+}
+PAIRED = (
+    ("far", "curve", "sinks", "temperature"),
+    ("wider", "surface", "potential", "window", "temperature_of_each_head"),
+    ("rotate", "curve", "potential", "temperature"),
+    ("window", "curve", "temperature"),
+    ("far", "surface", "adjust", "sinks", "temperature"),
+    ("rotate", "curve", "values", "window"),
+    ("phase", "three_regions", "factor", "curve"),
+    ("phase", "potential", "window", "sink"),
+    ("curve", "window", "sink", "temperature_of_each_head"),
+    ("hidden_from_a_head", "temperature"),
+    ("curve", "temperature_of_all"),
+    ("curve", "window", "sink", "temperature_of_all"),
+    ("surface", "potential", "temperature_of_all"),
+    ("far", "curve", "adjust", "temperature_of_all"),
+    ("factor", "adjust", "values", "sink_of_each_query"),
+    ("network", "window", "one_temperature"),
+    ("network", "rotate"),
+)
+FORMS = [(part,) for part in PARTS] + list(PAIRED)
+
+
+def curve(positions: Positions, learned: Tensor) -> Curve:
+    """The same bias at the same distance, whether keys can be ahead or not."""
+    values = learned.repeat(1, 1 if positions.span == T else 4)
+    first = values.size(1) // 2 if positions.whole else 0
+    return Curve(
+        lambda distance: values[:, distance + first] if positions.whole else smooth(values, distance)
+    )
+
+
+def smooth(values: Tensor, distance: Tensor) -> Tensor:
+    return (values[:, :1] * distance).sin()
+
+
+def cut(positions: Positions, learned: Tensor) -> Curve:
+    """The second head sees no further than two positions back."""
+    inner, head = curve(positions, learned), torch.arange(H)[:, None]
+    return Curve(
+        lambda distance: inner.function(distance).masked_fill((head == 1) & (distance > 2), float("-inf"))
+    )
+
+
+def network(bias: Curve) -> AcrossHeads:
+    layers = nn.Linear(2 * H, 5), nn.Linear(5, H)
+    for weights in (p for layer in layers for p in layer.parameters()):
+        weights.data = torch.linspace(3, 20, weights.numel()).sin().view_as(weights)
+    return AcrossHeads(*layers, bias)
+
+
+def phase(x: Tensor) -> Tensor:
+    """An angle for each pair, but the last."""
+    return x.float().unflatten(-1, (H, D)).transpose(1, 2)[..., : D // 2 - 1].cumsum(-2) / 3
+
+
+def surface(learned: Tensor) -> Callable[[Tensor, Tensor], Tensor]:
+    return lambda i, j: learned[:, :1, None] * (0.03 * i + 0.06 * j + 0.003 * i * j)
+
+
+def potential(x: Tensor) -> Tensor:
+    return x.float().unflatten(-1, (H, D)).sum(-1).mT.cumsum(-1) / T
+
+
+def effect(form: tuple[str, ...], positions: Positions, learned: Tensor) -> Effect:
+    parts: dict[str, object] = {}
+    for name in form:
+        parts |= PARTS[name](positions, learned)
+    return Effect(positions, **parts)
+
+
+def inputs(dtype: torch.dtype = torch.float32) -> tuple[Tensor, ...]:
+    """q, k, v (B, H, T, D), x (B, T, C), learned (H, 2T - 1)"""
+    noise = torch.Generator().manual_seed(0)
+    shapes = [(B, H, T, D)] * 3 + [(B, T, H * D), (H, 2 * T - 1)]
+    return tuple(torch.randn(s, generator=noise).to(dtype).requires_grad_() for s in shapes)
+
+
+def can(kernel: str, form: Effect, dtype: torch.dtype = torch.float32) -> bool:
+    """Whether the kernel takes effects of this form, here and in this precision."""
+    plan = Plan(form)
+    if kernel == "fused":
+        return fused.fits(torch.empty(1, dtype=dtype), plan)
+    if kernel == "band":
+        return plan.tail is not None
+    return plan.form <= {"sdpa": Form.MASK, "flex": Form.PAIRS}.get(kernel, Form.ROWS)

@@ -1,0 +1,128 @@
+"""Near and far keys read apart give what reading all of them gives."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+from torch import Tensor
+
+from models.attention import attend, choose, logits, reference
+from models.attention import far_keys as band
+from models.attention.plan import Plan
+from models.effect import Adjust, Curve, Effect, Positions, Tail, Window
+from models.encodings.cope import CoPE
+from tests.conftest import EVERY, Method, members
+from tests.tolerance import agree, float64
+
+T, H, D = 300, 4, 8
+CLIPPED = ("cope", "shaw", "deberta", "rope+rerope", "rope+leaky_rerope", "rope+self_extend")
+
+
+@pytest.fixture(autouse=True)
+def short(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sequences that are long enough for the band, and cheap."""
+    monkeypatch.setattr(band, "LEAST", T)
+    monkeypatch.setattr(band, "ROWS", 32)
+
+
+def content(scale: float = 1.0) -> tuple[Tensor, Tensor, Tensor]:
+    draw = torch.Generator().manual_seed(0)
+    q, k, v = (torch.randn(2, H, T, D, generator=draw).double() for _ in range(3))
+    return q * scale, k, v
+
+
+def shifted(window: int, height: float = 1.0) -> Effect:
+    """Near logits are raised; far queries and keys are one longer, the other shorter."""
+    far = Tail(window, lambda q, k: (1.5 * q, k / 2))
+    at = Positions.of(T)
+
+    def adjust(found: Tensor, q: Tensor, k: Tensor, i: Tensor, j: Tensor) -> Tensor:
+        return torch.where(i - j < window, found + height, 0.75 * found)
+
+    return Effect(at, adjust=Adjust(adjust, far))
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("method", [method for method in EVERY if method.span >= T], ids=str)
+def test_of_every_method_that_clips_distances(method: Method) -> None:
+    """Under extensions as well, which may change where the border is, or leave none."""
+    q, k, v = content()
+    inside = members(method.exact)
+    with float64():
+        banded = [effect for e in inside if choose(q, effect := e.at(Positions.of(T))) == "band"]
+        for effect in banded:
+            agree(attend(q, k, v, effect), reference(q, k, v, effect))
+    assert banded or str(method) not in CLIPPED
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("window", [1, 2, 25, 75])
+@pytest.mark.parametrize("scale", [0.0, 1.0, 20.0])
+def test_the_same_as_all_at_once(window: int, scale: float) -> None:
+    q, k, v = content(scale)
+    effect = shifted(window)
+    assert choose(q, effect) == "band"
+    with float64():
+        agree(attend(q, k, v, effect), reference(q, k, v, effect))
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("height", [-200.0, 200.0])
+def test_near_keys_that_drown_the_far_ones_and_the_reverse(height: float) -> None:
+    q, k, v = content()
+    effect = shifted(12, height)
+    with float64():
+        agree(attend(q, k, v, effect), reference(q, k, v, effect))
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("name", ["shaw", "deberta"])
+def test_the_tail_says_what_the_logits_say(name: str) -> None:
+    q, k, _ = content()
+    encoding = members(Method(name).exact)[0]
+    with float64():
+        effect = encoding.at(Positions.of(T))
+        assert effect.adjust is not None
+        tail = effect.adjust.tail
+        assert tail is not None
+        far_q, far_k = tail.rotate(q, k)
+        i, j = torch.arange(T)[:, None], torch.arange(T)[None]
+        far = i - j >= tail.start
+        agree((far_q @ far_k.mT * D**-0.5)[..., far], logits(q, k, effect)[..., far])
+
+
+@torch.no_grad()
+def test_where_it_does_not_apply() -> None:
+    q, _, _ = content()
+    effect, at = shifted(40), Positions.of(T)
+    others = [
+        Effect(at),
+        replace(effect, adjust=Adjust(effect.adjust.function)),
+        replace(effect, sink=torch.zeros(H, 1)),
+        replace(effect, bias=Curve(lambda distance: -distance.expand(H, -1))),
+        shifted(T // 2),
+        replace(effect, visible=Window(T // 2)),
+        replace(effect, temperature=torch.ones(1, T)),
+        replace(effect, positions=Positions(2 * torch.arange(T), 2 * T)),
+        replace(effect, positions=Positions.of(T, causal=False)),
+    ]
+    assert [choose(q, other) for other in others].count("band") == 0
+    with torch.enable_grad():
+        assert choose(q, effect) == "explicit"
+
+
+@torch.no_grad()
+def test_contents_decide_where_the_tail_starts() -> None:
+    """Gates of the first head are open, of the second a fifth open, of the third closed."""
+    q, k, v = content(0.1)
+    for head, height in enumerate((8.0, -1.4, -12.0)):
+        q[:, head, :, 0] = height * D**0.5
+        k[:, head, :, 0] = 1.0
+    with float64():
+        cope = CoPE(D, T, reach=9)
+        cope.table.normal_(generator=torch.Generator().manual_seed(0))
+        effect = cope.at(Positions.of(T))
+        plan = Plan(effect)
+        assert plan.tail is not None
+        assert band.starts(q, k, plan, plan.tail) == {27: [0, 3], 54: [1], None: [2]}
+        agree(attend(q, k, v, effect, kernel="band"), reference(q, k, v, effect))

@@ -1,0 +1,175 @@
+"""The kernels carry out every form of effect as `models.attention.logits` defines it."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+from torch import Tensor
+
+from models import attention as attending
+from models import cpu as native
+from models.attention import KERNELS, attend, choose, flex, logits, sdpa
+from models.attention import cpu_flash as fused
+from models.attention import eager as explicit
+from models.attention import far_keys as band
+from models.attention.flash import How, flash
+from models.attention.plan import Plan
+from models.effect import Adjust, Effect, Positions, Region
+from tests.models.attention.forms import FORMS, B, D, H, T, can, effect, inputs, potential, wider
+from tests.tolerance import agree, agree_all, as_accurate, float64
+
+
+def outcome(kernel: str, form: tuple[str, ...], positions: Positions) -> dict[str, Tensor]:
+    """What attention gives, and the gradients of all that went in, in the default precision."""
+    given = inputs(torch.get_default_dtype())
+    without = kernel in ("band", "flex")  # these have no gradient on a CPU
+    q, k, v, x, learned = (t.detach() for t in given) if without else given
+    with torch.set_grad_enabled(not without):
+        out = attend(q, k, v, effect(form, positions, learned), x, kernel)
+    if without:
+        return {"out": out}
+    weight = torch.linspace(-1, 1, out.numel()).view_as(out).sin()
+    gradients = torch.autograd.grad((out * weight).sum(), given, materialize_grads=True, allow_unused=True)
+    return {"out": out.detach()} | dict(zip(("q", "k", "v", "x", "learned"), gradients, strict=True))
+
+
+@pytest.mark.parametrize("form", FORMS, ids="+".join)
+@pytest.mark.parametrize("causal", [True, False], ids=["causal", "both"])
+def test_kernels_agree(form: tuple[str, ...], causal: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    skipping = Positions(torch.arange(T) * 2 + torch.arange(T) // 3, 3 * T, causal)
+    for positions in (Positions.of(T, causal=causal), skipping):
+        plain = outcome("reference", form, positions)
+        with float64():
+            expected = outcome("reference", form, positions)
+        monkeypatch.setattr(fused, "ROWS", 4)
+        for kernel in KERNELS[1:]:
+            q, k, v, x, learned = (t.detach() for t in inputs())
+            with torch.no_grad():
+                if not can(kernel, effect(form, positions, learned)):
+                    continue
+                read = {"out": attend(q, k, v, effect(form, positions, learned), x, kernel)}
+            as_accurate(read, *({"out": of["out"]} for of in (plain, expected)))
+            if not can(kernel, effect(form, positions, inputs()[-1])):
+                continue
+            for rows in {"flex": (T,), "fused": ()}.get(kernel, (1, 4, T)):
+                monkeypatch.setattr(explicit, "BUDGET", rows * B * H * T)
+                monkeypatch.setattr(explicit, "FEWEST", rows)
+                monkeypatch.setattr(sdpa, "ROWS", rows)
+                monkeypatch.setattr(band, "ROWS", rows)
+                with float64():
+                    found = outcome(kernel, form, positions)
+                    q, k, v, x, learned = (t.detach() for t in inputs(torch.float64))
+                    with torch.no_grad():
+                        agree(attend(q, k, v, effect(form, positions, learned), x, kernel), expected["out"])
+                agree_all(found, {name: expected[name] for name in found})
+            single = outcome(kernel, form, positions)
+            as_accurate(single, *({name: of[name] for name in single} for of in (plain, expected)))
+
+
+def test_reference_in_words() -> None:
+    """One logit with everything in it, written out."""
+    q, k, _, x, learned = (t.detach() for t in inputs())
+    made = effect(
+        ("far", "curve", "potential", "sinks", "temperature_of_each_head"), Positions.of(T), learned
+    )
+    found, height = logits(q, k, made, x=x), potential(x)
+    assert made.rotate is not None
+    for i, j in ((20, 18), (20, 2), (9, 1), (3, 3), (20, 9), (2, 3)):
+        rotate = made.far[0].rotate if i - j >= 6 else made.rotate
+        a, b = rotate(q, k)
+        value = (a[1, 1, i] * b[1, 1, j]).sum() / D**0.5 + learned[1, T - 1 + i - j]
+        value = (value + height[1, 1, i] - height[1, 1, j]) * (1 + 0.1 * learned[1, i])
+        if j > i or (i - j >= 5 and j >= 3):
+            value = torch.tensor(float("-inf"))
+        agree(found[1, 1, i, j], value)
+
+
+def test_scale_is_that_of_the_unturned_width() -> None:
+    q, k, *_ = inputs()
+    agree(
+        logits(q, k, Effect(Positions.of(T, causal=False), rotate=wider)),
+        (q[..., None, :] - k[..., None, :, :]).cos().sum(-1) / D**0.5,
+    )
+
+
+def test_what_a_kernel_cannot_do_it_says() -> None:
+    q, k, v, *_ = inputs()
+    adjust, far = {"adjust": Adjust(lambda found, *_: found)}, {"far": (Region(3, wider),)}
+    for kernel, parts in (("sdpa", far), ("flex", adjust), ("band", adjust)):
+        with torch.no_grad(), pytest.raises(ValueError, match="kernel=explicit"):
+            attend(q, k, v, Effect(Positions.of(T), **parts), kernel=kernel)
+    with pytest.raises(ValueError, match="no gradient"):
+        attend(q, k, v, Effect(Positions.of(T), **far), kernel="band")
+
+
+def test_flex_shows_each_key_once() -> None:
+    """With two regions every key is there twice: of each pair, a query sees one."""
+    made = effect(("far", "sinks"), Positions.of(T), inputs()[-1])
+    seen = flex.mask_of(Plan(made))
+    i, j = torch.arange(T)[:, None], torch.arange(2 * T)[None]
+    both = seen(torch.tensor(0), torch.tensor(0), i, j)
+    near, far = both.chunk(2, dim=-1)
+    assert not (near & far).any()
+    once = replace(made, far=())
+    assert torch.equal(near | far, flex.mask_of(Plan(once))(torch.tensor(0), torch.tensor(0), i, j[:, :T]))
+
+
+@pytest.mark.parametrize("slow", [False, True])
+def test_flash_attention_is_for_processors_that_it_suits(slow: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(attending, "bfloat16_by_onednn", lambda: slow)
+    monkeypatch.setenv("CC", "none")  # loops in C suit masks better
+    at, (q, *_, learned) = Positions.of(T), (t.detach() for t in inputs())
+    for one in (Effect(at), effect(("curve",), at, learned)):
+        with torch.no_grad():
+            assert choose(q.bfloat16(), one) == ("explicit" if slow else "sdpa")
+            assert choose(q.float(), one) == "sdpa"
+        assert choose(q.bfloat16(), one) == "explicit"  # flash attention is slow backward
+        with torch.no_grad():
+            assert choose(q.bfloat16(), Plan(one).since(T // 2 + 1)) == "explicit"  # it computes all queries
+
+
+@pytest.mark.skipif(native.missing(), reason="There is no C compiler here")
+@pytest.mark.parametrize("parts", [(), ("mask",), ("mask", "factor")], ids="+".join)
+def test_compilers_may_trust_what_our_operator_says_of_itself(parts: tuple[str, ...]) -> None:
+    q, k, v, _, learned = inputs()
+    hidden = torch.ones(T, T).triu(1).bool()
+    mask = learned[None, :, None, :T].expand(-1, -1, T, -1).masked_fill(hidden, float("-inf"))
+    factor = learned.detach()[:, : 2 * T - 1].unfold(-1, T, 1)
+    given = (mask if "mask" in parts else None, factor if "factor" in parts else None)
+    how = How(0.3, True, window=0 if parts else 5, backwards=True)
+    torch.library.opcheck(flash, (q, k, v, *given, list(how)))
+
+
+@pytest.mark.skipif(native.missing(), reason="There is no C compiler here")
+def test_a_compiled_training_has_our_attention() -> None:
+    graphs: list[str] = []
+
+    def read(graph: torch.fx.GraphModule, _: object) -> torch.fx.GraphModule:
+        graphs.append(graph.code)
+        return graph
+
+    q, k, v, _, learned = inputs()
+    for form in (("rotate",), ("curve", "window"), ("factor",)):
+        torch._dynamo.reset()
+        made = effect(form, Positions.of(T), learned.detach())
+        torch.compile(lambda made=made: attend(q, k, v, made), backend=read, fullgraph=True)()
+        with torch.no_grad():
+            torch.compile(lambda made=made: attend(q, k, v, made), backend=read, fullgraph=True)()
+    assert ["yardstick.flash" in graph for graph in graphs] == 3 * [True, False]
+
+
+@pytest.mark.skipif(native.missing(), reason="There is no C compiler here")
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
+def test_where_there_are_loops_in_c_they_do_all_that_they_can(dtype: torch.dtype) -> None:
+    at, (q, *_, learned) = Positions.of(T), inputs(dtype)
+    for form in FORMS:
+        made = effect(form, at, learned.detach().float())
+        readable = not made.parts & {"adjust", "values", "far"} and not made.parts >= {
+            "potential",
+            "temperature",
+        }
+        assert (choose(q, made) == "fused") == (readable and not made.parts >= {"factor", "sink"})
+        with torch.no_grad():
+            assert (choose(q, made) == "fused") == (readable or "network" in form)
+    assert choose(q, effect(("factor",), at, learned)) == "explicit"  # its gradient needs the products
+    assert choose(q.double(), Effect(at)) == choose(q.to("meta"), Effect(at)) == "explicit"

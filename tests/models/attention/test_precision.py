@@ -1,0 +1,65 @@
+"""The kernels in lower precisions."""
+
+import pytest
+import torch
+from torch import Tensor
+
+from models.attention import KERNELS, attend
+from models.effect import Effect, Positions
+from models.encodings import load
+from tests.models.attention.forms import FORMS, D, H, T, can, effect, inputs
+from tests.tolerance import agree, float64
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("form", FORMS, ids="+".join)
+def test_kernels_agree_in_bfloat16(form: tuple[str, ...]) -> None:
+    positions = Positions.of(T)
+    q, k, v, x, _ = (t.detach() for t in inputs(torch.bfloat16))
+    made = effect(form, positions, inputs()[-1].detach())
+    expected = exactly(q, k, v, made, x)
+    for kernel in KERNELS:
+        if can(kernel, made, torch.bfloat16):
+            out = attend(q, k, v, made, x=x, kernel=kernel)
+            assert out.dtype == torch.bfloat16
+            agree(out, expected)
+            assert (out - expected).abs().mean() < torch.finfo(out.dtype).eps
+
+
+@pytest.mark.parametrize("form", FORMS, ids="+".join)
+def test_autocast_changes_nothing(form: tuple[str, ...]) -> None:
+    """Neither in what kernels compute nor in the tables that they make first."""
+    q, k, v, x, learned = (t.detach() for t in inputs(torch.bfloat16))
+    for learning in (False, True):
+        with torch.set_grad_enabled(learning):
+            plain = attend(q, k, v, effect(form, Positions.of(T), learned.float()), x=x)
+            with torch.autocast("cpu", dtype=torch.bfloat16):
+                cast = attend(q, k, v, effect(form, Positions.of(T), learned.float()), x=x)
+        assert torch.equal(cast, plain)
+
+
+def exactly(q: Tensor, k: Tensor, v: Tensor, effect: Effect, x: Tensor | None = None) -> Tensor:
+    """Attention over the same rounded q, k and v, in float64."""
+    with float64():
+        wide = None if x is None else x.double()
+        return attend(q.double(), k.double(), v.double(), effect, x=wide, kernel="reference")
+
+
+@pytest.mark.parametrize("kernel", [kernel for kernel in KERNELS if kernel != "band"])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16], ids=str)
+def test_xpos_to_its_limit_in_any_precision(kernel: str, dtype: torch.dtype) -> None:
+    """At 64 scale_base its stretches reach e^40 either way: nothing overflows, not even under autocast."""
+    encoding = load("xpos", head_width=D, length=4)
+    length = encoding.limit
+    assert length == 256
+    if not can(kernel, encoding.at(Positions.of(length)), dtype):
+        return
+    q, k, v = (torch.randn(3, 1, H, length, D, generator=torch.Generator().manual_seed(1)) / 2).to(dtype)
+    long = attend(q, k, v, encoding.at(Positions.of(length)), kernel=kernel)
+    exact = exactly(q, k, v, encoding.at(Positions.of(length)))
+    assert long.dtype == dtype
+    agree(long, exact)
+    half = torch.float16 if dtype == torch.float16 else torch.bfloat16
+    with torch.autocast("cpu", dtype=half):
+        mixed = attend(q, k, v, encoding.at(Positions.of(length)), kernel=kernel)
+    agree(mixed.to(half), exact)

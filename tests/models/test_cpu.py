@@ -1,0 +1,513 @@
+"""Loops in C are as exact as PyTorch's operations, whichever tensors and threads they are given."""
+
+import os
+import shutil
+from collections.abc import Callable
+from copy import deepcopy
+from pathlib import Path
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from models import cpu as native
+from models.attention import attend, reference
+from models.attention import cpu_flash as fused
+from models.attention import far_keys as band
+from models.attention.flash import How, flash
+from models.attention.plan import Plan
+from models.attention.softmax import Weighted
+from models.cpu.attention import by_c
+from models.effect import Curve, Effect, Positions, Window
+from models.encodings import load
+from models.ops.gelu import gelu
+from models.ops.norm import rms_norm
+from models.ops.pairwise_mlp import adapted
+from models.ops.polar import polar
+from models.ops.processor import has_tiles
+from models.ops.relu_network import at_once, relu_network
+from models.ops.rotary import composed, rotate_pairs
+from tests.tolerance import Outcome, agree, as_accurate, float64
+from train.loss import MeanCrossEntropy, log_likelihood
+
+Case = Callable[[torch.dtype], Outcome]
+HIDDEN = -torch.inf
+COMPILER = shutil.which(os.environ.get("CC", "cc"))  # where there is one, a file that it refuses is a failure
+ABLE = {"tiles": has_tiles(), "pairs": torch.cpu._is_avx512_bf16_supported()}
+WIDEST = torch.backends.cpu.get_cpu_capability() == "AVX512"
+WAYS = [[way for way in some if ABLE[way] and WIDEST] for some in ([], ["tiles"], ["pairs"])]
+needs_compiler = pytest.mark.skipif(COMPILER is None, reason="There is no C compiler here")
+
+
+def random(*shape: int, dtype: torch.dtype = torch.float32, seed: int = 0) -> Tensor:
+    """Numbers that bfloat16 has, too, so that every precision is given the same; with gradient."""
+    draw = torch.Generator().manual_seed(seed + sum(shape))
+    return torch.randn(shape, generator=draw, dtype=native.WIDE).bfloat16().to(dtype).requires_grad_()
+
+
+def wide(dtype: torch.dtype) -> torch.dtype:
+    return torch.promote_types(dtype, torch.float32)
+
+
+def with_gradients(result: Tensor, leaves: dict[str, Tensor]) -> Outcome:
+    out = random(*result.shape, dtype=result.dtype, seed=9).detach()
+    return {"result": result} | dict(
+        zip(leaves, torch.autograd.grad(result, [*leaves.values()], out), strict=True)
+    )
+
+
+def norm(dtype: torch.dtype) -> Outcome:
+    x, gain = random(3, 11, 24, dtype=wide(dtype)), random(24, dtype=wide(dtype))
+    with torch.autocast("cpu", dtype, enabled=dtype == torch.bfloat16):
+        return with_gradients(rms_norm(x, gain), {"x": x, "gain": gain})
+
+
+def mlp(dtype: torch.dtype) -> Outcome:
+    x = random(5, 30, dtype=dtype)
+    return with_gradients(gelu(4 * x), {"x": x})
+
+
+def rotation(layout: str, angles: tuple[int, ...], learned: bool = False) -> Case:
+    def case(dtype: torch.dtype) -> Outcome:
+        x = random(2, 7, 3, 12, dtype=dtype)
+        angle = random(*angles, dtype=wide(dtype)).detach().requires_grad_(learned)
+        y = rotate_pairs(x.transpose(1, 2), angle.cos(), angle.sin(), layout)
+        return with_gradients(y, {"x": x, "angle": angle} if learned else {"x": x})
+
+    return case
+
+
+def positive(angles: tuple[int, ...], learned: bool = False) -> Case:
+    def case(dtype: torch.dtype) -> Outcome:
+        x = random(3, 70, 2, 10, dtype=dtype)
+        angle = random(*angles, dtype=wide(dtype)).detach().requires_grad_(learned)
+        y = polar(4 * x.transpose(1, 2), angle.cos(), angle.sin())
+        return with_gradients(y, {"x": x, "angle": angle} if learned else {"x": x})
+
+    return case
+
+
+def attention(mask: tuple[int, ...], tokens: int, causal: bool) -> Case:
+    def case(dtype: torch.dtype) -> Outcome:
+        q, k, v = (random(2, 3, tokens, 8, dtype=dtype, seed=seed) for seed in range(3))
+        bias = random(*mask, tokens, tokens, dtype=wide(dtype))
+        hidden = torch.ones(tokens, tokens).triu(1).bool()
+        shown = bias.masked_fill(hidden, HIDDEN)
+        if by_c(q, "attention") is None:
+            y = Weighted.apply(q * 0.25, k, v, shown, [(slice(0, tokens), slice(0, tokens))])
+        else:
+            y, _ = flash(q, k, v, shown.view(-1, *shown.shape[-3:]), None, How(0.25, causal))
+        return with_gradients(y, {"q": q, "k": k, "v": v, "bias": bias})
+
+    return case
+
+
+def method(name: str, length: int = 70, causal: bool = True, skip: int = 0) -> Case:
+    """With gradient and without. The second sequence skips positions in its middle."""
+    at = torch.arange(length) + torch.where(torch.arange(length) > length // 2, skip, 0)
+    at = torch.stack([torch.arange(length), at]) if skip else at
+    positions = Positions(at, length + skip, causal)
+    torch.manual_seed(0)
+    built = load(name, heads=3, head_width=8, width=24, depth=1, length=20)
+    for parameter in built.parameters():
+        nn.init.uniform_(parameter, -1, 1)
+
+    def case(dtype: torch.dtype) -> Outcome:
+        q, k, v = (random(2, 3, length, 8, dtype=dtype, seed=seed) for seed in range(3))
+        x, own = random(2, length, 24, dtype=dtype).detach(), deepcopy(built).to(wide(dtype))
+        with torch.no_grad(), pytest.MonkeyPatch.context() as patch:
+            patch.setattr(fused, "ROWS", 40)
+            read = attend(q, k, v, own.at(positions), x)
+        wanted = {"q": q, "k": k, "v": v} | dict(own.named_parameters())
+        return {"read": read} | with_gradients(attend(q, k, v, own.at(positions), x), wanted)
+
+    return case
+
+
+def cross_entropy(vocab: int) -> Case:
+    def case(dtype: torch.dtype) -> Outcome:
+        hidden, head = random(40, 16, dtype=dtype), random(vocab, 16, dtype=dtype)
+        targets = torch.arange(40) * 7 % vocab
+        loss = MeanCrossEntropy.apply(hidden, head, targets)
+        likely = log_likelihood((hidden @ head.T).detach(), targets)
+        return with_gradients(loss, {"hidden": hidden, "head": head}) | {"log p": likely}
+
+    return case
+
+
+def dape(count: int, hidden_from: int) -> Case:
+    torch.manual_seed(0)
+    layers = nn.Linear(6, 20), nn.Linear(20, 3)
+
+    def case(dtype: torch.dtype) -> Outcome:
+        read, write = (deepcopy(layer).to(wide(dtype)) for layer in layers)
+        logits, bias = random(2, 3, count, dtype=dtype), random(2, 3, count, dtype=wide(dtype))
+        unseen = (torch.arange(3) < hidden_from)[:, None] & (torch.arange(count) % 3 == 1)
+        y = adapted(read, write, logits.masked_fill(unseen, HIDDEN), bias).masked_fill(unseen, 0)
+        weights = dict(read.named_parameters("read")) | dict(write.named_parameters("write"))
+        return with_gradients(y, {"logits": logits, "bias": bias, **weights})
+
+    return case
+
+
+def fire(first: int, queries: int) -> Case:
+    torch.manual_seed(0)
+    built = load("fire", heads=3, head_width=8, width=24, depth=1, length=20)
+
+    def case(dtype: torch.dtype) -> Outcome:
+        with torch.no_grad():
+            effect = deepcopy(built).to(wide(dtype)).at(Positions.of(first + queries))
+            at = effect.positions.at
+            return {"bias": effect.bias(at[first:, None], at[None])}
+
+    return case
+
+
+def far(dtype: torch.dtype) -> Outcome:
+    q, k, v = (
+        random(2, 3, 40, 20, dtype=dtype),
+        random(2, 3, 1100, 20, dtype=dtype),
+        random(2, 3, 1100, 9, dtype=dtype),
+    )
+    read, total = band.flash(2 * q.detach(), k.detach(), v.detach(), 0.5)
+    return {"read": read, "total": total}
+
+
+CASES = {
+    "norm": norm,
+    "gelu": mlp,
+    "rotation of halves": rotation("half", (7, 6)),
+    "rotation of neighbours": rotation("interleaved", (7, 6)),
+    "rotation by sequence": rotation("half", (2, 1, 7, 6)),
+    "rotation by head": rotation("interleaved", (2, 3, 7, 6)),
+    "rotation by learned angles": rotation("interleaved", (2, 3, 7, 6), learned=True),
+    "rotation of halves by learned angles": rotation("half", (2, 1, 7, 6), learned=True),
+    "polar": positive((70, 10)),
+    "polar by learned angles": positive((2, 70, 10), learned=True),
+    "polar by learned angles of sequences": positive((3, 1, 70, 10), learned=True),
+    "one mask": attention((1,), 33, True),
+    "a mask a head": attention((3,), 50, True),
+    "a mask a sequence": attention((2, 1), 20, True),
+    "a mask that hides": attention((3,), 70, False),
+    "loss": cross_entropy(50),
+    "loss of many words": cross_entropy(700),
+    "fire": fire(0, 70),
+    "fire far away": fire(5000, 3),
+    "dape": dape(70, 0),
+    "dape of heads that see less": dape(31, 2),
+    "a product": method("rope"),
+    "a product of all keys": method("rope", causal=False),
+    "a product of many keys": method("rope", length=1100),
+    "wider products": method("pope"),
+    "a bias": method("t5"),
+    "a bias of many keys": method("alibi_learned", length=1100),
+    "a bias for all keys": method("kerple_log", causal=False),
+    "a bias of each pair": method("fire"),
+    "a bias of each sequence": method("alibi", skip=9),
+    "a bias in a window": method("hard_alibi"),
+    "a window": method("window_rope"),
+    "a factor": method("scale_invariant"),
+    "a factor for all keys": method("scale_invariant", causal=False),
+    "a potential": method("fox"),
+    "a sink": method("rope_sink"),
+    "some of the keys": far,
+    "a network of each pair": method("dape_kerple"),
+    "a network of many pairs": method("dape_kerple", length=1100),
+}
+
+
+@pytest.fixture
+def called(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The functions in C that are called."""
+    names, call = [], native.Loops.__call__
+
+    def noted(self: native.Loops, name: str, *given: object) -> None:
+        names.append(name)
+        call(self, name, *given)
+
+    monkeypatch.setattr(native.Loops, "__call__", noted)
+    return names
+
+
+@needs_compiler
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
+@pytest.mark.parametrize("name", CASES)
+def test_as_exact_as_pytorch(
+    name: str, dtype: torch.dtype, called: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    case = CASES[name]
+    found, by_c = case(dtype), set(called)
+    called.clear()
+    monkeypatch.setenv("CC", "none")
+    plain = case(dtype)
+    with float64():
+        exact = case(torch.float64)
+    assert by_c
+    assert not called
+    as_accurate(found, plain, exact)
+
+
+@needs_compiler
+@pytest.mark.parametrize("ways", WAYS, ids=str)
+@pytest.mark.parametrize(
+    "name", ["wider products", "a factor", "a potential", "a mask that hides", "a network of each pair"]
+)
+def test_however_bfloat16_is_multiplied(
+    name: str, ways: list[str], called: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(native.attention, "bfloat16_by", lambda: ways)
+    test_as_exact_as_pytorch(name, torch.bfloat16, called, monkeypatch)
+
+
+@needs_compiler
+@pytest.mark.parametrize("name", ["norm", "polar by learned angles", "a mask a head", "a factor", "dape"])
+def test_sums_do_not_depend_on_the_number_of_threads(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = torch.get_num_threads()
+    monkeypatch.setattr(native, "FLAGS", [*native.FLAGS, "-DMANY=0"])
+    native.compiled.cache_clear()
+    found = []
+    try:
+        for threads in (1, 3):
+            torch.set_num_threads(threads)
+            found.append(CASES[name](torch.float32))
+    finally:
+        torch.set_num_threads(before)
+        native.compiled.cache_clear()
+    one, several = found
+    assert all(torch.equal(several[key], value) for key, value in one.items())
+
+
+@needs_compiler
+def test_powers_and_logarithms_have_all_digits_of_a_float() -> None:
+    x = torch.linspace(0, 60, 4001)
+    losses = -log_likelihood(torch.stack([-x, torch.zeros_like(x)], dim=1), torch.ones(4001).long())
+    expected = x.double().neg().exp().log1p()
+    assert ((losses - expected).abs() <= torch.finfo(torch.float32).eps).all()  # of a sum between 1 and 2
+    network = nn.Linear(1, 1), nn.Linear(1, 1)
+    for parameter, value in zip(
+        [*network[0].parameters(), *network[1].parameters()], (1, 0, 1, 0), strict=True
+    ):
+        nn.init.constant_(parameter, value)  # x itself
+    i, j, c, own = x[:, None] * 1000, torch.zeros(1, 1), torch.tensor(0.1), torch.ones(4001, 1)
+    with torch.no_grad():
+        fast = at_once(relu_network(*network), c)
+        assert fast is not None
+        found = fast(i, j, own).squeeze()
+    torch.testing.assert_close(found.double(), (0.1 * i.double()).log1p().squeeze(), rtol=5e-7, atol=0)
+
+
+@needs_compiler
+def test_gelu_has_all_digits_of_a_float_and_its_slope_is_rounded_once() -> None:
+    x = torch.linspace(-9, 9, 20_001).bfloat16()
+    (exact,) = torch.autograd.grad(F.gelu(at := x.double().requires_grad_()).sum(), at)
+    wide, narrow = x.float().requires_grad_(), x.clone().requires_grad_()
+    y = gelu(wide)
+    torch.testing.assert_close(y.double(), F.gelu(at), rtol=2e-7, atol=6e-7)
+    (slope,) = torch.autograd.grad(y.sum(), wide)
+    torch.testing.assert_close(slope.double(), exact, rtol=0, atol=6e-7)
+    (rounded,) = torch.autograd.grad(gelu(narrow).sum(), narrow)
+    off = (rounded != exact.bfloat16())[exact.abs() > 0.1]
+    assert off.float().mean() < 0.015
+
+
+@needs_compiler
+def test_a_sink_of_another_precision_is_read_as_what_it_is() -> None:
+    q, k, v = (random(1, 2, 9, 8, seed=seed).detach() for seed in range(3))
+    sink = torch.tensor([[0.5], [2.0]])
+    with torch.no_grad():
+        found, expected = (
+            attend(q, k, v, Effect(Positions.of(9), sink=sink.to(dtype)), kernel="fused")
+            for dtype in (torch.bfloat16, torch.float32)
+        )
+    assert torch.equal(found, expected)
+
+
+@needs_compiler
+@pytest.mark.parametrize("tokens", [1, 5])
+def test_one_query_beside_a_sink_has_its_whole_bias(tokens: int) -> None:
+    q, k, v = (random(1, 2, tokens, 8, seed=seed).detach() for seed in range(3))
+    effect = Effect(
+        Positions.of(tokens),
+        bias=Curve(lambda distance: 3.0 - distance[None].float()),
+        sink=torch.zeros(1, 1),
+    )
+    with torch.no_grad():
+        found = attend(q, k, v, Plan(effect).since(tokens - 1), kernel="fused")
+    agree(found, reference(q, k, v, effect)[:, :, tokens - 1 :])
+
+
+@needs_compiler
+def test_tensors_that_lie_otherwise_in_memory() -> None:
+    x, gain = random(2, 3, 8).detach().transpose(0, 1), torch.ones(8)
+    agree(rms_norm(x, gain), F.rms_norm(x, (8,), gain, 1e-6))
+    read, write = nn.Linear(6, 5), nn.Linear(5, 3)
+    logits, bias = random(2, 200, 3).detach().mT, random(2, 200, 3, seed=1).detach().mT
+    agree(adapted(read, write, logits, bias), adapted(read, write, logits.contiguous(), bias.contiguous()))
+    x, angle = random(1, 2, 3, 4).detach(), random(2, 3, 4).detach()
+    sin = angle.sin().transpose(0, 1).contiguous().transpose(0, 1)
+    agree(polar(x, angle.cos(), sin), polar(x, angle.cos(), angle.sin()))
+    one, many = angle[0, :, :2], angle[None, :, :, :2]
+    found = rotate_pairs(x, one.cos(), many.sin())
+    agree(found, rotate_pairs(x, one.cos().expand_as(many).contiguous(), many.sin()))
+
+
+@pytest.mark.parametrize("name", ["rope", "fox", "fire", "dape_kerple"])
+def test_no_sequences_give_no_sequences(name: str) -> None:
+    torch.manual_seed(0)
+    effect = load(name, heads=3, head_width=8, width=24, depth=1, length=20).at(Positions.of(9))
+    q, x = torch.zeros(0, 3, 9, 8), torch.zeros(0, 9, 24)
+    with torch.no_grad():
+        assert attend(q, q, q, effect, x).shape == (0, 3, 9, 8)
+
+
+def test_norm_in_double_precision() -> None:
+    x, gain = torch.randn(3, 8).double(), torch.ones(8).double()
+    agree(rms_norm(x, gain), F.rms_norm(x, (8,), gain, 1e-6))
+
+
+@needs_compiler
+@pytest.mark.parametrize("causal", [True, False], ids=["causal", "both"])
+def test_the_last_queries_alone_even_if_they_do_not_see_themselves(causal: bool) -> None:
+    q, k, v = (random(1, 2, 50, 8, seed=seed).detach() for seed in range(3))
+    others = Effect(
+        Positions.of(50, causal=causal), bias=lambda i, j: torch.where(i == j, HIDDEN, 0.1 * (i - j))[None]
+    )
+    expected = reference(q, k, v, others)
+    with torch.no_grad():
+        for first in (49, 48, 20):
+            found = attend(q, k, v, Plan(others).since(first), kernel="fused")
+            agree(found, expected[:, :, first:])
+
+
+@needs_compiler
+def test_gradients_of_gates_are_not_what_rounded_weights_leave() -> None:
+    """They are sums over all later queries, whose weights in bfloat16 do not add up to 1."""
+    torch.manual_seed(0)
+    fox = load("fox", heads=2, width=24)
+    nn.init.uniform_(fox.gate.bias, -0.5, 0.5)
+    q, k, v = (random(2, 2, 300, 16, dtype=torch.bfloat16, seed=seed) for seed in range(3))
+    x, out = random(2, 300, 24).detach(), random(2, 2, 300, 16, seed=5).detach()
+
+    def gradient(kernel: str, dtype: torch.dtype) -> Tensor:
+        own = deepcopy(fox).to(wide(dtype))
+        y = attend(
+            q.to(dtype), k.to(dtype), v.to(dtype), own.at(Positions.of(300)), x.to(wide(dtype)), kernel
+        )
+        (found,) = torch.autograd.grad((y.to(wide(dtype)) * out).sum(), own.gate.bias)
+        return found.double()
+
+    with float64():
+        exact = gradient("reference", torch.float64)
+    assert (gradient("fused", torch.bfloat16) - exact).norm() < 0.02 * exact.norm()
+
+
+@needs_compiler
+@pytest.mark.parametrize("learning", [True, False])
+def test_precisions_that_differ_are_read_as_what_they_are(learning: bool) -> None:
+    q, k, v = (random(1, 2, 40, 8, dtype=torch.bfloat16, seed=seed) for seed in range(3))
+    wide = Effect(Positions.of(40), rotate=lambda q, k: (q.float(), k.float()))  # as one may forget to cast
+    with torch.set_grad_enabled(learning):
+        found = attend(q, k, v, wide, kernel="fused")
+        agree(found, reference(q, k, v, wide))
+        assert found.dtype == torch.bfloat16
+
+
+@needs_compiler
+def test_what_is_not_a_number_stays_so() -> None:
+    q, k, v = (random(1, 1, 40, 8, seed=seed).detach() for seed in range(3))
+    q[:, :, 35, 0] = torch.nan
+    with torch.no_grad():
+        out = attend(q, k, v, Effect(Positions.of(40)), kernel="fused")
+    assert out.isnan().all(-1)[0, 0].nonzero().tolist() == [[35]]
+
+
+@needs_compiler
+def test_a_target_that_is_no_word_is_not_a_number() -> None:
+    targets = torch.tensor([3, 50, -1])
+    losses = log_likelihood(random(3, 50).detach(), targets)
+    assert losses.isnan().tolist() == [False, True, True]
+
+
+@needs_compiler
+def test_a_damaged_file_is_compiled_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole, damaged = tmp_path / "whole", tmp_path / "damaged"
+    monkeypatch.setenv("XDG_CACHE_HOME", str(whole))
+    native.compiled.cache_clear()
+    assert native.loops("norm", torch.float32) is not None
+    [file] = (whole / "yardstick").iterdir()
+    other = damaged / "yardstick" / file.name
+    other.parent.mkdir(parents=True)
+    other.write_bytes(file.read_bytes()[:1000])
+    monkeypatch.setenv("XDG_CACHE_HOME", str(damaged))
+    native.compiled.cache_clear()
+    assert native.loops("norm", torch.float32) is not None
+    assert other.stat().st_size == file.stat().st_size
+    native.compiled.cache_clear()
+
+
+@pytest.mark.parametrize("compiler", ["", "no-such-compiler", "false", "cc '"])
+def test_without_a_compiler_that_works_there_are_no_loops(
+    compiler: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setenv("CC", compiler)
+    assert native.loops("norm", torch.bfloat16) is None
+
+
+@pytest.mark.parametrize("window", [0, 3])
+def test_nothing_of_a_hidden_key_is_read_beside_a_factor(window: int) -> None:
+    """Neither of one to come nor of one out of the window: not even that it is no number."""
+    positions = Positions.of(40)
+    near = Curve(lambda distance: 1 / (1 + distance.abs().float())[None])
+    effect = Effect(positions, factor=near, visible=Window(window) if window else None)
+    q, k, v = (random(1, 2, 40, 16, seed=seed).detach() for seed in range(3))
+    hidden = k.clone()
+    hidden[:, :, 30] = torch.nan
+    with torch.no_grad():
+        whole, found = (attend(q, x, v, effect) for x in (k, hidden))
+    for rows in (slice(30), slice(30 + window, None) if window else slice(0)):
+        assert torch.equal(found[:, :, rows], whole[:, :, rows])
+
+
+def test_gradients_of_sines_alone() -> None:
+    x, cos, sin = random(1, 2, 5, 8).detach(), random(5, 4).detach(), random(5, 4, seed=3)
+    (found,) = torch.autograd.grad(rotate_pairs(x, cos, sin).square().sum(), sin)
+    (expected,) = torch.autograd.grad(composed(x, cos, sin, "interleaved").square().sum(), sin)
+    torch.testing.assert_close(found, expected)
+
+
+@pytest.mark.parametrize("shapes", [((2, 3, 5, 8), (2, 1, 5, 4)), ((3, 5, 8), (5, 4))], ids=str)
+def test_gradients_of_angles_of_any_shape(shapes: tuple[tuple[int, ...], tuple[int, ...]]) -> None:
+    x, *angles = random(*shapes[0]).detach(), random(5, 4), random(*shapes[1], seed=3)
+    found, expected = (
+        torch.autograd.grad(y.square().sum(), angles)
+        for y in (rotate_pairs(x, *angles), composed(x, *angles, "interleaved"))
+    )
+    torch.testing.assert_close(found, expected)
+
+
+@pytest.mark.parametrize("part", ["cos", "sin"])
+def test_gradients_of_one_coordinate_alone(part: str) -> None:
+    x, angles = random(2, 3, 40, 16).detach(), {"cos": torch.ones(40, 16), "sin": torch.zeros(40, 16)}
+    angles[part].requires_grad_()
+    (found,) = torch.autograd.grad(polar(x, **angles).sum(), angles[part])
+    torch.testing.assert_close(found, F.softplus(x).sum((0, 1)))
+
+
+def test_a_norm_of_any_width() -> None:
+    """Its sums need more room than a stack has."""
+    x, gain = random(2, 140_000), random(140_000)
+    outcomes = []
+    for norm_of in (rms_norm, lambda x, gain: F.rms_norm(x, x.shape[-1:], gain, 1e-6)):
+        outcomes.append(torch.autograd.grad(norm_of(x, gain).square().mean(), [x, gain]))
+    for found, expected in zip(*outcomes, strict=True):
+        agree(found, expected)
+
+
+def test_no_other_tensors_are_given_to_them() -> None:
+    x = torch.zeros(2)
+    assert native.loops("norm", torch.float64) is None
+    assert native.loops("norm", x.to("meta")) is None
+    for other in (x.double(), x.to("meta"), x.bfloat16()):
+        assert native.loops("norm", torch.float32, other) is None
