@@ -13,8 +13,8 @@ from conf.errors import UsageError
 from data import load
 from data.batch import Batch
 from data.digest import of_json
-from data.passkey import load_beside
 from data.source import Problems, Source, Windows
+from data.tasks.passkey import load_beside
 
 CHOSEN = 3  # a stream of seeds that no task has
 

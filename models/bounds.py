@@ -1,4 +1,4 @@
-"""What numbers may be, as types: constructors declare them, `train.parameters` holds settings to them."""
+"""What numbers may be, as types that constructors declare and `train.config.parameters` checks."""
 
 from typing import Annotated, Literal
 

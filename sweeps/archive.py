@@ -19,7 +19,7 @@ import pandas as pd
 from conf.errors import UsageError
 from sweeps import command
 from sweeps.report.results import run_folders
-from train.rows import Row, append, read
+from train.results.rows import Row, append, read
 
 ROWS, SCORES, RUNS = "rows.parquet", "scores.parquet", "runs.parquet"
 

@@ -13,10 +13,10 @@ from conf.errors import UsageError
 from models.bounds import Share
 from sweeps import command
 from sweeps.schedule import Cell, Disturbances, Schedule, simulate
-from train.compose import dotted, swept
-from train.config import Config
-from train.rows import ONCE, read
-from train.validation import Natural, Quantity, Section
+from train.config.compose import dotted, swept
+from train.config.schema import Config
+from train.config.validation import Natural, Quantity, Section
+from train.results.rows import ONCE, read
 
 POINT = 3  # values that a logged step has
 WEIGHT, RESUMABLE = 4, 12  # bytes of a parameter; with AdamW's two moments

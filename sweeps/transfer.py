@@ -19,7 +19,7 @@ from sweeps import command
 from sweeps.archive import unpacked
 from sweeps.charts.figure import Caption, Figure, Row, described, faceted, figure_option
 from sweeps.report.results import run_folders
-from train.rows import ANSWERS, read
+from train.results.rows import ANSWERS, read
 
 Array = NDArray[Any]
 RESAMPLES = 1000

@@ -2,6 +2,6 @@
 
 from functools import cache
 
-from train import compose
+from train.config import compose
 
 composed = cache(compose.composed)

@@ -11,7 +11,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from train.launchers import PRELOADED
+from train.launch.launchers import PRELOADED
 
 SERVER = multiprocessing.get_context("forkserver")
 SERVER.set_forkserver_preload(PRELOADED)  # as the jobs of a sweep are

@@ -22,16 +22,16 @@ from models.gpt import GPT
 from models.registry import extend, extensions, names, read
 from tests.composing import composed
 from train import build
-from train.config import Config
+from train.config.schema import Config
+from train.config.sections import EncodingConfig
+from train.context import ignore, quiet, trainer
 from train.evaluation.problems import ProblemEvaluator
 from train.evaluation.text import TextEvaluator, amounts
-from train.loss import mean_loss, token_losses
-from train.module import Training
+from train.fit.callbacks import Progress
+from train.fit.loss import mean_loss, token_losses
+from train.fit.module import Training
 from train.paths import ROOT
-from train.progress import Progress
-from train.protocols import BY_POSITION, PROTOCOLS
-from train.run import ignore, quiet, trainer
-from train.sections import EncodingConfig
+from train.results.protocols import BY_POSITION, PROTOCOLS
 
 FOLDER = ROOT / "golden"
 SCRATCH = TemporaryDirectory()  # of the text that is trained on
@@ -92,8 +92,10 @@ def source() -> Source:
     for number in range(12):
         draw = random.Random(number)
         (folder / f"{number}.txt").write_text(" ".join(draw.choice(words) for _ in range(400)))
-    parameters = {"_target_": "data.files.Files", "name": "files", "path": str(folder), "tokenizer": "bytes"}
-    return data.load(parameters | {"held_out": 0.3, "repeat": 0.5}, 256, folder / "cache")
+    parameters = {"_target_": "data.text.files.Files", "name": "files", "path": str(folder)}
+    return data.load(
+        parameters | {"tokenizer": "bytes", "held_out": 0.3, "repeat": 0.5}, 256, folder / "cache"
+    )
 
 
 def trained(config: Config) -> tuple[Numbers, GPT]:

@@ -19,11 +19,11 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 
 from tests.composing import composed
 from tests.sweeps.synthetic import make_sweep
-from train.compose import register
-from train.config import Config
-from train.job import run_job
-from train.parameters import check_parameters
+from train.config.compose import register
+from train.config.parameters import check_parameters
+from train.config.schema import Config
 from train.paths import CONF, ROOT
+from train.run import run_job
 
 CHEAP = (
     "train -", "train.evaluate run", "train.diagnose run", "train.reproduce run", "sweeps.report",

@@ -13,7 +13,7 @@ from train.paths import ROOT
 
 OURS = {"conf", "data", "models", "sweeps", "train"}
 FRAMEWORKS = {"hydra", "lightning", "lightning_fabric", "pytorch_lightning", "wandb"}
-LIGHT = ("rows", "protocols", "paths", "errors", "diagnostics.records")
+LIGHT = ("results", "paths", "errors", "diagnostics.records")
 """Of train, what reads and tells results without torch."""
 
 KNOWS = {
@@ -22,7 +22,7 @@ KNOWS = {
     "train": {"train", "models", "data", "conf"},
     "sweeps": {"sweeps", "models", "conf", *(f"train.{name}" for name in LIGHT)},
 }
-PLAN = ("sweeps/plan.py", {"train.compose", "train.config", "train.validation"})
+PLAN = ("sweeps/plan.py", {"train.config.compose", "train.config.schema", "train.config.validation"})
 """What a sweep will cost follows from its settings, which nothing that reads results needs."""
 
 BENCHMARKS = "sweeps/bench/"  # measures all of it, and nobody imports it

@@ -15,13 +15,13 @@ from hydra.utils import get_method
 from omegaconf import DictConfig
 
 from conf.errors import UsageError
-from train import command
-from train.cells import cell
-from train.compose import config_of
+from train.config import cli as command
+from train.config.compose import config_of
+from train.config.run_id import cell
 from train.errors import explained, logged
-from train.index import write_index
-from train.jobs import run_all
-from train.worker import Job
+from train.launch.index import write_index
+from train.launch.scheduler import run_all
+from train.launch.worker import Job
 
 
 def entry() -> None:
@@ -37,7 +37,7 @@ def entry() -> None:
             jobs.append(Job(config, list(hydra.overrides.task), folder, cell(config)))
             sweep.append(hydra)
             return
-        from train.job import run_job  # torch and lightning: not for the parent of a sweep
+        from train.run import run_job  # torch and lightning: not for the parent of a sweep
 
         with logged(folder):
             run_job(config, folder)

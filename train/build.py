@@ -5,7 +5,7 @@ import torch
 from models.effect import Encoding
 from models.gpt import GPT
 from models.registry import layers
-from train.config import Config
+from train.config.schema import Config
 
 
 def encodings(config: Config) -> list[Encoding]:

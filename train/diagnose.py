@@ -16,20 +16,21 @@ from torch import Tensor
 
 from data.batch import Batch
 from models.gpt import GPT
-from train import build, command
-from train.check import check
-from train.compose import plain, validated
-from train.config import Config
+from train import build
+from train.checks.dry_run import check
+from train.config import cli as command
+from train.config.compose import plain, validated
+from train.config.schema import Config
+from train.config.validation import Natural, Section
+from train.context import Run
 from train.diagnostics import attention, rotary
 from train.diagnostics.explanation import sentences
 from train.diagnostics.records import Diagnosis, Heads, Known
 from train.errors import explained
-from train.extensions import extended_models
-from train.job import trained_model
-from train.objective import OBJECTIVES
-from train.rows import ANSWERS, read
-from train.run import Run
-from train.validation import Natural, Section
+from train.evaluation.extensions import extended_models
+from train.fit.objective import OBJECTIVES
+from train.results.rows import ANSWERS, read
+from train.run import trained_model
 
 FAR = 1 << 62  # longer than any sequence
 Sequences = tuple[

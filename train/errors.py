@@ -17,9 +17,9 @@ from omegaconf.errors import (
 from yaml import MarkedYAMLError
 
 from conf.errors import UsageError
-from train.ranks import is_rank_zero
-from train.signals import handled, ignored, requeue, stop
-from train.validation import did_you_mean
+from train.config.validation import did_you_mean
+from train.runtime.ranks import is_rank_zero
+from train.runtime.signals import handled, ignored, requeue, stop
 
 NO_ROOM = re.compile(
     "can't allocate memory|cannot allocate memory|bad_alloc|could not create a primitive|"
@@ -103,7 +103,7 @@ def is_out_of_memory(error: BaseException) -> bool:
 
 def of_omegaconf(error: OmegaConfBaseException) -> str:
     """Return what is wrong with a setting, from the innermost error with a key to the cause of all."""
-    from train.overrides import settings  # with Hydra's parser
+    from train.config.overrides import settings  # with Hydra's parser
 
     key, cause = error.full_key or "", error.__cause__ or error.__context__
     if isinstance(error, MissingMandatoryValue):

@@ -8,10 +8,10 @@ from pathlib import Path
 from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig
 
-from train import command
-from train.compose import config_of
+from train.config import cli as command
+from train.config.compose import config_of
 from train.errors import explained
-from train.job import run_job
+from train.run import run_job
 
 
 def entry() -> None:

@@ -16,15 +16,15 @@ from typing import Any
 from omegaconf.errors import OmegaConfBaseException
 
 from conf.errors import UsageError
-from train.cells import code
-from train.compose import dotted
-from train.config import Config
-from train.done import damage
+from train.config.compose import dotted
+from train.config.run_id import code
+from train.config.schema import Config
+from train.config.sections import Few
+from train.config.trained_run import check_classes
+from train.config.validation import Section
 from train.errors import explained
-from train.rows import Row, read
-from train.sections import Few
-from train.trust import check_classes
-from train.validation import Section
+from train.results.done import damage
+from train.results.rows import Row, read
 
 MEASURED = ("seconds", "tokens_per_second", "peak_memory")  # metrics of the machine, never twice the same
 Key = tuple[str, str, str, int, str]  # data, extension, protocol, length, metric
@@ -114,7 +114,7 @@ def distance(a: Row, b: Row) -> float:
 
 def reproduce(folder: Path, into: Path, threads: int | None = None) -> Comparison:
     """Data, training and evaluation of a run folder made again in another one."""
-    from train.job import run_job  # torch and lightning
+    from train.run import run_job  # torch and lightning
 
     about = json.loads((folder / "run.json").read_text())
     config = repeated(about if threads is None else about | {"threads": threads}, folder, into)

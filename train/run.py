@@ -1,102 +1,146 @@
-"""What a run is made of."""
+"""One run, from settings to rows: train (or reuse a checkpoint), evaluate at every length, write."""
 
-import logging
+import json
+import shlex
+import subprocess
 import sys
-import warnings
-from collections.abc import Callable
-from dataclasses import dataclass
+import time
+from dataclasses import replace
+from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
-from typing import Any, Self
 
 import torch
-from lightning.pytorch import Callback, Trainer
 
-import data
-from data.source import Source
-from train.cells import Code, code
-from train.config import Config
-from train.machine import keep_memory, resolved_precision
-from train.processes import ExitCodes
-from train.sections import TrainerConfig
-
-Log = Callable[[int, dict[str, float]], None]  # step, values by name
-
-
-def ignore(step: int, values: dict[str, float]) -> None:
-    """Nobody watches."""
-
-
-@dataclass(frozen=True)
-class Run:
-    """The settings of a run, and what follows from them before anything is trained."""
-
-    config: Config
-    source: Source
-    precision: str  # of `trainer.precision` on this machine
-    code: Code  # as it was when the run started
-    log: Log = ignore
-
-    @classmethod
-    def of(cls, config: Config, code_at_start: Code | None = None) -> Self:
-        """Prepare the data, and this process."""
-        quiet()
-        if config.trainer.threads != "auto":
-            torch.set_num_threads(config.trainer.threads)
-        keep_memory()
-        torch.set_flush_denormal(True)  # weights of far keys underflow; denormals are several times slower
-        precision = resolved_precision(config.trainer.precision, config.trainer.accelerator)
-        settings = config.data | {"name": config.names.data}
-        source = data.load(settings, config.model.vocab, Path(config.outputs, "data"))
-        return cls(config, source, precision, code_at_start or code(config))
-
-    @property
-    def trained_length(self) -> int:
-        """Tokens, or the longest problem in training as its task counts."""
-        return self.source.trained_length or self.config.model.length
-
-    @property
-    def lengths(self) -> list[int]:
-        """The lengths to evaluate at."""
-        return self.config.evaluation.at(self.trained_length)
-
-    def trainer(self, *callbacks: Callback, **more: Any) -> Trainer:
-        more["callbacks"] = [*callbacks, ExitCodes()]
-        return trainer(self.config.trainer, self.precision, **more)
+from conf.errors import UsageError
+from data.source import Windows
+from models.gpt import GPT
+from train import build
+from train.checks.attributed import attributed
+from train.checks.dry_run import check, check_data
+from train.config.run_id import cell, code, packages, training_cell
+from train.config.schema import Config
+from train.context import Run
+from train.evaluation.best import best
+from train.evaluation.evaluate import evaluate, kernels
+from train.evaluation.extensions import extended_models
+from train.fit.checkpoints import Trained, locked, restore
+from train.fit.trainer import Stage, trained
+from train.paths import ROOT
+from train.results.done import finish, has_gaps, is_done
+from train.results.rows import Identity
+from train.results.run_folder import Folder
+from train.results.summary_table import outcome
+from train.runtime import machine
+from train.runtime.ranks import is_rank_zero
+from train.wandb_run import tracked
 
 
-def trainer(config: TrainerConfig, precision: str, **more: Any) -> Trainer:
-    """Lightning's Trainer for training and for evaluation."""
-    return Trainer(
-        accelerator=config.accelerator,
-        devices=config.devices,
-        num_nodes=config.num_nodes,
-        strategy="ddp" if config.is_distributed else "auto",
-        precision=precision,  # type: ignore[arg-type]  # is one of those it lists
-        logger=False,
-        enable_checkpointing=False,  # train.fit has its own
-        enable_progress_bar=sys.stdout.isatty(),
-        enable_model_summary=False,
-        use_distributed_sampler=False,
-        num_sanity_val_steps=0,
-        max_epochs=-1,
-        **more,
-    )
+def run_job(config: Config, folder: Path, expected: str | None = None) -> None:
+    """Do everything from settings to `DONE`; with `config.run`, evaluate the model of that run folder.
+
+    UsageError where the id of the run is not the `expected` one.
+    """
+    place = Folder(folder, cell(config))
+    if expected not in (None, place.cell):
+        raise UsageError(f"Code or data changed since {folder.name} was queued: start the sweep again.")
+    done = is_done(folder, place.cell) and not has_gaps(folder)  # known without a lock, which writes
+    if not done:
+        with locked(folder, f"Another process does this run, in {folder}"):
+            done = place.is_done()
+            if not done:
+                complete(config, place)
+    if done:
+        print(f"{folder} is done already.")
 
 
-def quiet() -> None:
-    """No tips of Lightning's, no warnings about what is intended; but messages about the data."""
-    messages = logging.getLogger("data")
-    if not messages.handlers:
-        messages.addHandler(Printed())
-        messages.setLevel(logging.INFO)
-    for name in ("lightning.pytorch", "lightning.fabric", "lightning"):
-        logging.getLogger(name).setLevel(logging.ERROR)
-    warnings.filterwarnings("ignore", module="lightning")
-    warnings.filterwarnings("ignore", message=".*is not a supported tensor core.*")
+def complete(config: Config, place: Folder) -> None:
+    """Train, evaluate, write."""
+    started, code_at_start = time.perf_counter(), code(config)
+    with attributed(config):
+        extensions = check(config)
+        model = build.gpt(config)
+        run = Run.of(config, code_at_start)
+        windows = check_data(run, extensions)
+    with tracked(config, place.path) as tracker:
+        run = replace(run, log=tracker.log_training)
+        training, checkpoints = trained_model(run, model)
+        models, chosen = extended_models(run, model, extensions, training.cell), {}
+        if config.checkpoint == "best":
+            models["best"], chosen["best"] = best(run, model, checkpoints, training.cell, windows)
+        known = identity(run, model, place.path)
+        if is_rank_zero():
+            tell_windows(windows, config.evaluation.windows)
+            print(f"Evaluating at lengths {min(run.lengths):,} to {max(run.lengths):,}", flush=True)
+        rows, scores = evaluate(run, models, windows, training, known)
+        if not is_rank_zero():
+            return
+        about = known | chosen | {
+            "settings": config.model_dump(mode="json"), "corpus_description": run.source.description,
+            "code": code_at_start,
+            "command": command(config), "machine": machine.description(),
+            "threads": torch.get_num_threads(),
+            "trained_with": {key: getattr(training, key) for key in ("machine", "threads", "processes")},
+            "started": datetime.now(UTC).isoformat(timespec="seconds"),
+            "seconds": time.perf_counter() - started, "training": training.cell, "history": training.history,
+        }  # fmt: skip
+        place.write(rows, scores, about, checkpoints)
+        tracker.log_rows(rows)
+        finish(place.path, place.cell)
+        print(f"{outcome(rows)}\nResults in {place.path}", flush=True)
 
 
-class Printed(logging.Handler):
-    """A message as a line of output."""
+def trained_model(run: Run, model: GPT) -> tuple[Trained, list[Path]]:
+    """The weights, of a run folder, of an earlier run of the same settings, or trained now; their file, and
+    those of the steps that are kept."""
+    config, knobs = run.config, run.config.trainer
+    if config.run is not None:
+        about = json.loads((Path(config.run) / "run.json").read_text())
+        if about["corpus"] != run.source.fingerprint:
+            raise UsageError(
+                f"What data={about['data']} gives is not what {config.run} was trained on: run it again."
+            )
+        share, last = config.checkpoint, Path(config.run) / "final.ckpt"
+        kept = [last.with_name(f"step-{step}.ckpt") for step in knobs.kept]
+        file = last.with_name(f"step-{knobs.step(share)}.ckpt") if isinstance(share, float) else last
+        return restore(file, model, about["training"]), [file, *(kept if share == "best" else [])]
+    training = training_cell(config, run.source.fingerprint, run.precision, run.code)
+    folder = Path(config.outputs) / "trained" / f"{config.names.encoding}-s{config.seed}-{training}"
+    stage = Stage(training, folder, config.model.length, knobs.max_steps, knobs.kept)
+    return trained(run, model, stage), [stage.final, *stage.kept]
 
-    def emit(self, record: logging.LogRecord) -> None:
-        print(self.format(record), flush=True)
+
+def tell_windows(windows: Windows | None, wanted: int) -> None:
+    """Where held-out text is short, numbers come from fewer windows than was asked for."""
+    if windows is not None and len(windows.tokens) < wanted:
+        count, length = len(windows.tokens), windows.tokens.size(1) - 1
+        print(f"Held-out text has {count:,} windows of {length:,} tokens; evaluation.windows={wanted:,}.")
+
+
+def identity(run: Run, model: GPT, folder: Path) -> Identity:
+    """What all rows share."""
+    config = run.config
+    return {
+        "run": folder.name, "encoding": config.names.encoding, "seed": config.seed,
+        "trained_length": run.trained_length, "data": config.names.data,
+        "kernel": kernels(model, config.model.kernel, max(run.lengths)),
+        "precision": run.precision, "corpus": run.source.fingerprint, "commit": commit(),
+        "versions": packages(),
+    }  # fmt: skip
+
+
+def command(config: Config) -> str:
+    """What makes this run again."""
+    module = "train" if config.run is None else "train.evaluate"
+    return f"python -m {module} " + shlex.join(arg for arg in sys.argv[1:] if not arg.startswith("hydra."))
+
+
+def commit() -> str:
+    """The commit of the code, with `+` where its files were changed or added; empty outside a repository."""
+    run = partial(subprocess.run, cwd=ROOT, capture_output=True, text=True, check=False)
+    try:
+        head = run(["git", "rev-parse", "--short=12", "HEAD"]).stdout.strip()
+        status = run(["git", "status", "--porcelain", "-uall"]).stdout.splitlines()
+    except OSError:
+        return ""
+    return head + "+" * any(not line.startswith("??") or line.endswith((".py", ".yaml")) for line in status)

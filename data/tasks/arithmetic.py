@@ -5,7 +5,7 @@ import re
 
 from numpy.random import Generator
 
-from data.task import Task, random_string
+from data.tasks.base import Task, random_string
 
 DIGITS = "0123456789"
 MODULUS = 5

@@ -4,7 +4,7 @@ from itertools import pairwise
 
 from numpy.random import Generator
 
-from data.task import Task, random_string
+from data.tasks.base import Task, random_string
 
 PLACES = 5
 

@@ -5,7 +5,7 @@ from operator import add, mul
 
 from numpy.random import Generator
 
-from data.task import Task, random_string
+from data.tasks.base import Task, random_string
 
 
 class BinaryAddition(Task):

@@ -5,7 +5,7 @@ from string import ascii_lowercase
 
 from numpy.random import Generator
 
-from data.task import Task, random_string
+from data.tasks.base import Task, random_string
 
 
 @dataclass(kw_only=True)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from numpy.random import Generator
 
 from conf.errors import UsageError
-from data.task import Task, random_string
+from data.tasks.base import Task, random_string
 
 SYMBOLS = string.digits + string.ascii_letters + "".join(map(chr, range(0xC0, 0x250)))  # in order
 

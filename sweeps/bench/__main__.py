@@ -11,7 +11,7 @@ import torch
 from models.encodings import names
 from sweeps.bench import evaluation, instructions, jobs, training
 from sweeps.bench.page import DOCS, Result, write
-from train.machine import keep_memory
+from train.runtime.machine import keep_memory
 
 PARTS = (
     "train",

@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from train.machine import peak_memory, reset_peak_memory
+from train.runtime.machine import peak_memory, reset_peak_memory
 
 FORK = multiprocessing.get_context("fork")  # children start with everything imported
 

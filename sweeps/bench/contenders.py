@@ -11,8 +11,8 @@ from torch import Tensor, nn
 from models.encodings import layers
 from models.gpt import GPT
 from models.registry import read
-from train.compiling import compile_each
-from train.loss import mean_loss
+from train.fit.compiling import compile_each
+from train.fit.loss import mean_loss
 
 Loss = Callable[[Tensor, Tensor], Tensor]
 Make = Callable[[], tuple[nn.Module, Loss]]

@@ -21,7 +21,7 @@ from sweeps.bench.clock import in_child, memory, resident, seconds
 from sweeps.bench.floor import device
 from sweeps.bench.goals import LONG, LONGEST
 from sweeps.bench.page import Result
-from train.machine import keep_memory, peak_memory, resolved_precision
+from train.runtime.machine import keep_memory, peak_memory, resolved_precision
 
 HEADS, HEAD_WIDTH = 4, 32
 LENGTHS = [64 << k for k in range(8)]  # 1x ... 128x

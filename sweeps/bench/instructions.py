@@ -24,7 +24,7 @@ from sweeps.bench.floor import floor, peak
 from sweeps.bench.goals import LONG
 from sweeps.bench.page import Result
 from sweeps.bench.training import fastest, step
-from train.machine import bfloat16_gain, keep_memory, resolved_precision
+from train.runtime.machine import bfloat16_gain, keep_memory, resolved_precision
 
 FLOOR, PEAK = "floor", "peak"
 LIMITS: dict[str, tuple[str, str, Callable[[], bool]]] = {  # what oneDNN and others call each of goals.SETS

@@ -20,12 +20,12 @@ from models.encodings import load
 from models.gpt import GPT
 from sweeps.bench.clock import now
 from sweeps.bench.page import Result
-from train.compose import composed
-from train.loss import mean_loss
-from train.module import Training
-from train.optimizer import optimizer_of
-from train.progress import Progress
-from train.run import ignore, trainer
+from train.config.compose import composed
+from train.context import ignore, trainer
+from train.fit.callbacks import Progress
+from train.fit.loss import mean_loss
+from train.fit.module import Training
+from train.fit.optimizer import optimizer_of
 
 ROOT = Path(__file__).resolve().parents[2]
 SOME = ("nope", "rope", "xpos", "alibi", "t5", "sandwich", "fire", "fox")  # the headline has thirty

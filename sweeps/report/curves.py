@@ -11,8 +11,8 @@ from sweeps.report.methods import extension_labels, labels, newest
 from sweeps.report.records import FULL, NOT_FINITE, SKIPPED, UNDEFINED, Estimate, Gaps, Values
 from sweeps.report.results import Run
 from sweeps.report.statistics import Array, Interval, by_document, enough, interval
-from train.protocols import BY_POSITION
-from train.rows import ANSWERS, CHANCE, DEPTH, OUT_OF_MEMORY
+from train.results.protocols import BY_POSITION
+from train.results.rows import ANSWERS, CHANCE, DEPTH, OUT_OF_MEMORY
 
 Variant = tuple[str, str]  # method, extension
 Cell = tuple[Variant, int, int]  # variant, length, seed

@@ -8,7 +8,7 @@ from sweeps.report.curves import Group
 from sweeps.report.methods import different, short
 from sweeps.report.records import Fairness, Provenance
 from sweeps.report.results import Run
-from train.rows import ONCE
+from train.results.rows import ONCE
 
 SHOWN = {
     "steps": "trainer.max_steps",

@@ -3,7 +3,7 @@
 from sweeps.report.numbers import listed, number, plural, tokens
 from sweeps.report.records import UNDEFINED
 from sweeps.report.summary import Comparison
-from train.rows import ANSWERS
+from train.results.rows import ANSWERS
 
 NO_INTERVALS = "No intervals: they need at least two seeds or five documents."
 

@@ -6,7 +6,7 @@ from typing import Any
 from sweeps.report.records import Values, minus
 from sweeps.report.results import Run
 from sweeps.report.summary import Comparison
-from train.protocols import PROTOCOLS
+from train.results.protocols import PROTOCOLS
 
 FEWEST = 3  # protocols that make a comparison
 MOST = 6  # methods that are shown

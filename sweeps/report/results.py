@@ -13,7 +13,7 @@ from pydantic_core import to_json
 
 from conf.errors import UsageError
 from sweeps.report.records import Failure
-from train.rows import Row, read
+from train.results.rows import Row, read
 
 if TYPE_CHECKING:
     import numpy as np

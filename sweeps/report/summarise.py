@@ -15,8 +15,8 @@ from sweeps.report.protocols import labels
 from sweeps.report.records import SKIPPED, Curve, Method, Scores
 from sweeps.report.results import Run, Sweep
 from sweeps.report.summary import HIGHER_IS_BETTER, Comparison, Summary
-from train.protocols import BY_POSITION
-from train.rows import ANSWERS, CHANCE, ONCE, OUT_OF_MEMORY
+from train.results.protocols import BY_POSITION
+from train.results.rows import ANSWERS, CHANCE, ONCE, OUT_OF_MEMORY
 
 TOLERANCE = 0.02  # nats per token: a loss that is higher by no more than this is not called worse
 

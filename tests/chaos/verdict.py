@@ -8,7 +8,7 @@ from typing import NamedTuple
 from tests.chaos.case import Case
 from tests.chaos.scenarios import Ended
 from train.reproduce import by_key, compare
-from train.rows import OUT_OF_MEMORY, read
+from train.results.rows import OUT_OF_MEMORY, read
 
 ADVICE = re.compile(r"delete (\S+) and run again")
 CLOSE = 1e-6  # of a training that was resumed

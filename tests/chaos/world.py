@@ -18,7 +18,7 @@ from tests.chaos.scenarios import OTHER, SCENARIOS, Line, Place
 from tests.chaos.verdict import Verdict, verdict
 from tests.forked import SERVER
 from tests.train.conftest import texts
-from train.launchers import PRELOADED
+from train.launch.launchers import PRELOADED
 
 SERVER.set_forkserver_preload([*PRELOADED, "tests.chaos.kinds"])
 

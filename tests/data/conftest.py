@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import data
-from data.text import Text
+from data.text.tokens import Text
 from tests.composing import composed
 
 WORDS = "the quick brown fox jumps over a lazy dog and then it sleeps".split()

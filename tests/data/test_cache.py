@@ -17,7 +17,7 @@ import pytest
 import data
 from data import cache as folders
 from data.digest import of_file
-from data.text import Text
+from data.text.tokens import Text
 from tests.harm import cut, files_of_at_most, flip
 from train.paths import ROOT
 
@@ -192,7 +192,7 @@ def test_what_decides_the_ids_decides_the_folder(
 def test_a_text_that_changes_while_it_is_read_is_refused(
     small: dict[str, Any], books: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from data import build
+    from data.text import prepare as build
 
     made = build.make
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import data
-from data.corpus import Corpus
+from data.text.corpus import Corpus
 from train.paths import CONF
 
 NAMES = sorted(file.stem for file in CONF.glob("data/*.yaml"))

@@ -10,7 +10,7 @@ from omegaconf import OmegaConf
 
 import data
 from data.mixture import Mixed
-from data.text import Text
+from data.text.tokens import Text
 from train.paths import CONF
 
 Make = Callable[..., Mixed]

@@ -9,7 +9,7 @@ import torch
 from omegaconf import OmegaConf
 
 import data
-from data.task import END, FIRST, SEPARATOR, Task
+from data.tasks.base import END, FIRST, SEPARATOR, Task
 from train.paths import CONF
 
 RUOSS = """

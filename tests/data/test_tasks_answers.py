@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import data
-from data.task import Task, draws
+from data.tasks.base import Task, draws
 
 LENGTHS = (*range(1, 14), 20, 33)
 

@@ -17,7 +17,7 @@ from hypothesis import Phase, given, seed, settings, strategies
 from tests.fuzz.lines import line
 from tests.fuzz.outcome import RIGHT, Outcome, outcome
 from tests.train.conftest import texts
-from train.compose import composed
+from train.config.compose import composed
 
 
 def tried(examples: int, number: int, folder: Path) -> Iterator[tuple[list[str], Outcome]]:

@@ -12,8 +12,8 @@ from omegaconf import OmegaConf
 
 from models.registry import extensions, load
 from tests.conftest import SHAPE
-from train.compose import composed
-from train.overrides import settings
+from train.config.compose import composed
+from train.config.overrides import settings
 from train.paths import CONF
 
 SIZES = """model.vocab=300 model.width=32 model.depth=2 model.heads=2 model.length=16 batch=6
@@ -28,7 +28,7 @@ ABSURD = """0 -1 1 2 3 -3 7 64 0.5 1.5 -0.5 1000000 1e-300 1e300 1e999 1e30 1e-1
 WORDS = """half interleaved index rotations positions frequencies+biases angles auto reference explicit sdpa
     band flex rms layer clm mlm muon adamw needle passage ddp 32-true bf16-mixed bytes bpe online disabled cpu
     gpu models.encodings.alibi.ALiBi models.extensions.pi.PI
-    data.tasks.strings.Copy data.task.Task os.system nowhere.Else"""
+    data.tasks.strings.Copy data.tasks.base.Task os.system nowhere.Else"""
 NOISE = "(rope a==b = encoding ~ + seed=1,2 seed=choice(1,2) 'x\ty' seed=\\ ' seed é=1"
 
 

@@ -7,16 +7,16 @@ from typing import NamedTuple
 import torch
 
 from data import made
-from data.files import Files
-from data.task import Generated
+from data.tasks.base import Generated
+from data.text.files import Files
 from train import build
-from train.check import check, check_data
-from train.compose import composed
-from train.config import Config
+from train.checks.dry_run import check, check_data
+from train.config.compose import composed
+from train.config.schema import Config
+from train.context import Run
 from train.errors import explanation
-from train.extensions import Chosen, applied
-from train.loss import mean_loss, token_losses
-from train.run import Run
+from train.evaluation.extensions import Chosen, applied
+from train.fit.loss import mean_loss, token_losses
 
 LONG = 900  # characters: a list of all names has room
 LARGE = 1 << 19  # weights, or tokens: more is not run here, only checked

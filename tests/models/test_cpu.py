@@ -29,7 +29,7 @@ from models.ops.processor import has_tiles
 from models.ops.relu_network import at_once, relu_network
 from models.ops.rotary import composed, rotate_pairs
 from tests.tolerance import Outcome, agree, as_accurate, float64
-from train.loss import MeanCrossEntropy, log_likelihood
+from train.fit.loss import MeanCrossEntropy, log_likelihood
 
 Case = Callable[[torch.dtype], Outcome]
 HIDDEN = -torch.inf

@@ -15,7 +15,7 @@ from models.ops.norm import rms_norm
 from models.ops.polar import polar
 from models.ops.rotary import rotate_pairs
 from tests.tolerance import agree, float64
-from train.loss import MeanCrossEntropy
+from train.fit.loss import MeanCrossEntropy
 
 B, H, T, D = 2, 3, 7, 8
 

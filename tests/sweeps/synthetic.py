@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from sweeps.report.methods import families
-from train.rows import Row, append
+from train.results.rows import Row, append
 
 EVERY = list(families())
 HEADLINE = "nope sinusoidal learned rope xpos alibi t5 kerple_log sandwich randomized_rope".split()

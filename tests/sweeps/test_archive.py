@@ -8,7 +8,7 @@ import pytest
 from sweeps.archive import pack, portable, unpack, unpacked
 from sweeps.report.results import load
 from tests.sweeps.synthetic import make_sweep
-from train.rows import read
+from train.results.rows import read
 
 
 @pytest.fixture

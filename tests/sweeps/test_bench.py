@@ -14,7 +14,7 @@ from sweeps.bench import clock, evaluation, goals, instructions, page, training
 from sweeps.bench.contenders import PEERS, Shape, ours, peers
 from sweeps.bench.goals import GOALS, LONG, LONGEST, Goal
 from sweeps.bench.page import Result
-from train.machine import keep_memory
+from train.runtime.machine import keep_memory
 
 SMALL = Shape(vocab=64, width=32, depth=1, heads=2, length=16, batch=2)
 

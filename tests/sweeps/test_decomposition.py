@@ -17,8 +17,8 @@ from sweeps.report.tables.terminal import text
 from sweeps.report.texts import PARTS
 from tests.sweeps import synthetic
 from tests.sweeps.synthetic import make_sweep
-from train.protocols import PROTOCOLS
-from train.rows import read
+from train.results.protocols import PROTOCOLS
+from train.results.rows import read
 
 SHAPE: dict[str, Any] = {"windows": 24, "lengths": (64, 128, 256, 512), "seeds": 2}
 METHODS = ["rope", "alibi", "learned"]

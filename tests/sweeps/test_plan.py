@@ -5,7 +5,7 @@ import pytest
 from sweeps.plan import Work, forecast
 from sweeps.schedule import Cell, Disturbances, Schedule, simulate
 from tests.composing import composed
-from train.rows import ONCE, Row, append
+from train.results.rows import ONCE, Row, append
 
 QUIET = {"start": 0, "stragglers": 0, "slowdown": 1, "preemptions": 0, "draw": 1}
 

@@ -26,7 +26,7 @@ from sweeps.report.tables.methods import methods
 from sweeps.report.tables.terminal import text
 from sweeps.report.verdict import differences, recovered, verdict
 from tests.sweeps.synthetic import EVERY, make_sweep
-from train.rows import append, read
+from train.results.rows import append, read
 
 SMALL: dict[str, Any] = {"windows": 24, "lengths": (64, 128, 256, 512)}
 

@@ -22,7 +22,7 @@ from sweeps.report.tables.terminal import text
 from sweeps.report.texts import PARTS
 from sweeps.report.verdict import verdict
 from tests.sweeps.synthetic import make_sweep
-from train.rows import append, read
+from train.results.rows import append, read
 
 SLOPES = {"alibi": 0.1, "t5": 0.5, "nope": 1.1, "rope": 2.2, "learned": 0.0}  # accuracy lost an octave
 CHANCE = 0.0625

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 import torch
+from tests.train.test_job import close
+from tests.train.test_signals import ENDLESS, family, is_alive, started, wait_for
 from torch.distributed.run import main
 
 from tests.train import wandb_file
 from tests.train.conftest import ROOT, call, command
 from tests.train.tasks import TOGETHER, ended, srun, start
-from tests.train.test_job import close
-from tests.train.test_signals import ENDLESS, family, is_alive, started, wait_for
-from train.rows import read
+from train.results.rows import read
 
 pytestmark = pytest.mark.slow
 STEPS = ["trainer.max_steps=50", "encoding=t5", "batch=12"]

@@ -26,7 +26,7 @@ from tests.conftest import ENCODINGS, LENGTH, SHAPE, Method, content, gpt, membe
 from train.diagnostics import attention, rotary
 from train.diagnostics.explanation import sentences
 from train.diagnostics.records import Diagnosis, Heads, Known, Rotation
-from train.job import run_job
+from train.run import run_job
 
 # ---- rows of the table of attention
 

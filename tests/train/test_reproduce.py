@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from tests.train.conftest import call
-from train.done import finish, finished
 from train.reproduce import compare
-from train.rows import Row, read
+from train.results.done import finish, finished
+from train.results.rows import Row, read
 
 pytestmark = pytest.mark.slow
 

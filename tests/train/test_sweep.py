@@ -10,8 +10,8 @@ import pytest
 from tests.composing import composed
 from tests.forked import forked
 from tests.train.conftest import ROOT, call, command
-from train.index import write_index
-from train.worker import Job
+from train.launch.index import write_index
+from train.launch.worker import Job
 
 pytestmark = pytest.mark.slow
 

@@ -15,12 +15,12 @@ import torch
 from conf.errors import UsageError
 from data.source import Problems, ProblemSource, Windows
 from models.gpt import GPT
-from train.checkpoints import restore
+from train.context import Run
 from train.evaluation.problems import ProblemEvaluator, has_problems
 from train.evaluation.temperature import unscored
 from train.evaluation.text import TextEvaluator, amounts
-from train.rows import ANSWERS
-from train.run import Run
+from train.fit.checkpoints import restore
+from train.results.rows import ANSWERS
 
 SAME = "same_tokens"
 

@@ -6,16 +6,16 @@ import numpy as np
 import torch
 
 from conf.errors import UsageError
-from data.retrieval import Retrieval
 from data.source import ProblemSource, Windows
+from data.tasks.retrieval import Retrieval
 from models.attention import choose
 from models.gpt import GPT
-from train.checkpoints import Trained
+from train.context import Run
 from train.evaluation.problems import ProblemEvaluator, has_problems
 from train.evaluation.temperature import TemperatureSearch, unscored
 from train.evaluation.text import TextEvaluator, amounts
-from train.rows import ONCE, Identity, Result, Row
-from train.run import Run
+from train.fit.checkpoints import Trained
+from train.results.rows import ONCE, Identity, Result, Row
 
 
 def evaluate(

@@ -12,9 +12,9 @@ from torch import Tensor, nn
 
 from models.gpt import GPT
 from train.errors import is_out_of_memory
-from train.machine import peak_memory, reset_peak_memory
-from train.rows import OUT_OF_MEMORY, Result
-from train.signals import handle
+from train.results.rows import OUT_OF_MEMORY, Result
+from train.runtime.machine import peak_memory, reset_peak_memory
+from train.runtime.signals import handle
 
 Key = tuple[str, int]  # extension, length
 EVERY = 30.0  # seconds

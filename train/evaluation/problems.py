@@ -15,9 +15,9 @@ from data.batch import Batch
 from data.source import Problems, ProblemSource
 from models.gpt import GPT
 from train.evaluation.evaluator import Evaluator
-from train.loss import answer_losses
-from train.objective import OBJECTIVES, shown_answers
-from train.rows import ANSWERS, CHANCE, DEPTH, Result
+from train.fit.loss import answer_losses
+from train.fit.objective import OBJECTIVES, shown_answers
+from train.results.rows import ANSWERS, CHANCE, DEPTH, Result
 
 METRICS = ("accuracy", "exact_match", "loss", "margin")
 

@@ -11,9 +11,9 @@ from data.source import Source, Windows
 from models.extensions.temperature import Temperature
 from models.gpt import GPT
 from train.evaluation.evaluator import Evaluator
-from train.loss import token_losses
-from train.protocols import Amounts
-from train.rows import Result
+from train.fit.loss import token_losses
+from train.results.protocols import Amounts
+from train.results.rows import Result
 
 WINDOWS = 8  # to find a factor on
 COARSE = [2 ** (n / 2) for n in range(-2, 4)]  # factors that are tried at every length: 0.5 to 2.8

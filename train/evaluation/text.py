@@ -17,12 +17,12 @@ from data.batch import Batch
 from data.source import Windows
 from models.effect import Encoding
 from models.gpt import GPT
+from train.config.sections import EvaluationConfig
 from train.evaluation.evaluator import Evaluator
-from train.loss import token_losses
-from train.objective import OBJECTIVES
-from train.protocols import BY_POSITION, PROTOCOLS, Amounts, Span, position_bins
-from train.rows import Result
-from train.sections import EvaluationConfig
+from train.fit.loss import token_losses
+from train.fit.objective import OBJECTIVES
+from train.results.protocols import BY_POSITION, PROTOCOLS, Amounts, Span, position_bins
+from train.results.rows import Result
 
 Key = tuple[str, str, int]  # extension, protocol, length
 

@@ -4,7 +4,7 @@ from sweeps.charts.figure import Caption, Row, Spec, beside, described, faceted
 from sweeps.report.records import Values
 from sweeps.report.summary import Comparison
 from sweeps.report.texts import PARTS
-from train.rows import DEPTH
+from train.results.rows import DEPTH
 
 
 def depths(comparison: Comparison) -> list[str]:

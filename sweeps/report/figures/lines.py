@@ -12,8 +12,8 @@ from sweeps.report.protocols import changes
 from sweeps.report.records import Curve, Scores, Values, minus
 from sweeps.report.summary import SHARES, Comparison, unit
 from sweeps.report.texts import PARTS
-from train.protocols import BY_POSITION
-from train.rows import DEPTH
+from train.results.protocols import BY_POSITION
+from train.results.rows import DEPTH
 
 STYLES = {"crop": "dotted", "window": "dashed", "temperature": "dash-dotted"}
 SHAPE = "where the loss rises past the training length, positions fail; where it keeps falling, context helps"

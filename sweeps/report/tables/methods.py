@@ -6,7 +6,7 @@ from sweeps.report.records import LongestLength, Scores
 from sweeps.report.summary import TEMPERATURE, Comparison
 from sweeps.report.tables.table import Cell, Column, Table, left, length_columns, text, tint, value_cell
 from sweeps.report.texts import PARTS
-from train.rows import ANSWERS
+from train.results.rows import ANSWERS
 
 
 def methods(comparison: Comparison) -> Table:

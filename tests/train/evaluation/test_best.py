@@ -11,11 +11,11 @@ from sweeps.report.summarise import summarise
 from tests.composing import composed
 from tests.train.conftest import SMALL, call
 from train import build
-from train.checkpoints import restore
+from train.context import Run
 from train.evaluation.best import Others, others
-from train.loss import answer_losses
-from train.rows import read
-from train.run import Run
+from train.fit.checkpoints import restore
+from train.fit.loss import answer_losses
+from train.results.rows import read
 
 TASK = """data=copy model.width=32 model.depth=1 data.lengths=[1,4] model.length=9 batch=16 trainer=cpu
     trainer.precision=32-true trainer.max_steps=30 trainer.keep=[0.1,0.5]

@@ -12,14 +12,14 @@ from models.effect import Effect, Encoding, Positions
 from models.gpt import GPT
 from tests.composing import composed
 from tests.train.conftest import CPU, call
-from train.done import RESULTS, finish, finished
+from train.context import trainer
 from train.errors import explanation, is_out_of_memory
 from train.evaluation.evaluator import Evaluator
 from train.evaluation.problems import ProblemEvaluator
 from train.evaluation.text import TextEvaluator
-from train.protocols import Amounts
-from train.rows import append, read
-from train.run import trainer
+from train.results.done import RESULTS, finish, finished
+from train.results.protocols import Amounts
+from train.results.rows import append, read
 
 PROTOCOLS = ("same_tokens", "by_position")
 

@@ -16,11 +16,11 @@ from sweeps.report.results import load as load_sweep
 from sweeps.report.summarise import summarise
 from tests.composing import composed
 from tests.train.conftest import CPU, launch
+from train.context import trainer
 from train.evaluation.problems import ProblemEvaluator, has_problems, mean_and_error, protocols
-from train.job import run_job
-from train.objective import MASK, masked_tokens, shown_answers
-from train.rows import Row, read
-from train.run import trainer
+from train.fit.objective import MASK, masked_tokens, shown_answers
+from train.results.rows import Row, read
+from train.run import run_job
 
 VOCAB, TRAINED, LENGTHS, COUNT = 6, 8, [8, 12, 20], 7
 SHAPE = {"heads": 2, "head_width": 8, "width": 16, "depth": 2, "length": TRAINED}

@@ -11,12 +11,12 @@ from models.gpt import GPT
 from models.registry import extend, load
 from tests.composing import composed
 from tests.train.conftest import CPU
+from train.context import Run, trainer
 from train.evaluation.temperature import TemperatureSearch, unscored
 from train.evaluation.text import amounts
-from train.job import run_job
-from train.loss import token_losses
-from train.rows import read
-from train.run import Run, trainer
+from train.fit.loss import token_losses
+from train.results.rows import read
+from train.run import run_job
 
 LENGTHS = [16, 64]
 HALF = "data.held_out=0.5"

@@ -10,11 +10,11 @@ from models.encodings import extend, load, names
 from models.gpt import GPT
 from models.registry import build, fits, read
 from tests.train.conftest import CPU
+from train.context import trainer
 from train.evaluation.text import TextEvaluator
-from train.loss import token_losses
-from train.objective import masked_tokens
-from train.protocols import Amounts, position_bins
-from train.run import trainer
+from train.fit.loss import token_losses
+from train.fit.objective import masked_tokens
+from train.results.protocols import Amounts, position_bins
 
 LONGEST, TRAINED, LENGTHS = 32, 8, (8, 16, 32)
 AMOUNTS = Amounts((8, 16, 32), TRAINED, 4)

@@ -1,0 +1,57 @@
+"""The base of all text: from documents to token ids in a cache."""
+
+from dataclasses import asdict, dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from conf.errors import UsageError
+from data.cache import cached
+from data.code import code_digest
+from data.digest import of_content, of_json
+from data.text.documents import Documents
+from data.text.prepared import Prepared
+
+if TYPE_CHECKING:
+    from data.text.tokens import Text  # imports torch, which the name of a run does without
+
+
+@dataclass(frozen=True, kw_only=True)
+class Corpus(Documents):
+    """Documents that become a `Text`."""
+
+    def open(self, vocab: int, cache: Path) -> "Text":
+        """Return the token ids, from the cache or built into it."""
+        from data.text.tokens import Text
+
+        folder = cache / f"{self.name}-{self.key(vocab)}"
+
+        def fill(empty: Path) -> dict[str, Any]:
+            from data.text.prepare import build  # the tokenizers, which a warm cache does without
+
+            return asdict(build(self, vocab, empty))
+
+        return Text(folder, Prepared(**cached(folder, fill)), self.repeat)
+
+    def key(self, vocab: int) -> str:
+        """Return twelve hex digits that change with anything that the token ids depend on."""
+        kind, settings = type(self), {k: v for k, v in self.identity().items() if k != "repeat"}
+        parts = [version("tokenizers"), code_digest([kind.__module__]), kind.__name__, settings, vocab]
+        return of_json(parts)[:12]
+
+    def identity(self) -> dict[str, Any]:
+        """Return the settings, with a digest of its content in place of each file or package."""
+        settings = asdict(self) | self.contents()
+        if self.tokenizer not in ("bpe", "bytes"):
+            settings["tokenizer"] = of_tokenizer(self.tokenizer)
+        return settings
+
+
+def of_tokenizer(tokenizer: str) -> str:
+    """Return the digest of a tokenizer's file."""
+    file = Path(tokenizer).expanduser()
+    if not file.is_file():
+        raise UsageError(
+            f"data.tokenizer={tokenizer} is neither bpe nor bytes nor an existing tokenizer.json."
+        )
+    return of_content(file)

@@ -1,0 +1,90 @@
+"""Which documents are trained on and which are held out."""
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import islice
+
+from conf.errors import UsageError
+from data.text.documents import Document, Documents
+
+MEGABYTE = 1e6
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A document without its text."""
+
+    source: str
+    size: int  # bytes
+    held_out: bool | None
+
+    @property
+    def rank(self) -> float:
+        """In [0, 1), the same on every machine and whatever else the corpus holds."""
+        return int(hashlib.sha256(self.source.encode()).hexdigest()[:13], 16) / 16**13
+
+
+Entries = dict[str, Entry]  # by the sha256 of the text, so that each different text is there once
+
+
+def split(corpus: Documents) -> tuple[Entries, Entries]:
+    """What is trained on and what is held out; no text is in both."""
+    entries: Entries = {}
+    for key, document in texts(corpus):
+        if corpus.is_included(document.text):
+            size = len(document.text.encode())
+            entries.setdefault(key, Entry(document.source, size, document.held_out))
+    if not entries:
+        longer = f" of at least {corpus.shortest:,} characters" if corpus.shortest > 1 else ""
+        raise UsageError(f"There is no text{longer} in {corpus.origin()}: choose another data or data.path.")
+    if all(entry.held_out is None for entry in entries.values()):
+        bound = max(corpus.held_out, min(entry.rank for entry in entries.values()))  # at least one
+        entries = {key: replace(entry, held_out=entry.rank <= bound) for key, entry in entries.items()}
+    held_out = {key: entry for key, entry in entries.items() if entry.held_out}
+    training = limited({key: entry for key, entry in entries.items() if not entry.held_out}, corpus.limit)
+    for purpose, part in (("to train on", training), ("to hold out", held_out)):
+        if not part:
+            why = f"{len(entries):,} distinct documents are too few"
+            raise UsageError(f"data={corpus.name} has no text left {purpose}: {why}, give more.")
+    return training, held_out
+
+
+def limited(entries: Entries, limit: float | None) -> Entries:
+    """Documents by rank, up to `limit` megabytes; None: all."""
+    if limit is None:
+        return entries
+    kept, size = {}, 0
+    for key, entry in sorted(entries.items(), key=lambda item: item[1].rank):
+        if size >= limit * MEGABYTE:
+            break
+        kept[key], size = entry, size + entry.size
+    return kept
+
+
+def texts(corpus: Documents) -> Iterator[tuple[str, Document]]:
+    """Every document that is not blank, with the sha256 of its text; a single one is cut in two."""
+    documents = (replace(document, text=normal(document.text)) for document in corpus.documents())
+    documents = (document for document in documents if document.text and not document.text.isspace())
+    first = list(islice(documents, 2))
+    yield from map(keyed, halves(first[0], corpus.held_out) if len(first) == 1 else first)
+    yield from map(keyed, documents)
+
+
+def halves(document: Document, held_out: float) -> Iterator[Document]:
+    """The beginning, to train on, and the rest, held out; split at the end of a line if one is near."""
+    text, source = document.text, document.source
+    end = int(len(text) * (1 - held_out))
+    cut = text.rfind("\n", int(0.9 * end), end) + 1 or end
+    yield Document(text[:cut], f"{source} (beginning)", False)
+    yield Document(text[cut:], f"{source} (end)", True)
+
+
+def normal(text: str) -> str:
+    """With one kind of newline, and valid UTF-8."""
+    text = text.encode(errors="replace").decode()
+    return text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
+
+
+def keyed(document: Document) -> tuple[str, Document]:
+    return hashlib.sha256(document.text.encode()).hexdigest(), document

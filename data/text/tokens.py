@@ -1,0 +1,85 @@
+"""Text as token ids on the disk: two memory-mapped streams, one to train on and one held out."""
+
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from conf.errors import UsageError
+from data.batch import Batch, shifted
+from data.digest import of_json
+from data.source import Source, Windows
+from data.text.prepared import Prepared
+
+
+class Text(Source):
+    """Text in a folder that `data.build` wrote."""
+
+    def __init__(self, folder: Path, prepared: Prepared, repeat: float = 0.0) -> None:
+        self.folder, self.repeat = folder, repeat
+        self.name, self.fingerprint = prepared.name, of_json([prepared.fingerprint, repeat])
+        self.description, self.vocab = prepared.description, prepared.vocab
+        self.bytes_per_token = prepared.bytes_per_token
+        self.training = mapped(folder / "training.bin", prepared.dtype)
+        self.held_out = mapped(folder / "held_out.bin", prepared.dtype)
+        self.lengths = np.load(folder / "held_out_lengths.npy")  # tokens of each held-out document
+
+    def batch(self, step: int, length: int, size: int, seed: int, rank: int = 0, world: int = 1) -> Batch:
+        """Random windows of the training stream, whose starts depend on (seed, step) alone."""
+        room = len(self.training) - length
+        if room < 1:
+            raise UsageError(
+                f"data={self.name} has {len(self.training):,} tokens to train on, fewer than one sequence of "
+                f"{length:,}: lower model.length or give more text."
+            )
+        starts = np.random.default_rng([seed, step]).integers(0, room, size)[rank::world]
+        window = self.training[starts[:, None] + np.arange(length + 1)]  # (B, T + 1)
+        for row, number in zip(window, range(rank, size, world), strict=True) if self.repeat else ():
+            repeat_span(row, self.repeat, np.random.default_rng([seed, step, 1 + number]))
+        return Batch(*shifted(torch.from_numpy(window.astype(np.int64))))
+
+    def windows(self, count: int, length: int) -> Windows:
+        """One window of every document, then a second one, ...; those of one document do not overlap."""
+        room = self.lengths // (length + 1)
+        if not room.any():
+            raise UsageError(
+                f"The longest held-out document of data={self.name} has {self.lengths.max():,} tokens, "
+                f"too few for a length of {length:,}: lower evaluation.lengths or give longer texts."
+            )
+        order = np.random.default_rng(0).permutation(len(room))
+        chosen: list[int] = []
+        for index in range(room.max()):
+            if len(chosen) < count:
+                chosen += order[room[order] > index].tolist()
+        documents, counts = np.unique(chosen[:count], return_counts=True)
+        begins = np.cumsum(self.lengths + 1) - (self.lengths + 1)  # a separator follows each document
+        starts = [
+            begins[d] + spread(self.lengths[d], length + 1, n) for d, n in zip(documents, counts, strict=True)
+        ]
+        tokens = self.held_out[np.concatenate(starts)[:, None] + np.arange(length + 1)]
+        return Windows(
+            torch.from_numpy(tokens.astype(np.int64)),
+            torch.from_numpy(np.repeat(documents, counts).astype(np.int64)),
+        )
+
+
+def repeat_span(row: np.ndarray, share: float, draw: np.random.Generator) -> None:
+    """With probability `share`, a span of a sixteenth to a quarter of a row (T + 1,) is repeated further on:
+    models learn to look back sooner where it pays more often."""
+    length = len(row) - 1
+    if draw.random() < share and length >= 16:
+        size = int(draw.integers(length // 16, length // 4 + 1))
+        first = int(draw.integers(0, length + 2 - 2 * size))
+        second = int(draw.integers(first + size, length + 2 - size))
+        row[second : second + size] = row[first : first + size]
+
+
+def spread(length: int, size: int, count: int) -> np.ndarray:
+    """Where `count` windows of `size` tokens start in a document, with equal gaps around them."""
+    gap = (length - count * size) / (count + 1)
+    return np.floor(gap * np.arange(1, count + 1)).astype(np.int64) + size * np.arange(count)
+
+
+def mapped(file: Path, dtype: str) -> np.ndarray:
+    """A file as an array that is read on access."""
+    return np.memmap(file, dtype, "r").view(np.ndarray)

@@ -1,0 +1,173 @@
+"""Passkey: the key is where it should be, the text is what it was."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+import data
+from data.tasks.passkey import DEPTHS, Haystack
+from data.text.tokens import Text
+from tests.composing import composed
+
+OWN = 65  # a marker and 64 symbols
+
+
+@pytest.fixture(scope="module")
+def passkey(settings: Callable[..., dict], cache: Path) -> Callable[..., Haystack]:
+    text = settings("stdlib", limit=0.5, held_out=0.03)
+
+    def load(vocab: int = 512 + OWN, **changes: Any) -> Haystack:
+        source = data.load(settings("passkey", **{"text": text} | changes), vocab, cache)
+        assert isinstance(source, Haystack)
+        return source
+
+    return load
+
+
+def parted(source: Haystack, found: Any) -> list[tuple[list[int], list[int], int]]:
+    """The text, the key and how many tokens come before it, read from the ids alone."""
+    rows = []
+    size = source.key + 1
+    for tokens, target, asked in zip(found.tokens.tolist(), found.targets.tolist(), found.mask, strict=True):
+        assert tokens[1:] == target[:-1]
+        whole = [*tokens, target[-1]]
+        first, last = [place for place, token in enumerate(whole) if token == source.marker]
+        key = whole[first + 1 : first + size]
+        assert last == len(whole) - size
+        assert whole[last + 1 :] == key == [one for one, it in zip(target, asked, strict=True) if it]
+        assert len(set(key)) == source.key
+        assert all(source.marker < symbol < source.vocab for symbol in key)
+        text = whole[:first] + whole[first + size : last]
+        assert max(text) < source.marker
+        rows.append((text, key, first))
+    return rows
+
+
+def test_a_batch_is_training_text_with_a_key(passkey: Callable[..., Haystack], stdlib: Text) -> None:
+    one = passkey()
+    assert one.text.fingerprint == stdlib.fingerprint
+    batch = one.batch(2, 64, 90, seed=1)
+    assert batch.tokens.shape == (90, 64)
+    room = 64 + 1 - 2 * 6
+    of_text = stdlib.batch(2, room, 90, seed=1).tokens
+    found = parted(one, batch)
+    assert torch.equal(torch.tensor([text for text, _, _ in found]), of_text)
+    starts = [start for _, _, start in found]
+    assert min(starts) < 5  # any depth
+    assert max(starts) > room - 5
+    assert len(set(starts)) > 20
+    assert len({tuple(key) for _, key, _ in found}) == 90
+
+
+def test_problems_differ_in_depth_alone(passkey: Callable[..., Haystack], stdlib: Text) -> None:
+    one = passkey()
+    problems = one.problems(20, 128)
+    assert problems.tokens.shape == (20, 128)
+    assert problems.depth is not None
+    assert problems.depth.dtype == torch.float32
+    assert problems.depth.tolist() == list(DEPTHS) * 4 == [0.0, 0.25, 0.5, 0.75, 1.0] * 4
+    room = 128 + 1 - 2 * 6
+    held_out = stdlib.windows(4, room)
+    windows = held_out.tokens[:, :room].tolist()
+    assert problems.document is not None
+    assert problems.document.tolist() == held_out.document.repeat_interleave(5).tolist()
+    found = parted(one, problems)
+    for number, (text, key, start) in enumerate(found):
+        assert text == windows[number // 5]
+        assert key == found[number // 5 * 5][1]
+        assert start == round(DEPTHS[number % 5] * room)
+    assert len({tuple(key) for _, key, _ in found}) == 4
+    longer = parted(one, one.problems(20, 256))
+    assert [key for _, key, _ in longer] == [key for _, key, _ in found]
+
+
+def test_the_wrong_key_is_as_likely(passkey: Callable[..., Haystack]) -> None:
+    one = passkey()
+    problems = one.problems(50, 64)
+    assert problems.wrong is not None
+    assert torch.equal(problems.wrong[~problems.mask], problems.targets[~problems.mask])
+    right, wrong = (x[problems.mask].view(50, -1) for x in (problems.targets, problems.wrong))
+    for a, b in zip(right.tolist(), wrong.tolist(), strict=True):
+        assert len(set(b)) == one.key
+        assert not set(a) & set(b)
+        assert all(one.marker < symbol < one.vocab for symbol in b)
+
+
+def test_texts_recur_with_other_keys(passkey: Callable[..., Haystack], stdlib: Text) -> None:
+    """The longest document has room once."""
+    length = int(stdlib.lengths.max()) + 10
+    first, other = passkey().problems(10, length).tokens[[0, 5]]  # at depth 0 the text follows the key
+    assert torch.equal(first[6:-5], other[6:-5])
+    assert not torch.equal(first[1:6], other[1:6])
+
+
+def test_held_out_keys_and_texts_are_not_those_in_training(passkey: Callable[..., Haystack]) -> None:
+    one = passkey()
+    held_out = {tuple(key) for _, key, _ in parted(one, one.problems(100, 64))}
+    for seed in range(3):
+        trained = {tuple(key) for _, key, _ in parted(one, one.batch(0, 64, 100, seed))}
+        assert not held_out & trained
+
+
+def test_processes_share_the_sequences_of_one(passkey: Callable[..., Haystack]) -> None:
+    one = passkey()
+    whole = one.batch(4, 64, 10, seed=3)
+    for world in (2, 3):
+        for rank in range(world):
+            part = one.batch(4, 64, 10, 3, rank, world)
+            assert torch.equal(part.tokens, whole.tokens[rank::world])
+            assert torch.equal(part.targets, whole.targets[rank::world])
+
+
+def test_the_shortest_sequence(passkey: Callable[..., Haystack]) -> None:
+    one = passkey()
+    assert [len(text) for text, _, _ in parted(one, one.problems(5, 12))] == [1] * 5
+    for ask in (lambda: one.problems(5, 11), lambda: one.batch(0, 11, 4, seed=0)):
+        with pytest.raises(
+            ValueError, match="no sequence of 11 tokens: with a key of 5 it needs at least 12"
+        ):
+            ask()
+
+
+def test_what_is_said(passkey: Callable[..., Haystack]) -> None:
+    one = passkey()
+    assert one.vocab == 512 + OWN
+    assert (one.trained_length, one.bytes_per_token) == (None, None)
+    assert one.windows(4, 64) is None
+    assert one.description.startswith("passkey: keys of 5 out of 64 symbols, hidden in stdlib: Python source")
+    assert one.fingerprint == passkey().fingerprint != passkey(key=4).fingerprint
+
+
+def test_the_file_is_of_the_default_text() -> None:
+    config, default = composed("data=passkey"), composed()
+    assert config.data["text"] == default.data | {"name": "python"}
+    assert config.model.vocab == default.model.vocab + OWN  # the same tokenizer, the same cache
+    assert config.evaluation.at(config.model.length)[0] == config.model.length
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"key": 0}, "data=passkey needs key to be 1 to 32, .* not 0"),
+        ({"key": 33}, "data=passkey needs key to be 1 to 32, half of symbols=64, not 33"),
+    ],
+)
+def test_impossible_settings_are_said(
+    changes: dict[str, Any], sentence: str, passkey: Callable[..., Haystack]
+) -> None:
+    with pytest.raises(ValueError, match=sentence):
+        passkey(**changes)
+
+
+def test_too_small_a_model_is_said(
+    passkey: Callable[..., Haystack], settings: Callable[..., dict], books: Path
+) -> None:
+    for vocab in (20, 300):
+        sentence = (
+            rf"model.vocab={vocab} is too small for data=passkey, which needs 65 ids beside those of files"
+        )
+        with pytest.raises(ValueError, match=sentence):
+            passkey(vocab, text=settings("files", path=str(books)))

@@ -1,0 +1,148 @@
+"""Recall: what is asked has one answer, and is where the power law puts it."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from omegaconf import OmegaConf
+
+import data
+from data.batch import Batch
+from data.source import Problems
+from data.tasks.recall import Recall
+from train.paths import CONF
+
+
+@pytest.fixture
+def recall(settings: Callable[..., dict], cache: Path) -> Callable[..., Recall]:
+    def load(vocab: int = 8192, **changes: Any) -> Recall:
+        source = data.load(settings("recall", **changes), vocab, cache)
+        assert isinstance(source, Recall)
+        return source
+
+    return load
+
+
+def solved(found: Batch | Problems, symbols: int) -> list[int]:
+    """Checks every sequence from its tokens alone; returns how many pairs each has."""
+    counts = []
+    assert found.mask is not None
+    for tokens, targets, asked in zip(
+        found.tokens.tolist(), found.targets.tolist(), found.mask.tolist(), strict=True
+    ):
+        pairs = sum(asked)
+        known = dict(zip(tokens[0 : 2 * pairs : 2], tokens[1 : 2 * pairs : 2], strict=True))
+        assert len(known) == len(set(known.values())) == pairs
+        assert all(1 <= key < symbols // 2 for key in known)
+        assert all(symbols // 2 <= value < symbols for value in known.values())
+        places = [place for place, one in enumerate(asked) if one]
+        assert sorted(tokens[place] for place in places) == sorted(known)  # each key once
+        assert all(place >= 2 * pairs and place % 2 == 0 for place in places)
+        assert all(targets[place] == known[tokens[place]] for place in places)
+        later = [token for place, token in enumerate(tokens) if place >= 2 * pairs and place not in places]
+        assert not set(later) & set(known)  # nothing else could be meant
+        rest = [place for place in range(len(tokens) - 1) if place not in places]
+        assert all(targets[place] == tokens[place + 1] for place in rest)
+        counts.append(pairs)
+    return counts
+
+
+@pytest.mark.parametrize("symbols", [64, 8192])
+def test_every_question_has_its_answer(symbols: int, recall: Callable[..., Recall]) -> None:
+    one = recall(symbols=symbols)
+    counts = solved(one.batch(0, 64, 100, seed=0), symbols)
+    assert set(counts) == set(range(1, 9))
+    for length in (32, 64, 256):
+        problems = one.problems(20, length)
+        assert problems.tokens.shape == problems.targets.shape == problems.mask.shape == (20, length)
+        assert set(solved(problems, symbols)) == {8}
+
+
+def test_blanks_instead_of_random_tokens(recall: Callable[..., Recall]) -> None:
+    problems = recall(random_non_queries=False).problems(10, 64)
+    solved(problems, 64)
+    assert (problems.tokens == 0).sum(1).tolist() == [64 - 16 - 8] * 10
+
+
+def test_as_many_pairs_as_there_is_room_for(recall: Callable[..., Recall]) -> None:
+    one = recall(symbols=64, pairs=[16, 16])
+    assert set(solved(one.batch(0, 64, 10, seed=0), 64)) == {16}
+
+
+@pytest.mark.parametrize("power", [0.01, 1])
+def test_distances_follow_the_power_law(power: float, recall: Callable[..., Recall]) -> None:
+    """Against a draw of one after the other, without replacement."""
+    one, draw = recall(power_a=power), np.random.default_rng(5)
+    odds = np.arange(1, 25) ** (power - 1.0)
+    found = np.bincount(np.concatenate([one.gaps(24, 4, draw) for _ in range(4000)]), minlength=24) / 4000
+    drawn = [draw.choice(24, 4, replace=False, p=odds / odds.sum()) for _ in range(4000)]
+    expected = np.bincount(np.concatenate(drawn), minlength=24) / 4000
+    error = np.sqrt(2 * expected * (1 - expected) / 4000)
+    assert (np.abs(found - expected) < 4.5 * error + 1e-9).all()
+    assert (found[0] > 3 * found[-1]) == (power < 1)
+
+
+def test_processes_share_the_sequences_of_one(recall: Callable[..., Recall]) -> None:
+    one = recall()
+    whole = one.batch(4, 64, 10, seed=3)
+    assert whole.mask is not None
+    for world in (2, 3):
+        for rank in range(world):
+            part = one.batch(4, 64, 10, 3, rank, world)
+            assert part.mask is not None
+            assert torch.equal(part.tokens, whole.tokens[rank::world])
+            assert torch.equal(part.targets, whole.targets[rank::world])
+            assert torch.equal(part.mask, whole.mask[rank::world])
+
+
+def test_training_and_held_out_sequences_differ(recall: Callable[..., Recall]) -> None:
+    one = recall()
+    held_out = {tuple(row) for row in one.problems(50, 64).tokens[:, :8].tolist()}
+    for seed in range(3):
+        trained = {tuple(row) for row in one.batch(0, 64, 50, seed).tokens[:, :8].tolist()}
+        assert len(trained) == 50
+        assert not held_out & trained
+    assert torch.equal(one.problems(5, 64).tokens, one.problems(50, 64).tokens[:5])
+
+
+def test_the_file_says_the_sizes_that_it_needs(recall: Callable[..., Recall]) -> None:
+    chosen: Any = OmegaConf.load(CONF / "data/recall.yaml")
+    one = recall(chosen.model.vocab)
+    assert one.vocab == chosen.model.vocab
+    assert (one.trained_length, one.bytes_per_token) == (None, None)
+    assert one.windows(4, 64) is None
+    assert one.description == "recall: 1 to 8 pairs of 64 keys and values"
+    assert one.fingerprint == recall().fingerprint != recall(power_a=1.0).fingerprint
+    assert chosen.evaluation.lengths[0] == chosen.model.length
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"pairs": [8, 4]}, r"data=recall needs pairs to be two whole numbers, .* not \[8, 4\]"),
+        ({"pairs": 8}, "data=recall needs pairs to be two whole numbers, .* not 8"),
+        ({"pairs": [0, 4]}, r"not \[0, 4\]"),
+        ({"pairs": [4, 32]}, r"below half of symbols=64, .* not \[4, 32\]"),
+        (
+            {"vocab": 60},
+            "model.vocab=60 is too small for data=recall, which has 64 ids: set model.vocab=64",
+        ),
+    ],
+)
+def test_impossible_settings_are_said(
+    changes: dict[str, Any], sentence: str, recall: Callable[..., Recall]
+) -> None:
+    with pytest.raises(ValueError, match=sentence):
+        recall(**changes)
+
+
+@pytest.mark.parametrize("length", [30, 28, 65])
+def test_a_length_without_room_is_said(length: int, recall: Callable[..., Recall]) -> None:
+    sentence = rf"no sequence of {length} tokens: with 8 pairs it needs at least 32, and an even number"
+    with pytest.raises(ValueError, match=sentence):
+        recall().problems(4, length)
+    with pytest.raises(ValueError, match=sentence):
+        recall().batch(0, length, 4, seed=0)

@@ -1,0 +1,125 @@
+"""The user's own text, in every form it may come in."""
+
+import gzip
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from data.text.files import Files
+
+ROWS = [{"text": "first", "body": "premier", "n": 1}, {"text": "second", "body": "deuxième", "n": 2}]
+
+
+def found(path: Path | str, **changes: Any) -> list[tuple[str, str]]:
+    return [(d.source, d.text) for d in Files(name="files", path=str(path), **changes).documents()]
+
+
+def plain(file: Path) -> None:
+    file.write_text("first\nsecond")
+
+
+def jsonl(file: Path) -> None:
+    file.write_text("\n".join(json.dumps(row) for row in ROWS) + "\n\n")
+
+
+def parquet(file: Path) -> None:
+    pq.write_table(pa.Table.from_pylist(ROWS), file)
+
+
+@pytest.mark.parametrize("packed", [False, True], ids=["plain", "gz"])
+@pytest.mark.parametrize(
+    ("name", "write", "texts"),
+    [
+        ("a.txt", plain, {"a.txt": "first\nsecond"}),
+        ("a.md", plain, {"a.md": "first\nsecond"}),
+        ("README", plain, {"README": "first\nsecond"}),
+        ("a.jsonl", jsonl, {"a.jsonl:1": "first", "a.jsonl:2": "second"}),
+        ("a.parquet", parquet, {"a.parquet:1": "first", "a.parquet:2": "second"}),
+    ],
+)
+def test_every_form_is_read(
+    tmp_path: Path, name: str, write: Callable[[Path], None], texts: dict[str, str], packed: bool
+) -> None:
+    file = tmp_path / name
+    write(file)
+    if packed:
+        file = tmp_path / f"{name}.gz"
+        file.write_bytes(gzip.compress((tmp_path / name).read_bytes()))
+        texts = {source.replace(name, file.name): text for source, text in texts.items()}
+    assert dict(found(file)) == texts
+    if "json" in name or "parquet" in name:
+        assert [text for _, text in found(file, text_key="body")] == ["premier", "deuxième"]
+
+
+def test_a_folder_is_read_in_order_without_what_is_hidden(tmp_path: Path) -> None:
+    for name in ("b/2.txt", "a/1.md", "c.jsonl", ".git/config", "b/.hidden"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(json.dumps({"text": name}))
+    assert [source for source, _ in found(tmp_path)] == ["a/1.md", "b/2.txt", "c.jsonl:1"]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "sources"), [("**/*.txt", ["a/1.txt", "b/2.txt"]), ("?/1.*", ["a/1.txt"]), ("a/*", ["1.txt"])]
+)
+def test_a_pattern_chooses(tmp_path: Path, pattern: str, sources: list[str]) -> None:
+    for name in ("a/1.txt", "b/2.txt", "c.md"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(name)
+    assert [source for source, _ in found(tmp_path / pattern)] == sources
+
+
+def test_a_home_folder_is_understood(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / "a.txt").write_text("words")
+    assert found("~/a.txt") == [("a.txt", "words")]
+
+
+def test_a_row_without_text_is_left_out(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text('{"text": null}\n{"text": "words"}\n')
+    assert found(tmp_path / "a.jsonl") == [("a.jsonl:2", "words")]
+
+
+@pytest.mark.parametrize("path", [None, ""])
+def test_a_path_is_needed(path: str | None) -> None:
+    with pytest.raises(ValueError, match=r"data=files needs data.path: give a file, a folder or a pattern"):
+        list(Files(name="files", path=path).documents())
+
+
+# without a time in it: workers must see the same names of tests
+TORN = gzip.compress(b'{"text": "a"}\n' * 99, mtime=0)[:-12]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        (None, b"", "does not exist: give a file"),
+        ("empty/.keep", b"", "holds no files"),
+        ("a.txt", b"caf\xe9", "a.txt is not UTF-8 text: convert it"),
+        ("a.bin", b"\0\1\2", "a.bin is not UTF-8 text"),
+        ("a.jsonl", b'{"text": "ok"}\n{"text": ', "Line 2 of .*a.jsonl is not JSON"),
+        ("a.jsonl", b'{"body": "words", "n": 1}', "Line 1 of .*a.jsonl has no 'text' but body, n: set"),
+        ("a.jsonl", b"[1]", "Line 1 of .*a.jsonl has no 'text' but no keys"),
+        ("a.jsonl", b'{"text": 3}', "'text' of .*a.jsonl:1 is not text: set data.text_key"),
+        ("a.parquet", b"PAR1 but not really", "a.parquet is not a Parquet file"),
+        ("a.txt.gz", b"not packed", "a.txt.gz is not a whole .gz file"),
+        ("a.jsonl.gz", TORN, "a.jsonl.gz is not a whole .gz file"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_read_is_said(tmp_path: Path, name: str | None, content: bytes, message: str) -> None:
+    file = tmp_path / (name or "nowhere.txt")
+    if name:
+        file.parent.mkdir(exist_ok=True)
+        file.write_bytes(content)
+    with pytest.raises(ValueError, match=message):
+        found(file.parent if file.name == ".keep" else file)
+
+
+def test_a_missing_column_is_said(tmp_path: Path) -> None:
+    parquet(tmp_path / "a.parquet")
+    with pytest.raises(ValueError, match=r"has no column 'words' but text, body, n: set data.text_key"):
+        found(tmp_path / "a.parquet", text_key="words")

@@ -1,0 +1,93 @@
+"""What is read through `datasets`: here from a folder, for the tests have no network."""
+
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import data
+from data.text import hub
+from data.text.hub import Hub, answers, joined
+from data.text.tokens import Text
+
+ARTICLES = [
+    ["", " = Fox = \n", "", " A fox is an animal . \n", " = = Diet = = \n", " It eats <unk> . \n"],
+    [" = Dog ( animal ) = \n", " A dog = a friend = is an animal . \n"],
+]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A dataset with two splits that share a text."""
+    monkeypatch.setattr("datasets.config.HF_DATASETS_CACHE", tmp_path / "datasets")
+    folder = tmp_path / "corpus"
+    folder.mkdir()
+    rows = {
+        "train": [f"text {n} to train on" for n in range(60)] + ["shared"],
+        "test": ["shared", "held out"],
+    }
+    for split, texts in rows.items():
+        (folder / f"{split}.jsonl").write_text("".join(json.dumps({"text": t}) + "\n" for t in texts))
+    return folder
+
+
+def parts(source: Any) -> tuple[list[str], list[str]]:
+    assert isinstance(source, Text)
+    texts = [ids.astype("uint8").tobytes().decode() for ids in (source.training, source.held_out)]
+    return texts[0].split("\0")[:-1], texts[1].split("\0")[:-1]
+
+
+def test_the_own_split_is_held_out_and_its_copies_dropped(
+    folder: Path, settings: Callable[..., dict], tmp_path: Path
+) -> None:
+    chosen = settings("pg19", path=str(folder), tokenizer="bytes", limit=None)
+    training, held_out = parts(data.load(chosen, 256, tmp_path / "cache"))
+    assert held_out == ["shared", "held out"]
+    assert training == [f"text {n} to train on" for n in range(60)]
+
+
+def test_without_one_documents_are_held_out_by_their_hash(
+    folder: Path, settings: Callable[..., dict], tmp_path: Path
+) -> None:
+    chosen = settings("fineweb_edu", path=str(folder), subset=None, tokenizer="bytes", limit=0.0005)
+    training, held_out = parts(data.load(chosen, 256, tmp_path / "cache"))
+    assert 20 < len(training) + len(held_out) < 40
+    assert not set(training) & set(held_out)
+
+
+def test_lines_are_joined_into_articles() -> None:
+    found = joined(line for article in ARTICLES for line in article)
+    assert [text for text in found if text] == ["".join(article) for article in ARTICLES]
+
+
+def test_no_network_is_said_at_once(monkeypatch: pytest.MonkeyPatch, settings: Callable[..., dict]) -> None:
+    monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", "http://127.0.0.1:9")
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
+    chosen = settings("wikitext103")
+    began = time.perf_counter()
+    with pytest.raises(
+        ValueError, match=r"does not answer\): use data=python, .* data=files data.path=\.\.\.$"
+    ):
+        next(Hub(**{k: v for k, v in chosen.items() if k != "_target_"}).documents())
+    assert time.perf_counter() - began < hub.PATIENCE + 1
+
+
+def test_an_answer_is_waited_for_only_so_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hub, "PATIENCE", 0.1)
+    monkeypatch.setattr(hub, "urlopen", lambda *_, **__: time.sleep(5))
+    began = time.perf_counter()
+    assert not answers("http://127.0.0.1:9")
+    assert time.perf_counter() - began < 2
+    monkeypatch.setattr(hub, "urlopen", lambda *_, **__: None)
+    assert answers("http://127.0.0.1:9")
+
+
+@pytest.mark.parametrize("changes", [{"split": "nope"}, {"text_key": "nope"}, {"subset": "nope"}])
+def test_what_datasets_refuses_is_said_in_one_sentence(folder: Path, changes: dict[str, str]) -> None:
+    chosen: dict[str, Any] = {"name": "mine", "path": str(folder), "test": "test"} | changes
+    with pytest.raises(ValueError, match=r"^data=mine could not be read from .*: use data=python") as caught:
+        list(Hub(**chosen).documents())
+    assert "\n" not in str(caught.value)

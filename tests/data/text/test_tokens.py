@@ -1,0 +1,168 @@
+"""Batches and windows: what training and evaluation get."""
+
+import sysconfig
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as some
+from tokenizers import Tokenizer
+
+import data
+from data.text.tokens import Text, repeat_span, spread
+
+
+def test_a_batch_depends_on_seed_and_step_alone(stdlib: Text) -> None:
+    first = stdlib.batch(step=7, length=32, size=8, seed=1)
+    for step in (0, 3, 7):
+        stdlib.batch(step, length=64, size=4, seed=2)
+    again = stdlib.batch(step=7, length=32, size=8, seed=1)
+    assert torch.equal(first.tokens, again.tokens)
+    assert not torch.equal(first.tokens, stdlib.batch(8, 32, 8, seed=1).tokens)
+    assert not torch.equal(first.tokens, stdlib.batch(7, 32, 8, seed=2).tokens)
+    assert not torch.equal(first.tokens, stdlib.batch(1, 32, 8, seed=7).tokens)
+    assert not torch.equal(first.tokens, stdlib.batch(6, 32, 8, seed=2).tokens)
+
+
+def test_a_batch_is_of_the_training_stream(stdlib: Text) -> None:
+    batch = stdlib.batch(step=0, length=32, size=8, seed=0)
+    assert batch.tokens.shape == batch.targets.shape == (8, 32)
+    assert batch.tokens.dtype == batch.targets.dtype == torch.int64
+    assert batch.mask is None
+    assert torch.equal(batch.tokens[:, 1:], batch.targets[:, :-1])
+    stream = stdlib.training.tobytes()
+    for tokens, targets in zip(batch.tokens, batch.targets, strict=True):
+        row = np.append(tokens.numpy(), targets[-1]).astype(stdlib.training.dtype)
+        assert row.tobytes() in stream
+
+
+@pytest.mark.parametrize("world", [1, 2, 3, 5])
+def test_ranks_share_the_sequences_of_one(stdlib: Text, world: int) -> None:
+    whole = stdlib.batch(4, 16, 10, seed=3)
+    for rank in range(world):
+        part = stdlib.batch(4, 16, 10, seed=3, rank=rank, world=world)
+        assert torch.equal(part.tokens, whole.tokens[rank::world])
+        assert torch.equal(part.targets, whole.targets[rank::world])
+
+
+def test_spans_recur_in_a_share_of_the_sequences(stdlib: Text, monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = stdlib.batch(0, 64, 400, seed=0)
+    monkeypatch.setattr(stdlib, "repeat", 0.5)
+    batch = stdlib.batch(0, 64, 400, seed=0)
+    assert torch.equal(batch.tokens[:, 1:], batch.targets[:, :-1])
+    assert torch.equal(batch.tokens[:, :4], plain.tokens[:, :4])  # nothing is repeated before it was said
+    changed = (batch.tokens != plain.tokens).any(1).float().mean()
+    assert 0.4 < changed < 0.6
+    for rank in range(3):
+        assert torch.equal(stdlib.batch(0, 64, 400, 0, rank, 3).tokens, batch.tokens[rank::3])
+
+
+def test_a_repeated_span_is_one_that_the_row_holds() -> None:
+    for seed in range(50):
+        row = np.arange(65)
+        repeat_span(row, 1.0, np.random.default_rng(seed))
+        again = np.flatnonzero(row != np.arange(65))
+        assert 4 <= len(again) <= 16
+        assert (np.diff(again) == 1).all()
+        assert (np.diff(row[again]) == 1).all()
+        assert row[again][-1] < again[0]
+
+
+def test_every_start_can_be_drawn(stdlib: Text) -> None:
+    """The first and the last token of the stream, too."""
+    end = len(stdlib.training) - 2
+    batch = stdlib.batch(0, end, 12, seed=0)  # only two starts are left
+    assert {int(row[0]) for row in batch.tokens} == set(stdlib.training[:2].tolist())
+    assert {int(row[-1]) for row in batch.targets} == set(stdlib.training[-2:].tolist())
+
+
+def test_a_sequence_longer_than_the_text_is_refused(stdlib: Text) -> None:
+    with pytest.raises(ValueError, match=r"tokens to train on, fewer than .*: lower model.length"):
+        stdlib.batch(0, len(stdlib.training), 1, seed=0)
+
+
+def documents(source: Text) -> list[np.ndarray]:
+    """The held-out documents, from the lengths of them alone."""
+    ends = np.cumsum(source.lengths + 1)
+    return [source.held_out[end - n - 1 : end - 1] for end, n in zip(ends, source.lengths, strict=True)]
+
+
+def test_held_out_documents_are_those_of_the_files(stdlib: Text) -> None:
+    """Read again from the listing, and decoded."""
+    rows = [line.split("\t") for line in (stdlib.folder / "documents.tsv").read_text().splitlines()]
+    names = sorted(source for part, _, source in rows if part == "held_out")
+    root = Path(sysconfig.get_path("stdlib"))
+    decoder = Tokenizer.from_file(str(stdlib.folder / "tokenizer.json"))
+    found = documents(stdlib)
+    assert len(found) == len(names) > 10
+    for ids, name in zip(found, names, strict=True):
+        assert decoder.decode(ids.tolist()) == (root / name.removeprefix("stdlib/")).read_text()
+
+
+@pytest.mark.parametrize(("count", "length"), [(1, 64), (8, 512), (64, 512), (1000, 128), (5, 4096)])
+def test_windows_lie_inside_their_documents(stdlib: Text, count: int, length: int) -> None:
+    windows = stdlib.windows(count, length)
+    texts = [" ".join(["", *map(str, ids), ""]) for ids in documents(stdlib)]
+    places: dict[int, list[int]] = {}
+    for tokens, document in zip(windows.tokens.tolist(), windows.document.tolist(), strict=True):
+        before, found, _ = texts[document].partition(" ".join(["", *map(str, tokens), ""]))
+        assert found
+        places.setdefault(document, []).append(before.count(" "))
+    assert windows.tokens.shape[1] == length + 1
+    for starts in places.values():
+        assert all(b - a >= length + 1 for a, b in pairwise(starts))
+    room = stdlib.lengths // (length + 1)
+    assert len(windows.tokens) == min(count, room.sum())
+    assert len(places) == min(count, (room > 0).sum())  # as many documents as possible
+    again = stdlib.windows(count, length)
+    assert torch.equal(windows.tokens, again.tokens)
+    assert torch.equal(windows.document, again.document)
+
+
+def test_windows_longer_than_any_document_are_refused(stdlib: Text) -> None:
+    longest = int(stdlib.lengths.max())
+    assert len(stdlib.windows(4, longest - 1).tokens) == 1
+    with pytest.raises(ValueError, match=rf"has {longest:,} tokens, too few .* lower evaluation.lengths"):
+        stdlib.windows(4, longest)
+
+
+@given(size=some.integers(2, 50), count=some.integers(1, 20), slack=some.integers(0, 200))
+def test_spread_windows_neither_overlap_nor_leave(size: int, count: int, slack: int) -> None:
+    length = size * count + slack
+    starts = spread(length, size, count)
+    assert len(starts) == count
+    assert starts[0] >= 0
+    assert starts[-1] + size <= length
+    assert (np.diff(starts) >= size).all()
+
+
+def test_bytes_per_token_is_of_the_held_out_text(stdlib: Text) -> None:
+    decoder = Tokenizer.from_file(str(stdlib.folder / "tokenizer.json"))
+    size = sum(len(decoder.decode(ids.tolist()).encode()) for ids in documents(stdlib))
+    assert stdlib.bytes_per_token == pytest.approx(size / stdlib.lengths.sum())
+
+
+def test_what_is_said_of_a_corpus(stdlib: Text) -> None:
+    assert stdlib.vocab == 512 > int(stdlib.training.max())
+    assert len(stdlib.fingerprint) == 64
+    assert stdlib.description.startswith("stdlib: Python source code of stdlib 3.")
+    assert f"held out: {len(stdlib.lengths)} documents" in stdlib.description
+    assert f"{stdlib.lengths.sum():,} tokens" in stdlib.description
+
+
+def test_the_fingerprint_is_of_token_ids_and_split(
+    books: Path, cache: Path, settings: Callable[..., dict]
+) -> None:
+    def fingerprint(vocab: int = 300, **changes: object) -> str:
+        return data.load(settings("files", path=str(books), **changes), vocab, cache).fingerprint
+
+    first = fingerprint()
+    assert fingerprint(tokenizer="bytes") != first
+    assert fingerprint(held_out=0.5) != first
+    assert fingerprint(limit=0.001) != first
+    (books / "shelf0/0.txt").write_text("another text, of other words")
+    assert fingerprint() != first

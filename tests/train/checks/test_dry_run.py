@@ -1,0 +1,46 @@
+"""What is found out before a run starts."""
+
+import pytest
+import torch
+
+from models.registry import names
+from tests.composing import composed
+from tests.train.conftest import SMALL
+from train.checks.dry_run import check
+
+SMALLER = [*SMALL, "data=copy", "model.vocab=18", "model.length=41", "evaluation.lengths=[20,40]"]
+
+
+def test_it_draws_nothing_from_the_generator_of_the_run() -> None:
+    config = composed(*SMALLER, "encoding=randomized_learned")
+    torch.manual_seed(5)
+    before = torch.get_rng_state()
+    check(config)
+    assert torch.equal(before, torch.get_rng_state())
+
+
+@pytest.mark.parametrize("encoding", names("encoding"))
+def test_every_encoding_passes(encoding: str) -> None:
+    assert "none" in check(composed(*SMALLER, f"encoding={encoding}", "evaluation.extensions=controls"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (
+            ["encoding=scale_invariant", "encoding.tau=1e-7"],
+            "encoding.tau=1e-07 should be greater than or equal",
+        ),
+        (
+            ["encoding=xpos", "encoding.gamma=0.000001", "encoding.scale_base=1"],
+            "gives logits that are not numbers",
+        ),
+        (
+            ["encoding=randomized_rope", "encoding.span=5"],
+            "model.length=41 is past what encoding=randomized_rope",
+        ),
+    ],
+)
+def test_numbers_that_no_model_can_be_trained_with(arguments: list[str], expected: str) -> None:
+    with pytest.raises(ValueError, match=expected):
+        check(composed(*SMALLER, *arguments))

@@ -1,0 +1,198 @@
+"""What names a result: everything that determines it, and nothing else."""
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+from hydra import initialize_config_dir
+from hydra.core.global_hydra import GlobalHydra
+
+from conf.errors import UsageError
+from data import code as data_code
+from tests.composing import composed
+from train.config import run_id as cells
+from train.config.compose import check_code, register
+from train.config.run_id import cell, code, data_identity, finetuned_cell, training_cell
+from train.config.schema import Config
+from train.config.sections import ExtensionConfig
+from train.paths import CONF
+
+FORMULA = "class Mine:\n    def forward(self):\n        return 2\n"
+
+
+def test_what_changes_the_result_changes_its_id(small: list[str]) -> None:
+    plain = cell(composed(*small))
+    for override in (
+        "seed=1",
+        "encoding=alibi",
+        "encoding.base=500",
+        "extension=pi",
+        "trainer.max_steps=7",
+        "batch=12",
+    ):
+        assert cell(composed(*small, override)) != plain, override
+
+
+def test_what_does_not_change_the_result_does_not_change_its_id(small: list[str]) -> None:
+    plain = cell(composed(*small))
+    for override in (
+        "outputs=elsewhere",
+        "trainer.devices=2",
+        "jobs=1",
+        "wandb.project=other",
+        "trainer.threads=1",
+    ):
+        assert cell(composed(*small, override)) == plain, override
+
+
+def training(config: Config, corpus: str = "corpus") -> str:
+    return training_cell(config, corpus, "32-true", code(config))
+
+
+def test_a_training_is_the_same_under_any_extension_and_evaluation(small: list[str]) -> None:
+    plain = training(composed(*small))
+    assert training(composed(*small, "extension=yarn")) == plain
+    assert training(composed(*small, "evaluation.windows=9")) == plain
+    assert training(composed(*small, "seed=1")) != plain
+    assert training(composed(*small), "another corpus") != plain
+
+
+def text_config(path: Path, small: list[str], **changes: str) -> Config:
+    config = composed(*small)
+    return config.model_copy(update={"data": config.data | {"path": str(path)} | changes})
+
+
+@pytest.mark.parametrize("name", ["corpus.txt", "corpus[v1].txt", "li ming.txt"])
+def test_changed_text_is_another_run_even_at_the_same_size_and_time(
+    name: str, small: list[str], tmp_path: Path
+) -> None:
+    file = tmp_path / name
+    file.write_text("one " * 99)
+    before, time = cell(text_config(file, small)), file.stat().st_mtime_ns
+    file.write_text("two " * 99)
+    os.utime(file, ns=(time, time))
+    assert cell(text_config(file, small)) != before
+
+
+def test_the_same_text_elsewhere_is_the_same_run(
+    small: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "here").mkdir()
+    (tmp_path / "here" / "a.txt").write_text("one " * 99)
+    shutil.copytree(tmp_path / "here", tmp_path / "there")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    places = (tmp_path / "here", tmp_path / "there", Path("~/here"), tmp_path / "here" / "*.txt")
+    assert len({cell(text_config(place, small)) for place in places}) == 1
+    (tmp_path / "there" / "a.txt").rename(tmp_path / "there" / "b.txt")  # names decide what is held out
+    assert cell(text_config(tmp_path / "there", small)) != cell(text_config(tmp_path / "here", small))
+
+
+def test_another_tokenizer_of_the_same_name_is_another_run(small: list[str], tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("one " * 99)
+    tokenizer = tmp_path / "tokenizer.json"
+    tokenizer.write_text('{"a": 1}')
+    before = cell(text_config(tmp_path / "a.txt", small, tokenizer=str(tokenizer)))
+    tokenizer.write_text('{"a": 2}')
+    assert cell(text_config(tmp_path / "a.txt", small, tokenizer=str(tokenizer))) != before
+
+
+def test_text_inside_other_data_counts(small: list[str], tmp_path: Path) -> None:
+    file = tmp_path / "a.txt"
+    hay = {"_target_": "data.text.files.Files", "name": "files", "path": str(file)}
+    config = composed(*small)
+    hidden = {"_target_": "data.tasks.passkey.Passkey", "text": hay}
+    config = config.model_copy(update={"data": hidden})
+    ids = set()
+    for text in ("one", "two"):
+        file.write_text(text)
+        ids.add(str(data_identity(config)))
+    assert len(ids) == 2
+
+
+@pytest.fixture
+def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The file of an encoding on Python's path."""
+    monkeypatch.syspath_prepend(str(tmp_path))
+    (tmp_path / "mine.py").write_text(FORMULA)
+    return tmp_path / "mine.py"
+
+
+def test_an_edited_method_is_another_run_and_another_training(mine: Path, small: list[str]) -> None:
+    config = composed(*small, "encoding=alibi", "encoding._target_=mine.Mine", "names.encoding=mine")
+    other = composed(*small)
+    before, unrelated = (cell(config), training(config)), cell(other)
+    mine.write_text(FORMULA.replace("2", "3"))
+    assert all(old != new for old, new in zip(before, (cell(config), training(config)), strict=True))
+    assert cell(other) == unrelated
+
+
+def test_an_edited_extension_is_another_run_of_the_same_training(mine: Path, small: list[str]) -> None:
+    settings = ExtensionConfig.of({"_target_": "mine.Mine", "finetune_steps": 2})
+    config = composed(*small).model_copy(update={"extension": settings})
+    before, trained = (cell(config), finetuned_cell("trained", "mine", settings)), training(config)
+    mine.write_text(FORMULA.replace("2", "3"))
+    after = cell(config), finetuned_cell("trained", "mine", settings)
+    assert all(old != new for old, new in zip(before, after, strict=True))
+    assert training(config) == trained
+
+
+def test_extensions_that_are_listed_count_as_their_files_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small: list[str]
+) -> None:
+    config = composed(*small, "evaluation.extensions=[pi]")
+    before = cell(config)
+    monkeypatch.setattr(cells, "CONF", tmp_path)
+    text = (CONF / "extension/pi.yaml").read_text()
+    (tmp_path / "extension").mkdir()
+    (tmp_path / "extension/pi.yaml").write_text(text)
+    assert cell(config) == before
+    (tmp_path / "extension/pi.yaml").write_text(f"{text}\nseed: 3\n")
+    assert cell(config) != before
+
+
+@pytest.mark.parametrize(
+    ("file", "part"),
+    [
+        ("models/ops/rotary.py", "model"),
+        ("models/effect.py", "model"),
+        ("models/cpu/softmax.c", "model"),
+        ("train/fit/loss.py", "training"),
+        ("data/text/split.py", "data"),
+        ("train/evaluation/text.py", "evaluation"),
+    ],
+)
+def test_an_edit_of_shared_code_is_another_run(
+    file: str, part: str, small: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = composed(*small)
+    before = code(config)
+    root = tmp_path / "copy"
+    for folder in ("models", "data", "train"):
+        shutil.copytree(data_code.ROOT / folder, root / folder, ignore=shutil.ignore_patterns("__pycache__"))
+    monkeypatch.setattr(data_code, "ROOT", root)
+    monkeypatch.setattr(data_code, "LIBRARIES", (root / "models", root / "data"))
+    assert code(config) == before
+    edited = root / file
+    edited.write_text(f"{edited.read_text()}\nint edited;\n" if file.endswith(".c") else "edited = 1\n")
+    assert code(config)[part] != before[part]
+
+
+def test_a_trained_model_is_evaluated_by_the_code_that_trained_it(mine: Path, small: list[str]) -> None:
+    config = composed(*small, "encoding=alibi", "encoding._target_=mine.Mine", "names.encoding=mine")
+    settings, trained = config.model_dump(mode="json"), code(config)
+    check_code(settings, trained, Path("run"))
+    mine.write_text(f'"""A docstring."""\n{FORMULA}')
+    check_code(settings, trained, Path("run"))
+    mine.write_text(FORMULA.replace("2", "3"))
+    with pytest.raises(UsageError, match=r"encoding=mine, .* edited since run was trained: undo that, or"):
+        check_code(settings, trained, Path("run"))
+
+
+def test_only_folders_of_conf_are_groups() -> None:
+    """A folder of the project that bears a setting's name, such as outputs/, would hide that setting."""
+    register()
+    with initialize_config_dir(str(CONF), version_base="1.3"):
+        found = GlobalHydra.instance().config_loader().list_groups("")
+    groups = {folder.name for folder in CONF.iterdir() if any(folder.glob("*.yaml"))}
+    assert set(found) - {"hydra"} == groups | {"sweeps"}

@@ -1,0 +1,59 @@
+"""Compiled code is used where it was made for."""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+
+from train.fit.compiling import FOLDER, keep_apart
+
+NORM = """
+import torch
+from train.fit.compiling import compile_each
+
+class Norm(torch.nn.Module):
+    def forward(self, x):
+        return x / x.square().mean(-1, keepdim=True)
+
+norm, x = Norm(), torch.randn(64, 64)
+expected = norm(x)
+compile_each([norm])
+assert torch.allclose(norm(x), expected)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("g++") is None, reason="needs a C++ compiler")
+def test_one_cache_for_several_instruction_sets(tmp_path: Path) -> None:
+    """Without folders of their own the second process finds nan, or in the other order dies."""
+    for name in ("avx512", "avx2") if torch.cpu._is_avx512_supported() else ("avx2", "default"):
+        environment = os.environ | {FOLDER: str(tmp_path), "ATEN_CPU_CAPABILITY": name}
+        line = [sys.executable, "-c", NORM]
+        done = subprocess.run(line, env=environment, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+
+
+def test_a_folder_is_found_again(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv(FOLDER, str(tmp_path))
+    keep_apart()
+    found = Path(os.environ[FOLDER])
+    assert found.parent == tmp_path
+    keep_apart()
+    assert Path(os.environ[FOLDER]) == found
+    monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: "ANOTHER")
+    keep_apart()
+    assert Path(os.environ[FOLDER]) != found
+
+
+def test_without_a_compiler_nothing_is_started(
+    monkeypatch: pytest.MonkeyPatch, mistake: Callable[..., str], tmp_path: Path
+) -> None:
+    monkeypatch.setenv("CXX", f"{tmp_path}/g++")
+    run = ["encoding=rope", "trainer=cpu", f"outputs={tmp_path}"]
+    assert "needs a C++ compiler" in mistake(*run, "trainer.compile=true")
+    assert not list(tmp_path.glob("trained/*"))

@@ -1,0 +1,66 @@
+"""Optimizer groups, schedule, and what pairs the runs: the same start and batches for every encoding."""
+
+from pathlib import Path
+
+import pytest
+import torch
+
+import data
+from models.effect import Positions
+from models.registry import names
+from tests.composing import composed
+from train import build
+from train.fit.module import warmup_cosine
+from train.fit.objective import masked_tokens
+
+
+def test_the_start_is_the_same_for_every_encoding(small: list[str]) -> None:
+    def start(encoding: str, seed: int = 0) -> dict[str, torch.Tensor]:
+        model = build.gpt(composed(*small, f"encoding={encoding}", f"seed={seed}"))
+        return {k: v for k, v in model.state_dict().items() if not k.startswith("encodings.")}
+
+    first = start("nope")
+    for encoding in names():
+        for key, value in start(encoding).items():
+            assert torch.equal(value, first[key]), (encoding, key)
+    assert not torch.equal(start("nope", seed=1)["embed.weight"], first["embed.weight"])
+
+
+def test_the_same_seed_draws_the_same_encoding(small: list[str]) -> None:
+    config = composed(*small, "encoding=shaw")
+    torch.rand(3)
+    first = build.encodings(config)[0].state_dict()
+    torch.rand(5)
+    again = build.encodings(config)[0].state_dict()
+    assert all(torch.equal(a, b) for a, b in zip(first.values(), again.values(), strict=True))
+
+
+def test_runs_of_different_seeds_draw_different_positions(small: list[str]) -> None:
+    def stands(seed: int) -> torch.Tensor:
+        encoding = build.encodings(composed(*small, "encoding=randomized_alibi", f"seed={seed}"))[0]
+        return encoding.at(Positions.of(16)).positions.at
+
+    assert torch.equal(stands(1), stands(1))
+    assert not torch.equal(stands(1), stands(2))
+
+
+def test_batches_are_a_function_of_seed_and_step(small: list[str], outputs: Path) -> None:
+    config = composed(*small)
+    source = data.load(config.data | {"name": "files"}, config.model.vocab, outputs / "data")
+    whole = source.batch(3, 16, 6, seed=0)
+    assert torch.equal(whole.tokens, source.batch(3, 16, 6, seed=0).tokens)
+    assert not torch.equal(whole.tokens, source.batch(4, 16, 6, seed=0).tokens)
+    for rank in range(3):
+        assert torch.equal(source.batch(3, 16, 6, 0, rank, 3).tokens, whole.tokens[rank::3])
+    masked = masked_tokens(whole, 3, 0)
+    assert masked.mask is not None
+    assert torch.equal(masked.targets, whole.tokens)
+    assert torch.equal(masked.tokens != whole.tokens, masked.mask & (whole.tokens != 0))
+
+
+def test_the_schedule_rises_and_falls() -> None:
+    factors = [warmup_cosine(step, 100, 0.1, 0.1) for step in range(101)]
+    assert factors[0] == pytest.approx(0.1)
+    assert factors[9] == factors[10] == 1.0
+    assert factors[100] == pytest.approx(0.1)
+    assert factors[10:] == sorted(factors[10:], reverse=True)

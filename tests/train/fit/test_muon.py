@@ -1,0 +1,54 @@
+"""Muon against its iteration written on singular values, in float64, and against PyTorch's in bfloat16."""
+
+from copy import deepcopy
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from train.fit.muon import Muon, orthogonal
+
+SHAPES = [(8, 24), (24, 8), (8, 8), (16, 16), (1, 5)]
+
+
+def expected(matrix: Tensor) -> Tensor:
+    """Every singular value s of x / |x| becomes 3.4445 s - 4.775 s^3 + 2.0315 s^5, five times."""
+    u, s, v = torch.linalg.svd(matrix.double(), full_matrices=False)
+    s = s / s.norm()
+    for _ in range(5):
+        s = 3.4445 * s - 4.7750 * s**3 + 2.0315 * s**5
+    return u @ s.diag() @ v
+
+
+def test_singular_values_come_near_one() -> None:
+    torch.manual_seed(0)
+    matrices = [torch.randn(shape) * scale for shape in SHAPES for scale in (1e-6, 1.0, 1e6)]
+    flat = torch.outer(torch.randn(8), torch.randn(8))  # of rank 1
+    for made, matrix in zip(orthogonal([*matrices, flat]), [*matrices, flat], strict=True):
+        torch.testing.assert_close(made.double(), expected(matrix), rtol=1e-4, atol=1e-4)
+    assert orthogonal([torch.zeros(2, 3)])[0].count_nonzero() == 0
+
+
+@pytest.mark.parametrize("decay", [0.0, 0.1])
+def test_steps_are_those_of_pytorch(decay: float) -> None:
+    torch.manual_seed(0)
+    own = nn.ParameterList([nn.Parameter(torch.randn(shape)) for shape in SHAPES[:3]])
+    other = deepcopy(own)
+    ours = Muon(own, lr=0.1, weight_decay=decay)
+    theirs = torch.optim.Muon(other, lr=0.1, weight_decay=decay, adjust_lr_fn="match_rms_adamw")
+    for _ in range(4):
+        for a, b in zip(own, other, strict=True):
+            a.grad = torch.randn_like(a)
+            b.grad = a.grad.clone()
+        before = [p.detach().clone() for p in own]
+        ours.step()
+        theirs.step()
+        for a, b, then in zip(own, other, before, strict=True):
+            off, moved = (a - b).detach().norm(), (a - then).detach().norm()
+            assert float(off / moved) < 0.05  # the rounding of bfloat16
+
+
+def test_what_has_no_gradient_stays() -> None:
+    p = nn.Parameter(torch.ones(2, 2))
+    Muon([p], lr=0.1, weight_decay=0.1).step()
+    assert torch.equal(p, torch.ones(2, 2))

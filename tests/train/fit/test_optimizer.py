@@ -1,0 +1,57 @@
+"""Which optimizer trains which weights, and that a resumed one goes on as if it had never stopped."""
+
+from copy import deepcopy
+
+import pytest
+import torch
+
+from models.gpt import GPT
+from tests.composing import composed
+from train import build
+from train.fit.optimizer import optimizer_of
+
+
+def test_only_matrices_outside_the_encodings_are_decayed(small: list[str]) -> None:
+    config = composed(*small, "encoding=learned")
+    model = build.gpt(config)
+    decayed, others = optimizer_of(model, config.optimizer, fused=True).param_groups
+    assert decayed["weight_decay"] > 0 == others["weight_decay"]
+    assert all(p.ndim == 2 for p in decayed["params"])
+    free = {id(p) for p in others["params"]}
+    assert all(id(p) in free for p in model.encodings.parameters())
+    assert len(decayed["params"]) + len(others["params"]) == len(list(model.parameters()))
+
+
+@pytest.mark.parametrize("encoding", ["learned", "fox"])
+def test_muon_trains_the_matrices_of_the_layers(small: list[str], encoding: str) -> None:
+    config = composed(*small, f"encoding={encoding}", "optimizer=muon")
+    model = build.gpt(config)
+    muon, *adamw = optimizer_of(model, config.optimizer, fused=True).param_groups
+    assert {id(p) for p in muon["params"]} == {id(p) for p in model.blocks.parameters() if p.ndim == 2}
+    every = [id(p) for group in (muon, *adamw) for p in group["params"]]
+    assert sorted(every) == sorted(id(p) for p in model.parameters())
+
+
+def test_muon_resumes_exactly(small: list[str]) -> None:
+    config = composed(*small, "encoding=learned", "optimizer=muon")
+    model = build.gpt(config)
+    optimizer = optimizer_of(model, config.optimizer, fused=False)
+    for seed in range(3):
+        step(model, optimizer, seed)
+    again = deepcopy(model)
+    resumed = optimizer_of(again, config.optimizer, fused=False)
+    resumed.load_state_dict(deepcopy(optimizer.state_dict()))
+    for seed in range(3, 6):
+        step(model, optimizer, seed)
+        step(again, resumed, seed)
+    assert all(torch.equal(a, b) for a, b in zip(model.parameters(), again.parameters(), strict=True))
+
+
+def step(model: GPT, optimizer: torch.optim.Optimizer, seed: int) -> None:
+    """One step at a rate that changes, as a schedule does it."""
+    for group in optimizer.param_groups:
+        group["lr"] = 1e-3 * (1 + seed)
+    tokens = torch.randint(0, 32, (2, 8), generator=torch.Generator().manual_seed(seed))
+    optimizer.zero_grad()
+    model(tokens).square().mean().backward()
+    optimizer.step()

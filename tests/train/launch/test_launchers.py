@@ -1,0 +1,117 @@
+"""A sweep is the same whoever starts its jobs: rows, table, report, and what is told of a job that failed."""
+
+import os
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+from tests.train.test_job import close
+from tests.train.test_signals import ENDLESS, family, is_alive, started, wait_for
+
+from tests.train import slurm
+from tests.train.conftest import call, launch
+from train.fit.checkpoints import is_whole
+
+pytestmark = pytest.mark.slow
+LAUNCHERS = [("submitit_local", 2), ("ray", 1)]  # processes of a job; submitit has a task for each
+
+
+@pytest.fixture(scope="module")
+def alone(small: list[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("alone")
+    call("encoding=rope", "extension=pi", *small, f"outputs={folder}/o", f"hydra.run.dir={folder}/run")
+    return folder / "run"
+
+
+@pytest.mark.parametrize(("launcher", "devices"), LAUNCHERS)
+def test_a_sweep(alone: Path, small: list[str], tmp_path: Path, launcher: str, devices: int) -> None:
+    chosen = [f"hydra/launcher={launcher}", f"trainer.devices={devices}", "jobs=2"]
+    chosen += ["hydra.mode=MULTIRUN", "encoding=alibi,rope", "extension=pi"]
+    chosen += ["report=null"] if devices > 1 else []  # which takes seconds
+    swept = launch(*chosen, *small, f"outputs={tmp_path}/o", f"hydra.sweep.dir={tmp_path}/s", check=False)
+    assert swept.returncode == 1, swept.stderr
+    (rope,) = tmp_path.glob("s/rope-*")
+    (alibi,) = tmp_path.glob("s/alibi-*")
+    told = {
+        line.split()[0]: line for line in swept.stdout.splitlines() if line.startswith(("rope-", "alibi-"))
+    }
+    assert told[rope.name].endswith("s  done")
+    assert told[alibi.name].endswith(f"s  FAILED, see {alibi}/train.log")
+    assert "does not fit ALiBi" in (alibi / "train.log").read_text()
+    assert (rope / "train.log").read_text().count("Results in") == 1
+    close(alone, rope, 0 if devices == 1 else 1e-5)
+    assert (tmp_path / "s/sweep.json").exists()
+    assert (tmp_path / "s/report.html").exists() == (devices == 1)
+
+
+def test_slurm(small: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An array of jobs; one must make room, where SLURM sends a signal to all processes of it, and is queued
+    again by submitit."""
+    monkeypatch.setenv("PATH", f"{slurm.install(tmp_path)}:{os.environ['PATH']}")
+    run = [*small, "trainer.max_steps=300", "trainer.checkpoint_every=1000000", "trainer.log_every=4"]
+    run += ["hydra/launcher=submitit_slurm", "hydra.launcher.partition=gpu", "jobs=2"]
+    run += ["hydra.mode=MULTIRUN", "encoding=nope,rope", "report=null"]
+    with started(*run, f"outputs={tmp_path}/o", f"hydra.sweep.dir={tmp_path}/s") as process:
+
+        def log() -> str:
+            return "".join(file.read_text() for file in tmp_path.glob("s/rope-*/train.log"))
+
+        wait_for(lambda: "step 20/" in log())
+        (worker,) = [pid for pid in workers() if f"{tmp_path}/s" in workers()[pid] and task(pid) == "1"]
+        for pid in (worker, *family(worker)):
+            os.kill(pid, signal.SIGUSR2)
+        out, errors = process.communicate(timeout=200)
+    assert process.returncode == 0, errors
+    assert sum(line.endswith("s  done") for line in out.splitlines()) == 2
+    first, _, second = log().partition("The same command resumes from here.")
+    assert "Stopped by SIG" in first
+    assert "step 20/" not in second
+    assert second.count("Results in") == 1
+    options = {
+        line for line in (tmp_path / "batch.sh").read_text().splitlines() if line.startswith("#SBATCH")
+    }
+    for option in (
+        "nodes=1",
+        "ntasks-per-node=1",
+        "array=0-1%2",
+        "partition=gpu",
+        "signal=USR2@120",
+        "time=240",
+    ):
+        assert f"#SBATCH --{option}" in options
+
+
+def workers() -> dict[int, str]:
+    """submitit's, by number: their command lines."""
+    lines = subprocess.check_output(["ps", "-ewwo", "pid=,args="], text=True).splitlines()
+    return {
+        int(line.split()[0]): line for line in lines if "submitit.core._submit" in line and "bash" not in line
+    }
+
+
+def task(pid: int) -> str:
+    """Its number in the array."""
+    environment = Path(f"/proc/{pid}/environ").read_text().split("\0")
+    return dict(entry.partition("=")[::2] for entry in environment)["SLURM_ARRAY_TASK_ID"]
+
+
+@pytest.mark.parametrize(
+    ("launcher", "number"),
+    [("submitit_local", signal.SIGTERM), ("ray", signal.SIGTERM)],
+)
+def test_no_orphans(small: list[str], tmp_path: Path, launcher: str, number: signal.Signals) -> None:
+    run = [*small, *ENDLESS, f"hydra/launcher={launcher}", "hydra.mode=MULTIRUN", "report=null"]
+    with started(*run, f"outputs={tmp_path}/o", f"hydra.sweep.dir={tmp_path}/s") as process:
+        wait_for(lambda: any("step 20/" in log.read_text() for log in tmp_path.glob("s/*/train.log")))
+        processes = family(process.pid)
+        process.send_signal(number)
+        _, errors = process.communicate(timeout=60)
+    wait_for(lambda: not any(map(is_alive, processes)), 40)
+    if number != signal.SIGKILL:
+        assert process.returncode == 143
+        assert errors.endswith("yardstick: Stopped by SIGTERM. The same command resumes from here.\n")
+    (state,) = tmp_path.glob("o/trained/*/last.ckpt")
+    assert is_whole(state)
+    (log,) = tmp_path.glob("s/*/train.log")
+    assert log.read_text().endswith("Stopped by SIGTERM. The same command resumes from here.\n")

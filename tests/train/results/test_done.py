@@ -1,0 +1,76 @@
+"""DONE vouches for the results of a run, and different jobs have different folders."""
+
+import shutil
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from tests.composing import composed
+from tests.harm import cut, flip
+from tests.train.conftest import SMALL
+from train.launch.scheduler import check_folders, failed
+from train.launch.worker import Job
+from train.results.done import DOCUMENTS, RESULTS, RUN, damage, finish, finished, is_done
+from train.results.rows import read
+from train.results.run_folder import Folder
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    for name in (RESULTS, RUN, DOCUMENTS):
+        (tmp_path / name).write_text(f"what is in {name}\n")
+    finish(tmp_path, "01234567")
+    return tmp_path
+
+
+def test_what_is_whole_is_done(folder: Path) -> None:
+    assert finished(folder) == "01234567"
+    assert damage(folder) is None
+    assert is_done(folder, "01234567")
+    assert not is_done(folder, "76543210")
+    assert not is_done(folder / "elsewhere", "01234567")
+
+
+@pytest.mark.parametrize("name", [RESULTS, RUN, DOCUMENTS])
+@pytest.mark.parametrize("harm", [partial(cut, at=-3), partial(flip, at=4), Path.unlink])
+def test_what_is_not_is_done_again(folder: Path, name: str, harm: Callable[[Path], None]) -> None:
+    harm(folder / name)
+    assert damage(folder) == f"{name} is {'missing' if harm is Path.unlink else 'not what was written'}"
+    assert not is_done(folder, "01234567")
+    if (folder / RESULTS).exists():
+        with pytest.raises(ValueError, match=rf"In .* {name} is .*: run it again\."):
+            read(folder / RESULTS)
+
+
+def test_a_damaged_done_is_not_trusted(folder: Path) -> None:
+    (folder / "DONE").write_text((folder / "DONE").read_text().replace("run.json", "run.jsn"))
+    assert damage(folder) == "DONE is damaged"
+    (folder / "DONE").write_bytes(b"\xff\x00")
+    assert not is_done(folder, "01234567")
+
+
+def test_a_folder_that_bears_the_name_of_a_run_is_its(tmp_path: Path, folder: Path) -> None:
+    """Whatever a damaged DONE says; under any other name it may be somebody else's."""
+    mine = tmp_path.with_name("rope-s0-76543210")
+    shutil.copytree(folder, mine)
+    assert not Folder(mine, "76543210").is_done()
+    with pytest.raises(ValueError, match="holds the results of another run"):
+        Folder(folder, "76543210").is_done()
+
+
+def test_different_jobs_have_different_folders(tmp_path: Path) -> None:
+    jobs = [Job(composed(*SMALL, f"seed={seed}"), [], tmp_path / "same", str(seed)) for seed in (0, 1)]
+    check_folders([jobs[0], jobs[0]])
+    with pytest.raises(ValueError, match=r"hydra\.sweep\.subdir gives different jobs the same folder"):
+        check_folders(jobs)
+
+
+def test_a_job_that_was_killed_is_told_as_such(tmp_path: Path) -> None:
+    assert failed(tmp_path, 2) == f"FAILED, see {tmp_path}/train.log"
+    assert failed(tmp_path, -9) == "FAILED, it was killed by signal 9 (out of memory?)"
+    assert (
+        tmp_path / "train.log"
+    ).read_text() == "Killed: the job was killed by signal 9 (out of memory?).\n"
+    assert failed(tmp_path, -11) == "FAILED, it was killed by signal 11 (Segmentation fault)"

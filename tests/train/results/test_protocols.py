@@ -1,0 +1,180 @@
+"""Every protocol against its definition, written out target by target in float64."""
+
+from collections.abc import Callable
+from functools import cache, partial
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from data.source import Windows
+from models.encodings import extend, load
+from models.gpt import GPT
+from tests.composing import composed
+from tests.train.conftest import CPU
+from train.context import trainer
+from train.evaluation.text import Part, TextEvaluator, amounts
+from train.results.protocols import BY_POSITION, PROTOCOLS, Amounts, Span
+
+N, TRAINED, LENGTHS = 24, 8, [8, 12, 24]  # tokens of a window, of a training sequence, evaluated
+EVERY = (*PROTOCOLS, BY_POSITION)
+Shown = Callable[[int, int], Tensor]  # losses of all targets of the piece start ... stop - 1, float64
+
+
+@pytest.fixture(scope="module")
+def windows() -> Windows:
+    tokens = torch.randint(40, (2, N + 1), generator=torch.Generator().manual_seed(0))
+    return Windows(tokens, torch.tensor([0, 1]))
+
+
+@pytest.fixture(scope="module")
+def models() -> dict[str, GPT]:
+    """`ntk` depends on the length of what is shown, `crop` on where it ends."""
+    rope = load("rope", heads=2, head_width=8, width=16, depth=2, length=TRAINED)
+    model = GPT(40, 16, 2, 2, [rope], kernel="reference")
+    torch.manual_seed(0)
+    for parameter in model.parameters():
+        torch.nn.init.normal_(parameter, std=0.3)
+    names = ("dynamic_ntk", "crop")
+    return {"none": model} | {name: model.under([extend(name, rope)]) for name in names}
+
+
+def shown(model: GPT, window: Tensor, start: int, stop: int) -> Tensor:
+    with torch.no_grad():
+        log_p = torch.log_softmax(model(window[None, start:stop])[0].double(), dim=-1)
+    return -log_p[torch.arange(stop - start), window[start + 1 : stop + 1]]
+
+
+def same_tokens(at: Shown, length: int, stride: int | None, last: int, seen: int) -> list[float]:
+    return [float(at(N - length, N)[target - (N - length)]) for target in range(N - TRAINED, N)]
+
+
+def sliding(at: Shown, length: int, stride: int | None, last: int, seen: int) -> list[float]:
+    losses, step = [], stride or max(1, min(length, seen) // 8)
+    for target in range(N - TRAINED, N):
+        end = N - (N - 1 - target) // step * step  # of the piece in which this target is new
+        start = max(end - length, 0)
+        losses.append(float(at(start, end)[target - start]))
+    return losses
+
+
+def nonoverlapping(at: Shown, length: int, stride: int | None, last: int, seen: int) -> list[float]:
+    losses = []
+    for target in range(N - N % length):
+        start = target - target % length
+        losses.append(float(at(start, start + length)[target - start]))
+    return losses
+
+
+def overlapping_mean(at: Shown, length: int, stride: int | None, last: int, seen: int) -> list[float]:
+    """A mean of means, as the script has it."""
+    starts = [start for start in range(N) if start % (stride or length // 2) == 0 and start + length <= N]
+    return [float(at(start, start + length).mean()) for start in starts]
+
+
+def truncated(at: Shown, length: int, stride: int | None, last: int, seen: int) -> list[float]:
+    return at(0, length).tolist()
+
+
+def last_k(at: Shown, length: int, stride: int | None, last: int, seen: int) -> list[float]:
+    starts = [start for start in range(N) if start % length == 0 and start + length <= N]
+    return [loss for start in starts for loss in at(start, start + length)[-last:].tolist()]
+
+
+REFERENCES = {
+    reference.__name__: reference
+    for reference in (same_tokens, sliding, nonoverlapping, overlapping_mean, truncated, last_k)
+}
+
+
+@pytest.mark.parametrize(("stride", "last"), [("auto", "auto"), (1, 1), (3, 5), (8, 8)])
+def test_protocols_are_their_definitions(
+    models: dict[str, GPT], windows: Windows, stride: Any, last: Any
+) -> None:
+    config = composed("model.length=8", f"evaluation.stride={stride}", f"evaluation.last={last}").evaluation
+    scoring = TextEvaluator(models, windows, amounts(config, LENGTHS, TRAINED), EVERY, 64)
+    trainer(CPU, "32-true").validate(scoring, verbose=False)
+    assert REFERENCES.keys() == PROTOCOLS.keys()
+    for extension, model in models.items():
+        seen = TRAINED if extension == "crop" else N  # tokens at most
+        for w, window in enumerate(windows.tokens):
+            at = cache(partial(shown, model, window))
+            for protocol, reference in REFERENCES.items():
+                for length in LENGTHS:
+                    step, k = None if stride == "auto" else stride, 4 if last == "auto" else last
+                    losses = reference(at, length, step, k, seen)
+                    total, count = scoring.sums[extension, protocol, length][:, w].tolist()
+                    expected = sum(losses) / len(losses)
+                    assert total / count == pytest.approx(expected, abs=2e-6), (extension, protocol, length)
+
+
+def test_pieces_by_hand() -> None:
+    """A window of 32 tokens in pieces of 16; the last 8 targets are scored at every length."""
+    amounts = Amounts((16, 32), common=8, last=4)
+    expected = {
+        "same_tokens": [Span(16, 32, 24)],
+        "sliding": [Span(16, 32, 30), Span(14, 30, 28), Span(12, 28, 26), Span(10, 26, 24)],
+        "nonoverlapping": [Span(0, 16, 0), Span(16, 32, 16)],
+        "overlapping_mean": [Span(0, 16, 0), Span(8, 24, 8), Span(16, 32, 16)],
+        "truncated": [Span(0, 16, 0)],
+        "last_k": [Span(0, 16, 12), Span(16, 32, 28)],
+    }
+    assert {name: list(protocol(16, amounts)) for name, protocol in PROTOCOLS.items()} == expected
+
+
+def parts(models: dict[str, GPT], windows: Windows, tokens: int = 64) -> TextEvaluator:
+    config = composed().evaluation
+    return TextEvaluator(models, windows, amounts(config, LENGTHS, TRAINED), EVERY, tokens)
+
+
+def test_sliding_gives_crop_its_full_context(models: dict[str, GPT], windows: Windows) -> None:
+    """Under same_tokens a crop has the early-token curse of the training length; here it has none."""
+    scoring = parts({name: models[name] for name in ("none", "crop")}, windows)
+    trainer(CPU, "32-true").validate(scoring, verbose=False)
+    full = scoring.sums["none", "sliding", TRAINED]  # an eighth of 8: a stride of 1
+    torch.testing.assert_close(scoring.sums["crop", "same_tokens", N], scoring.sums["none", "same_tokens", 8])
+    for length in LENGTHS:
+        torch.testing.assert_close(scoring.sums["crop", "sliding", length], full)
+
+
+def test_no_piece_is_shown_twice_nor_too_much_at_once(models: dict[str, GPT], windows: Windows) -> None:
+    for tokens in (16, 64):
+        seen: set[tuple[str, int, int, int]] = set()
+        for part in parts(models, windows, tokens).parts(0, 1):
+            shown = part.span.stop - part.span.start
+            assert part.windows.numel() * shown <= max(tokens, shown)
+            for window in part.windows.tolist():
+                one = (part.extension, part.span.start, part.span.stop, window)
+                assert one not in seen
+                seen.add(one)
+
+
+def test_all_protocols_show_a_window_about_twice_a_length(models: dict[str, GPT], windows: Windows) -> None:
+    """From 1x to 32x: 26 thousand tokens of a window of 2,048, where same_tokens alone has 4 thousand."""
+    lengths = [64 << k for k in range(6)]
+    long = Windows(torch.zeros(1, 2049, dtype=torch.int64), torch.zeros(1, dtype=torch.int64))
+    pieces = amounts(composed().evaluation, lengths, 64)
+    scoring = TextEvaluator({"none": models["none"]}, long, pieces, EVERY, 1 << 14)
+    seen = [part.span.stop - part.span.start for part in scoring.parts(0, 1)]
+    assert sum(seen) < 2.2 * len(lengths) * 2048
+    assert max(seen) == 2048
+
+
+def test_shares_of_processes_add_up(models: dict[str, GPT], windows: Windows) -> None:
+    """With more processes than windows, some of them have nothing to do."""
+
+    def scored(rank: int, world: int) -> TextEvaluator:
+        scoring, listed = parts(models, windows), list[Part]()
+        listed += scoring.parts(rank, world)
+        for index, part in enumerate(listed):
+            scoring.validation_step(part, index)
+        return scoring
+
+    whole = scored(0, 1)
+    for processes in (2, 3):
+        shares = [scored(rank, processes) for rank in range(processes)]
+        assert all(list(share.sums) == list(whole.sums) for share in shares)
+        for key, sums in whole.sums.items():
+            together = torch.stack([share.sums[key] for share in shares]).sum(0)
+            torch.testing.assert_close(together, sums, rtol=1e-6, atol=1e-6)

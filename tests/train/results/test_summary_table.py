@@ -1,0 +1,45 @@
+"""What a run prints at its end."""
+
+from dataclasses import replace
+
+from tests.train.test_curves import ROW
+
+from train.results.rows import Row
+from train.results.summary_table import outcome
+
+
+def rows(extension: str, protocol: str, metric: str, *values: float | None) -> list[Row]:
+    row = replace(ROW, encoding="rope", extension=extension, protocol=protocol, metric=metric)
+    return [replace(row, length=64 << k, value=value) for k, value in enumerate(values)]
+
+
+def test_losses_and_accuracies_by_length() -> None:
+    found = [
+        *rows("none", "training", "loss", 4.2),
+        *rows("none", "same_tokens", "loss", 3.82, 3.8312, None),
+        *rows("none", "same_tokens", "tokens_per_second", 1e4, 1e4, None),
+        *rows("none", "sliding", "loss", 3.9, 4.0, None),
+        *rows("none", "by_position", "loss", 5.0, 4.0, 3.0),
+        *rows("yarn", "same_tokens", "loss", 3.82, 3.79, 3.8),
+        *rows("none", "answers", "loss", 1.0, 2.0, None),
+        *rows("none", "answers", "accuracy", 0.5, 0.25, None),
+        *rows("none", "depth_0.25", "accuracy", 1.0, 1.0, None),
+    ]
+    assert outcome(found).splitlines() == [
+        "",
+        "loss, nats per token (same_tokens)      64     128     256",
+        "rope                                 3.820   3.831       -",
+        "  + yarn                             3.820   3.790   3.800",
+        "",
+        "accuracy (answers)      64     128     256",
+        "rope                 0.500   0.250       -",
+    ]
+
+
+def test_a_task_alone() -> None:
+    found = [*rows("none", "answers", "accuracy", 0.5), *rows("none", "answers", "chance", 0.1)]
+    assert outcome(found) == "\naccuracy (answers)      64\nrope                 0.500\n"
+
+
+def test_nothing_by_length() -> None:
+    assert outcome(rows("none", "by_position", "loss", 5.0, 4.0)) == ""

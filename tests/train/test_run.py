@@ -1,0 +1,224 @@
+"""One run from the command line: complete, resumable, the same on any number of processes."""
+
+import json
+import os
+import re
+import shutil
+import signal
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from tests.forked import SERVER
+from tests.train.conftest import call, command
+from tests.train.tasks import together
+from train.results.rows import Row, read
+
+pytestmark = pytest.mark.slow
+
+
+def losses(folder: Path) -> dict[tuple[str, str, int], float | None]:
+    rows = read(folder / "results.jsonl")
+    return {(r.extension, r.protocol, r.length): r.value for r in rows if r.metric == "loss"}
+
+
+def close(first: Path, second: Path, tolerance: float) -> None:
+    a, b = losses(first), losses(second)
+    assert a.keys() == b.keys()
+    for key, value in a.items():
+        assert value == b[key] or value == pytest.approx(b[key], abs=tolerance), key
+
+
+@pytest.fixture(scope="module")
+def done(small: list[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("run") / "rope"
+    call("encoding=rope", *small, "evaluation.extensions=[pi,crop]", f"hydra.run.dir={folder}")
+    return folder
+
+
+def test_rows_are_complete(done: Path) -> None:
+    rows = read(done / "results.jsonl")
+    assert {"results.jsonl", "DONE", "run.json", "documents.npz", "final.ckpt"} <= {
+        f.name for f in done.iterdir()
+    }
+    for extension in ("none", "pi", "crop"):
+        for length in (16, 32, 64):
+            (row,) = find(rows, extension=extension, length=length, protocol="same_tokens", metric="loss")
+            assert row.encoding == "rope"
+            assert row.trained_length == 16
+            assert row.value is not None
+            assert 0 < row.value < 7
+            assert row.error is not None
+    for metric in (
+        "loss",
+        "tokens_per_second",
+        "parameters",
+        "encoding_parameters",
+        "seconds",
+        "peak_memory",
+    ):
+        assert find(rows, protocol="training", metric=metric)[0].value is not None
+    about = json.loads((done / "run.json").read_text())
+    assert about["settings"]["names"]["encoding"] == "rope"
+    assert about["command"].startswith("python -m train encoding=rope")
+
+
+def find(rows: list[Row], **wanted: object) -> list[Row]:
+    return [row for row in rows if all(getattr(row, key) == value for key, value in wanted.items())]
+
+
+def test_a_second_call_does_nothing(done: Path, small: list[str]) -> None:
+    before = (done / "results.jsonl").stat().st_mtime_ns
+    again = call("encoding=rope", *small, "evaluation.extensions=[pi,crop]", f"hydra.run.dir={done}")
+    assert "done already" in again.stdout
+    assert (done / "results.jsonl").stat().st_mtime_ns == before
+
+
+def test_nor_where_nothing_can_be_written(done: Path, small: list[str], tmp_path: Path) -> None:
+    folder = shutil.copytree(done, tmp_path / done.name)
+    (folder / ".lock").unlink()
+    (folder / ".lock").mkdir()  # even root cannot open it
+    again = call("encoding=rope", *small, "evaluation.extensions=[pi,crop]", f"hydra.run.dir={folder}")
+    assert "done already" in again.stdout
+
+
+def test_what_is_missing_of_a_finished_run_is_made_again(
+    done: Path, small: list[str], tmp_path: Path
+) -> None:
+    """Without training; and of several runs that start together one does it, while the others wait."""
+    folder, rows = tmp_path / "rope", read(done / "results.jsonl")
+    shutil.copytree(done, folder)
+    (folder / "results.jsonl").unlink()
+    run = ["encoding=rope", *small, "evaluation.extensions=[pi,crop]", f"hydra.run.dir={folder}"]
+    with ThreadPoolExecutor() as pool:
+        outputs = [ended.stdout for ended in pool.map(lambda _: call(*run), range(3))]
+    assert sum(f"In {folder} results.jsonl is missing: it is evaluated again." in out for out in outputs) == 1
+    assert sum("is done already" in out for out in outputs) == 2
+    assert not any("step " in out for out in outputs)
+    assert len(read(folder / "results.jsonl")) == len(rows)
+
+
+def test_damaged_weights_are_trained_again(small: list[str], tmp_path: Path) -> None:
+    run = [*small, f"outputs={tmp_path}", "evaluation.windows=2"]
+    call(*run, f"hydra.run.dir={tmp_path}/first")
+    (weights,) = tmp_path.glob("trained/*/final.ckpt")
+    content = bytearray(weights.read_bytes())
+    content[len(content) // 2] ^= 1
+    weights.write_bytes(content)
+    refused = call(f"run={tmp_path}/first", module="train.evaluate", check=False)
+    assert "final.ckpt is damaged" in refused.stderr
+    again = call(*run, f"hydra.run.dir={tmp_path}/second")
+    assert "is trained again, for final.ckpt." in again.stdout
+    close(tmp_path / "first", tmp_path / "second", 0)
+
+
+def test_another_extension_finds_the_training(
+    done: Path, small: list[str], outputs: Path, tmp_path: Path
+) -> None:
+    trained = sorted((outputs / "trained").glob("rope-*"))
+    call("encoding=rope", "extension=yarn", "extension.factor=4", *small, f"hydra.run.dir={tmp_path}")
+    assert sorted((outputs / "trained").glob("rope-*")) == trained
+    assert {key[0] for key in losses(tmp_path)} == {"none", "yarn"}
+    assert losses(tmp_path)["none", "same_tokens", 64] == losses(done)["none", "same_tokens", 64]
+
+
+def test_processes_evaluate_as_one(done: Path, outputs: Path, tmp_path: Path) -> None:
+    wanted = ["evaluation=protocols", "evaluation.extensions=[yarn]", "evaluation.ladder=[1,2,4]"]
+    wanted += ["evaluation.windows=5"]
+    wanted += [f"run={done}", f"outputs={outputs}", "trainer=cpu"]
+    call(*wanted, f"hydra.run.dir={tmp_path}/one", module="train.evaluate")
+    for devices in (3, 4):
+        several = tmp_path / str(devices)
+        together(tmp_path, devices, *wanted, f"hydra.run.dir={several}", module="train.evaluate")
+        close(tmp_path / "one", several, 1e-6)
+
+
+@pytest.mark.parametrize(
+    "asked", [["encoding=t5"], ["encoding=alibi", "objective=mlm", "model.causal=false"]]
+)
+def test_two_processes_train_as_one(small: list[str], tmp_path: Path, asked: list[str]) -> None:
+    call(*asked, *small, f"outputs={tmp_path}/o1", f"hydra.run.dir={tmp_path}/1")
+    together(tmp_path, 2, *asked, *small, f"outputs={tmp_path}/o2", f"hydra.run.dir={tmp_path}/2")
+    close(tmp_path / "1", tmp_path / "2", 1e-5)
+
+
+def test_a_killed_training_goes_on_as_if_never_stopped(small: list[str], text: Path, tmp_path: Path) -> None:
+    """kill -9 in the middle, and its newest state torn; the same command then ends with the same numbers."""
+    longer = [*small, "encoding=randomized_rope", "encoding.span=128", "trainer.max_steps=300"]
+    longer += ["trainer.checkpoint_every=10"]
+    run = [*longer, f"outputs={tmp_path}/o", f"hydra.run.dir={tmp_path}/run"]
+    process = SERVER.Process(target=command, args=("train.__main__", tuple(run)))
+    process.start()
+    assert process.pid is not None
+    while len(list(tmp_path.glob("o/trained/*/[lp]*.ckpt"))) < 2:  # for a moment there is no last.ckpt
+        os.kill(process.pid, signal.SIGCONT)
+        time.sleep(0.05)
+        assert process.is_alive()
+        os.kill(process.pid, signal.SIGSTOP)
+    process.kill()
+    process.join()
+    assert not (tmp_path / "run" / "DONE").exists()
+    assert not list(tmp_path.glob("o/trained/*/final.ckpt"))
+    (state,) = tmp_path.glob("o/trained/*/last.ckpt")
+    os.truncate(state, state.stat().st_size // 2)
+    assert "last.ckpt is damaged: the training goes on from before it." in call(*run).stdout
+    call(*longer, f"outputs={tmp_path}/o2", f"hydra.run.dir={tmp_path}/whole")
+    close(tmp_path / "run", tmp_path / "whole", 1e-6)
+
+
+def test_kept_weights_are_evaluated(small: list[str], done: Path, tmp_path: Path) -> None:
+    """And keeping them changes nothing."""
+    folder, same = tmp_path / "rope", [f"outputs={tmp_path}/o", "evaluation.extensions=[pi,crop]"]
+    call("encoding=rope", *small, *same, "trainer.keep=[0.3,0.67]", f"hydra.run.dir={folder}")
+    assert {file.name for file in folder.glob("*.ckpt")} == {"final.ckpt", "step-2.ckpt", "step-4.ckpt"}
+    close(folder, done, 0)
+    call(f"run={folder}", "checkpoint=0.67", "trainer=cpu", f"outputs={tmp_path}/o", module="train.evaluate")
+    (evaluation,) = (folder / "evaluations").iterdir()
+    assert evaluation.name.startswith("rope@0.67-")
+    rows = read(evaluation / "results.jsonl")
+    assert find(rows, protocol="training", metric="loss")[0].value is not None
+    assert losses(evaluation)["none", "same_tokens", 16] != losses(done)["none", "same_tokens", 16]
+    refused = call(f"run={folder}", "checkpoint=0.5", module="train.evaluate", check=False)
+    assert "checkpoint=0.5 is not in trainer.keep=[0.3,0.67] of" in refused.stderr
+
+
+def test_fine_tuning_under_an_extension(small: list[str], tmp_path: Path) -> None:
+    tuned = ["extension=pi", "extension.finetune_steps=3", "extension.finetune_length=32"]
+    call("encoding=rope", *small, *tuned, f"hydra.run.dir={tmp_path}")
+    assert {key[0] for key in losses(tmp_path)} == {"none", "pi+3"}
+
+
+def test_masked_words(small: list[str], tmp_path: Path) -> None:
+    """Without the causal mask: bidirectional training and evaluation; fox is defined by the mask."""
+    both = ["objective=mlm", "model.causal=false"]
+    call("encoding=alibi", *both, *small, f"hydra.run.dir={tmp_path}/alibi")
+    assert losses(tmp_path / "alibi")["none", "same_tokens", 64] is not None
+    refused = call("encoding=fox", *both, *small, f"hydra.run.dir={tmp_path}/fox", check=False)
+    assert refused.returncode == 2
+    assert "causal mask" in refused.stderr
+
+
+def test_a_batch_in_parts_and_a_compiled_model_train_the_same(
+    small: list[str], done: Path, tmp_path: Path
+) -> None:
+    expected = losses(done)
+    for name, override in (("parts", "trainer.accumulate=3"), ("compiled", "trainer.compile=true")):
+        folder = tmp_path / name
+        call("encoding=rope", *small, override, f"outputs={folder}", f"hydra.run.dir={folder}/run")
+        found = losses(folder / "run")
+        for key in (("none", "same_tokens", 64), ("none", "training", 16)):
+            assert found[key] == pytest.approx(expected[key], abs=1e-3)
+
+
+def test_a_loss_that_is_not_finite_ends_the_run(small: list[str], tmp_path: Path) -> None:
+    wild = ["optimizer.learning_rate=1e6", "trainer.max_steps=30", "trainer.checkpoint_every=30"]
+    run = [*small, *wild, f"outputs={tmp_path}/o", f"hydra.run.dir={tmp_path}/run"]
+    for _ in range(2):
+        ended = call(*run, check=False)
+        assert ended.returncode == 2
+        (said,) = ended.stderr.strip().splitlines()
+        assert re.search(r"The loss is nan at step \d+: lower optimizer.learning_rate=1e\+06, raise", said)
+    assert not (tmp_path / "run/DONE").exists()
+    assert not list(tmp_path.glob("o/trained/*/*.ckpt*"))

@@ -1,0 +1,341 @@
+"""Runs that W&B really wrote, read back; and a W&B server that is there, is silent, or goes away."""
+
+import json
+import math
+import multiprocessing
+import os
+import pty
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import wandb
+from tests.train.test_curves import ROW
+
+from tests.composing import composed
+from tests.train import wandb_file
+from tests.train.wandb_server import Server, served
+from train import wandb_run as track
+from train.wandb_run import Tracker, tracked
+
+KEY = "local-" + 40 * "a"
+CURVE = [(64, 4.0), (128, 4.5), (512, 6.0)]
+ROWS = [replace(ROW, length=length, value=value) for length, value in CURVE]
+
+
+@pytest.fixture(autouse=True)
+def nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A user without a key, without settings, in a process that has not met W&B."""
+    for key in list(os.environ):
+        if key.startswith("WANDB_") or key in ("RANK", "LOCAL_RANK", "NODE_RANK", "SLURM_PROCID"):
+            monkeypatch.delenv(key)
+    monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
+    for key in ("WANDB_CONFIG_DIR", "WANDB_CACHE_DIR", "WANDB_DATA_DIR"):
+        monkeypatch.setenv(key, str(tmp_path / "user"))
+    monkeypatch.setenv("WANDB_ERROR_REPORTING", "false")
+    wandb.teardown()
+    yield
+    wandb.teardown()
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
+    with served() as server:
+        monkeypatch.setenv("WANDB_BASE_URL", server.url)
+        monkeypatch.setenv("WANDB_API_KEY", KEY)
+        yield server
+
+
+def begin(folder: Path, mode: str = "auto", name: str = ROW.run) -> AbstractContextManager[Tracker]:
+    config = composed(f"outputs={folder}", f"wandb.mode={mode}", "model.width=32")
+    return tracked(config, folder / "sweep" / name)
+
+
+def written(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.glob("wandb/*run-*") if not path.is_symlink())
+
+
+def read(folder: Path) -> wandb_file.Content:
+    """The only run below a folder. Without the teardown its end may not be written yet."""
+    wandb.teardown()
+    (run,) = written(folder)
+    return wandb_file.read(run)
+
+
+def test_curves_have_their_own_x(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    with begin(tmp_path) as run:
+        for step in (10, 20):
+            run.log_training(step, {"train/loss": 100.0 - step, "train/learning_rate": 0.5})
+        run.log_rows(ROWS)
+        run.log_rows([replace(row, extension="yarn", value=4.0) for row in ROWS])
+        run.log_rows([replace(ROW, protocol="by_position", length=n, value=9.0 - n) for n in (1, 2, 4)])
+    content = read(tmp_path)
+    assert content.curve("extrapolation/length", "extrapolation/loss") == CURVE
+    assert content.curve("extrapolation/length", "extrapolation/yarn/loss") == [(64, 4), (128, 4), (512, 4)]
+    assert content.curve("by_position/position", "by_position/loss") == [(1, 8), (2, 7), (4, 5)]
+    assert content.curve("train/step", "train/loss") == [(10, 90), (20, 80)]
+    assert content.globs == []
+    assert content.metrics == {
+        "train/step": ("", True),
+        "train/loss": ("train/step", False),
+        "train/learning_rate": ("train/step", False),
+        "extrapolation/length": ("", True),
+        "extrapolation/loss": ("extrapolation/length", False),
+        "extrapolation/yarn/loss": ("extrapolation/length", False),
+        "by_position/position": ("", True),
+        "by_position/loss": ("by_position/position", False),
+    }
+    out = capfd.readouterr()
+    assert out.out == f"W&B: offline in {written(tmp_path)[0]}\n"
+    assert out.err == ""
+
+
+def test_a_run_says_what_it_is(tmp_path: Path) -> None:
+    with begin(tmp_path) as run:
+        assert run.run.offline
+        run.log_rows(ROWS)
+    content = read(tmp_path)
+    assert (content.run.run_id, content.run.display_name) == (ROW.run, ROW.run)
+    assert (content.run.run_group, content.run.project, list(content.run.tags)) == (
+        "sweep",
+        "yardstick",
+        ["rope"],
+    )
+    assert content.config["encoding"] == "rope"
+    assert content.config["model"]["width"] == 32
+    assert content.summary["extrapolation/loss@512"] == 6.0
+    assert content.summary["extrapolation/ratio@8x"] == 1.5
+    assert content.exits == [0]
+    media = written(tmp_path)[0] / "files" / "media"
+    (table,) = media.glob("table/extrapolation/table*.json")
+    assert json.loads(table.read_text()) == {
+        "columns": ["encoding", "extension", "seed", "protocol", "length", "loss"],
+        "data": [["rope", "none", 1, "same_tokens", length, value] for length, value in CURVE],
+    }
+    (behind,) = media.glob("table/extrapolation/figure*.json")
+    assert json.loads(behind.read_text()) == {
+        "columns": ["curve", "length", "doublings of the training length", "loss"],
+        "data": [["rope", length, math.log2(length / 64), value] for length, value in CURVE],
+    }
+    chart = content.config["_wandb/visualize/extrapolation/figure"]["panel_config"]
+    assert chart["panelDefId"] == "wandb/line/v0"
+    assert chart["fieldSettings"] == {"x": "doublings of the training length", "y": "loss", "stroke": "curve"}
+
+
+def test_wandb_reads_the_same(tmp_path: Path) -> None:
+    with begin(tmp_path) as run:
+        run.log_rows(ROWS)
+    ours = read(tmp_path)
+    command = [
+        sys.executable,
+        "-m",
+        "wandb",
+        "leet",
+        "inspect",
+        "--summary",
+        "--json",
+        str(written(tmp_path)[0]),
+    ]
+    theirs = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert f'"{ours.run.run_id}"' in theirs
+    assert "extrapolation/ratio@8x" in theirs
+
+
+def test_an_exception_ends_the_run_as_failed(tmp_path: Path) -> None:
+    with pytest.raises(ZeroDivisionError), begin(tmp_path) as run:  # noqa: PT012  (what it logs first is tested)
+        run.log_rows(ROWS)
+        raise ZeroDivisionError
+    content = read(tmp_path)
+    assert content.exits == [1]
+    assert content.curve("extrapolation/length", "extrapolation/loss") == CURVE
+
+
+def test_a_run_that_goes_on_is_a_new_one_in_the_same_group(tmp_path: Path) -> None:
+    """Its fragments under one id would both count their steps from 0."""
+    for name in (ROW.run, ROW.run, ROW.run + "-longer", ROW.run):
+        with begin(tmp_path, name=name) as run:
+            run.log_training(1, {"train/loss": 1.0})
+    wandb.teardown()
+    contents = [wandb_file.read(folder) for folder in written(tmp_path)]
+    assert sorted(c.run.run_id for c in contents) == [
+        ROW.run,
+        f"{ROW.run}-2",
+        f"{ROW.run}-3",
+        f"{ROW.run}-longer",
+    ]
+    assert {c.run.run_group for c in contents} == {"sweep"}
+    assert [(len(c.history), c.exits) for c in contents] == [(1, [0])] * 4
+
+
+def in_a_fork(folder: Path) -> None:
+    with begin(folder, name="child") as run:
+        run.log_training(1, {"train/loss": 2.0})
+
+
+def test_a_fork_has_a_run_of_its_own(tmp_path: Path) -> None:
+    with begin(tmp_path, name="parent") as run:
+        run.log_training(1, {"train/loss": 1.0})
+        process = multiprocessing.get_context("fork").Process(target=in_a_fork, args=(tmp_path,))
+        process.start()
+        process.join(20)
+        run.log_training(2, {"train/loss": 1.0})
+    wandb.teardown()
+    assert process.exitcode == 0
+    lengths = {c.run.run_id: len(c.history) for c in map(wandb_file.read, written(tmp_path))}
+    assert lengths == {"parent": 2, "child": 1}
+
+
+@pytest.mark.parametrize(
+    "other", [{"RANK": "1"}, {"LOCAL_RANK": "1"}, {"NODE_RANK": "1"}, {"WANDB_MODE": "disabled"}]
+)
+def test_nothing_happens_on_other_ranks_or_when_disabled(
+    other: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for key, value in other.items():
+        monkeypatch.setenv(key, value)
+    with begin(tmp_path) as run:
+        run.log_training(1, {"train/loss": 1.0})
+        run.log_rows(ROWS)
+    assert run.run is None
+    assert written(tmp_path) == []
+
+
+def test_without_wandb_it_is_not_even_imported() -> None:
+    code = """if True:
+        import sys
+        from pathlib import Path
+        from train.config.compose import composed
+        from train.wandb_run import tracked
+        with tracked(composed("wandb.mode=disabled"), Path("a")) as run:
+            run.log_training(1, {"train/loss": 1.0})
+        print({"wandb", "pandas", "torch"} & set(sys.modules))"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "set()\n"
+
+
+@pytest.mark.parametrize(
+    ("setting", "environment", "mode"),
+    [
+        ("auto", None, "auto"),
+        ("auto", "", "auto"),
+        ("auto", "offline", "offline"),
+        ("auto", "dryrun", "offline"),
+        ("auto", "disabled", "disabled"),
+        ("offline", "disabled", "offline"),
+        ("disabled", "online", "disabled"),
+    ],
+)
+def test_wandb_mode_decides_where_the_settings_do_not(
+    setting: str, environment: str | None, mode: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if environment is not None:
+        monkeypatch.setenv("WANDB_MODE", environment)
+    assert track.resolved_mode(setting) == mode
+
+
+def test_an_unknown_mode_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WANDB_MODE", "onlin")
+    with pytest.raises(ValueError, match="no mode 'onlin': use auto, online"), begin(tmp_path):
+        pass
+
+
+@pytest.mark.parametrize("mode", ["auto", "online"])
+def test_without_a_key_nobody_is_asked_even_in_a_terminal(mode: str, tmp_path: Path) -> None:
+    code = f"""if True:
+        from pathlib import Path
+        from tests.train.test_track import begin
+        with begin(Path({str(tmp_path)!r}), {mode!r}) as run:
+            run.log_training(1, {{"train/loss": 1.0}})"""
+    master, terminal = pty.openpty()
+    subprocess.run(
+        [sys.executable, "-c", code], stdin=terminal, stdout=terminal, stderr=terminal, timeout=20, check=True
+    )
+    lines = os.read(master, 9999).decode().replace("\r", "").splitlines()
+    assert lines[-1] == f"W&B: offline in {written(tmp_path)[0]}"
+    assert lines[:-1] == ([] if mode == "auto" else [lines[0]])
+    assert mode == "auto" or "no API key" in lines[0]
+
+
+def test_online_the_server_gets_the_points_as_they_are(
+    server: Server, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with begin(tmp_path) as run:
+        run.log_rows(ROWS)
+    sent = [
+        (p["extrapolation/length"], p["extrapolation/loss"])
+        for p in server.history
+        if "extrapolation/loss" in p
+    ]
+    assert sent == CURVE
+    assert server.exits == [0]
+    first = server.runs[0]
+    assert (first["name"], first["groupName"], first["project"]) == (ROW.run, "sweep", "yardstick")
+    assert json.loads(first["config"])["encoding"] == {"value": "rope"}
+    assert any("figure" in file for file in server.files)
+    out = capfd.readouterr()
+    assert (out.out, out.err) == (f"W&B: {server.url}/someone/yardstick/runs/{ROW.run}\n", "")
+
+
+def test_a_silent_server_costs_seconds(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(track, "PATIENCE", 1.0)
+    server.deaf = True
+    started = time.perf_counter()
+    with begin(tmp_path) as run:
+        run.log_rows(ROWS)
+    assert time.perf_counter() - started < 6
+    out = capfd.readouterr()
+    assert out.out == f"W&B: offline in {written(tmp_path)[0]}\n"
+    assert len(out.err.splitlines()) == 1
+    assert "This run is kept offline." in out.err
+    assert read(tmp_path).curve("extrapolation/length", "extrapolation/loss") == CURVE
+
+
+def test_a_server_that_goes_silent_does_not_hold_up_the_end(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(track, "UPLOAD", 1.0)
+    monkeypatch.setattr("wandb.apis.public.api.Api._HTTP_TIMEOUT", 1)  # WANDB_HTTP_TIMEOUT, read at import
+    with begin(tmp_path) as run:
+        server.deaf = True
+        run.log_rows(ROWS)
+        started = time.perf_counter()
+    assert time.perf_counter() - started < 5
+    assert "only the run folder has the results" in capfd.readouterr().err
+    assert read(tmp_path).curve("extrapolation/length", "extrapolation/loss") == CURVE
+
+
+def test_a_key_that_cannot_be_one_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("WANDB_API_KEY", "short")
+    with begin(tmp_path) as run:
+        run.log_rows(ROWS)
+    assert "WANDB_API_KEY invalid" in capfd.readouterr().err
+    assert len(written(tmp_path)) == 1
+
+
+def test_the_run_outlives_a_killed_wandb(tmp_path: Path) -> None:
+    code = f"""if True:
+        import os, signal, subprocess, time
+        from pathlib import Path
+        from tests.train.test_track import ROWS, begin
+        with begin(Path({str(tmp_path)!r}), "offline") as run:
+            run.log_rows(ROWS)
+            time.sleep(2.5)  # longer than what a kill may lose
+            found = subprocess.run(["pgrep", "-P", str(os.getpid()), "wandb-core"], capture_output=True)
+            os.kill(int(found.stdout), signal.SIGKILL)
+            time.sleep(0.2)
+            for step in range(3):
+                run.log_training(step, {{"train/loss": 1.0}})
+        print("goes on")"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "goes on"
+    assert done.stderr.count("only the run folder has the results") == 1
+    assert read(tmp_path).curve("extrapolation/length", "extrapolation/loss") == CURVE

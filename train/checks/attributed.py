@@ -1,0 +1,47 @@
+"""Errors in the code of a method or a data source that is being written: one sentence with file and line."""
+
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from conf.errors import UsageError
+from data.code import module_file
+from train.config.run_id import extension_content, modules
+from train.config.schema import Config
+from train.errors import is_out_of_memory
+from train.paths import ROOT
+
+
+@contextmanager
+def attributed(config: Config) -> Iterator[None]:
+    """Turn an error in the code of this run's methods or data into a sentence that names file and line."""
+    try:
+        yield
+    except (UsageError, OSError):
+        raise
+    except Exception as error:
+        place = where(error, files(config))
+        if place is None or is_out_of_memory(error):
+            raise
+        first = error.msg if isinstance(error, SyntaxError) else next(iter(str(error).splitlines()), "")
+        raise UsageError(f"{place}: {type(error).__name__}: {first}") from error
+
+
+def files(config: Config) -> set[Path]:
+    """Return the files of the run's encoding, extensions and data that are not this project's."""
+    listed = [extension_content(name) for name in config.evaluation.named]
+    settings = [config.encoding.parameters, config.extension.parameters, config.data, *listed]
+    methods = (module_file(module) for module in modules(settings))
+    return {file for file in methods if file is not None and not file.is_relative_to(ROOT)}
+
+
+def where(error: Exception, within: set[Path]) -> str | None:
+    """The innermost line of these files that was being executed: models/encodings/mine.py, line 12."""
+    lines = [(frame.filename, frame.lineno) for frame in traceback.extract_tb(error.__traceback__)]
+    if isinstance(error, SyntaxError) and error.filename:
+        lines.append((error.filename, error.lineno))
+    for name, line in reversed(lines):
+        if (file := Path(name).resolve()) in within:
+            return f"{file}, line {line}"
+    return None

@@ -1,0 +1,198 @@
+"""Whether a run can run, found out before anything starts.
+
+Two layers of its model on the meta device, where tensors have shapes and no memory; then the logits that each
+encoding gives at a few positions of the longest sequence, which must be numbers.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from conf.errors import UsageError
+from data import made
+from data.source import Windows
+from models import cpu as native
+from models.attention import logits
+from models.effect import Encoding, Positions
+from models.gpt import GPT
+from train import build
+from train.checks.effects import checked
+from train.config.parameters import check_parameters
+from train.config.schema import Config
+from train.config.sections import ExtensionConfig
+from train.config.validation import shown
+from train.context import Run
+from train.evaluation.best import searched
+from train.evaluation.evaluate import problem_source
+from train.evaluation.extensions import Chosen, applied, chosen
+from train.evaluation.problems import has_problems
+from train.evaluation.temperature import unscored
+from train.fit.compiling import check_compiler
+from train.runtime import machine
+
+LAYERS, SHORT = 2, 16  # tokens that all of the model reads; of longer sequences, the last queries are tried
+WEIGHT, STATE = 4, 16  # bytes of a parameter; with its gradient and the two moments of AdamW
+
+
+def check(config: Config) -> Chosen:
+    """The extensions to evaluate under. UsageError says which setting makes no sense."""
+    check_parameters(config)
+    machine.check_devices(config.trainer)
+    check_compiler(config.trainer)
+    kernel, on_gpu = config.model.kernel, machine.on_gpu(config.trainer.accelerator)
+    if kernel == "flex" and config.run is None and not on_gpu:
+        raise UsageError("model.kernel=flex has gradients on CUDA alone: choose model.kernel=auto.")
+    if kernel == "fused" and (on_gpu or native.missing()):
+        raise UsageError("model.kernel=fused needs a CPU and a C compiler: choose model.kernel=auto.")
+    lengths = tokens(config)
+    with torch.device("meta"), torch.no_grad():
+        model = build.gpt(
+            config.model_copy(update={"model": config.model.model_copy(update={"depth": LAYERS})})
+        )
+        check_memory(config, model)
+        for name, own in chosen(config, model.tiled).items():
+            changed = model.under(applied(name, own, model.tiled))
+            check_training(config, name, own, changed)
+            for encoding in changed.tiled:
+                for length in defined(encoding, {SHORT}):
+                    checked(encoding, Positions.of(length, "meta", config.model.causal), config.model)
+            changed(torch.zeros(1, min(SHORT, lengths[0]), dtype=torch.long))
+            for encoding in changed.tiled:
+                for length in defined(encoding, {lengths[0], lengths[-1]}):
+                    positions = Positions.of(length, "meta", config.model.causal)
+                    some_logits(config, encoding, positions, torch.empty(1, length, config.model.width))
+    encodings = build.encodings(config)
+    extensions = chosen(config, encodings)
+    for name, own in extensions.items():
+        check_numbers(config, name, own, applied(name, own, encodings), lengths)
+    return extensions
+
+
+def check_data(run: Run, extensions: Chosen) -> Windows | None:
+    """The held-out windows. UsageError where the data do not give what is trained on or evaluated."""
+    config, source, lengths = run.config, run.source, run.lengths
+    windows = source.windows(config.evaluation.windows, max(lengths))
+    if windows is None and config.evaluation.protocols:
+        raise UsageError(
+            f"evaluation.protocols=[{','.join(config.evaluation.protocols)}] is for text, and "
+            f"data={config.names.data} has none: leave it out, answers are evaluated at every length anyway."
+        )
+    if windows is not None and "temperature" in extensions:
+        unscored(source, windows, max(lengths))
+    if config.checkpoint == "best":
+        searched(run, {}, windows)
+    problems = problem_source(run)
+    if problems is not None:
+        has_problems(problems, lengths)
+    for length in {config.model.length, *tuned_lengths(config, extensions)}:
+        source.batch(0, length, config.batch, config.seed)
+    return windows
+
+
+def tuned_lengths(config: Config, extensions: Chosen) -> Iterator[int]:
+    """Tokens of the sequences of each fine-tuning."""
+    for own in extensions.values():
+        if own.finetune_steps:
+            yield own.finetune_length or config.model.length
+
+
+def tokens(config: Config) -> list[int]:
+    """Tokens of the sequences that are trained on and evaluated, shortest first."""
+    data = made(config.data | {"name": config.names.data})
+    counted = config.evaluation.at(getattr(data, "trained_length", None) or config.model.length)
+    in_tokens = getattr(data, "tokens", int)  # a task counts in a unit of its own
+    return sorted({config.model.length, *map(in_tokens, counted)})
+
+
+def defined(encoding: Encoding, lengths: Iterable[int]) -> set[int]:
+    """The lengths, or in their place the longest that an encoding has an effect for."""
+    most = min(encoding.limit or 1 << 62, encoding.context or 1 << 62)
+    return {min(length, most) for length in lengths}
+
+
+def some_logits(config: Config, encoding: Encoding, positions: Positions, x: Tensor) -> Tensor:
+    """(B, H, R, T) those of the last queries, for the hidden state `x` (B, T, C)."""
+    effect = encoding.at(positions)
+    if effect.embed is not None:
+        x = effect.embed(x)
+    q = x.unflatten(-1, (config.model.heads, -1)).transpose(1, 2)  # (1, H, T, D)
+    return logits(q, q.roll(1, -1), effect, x=x, rows=slice(-SHORT, None))
+
+
+def check_training(config: Config, name: str, own: ExtensionConfig, model: GPT) -> None:
+    """UsageError where a model is undefined on what it is trained on."""
+    key, length = "model.length", config.model.length
+    if name == "none" and own.finetune_steps:
+        raise UsageError(
+            f"extension.finetune_steps={own.finetune_steps} needs an extension to train under: add "
+            "extension=pi, or raise trainer.max_steps."
+        )
+    if name != "none":
+        key, length = "extension.finetune_length", own.finetune_length or length
+    if (name == "none" or own.finetune_steps) and model.limit is not None and length > model.limit:
+        raise UsageError(
+            f"{key}={length} is past what {settings(config, name, own)} is defined on, {model.limit} tokens."
+        )
+
+
+def check_memory(config: Config, model: GPT) -> None:
+    """UsageError where not even the weights, or one step's hidden states, have room on this machine."""
+    per_layer = sum(p.numel() for p in model.blocks[0].parameters())
+    parameters = sum(p.numel() for p in model.parameters()) + (config.model.depth - LAYERS) * per_layer
+    knobs, room = config.trainer, machine.memory()
+    devices = knobs.devices if isinstance(knobs.devices, int) and knobs.devices > 0 else 1
+    sequences = config.batch // (devices * knobs.num_nodes * knobs.accumulate)
+    states = 4 * sequences * config.model.length * config.model.width * config.model.depth
+    needed = {f"{parameters:,} parameters": parameters * STATE, "the hidden states of a step": states}
+    if torch.cuda.is_available() and knobs.accelerator != "cpu":
+        needed = {f"{parameters:,} parameters": parameters * WEIGHT}  # they start in the machine's memory
+    for what, size in needed.items():
+        if size > room:
+            raise UsageError(
+                f"model.vocab={config.model.vocab}, model.width={config.model.width}, model.depth="
+                f"{config.model.depth}, model.length={config.model.length} and batch={config.batch}: {what} "
+                f"need {size / 1e9:,.0f} GB or more, this machine has {room / 1e9:,.0f}: lower one of them."
+            )
+
+
+def check_numbers(
+    config: Config, name: str, own: ExtensionConfig, encodings: list[Encoding], lengths: list[int]
+) -> None:
+    """UsageError where logits are not finite, as those of rotations by infinite angles are not."""
+    for encoding, length in ((e, n) for e in encodings for n in defined(e, {lengths[0], lengths[-1]})):
+        at = torch.tensor(sorted({0, min(1, length - 1), length // 2, length - 1}))
+        positions = Positions(at, length, config.model.causal)
+        x = torch.randn(2, len(at), config.model.width, generator=torch.Generator().manual_seed(0))
+        other = torch.cat([x[:1, :-1], x[1:, -1:]], dim=1)  # differs in its last token
+        with torch.no_grad(), torch.random.fork_rng(devices=[]):
+            first, again, changed = (
+                some_logits(config, encoding, positions, y) for y in (x[:1], x[:1], other)
+            )
+        diagonal, told = first.diagonal(dim1=-2, dim2=-1), settings(config, name, own)
+        if first.isnan().any() or first.isposinf().any() or not diagonal.isfinite().all():
+            raise UsageError(
+                f"{told} gives logits that are not numbers at {length:,} tokens: a parameter is too small or "
+                "too large, or the formula is wrong."
+            )
+        if not torch.equal(first, again):
+            raise UsageError(
+                f"{told} gives other logits every time: draw from a generator seeded with positions.draw."
+            )
+        if positions.causal and not torch.allclose(first[..., :-1, :], changed[..., :-1, :], 1e-4, 1e-4):
+            raise UsageError(f"{told} lets tokens see what comes after them, which training would exploit.")
+
+
+def settings(config: Config, name: str, own: ExtensionConfig) -> str:
+    """The encoding and the extension with their parameters, as the command line takes them."""
+    told = [f"encoding={config.names.encoding}", *told_of("encoding", config.encoding.parameters)]
+    if name != "none":
+        told += [f"extension={name}", *told_of("extension", own.parameters)]
+    return " ".join(told)
+
+
+def told_of(group: str, parameters: dict[str, Any]) -> Iterator[str]:
+    for key, value in parameters.items():
+        if key not in ("_target_", "family", "share"):
+            yield f"{group}.{key}={shown(value)}"

@@ -1,0 +1,107 @@
+"""Whether an effect is one that kernels can carry out: the kinds and shapes of its parts."""
+
+from collections.abc import Iterator
+
+import torch
+from torch import Tensor
+
+from conf.errors import UsageError
+from models.effect import Adjust, Curve, Effect, Encoding, Positions, Region, Window
+from train.config.sections import ModelConfig
+
+A_FUNCTION = "a function"
+KINDS = {
+    "far": "a tuple of Regions", "factor": "a Curve or a function", "bias": "a Curve or a function",
+    "adjust": "an Adjust", "temperature": "a Tensor", "visible": "a Window", "sink": "a Tensor",
+}  # fmt: skip
+Sizes = tuple[int | tuple[int, ...], ...]  # of a tensor; several where any of them will do
+
+
+def checked(encoding: Encoding, positions: Positions, model: ModelConfig) -> Effect:
+    """The effect of an encoding. UsageError names what of it is not as `models/effect.py` says."""
+    effect, name = encoding.at(positions), type(encoding).__name__
+    if not isinstance(effect, Effect):
+        raise UsageError(f"{name}.forward should return an Effect, not {described(effect)}.")
+    for part in sorted(effect.parts):
+        if not is_kind(part, value := getattr(effect, part)):
+            raise UsageError(
+                f"{name}: {part} should be {KINDS.get(part, A_FUNCTION)}, not {described(value)}."
+            )
+    for part, result, sizes in results(effect, model):
+        if not isinstance(result, Tensor):
+            raise UsageError(f"{name}: {part} should give a Tensor, not {described(result)}.")
+        if not fits(result.shape, sizes):
+            raise UsageError(
+                f"{name}: {part} should have the shape {told(sizes)}, not {tuple(result.shape)}."
+            )
+    return effect
+
+
+def is_kind(part: str, value: object) -> bool:
+    match part:
+        case "far":
+            return isinstance(value, tuple) and all(isinstance(one, Region) for one in value)
+        case "adjust":
+            return isinstance(value, Adjust)
+        case "visible":
+            return isinstance(value, Window)
+        case "temperature" | "sink":
+            return isinstance(value, Tensor)
+    return callable(value)
+
+
+def results(effect: Effect, model: ModelConfig) -> Iterator[tuple[str, object, Sizes]]:
+    """Each part's name, what it gives for one sequence, and the shape that this should have."""
+    at, heads, any_head = effect.positions.at, model.heads, (1, model.heads)
+    tokens, half = at.size(-1), tuple(range(1, model.head_width // 2 + 1))
+    i, j = at.unsqueeze(-1), at.unsqueeze(-2)
+    x = torch.zeros(1, tokens, model.width, device=at.device)
+    q = torch.zeros(1, heads, tokens, model.head_width, device=at.device)
+    weights = torch.zeros(1, heads, tokens, tokens, device=at.device)
+    for part in ("factor", "bias"):
+        number = getattr(effect, part)
+        if isinstance(number, Curve):
+            yield part, number.function(torch.arange(tokens, device=at.device)), (any_head, tokens)
+        elif number is not None:
+            yield part, number(i, j), (any_head, *at.shape[:-1], tokens, tokens)
+    for part, sizes in (("temperature", (any_head, (1, tokens))), ("sink", (any_head, (1, tokens)))):
+        if (value := getattr(effect, part)) is not None:
+            yield part, value[(0,) * (value.dim() - 2)] if value.dim() > 2 else value, sizes
+    if effect.embed is not None:
+        yield "embed", effect.embed(x), (1, tokens, model.width)
+    if effect.potential is not None:
+        yield "potential", effect.potential(x), (1, heads, tokens)
+    if effect.phase is not None:
+        yield "phase", effect.phase(x), (1, any_head, tokens, half)
+    if effect.adjust is not None:
+        yield "adjust", effect.adjust.function(weights, q, q, i.unsqueeze(-3), j.unsqueeze(-3)), weights.shape
+    if effect.values is not None:
+        yield "values", effect.values(weights, i.unsqueeze(-3), j.unsqueeze(-3)), tuple(q.shape)
+    for number, rotate in enumerate([effect.rotate, *(region.rotate for region in effect.far)]):
+        if rotate is not None:
+            yield from rotated(f"far[{number - 1}].rotate" if number else "rotate", rotate(q, q), q)
+
+
+def rotated(part: str, pair: object, q: Tensor) -> Iterator[tuple[str, object, Sizes]]:
+    """q and k keep all but their width, which is the same for both."""
+    if not (isinstance(pair, tuple) and len(pair) == 2):
+        raise UsageError(f"{part} should give a pair of q and k, not {described(pair)}.")
+    width = pair[0].size(-1) if isinstance(pair[0], Tensor) and pair[0].dim() else 0
+    yield f"q of {part}", pair[0], (*q.shape[:-1], width)
+    yield f"k of {part}", pair[1], (*q.shape[:-1], width)
+
+
+def fits(shape: torch.Size, sizes: Sizes) -> bool:
+    allowed = [size if isinstance(size, tuple) else (size,) for size in sizes]
+    return len(shape) == len(allowed) and all(n in some for n, some in zip(shape, allowed, strict=True))
+
+
+def told(sizes: Sizes) -> str:
+    """(1 or 4, 16)"""
+    parts = [size if isinstance(size, tuple) else (size,) for size in sizes]
+    return f"({', '.join(' or '.join(map(str, dict.fromkeys(part))) for part in parts)})"
+
+
+def described(value: object) -> str:
+    name = type(value).__name__
+    return "None" if value is None else f"{'an' if name[0] in 'aeiouAEIOU' else 'a'} {name}"

@@ -1,0 +1,86 @@
+"""A command line that reads a file of `conf/`."""
+
+import os
+import sys
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import hydra
+from hydra._internal.utils import get_args_parser
+from hydra.experimental.callback import Callback
+from omegaconf import DictConfig, open_dict, read_write
+
+from conf.errors import UsageError
+from train.config.compose import OWN, register
+from train.config.overrides import check_overrides
+from train.config.schema import Config
+from train.paths import CONF
+
+TRAINED = ("model", "encoding", "optimizer", "data", "seed", "batch", "objective")  # decided by the training
+
+
+class Collected(Callback):
+    """The jobs of a sweep are composed here, one after the other; who runs them is decided afterwards."""
+
+    def on_multirun_start(self, config: DictConfig, **more: Any) -> None:
+        with read_write(config.hydra), open_dict(config.hydra):
+            config.hydra.launcher = {"_target_": "hydra._internal.core_plugins.basic_launcher.BasicLauncher"}
+
+
+def run(name: str, main: Callable[[DictConfig], None]) -> None:
+    """Call `main` with `conf/<name>.yaml` and the command line's overrides, once for each job of a sweep. Its
+    first error is raised after all of them."""
+    register()
+    check_dashes(sys.argv[1:])
+    options = get_args_parser().parse_args()
+    if name != "config":
+        check_evaluation(options.overrides)
+    if not options.shell_completion:
+        check_overrides(options.overrides, options.multirun)
+    errors: list[Exception] = []
+    restore = partial(restore_variable, "HYDRA_FULL_ERROR", os.environ.get("HYDRA_FULL_ERROR"))
+    os.environ["HYDRA_FULL_ERROR"] = "1"  # else Hydra prints errors in its own way
+
+    def caught(config: DictConfig) -> None:
+        restore()
+        try:
+            main(config)
+        except Exception as error:
+            errors.append(error)
+
+    try:
+        hydra.main(version_base="1.3", config_path=str(CONF), config_name=name)(caught)()
+    finally:
+        restore()
+    if errors:
+        raise errors[0]
+
+
+def restore_variable(name: str, value: str | None) -> None:
+    """Set an environment variable, or remove it where it had no value."""
+    if value is None:
+        os.environ.pop(name, None)
+    else:
+        os.environ[name] = value
+
+
+def check_dashes(arguments: list[str]) -> None:
+    """UsageError where a setting is written as an option; Hydra's own options are none."""
+    for one in arguments:
+        key = one.removeprefix("--").partition("=")[0]
+        if one.startswith("--") and key.partition(".")[0] in Config.model_fields:
+            raise UsageError(f"{one} is a setting, which is written without dashes: {key}=...")
+
+
+def check_evaluation(arguments: list[str]) -> None:
+    """UsageError where something is to be changed that the training of the run has decided."""
+    for one in arguments:
+        key = one.lstrip("+~").partition("=")[0]
+        if key == "hydra/launcher":
+            raise UsageError("hydra/launcher is for the sweeps of python -m train: leave it out.")
+        group, _, rest = key.partition(".")
+        if group in TRAINED or (group == "trainer" and rest and rest not in OWN):
+            raise UsageError(
+                f"{key} is decided by the training of the run: leave it out, or train another run."
+            )

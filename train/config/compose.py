@@ -1,0 +1,141 @@
+"""From Hydra's configuration to a `Config`. Nothing here imports torch: the parent of a sweep needs none."""
+
+import json
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any, cast
+
+from hydra import compose, initialize_config_dir
+from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
+from hydra.core.config_store import ConfigStore
+from hydra.core.global_hydra import GlobalHydra
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from omegaconf import DictConfig, OmegaConf
+
+from conf.errors import UsageError
+from train.config.overrides import check_overrides
+from train.config.run_id import model_code, name
+from train.config.schema import Config
+from train.config.trained_run import check_classes, targets
+from train.config.validation import check_value
+from train.paths import CONF, ROOT, SWEEPS
+from train.results.done import damage
+
+OWN = ("accelerator", "devices", "num_nodes", "strategy", "precision", "threads", "accumulate", "compile")
+"""What an evaluation chooses of `trainer`; the rest is as the run was trained."""
+
+
+@cache
+def register() -> None:
+    """Tell Hydra of the files of `sweeps/`, `${project_root:}` and `${name:}`."""
+    # not by Hydra's search path, on which the other folders of the root would be groups
+    for file in sorted(SWEEPS.glob("*.yaml")):
+        ConfigStore.instance().store(file.stem, OmegaConf.load(file), group="sweeps", package="_global_")
+    OmegaConf.register_new_resolver("project_root", lambda: str(ROOT), replace=True)
+    OmegaConf.register_new_resolver("name", lambda _root_: name(config_of(_root_)), replace=True)
+
+
+def composed(*overrides: str, name: str = "config") -> Config:
+    """The settings of a run as `python -m train` with these overrides has them; or of `conf/<name>.yaml`."""
+    register()
+    check_overrides(overrides)
+    with initialize_config_dir(str(CONF), version_base="1.3"):
+        return config_of(compose(name, list(overrides), return_hydra_config=True))
+
+
+def config_of(root: DictConfig) -> Config:
+    """UsageError says which setting makes no sense."""
+    return validated(plain(root))
+
+
+def validated(settings: dict[str, Any]) -> Config:
+    """Of a run, or of what is chosen for the evaluation of a trained one."""
+    if "run" in settings:
+        check_value("run", settings["run"], str)
+        settings = of_trained(settings)
+    config = Config.of(settings)
+    check_names(config)
+    return config
+
+
+def check_names(config: Config) -> None:
+    """Refuse a class of the command line that would give its results the name of another method."""
+    settings = config.model_dump(include={"encoding", "extension", "data"})
+    for group, content in settings.items():
+        name = getattr(config.names, group)
+        file, target = CONF / group / f"{name}.yaml", content.get("_target_")
+        if not file.exists():
+            continue
+        named = cast(dict[str, Any], OmegaConf.to_container(OmegaConf.load(file)))
+        if group == "data":  # a file may leave the parts of its data to other files
+            different = target != named.get("data", named).get("_target_")
+        else:
+            different = bool({*map(str, targets(content))} - {*targets(named)})
+        if different:
+            raise UsageError(
+                f"{group}._target_={target} is not what conf/{group}/{name}.yaml names, so its results need "
+                f"another name: add names.{group}=my_{group}."
+            )
+
+
+def plain(root: DictConfig) -> dict[str, Any]:
+    """The settings without Hydra's own."""
+    own = OmegaConf.masked_copy(root, [str(key) for key in root if key != "hydra"])
+    choices = OmegaConf.select(root, "hydra.runtime.choices")
+    if choices is not None:
+        for key in [key for key in root.names if OmegaConf.is_interpolation(root.names, key)]:
+            own.names[key] = choices.get(key)
+    return cast(dict[str, Any], OmegaConf.to_container(own, resolve=True, throw_on_missing=True))
+
+
+def dotted(arguments: Sequence[str]) -> dict[str, Any]:
+    """Values from a command line such as run=here threads=2."""
+    return cast(dict[str, Any], OmegaConf.to_container(OmegaConf.from_dotlist(list(arguments))))
+
+
+def of_trained(chosen: dict[str, Any]) -> dict[str, Any]:
+    """The settings of the run folder `run`, with what is chosen in their place; null: as the run has it."""
+    folder = Path(chosen["run"])
+    if not (folder / "DONE").exists():
+        raise UsageError(f"{folder} is not the folder of a finished run: it has no DONE.")
+    if wrong := damage(folder):
+        raise UsageError(f"In {folder} {wrong}: run it again.")
+    about = json.loads((folder / "run.json").read_text())
+    kept: dict[str, Any] = about["settings"]
+    check_classes(kept, folder)
+    check_code(kept, about.get("code", {}), folder)
+    trainer = kept["trainer"] | {key: chosen["trainer"][key] for key in OWN}
+    if trainer["precision"] == "auto":
+        trainer["precision"] = about["precision"]
+    evaluation = {key: value for key, value in chosen["evaluation"].items() if value is not None}
+    if "ladder" in evaluation:
+        evaluation = {"lengths": "ladder"} | evaluation
+    return kept | {key: chosen[key] for key in ("run", "checkpoint", "extension", "wandb", "outputs")} | {
+        "trainer": trainer, "names": kept["names"] | chosen["names"],
+        "evaluation": kept["evaluation"] | evaluation,
+    }  # fmt: skip
+
+
+def check_code(settings: Mapping[str, Any], code: Mapping[str, str], folder: Path) -> None:
+    """Refuse to evaluate a trained model by other code than it was trained with."""
+    name = settings["names"]["encoding"]
+    if code.get("model") != model_code(settings["encoding"]):
+        raise UsageError(
+            f"The code of encoding={name}, or what all models share, was edited since {folder} was trained: "
+            f"undo that, or train it again, python -m train encoding={name}."
+        )
+
+
+def swept(*overrides: str) -> tuple[Config, list[str]]:
+    """The settings of a sweep's first job, and the encodings of all its jobs."""
+    register()
+    chosen = [one for one in overrides if one.startswith("sweeps=")]
+    with initialize_config_dir(str(CONF), version_base="1.3"):
+        own = compose("config", chosen, return_hydra_config=True).hydra.sweeper.params or {}
+        parser = OverridesParser.create(GlobalHydra.instance().config_loader())
+        varied = parser.parse_overrides([*(f"{key}={value}" for key, value in own.items()), *overrides])
+        (jobs,) = BasicSweeper.split_arguments(varied, None)
+    settings = [dict(one.partition("=")[::2] for one in job) for job in jobs]
+    first = composed(*jobs[0])
+    return first, [one.get("encoding", first.names.encoding) for one in settings]

@@ -1,0 +1,119 @@
+"""The overrides of a command line, checked before Hydra composes settings of them."""
+
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from functools import cache
+from typing import Any
+
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.override_parser.types import ChoiceSweep, Glob, Override, QuotedString, Sweep
+from hydra.errors import HydraException
+from omegaconf import DictConfig, OmegaConf
+
+from conf.errors import UsageError
+from train.config.validation import did_you_mean
+from train.paths import CONF, SWEEPS
+
+NAME = re.compile(r"[\w+.-]*\w")  # of a file of a group: no way out of its folder
+FREE = ("encoding", "extension", "data")  # groups whose classes may have parameters that no file has
+
+
+def check_overrides(arguments: Iterable[str], is_multirun: bool = False) -> None:
+    """Raise UsageError at the first argument that Hydra would not take, in words about settings."""
+    overrides = [parsed(argument) for argument in arguments]
+    for override in overrides:
+        key = override.key_or_group
+        if key in groups():
+            check_choice(override)
+        elif not is_setting(override):
+            raise UsageError(f"There is no setting '{key}'.{did_you_mean(key, settings())}")
+    if is_multirun or any(is_multirun_choice(override) for override in overrides):
+        return
+    for override in overrides:
+        line = override.input_line
+        if override.is_sweep_override():
+            raise UsageError(
+                f"{line} are several values: choose one, or add hydra.mode=MULTIRUN to run each."
+            )
+        if override.key_or_group == "hydra/launcher":
+            raise UsageError(f"{override.input_line} starts the jobs of a sweep: add hydra.mode=MULTIRUN.")
+
+
+def parsed(argument: str) -> Override:
+    """Return an argument as Hydra's grammar reads it."""
+    with suppress(HydraException):
+        override: Override = OverridesParser.create().parse_override(argument)
+        if override.key_or_group:
+            return override
+    if argument.count("[") > argument.count("]") or argument.count("{") > argument.count("}"):
+        raise UsageError(f"{argument} has a bracket that is not closed.")
+    raise UsageError(f"{argument} should be a setting such as key=value, with quotes in \"key='any sign'\".")
+
+
+def check_choice(override: Override) -> None:
+    """Raise UsageError where a choice is not the name of a file of its group, or matches none."""
+    group, value = override.key_or_group, override.value()
+    names = files(group)
+    listed = f"There are: {', '.join(names)}."
+    if isinstance(value, Glob) and not value.filter(names):
+        raise UsageError(f"{override.input_line} matches nothing. {listed}")
+    for choice in value.list if isinstance(value, ChoiceSweep) else [value]:
+        name = choice.text if isinstance(choice, QuotedString) else choice
+        if isinstance(choice, Sweep | Glob) or name is None or name in names:
+            continue
+        if not isinstance(name, str) or not NAME.fullmatch(name):
+            raise UsageError(f"{override.input_line} should be the name of a file of conf/{group}. {listed}")
+        what = group.removesuffix("s")
+        raise UsageError(f"There is no {what} '{name}'.{did_you_mean(name, names)} {listed}")
+
+
+def is_setting(override: Override) -> bool:
+    """Return whether a key is one of Hydra's, stands in a file of conf/, or is a new parameter of a class."""
+    key = override.key_or_group
+    group, *rest = key.split(".")
+    is_new = (override.is_add() or override.is_force_add()) and group in FREE and rest
+    return group == "hydra" or bool(is_new) or any(f"{name}.".startswith(f"{key}.") for name in settings())
+
+
+def is_multirun_choice(override: Override) -> bool:
+    """Return whether an override makes a sweep of a command: the mode, or a file of sweeps/ that sets it."""
+    if override.key_or_group == "sweeps":
+        return "mode: MULTIRUN" in (SWEEPS / f"{override.value()}.yaml").read_text()
+    return override.key_or_group == "hydra.mode" and override.value() == "MULTIRUN"
+
+
+def groups() -> list[str]:
+    """Return the names of all groups of files, of which an override chooses one."""
+    return [folder.name for folder in CONF.iterdir() if any(folder.glob("*.yaml"))] + [
+        "sweeps",
+        "hydra/launcher",
+    ]
+
+
+def files(group: str) -> list[str]:
+    """Return the names of the files of a group."""
+    folder = SWEEPS if group == "sweeps" else CONF / group
+    launchers = ["basic"] if group == "hydra/launcher" else []  # Hydra's own
+    return sorted([*launchers, *(file.stem for file in folder.glob("*.yaml"))])
+
+
+@cache
+def settings() -> list[str]:
+    """Return the groups of `conf/`, and the dotted names of all settings that any file of it has."""
+    keys = groups()
+    for file in sorted(CONF.rglob("*.yaml")):
+        is_whole = file.parent == CONF or file.read_text().startswith("# @package _global_")
+        group = ".".join(file.parent.relative_to(CONF).parts)
+        keys += leaves(OmegaConf.load(file), "" if is_whole else f"{group}.")
+    return [key for key in keys if not re.match(r"defaults|hydra\.(?!launcher)", key)]
+
+
+def leaves(node: Any, prefix: str = "") -> Iterator[str]:
+    """Yield every setting by its dotted name."""
+    for key in node:
+        child = node._get_node(key)
+        if isinstance(child, DictConfig) and child:
+            yield from leaves(child, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}"

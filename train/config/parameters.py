@@ -1,0 +1,81 @@
+"""Whether the parameters of a method, an extension or a source are what its class declares."""
+
+import inspect
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from typing import Any, get_type_hints
+
+from conf.errors import UsageError
+from models.effect import Encoding
+from models.extension import Extension
+from models.registry import OPTIONS, SHAPE
+from train.config.schema import Config
+from train.config.validation import check_value, did_you_mean, shown
+
+METHODS = (Encoding, Sequence[Encoding])  # kinds of parameters that are built from settings of their own
+GIVEN = ("encoding", "name")  # by whoever builds an extension or a source
+FREE = {"_target_", "family", "share", "version", "log_n", *OPTIONS}  # of any method, read elsewhere
+
+
+def check_parameters(config: Config) -> None:
+    """UsageError names a parameter, its value and what is allowed."""
+    check("encoding", config.encoding.parameters, Encoding)
+    if config.extension.parameters.get("_target_") is not None:
+        check("extension", config.extension.parameters, Extension)
+    check("data", config.data | {"name": config.names.data})
+
+
+def check(key: str, settings: Mapping[str, Any], kind: type = object) -> None:
+    """Of the class that `_target_` names, a `kind` of method, and of all inside it."""
+    constructor = located(f"{key}._target_", settings.get("_target_"), kind)
+    hints = get_type_hints(constructor.__init__, include_extras=True)  # type: ignore[misc]  # a class
+    own = {name: p for name, p in inspect.signature(constructor).parameters.items() if name not in SHAPE}
+    known = [name for name, p in own.items() if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+    for name in known:
+        if own[name].default is inspect.Parameter.empty and name not in (*settings, *GIVEN):
+            raise UsageError(f"{key}.{name} must be given: {constructor.__name__} has no default for it.")
+    for name, value in settings.items():
+        path = f"{key}.{name}"
+        if name in ("log_n", *OPTIONS):
+            check_value(path, value, bool)
+        elif name in FREE:
+            continue
+        elif name not in known:
+            raise UsageError(
+                f"There is no setting '{path}'.{did_you_mean(name, known)} {constructor.__name__} has: "
+                f"{', '.join(known) or 'none'}."
+            )
+        elif hints.get(name) in METHODS:
+            check_methods(path, value)
+        else:
+            check_value(path, value, hints.get(name, Any))
+            if isinstance(value, Mapping) and "_target_" in value:
+                check(path, value)
+
+
+def check_methods(key: str, value: Any) -> None:
+    """Of one method, or of several in a row."""
+    parts = value if isinstance(value, list) else [value]
+    for number, part in enumerate(parts):
+        if not isinstance(part, Mapping):
+            break
+        check(key if part is value else f"{key}.{number}", part, Encoding)
+    else:
+        if parts:
+            return
+    raise UsageError(f"{key}={shown(value)} should be a method with its parameters, as in conf/encoding.")
+
+
+def located(key: str, target: Any, kind: type) -> type:
+    """The class at a dotted path."""
+    module, _, name = target.rpartition(".") if isinstance(target, str) else ("", "", "")
+    try:
+        result = getattr(import_module(module), name, None) if module.strip(".") == module != "" else None
+    except ModuleNotFoundError as error:
+        if not f"{module}.".startswith(f"{error.name}."):
+            raise UsageError(f"{module} cannot be imported: {error}.") from error
+        result = None
+    if not (isinstance(result, type) and issubclass(result, kind)) or inspect.isabstract(result):
+        wanted = f"a class of the kind {kind.__name__}" if kind is not object else "a class"
+        raise UsageError(f"{key}={shown(target)} should be the dotted path of {wanted}.")
+    return result

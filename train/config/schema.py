@@ -1,0 +1,86 @@
+"""All settings of a run, whose values `conf/` gives; the parameters of methods and data are free."""
+
+from typing import Any, Literal, Self
+
+from pydantic import model_validator
+
+from conf.errors import UsageError
+from models.bounds import Seed
+from train.config.sections import (
+    ChosenNames,
+    EncodingConfig,
+    EvaluationConfig,
+    ExtensionConfig,
+    Few,
+    ModelConfig,
+    OptimizerConfig,
+    TrainerConfig,
+    WandbConfig,
+)
+from train.config.validation import Natural, Section
+
+
+class Config(Section):
+    """One run."""
+
+    seed: Seed  # of initial weights and the order of batches
+    batch: Natural  # sequences per step, over all devices together
+    objective: Literal["clm", "mlm"]
+    outputs: str  # the folder of runs, trained models and prepared data
+    jobs: Few | Literal["auto"]  # of a sweep, side by side
+    report: str | None  # dotted path of what makes of a sweep's folder a report
+    run: str | None = None  # the folder of a trained run to evaluate; null: train
+    checkpoint: float | Literal["best"] | None = None  # one of `trainer.keep`; or beside the last the best
+    model: ModelConfig
+    encoding: EncodingConfig
+    extension: ExtensionConfig
+    data: dict[str, Any]  # `_target_` and the parameters of the source
+    optimizer: OptimizerConfig
+    trainer: TrainerConfig
+    evaluation: EvaluationConfig
+    wandb: WandbConfig
+    names: ChosenNames
+
+    @model_validator(mode="after")
+    def objective_suits_the_mask(self) -> Self:
+        if self.objective == "mlm" and self.model.causal:
+            raise UsageError(
+                "objective=mlm hides tokens that a causal model cannot infer: add model.causal=false."
+            )
+        if self.objective == "clm" and not self.model.causal:
+            raise UsageError("model.causal=false sees the token that it must predict: add objective=mlm.")
+        return self
+
+    @model_validator(mode="after")
+    def processes_can_share(self) -> Self:
+        knobs, devices = self.trainer, self.trainer.devices
+        parts = knobs.num_nodes * knobs.accumulate * (max(1, devices) if isinstance(devices, int) else 1)
+        if self.batch % parts and (self.run is None or self.extension.finetune_steps):
+            told = f"batch={self.batch} cannot be split evenly over {parts} devices and parts: change it or"
+            raise UsageError(f"{told} trainer.devices, trainer.num_nodes, trainer.accumulate.")
+        return self
+
+    @model_validator(mode="after")
+    def checkpoint_was_kept(self) -> Self:
+        if self.checkpoint == "best" and not self.trainer.keep:
+            raise UsageError("checkpoint=best needs others than the last one: trainer.keep=[0.25,0.5,0.75].")
+        if self.checkpoint not in (None, "best", *self.trainer.keep):
+            kept = ",".join(map(str, self.trainer.keep))
+            run = f" of {self.run}" if self.run else ""
+            raise UsageError(f"checkpoint={self.checkpoint} is not in trainer.keep=[{kept}]{run}.")
+        if self.run is None and self.checkpoint not in (None, "best"):
+            raise UsageError(
+                f"checkpoint={self.checkpoint} is of a trained run: python -m train.evaluate run=..."
+            )
+        return self
+
+    @model_validator(mode="after")
+    def pieces_fit_the_shortest_length(self) -> Self:
+        shortest = min(self.evaluation.at(self.model.length))
+        for key, value in (("stride", self.evaluation.stride), ("last", self.evaluation.last)):
+            if value != "auto" and value > shortest:
+                raise UsageError(
+                    f"evaluation.{key}={value} must be auto or a number of tokens from 1 to {shortest}, the "
+                    "shortest evaluated length."
+                )
+        return self

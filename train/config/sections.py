@@ -1,0 +1,179 @@
+"""The sections of a run's settings, whose values the folders of `conf/` give."""
+
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import Field, model_validator
+
+from conf.errors import UsageError
+from models.bounds import LONGEST, Count, Share
+from train.config.validation import Natural, Quantity, Section, did_you_mean
+from train.paths import CONF
+from train.results.protocols import BY_POSITION, PROTOCOLS
+
+CONTROLS = ("crop", "window")  # extensions that a claim to use longer context must beat
+LIST = Field(strict=False, min_length=1)
+Beta = Annotated[float, Field(ge=0, lt=1)]
+Few = Annotated[int, Field(ge=1, le=1024)]  # processes, threads
+Name = Annotated[str, Field(pattern=r"^[\w+.-]*\w$")]
+Names = Annotated[tuple[str, ...], Field(strict=False)]
+
+
+class ModelConfig(Section):
+    vocab: Natural
+    width: Natural
+    depth: Annotated[int, Field(ge=1, le=1000)]
+    heads: Natural
+    length: Count  # tokens of a training sequence
+    norm: Literal["rms", "layer"]
+    tied: bool  # the output layer is the token embedding
+    causal: bool
+    kernel: Literal["auto", "reference", "explicit", "fused", "sdpa", "band", "flex"]
+
+    @model_validator(mode="after")
+    def has_even_heads(self) -> Self:
+        if self.width % self.heads:
+            raise UsageError(f"model.heads={self.heads} does not divide model.width={self.width}.")
+        if self.head_width % 2:
+            raise UsageError(
+                f"model.width={self.width} over model.heads={self.heads} gives an odd head width of "
+                f"{self.head_width}: rotary encodings pair features, so choose an even one."
+            )
+        return self
+
+    @property
+    def head_width(self) -> int:
+        return self.width // self.heads
+
+    @property
+    def shape(self) -> dict[str, int]:
+        """What an encoding may ask to know of the model."""
+        return {
+            "heads": self.heads, "head_width": self.head_width, "width": self.width, "depth": self.depth,
+            "length": self.length,
+        }  # fmt: skip
+
+
+class EncodingConfig(Section, extra="allow"):
+    """`_target_` and the parameters of the method."""
+
+    family: str | None = None  # of methods, in the report
+    share: bool  # one encoding for all layers; false: each layer has its own parameters
+    ssmax: bool  # learned log-n temperature on top
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        return self.model_dump()
+
+
+class ExtensionConfig(Section, extra="allow"):
+    """`_target_` and the parameters of the method, and how to train further under it."""
+
+    finetune_steps: Annotated[int, Field(ge=0, lt=1 << 31)] = 0
+    finetune_length: Count | None = None  # tokens; null: the training length
+    finetune_learning_rate: Quantity = 5e-4
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        return dict(self.model_extra or {})
+
+
+class OptimizerConfig(Section):
+    matrices: Literal["adamw", "muon"]  # of the layers
+    learning_rate: Quantity
+    weight_decay: Annotated[float, Field(ge=0, le=1e6)]
+    betas: Annotated[tuple[Beta, Beta], Field(strict=False)]
+    warmup: Share  # of the steps
+    final: Share  # of the learning rate, at the last step
+    clip: Annotated[float, Field(ge=0, le=1e6)] | None  # largest gradient norm; 0 or null: any
+
+
+class TrainerConfig(Section):
+    accelerator: Literal["auto", "cpu", "gpu", "cuda", "mps"]
+    devices: Few | Literal[-1, "auto"]  # of a node; -1 or auto: all
+    num_nodes: Few
+    strategy: Literal["auto", "ddp"]
+    precision: Literal["auto", "32-true", "bf16-mixed", "16-mixed"]
+    max_steps: Natural
+    threads: Few | Literal["auto"]  # CPU threads of a process
+    accumulate: Natural  # parts that a step's batch is taken in
+    compile: bool
+    log_every: Natural  # steps
+    checkpoint_every: Natural  # steps
+    keep: Annotated[tuple[Annotated[float, Field(gt=0, lt=1)], ...], Field(strict=False)] = ()  # of the steps
+
+    def step(self, share: float) -> int:
+        """The step at a share of the training."""
+        return max(1, round(share * self.max_steps))
+
+    @property
+    def kept(self) -> tuple[int, ...]:
+        """The steps whose weights are kept."""
+        return tuple(sorted({self.step(share) for share in self.keep}))
+
+    @property
+    def is_distributed(self) -> bool:
+        """Whether a run is more than one process."""
+        return self.devices != 1 or self.num_nodes != 1
+
+
+class EvaluationConfig(Section):
+    lengths: Literal["ladder"] | Annotated[tuple[Count, ...], LIST]  # tokens, or as a task counts
+    ladder: Annotated[tuple[Quantity, ...], LIST]  # times the training length
+    protocols: Names  # of text
+    stride: Count | Literal["auto"]  # tokens from one piece to the next
+    last: Count | Literal["auto"]  # targets that last_k scores of each piece
+    extensions: Literal["all", "controls"] | Names  # besides the chosen one
+    windows: Count  # of held-out text
+    retrieval: Literal["needle", "passage"] | None  # what text said at some depth, asked at its end
+    problems: Count  # of each length
+    tokens: Natural  # at most so many in one forward pass
+
+    @model_validator(mode="after")
+    def names_exist(self) -> Self:
+        known = [*PROTOCOLS, BY_POSITION]
+        for name in self.protocols:
+            if name not in known:
+                raise UsageError(f"There is no protocol '{name}'; there are: {', '.join(known)}.")
+        files = extension_files()
+        for name in self.named:
+            if name not in files:
+                hint = did_you_mean(name, files)
+                raise UsageError(f"There is no extension '{name}'.{hint} There are: {', '.join(files)}.")
+        return self
+
+    @property
+    def named(self) -> tuple[str, ...]:
+        """The names in `extensions`, whether they fit an encoding or not."""
+        if isinstance(self.extensions, str):
+            return CONTROLS if self.extensions == "controls" else extension_files()
+        return self.extensions
+
+    def at(self, trained_length: int) -> list[int]:
+        """The lengths to evaluate at."""
+        if self.lengths == "ladder":
+            lengths = sorted({int(trained_length * times) for times in self.ladder})
+            if not 1 <= lengths[0] <= lengths[-1] <= LONGEST:
+                told = f"evaluation.ladder=[{','.join(map(str, self.ladder))}] times {trained_length} tokens"
+                raise UsageError(f"{told} of training must lie between 1 and {LONGEST:,}.")
+            return lengths
+        return sorted(set(self.lengths))
+
+
+def extension_files() -> tuple[str, ...]:
+    """The name of every file of `conf/extension/`."""
+    return tuple(sorted(file.stem for file in (CONF / "extension").glob("*.yaml")))
+
+
+class WandbConfig(Section):
+    mode: Literal["auto", "online", "offline", "disabled"]
+    project: Annotated[str, Field(pattern=r"^[^/\\#?%:]{1,128}$")]  # what W&B takes
+    entity: str | None
+
+
+class ChosenNames(Section):
+    """The names that results bear: of the files of `conf/` that were chosen, unless the user gives others."""
+
+    model: Name
+    encoding: Name
+    extension: Name
+    data: Name

@@ -1,0 +1,102 @@
+"""What a run is made of."""
+
+import logging
+import sys
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+import torch
+from lightning.pytorch import Callback, Trainer
+
+import data
+from data.source import Source
+from train.config.run_id import Code, code
+from train.config.schema import Config
+from train.config.sections import TrainerConfig
+from train.runtime.machine import keep_memory, resolved_precision
+from train.runtime.processes import ExitCodes
+
+Log = Callable[[int, dict[str, float]], None]  # step, values by name
+
+
+def ignore(step: int, values: dict[str, float]) -> None:
+    """Nobody watches."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """The settings of a run, and what follows from them before anything is trained."""
+
+    config: Config
+    source: Source
+    precision: str  # of `trainer.precision` on this machine
+    code: Code  # as it was when the run started
+    log: Log = ignore
+
+    @classmethod
+    def of(cls, config: Config, code_at_start: Code | None = None) -> Self:
+        """Prepare the data, and this process."""
+        quiet()
+        if config.trainer.threads != "auto":
+            torch.set_num_threads(config.trainer.threads)
+        keep_memory()
+        torch.set_flush_denormal(True)  # weights of far keys underflow; denormals are several times slower
+        precision = resolved_precision(config.trainer.precision, config.trainer.accelerator)
+        settings = config.data | {"name": config.names.data}
+        source = data.load(settings, config.model.vocab, Path(config.outputs, "data"))
+        return cls(config, source, precision, code_at_start or code(config))
+
+    @property
+    def trained_length(self) -> int:
+        """Tokens, or the longest problem in training as its task counts."""
+        return self.source.trained_length or self.config.model.length
+
+    @property
+    def lengths(self) -> list[int]:
+        """The lengths to evaluate at."""
+        return self.config.evaluation.at(self.trained_length)
+
+    def trainer(self, *callbacks: Callback, **more: Any) -> Trainer:
+        more["callbacks"] = [*callbacks, ExitCodes()]
+        return trainer(self.config.trainer, self.precision, **more)
+
+
+def trainer(config: TrainerConfig, precision: str, **more: Any) -> Trainer:
+    """Lightning's Trainer for training and for evaluation."""
+    return Trainer(
+        accelerator=config.accelerator,
+        devices=config.devices,
+        num_nodes=config.num_nodes,
+        strategy="ddp" if config.is_distributed else "auto",
+        precision=precision,  # type: ignore[arg-type]  # is one of those it lists
+        logger=False,
+        enable_checkpointing=False,  # train.fit.trainer has its own
+        enable_progress_bar=sys.stdout.isatty(),
+        enable_model_summary=False,
+        use_distributed_sampler=False,
+        num_sanity_val_steps=0,
+        max_epochs=-1,
+        **more,
+    )
+
+
+def quiet() -> None:
+    """No tips of Lightning's, no warnings about what is intended; but messages about the data."""
+    messages = logging.getLogger("data")
+    if not messages.handlers:
+        messages.addHandler(Printed())
+        messages.setLevel(logging.INFO)
+    for name in ("lightning.pytorch", "lightning.fabric", "lightning"):
+        logging.getLogger(name).setLevel(logging.ERROR)
+    warnings.filterwarnings("ignore", module="lightning")
+    warnings.filterwarnings("ignore", message=".*is not a supported tensor core.*")
+
+
+class Printed(logging.Handler):
+    """A message as a line of output."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        print(self.format(record), flush=True)

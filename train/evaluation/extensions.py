@@ -1,0 +1,78 @@
+"""A trained model under each extension, fine-tuned under it first where the settings say so."""
+
+from collections.abc import Sequence
+from copy import deepcopy
+from dataclasses import replace
+from pathlib import Path
+
+from models.effect import Encoding
+from models.gpt import GPT
+from models.registry import RECIPE, encoding_fits, extend, extended, names, read
+from train.config.run_id import finetuned_cell
+from train.config.schema import Config
+from train.config.sections import ExtensionConfig
+from train.context import Run
+from train.fit.trainer import Stage, trained
+
+Chosen = dict[str, ExtensionConfig]  # by name, in the order of evaluation
+
+
+def chosen(config: Config, encodings: Sequence[Encoding]) -> Chosen:
+    """What to evaluate under: nothing, to compare with; the chosen extension; and `evaluation.extensions`."""
+    listed = config.evaluation.named
+    fitting = [name for name in names("extension") if any(encoding_fits(name, e) for e in encodings)]
+    if isinstance(config.evaluation.extensions, str):  # a group, of which what fits is meant
+        listed = tuple(name for name in listed if name in fitting and not needs_more(name))
+    every = {name: recipe(config, name) for name in ("none", config.names.extension, *listed)}
+    for name, own in every.items():
+        if name not in fitting:
+            extend(name, encodings[0])  # an error that names the encodings that fit
+        applied(name, own, encodings)  # an error where a parameter makes no sense
+    return every
+
+
+def needs_more(name: str) -> bool:
+    """Whether an extension has a parameter that only the user can give."""
+    parameters = read("extension", name).items()
+    return any(value is None for key, value in parameters if key not in ("_target_", *RECIPE))
+
+
+def recipe(config: Config, name: str) -> ExtensionConfig:
+    """The settings of an extension: the command line's for the chosen one, its file's for the others."""
+    if name == config.names.extension:
+        return config.extension
+    return ExtensionConfig.of(read("extension", name))
+
+
+def applied(name: str, own: ExtensionConfig, encodings: Sequence[Encoding]) -> list[Encoding]:
+    """Encodings under an extension; in a schedule, the layers that it does not fit stay as they are."""
+    if own.parameters.get("_target_") is None:
+        return list(encodings)
+    return [extended(name, own.parameters, e) if encoding_fits(name, e) else e for e in encodings]
+
+
+def extended_models(run: Run, model: GPT, chosen: Chosen, training: str) -> dict[str, GPT]:
+    """The model under each extension, by the name in its rows: `pi`, or `pi+50` after 50 steps; `training` is
+    the cell of its own training."""
+    result = {}
+    for name, own in chosen.items():
+        changed = model.under(applied(name, own, model.tiled))
+        if own.finetune_steps:
+            changed = finetuned(run, changed, name, own, training)
+        result[f"{name}+{own.finetune_steps}" if own.finetune_steps else name] = changed
+    return result
+
+
+def finetuned(run: Run, model: GPT, name: str, own: ExtensionConfig, training: str) -> GPT:
+    """A copy of the model, trained further under the extension; its checkpoint is reused."""
+    config = run.config
+    length = own.finetune_length or config.model.length
+    optimizer = config.optimizer.model_copy(update={"learning_rate": own.finetune_learning_rate})
+    batch = max(1, config.batch * config.model.length // length)
+    changed = replace(run, config=config.model_copy(update={"optimizer": optimizer, "batch": batch}))
+    cell = finetuned_cell(training, name, own)
+    folder = Path(config.outputs) / "trained" / f"{config.names.encoding}-s{config.seed}-{name}-{cell}"
+    tuned = deepcopy(model)
+    stage = Stage(cell, folder, length, own.finetune_steps, rate="extension.finetune_learning_rate")
+    trained(changed, tuned, stage)
+    return tuned

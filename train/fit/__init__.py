@@ -1,0 +1,1 @@
+"""Training one model."""

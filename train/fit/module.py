@@ -1,0 +1,101 @@
+"""Training as Lightning sees it: loss, optimizer, schedule, batches; nothing else."""
+
+import math
+from collections.abc import Iterator
+
+import torch
+from lightning.pytorch import LightningModule
+from lightning.pytorch.utilities.types import OptimizerLRScheduler
+from torch import Tensor
+from torch.optim import Optimizer
+
+from data.batch import Batch
+from data.source import Source
+from models.gpt import GPT
+from train.config.schema import Config
+from train.fit.loss import mean_loss
+from train.fit.objective import OBJECTIVES
+from train.fit.optimizer import optimizer_of
+
+
+class Training(LightningModule):
+    """One GPT on its way through `max_steps` batches of sequences of `length` tokens."""
+
+    def __init__(self, model: GPT, source: Source, config: Config, length: int) -> None:
+        super().__init__()
+        self.model, self.source, self.config, self.length = model, source, config, length
+        self.objective = OBJECTIVES[config.objective]
+
+    def train_dataloader(self) -> "Batches":
+        return Batches(self)
+
+    def transfer_batch_to_device(self, batch: Batch, device: torch.device, dataloader_idx: int) -> Batch:
+        mask = None if batch.mask is None else batch.mask.to(device, non_blocking=True)
+        tokens, targets = (ids.to(device, non_blocking=True) for ids in (batch.tokens, batch.targets))
+        return Batch(tokens, targets, mask, batch.weight)
+
+    def training_step(self, batch: Batch, index: int) -> Tensor:
+        loss = mean_loss(self.model, batch.tokens, batch.targets, batch.mask, draw=self.global_step)
+        return loss * batch.weight
+
+    def configure_optimizers(self) -> OptimizerLRScheduler:
+        config, steps = self.config.optimizer, int(self.trainer.max_steps)
+        optimizer = optimizer_of(self.model, config, fused=self.trainer.precision != "16-mixed")
+        schedule = torch.optim.lr_scheduler.LambdaLR(
+            optimizer, lambda step: warmup_cosine(step, steps, config.warmup, config.final)
+        )
+        return {"optimizer": optimizer, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}
+
+    def configure_gradient_clipping(
+        self,
+        optimizer: Optimizer,
+        gradient_clip_val: float | None = None,
+        gradient_clip_algorithm: str | None = None,
+    ) -> None:
+        # Lightning's own clipping refuses fused AdamW under mixed precision
+        if self.config.optimizer.clip:
+            torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.config.optimizer.clip)
+
+
+class Batches:
+    """The batches from the trainer's step on: a resumed run sees the same ones as if it had never stopped."""
+
+    def __init__(self, module: Training) -> None:
+        self.module = module
+
+    def __iter__(self) -> Iterator[Batch]:
+        module, trainer, config = self.module, self.module.trainer, self.module.config
+        step = trainer.global_step
+        while True:
+            share = trainer.global_rank, trainer.world_size
+            batch = module.source.batch(step, module.length, config.batch, config.seed, *share)
+            batch = module.objective(batch, step, config.seed, *share)
+            yield from parts(batch, config.trainer.accumulate, self.targets(batch))
+            step += 1
+
+    def targets(self, batch: Batch) -> float:
+        """How many targets count in this step's batch of an average process."""
+        if batch.mask is None:
+            return float(batch.targets.numel())
+        strategy = self.module.trainer.strategy
+        count = batch.mask.sum().to(strategy.root_device, torch.float32)
+        return float(strategy.reduce(count, reduce_op="mean"))
+
+
+def parts(batch: Batch, count: int, total: float) -> Iterator[Batch]:
+    """A batch in `count` equal parts, each weighted by its share of the `total` targets that count."""
+    masks = [None] * count if batch.mask is None else batch.mask.chunk(count)
+    for tokens, targets, mask in zip(
+        batch.tokens.chunk(count), batch.targets.chunk(count), masks, strict=True
+    ):
+        own = targets.numel() if mask is None else int(mask.sum())
+        yield Batch(tokens, targets, mask, own * count / max(1.0, total))
+
+
+def warmup_cosine(step: int, steps: int, warmup: float, final: float) -> float:
+    """The factor on the learning rate at a step."""
+    rising = max(1, round(warmup * steps))
+    if step < rising:
+        return (step + 1) / rising
+    done = min(1.0, (step - rising) / max(1, steps - rising))
+    return final + (1 - final) * 0.5 * (1 + math.cos(math.pi * done))

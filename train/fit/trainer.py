@@ -1,0 +1,160 @@
+"""A trained model: its checkpoint is reused where the same training was done before, else it is trained.
+
+`<outputs>/trained/<encoding>-s<seed>-<cell>/` holds it; the cell is a hash of everything that
+determines the weights. A lock lets one process train and the others wait for it.
+"""
+
+import time
+from copy import deepcopy
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from lightning.pytorch import Callback, LightningModule, Trainer
+
+from conf.errors import UsageError
+from models.gpt import GPT
+from train.context import Run
+from train.fit.callbacks import Progress
+from train.fit.checkpoints import States, Trained, forget, is_of, locked, newest, restore, save
+from train.fit.compiling import compile_each
+from train.fit.module import Training
+from train.runtime.machine import description, peak_memory, reset_peak_memory
+from train.runtime.ranks import is_rank_zero
+from train.runtime.signals import Stopped, handle
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One training: from the first weights on, or further under an extension."""
+
+    cell: str
+    folder: Path
+    length: int  # tokens
+    steps: int
+    keep: tuple[int, ...] = ()  # steps whose weights stay as `step-<n>.ckpt`
+    rate: str = "optimizer.learning_rate"  # the setting that it is trained with
+
+    @property
+    def final(self) -> Path:
+        return self.folder / "final.ckpt"
+
+    @property
+    def last(self) -> Path:
+        """The state to resume from."""
+        return self.folder / "last.ckpt"
+
+    @property
+    def kept(self) -> list[Path]:
+        return [self.folder / f"step-{step}.ckpt" for step in self.keep]
+
+
+def trained(run: Run, model: GPT, stage: Stage) -> Trained:
+    """`model` with trained weights: from the checkpoint of this cell, or by training now."""
+    with locked(stage.folder, f"Another run is training {stage.folder.name}"):
+        wanted = [stage.final, *stage.kept]
+        missing = [file.name for file in wanted if not is_of(file, stage.cell)]
+        if (
+            missing
+            and is_rank_zero()
+            and any((stage.folder / name).exists() for name in ("final.ckpt", *missing))
+        ):
+            print(f"{stage.folder.name} is trained again, for {', '.join(missing)}.", flush=True)
+            forget(stage.last)
+        if missing:
+            fit(run, model, stage)
+        elif is_rank_zero():
+            print(f"{stage.folder.name} is trained already", flush=True)
+    return restore(stage.final, model, stage.cell)
+
+
+def fit(run: Run, model: GPT, stage: Stage) -> None:
+    """Train and write `final.ckpt`; an interrupted training resumes from its last checkpoint."""
+    config = run.config.trainer
+    if config.compile:
+        model = deepcopy(model)  # compiled for one length; the evaluation reads the file
+    progress = Progress(config.log_every, run.log, hint(run, stage.rate))
+    checkpoints = Checkpoints(stage, model, progress, config.checkpoint_every)
+    trainer = run.trainer(
+        progress,
+        checkpoints,
+        max_steps=stage.steps,
+        plugins=[States()],
+        accumulate_grad_batches=config.accumulate,
+    )
+    if config.compile:
+        compile_each(model.blocks)
+    reset_peak_memory()
+    training = Training(model, run.source, run.config, stage.length).train()
+    last = newest(stage.last, stage.cell)
+    if trainer.is_global_zero:
+        print(f"{'Resuming' if last else 'Training'} {stage.folder.name}, {stage.steps:,} steps", flush=True)
+    trainer.fit(training, ckpt_path=last)
+    checkpoints.save(stage.final)
+    if trainer.is_global_zero:
+        forget(stage.last)
+    trainer.strategy.barrier()
+
+
+def hint(run: Run, rate: str) -> str:
+    """Which settings may be at fault where a training diverges."""
+    optimizer, encoding = run.config.optimizer, run.config.names.encoding
+    steps = f"lower {rate}={optimizer.learning_rate:g}, raise optimizer.warmup={optimizer.warmup:g}"
+    clip = "" if optimizer.clip else ", set optimizer.clip=1"
+    precision = "" if run.precision == "32-true" else ", take trainer.precision=32-true"
+    return f"{steps}{clip}{precision}, or change the parameters of encoding={encoding}, or its formula."
+
+
+class Checkpoints(Callback):
+    """Writes the state of the training every so many steps, and the weights that stay."""
+
+    def __init__(self, stage: Stage, model: GPT, progress: Progress, every: int) -> None:
+        self.stage, self.model, self.progress, self.every = stage, model, progress, every
+        self.started, self.signal, self.processes = time.perf_counter(), 0, 1
+
+    def on_train_start(self, trainer: Trainer, module: LightningModule) -> None:
+        self.processes = trainer.world_size
+        handle(self.remember)
+
+    def remember(self, number: int, frame: object) -> None:
+        self.signal = number
+
+    def on_train_batch_end(
+        self, trainer: Trainer, module: LightningModule, outputs: Any, batch: Any, index: int
+    ) -> None:
+        if (index + 1) % trainer.accumulate_grad_batches:
+            return
+        step = trainer.global_step
+        if step in self.stage.keep:
+            self.save(self.stage.folder / f"step-{step}.ckpt")
+        number = self.agreed(trainer, step)
+        if number or step % self.every == 0:
+            trainer.save_checkpoint(self.stage.last)
+        if number:
+            raise Stopped(number)
+
+    def on_save_checkpoint(
+        self, trainer: Trainer, module: LightningModule, checkpoint: dict[str, Any]
+    ) -> None:
+        checkpoint["cell"] = self.stage.cell
+
+    def agreed(self, trainer: Trainer, step: int) -> int:
+        """The signal that ends the training here, on all processes; 0: none."""
+        if trainer.world_size == 1:
+            return self.signal
+        if step % self.progress.every:
+            return 0
+        own = torch.tensor(self.signal, device=trainer.strategy.root_device)
+        return int(trainer.strategy.reduce(own, reduce_op="max"))
+
+    def save(self, file: Path) -> None:
+        if not all(parameter.isfinite().all() for parameter in self.model.parameters()):
+            raise UsageError(f"The weights are not finite after the last step: {self.progress.hint}")
+        speeds, seconds = sorted(self.progress.speeds), time.perf_counter() - self.started
+        speed = speeds[len(speeds) // 2] if speeds else 0.0
+        history = list(self.progress.history)
+        if is_rank_zero():
+            cost = speed, seconds, peak_memory()
+            where = description(), torch.get_num_threads(), self.processes
+            save(file, self.model.state_dict(), Trained(self.stage.cell, history, *cost, *where))

@@ -1,0 +1,70 @@
+"""`sweep.json`, the list of a sweep's jobs beside their results."""
+
+import json
+import re
+import shlex
+import sys
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Self
+
+from filelock import FileLock
+
+from data.disk import written
+from train.launch.worker import Job
+
+VARIED = ("encoding", "extension", "seed", "jobs", "outputs", "report", "wandb")  # within one experiment
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A job as `sweep.json` lists it."""
+
+    name: str
+    folder: str
+    encoding: str
+    seed: int
+    overrides: list[str]
+
+    @classmethod
+    def of(cls, job: Job) -> Self:
+        name, config = job.folder.name, job.config
+        return cls(name, name, config.names.encoding, config.seed, job.overrides)
+
+    @property
+    def experiment(self) -> set[str]:
+        """What it chose beyond its encoding, extension and seed, of what determines results."""
+        return {one for one in self.overrides if re.split("[.=]", one)[0] not in VARIED}
+
+
+def write_index(jobs: list[Job], started: datetime) -> Path:
+    """Keep the list of jobs of a sweep next to their results; the folder of the sweep."""
+    folder, own = jobs[0].folder.parent, [Listed.of(job) for job in jobs]
+    folder.mkdir(parents=True, exist_ok=True)
+    about = {
+        "name": folder.name,
+        "command": "python -m train " + shlex.join(sys.argv[1:]),
+        "started": started.astimezone(UTC).isoformat(timespec="seconds"),
+    }
+    with FileLock(folder / ".lock"):
+        every = [asdict(job) for job in (*earlier(folder, own), *own)]
+        with written(folder / "sweep.json") as out:
+            out.write(json.dumps(about | {"jobs": every}, indent=1).encode())
+    return folder
+
+
+def earlier(folder: Path, own: list[Listed]) -> list[Listed]:
+    """The jobs of earlier commands that belong beside these: others of the same experiment."""
+    try:
+        known = [Listed(**one) for one in json.loads((folder / "sweep.json").read_text())["jobs"]]
+    except (OSError, ValueError, KeyError, TypeError):
+        return []
+    experiments, repeated = [job.experiment for job in own], [set(job.overrides) for job in own]
+    return [
+        job
+        for job in known
+        if job.experiment in experiments
+        and set(job.overrides) not in repeated
+        and (folder / job.folder).is_dir()
+    ]

@@ -1,0 +1,146 @@
+"""What `hydra/launcher` names: this machine, or who has others.
+
+Hydra's own plugins compose the settings of a job again where it runs, maybe a day later, and end where the
+first job fails. Here a job is what was composed, and the sweep waits for all.
+"""
+
+import multiprocessing
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from importlib.util import find_spec
+from multiprocessing.forkserver import ensure_running
+from typing import Any, cast
+
+from omegaconf import DictConfig, OmegaConf
+
+from conf.errors import UsageError
+from train.launch import resources as shares
+from train.launch.launcher import Elsewhere, Here, Launcher, Started
+from train.launch.resources import Share
+from train.launch.worker import Job, Worker, run
+from train.runtime.signals import handle, held
+
+PRELOADED = ["train.runtime.preload"]
+
+
+@contextmanager
+def basic(options: DictConfig, jobs: list[Job]) -> Iterator[Launcher]:
+    """Processes forked from a server that has imported torch and Lightning once: a job starts at once."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(PRELOADED)
+    with held():
+        ensure_running()
+
+    def start(job: Job, share: Share) -> Started:
+        process = context.Process(target=run, args=(job, share))
+        try:
+            process.start()
+        except (EOFError, ConnectionError):
+            raise ChildProcessError("The process that starts the jobs is gone: run it again.") from None
+        return Here(process)
+
+    yield Launcher(start)
+
+
+@contextmanager
+def submitit(options: DictConfig, jobs: list[Job]) -> Iterator[Launcher]:
+    """SLURM, or its stand-in on this machine; a task for each process of a job."""
+    from submitit import AutoExecutor
+
+    is_slurm = "partition" in options
+    kind = "slurm" if is_slurm else "local"
+    given = plain(options) | tasks(options, jobs)
+    folder, once = given.pop("submitit_folder"), given.pop("max_num_timeout", 3)
+    executor = AutoExecutor(folder, cluster=kind, slurm_max_num_timeout=once)
+    shared = AutoExecutor._valid_parameters()
+    executor.update_parameters(**{k if k in shared else f"{kind}_{k}": v for k, v in given.items()})
+
+    def start(job: Job, share: Share) -> Started:
+        queued = executor.submit(Worker(), job, Share() if is_slurm else share)
+        if is_slurm:
+            return Elsewhere(queued, lambda: queued.cancel(check=False))
+        return Elsewhere(queued, lambda: os.kill(int(queued.job_id), signal.SIGTERM))
+
+    if is_slurm:
+        yield Launcher(start, lambda config: len(jobs), executor.batch, every=1)
+    else:
+        yield Launcher(start, every=0.2)
+
+
+def tasks(options: DictConfig, jobs: list[Job]) -> dict[str, int]:
+    """What follows from the settings of the jobs, which are one array."""
+    first, *others = [(processes(job), job.config.trainer.num_nodes) for job in jobs]
+    if any(other != first for other in others):
+        raise UsageError("jobs that differ in trainer.devices or trainer.num_nodes need a sweep each")
+    result = {"tasks_per_node": first[0], "nodes": first[1]}
+    if "gpus_per_node" in options and jobs[0].config.trainer.accelerator in ("gpu", "cuda"):
+        result["gpus_per_node"] = options.gpus_per_node or first[0]
+    if "array_parallelism" in options and jobs[0].config.jobs != "auto":
+        result["array_parallelism"] = jobs[0].config.jobs
+    return result
+
+
+def processes(job: Job) -> int:
+    """Of a node."""
+    devices = job.config.trainer.devices
+    if not isinstance(devices, int) or devices < 1:
+        raise UsageError(f"trainer.devices={devices} should be a number")
+    return devices
+
+
+@contextmanager
+def ray(options: DictConfig, jobs: list[Job]) -> Iterator[Launcher]:
+    """The cluster at `ray.init.address`, or this machine: as many jobs as it has room for."""
+    import ray
+
+    if any(processes(job) and job.config.trainer.num_nodes > 1 for job in jobs):
+        raise UsageError("it gives a job one machine, so trainer.num_nodes should be 1")
+    ray.init(**plain(options.ray.init))
+    handle()  # again: Ray's own handler aborts
+    has_gpus = "GPU" in ray.cluster_resources()
+
+    def start(job: Job, share: Share) -> Started:
+        knobs, room = job.config.trainer, {"num_cpus": float(processes(job))}
+        if has_gpus and knobs.accelerator != "cpu":
+            room["num_gpus"] = processes(job) if knobs.is_distributed else 1 / shares.per_gpu(job.config)
+        room |= plain(options.ray.remote)
+        task = ray.remote(Worker.__call__).options(**room)
+        started = task.remote(Worker(), job, Share(max(1, int(room["num_cpus"]))))
+        return Elsewhere(started.future(), lambda: ray.cancel(started))
+
+    most = len(jobs) if jobs[0].config.jobs == "auto" else jobs[0].config.jobs
+    try:
+        yield Launcher(start, lambda config: most, every=0.2)
+    finally:
+        ray.shutdown()
+
+
+def plain(options: DictConfig) -> dict[str, Any]:
+    content = cast(dict[str, Any], OmegaConf.to_container(options, resolve=True))
+    content.pop("_target_", None)  # of Hydra's own plugin, where that is installed, too
+    return content
+
+
+LAUNCHERS = {
+    "basic": basic, "ray": ray, "submitit_local": submitit, "submitit_slurm": submitit,
+}  # fmt: skip
+
+
+@contextmanager
+def launched(name: str, options: DictConfig, jobs: list[Job]) -> Iterator[Launcher]:
+    """The launcher of `hydra/launcher=<name>`."""
+    if name not in LAUNCHERS:
+        raise UsageError(f"hydra/launcher={name} should be one of {', '.join(LAUNCHERS)}.")
+    package = name.partition("_")[0]
+    if name != "basic" and find_spec(package) is None:
+        extra = "ray" if package == "ray" else "launchers"
+        raise UsageError(f"hydra/launcher={name} needs another package: pip install -e '.[{extra}]'")
+    with ExitStack() as stack:
+        try:
+            launcher = stack.enter_context(LAUNCHERS[name](options, jobs))
+        except Exception as error:  # of submitit or Ray, which have none in common
+            told = str(error).partition("\n")[0].rstrip(".")
+            raise UsageError(f"hydra/launcher={name} cannot start: {told}.") from error
+        yield launcher

@@ -1,0 +1,82 @@
+"""What of a machine a job of a sweep may use, and how many jobs that leaves room for."""
+
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from train.config.schema import Config
+
+DRIVER = Path("/proc/driver/nvidia/gpus")
+MEMINFO = Path("/proc/meminfo")
+MEMORY = 2 << 30  # bytes that a job may need
+FULL, MOST_A_GPU = 1e12, 8  # operations of a step that keep a GPU busy alone; else jobs share it
+
+
+@dataclass(frozen=True)
+class Share:
+    """None: as whoever starts the job leaves it."""
+
+    threads: int | None = None
+    gpus: tuple[str, ...] | None = None
+
+
+def share(config: Config, slot: int, side_by_side: int) -> Share:
+    """Of one of the jobs that run side by side on this machine."""
+    threads, own = max(1, cores() // side_by_side), gpus()
+    if not own:
+        return Share(threads)
+    count = per_job(config)
+    first = slot * count % (len(own) // count * count)
+    return Share(threads, own[first : first + count])
+
+
+def width(config: Config) -> int:
+    """How many jobs fit side by side on this machine."""
+    if config.jobs != "auto":
+        return config.jobs
+    if gpus() and config.trainer.accelerator != "cpu":
+        return len(gpus()) // per_job(config) * per_gpu(config)
+    if config.trainer.is_distributed:
+        return 1
+    return max(1, min(cores(), available() // MEMORY))
+
+
+def per_gpu(config: Config) -> int:
+    """How many jobs share a GPU."""
+    if config.trainer.is_distributed:
+        return 1
+    return max(1, min(MOST_A_GPU, cores() // max(1, len(gpus())), int(FULL // work(config))))
+
+
+def per_job(config: Config) -> int:
+    """How many GPUs of this machine a job takes."""
+    devices = config.trainer.devices
+    return min(devices, len(gpus())) if isinstance(devices, int) and devices > 0 else len(gpus())
+
+
+def work(config: Config) -> float:
+    """Floating point operations of a training step, without attention."""
+    model = config.model
+    weights = 12 * model.depth * model.width**2 + model.width * model.vocab
+    return 6.0 * weights * config.batch * model.length
+
+
+def available() -> int:
+    """Bytes of memory for whoever asks: free, or holding files only until then."""
+    match = re.search(r"MemAvailable:\s+(\d+) kB", MEMINFO.read_text()) if MEMINFO.exists() else None
+    return int(match[1]) * 1024 if match else os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
+def cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def gpus() -> tuple[str, ...]:
+    """Their names for CUDA_VISIBLE_DEVICES, which may leave some of them out; without torch, which would take
+    seconds to import."""
+    there = list(DRIVER.glob("*"))
+    chosen = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if chosen is None or not there:
+        return tuple(map(str, range(len(there))))
+    return tuple(name for name in chosen.replace(" ", "").split(",") if name not in ("", "-1"))

@@ -1,0 +1,94 @@
+"""The jobs of a sweep: each in a process of its own, several side by side. Success is `DONE`."""
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from omegaconf import DictConfig
+
+from conf.errors import UsageError
+from train.launch.launcher import Started
+from train.launch.launchers import launched
+from train.launch.resources import share
+from train.launch.worker import Job
+from train.results.done import has_gaps
+from train.runtime.signals import PATIENCE, ending
+
+
+@dataclass(frozen=True)
+class Running:
+    job: Started
+    since: float
+    slot: int  # of those side by side
+
+
+def run_all(jobs: list[Job], launcher: str = "basic", options: DictConfig | None = None) -> int:
+    """Run what is not done yet; the number of jobs that failed."""
+    check_folders(jobs)
+    missing = {job.folder: job for job in jobs if not job.is_done or has_gaps(job.folder)}
+    if not missing:
+        return 0
+    running: dict[Path, Running] = {}
+    with launched(launcher, options or DictConfig({}), jobs) as by:
+        try:
+            with by.batch():
+                for folder, job in missing.items():
+                    side_by_side = by.width(job.config)
+                    while len(running) >= side_by_side:
+                        collect(running, by.every)
+                    slot = min(set(range(side_by_side)) - {one.slot for one in running.values()})
+                    folder.mkdir(parents=True, exist_ok=True)
+                    started = by.start(job, share(job.config, slot, side_by_side))
+                    running[folder] = Running(started, time.perf_counter(), slot)
+            while running:
+                collect(running, by.every)
+        except BaseException:
+            stop(running)
+            raise
+    return sum(not job.is_done for job in jobs)
+
+
+def check_folders(jobs: list[Job]) -> None:
+    """UsageError where different jobs would write into one folder."""
+    cells: dict[Path, str] = {}
+    for job in jobs:
+        if cells.setdefault(job.folder, job.id) != job.id:
+            raise UsageError(
+                f"hydra.sweep.subdir gives different jobs the same folder, {job.folder}: leave it out."
+            )
+
+
+def stop(running: dict[Path, Running]) -> None:
+    """End the jobs, each with a state to go on from."""
+    for one in running.values():
+        one.job.stop()
+    end = time.monotonic() + PATIENCE
+    while time.monotonic() < end and any(one.job.code() is None for one in running.values()):
+        time.sleep(0.05)
+    for one in running.values():
+        one.job.kill()
+
+
+def collect(running: dict[Path, Running], every: float) -> None:
+    """Wait until a job ends, and tell how."""
+    while all(one.job.code() is None for one in running.values()):
+        time.sleep(every)
+    for folder, one in list(running.items()):
+        code = one.job.code()
+        if code is None:
+            continue
+        del running[folder]
+        folder.chmod(folder.stat().st_mode)  # NFS may remember that there was no DONE
+        how = "done" if (folder / "DONE").exists() else failed(folder, code)
+        print(f"{folder.name:<44} {time.perf_counter() - one.since:6.0f} s  {how}", flush=True)
+
+
+def failed(folder: Path, code: int | str) -> str:
+    """How a job ended; its log has it where it could not say it itself."""
+    log = folder / "train.log"
+    if isinstance(code, int) and code >= 0:
+        return f"FAILED, see {log}"
+    how = ending(code) if isinstance(code, int) else f"did not end: {code}"
+    with log.open("a") as lines:
+        lines.write(f"Killed: the job {how}.\n")
+    return f"FAILED, it {how}"

@@ -1,0 +1,1 @@
+"""Rows, protocols, and the folder of a run."""

@@ -1,0 +1,115 @@
+"""The unit of result: a flat row, one JSON object a line of `results.jsonl`.
+
+Rows are the truth; W&B and the report are views of them.
+"""
+
+import json
+import math
+import os
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import NamedTuple, TypedDict
+
+from conf.errors import UsageError
+from data.disk import named
+from train.results.done import OUT_OF_MEMORY as OUT_OF_MEMORY
+from train.results.done import damage, finished
+
+ANSWERS, DEPTH = "answers", "depth_"  # protocols of problems: all of a length, and those with a depth
+CHANCE = (
+    "chance"  # the metric of the majority baseline: the accuracy of always giving the most frequent token
+)
+ONCE = "training"  # the protocol of what a run has one of
+
+
+class Identity(TypedDict):
+    """What all rows of a run share."""
+
+    run: str
+    encoding: str
+    seed: int
+    trained_length: int
+    data: str
+    kernel: str
+    precision: str
+    corpus: str
+    commit: str
+    versions: str
+
+
+class Result(NamedTuple):
+    """The rest of a row."""
+
+    extension: str
+    protocol: str
+    length: int
+    metric: str
+    value: float | None
+    error: float | None = None
+    sequences: int = 0
+
+
+@dataclass(frozen=True)
+class Row:
+    """One number: how a run did at a length."""
+
+    run: str  # the run folder's name
+    encoding: str  # that the model was trained with
+    extension: str  # that it was evaluated under; `none` where there is none
+    seed: int
+    trained_length: int  # tokens, or the longest problem as its task counts
+    data: str
+    protocol: str  # same_tokens, nonoverlapping, ..., by_position; answers, depth_0.25, ...; training
+    length: int  # tokens of context, or what a task counts; for by_position the tokens up to the position
+    metric: str  # loss (nats per token), bits_per_byte, accuracy, tokens_per_second, peak_memory (bytes), ...
+    value: float | None  # None where the method is undefined at this length
+    error: float | None  # standard error over documents; None where there is none
+    sequences: int  # documents behind the value
+    kernel: str
+    precision: str
+    corpus: str  # sha256
+    commit: str
+    versions: str
+
+    @property
+    def is_answer(self) -> bool:
+        """Whether it is about problems, not about text."""
+        return self.protocol == ANSWERS or self.protocol.startswith(DEPTH)
+
+
+def append(file: Path, rows: Iterable[Row]) -> None:
+    """Add rows to a results file; they are on the disk when this returns."""
+    text = "".join(line(row) + "\n" for row in rows)
+    with named(file), file.open("a") as out:
+        out.write(text)
+        out.flush()
+        os.fsync(out.fileno())
+
+
+def read(file: Path) -> list[Row]:
+    """The rows of a results file; a last line torn by a crash is left out, any other damage is an error."""
+    if finished(file.parent) is not None and (wrong := damage(file.parent)):
+        raise UsageError(f"In {file.parent} {wrong}: run it again.")
+    names = {field.name for field in fields(Row)}
+    lines, rows = file.read_text().split("\n"), []
+    for number, line in enumerate(lines, 1):
+        if not line:
+            continue
+        try:
+            content = json.loads(line)
+            if set(content) != names:
+                raise UsageError("keys")
+            rows.append(Row(**content))
+        except (ValueError, TypeError):
+            if number < len(lines):
+                raise UsageError(
+                    f"{file} is damaged at line {number}: delete that line, or the folder, and run again."
+                ) from None
+    return rows
+
+
+def line(row: Row) -> str:
+    """A row as JSON, which has no nan: what is not finite becomes null."""
+    content = asdict(row).items()
+    return json.dumps({k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in content})

@@ -1,0 +1,27 @@
+"""What a run found, in a few lines of text."""
+
+from train.results.curves import accuracies, losses
+from train.results.rows import Row
+
+GAP = 3  # spaces between columns
+
+
+def outcome(rows: list[Row]) -> str:
+    """The loss at each length by the first protocol, and the accuracy of answers, where there are any: a line
+    for the model itself and for each extension."""
+    tables = {"loss, nats per token": losses(rows), "accuracy": accuracies(rows)}
+    return "".join(f"\n{table(title, lines)}\n" for title, lines in tables.items() if lines)
+
+
+def table(title: str, rows: list[Row]) -> str:
+    """One line an extension, one column a length."""
+    first, lengths = rows[0].protocol, list(dict.fromkeys(row.length for row in rows))
+    values = {(row.extension, row.length): row.value for row in rows if row.protocol == first}
+    lines = [[f"{title} ({first})", *(f"{length:,}" for length in lengths)]]
+    for name in dict.fromkeys(extension for extension, _ in values):
+        cells = [values.get((name, length)) for length in lengths]
+        shown = ["-" if value is None else f"{value:.3f}" for value in cells]
+        lines.append([rows[0].encoding if name == "none" else f"  + {name}", *shown])
+    names = max(len(line[0]) for line in lines)
+    width = GAP + max(len(cell) for line in lines for cell in line[1:])
+    return "\n".join(line[0].ljust(names) + "".join(cell.rjust(width) for cell in line[1:]) for line in lines)

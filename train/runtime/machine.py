@@ -1,0 +1,117 @@
+"""What the machine is and can do: precision, memory, processor."""
+
+import ctypes
+import os
+import platform
+import re
+import statistics
+import time
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+import torch
+
+from conf.errors import UsageError
+from models import cpu as native
+from models.ops.linear import product
+from train.config.sections import TrainerConfig
+
+
+def resolved_precision(requested: str, accelerator: str) -> str:
+    """`auto` becomes bf16-mixed where that is faster, else 32-true (16-mixed on older GPUs)."""
+    gpu = on_gpu(accelerator)
+    if requested == "16-mixed" and not gpu:
+        raise UsageError("trainer.precision=16-mixed needs a GPU: choose bf16-mixed or 32-true.")
+    if requested != "auto":
+        return requested
+    if gpu:
+        return "bf16-mixed" if torch.cuda.is_bf16_supported() else "16-mixed"
+    return "bf16-mixed" if bfloat16_gain() > 1.0 else "32-true"
+
+
+@cache
+def bfloat16_gain() -> float:
+    """How many times faster this processor multiplies matrices in bfloat16 than in float32, as measured:
+    some emulate it, and some that have it, but no unit for tiles, are faster in float32."""
+    slow, fast = (
+        (torch.rand(512, 128).to(dtype), torch.rand(128, 512).to(dtype))
+        for dtype in (torch.float32, torch.bfloat16)
+    )
+    product(*slow), product(*fast)  # the first makes the kernel
+    ratios: list[float] = []
+    while len(ratios) < 9 and min(ratios, default=1.0) > 0.1:  # nine of emulated ones would take a second
+        ratios.append(seconds(lambda: product(*slow)) / seconds(lambda: product(*fast)))
+    return statistics.median(ratios)
+
+
+def seconds(what: Callable[[], object]) -> float:
+    """Of processor time."""
+    start = time.process_time()
+    what()
+    return time.process_time() - start
+
+
+def on_gpu(accelerator: str) -> bool:
+    """Whether it stands for CUDA here."""
+    return accelerator in ("gpu", "cuda") or (accelerator == "auto" and torch.cuda.is_available())
+
+
+def check_devices(config: TrainerConfig) -> None:
+    """UsageError where a device is asked for that is not there."""
+    there = {"cuda": torch.cuda.device_count(), "mps": int(torch.backends.mps.is_available())}
+    there["gpu"] = max(there.values())
+    if there["gpu"]:
+        there["auto"] = there["gpu"]
+    count = there.get(config.accelerator)
+    if count is not None and count < (config.devices if isinstance(config.devices, int) else 1):
+        fewer = "choose fewer, or" if count else "choose"
+        raise UsageError(
+            f"trainer.accelerator={config.accelerator} with trainer.devices={config.devices}, but this "
+            f"machine has {count or 'none'}: {fewer} trainer=cpu."
+        )
+
+
+def keep_memory() -> None:
+    """Let glibc keep what large tensors free: else logits are mapped and cleared anew at every step."""
+    try:
+        mallopt = ctypes.CDLL("libc.so.6").mallopt
+    except (OSError, AttributeError):
+        return  # not glibc
+    mallopt(-3, 1 << 30)  # M_MMAP_THRESHOLD
+    mallopt(-1, (1 << 31) - 1)  # M_TRIM_THRESHOLD
+
+
+def reset_peak_memory() -> None:
+    if torch.cuda.is_available():
+        torch.cuda.reset_peak_memory_stats()
+    elif os.access("/proc/self/clear_refs", os.W_OK):
+        Path("/proc/self/clear_refs").write_text("5")
+
+
+def peak_memory() -> int | None:
+    """Bytes: allocated on the GPU, or resident on the CPU; None where neither is known."""
+    if torch.cuda.is_available():
+        return torch.cuda.max_memory_allocated()
+    status = Path("/proc/self/status")
+    match = re.search(r"VmHWM:\s+(\d+) kB", status.read_text()) if status.exists() else None
+    return int(match[1]) * 1024 if match else None
+
+
+def memory() -> int:
+    """Bytes that the machine has."""
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
+def description() -> str:
+    """The machine in one line."""
+    gpu = torch.cuda.get_device_name() if torch.cuda.is_available() else "no GPU"
+    without = ", no C compiler" if native.missing() else ""
+    return f"{processor()}, {os.cpu_count()} cores, {gpu}, Python {platform.python_version()}{without}"
+
+
+def processor() -> str:
+    info = Path("/proc/cpuinfo")
+    lines = info.read_text().splitlines() if info.exists() else []
+    names = (line.split(":")[1].strip() for line in lines if line.startswith("model name"))
+    return next(names, platform.machine())

@@ -1,0 +1,221 @@
+"""A run as Weights & Biases sees it: a view of training and rows, never the truth and never in the way.
+
+wandb takes half a second to import, so it is imported inside functions, and by this file alone.
+"""
+
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from math import log2
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from conf.errors import UsageError
+from train.config.schema import Config
+from train.results.curves import TEXT, accuracies, label, losses, points, summary
+from train.results.rows import ANSWERS, Row
+from train.runtime.ranks import is_rank_zero
+
+PATIENCE = 8.0  # seconds for the server to accept a run; W&B's own default is 90
+UPLOAD = 60.0  # seconds at the end for what is not uploaded yet; all of it is on the disk
+DOUBLINGS = "doublings of the training length"  # the axis of a chart: W&B's lines have no logarithmic one
+COLUMNS = ["encoding", "extension", "seed", "protocol", "length"]
+
+
+class Tracker:
+    """What a training and its evaluation tell W&B; nothing at all without a W&B run."""
+
+    def __init__(self, run: Any = None) -> None:
+        self.run = run
+        self.rows: list[Row] = []
+        self.defined: set[str] = set()
+        self.lost = False
+
+    def log_training(self, step: int, values: dict[str, float]) -> None:
+        self.tell(partial(self.log, "train/step", step, values))
+
+    def log_rows(self, rows: list[Row]) -> None:
+        """A point a length on every curve; the summary covers all rows so far."""
+        self.rows += rows
+        for point in points(rows):
+            self.tell(partial(self.log, *point))
+        numbers = summary(self.rows)
+        self.tell(lambda run: run.summary.update(numbers))
+
+    def log(self, axis: str, x: int, values: dict[str, float], run: Any) -> None:
+        """Values at x; every name is defined exactly, for among globs that match W&B chooses at random."""
+        if axis not in self.defined:
+            run.define_metric(axis, hidden=True)
+        for name in values.keys() - self.defined:
+            run.define_metric(name, step_metric=axis)
+        self.defined |= {axis, *values}
+        run.log({axis: x, **values})
+
+    def close(self, exit_code: int) -> None:
+        media: dict[str, object] = {}
+        for place, rows in {TEXT: losses(self.rows), ANSWERS: accuracies(self.rows)}.items():
+            if self.run is not None and rows:
+                media |= {f"{place}/table": table(rows), f"{place}/figure": chart(rows)}
+        with scratch():
+            if media:
+                self.tell(lambda run: run.log(media))
+            self.tell(lambda run: run.finish(exit_code=exit_code), last=True)
+
+    def tell(self, what: Callable[[Any], object], last: bool = False) -> None:
+        """A full disk, a killed W&B process, a server that is gone: the view ends, the run goes on."""
+        if self.run is None or (self.lost and not last):
+            return
+        try:
+            what(self.run)
+        except Exception as error:  # W&B's own have no common class
+            if not self.lost:
+                warn(f"{first_line(error)} From here on only the run folder has the results.")
+            self.lost = True
+
+
+@contextmanager
+def tracked(config: Config, folder: Path) -> Iterator[Tracker]:
+    """The W&B run of a run folder, finished when the block is left, as failed after an exception."""
+    mode = resolved_mode(config.wandb.mode)
+    if mode == "disabled" or not is_rank_zero():
+        yield Tracker()
+        return
+    settings, encoding = config.model_dump(mode="json"), config.names.encoding
+    init = partial(
+        opened,
+        project=config.wandb.project,
+        entity=config.wandb.entity,
+        name=folder.name,
+        group=folder.parent.name,
+        dir=config.outputs,
+        config=settings | {"encoding": encoding, "encoding_settings": settings["encoding"]},
+        tags=[encoding],
+        job_type="train",
+    )
+    tracker, exit_code = Tracker(start(mode, folder.name, Path(config.outputs), init)), 1
+    try:
+        yield tracker
+        exit_code = 0
+    finally:
+        tracker.close(exit_code)
+
+
+def resolved_mode(mode: str) -> str:
+    """auto, online, offline or disabled; WANDB_MODE decides where the settings leave it open."""
+    chosen = os.environ.get("WANDB_MODE", mode) if mode == "auto" else mode
+    chosen = {"dryrun": "offline", "run": "online", "": mode}.get(chosen, chosen)
+    if chosen not in ("auto", "online", "offline", "disabled"):
+        raise UsageError(f"W&B has no mode '{chosen}': use auto, online, offline or disabled.")
+    return chosen
+
+
+def start(mode: str, name: str, folder: Path, init: Callable[..., Any]) -> Any:
+    """The W&B run: online if that can be had within seconds, else offline; None if W&B cannot start."""
+    # W&B's reports about itself hold up the exit where there is no network
+    os.environ.setdefault("WANDB_ERROR_REPORTING", "false")
+    import wandb
+
+    folder.mkdir(parents=True, exist_ok=True)
+    before = set(folder.glob("wandb/run-*"))
+    if mode != "offline":
+        try:
+            if is_signed_in():
+                return init(id=name, resume="allow", mode="online")
+            if mode == "online":
+                warn("There is no API key (`wandb login` sets it), so this run is kept offline.")
+        except Exception as error:  # W&B's own have no common class
+            warn(f"{first_line(error)} This run is kept offline.")
+            wandb.teardown()  # its service would refuse the same id a second time
+            for attempt in set(folder.glob(f"wandb/run-*-{name}")) - before:
+                shutil.rmtree(attempt)
+    try:
+        return init(id=unused(name, folder), mode="offline")
+    except Exception as error:
+        warn(f"{first_line(error)} This run goes on without W&B.")
+        return None
+
+
+def is_signed_in() -> bool:
+    """Whether there is an API key; asks neither the user nor the server."""
+    import wandb
+
+    wandb.setup(wandb.Settings(silent=True))  # else login asks the server for the name of the user, to greet
+    return bool(wandb.login(prompt=False, verify=False))
+
+
+def opened(**about: Any) -> Any:
+    """A W&B run that costs little and prints one line."""
+    import wandb
+
+    settings = wandb.Settings(
+        silent=True,
+        init_timeout=float(os.environ.get("WANDB_INIT_TIMEOUT", PATIENCE)),
+        finish_timeout=UPLOAD,
+        finish_timeout_raises=True,
+        console="off",  # the run folder has the log
+        x_save_requirements=False,  # a list of all installed packages is slow; rows have versions
+        x_transaction_log_flush_interval=2,  # seconds that a killed run loses
+    )
+    wandb.setup(wandb.Settings(silent=True))
+    run = wandb.init(**about, reinit="create_new", settings=settings)
+    print(f"W&B: {f'offline in {place(run)}' if run.offline else run.url}", flush=True)
+    return run
+
+
+def unused(name: str, folder: Path) -> str:
+    """The name, numbered from the second time on: offline, a resumed run would count steps from 0 again."""
+    taken = {path.name.split("-", 3)[-1] for path in folder.glob("wandb/offline-run-*")}
+    tries = (name if n == 1 else f"{name}-{n}" for n in range(1, len(taken) + 2))
+    return next(id for id in tries if id not in taken)
+
+
+def table(rows: list[Row]) -> Any:
+    """One metric, a value a row: W&B joins the tables of many runs."""
+    import wandb
+
+    content = wandb.Table(columns=[*COLUMNS, rows[0].metric])
+    for row in rows:
+        content.add_data(row.encoding, row.extension, row.seed, row.protocol, row.length, row.value)
+    return content
+
+
+def chart(rows: list[Row]) -> Any:
+    """One metric against length, as a chart that W&B draws from a table: a line a curve."""
+    import wandb
+
+    metric, trained = rows[0].metric, rows[0].trained_length
+    content = wandb.Table(columns=["curve", "length", DOUBLINGS, metric])
+    for row in rows:
+        if row.value is not None:
+            content.add_data(label(row), row.length, log2(row.length / row.trained_length), row.value)
+    title = f"{rows[0].encoding}, trained at {trained}: {metric} by length"
+    return wandb.plot.line(content, DOUBLINGS, metric, "curve", title)
+
+
+@contextmanager
+def scratch() -> Iterator[None]:
+    """Temporary files go with the block: W&B deletes its own at Python's exit, which a sweep's jobs skip."""
+    try:
+        with TemporaryDirectory(ignore_cleanup_errors=True) as tempfile.tempdir:
+            yield
+    finally:
+        tempfile.tempdir = None  # the system's
+
+
+def place(run: Any) -> Path:
+    """offline-run-20260131_120000-alibi-s0-1a2b3c4d"""
+    return Path(run.dir).parent
+
+
+def first_line(error: Exception) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
+    return f"{lines[0].rstrip('.:')}."
+
+
+def warn(text: str) -> None:
+    print(f"W&B: {text}", file=sys.stderr, flush=True)
