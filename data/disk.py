@@ -6,6 +6,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
+from conf.errors import UsageError
+
+LARGEST = 1 << 26  # bytes of a file that is read at once
+
 
 @contextmanager
 def written(file: Path) -> Iterator[BinaryIO]:
@@ -22,6 +26,18 @@ def written(file: Path) -> Iterator[BinaryIO]:
             sync(file.parent)
     finally:
         part.unlink(missing_ok=True)
+
+
+def content(file: Path) -> bytes:
+    """Return what a small file holds. UsageError where something else stands in its place, which might be
+    read without an end."""
+    if file.exists() and not file.is_file():
+        raise UsageError(f"{file} is a folder, a pipe or a device, where a file is needed.")
+    with file.open("rb") as opened:
+        held = opened.read(LARGEST + 1)
+    if len(held) > LARGEST:
+        raise UsageError(f"{file} has more than {LARGEST:,} bytes, which none of its kind has.")
+    return held
 
 
 @contextmanager

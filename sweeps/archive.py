@@ -19,6 +19,8 @@ import pandas as pd
 from conf.errors import UsageError
 from sweeps import command
 from sweeps.report.results import run_folders
+from train.results.about import about_run
+from train.results.done import DONE, finish, finished
 from train.results.rows import Row, append, read
 
 ROWS, SCORES, RUNS = "rows.parquet", "scores.parquet", "runs.parquet"
@@ -26,7 +28,7 @@ ROWS, SCORES, RUNS = "rows.parquet", "scores.parquet", "runs.parquet"
 
 def pack(folder: Path, archive: Path) -> int:
     """Add every finished run below `folder` to the archive; how many runs the archive has then."""
-    places = sorted(place for place in run_folders(folder) if (place / "DONE").exists())
+    places = sorted(place for place in run_folders(folder) if (place / DONE).exists())
     if not places:
         raise UsageError(f"There is no finished run in {folder}: nothing to archive.")
     archive.mkdir(parents=True, exist_ok=True)
@@ -59,9 +61,12 @@ def scores(place: Path) -> Iterator[dict[str, object]]:
 
 def facts(place: Path) -> dict[str, str]:
     """What identifies a run: its cell, and run.json."""
-    about = portable(json.loads((place / "run.json").read_text()))
-    cell = (place / "DONE").read_text().partition("\n")[0]
-    return {"run": place.name, "cell": cell, "about": json.dumps(about, separators=(",", ":"))}
+    about = portable(about_run(place).model_dump(mode="json", exclude_unset=True))
+    return {
+        "run": place.name,
+        "cell": str(finished(place)),
+        "about": json.dumps(about, separators=(",", ":")),
+    }
 
 
 def portable(value: Any) -> Any:
@@ -82,7 +87,7 @@ def unpack(archive: Path, folder: Path) -> list[Path]:
     for run, cell, about in pd.read_parquet(archive / RUNS)[["run", "cell", "about"]].itertuples(index=False):
         place = folder / run
         made.append(place)
-        if (place / "DONE").exists():
+        if (place / DONE).exists():
             continue
         place.mkdir(parents=True, exist_ok=True)
         (place / "run.json").write_text(about)
@@ -93,7 +98,7 @@ def unpack(archive: Path, folder: Path) -> list[Path]:
         kept = saved[saved["run"] == run][["name", "whole", "scores"]].itertuples(index=False)
         arrays = {name: np.asarray(values, np.int64 if whole else np.float64) for name, whole, values in kept}
         np.savez_compressed(place / "documents.npz", **arrays)  # type: ignore[arg-type]  # takes any names
-        (place / "DONE").write_text(cell + "\n")
+        finish(place, cell)
     return made
 
 

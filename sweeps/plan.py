@@ -21,7 +21,7 @@ from train.results.rows import ONCE, read
 POINT = 3  # values that a logged step has
 WEIGHT, RESUMABLE = 4, 12  # bytes of a parameter; with AdamW's two moments
 GROUPS = {"controls": 2, "all": 20}  # extensions, at most
-KEPT = 2  # checkpoints that an interrupted run may resume from
+KEPT = 2  # states of a run: the last one, and the next while it is written
 
 
 class Assumptions(Section):

@@ -111,8 +111,8 @@ def entry() -> None:
     def main(root: DictConfig) -> None:
         settings = plain(root)
         amount = Amount.of({key: settings.pop(key) for key in Amount.model_fields})
-        draw, folder = get_method(settings.pop("pictures")), Path(settings["run"])
-        diagnosis = diagnose(validated(settings), amount)
+        draw, config = get_method(settings.pop("pictures")), validated(settings)
+        diagnosis, folder = diagnose(config, amount), Path(str(config.run))
         lines = list(sentences(diagnosis))
         content = asdict(diagnosis) | {"sentences": lines}
         (folder / "diagnostics.json").write_text(json.dumps(content))

@@ -3,7 +3,6 @@
 python -m train.reproduce run=outputs/runs/rope-s0-1a2b3c4d
 """
 
-import json
 import sys
 import tempfile
 from collections import defaultdict
@@ -11,7 +10,6 @@ from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from omegaconf.errors import OmegaConfBaseException
 
@@ -20,10 +18,11 @@ from train.config.compose import dotted
 from train.config.run_id import code
 from train.config.schema import Config
 from train.config.sections import Few
-from train.config.trained_run import check_classes
+from train.config.trained_run import trained_run
 from train.config.validation import Section
 from train.errors import explained
-from train.results.done import damage
+from train.results.about import About, about_run
+from train.results.done import check_finished
 from train.results.rows import Row, read
 
 MEASURED = ("seconds", "tokens_per_second", "peak_memory")  # metrics of the machine, never twice the same
@@ -116,40 +115,37 @@ def reproduce(folder: Path, into: Path, threads: int | None = None) -> Compariso
     """Data, training and evaluation of a run folder made again in another one."""
     from train.run import run_job  # torch and lightning
 
-    about = json.loads((folder / "run.json").read_text())
-    config = repeated(about if threads is None else about | {"threads": threads}, folder, into)
+    about = trained_run(folder)
+    config = repeated(about, threads or about.threads, into)
     run_job(config, into / folder.name)
-    then, now = circumstances(folder), circumstances(into / folder.name)
+    then, now = circumstances(about), circumstances(about_run(into / folder.name))
     told = [f"The {name} was {then[name]}, and is {now[name]}." for name in then if then[name] != now[name]]
-    edited = [part for part, digest in code(config).items() if about["code"].get(part) != digest]
+    edited = [part for part, digest in code(config).items() if about.code.get(part) != digest]
     told += [f"The code of its {part} was edited since." for part in edited]
     return compare(read(folder / "results.jsonl"), read(into / folder.name / "results.jsonl"), told)
 
 
-def circumstances(folder: Path) -> dict[str, str]:
+def circumstances(about: About) -> dict[str, str]:
     """What rounding depends on besides the settings of a run."""
-    about = json.loads((folder / "run.json").read_text())
-    trained = about.get("trained_with", {})
 
     def told(key: str) -> str:
-        there = trained.get(key)
-        return str(about[key]) + (f" ({there} in training)" if there not in (None, about[key]) else "")
+        here, there = getattr(about, key), getattr(about.trained_with, key)
+        return str(here) + (f" ({there} in training)" if there not in (None, here) else "")
 
     return {
-        "machine": told("machine"), "number of threads": told("threads"), "commit": str(about["commit"]),
-        "number of processes in training": str(trained.get("processes") or 1),
-        "list of versions": about["versions"],
+        "machine": told("machine"), "number of threads": told("threads"), "commit": about.commit,
+        "number of processes in training": str(about.trained_with.processes or 1),
+        "list of versions": about.versions,
     }  # fmt: skip
 
 
-def repeated(about: dict[str, Any], folder: Path, into: Path) -> Config:
-    """The settings of a run for one process, with as many threads as it had; nothing that it made is used."""
-    if "threads" not in about:
-        raise UsageError(f"{about['run']} does not say with how many threads it ran: run it again first.")
-    settings: dict[str, Any] = about["settings"]
-    check_classes(settings, folder)
+def repeated(about: About, threads: int | None, into: Path) -> Config:
+    """The settings of a run for one process, with so many threads; nothing that it made is used."""
+    if threads is None:
+        raise UsageError(f"{about.run} does not say with how many threads it ran: run it again first.")
+    settings = about.settings
     trainer = settings["trainer"] | {
-        "devices": 1, "num_nodes": 1, "threads": about["threads"], "precision": about["precision"],
+        "devices": 1, "num_nodes": 1, "threads": threads, "precision": about.precision,
         "accelerator": "cpu" if settings["trainer"]["accelerator"] == "cpu" else "auto",
     }  # fmt: skip
     wandb = settings["wandb"] | {"mode": "disabled"}
@@ -166,10 +162,7 @@ def entry() -> None:
                 "python -m train.reproduce takes run=<run folder>, into=<folder>, threads=2."
             ) from None
         folder = Path(chosen.run)
-        if not (folder / "DONE").exists():
-            raise UsageError(f"run={folder} is not the folder of a finished run: it has no DONE.")
-        if wrong := damage(folder):
-            raise UsageError(f"In {folder} {wrong}: there is nothing to compare with.")
+        check_finished(folder)
         into = chosen.into or stack.enter_context(tempfile.TemporaryDirectory())
         comparison = reproduce(folder, Path(into), chosen.threads)
     print(*comparison.sentences(), sep="\n")

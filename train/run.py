@@ -1,6 +1,5 @@
 """One run, from settings to rows: train (or reuse a checkpoint), evaluate at every length, write."""
 
-import json
 import shlex
 import subprocess
 import sys
@@ -24,9 +23,10 @@ from train.context import Run
 from train.evaluation.best import best
 from train.evaluation.evaluate import evaluate, kernels
 from train.evaluation.extensions import extended_models
-from train.fit.checkpoints import Trained, locked, restore
+from train.fit.checkpoints import FINAL, Trained, kept_at, locked, restore
 from train.fit.trainer import Stage, trained
 from train.paths import ROOT
+from train.results.about import about_run
 from train.results.done import finish, has_gaps, is_done
 from train.results.rows import Identity
 from train.results.run_folder import Folder
@@ -95,15 +95,15 @@ def trained_model(run: Run, model: GPT) -> tuple[Trained, list[Path]]:
     those of the steps that are kept."""
     config, knobs = run.config, run.config.trainer
     if config.run is not None:
-        about = json.loads((Path(config.run) / "run.json").read_text())
-        if about["corpus"] != run.source.fingerprint:
+        about = about_run(Path(config.run))
+        if about.corpus != run.source.fingerprint:
             raise UsageError(
-                f"What data={about['data']} gives is not what {config.run} was trained on: run it again."
+                f"What data={about.data} gives is not what {config.run} was trained on: run it again."
             )
-        share, last = config.checkpoint, Path(config.run) / "final.ckpt"
-        kept = [last.with_name(f"step-{step}.ckpt") for step in knobs.kept]
-        file = last.with_name(f"step-{knobs.step(share)}.ckpt") if isinstance(share, float) else last
-        return restore(file, model, about["training"]), [file, *(kept if share == "best" else [])]
+        share, last = config.checkpoint, Path(config.run) / FINAL
+        kept = [last.with_name(kept_at(step)) for step in knobs.kept]
+        file = last.with_name(kept_at(knobs.step(share))) if isinstance(share, float) else last
+        return restore(file, model, about.training), [file, *(kept if share == "best" else [])]
     training = training_cell(config, run.source.fingerprint, run.precision, run.code)
     folder = Path(config.outputs) / "trained" / f"{config.names.encoding}-s{config.seed}-{training}"
     stage = Stage(training, folder, config.model.length, knobs.max_steps, knobs.kept)

@@ -98,9 +98,6 @@ class Group:
         windows: NDArray[np.int64] | None = None
         documents: Documents = {}
         for number, run in enumerate(self.runs):
-            if run.documents is None:
-                self.notes.append(f"{run.folder.name} has no documents.npz: intervals are over seeds only.")
-                return None, {}
             content = dict(run.documents)
             own = content.pop(ANSWERS if self.answers else "document", None)
             if own is None or not np.array_equal(own, own if windows is None else windows):

@@ -8,11 +8,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pydantic import TypeAdapter, ValidationError
-from pydantic_core import to_json
-
 from conf.errors import UsageError
 from sweeps.report.records import Failure
+from train.results.about import about_run
 from train.results.rows import Row, read
 
 if TYPE_CHECKING:
@@ -27,21 +25,6 @@ NOT_RESULT = {
 FILES = ("results.jsonl", "documents.npz", "run.json", "DONE", "train.log", "diagnostics.json")  # of a run
 
 
-@dataclass(frozen=True)
-class About:
-    """What the report needs of `run.json`, which has more in it."""
-
-    encoding: str | None = None
-    seed: int = 0
-    settings: dict[str, Any] = field(default_factory=dict)
-    seconds: float | None = None
-    started: str = ""
-    command: str = ""
-
-
-ABOUT, ROWS = TypeAdapter(About), TypeAdapter(list[Row])
-
-
 @dataclass(frozen=True, eq=False)
 class Run:
     """One training and its evaluations."""
@@ -51,7 +34,7 @@ class Run:
     seed: int
     rows: list[Row]
     facts: dict[str, Any]  # run.json, flattened: settings.model.width -> 128
-    documents: "dict[str, NDArray[np.float64]] | None"  # scores by window; None without documents.npz
+    documents: "dict[str, NDArray[np.float64]]"  # scores by window
 
     @cached_property
     def settings(self) -> dict[str, Any]:
@@ -134,40 +117,19 @@ def run_folders(folder: Path) -> Iterator[Path]:
 def load_run(place: Path) -> Run:
     """Everything that a run left; UsageError names the file that cannot be read."""
     file = place / "results.jsonl"
-    try:
-        rows = read(file)
-        ROWS.validate_json(to_json(rows), strict=True)
-    except (UnicodeDecodeError, ValidationError) as error:
-        raise UsageError(damaged(file, error)) from None
+    rows = read(file)
     if not rows or min(min(row.length, row.trained_length) for row in rows) < 1:
         what = "has a length below 1" if rows else "is empty"
         raise UsageError(f"{file} {what}: delete its folder and run again.")
-    file, about = place / "run.json", {}
-    try:
-        about = json_of(file) if file.exists() else {}
-        ABOUT.validate_json(to_json(about), strict=True)
-    except ValidationError as error:
-        raise UsageError(damaged(file, error)) from None
-    encoding, seed = about.get("encoding") or rows[0].encoding, about.get("seed", rows[0].seed)
-    return Run(place, encoding, seed, rows, flat(about), scores(place / "documents.npz"))
+    about = about_run(place)
+    facts = flat(about.model_dump(exclude_unset=True))
+    return Run(place, about.encoding, about.seed, rows, facts, scores(place / "documents.npz"))
 
 
-def damaged(file: Path, error: ValueError) -> str:
-    """A file, what is wrong with it where that is known, and what to do."""
-    what = ""
-    if isinstance(error, ValidationError):
-        first = error.errors()[0]
-        key = ".".join(str(part) for part in first["loc"] if isinstance(part, str))
-        what = f" ({key}: {first['input']!r})"
-    return f"{file} is damaged{what}: delete its folder and run again."
-
-
-def scores(file: Path) -> "dict[str, NDArray[np.float64]] | None":
-    """The scores by window; None where there is no file."""
+def scores(file: Path) -> "dict[str, NDArray[np.float64]]":
+    """The scores by window."""
     import numpy as np
 
-    if not file.exists():
-        return None
     try:
         with np.load(file) as content:
             arrays = dict(content)

@@ -2,7 +2,6 @@
 
 import argparse
 import gc
-import json
 import shlex
 import sys
 import tempfile
@@ -16,17 +15,14 @@ from hypothesis import Phase, given, seed, settings, strategies
 
 from tests.fuzz.lines import line
 from tests.fuzz.outcome import RIGHT, Outcome, outcome
-from tests.train.conftest import texts
+from tests.train.conftest import finished_run, texts
 from train.config.compose import composed
 
 
 def tried(examples: int, number: int, folder: Path) -> Iterator[tuple[list[str], Outcome]]:
     """Command lines that follow from the seed `number`, and how each is dealt with."""
-    run = folder / "run"
-    run.mkdir()
     small = composed("data=copy", "trainer=cpu", f"outputs={folder}").model_dump(mode="json")
-    (run / "run.json").write_text(json.dumps({"settings": small, "precision": "32-true"}))
-    (run / "DONE").touch()
+    run = finished_run(folder / "run", small)
     draws: list[Random] = []
     text = texts(folder / "text")
 

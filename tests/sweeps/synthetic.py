@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from sweeps.report.methods import families
+from train.results.done import finish
 from train.results.rows import Row, append
 
 EVERY = list(families())
@@ -121,7 +122,7 @@ class Synthetic:
         append(self.place / "results.jsonl", self.rows)
         np.savez(self.place / "documents.npz", **losses)
         (self.place / "run.json").write_text(json.dumps(self.about(changed)))
-        (self.place / "DONE").touch()
+        finish(self.place, "01234567")
 
     @property
     def trained(self) -> int:
@@ -177,12 +178,21 @@ class Synthetic:
             section, _, name = key.partition(".")
             settings[section] = {**settings[section], name: value} if name else value
         return {
-            "encoding": self.method, "seed": self.seed, "settings": settings, "seconds": 31.5,
+            "run": self.place.name, "encoding": self.method, "seed": self.seed,
+            "trained_length": self.trained, "data": "python", "kernel": "sdpa", "precision": "bf16-mixed",
+            "corpus": "3f1c9a70d2", "commit": "3f8002812ab9", "versions": "torch 2.13.0, numpy 2.4.6",
+            "training": "76543210", "history": [], "settings": settings, "seconds": 31.5,
             "command": f"python -m train encoding={self.method} seed={self.seed}",
             "machine": "AMD EPYC 9655 96-Core Processor, 2 cores, no GPU, Python 3.11.2",
             "started": f"2025-11-21T14:{self.number % 60:02}:{10 + self.seed}+00:00",
             "corpus_description": "Python sources of sympy 1.14 and torch 2.13, 11,204,117 tokens",
         }  # fmt: skip
+
+
+def vouch(folder: Path) -> None:
+    """Finish every run below a folder again, whose files a test has changed."""
+    for done in folder.rglob("DONE"):
+        finish(done.parent, "01234567")
 
 
 def expected(method: str, extension: str, protocol: str, length: int, trained: int) -> float | None:

@@ -2,12 +2,13 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from sweeps.along import along, figure, table
 from sweeps.archive import pack
 from sweeps.gains import gains, losses
-from tests.sweeps.synthetic import make_sweep
+from tests.sweeps.synthetic import make_sweep, vouch
 
 METHODS = ("rope", "fox", "learned")
 
@@ -50,6 +51,7 @@ def test_the_figure_has_a_panel_a_method(folders: list[Path], tmp_path: Path) ->
 def test_nothing_in_common_is_told(folders: list[Path], tmp_path: Path) -> None:
     for seed in (0, 1):
         for place in folders[1].glob(f"*-s{seed}"):
-            (place / "documents.npz").unlink()
+            np.savez(place / "documents.npz")
+        vouch(folders[1])
     with pytest.raises(ValueError, match="no seed or no documents in common"):
         along(folders)

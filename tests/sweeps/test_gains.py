@@ -10,7 +10,7 @@ from sweeps.gains import figure, gains, losses, main, table
 from sweeps.report.results import load
 from sweeps.report.summarise import summarise
 from sweeps.report.verdict import verdict
-from tests.sweeps.synthetic import make_sweep
+from tests.sweeps.synthetic import make_sweep, vouch
 
 
 @pytest.fixture
@@ -83,5 +83,6 @@ def test_what_cannot_be_compared_is_told(sweep: Path, tmp_path: Path) -> None:
 
 def test_a_damaged_run_is_left_out_and_told(sweep: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (sweep / "rope-s1/documents.npz").write_bytes(b"PK broken")
+    vouch(sweep)
     assert "| `rope` | 2 |" in "\n".join(table(*losses(sweep), "window"))
     assert "yardstick: rope-s1 is left out." in capsys.readouterr().err

@@ -21,7 +21,7 @@ from sweeps.report.tables.methods import methods
 from sweeps.report.tables.terminal import text
 from sweeps.report.texts import PARTS
 from sweeps.report.verdict import verdict
-from tests.sweeps.synthetic import make_sweep
+from tests.sweeps.synthetic import make_sweep, vouch
 from train.results.rows import append, read
 
 SLOPES = {"alibi": 0.1, "t5": 0.5, "nope": 1.1, "rope": 2.2, "learned": 0.0}  # accuracy lost an octave
@@ -71,6 +71,7 @@ def add_answers(folder: Path, lengths: tuple[int, ...], deep: bool = False, data
         append(place / "results.jsonl", kept)
         np.savez(place / "documents.npz", **documents)
         (place / "run.json").write_text(json.dumps(about))
+    vouch(folder)
 
 
 @pytest.fixture(scope="module")
@@ -273,6 +274,7 @@ def test_other_problems_give_no_paired_intervals(tmp_path: Path) -> None:
     add_answers(folder, LENGTHS)
     file = folder / "rope-s1/documents.npz"
     np.savez(file, **{**np.load(file), "answers": np.arange(PROBLEMS) // 2})
+    vouch(folder)
     (of,) = summarise(load(folder)).comparisons
     assert of.over == "seeds"
     assert "was scored on different windows" in of.notes[0]

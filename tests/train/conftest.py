@@ -1,11 +1,12 @@
 """A corpus of a few small files, settings that train in a second, and the command line as a user calls it."""
 
 import inspect
+import json
 import os
 import subprocess
 import sys
 import sysconfig
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from pathlib import Path
 from subprocess import CompletedProcess
@@ -16,6 +17,7 @@ import torch
 from tests.composing import composed
 from tests.forked import TIMEOUT, forked
 from train.paths import ROOT
+from train.results.done import DOCUMENTS, RESULTS, RUN, finish
 
 SMALL = """model.vocab=300 model.width=32 model.depth=2 model.heads=2 model.length=16 batch=6 trainer=cpu
     trainer.precision=32-true trainer.max_steps=6 trainer.log_every=2 trainer.checkpoint_every=2
@@ -73,6 +75,19 @@ def launch(*arguments: str, module: str = "train", check: bool = True) -> Comple
 def checked(done: CompletedProcess[str], check: bool) -> CompletedProcess[str]:
     assert not check or done.returncode == 0, done.stdout + done.stderr
     return done
+
+
+def finished_run(folder: Path, settings: Mapping[str, object], **changed: object) -> Path:
+    """A folder as a run with these settings leaves it, without weights."""
+    texts = ("run", "encoding", "data", "kernel", "corpus", "commit", "versions", "corpus_description")
+    about: dict[str, object] = dict.fromkeys((*texts, "command", "machine", "started", "training"), "")
+    about |= {"seed": 0, "trained_length": 16, "precision": "32-true", "settings": settings, "seconds": 1.0}
+    folder.mkdir(exist_ok=True)
+    (folder / RUN).write_text(json.dumps(about | {"history": []} | changed))
+    for name in (RESULTS, DOCUMENTS):
+        (folder / name).touch()
+    finish(folder, "01234567")
+    return folder
 
 
 @pytest.fixture

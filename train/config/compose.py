@@ -1,6 +1,5 @@
 """From Hydra's configuration to a `Config`. Nothing here imports torch: the parent of a sweep needs none."""
 
-import json
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -17,10 +16,9 @@ from conf.errors import UsageError
 from train.config.overrides import check_overrides
 from train.config.run_id import model_code, name
 from train.config.schema import Config
-from train.config.trained_run import check_classes, targets
+from train.config.trained_run import targets, trained_run
 from train.config.validation import check_value
 from train.paths import CONF, ROOT, SWEEPS
-from train.results.done import damage
 
 OWN = ("accelerator", "devices", "num_nodes", "strategy", "precision", "threads", "accumulate", "compile")
 """What an evaluation chooses of `trainer`; the rest is as the run was trained."""
@@ -97,17 +95,12 @@ def dotted(arguments: Sequence[str]) -> dict[str, Any]:
 def of_trained(chosen: dict[str, Any]) -> dict[str, Any]:
     """The settings of the run folder `run`, with what is chosen in their place; null: as the run has it."""
     folder = Path(chosen["run"])
-    if not (folder / "DONE").exists():
-        raise UsageError(f"{folder} is not the folder of a finished run: it has no DONE.")
-    if wrong := damage(folder):
-        raise UsageError(f"In {folder} {wrong}: run it again.")
-    about = json.loads((folder / "run.json").read_text())
-    kept: dict[str, Any] = about["settings"]
-    check_classes(kept, folder)
-    check_code(kept, about.get("code", {}), folder)
+    about = trained_run(folder)
+    kept = about.settings
+    check_code(kept, about.code, folder)
     trainer = kept["trainer"] | {key: chosen["trainer"][key] for key in OWN}
     if trainer["precision"] == "auto":
-        trainer["precision"] = about["precision"]
+        trainer["precision"] = about.precision
     evaluation = {key: value for key, value in chosen["evaluation"].items() if value is not None}
     if "ladder" in evaluation:
         evaluation = {"lengths": "ladder"} | evaluation

@@ -1,4 +1,4 @@
-"""Which classes a run folder may name: it may come from anybody, and building what it names runs code."""
+"""What is used of a run folder: it may come from anybody, and building what it names runs code."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -7,9 +7,24 @@ from typing import Any
 from omegaconf import OmegaConf
 
 from conf.errors import UsageError
+from train.config.schema import Config
 from train.paths import CONF
+from train.results.about import About, about_run
+from train.results.done import RUN, check_finished
 
 GROUPS = ("encoding", "extension", "data")
+
+
+def trained_run(folder: Path) -> About:
+    """Return what a finished run says of itself. UsageError where its settings are none of this program."""
+    check_finished(folder)
+    about = about_run(folder)
+    check_classes(about.settings, folder)
+    try:
+        Config.of(about.settings)
+    except UsageError as error:
+        raise UsageError(f"{folder / RUN} does not fit this version: {error}") from None
+    return about
 
 
 def check_classes(settings: Mapping[str, object], folder: Path) -> None:

@@ -3,6 +3,7 @@
 import difflib
 import json
 from collections.abc import Iterable, Mapping
+from reprlib import repr as shortened
 from typing import Annotated, Any, Self, cast
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
@@ -64,6 +65,14 @@ def explanation(error: ValidationError, section: type[Section], settings: Mappin
     for part in path:
         value = value[part]
     return f"{key}={shown(value)} {allowed(e for e in error.errors() if path_of(e, section) == path)}."
+
+
+def detail(error: ValidationError) -> str:
+    """Return what does not fit in a file: " (seed: 'three')"; nothing where that has no key."""
+    first = error.errors()[0]
+    key = ".".join(part for part in first["loc"] if isinstance(part, str))
+    value = "missing" if first["type"] == "missing" else shortened(first["input"])
+    return f" ({shortened(key)[1:-1]}: {value})" if key else ""
 
 
 def path_of(error: ErrorDetails, section: type[BaseModel]) -> list[str]:

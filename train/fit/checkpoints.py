@@ -1,13 +1,11 @@
 """Checkpoints on the disk: `final.ckpt`, `step-<n>.ckpt` of what `trainer.keep` asks for, and while a
-training goes on its last two states, `last.ckpt` and `previous.ckpt`.
+training goes on its last state, `last.ckpt`.
 
 PyTorch's files are zip archives, with a checksum of every part: what was damaged is never used.
 """
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -16,16 +14,24 @@ from zipfile import ZipFile
 import torch
 from filelock import FileLock, Timeout
 from lightning.pytorch.plugins.io import TorchCheckpointIO
+from pydantic import ValidationError
 from torch import Tensor
 
 from conf.errors import UsageError
 from data.disk import written
 from models.gpt import GPT
+from train.config.validation import Section
 from train.runtime.ranks import is_rank_zero
 
+FINAL, LAST = "final.ckpt", "last.ckpt"
 
-@dataclass(frozen=True)
-class Trained:
+
+def kept_at(step: int) -> str:
+    """Return the name of the weights that are kept of a step."""
+    return f"step-{step}.ckpt"
+
+
+class Trained(Section):
     """What a training left behind."""
 
     cell: str
@@ -38,78 +44,103 @@ class Trained:
     processes: int | None = None
 
 
+class Checkpoint(Trained, arbitrary_types_allowed=True):
+    """What a file of weights holds."""
+
+    model: dict[str, Tensor]
+
+
 class States(TorchCheckpointIO):
-    """The states of a training, each written beside the one before, which stays as `previous.ckpt`."""
+    """The state of a training, which is whole at any time."""
 
     def save_checkpoint(
         self, checkpoint: dict[str, Any], path: str | Path, storage_options: Any = None
     ) -> None:
-        last = Path(path)
-        with written(last) as out:
+        with written(Path(path)) as out:
             torch.save(checkpoint, out)
-            if last.exists():
-                os.replace(last, previous(last))
 
 
-def previous(last: Path) -> Path:
-    return last.with_name("previous.ckpt")
-
-
-def newest(last: Path, cell: str) -> Path | None:
-    """The newest state of a training that is whole."""
-    for file in (last, previous(last)):
-        if is_of(file, cell):
-            return file
-        if file.exists() and is_rank_zero():
-            print(f"{file} is damaged: the training goes on from before it.", flush=True)
-            file.unlink()
-    return None
+def is_resumable(last: Path, cell: str) -> bool:
+    """Whether a training can go on from its state; one that is damaged is deleted."""
+    if loaded(last).get("cell") == cell:
+        return True
+    if last.exists() and is_rank_zero():
+        print(f"{last} is damaged: the training starts over.", flush=True)
+        last.unlink()
+    return False
 
 
 def forget(last: Path) -> None:
-    """Delete the states of a training, and what a crash left of one."""
-    for state in (last, previous(last), *last.parent.glob("*.part")):
+    """Delete the state of a training, and what a crash left of one."""
+    for state in (last, *last.parent.glob("*.part")):
         state.unlink(missing_ok=True)
 
 
 def save(file: Path, weights: dict[str, Tensor], trained: Trained) -> None:
     with written(file) as out:
-        torch.save({"model": weights} | asdict(trained), out)
+        torch.save({"model": weights} | trained.model_dump(), out)
 
 
 def restore(file: Path, model: GPT, cell: str) -> Trained:
     """Put the weights of a checkpoint into a model of the same configuration."""
-    if not is_whole(file):
-        state = "damaged" if file.exists() else "missing"
+    content = checkpoint(file)
+    if content is None:
+        state = "damaged, or not a checkpoint of this program" if file.exists() else "missing"
         raise UsageError(
             f"{file} is {state}: delete {file.parent}/DONE and repeat the command in its run.json."
         )
-    content = torch.load(file, map_location="cpu", weights_only=True)
-    weights, trained = content.pop("model"), Trained(**content)
-    if trained.cell != cell:
+    if content.cell != cell:
         raise UsageError(
-            f"{file} is of another configuration ({trained.cell}, not {cell}): choose another run folder."
+            f"{file} is of another configuration ({content.cell}, not {cell}): choose another run folder."
         )
     try:
-        model.load_state_dict(weights)
+        model.load_state_dict(content.model)
     except RuntimeError:
         raise UsageError(
             f"{file} does not fit this model: it was trained with other code or another shape."
         ) from None
-    return trained
+    if not is_finite(model):
+        raise UsageError(f"{file} has weights that are not finite: delete it, and train again.")
+    return Trained(**content.model_dump(exclude={"model"}))
+
+
+def is_finite(model: GPT) -> bool:
+    """Whether every weight is a finite number."""
+    return all(bool(parameter.isfinite().all()) for parameter in model.parameters())
 
 
 def is_of(file: Path, cell: str) -> bool:
-    """Whether a checkpoint is there, whole, and of this training."""
-    return is_whole(file) and bool(torch.load(file, mmap=True, weights_only=True).get("cell") == cell)
+    """Whether weights are there, whole, and of this training."""
+    content = checkpoint(file)
+    return content is not None and content.cell == cell
+
+
+def checkpoint(file: Path) -> Checkpoint | None:
+    """Return what a file of weights holds; None where it is missing, damaged, or not of this program."""
+    try:
+        return Checkpoint.model_validate(loaded(file))
+    except ValidationError:
+        return None
+
+
+def loaded(file: Path) -> dict[str, Any]:
+    """Return what a checkpoint holds; nothing where it is missing, damaged, or no mapping of plain values."""
+    if not is_whole(file):
+        return {}
+    try:
+        content = torch.load(file, map_location="cpu", mmap=True, weights_only=True)
+    except OSError:
+        raise
+    except Exception:  # what this program did not write can raise anything
+        return {}
+    return content if isinstance(content, dict) else {}
 
 
 def is_whole(file: Path) -> bool:
     """Whether a checkpoint is there, and what was written."""
-    try:
-        stat = file.stat()
-    except FileNotFoundError:
+    if not file.is_file():  # a pipe would be waited for
         return False
+    stat = file.stat()
     return has_its_checksums(file, stat.st_ino, stat.st_size, stat.st_mtime_ns)
 
 

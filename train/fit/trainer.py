@@ -17,7 +17,20 @@ from conf.errors import UsageError
 from models.gpt import GPT
 from train.context import Run
 from train.fit.callbacks import Progress
-from train.fit.checkpoints import States, Trained, forget, is_of, locked, newest, restore, save
+from train.fit.checkpoints import (
+    FINAL,
+    LAST,
+    States,
+    Trained,
+    forget,
+    is_finite,
+    is_of,
+    is_resumable,
+    kept_at,
+    locked,
+    restore,
+    save,
+)
 from train.fit.compiling import compile_each
 from train.fit.module import Training
 from train.runtime.machine import description, peak_memory, reset_peak_memory
@@ -38,16 +51,16 @@ class Stage:
 
     @property
     def final(self) -> Path:
-        return self.folder / "final.ckpt"
+        return self.folder / FINAL
 
     @property
     def last(self) -> Path:
         """The state to resume from."""
-        return self.folder / "last.ckpt"
+        return self.folder / LAST
 
     @property
     def kept(self) -> list[Path]:
-        return [self.folder / f"step-{step}.ckpt" for step in self.keep]
+        return [self.folder / kept_at(step) for step in self.keep]
 
 
 def trained(run: Run, model: GPT, stage: Stage) -> Trained:
@@ -55,11 +68,7 @@ def trained(run: Run, model: GPT, stage: Stage) -> Trained:
     with locked(stage.folder, f"Another run is training {stage.folder.name}"):
         wanted = [stage.final, *stage.kept]
         missing = [file.name for file in wanted if not is_of(file, stage.cell)]
-        if (
-            missing
-            and is_rank_zero()
-            and any((stage.folder / name).exists() for name in ("final.ckpt", *missing))
-        ):
+        if missing and is_rank_zero() and any((stage.folder / name).exists() for name in (FINAL, *missing)):
             print(f"{stage.folder.name} is trained again, for {', '.join(missing)}.", flush=True)
             forget(stage.last)
         if missing:
@@ -87,7 +96,7 @@ def fit(run: Run, model: GPT, stage: Stage) -> None:
         compile_each(model.blocks)
     reset_peak_memory()
     training = Training(model, run.source, run.config, stage.length).train()
-    last = newest(stage.last, stage.cell)
+    last = stage.last if is_resumable(stage.last, stage.cell) else None
     if trainer.is_global_zero:
         print(f"{'Resuming' if last else 'Training'} {stage.folder.name}, {stage.steps:,} steps", flush=True)
     trainer.fit(training, ckpt_path=last)
@@ -127,7 +136,7 @@ class Checkpoints(Callback):
             return
         step = trainer.global_step
         if step in self.stage.keep:
-            self.save(self.stage.folder / f"step-{step}.ckpt")
+            self.save(self.stage.folder / kept_at(step))
         number = self.agreed(trainer, step)
         if number or step % self.every == 0:
             trainer.save_checkpoint(self.stage.last)
@@ -149,12 +158,15 @@ class Checkpoints(Callback):
         return int(trainer.strategy.reduce(own, reduce_op="max"))
 
     def save(self, file: Path) -> None:
-        if not all(parameter.isfinite().all() for parameter in self.model.parameters()):
+        if not is_finite(self.model):
             raise UsageError(f"The weights are not finite after the last step: {self.progress.hint}")
         speeds, seconds = sorted(self.progress.speeds), time.perf_counter() - self.started
         speed = speeds[len(speeds) // 2] if speeds else 0.0
         history = list(self.progress.history)
         if is_rank_zero():
-            cost = speed, seconds, peak_memory()
-            where = description(), torch.get_num_threads(), self.processes
-            save(file, self.model.state_dict(), Trained(self.stage.cell, history, *cost, *where))
+            done = Trained(
+                cell=self.stage.cell, history=history, tokens_per_second=speed, seconds=seconds,
+                peak_memory=peak_memory(), machine=description(), threads=torch.get_num_threads(),
+                processes=self.processes,
+            )  # fmt: skip
+            save(file, self.model.state_dict(), done)

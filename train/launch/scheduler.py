@@ -11,7 +11,7 @@ from train.launch.launcher import Started
 from train.launch.launchers import launched
 from train.launch.resources import share
 from train.launch.worker import Job
-from train.results.done import has_gaps
+from train.results.done import DONE, has_gaps
 from train.runtime.signals import PATIENCE, ending
 
 
@@ -79,7 +79,7 @@ def collect(running: dict[Path, Running], every: float) -> None:
             continue
         del running[folder]
         folder.chmod(folder.stat().st_mode)  # NFS may remember that there was no DONE
-        how = "done" if (folder / "DONE").exists() else failed(folder, code)
+        how = "done" if (folder / DONE).exists() else failed(folder, code)
         print(f"{folder.name:<44} {time.perf_counter() - one.since:6.0f} s  {how}", flush=True)
 
 

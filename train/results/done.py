@@ -1,41 +1,57 @@
-"""`DONE`, the last file of a run folder: the cell of the run, and the sha256 of each of its results.
+"""`DONE`, the last file of a run folder: the id of the run, and the sha256 of each of its results.
 
-A line of it is as sha256sum writes it; what differs from it is not used, and made again.
+Its lines after the first are as sha256sum writes them; what differs from it is not used, and made again.
 """
 
+import re
 from pathlib import Path
 
+from conf.errors import UsageError
 from data.digest import of_file
-from data.disk import written
+from data.disk import content, written
 
-RESULTS, RUN, DOCUMENTS = "results.jsonl", "run.json", "documents.npz"
+DONE, RESULTS, RUN, DOCUMENTS = "DONE", "results.jsonl", "run.json", "documents.npz"
+VOUCHED = (RESULTS, RUN, DOCUMENTS)
+TEXT = re.compile("[0-9a-f]{8}\n" + "".join(f"([0-9a-f]{{64}})  {re.escape(name)}\n" for name in VOUCHED))
 OUT_OF_MEMORY = "out_of_memory"  # the metric that marks a length at which memory ran out
 
 
 def finish(folder: Path, cell: str) -> None:
     """Vouch for what is in a run folder."""
-    lines = [f"{of_file(folder / name)}  {name}" for name in (RESULTS, RUN, DOCUMENTS)]
-    with written(folder / "DONE") as out:
+    lines = [f"{of_file(folder / name)}  {name}" for name in VOUCHED]
+    with written(folder / DONE) as out:
         out.write("\n".join([cell, *lines, ""]).encode())
 
 
 def finished(folder: Path) -> str | None:
-    """The cell of the run that was finished here."""
-    done = folder / "DONE"
-    return done.read_text(errors="replace").partition("\n")[0].strip() if done.exists() else None
+    """Return the id of the run that was finished here; None where there is no DONE."""
+    return text(folder).partition("\n")[0].strip() if (folder / DONE).exists() else None
+
+
+def text(folder: Path) -> str:
+    """Return all of DONE, whatever it is."""
+    return content(folder / DONE).decode(errors="replace")
 
 
 def damage(folder: Path) -> str | None:
-    """The first of the results that is not what was written, and how."""
-    for line in (folder / "DONE").read_text(errors="replace").splitlines()[1:]:
-        expected, _, name = line.partition("  ")
-        if name not in (RESULTS, RUN, DOCUMENTS):
-            return "DONE is damaged"
-        if not (folder / name).exists():
+    """Return the first of the results that is not what was written, and how; None where all of them are."""
+    vouched = TEXT.fullmatch(text(folder))
+    if vouched is None:
+        return "DONE is damaged"
+    for name, digest in zip(VOUCHED, vouched.groups(), strict=True):
+        if not (folder / name).is_file():
             return f"{name} is missing"
-        if of_file(folder / name) != expected:
+        if of_file(folder / name) != digest:
             return f"{name} is not what was written"
-    return None if (folder / RESULTS).exists() else f"{RESULTS} is missing"
+    return None
+
+
+def check_finished(folder: Path) -> None:
+    """UsageError where a folder is not that of a finished run whose results are what was written."""
+    if not (folder / DONE).exists():
+        raise UsageError(f"{folder} is not the folder of a finished run: it has no DONE.")
+    if wrong := damage(folder):
+        raise UsageError(f"In {folder} {wrong}: run it again.")
 
 
 def is_done(folder: Path, cell: str) -> bool:

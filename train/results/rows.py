@@ -7,14 +7,17 @@ import json
 import math
 import os
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import NamedTuple, TypedDict
+from typing import ClassVar, NamedTuple, TypedDict
+
+from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from conf.errors import UsageError
-from data.disk import named
+from data.disk import content, named
+from train.config.validation import STRICT, detail
 from train.results.done import OUT_OF_MEMORY as OUT_OF_MEMORY
-from train.results.done import damage, finished
+from train.results.done import check_finished, finished
 
 ANSWERS, DEPTH = "answers", "depth_"  # protocols of problems: all of a length, and those with a depth
 CHANCE = (
@@ -54,6 +57,8 @@ class Result(NamedTuple):
 class Row:
     """One number: how a run did at a length."""
 
+    __pydantic_config__: ClassVar[ConfigDict] = STRICT | ConfigDict(extra="forbid")
+
     run: str  # the run folder's name
     encoding: str  # that the model was trained with
     extension: str  # that it was evaluated under; `none` where there is none
@@ -78,6 +83,9 @@ class Row:
         return self.protocol == ANSWERS or self.protocol.startswith(DEPTH)
 
 
+ROW = TypeAdapter(Row)
+
+
 def append(file: Path, rows: Iterable[Row]) -> None:
     """Add rows to a results file; they are on the disk when this returns."""
     text = "".join(line(row) + "\n" for row in rows)
@@ -89,27 +97,24 @@ def append(file: Path, rows: Iterable[Row]) -> None:
 
 def read(file: Path) -> list[Row]:
     """The rows of a results file; a last line torn by a crash is left out, any other damage is an error."""
-    if finished(file.parent) is not None and (wrong := damage(file.parent)):
-        raise UsageError(f"In {file.parent} {wrong}: run it again.")
-    names = {field.name for field in fields(Row)}
-    lines, rows = file.read_text().split("\n"), []
+    if finished(file.parent) is not None:
+        check_finished(file.parent)
+    lines, rows = content(file).split(b"\n"), []
     for number, line in enumerate(lines, 1):
         if not line:
             continue
         try:
-            content = json.loads(line)
-            if set(content) != names:
-                raise UsageError("keys")
-            rows.append(Row(**content))
-        except (ValueError, TypeError):
+            rows.append(ROW.validate_json(line))
+        except ValidationError as error:
             if number < len(lines):
                 raise UsageError(
-                    f"{file} is damaged at line {number}: delete that line, or the folder, and run again."
+                    f"{file} is damaged at line {number}{detail(error)}: delete that line, or the folder, "
+                    "and run again."
                 ) from None
     return rows
 
 
 def line(row: Row) -> str:
     """A row as JSON, which has no nan: what is not finite becomes null."""
-    content = asdict(row).items()
-    return json.dumps({k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in content})
+    items = asdict(row).items()
+    return json.dumps({k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in items})

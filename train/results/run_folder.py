@@ -11,7 +11,8 @@ import numpy as np
 
 from conf.errors import UsageError
 from data.disk import written
-from train.results.done import DOCUMENTS, RESULTS, RUN, damage, finished, has_gaps
+from train.fit.checkpoints import FINAL
+from train.results.done import DOCUMENTS, DONE, RESULTS, RUN, damage, finished, has_gaps
 from train.results.rows import Row, append
 from train.runtime.ranks import is_rank_zero
 
@@ -47,13 +48,13 @@ class Folder:
         checkpoints: Sequence[Path],
     ) -> None:
         """All of the results; the first checkpoint is the one that was evaluated."""
-        for old in ("DONE", RESULTS):
+        for old in (DONE, RESULTS):
             (self.path / old).unlink(missing_ok=True)
         with written(self.path / DOCUMENTS) as out:
             np.savez_compressed(out, **scores)  # type: ignore[arg-type]  # takes any names
         with written(self.path / RUN) as out:
             out.write(json.dumps(about, indent=1).encode())
-        link(checkpoints[0], self.path / "final.ckpt")
+        link(checkpoints[0], self.path / FINAL)
         for kept in checkpoints[1:]:
             link(kept, self.path / kept.name)
         append(self.path / RESULTS, rows)

@@ -1,12 +1,12 @@
 """A run folder is data: the classes that it names are those of conf/, or nothing is built."""
 
-import json
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from tests.composing import composed
+from tests.train.conftest import finished_run
 from train.config.trained_run import check_classes
 from train.paths import CONF
 
@@ -30,9 +30,7 @@ def test_a_run_folder_names_no_class_of_its_own(module, plant, small, tmp_path, 
     marker = tmp_path / "executed"
     settings = composed(*small, "encoding=rope").model_dump(mode="json")
     plant(settings, f"touch {marker}")
-    (tmp_path / "run.json").write_text(json.dumps({"settings": settings, "precision": "32-true"}))
-    (tmp_path / "results.jsonl").touch()
-    (tmp_path / "DONE").write_text("0\n")
+    finished_run(tmp_path, settings)
     assert "a class that no file of conf/" in mistake(f"run={tmp_path}", module=module)
     assert not marker.exists()
 

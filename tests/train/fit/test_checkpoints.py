@@ -1,16 +1,21 @@
-"""States of a training on the disk: whole, or noticed; the last two; nothing left behind."""
+"""States of a training on the disk: whole, or noticed; nothing left behind."""
 
+import math
 import os
+import pickle
 import random
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 
+from conf.errors import UsageError
 from models.gpt import GPT
 from tests.harm import files_of_at_most, flip
-from train.fit.checkpoints import States, Trained, is_whole, newest, previous, restore, save
+from train.fit.checkpoints import States, Trained, is_resumable, is_whole, restore, save
 
 STATE = {"cell": "cell", "model": {"a": torch.arange(5000.0)}, "step": 3, "text": "x" * 100}
 
@@ -31,28 +36,26 @@ def test_every_flipped_byte_is_noticed_or_harmless(tmp_path: Path) -> None:
     assert noticed > 130
 
 
-def test_a_damaged_state_falls_back_to_the_one_before(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    "harm",
+    [
+        lambda last: os.truncate(last, 1000),
+        lambda last: torch.save([1, 2], last),
+        lambda last: torch.save(STATE | {"cell": "other"}, last),
+        lambda last: (last.unlink(), os.mkfifo(last)),
+    ],
+)
+def test_a_state_that_is_not_of_this_training_is_not_used(
+    harm: Callable[[Path], None], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     last = tmp_path / "last.ckpt"
     for step in (1, 2, 3):
         States().save_checkpoint(STATE | {"step": step}, last)
-    assert newest(last, "cell") == last
-    os.truncate(last, 1000)
-    assert newest(last, "cell") == previous(last)
-    assert torch.load(previous(last), weights_only=True)["step"] == 2
-    assert f"{last} is damaged: the training goes on from before it." in capsys.readouterr().out
-    flip(previous(last), previous(last).stat().st_size // 2)
-    assert newest(last, "cell") is None
+    assert is_resumable(last, "cell")
+    harm(last)
+    assert not is_resumable(last, "cell")
+    assert f"{last} is damaged: the training starts over." in capsys.readouterr().out
     assert list(tmp_path.iterdir()) == []
-
-
-def test_a_state_of_another_training_is_not_used(tmp_path: Path) -> None:
-    last = tmp_path / "last.ckpt"
-    for cell in ("cell", "other"):
-        States().save_checkpoint(STATE | {"cell": cell}, last)
-    assert newest(last, "cell") == previous(last)
-    assert newest(last, "other") is None
 
 
 def test_a_full_disk_keeps_the_state_before_and_names_the_file(
@@ -66,19 +69,61 @@ def test_a_full_disk_keeps_the_state_before_and_names_the_file(
         States().save_checkpoint(STATE, last)
     assert caught.value.filename == str(last)
     assert [file.name for file in last.parent.iterdir()] == ["last.ckpt"]
-    state = newest(last, "cell")
-    assert state is not None
-    assert torch.load(state, weights_only=True)["step"] == 1
+    assert is_resumable(last, "cell")
+    assert torch.load(last, weights_only=True)["step"] == 1
     assert list(temporary.iterdir()) == []
 
 
-def test_damaged_weights_are_not_used(tmp_path: Path) -> None:
+class Planted:
+    """What runs code where it is unpickled."""
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return os.mkdir, ("planted",)
+
+
+TRAINED = Trained(cell="cell", history=[(1, 2.0)], tokens_per_second=1.0, seconds=1.0, peak_memory=None)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        None,
+        [1, 2],
+        Planted(),
+        {"cell": "cell"},
+        TRAINED.model_dump() | {"model": [1]},
+        TRAINED.model_dump() | {"model": {"a": 1}},
+        TRAINED.model_dump() | {"model": {}, "seconds": "x"},
+        TRAINED.model_dump() | {"model": {}, "more": 1},
+    ],
+)
+def test_a_file_of_anybody_is_no_checkpoint(content: Any, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    file, plain = tmp_path / "final.ckpt", tmp_path / "plain.ckpt"
+    torch.save(content, file)
+    plain.write_bytes(pickle.dumps(content))
+    for each in (file, plain):
+        with pytest.raises(UsageError, match="is damaged, or not a checkpoint of this program: delete"):
+            restore(each, GPT(13, 32, 1, 2, []), "cell")
+    assert sorted(tmp_path.iterdir()) == [file, plain]
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf])
+def test_weights_that_are_not_finite_are_refused(value: float, tmp_path: Path) -> None:
     model, file = GPT(13, 32, 1, 2, []), tmp_path / "final.ckpt"
-    trained = Trained("cell", [(1, 2.0)], 1.0, 1.0, None)
+    weights = model.state_dict()
+    next(iter(weights.values()))[0, 0] = value
+    save(file, weights, TRAINED)
+    with pytest.raises(UsageError, match="has weights that are not finite: delete it, and train again"):
+        restore(file, model, "cell")
+
+
+def test_damaged_weights_are_not_used(tmp_path: Path) -> None:
+    model, file, trained = GPT(13, 32, 1, 2, []), tmp_path / "final.ckpt", TRAINED
     save(file, model.state_dict(), trained)
     assert restore(file, model, "cell") == trained
     flip(file, file.stat().st_size // 2)
-    with pytest.raises(ValueError, match="is damaged: delete"):
+    with pytest.raises(ValueError, match="is damaged, or not"):
         restore(file, model, "cell")
     file.unlink()
     with pytest.raises(ValueError, match="is missing: delete"):

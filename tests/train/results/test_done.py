@@ -1,5 +1,6 @@
 """DONE vouches for the results of a run, and different jobs have different folders."""
 
+import os
 import shutil
 from collections.abc import Callable
 from functools import partial
@@ -7,12 +8,23 @@ from pathlib import Path
 
 import pytest
 
+from conf.errors import UsageError
 from tests.composing import composed
 from tests.harm import cut, flip
 from tests.train.conftest import SMALL
 from train.launch.scheduler import check_folders, failed
 from train.launch.worker import Job
-from train.results.done import DOCUMENTS, RESULTS, RUN, damage, finish, finished, is_done
+from train.results.done import (
+    DOCUMENTS,
+    DONE,
+    RESULTS,
+    RUN,
+    check_finished,
+    damage,
+    finish,
+    finished,
+    is_done,
+)
 from train.results.rows import read
 from train.results.run_folder import Folder
 
@@ -44,11 +56,39 @@ def test_what_is_not_is_done_again(folder: Path, name: str, harm: Callable[[Path
             read(folder / RESULTS)
 
 
-def test_a_damaged_done_is_not_trusted(folder: Path) -> None:
-    (folder / "DONE").write_text((folder / "DONE").read_text().replace("run.json", "run.jsn"))
+@pytest.mark.parametrize(
+    "harm",
+    [
+        lambda text: "",
+        lambda text: "01234567\n",
+        lambda text: text.replace("run.json", "run.jsn"),
+        lambda text: text.partition("\n")[2],
+        lambda text: "\n" + text,
+        lambda text: text + text.splitlines(keepends=True)[-1],
+        lambda text: text + "\n",
+        lambda text: text[:-1],
+        lambda text: "".join(text.splitlines(keepends=True)[:-1]),
+        lambda text: "".join(sorted(text.splitlines(keepends=True))),
+        lambda text: text.replace("\n", "\r\n"),
+        lambda text: "\x00\udcff",
+    ],
+)
+def test_a_done_vouches_for_its_lines_alone(folder: Path, harm: Callable[[str], str]) -> None:
+    text = harm((folder / DONE).read_text())
+    (folder / DONE).write_bytes(text.encode(errors="surrogateescape"))
     assert damage(folder) == "DONE is damaged"
-    (folder / "DONE").write_bytes(b"\xff\x00")
     assert not is_done(folder, "01234567")
+    with pytest.raises(UsageError, match=r"DONE is damaged: run it again\."):
+        read(folder / RESULTS)
+
+
+@pytest.mark.parametrize("name", [DONE, RESULTS, RUN, DOCUMENTS])
+@pytest.mark.parametrize("stand", [os.mkfifo, os.mkdir, lambda file: os.symlink(file, file)])
+def test_what_is_no_file_is_not_read(folder: Path, name: str, stand: Callable[[Path], None]) -> None:
+    (folder / name).unlink()
+    stand(folder / name)
+    with pytest.raises(UsageError, match=rf"{name} is (missing|a folder)|has no DONE"):
+        check_finished(folder)
 
 
 def test_a_folder_that_bears_the_name_of_a_run_is_its(tmp_path: Path, folder: Path) -> None:

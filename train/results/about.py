@@ -1,0 +1,55 @@
+"""`run.json`: what a run folder says of its run, checked where it is read, as it may come from anybody."""
+
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field, ValidationError
+
+from conf.errors import UsageError
+from data.disk import content
+from train.config.validation import Section, detail
+from train.results.done import RUN
+
+
+class Conditions(Section):
+    """What rounding depends on besides settings; None: not known."""
+
+    machine: str | None = None
+    threads: int | None = None
+    processes: int | None = None
+
+
+class About(Section):
+    """A run, its settings, and where they were carried out."""
+
+    run: str
+    encoding: str
+    seed: int
+    trained_length: int
+    data: str
+    kernel: str
+    precision: str
+    corpus: str
+    commit: str
+    versions: str
+    best: str | None = None  # of the checkpoints that were kept
+    settings: dict[str, Any]
+    corpus_description: str
+    code: dict[str, str] = Field({})  # older versions did not write this, `threads` and `trained_with`
+    command: str
+    machine: str
+    threads: int | None = None
+    trained_with: Conditions = Conditions()
+    started: str
+    seconds: float
+    training: str
+    history: list[tuple[int, float]]  # step, loss
+
+
+def about_run(folder: Path) -> About:
+    """Return what `run.json` says; UsageError names the file where that is not about a run."""
+    file = folder / RUN
+    try:
+        return About.model_validate_json(content(file))
+    except ValidationError as error:
+        raise UsageError(f"{file} is damaged{detail(error)}: delete its folder and run again.") from None
