@@ -8,6 +8,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean, median
+from typing import Annotated
+
+from pydantic import Field
 
 from conf.errors import UsageError
 from models.bounds import Share
@@ -31,7 +34,7 @@ class Assumptions(Section):
     throughput: Quantity | None = None  # tokens per second and GPU in training; null: from `efficiency`
     results: str | None = None  # a folder of runs whose measured rates count, each encoding's own
     cells: Natural | None = None  # in place of as many as the sweep has
-    efficiency: Share = 0.3  # of the peak
+    efficiency: Annotated[Share, Field(gt=0)] = 0.3  # of the peak
     peak: Quantity = 989.0  # TFLOP/s: an H100 in bfloat16
     price: Quantity = 2.5  # dollars per GPU-hour
     start: Quantity = 120.0  # seconds until a run computes, and again after each preemption

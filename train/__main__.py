@@ -5,16 +5,13 @@ With a file of sweeps/ it is many:  python -m train sweeps=encodings
 
 import sys
 from datetime import UTC, datetime
-from importlib.util import find_spec
 from pathlib import Path
 
 from hydra.conf import HydraConf
 from hydra.core.hydra_config import HydraConfig
 from hydra.types import RunMode
-from hydra.utils import get_method
 from omegaconf import DictConfig
 
-from conf.errors import UsageError
 from train.config import cli as command
 from train.config.compose import config_of
 from train.config.run_id import cell
@@ -46,20 +43,14 @@ def entry() -> None:
         command.run("config", main)
         if not jobs:
             return
-        check_report(jobs[0].config.report)
+        path = jobs[0].config.report
+        report = None if path is None else command.function("report", path)
         folder = write_index(jobs, started)
         by = sweep[0].runtime.choices["hydra/launcher"]
         failed = run_all(jobs, by, sweep[0].launcher)
-        if jobs[0].config.report:
-            get_method(jobs[0].config.report)(folder)
+        if report:
+            report(folder)
     sys.exit(1 if failed else 0)
-
-
-def check_report(path: str | None) -> None:
-    """UsageError where what would be called after all jobs is in no module; it is imported only then."""
-    module = "" if path is None else path.rpartition(".")[0]
-    if path is not None and not (module and find_spec(module)):
-        raise UsageError(f"report={path} should be the dotted path of a function, or null.")
 
 
 if __name__ == "__main__":

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from hydra.utils import get_method
 from omegaconf import DictConfig
 from torch import Tensor
 
@@ -111,7 +110,7 @@ def entry() -> None:
     def main(root: DictConfig) -> None:
         settings = plain(root)
         amount = Amount.of({key: settings.pop(key) for key in Amount.model_fields})
-        draw, config = get_method(settings.pop("pictures")), validated(settings)
+        draw, config = command.function("pictures", settings.pop("pictures")), validated(settings)
         diagnosis, folder = diagnose(config, amount), Path(str(config.run))
         lines = list(sentences(diagnosis))
         content = asdict(diagnosis) | {"sentences": lines}

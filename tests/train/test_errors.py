@@ -160,6 +160,11 @@ from train.errors import explanation, logged
         (["seed=4294967296"], "seed=4294967296 should be less than 4294967296."),
         (["++run=10"], "run=10 should be a valid string."),
         (["++run=/nowhere"], "/nowhere is not the folder of a finished run: it has no DONE."),
+        (["encoding=null"], "encoding=null should be the name of a file of conf/encoding"),
+        (["sweeps=null"], "sweeps=null should be the name of a file of conf/sweeps"),
+        (["names=null"], "names=null should be a valid mapping."),
+        (["hydra=null"], "There is no setting 'hydra'."),
+        (["++run=null"], "run=null should be a valid string."),
         (["=2"], "=2 should be a setting such as key=value"),
         (["model.kernel=flex"], "model.kernel=flex has gradients on CUDA alone: choose model.kernel=auto."),
         (
@@ -184,6 +189,17 @@ def test_mistakes_are_said(mistake, text: Path, outputs: Path, tmp_path: Path, a
 
 def test_a_run_folder_that_is_none(mistake, tmp_path: Path) -> None:
     assert "has no DONE" in mistake(f"run={tmp_path}", module="train.evaluate")
+
+
+@pytest.mark.parametrize("module", ["train.evaluate", "train.diagnose", "train.reproduce"])
+def test_null_is_no_run_folder(module: str, mistake) -> None:
+    assert mistake("run=null", module=module) == "yardstick: run=null should be a valid string."
+
+
+@pytest.mark.parametrize("path", ["null", "''", "[]", "nowhere.draw", "os", "os.", "a..b"])
+def test_what_draws_a_diagnosis_is_a_function(path: str, mistake, tmp_path: Path) -> None:
+    said = mistake(f"run={tmp_path}", f"pictures={path}", module="train.diagnose")
+    assert said.endswith(" should be the dotted path of a function.")
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ import os
 import sys
 from collections.abc import Callable
 from functools import partial
+from pkgutil import resolve_name
 from typing import Any
 
 import hydra
@@ -15,6 +16,7 @@ from conf.errors import UsageError
 from train.config.compose import OWN, register
 from train.config.overrides import check_overrides
 from train.config.schema import Config
+from train.config.validation import shown
 from train.paths import CONF
 
 TRAINED = ("model", "encoding", "optimizer", "data", "seed", "batch", "objective")  # decided by the training
@@ -55,6 +57,17 @@ def run(name: str, main: Callable[[DictConfig], None]) -> None:
         restore()
     if errors:
         raise errors[0]
+
+
+def function(key: str, path: Any) -> Callable[..., Any]:
+    """Return the function at a dotted path that a setting gives."""
+    try:
+        found = resolve_name(str(path))
+    except (ImportError, AttributeError, ValueError):
+        found = None
+    if not callable(found):
+        raise UsageError(f"{key}={shown(path)} should be the dotted path of a function.")
+    return found
 
 
 def restore_variable(name: str, value: str | None) -> None:

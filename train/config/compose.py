@@ -81,8 +81,8 @@ def plain(root: DictConfig) -> dict[str, Any]:
     """The settings without Hydra's own."""
     own = OmegaConf.masked_copy(root, [str(key) for key in root if key != "hydra"])
     choices = OmegaConf.select(root, "hydra.runtime.choices")
-    if choices is not None:
-        for key in [key for key in root.names if OmegaConf.is_interpolation(root.names, key)]:
+    if choices is not None and isinstance(root.names, DictConfig):
+        for key in [key for key in map(str, root.names) if OmegaConf.is_interpolation(root.names, key)]:
             own.names[key] = choices.get(key)
     return cast(dict[str, Any], OmegaConf.to_container(own, resolve=True, throw_on_missing=True))
 
@@ -95,6 +95,7 @@ def dotted(arguments: Sequence[str]) -> dict[str, Any]:
 def of_trained(chosen: dict[str, Any]) -> dict[str, Any]:
     """The settings of the run folder `run`, with what is chosen in their place; null: as the run has it."""
     folder = Path(chosen["run"])
+    check_value("names", chosen["names"], dict)
     about = trained_run(folder)
     kept = about.settings
     check_code(kept, about.code, folder)
@@ -123,6 +124,7 @@ def check_code(settings: Mapping[str, Any], code: Mapping[str, str], folder: Pat
 def swept(*overrides: str) -> tuple[Config, list[str]]:
     """The settings of a sweep's first job, and the encodings of all its jobs."""
     register()
+    check_overrides(overrides, is_multirun=True)
     chosen = [one for one in overrides if one.startswith("sweeps=")]
     with initialize_config_dir(str(CONF), version_base="1.3"):
         own = compose("config", chosen, return_hydra_config=True).hydra.sweeper.params or {}

@@ -60,7 +60,7 @@ def check_choice(override: Override) -> None:
         raise UsageError(f"{override.input_line} matches nothing. {listed}")
     for choice in value.list if isinstance(value, ChoiceSweep) else [value]:
         name = choice.text if isinstance(choice, QuotedString) else choice
-        if isinstance(choice, Sweep | Glob) or name is None or name in names:
+        if isinstance(choice, Sweep | Glob) or name in names:
             continue
         if not isinstance(name, str) or not NAME.fullmatch(name):
             raise UsageError(f"{override.input_line} should be the name of a file of conf/{group}. {listed}")
@@ -72,8 +72,10 @@ def is_setting(override: Override) -> bool:
     """Return whether a key is one of Hydra's, stands in a file of conf/, or is a new parameter of a class."""
     key = override.key_or_group
     group, *rest = key.split(".")
+    if group == "hydra":
+        return bool(rest)
     is_new = (override.is_add() or override.is_force_add()) and group in FREE and rest
-    return group == "hydra" or bool(is_new) or any(f"{name}.".startswith(f"{key}.") for name in settings())
+    return bool(is_new) or any(f"{name}.".startswith(f"{key}.") for name in settings())
 
 
 def is_multirun_choice(override: Override) -> bool:

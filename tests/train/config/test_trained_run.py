@@ -1,14 +1,17 @@
 """A run folder is data: the classes that it names are those of conf/, or nothing is built."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from data.disk import LARGEST
 from tests.composing import composed
 from tests.train.conftest import finished_run
 from train.config.trained_run import check_classes
 from train.paths import CONF
+from train.results.done import RUN, finish
 
 PLANTED: list[Callable[[dict[str, Any], str], None]] = [
     lambda settings, code: settings["encoding"].update(
@@ -33,6 +36,41 @@ def test_a_run_folder_names_no_class_of_its_own(module, plant, small, tmp_path, 
     finished_run(tmp_path, settings)
     assert "a class that no file of conf/" in mistake(f"run={tmp_path}", module=module)
     assert not marker.exists()
+
+
+DEEP = b'{"a":' * 100_000
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        (b"", "run.json is damaged: delete its folder"),
+        (b"null", "run.json is damaged: delete its folder"),
+        (b"[1]", "run.json is damaged: delete its folder"),
+        (b"{}", "run.json is damaged (run: missing)"),
+        (b"\xff", "run.json is damaged: delete its folder"),
+        (DEEP, "run.json is damaged: delete its folder"),
+        (b"9" * 10_000, "run.json is damaged: delete its folder"),
+        (b" " * (LARGEST + 1), "run.json has more than 67,108,864 bytes"),
+        ({"settings": None}, "run.json is damaged (settings: None)"),
+        ({"settings": {}}, "run.json does not fit this version: seed must be given"),
+        ({"seed": True}, "run.json is damaged (seed: True)"),
+        ({"history": [1]}, "run.json is damaged (history: 1)"),
+        ({"code": ["x"]}, "run.json is damaged (code: ['x'])"),
+        ({"trained_with": None}, "run.json is damaged (trained_with: None)"),
+        ({"esc\x1b[2J": 1}, "run.json is damaged (esc\\x1b[2J: 1)"),
+    ],
+)
+@pytest.mark.parametrize("module", ["train.evaluate", "train.diagnose", "train.reproduce"])
+def test_a_run_that_is_described_otherwise_is_refused(
+    module: str, content: Any, expected: str, small: list[str], tmp_path: Path, mistake
+) -> None:
+    changed = content if isinstance(content, dict) else {}
+    folder = finished_run(tmp_path, **{"settings": composed(*small).model_dump(mode="json")} | changed)
+    if isinstance(content, bytes):
+        (folder / RUN).write_bytes(content)
+        finish(folder, "01234567")
+    assert expected in mistake(f"run={folder}", module=module)
 
 
 @pytest.mark.parametrize("group", ["encoding", "data"])
