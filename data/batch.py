@@ -12,7 +12,7 @@ class Batch:
     tokens: Tensor  # (B, T) int64
     targets: Tensor  # (B, T) int64, the next token (or the answer)
     mask: Tensor | None = None  # (B, T) bool, which targets count; None = all
-    weight: float = 1.0  # of the mean over this part, in the mean over all parts and processes of a step
+    weight: float | None = 1.0  # this part's share of the step's targets; None where the step has none
 
 
 def shifted(sequences: Tensor) -> tuple[Tensor, Tensor]:

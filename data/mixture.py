@@ -41,12 +41,12 @@ class Mixture:
 
     def open(self, vocab: int, cache: Path) -> "Mixed":
         task = load(self.task, vocab, cache)
-        if task.bytes_per_token is not None:
+        if task.has_text:
             raise UsageError(f"data={self.name} needs a task, but {self.task['name']} is text.")
         text = getattr(task, "text", None)
         if self.text is not None:
             text = load_beside(self.text, vocab, task.vocab, self.name, cache)
-        if text is None or text.bytes_per_token is None:
+        if text is None or not text.has_text:
             named = self.task if self.text is None else self.text
             raise UsageError(f"data={self.name} needs a text, but {named['name']} has none.")
         return Mixed(self, text, task)
@@ -59,7 +59,8 @@ class Mixed(Source):
         self.name, self.share, self.text, self.task = settings.name, settings.share, text, task
         self.offset = 0 if settings.text is None else text.vocab
         self.vocab = self.offset + task.vocab
-        self.bytes_per_token, self.trained_length = text.bytes_per_token, task.trained_length
+        self.has_text, self.mask_token = True, text.mask_token
+        self.trained_length = task.trained_length
         self.fingerprint = of_json([self.share, self.offset > 0, text.fingerprint, task.fingerprint])
         self.description = f"{text.description}; with a share of {self.share:.0%}: {task.description}"
 

@@ -5,7 +5,12 @@ from typing import Protocol
 
 from torch import Tensor
 
+from conf.errors import UsageError
 from data.batch import Batch
+
+
+class VocabularyTooSmallError(UsageError):
+    """The data need more ids than `model.vocab` allows."""
 
 
 @dataclass(frozen=True)
@@ -14,6 +19,7 @@ class Windows:
 
     tokens: Tensor  # (N, T + 1) int64
     document: Tensor  # (N,) int64, the number of the document that a window is from
+    sizes: Tensor  # (N, T + 1) int64, the bytes of text that each token stands for
 
 
 @dataclass(frozen=True)
@@ -41,7 +47,8 @@ class Source:
     fingerprint: str  # sha256 of what the corpus holds and how it is split
     description: str  # one line for the report
     vocab: int  # every id is below it
-    bytes_per_token: float | None = None  # of the held-out text; None where there is no text
+    mask_token: int = 0  # the id in place of a masked token; tasks begin their ids after it
+    has_text: bool = False  # whether there is text to be modelled
     trained_length: int | None = None  # longest training problem, as the task counts; None: model.length
 
     def batch(self, step: int, length: int, size: int, seed: int, rank: int = 0, world: int = 1) -> Batch:

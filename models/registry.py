@@ -95,11 +95,14 @@ def fits(extension: str, encoding: str) -> bool:
 
 
 def layers(settings: Mapping[str, Any], depth: int, shape: Mapping[str, int]) -> list[Encoding]:
-    """What `GPT` tiles over its layers: one shared encoding, a schedule's members, or one for each layer."""
-    if settings.get("share", True):
-        one = build(settings, shape)
-        return list(one.inside) if isinstance(one, Schedule) else [one]
-    return [build(settings, shape) for _ in range(depth)]
+    """Return what `GPT` tiles over its layers: one shared encoding, a schedule's members that layers use, or
+    one for each layer."""
+    is_shared = settings.get("share", True)
+    built = [build(settings, shape) for _ in range(1 if is_shared else depth)]
+    patterns = [list(e.inside) if isinstance(e, Schedule) else [e] for e in built]
+    if is_shared:
+        return patterns[0][:depth]
+    return [pattern[layer % len(pattern)] for layer, pattern in enumerate(patterns)]
 
 
 def build(settings: Mapping[str, Any], shape: Mapping[str, int]) -> Encoding:

@@ -27,7 +27,7 @@ from train.diagnostics.explanation import sentences
 from train.diagnostics.records import Diagnosis, Heads, Known
 from train.errors import explained
 from train.evaluation.extensions import extended_models
-from train.fit.objective import OBJECTIVES
+from train.fit.objective import objective_of
 from train.results.rows import ANSWERS, read
 from train.run import trained_model
 
@@ -100,7 +100,7 @@ def sequences(run: Run, count: int, lengths: list[int]) -> Iterator[Sequences]:
             batch = Batch(problems.tokens, problems.targets, problems.mask)
         else:
             batch = Batch(windows.tokens[:, -length - 1 : -1], windows.tokens[:, -length:])
-        batch = OBJECTIVES[run.config.objective](batch, 0, 0)
+        batch = objective_of(run.config.objective, run.source.mask_token)(batch, 0, 0)
         yield length, batch.tokens, torch.ones_like(batch.tokens).bool() if batch.mask is None else batch.mask
 
 

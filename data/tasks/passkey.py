@@ -14,7 +14,7 @@ from conf.errors import UsageError
 from data import load
 from data.batch import Batch, shifted
 from data.digest import of_json
-from data.source import Problems, Source
+from data.source import Problems, Source, VocabularyTooSmallError
 from data.tasks.base import HELD_OUT, TRAINING, draws, parameters
 
 DEPTHS = (0.0, 0.25, 0.5, 0.75, 1.0)  # of the text before what is hidden, in held-out problems
@@ -127,10 +127,8 @@ def load_beside(settings: dict[str, Any], vocab: int, own: int, name: str, cache
     """The data of these settings, for a model that needs `own` of its ids for something else."""
     try:
         return load(settings, vocab - own, cache)
-    except ValueError as error:
-        if "model.vocab" not in str(error):
-            raise
-        raise UsageError(
+    except VocabularyTooSmallError as error:
+        raise VocabularyTooSmallError(
             f"model.vocab={vocab} is too small for data={name}, which needs {own} ids beside those of "
             f"{settings['name']}: add {own} to model.vocab."
         ) from error

@@ -21,6 +21,7 @@ class Documents(ABC):
 
     name: str
     tokenizer: str = "bpe"
+    end_token: str | None = None  # of a tokenizer.json that does not say which token ends a text
     held_out: float = 0.1
     limit: float | None = None
     shortest: int = 1

@@ -1,14 +1,15 @@
-"""The user's own text: a file, a folder or a pattern of plain text, JSON lines or Parquet, also as .gz."""
+"""The user's own text: a file, a folder or a pattern of plain text, JSON, tables or Parquet, also as .gz."""
 
+import csv
 import gzip
 import json
 import os
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from io import BufferedIOBase
+from io import TextIOWrapper
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, cast
 
 from conf.errors import UsageError
 from data.digest import of_content, of_json
@@ -22,7 +23,7 @@ CUT_OFF = (gzip.BadGzipFile, EOFError, zlib.error)
 
 @dataclass(frozen=True, kw_only=True)
 class Files(Corpus):
-    """A plain file is one document; a line of JSON or a row of Parquet is one, too."""
+    """A plain file is one document; an entry of JSON or a row of a table is one, too."""
 
     path: str | None = None
     text_key: str = "text"
@@ -30,13 +31,19 @@ class Files(Corpus):
     def documents(self) -> Iterator[Document]:
         for source, file in self.files():
             try:
-                for row, text in rows(file, self.text_key):
+                for place, text in rows(file, self.text_key):
                     if isinstance(text, str):
-                        yield Document(text, source + row)
+                        yield Document(text, source + place)
                     elif text is not None:
-                        raise UsageError(f"'{self.text_key}' of {file}{row} is not text: set data.text_key.")
+                        raise UsageError(
+                            f"'{self.text_key}' of {file}{place} is not text: set data.text_key."
+                        )
             except CUT_OFF:
                 raise UsageError(f"{file} is not a whole .gz file: write it again or remove it.") from None
+            except UnicodeDecodeError:
+                raise UsageError(
+                    f"{file} is not UTF-8 text: convert it, or leave it out of data.path."
+                ) from None
 
     def contents(self) -> dict[str, Any]:
         return {"path": of_json([(source, of_content(file)) for source, file in self.files()])}
@@ -56,50 +63,83 @@ class Files(Corpus):
 
 
 def rows(file: Path, key: str) -> Iterator[tuple[str, Any]]:
-    """(place in the file, value of the key there); of a plain file, all of it."""
+    """Yield (place in the file, value of the key there); of a plain file, all of it."""
     suffix = os.path.splitext(file.name.lower().removesuffix(".gz"))[1]
-    readers = {".jsonl": json_lines, ".ndjson": json_lines, ".parquet": parquet}
+    readers = {
+        ".jsonl": json_lines, ".ndjson": json_lines, ".json": json_list, ".csv": table, ".tsv": table,
+        ".parquet": parquet,
+    }  # fmt: skip
     with gzip.open(file) if file.suffix.lower() == ".gz" else file.open("rb") as handle:
-        yield from readers.get(suffix, plain)(file, handle, key)
+        yield from readers.get(suffix, plain)(file, cast(IO[bytes], handle), key)
 
 
-def plain(file: Path, handle: BufferedIOBase, key: str) -> Iterator[tuple[str, Any]]:
+def plain(file: Path, handle: IO[bytes], key: str) -> Iterator[tuple[str, Any]]:
     content = handle.read()
-    try:
-        if b"\0" in content:
-            raise UsageError("binary")
-        yield "", content.decode()
-    except ValueError:
-        raise UsageError(f"{file} is not UTF-8 text: convert it, or leave it out of data.path.") from None
+    if b"\0" in content:
+        raise UsageError(f"{file} is not text: leave it out of data.path.")
+    yield "", content.decode()
 
 
-def json_lines(file: Path, handle: BufferedIOBase, key: str) -> Iterator[tuple[str, Any]]:
+def json_lines(file: Path, handle: Iterable[bytes], key: str) -> Iterator[tuple[str, Any]]:
     for number, line in enumerate(handle, 1):
         if not line.strip():
             continue
         try:
             row = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             raise UsageError(f"Line {number} of {file} is not JSON: correct it or remove it.") from None
-        if not isinstance(row, dict) or key not in row:
-            keys = ", ".join(row) if isinstance(row, dict) else "no keys"
-            raise UsageError(f"Line {number} of {file} has no '{key}' but {keys}: set data.text_key.")
-        yield f":{number}", row[key]
+        yield f":{number}", value_of(row, key, f"Line {number} of {file}")
 
 
-def parquet(file: Path, handle: BufferedIOBase, key: str) -> Iterator[tuple[str, Any]]:
-    from pyarrow import ArrowInvalid
+def json_list(file: Path, handle: IO[bytes], key: str) -> Iterator[tuple[str, Any]]:
+    """Read a list of documents, a single one, or lines as in .jsonl."""
+    content = handle.read()
+    try:
+        whole = json.loads(content)
+    except (ValueError, RecursionError):
+        yield from json_lines(file, content.splitlines(), key)
+        return
+    for number, row in enumerate(whole if isinstance(whole, list) else [whole], 1):
+        yield f":{number}", value_of(row, key, f"Entry {number} of {file}")
+
+
+def table(file: Path, handle: IO[bytes], key: str) -> Iterator[tuple[str, Any]]:
+    """Read comma- or tab-separated values under a line of names."""
+    csv.field_size_limit(1 << 30)
+    delimiter = "\t" if ".tsv" in file.name.lower() else ","
+    text = TextIOWrapper(handle, encoding="utf-8-sig", newline="")
+    try:
+        for number, row in enumerate(csv.DictReader(text, delimiter=delimiter), 1):
+            yield f":{number}", value_of(row, key, f"Row {number} of {file}")
+    except csv.Error as error:
+        raise UsageError(f"{file} cannot be read as a table ({error}): correct it or remove it.") from None
+
+
+def parquet(file: Path, handle: IO[bytes], key: str) -> Iterator[tuple[str, Any]]:
+    from pyarrow import ArrowException
     from pyarrow.parquet import ParquetFile
 
     try:
-        table = ParquetFile(handle)
-    except ArrowInvalid:
-        raise UsageError(f"{file} is not a Parquet file: write it again or remove it.") from None
-    columns = table.schema_arrow.names
-    if key not in columns:
-        raise UsageError(f"{file} has no column '{key}' but {', '.join(columns)}: set data.text_key.")
-    number = 0
-    for batch in table.iter_batches(columns=[key]):
-        for text in batch.column(0).to_pylist():
-            number += 1
-            yield f":{number}", text
+        content = ParquetFile(handle)
+        names = content.schema_arrow.names
+        column = key if key in names else key.partition(".")[0]
+        if column not in names:
+            raise UsageError(f"{file} has no column '{key}' but {', '.join(names)}: set data.text_key.")
+        number = 0
+        for batch in content.iter_batches(columns=[column]):
+            for row in batch.to_pylist():
+                number += 1
+                yield f":{number}", value_of(row, key, f"Row {number} of {file}")
+    except (ArrowException, OSError):
+        raise UsageError(f"{file} is not a whole Parquet file: write it again or remove it.") from None
+
+
+def value_of(row: Any, key: str, place: str) -> Any:
+    """Return the value of a key, or of a path of keys such as meta.text."""
+    value = row
+    for part in [key] if isinstance(row, dict) and key in row else key.split("."):
+        if not isinstance(value, dict) or part not in value:
+            keys = ", ".join(map(str, row)) if isinstance(row, dict) else "no keys"
+            raise UsageError(f"{place} has no '{key}' but {keys}: set data.text_key.")
+        value = value[part]
+    return value

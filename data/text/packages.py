@@ -31,6 +31,12 @@ class Packages(Corpus):
 
     packages: list[str]
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for package in self.packages:
+            if not package.isidentifier():  # to find a part of a package would import the package
+                raise UsageError(f"data.packages names '{package}', which is not the name of a package.")
+
     def documents(self) -> Iterator[Document]:
         for source, file in self.files():
             yield Document(Path(file).read_text(encoding="utf-8", errors="replace"), source)

@@ -1,6 +1,7 @@
 """The files that a path names: one file, all of a folder, or those that match a pattern."""
 
 import glob
+import os
 from pathlib import Path
 
 
@@ -11,12 +12,12 @@ def local_files(name: str) -> list[tuple[str, Path]]:
     """
     path = Path(name).expanduser()
     if path.is_file():
-        return [(path.name, path)]
+        return [(printable(path.name), path)]
     root = path if path.is_dir() else fixed(path)
     paths = path.rglob("*") if path.is_dir() else map(Path, glob.glob(str(path), recursive=True))
     files = [(file.relative_to(root), file) for file in paths if file.is_file()]
     return sorted(
-        (relative.as_posix(), file)
+        (printable(relative.as_posix()), file)
         for relative, file in files
         if not any(part.startswith(".") for part in relative.parts)
     )
@@ -26,3 +27,8 @@ def fixed(pattern: Path) -> Path:
     """The folders of a pattern before the first one with a wildcard."""
     wild = next((n for n, part in enumerate(pattern.parts) if glob.has_magic(part)), len(pattern.parts) - 1)
     return Path(*pattern.parts[:wild])
+
+
+def printable(name: str) -> str:
+    """Return the name of a file in UTF-8, whatever its bytes are."""
+    return os.fsencode(name).decode(errors="backslashreplace")

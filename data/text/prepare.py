@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -11,61 +12,93 @@ from data.digest import of_file, of_json
 from data.text.documents import Documents
 from data.text.prepared import Prepared
 from data.text.split import MEGABYTE, Entries, limited, split, texts
-from data.text.tokenizer import SAMPLE, Tokenizer, make
+from data.text.tokenizer import SAMPLE, Tokenizer, tokenizer_of
 
 PORTION = 4e6  # characters of text that are encoded at a time
+LOST = 0.01  # share of a text that may have no tokens
 log = logging.getLogger(__name__)
 
 
 def build(corpus: Documents, vocab: int, folder: Path) -> Prepared:
-    """Fill a folder with token ids."""
+    """Fill a folder with token ids, and with the bytes that each token of the held-out text stands for."""
     log.info("Preparing data=%s from %s, once ...", corpus.name, corpus.origin())
     training, held_out = split(corpus)
     parts = {"training": training, "held_out": held_out}
-    tokenizer = make(corpus.tokenizer, vocab, chosen(corpus, limited(training, SAMPLE)))
+    sample = chosen(corpus, limited(training, SAMPLE))
+    tokenizer = tokenizer_of(corpus.tokenizer, vocab, corpus.end_token, sample)
     tokenizer.save(folder)
     dtype = "uint16" if tokenizer.vocab <= 2**16 else "uint32"
-    lengths = {}
-    for name, part in parts.items():
-        lengths[name] = encode(chosen(corpus, part), tokenizer, folder / f"{name}.bin", dtype)
-    np.save(folder / "held_out_lengths.npy", np.array(lengths["held_out"], np.int64))
+    counts = {
+        name: encode(chosen(corpus, part), tokenizer, folder / f"{name}.bin", dtype)
+        for name, part in parts.items()
+    }
+    np.save(folder / "held_out_lengths.npy", np.array(counts["held_out"].lengths, np.int64))
+    (folder / "training.bytes").unlink()
     digests = {file.name: of_file(file) for file in sorted(folder.iterdir())}
     rows = [f"{name}\t{key}\t{part[key].source}\n" for name, part in parts.items() for key in sorted(part)]
     (folder / "documents.tsv").write_text("".join(rows), encoding="utf-8")
-    about = [f"{name.replace('_', ' ')}: {summary(part, sum(lengths[name]))}" for name, part in parts.items()]
+    tokens = {name: sum(count.lengths) for name, count in counts.items()}
+    about = [f"{name.replace('_', ' ')}: {summary(part, tokens[name])}" for name, part in parts.items()]
+    description = [f"{corpus.name}: {corpus.origin()}", tokenizer.description, *about]
     return Prepared(
         name=corpus.name,
         fingerprint=of_json(digests),
-        description="; ".join([f"{corpus.name}: {corpus.origin()}", tokenizer.description, *about]),
+        description="; ".join([*description, *loss(corpus, list(counts.values()))]),
         vocab=tokenizer.vocab,
         dtype=dtype,
-        bytes_per_token=size(held_out) / sum(lengths["held_out"]),
+        mask_token=tokenizer.mask_token,
     )
 
 
+def loss(corpus: Documents, counts: list["Counts"]) -> list[str]:
+    """Return a note on text that no token stands for. UsageError where that is more than a percent."""
+    lost, characters = sum(c.lost for c in counts), sum(c.characters for c in counts)
+    if not lost and all(any(c.lengths) for c in counts):
+        return []
+    share = f"{lost / characters:.2%} of the characters of data={corpus.name}"
+    if lost > LOST * characters or not all(any(c.lengths) for c in counts):
+        raise UsageError(
+            f"data.tokenizer={corpus.tokenizer} has no tokens for {share}: choose another, or bpe."
+        )
+    log.warning("data.tokenizer=%s has no tokens for %s.", corpus.tokenizer, share)
+    return [f"no tokens for {share}"]
+
+
 def chosen(corpus: Documents, part: Entries) -> Iterator[str]:
-    """The texts of some documents, each once, read again."""
+    """Yield the texts of some documents, each once, read again."""
     waiting = dict(part)
     for key, document in texts(corpus):
-        if waiting.pop(key, None):
-            yield document.text
+        if entry := waiting.pop(key, None):
+            yield document.text.encode()[: entry.size].decode(errors="ignore")
     if waiting:
         raise UsageError(f"data={corpus.name} changed while it was read ({corpus.origin()}): run again.")
 
 
-def encode(documents: Iterable[str], tokenizer: Tokenizer, file: Path, dtype: str) -> list[int]:
-    """Write the ids of documents, a separator after each; returns how many tokens each has."""
-    lengths = []
-    with file.open("wb") as out:
+@dataclass
+class Counts:
+    """What a part of a corpus holds."""
+
+    lengths: list[int] = field(default_factory=list)  # tokens of each document
+    lost: int = 0  # characters that no token stands for
+    characters: int = 0
+
+
+def encode(documents: Iterable[str], tokenizer: Tokenizer, file: Path, dtype: str) -> Counts:
+    """Write the ids of documents, a separator after each, and beside them the bytes that each stands for."""
+    counts = Counts()
+    with file.open("wb") as out, file.with_suffix(".bytes").open("wb") as sizes:
         for portion in portions(documents):
-            for ids in tokenizer.encode(portion):
-                out.write(np.append(ids, tokenizer.separator).astype(dtype).tobytes())
-                lengths.append(len(ids))
-    return lengths
+            for text, encoded in zip(portion, tokenizer.encode(portion), strict=True):
+                out.write(np.append(encoded.ids, tokenizer.separator).astype(dtype).tobytes())
+                sizes.write(np.append(encoded.sizes, 0).astype("uint32").tobytes())
+                counts.lengths.append(len(encoded.ids))
+                counts.lost += encoded.lost
+                counts.characters += len(text)
+    return counts
 
 
 def portions(documents: Iterable[str]) -> Iterator[list[str]]:
-    """Lists of texts that together are about PORTION long."""
+    """Yield lists of texts that together are about PORTION long."""
     waiting, length = [], 0
     for text in documents:
         waiting.append(text)

@@ -12,4 +12,4 @@ class Prepared:
     description: str
     vocab: int
     dtype: str
-    bytes_per_token: float
+    mask_token: int  # in place of a masked token

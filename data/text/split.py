@@ -9,6 +9,7 @@ from conf.errors import UsageError
 from data.text.documents import Document, Documents
 
 MEGABYTE = 1e6
+SLACK = 0.02  # of a limit, by which a last document may pass it
 
 
 @dataclass(frozen=True)
@@ -16,7 +17,7 @@ class Entry:
     """A document without its text."""
 
     source: str
-    size: int  # bytes
+    size: int  # bytes, from the beginning of the text
     held_out: bool | None
 
     @property
@@ -51,14 +52,16 @@ def split(corpus: Documents) -> tuple[Entries, Entries]:
 
 
 def limited(entries: Entries, limit: float | None) -> Entries:
-    """Documents by rank, up to `limit` megabytes; None: all."""
+    """Return documents by rank, up to `limit` megabytes; None: all. The last is cut if it is far too long."""
     if limit is None:
         return entries
-    kept, size = {}, 0
+    kept, room = {}, round(limit * MEGABYTE)
     for key, entry in sorted(entries.items(), key=lambda item: item[1].rank):
-        if size >= limit * MEGABYTE:
+        if room <= 0:
             break
-        kept[key], size = entry, size + entry.size
+        is_cut = entry.size - room > SLACK * limit * MEGABYTE
+        kept[key] = replace(entry, size=room) if is_cut else entry
+        room -= entry.size
     return kept
 
 
@@ -74,16 +77,16 @@ def texts(corpus: Documents) -> Iterator[tuple[str, Document]]:
 def halves(document: Document, held_out: float) -> Iterator[Document]:
     """The beginning, to train on, and the rest, held out; split at the end of a line if one is near."""
     text, source = document.text, document.source
-    end = int(len(text) * (1 - held_out))
+    end = round(len(text) * (1 - held_out))
     cut = text.rfind("\n", int(0.9 * end), end) + 1 or end
     yield Document(text[:cut], f"{source} (beginning)", False)
     yield Document(text[cut:], f"{source} (end)", True)
 
 
 def normal(text: str) -> str:
-    """With one kind of newline, and valid UTF-8."""
+    """Return a text with one kind of newline, in valid UTF-8, without NUL, which separates documents."""
     text = text.encode(errors="replace").decode()
-    return text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
+    return text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n").replace("\0", "")
 
 
 def keyed(document: Document) -> tuple[str, Document]:

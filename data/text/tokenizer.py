@@ -1,86 +1,110 @@
-"""Text -> token ids: byte-level BPE trained here, plain bytes, or any tokenizer.json."""
+"""Text to token ids: byte-level BPE trained here, plain bytes, or any tokenizer.json."""
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from tokenizers import Tokenizer as Model
 from tokenizers import decoders, models, pre_tokenizers, trainers
 
 from conf.errors import UsageError
+from data.source import VocabularyTooSmallError
+from data.text.interrupt import run_in_thread
 
 END = "<|endoftext|>"
-ENDS = (END, "<|end_of_text|>", "</s>", "<eos>", "[SEP]")  # its names in other tokenizers
 SAMPLE = 32.0  # megabytes of training text that a BPE is trained on
+LONG = re.compile(r"\S{1025}|\s{1025}")  # training takes time by the square of the longest word
+
+
+class Encoded(NamedTuple):
+    """The tokens of a text."""
+
+    ids: np.ndarray  # (T,)
+    sizes: np.ndarray  # (T,) bytes of the text that each token stands for
+    lost: int = 0  # characters, without spaces, that no token stands for
+
+
+class Tokenizer(Protocol):
+    """What `data.tokenizer` names."""
+
+    vocab: int  # every id is below it
+    separator: int  # the id after each document
+    mask_token: int  # the id in place of a masked token; no document holds it
+    description: str
+
+    def encode(self, texts: list[str]) -> list[Encoded]: ...
+
+    def save(self, folder: Path) -> None:
+        """Write tokenizer.json, if there is one."""
 
 
 class Bytes:
-    """Every byte of UTF-8 is a token; 0, which text does not hold, separates documents."""
+    """Every byte of UTF-8 is a token; 0, which text does not hold, separates documents and masks tokens."""
 
-    vocab, separator, description = 256, 0, "bytes"
+    vocab, separator, mask_token, description = 256, 0, 0, "bytes"
 
-    def encode(self, texts: list[str]) -> list[np.ndarray]:
-        return [np.frombuffer(text.encode(), np.uint8) for text in texts]
+    def encode(self, texts: list[str]) -> list[Encoded]:
+        ids = (np.frombuffer(text.encode(), np.uint8) for text in texts)
+        return [Encoded(row, np.ones(len(row), np.uint32)) for row in ids]
 
     def save(self, folder: Path) -> None:
-        """There is nothing to keep."""
+        """Write nothing."""
 
 
-class Trained:
-    """A model of the `tokenizers` library."""
+class ByteLevelBPE:
+    """Byte-level BPE (Radford et al., 2019): starts with all bytes, so that every text has an encoding."""
 
-    def __init__(self, model: Model, description: str) -> None:
-        model.encode_special_tokens = True  # a separator that the text spells out is text
-        model.no_truncation()
-        model.no_padding()
-        known = model.get_vocab(with_added_tokens=True)
-        self.model = model
-        self.vocab = max(known.values()) + 1
-        self.separator = next((known[end] for end in ENDS if end in known), 0)
-        self.description = f"{description} of {self.vocab:,} tokens"
+    def __init__(self, vocab: int, texts: Iterable[str]) -> None:
+        alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
+        if vocab <= len(alphabet):
+            raise VocabularyTooSmallError(
+                f"model.vocab={vocab} is too small for data.tokenizer=bpe: it needs at least 257."
+            )
+        self.model = Model(models.BPE())
+        self.model.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+        self.model.decoder = decoders.ByteLevel()
+        trainer = trainers.BpeTrainer(
+            vocab_size=vocab, special_tokens=[END], initial_alphabet=alphabet, show_progress=False
+        )
+        run_in_thread(self.model.train_from_iterator, shortened(texts), trainer)
+        self.model.encode_special_tokens = True  # a separator that the text spells out is text
+        self.vocab, self.separator, self.mask_token = self.model.get_vocab_size(), 0, 0
+        self.description = f"byte-level BPE of {self.vocab:,} tokens"
+        tokens = sorted(self.model.get_vocab().items(), key=lambda item: item[1])
+        self.sizes = np.array([len(token) for token, _ in tokens], np.uint32)  # a letter stands for a byte
 
-    def encode(self, texts: list[str]) -> list[np.ndarray]:
-        encodings = self.model.encode_batch_fast(texts, add_special_tokens=False)
-        return [np.array(encoding.ids, np.uint32) for encoding in encodings]
+    def encode(self, texts: list[str]) -> list[Encoded]:
+        encodings = run_in_thread(self.model.encode_batch_fast, texts, add_special_tokens=False)
+        rows = (np.array(encoding.ids, np.uint32) for encoding in encodings)
+        return [Encoded(ids, self.sizes[ids]) for ids in rows]
 
     def save(self, folder: Path) -> None:
         (folder / "tokenizer.json").write_text(self.model.to_str(), encoding="utf-8")
 
 
-Tokenizer = Bytes | Trained
-"""`vocab`: every id is below it; `separator`: the id after each document."""
+def tokenizer_of(choice: str, vocab: int, end_token: str | None, texts: Iterable[str]) -> Tokenizer:
+    """Return the tokenizer that `data.tokenizer` names, trained on `texts` if it is `bpe`."""
+    from data.text.foreign import ForeignTokenizer
 
-
-def make(choice: str, vocab: int, texts: Iterable[str]) -> Tokenizer:
-    """The tokenizer that `data.tokenizer` names, trained on `texts` if it is `bpe`."""
-    if choice == "bytes":
-        if vocab < Bytes.vocab:
-            raise UsageError(f"model.vocab={vocab} is too small for data.tokenizer=bytes: it needs 256.")
-        return Bytes()
+    if choice in ("bpe", "bytes") and end_token is not None:
+        raise UsageError(f"data.end_token={end_token} is for a tokenizer.json: leave it out.")
     if choice == "bpe":
-        return train(vocab, texts)
-    try:
-        tokenizer = Trained(Model.from_file(str(Path(choice).expanduser())), Path(choice).name)
-    except Exception as error:  # the library raises nothing more precise
-        raise UsageError(f"data.tokenizer={choice} is not a tokenizer.json: {error}.") from None
+        return ByteLevelBPE(vocab, texts)
+    tokenizer = Bytes() if choice == "bytes" else ForeignTokenizer(Path(choice).expanduser(), end_token)
     if tokenizer.vocab > vocab:
-        raise UsageError(
+        raise VocabularyTooSmallError(
             f"model.vocab={vocab} is too small for {choice}, which has {tokenizer.vocab} tokens: "
             f"set model.vocab={tokenizer.vocab}."
         )
     return tokenizer
 
 
-def train(vocab: int, texts: Iterable[str]) -> Tokenizer:
-    """Byte-level BPE (Radford et al., 2019): starts with all bytes, so that every text has an encoding."""
-    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
-    if vocab <= len(alphabet):
-        raise UsageError(f"model.vocab={vocab} is too small for data.tokenizer=bpe: it needs at least 257.")
-    model = Model(models.BPE())
-    model.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    model.decoder = decoders.ByteLevel()
-    trainer = trainers.BpeTrainer(
-        vocab_size=vocab, special_tokens=[END], initial_alphabet=alphabet, show_progress=False
-    )
-    model.train_from_iterator(texts, trainer)
-    return Trained(model, "byte-level BPE")
+def shortened(texts: Iterable[str]) -> Iterator[str]:
+    """Yield texts for training; one with a word of more than 1,024 letters in pieces of that length."""
+    for text in texts:
+        if LONG.search(text):
+            yield from (text[start : start + 1024] for start in range(0, len(text), 1024))
+        else:
+            yield text

@@ -19,9 +19,10 @@ class Text(Source):
         self.folder, self.repeat = folder, repeat
         self.name, self.fingerprint = prepared.name, of_json([prepared.fingerprint, repeat])
         self.description, self.vocab = prepared.description, prepared.vocab
-        self.bytes_per_token = prepared.bytes_per_token
+        self.mask_token, self.has_text = prepared.mask_token, True
         self.training = mapped(folder / "training.bin", prepared.dtype)
         self.held_out = mapped(folder / "held_out.bin", prepared.dtype)
+        self.bytes = mapped(folder / "held_out.bytes", "uint32")
         self.lengths = np.load(folder / "held_out_lengths.npy")  # tokens of each held-out document
 
     def batch(self, step: int, length: int, size: int, seed: int, rank: int = 0, world: int = 1) -> Batch:
@@ -56,10 +57,11 @@ class Text(Source):
         starts = [
             begins[d] + spread(self.lengths[d], length + 1, n) for d, n in zip(documents, counts, strict=True)
         ]
-        tokens = self.held_out[np.concatenate(starts)[:, None] + np.arange(length + 1)]
+        places = np.concatenate(starts)[:, None] + np.arange(length + 1)
         return Windows(
-            torch.from_numpy(tokens.astype(np.int64)),
+            torch.from_numpy(self.held_out[places].astype(np.int64)),
             torch.from_numpy(np.repeat(documents, counts).astype(np.int64)),
+            torch.from_numpy(self.bytes[places].astype(np.int64)),
         )
 
 

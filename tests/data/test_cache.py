@@ -91,13 +91,13 @@ def test_a_warm_cache_reads_no_text(
     small: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = opened(small, tmp_path / "cache")
-    monkeypatch.setattr("data.files.rows", lambda *_: pytest.fail("a file was read"))
+    monkeypatch.setattr("data.text.files.rows", lambda *_: pytest.fail("a file was read"))
     assert opened(small, tmp_path / "cache").fingerprint == first.fingerprint
 
 
 def revalue(folder: Path) -> None:
     file = folder / "meta.json"
-    file.write_text(file.read_text().replace('"bytes_per_token": ', '"bytes_per_token": 1'))
+    file.write_text(file.read_text().replace('"mask_token": ', '"mask_token": 1'))
 
 
 def retokenize(folder: Path) -> None:
@@ -168,7 +168,7 @@ def test_a_full_disk_is_said_and_leaves_nothing(small: dict[str, Any], tmp_path:
 
 def test_an_error_while_building_leaves_nothing(small: dict[str, Any], books: Path, tmp_path: Path) -> None:
     (books / "picture.png").write_bytes(b"\x89PNG\0\xff")
-    with pytest.raises(ValueError, match=r"picture.png is not UTF-8 text"):
+    with pytest.raises(ValueError, match=r"picture.png is not text"):
         opened(small, tmp_path / "cache")
     assert prepared(tmp_path / "cache") == []
 
@@ -194,14 +194,14 @@ def test_a_text_that_changes_while_it_is_read_is_refused(
 ) -> None:
     from data.text import prepare as build
 
-    made = build.make
+    tokenizer_of = build.tokenizer_of
 
-    def make(*arguments: Any) -> Any:
+    def change(*arguments: Any) -> Any:
         (books / "shelf0/0.txt").write_text("something else altogether")
         (books / "shelf0/3.txt").write_text("and here as well")
-        return made(*arguments)
+        return tokenizer_of(*arguments)
 
-    monkeypatch.setattr(build, "make", make)
+    monkeypatch.setattr(build, "tokenizer_of", change)
     with pytest.raises(ValueError, match="changed while it was read"):
         opened(small, tmp_path / "cache")
     assert prepared(tmp_path / "cache") == []

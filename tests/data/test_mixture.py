@@ -125,7 +125,7 @@ def test_a_key_is_hidden_in_the_text_itself(hidden: Mixed, stdlib: Text) -> None
 def test_what_is_said(mixture: Make, hidden: Mixed, stdlib: Text) -> None:
     one = mixture()
     assert one.trained_length is None
-    assert one.bytes_per_token == stdlib.bytes_per_token
+    assert one.has_text
     assert one.description == f"{stdlib.description}; with a share of 50%: {one.task.description}"
     marks = {x.fingerprint for x in (one, mixture(), mixture(share=0.4), mixture("copy", 512 + 18), hidden)}
     assert len(marks) == 4

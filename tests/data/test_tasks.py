@@ -177,7 +177,7 @@ def test_ids_and_mask_by_hand(task: Callable[..., Task]) -> None:
 
 def test_what_is_said_of_a_task(task: Callable[..., Task]) -> None:
     one = task("copy")
-    assert (one.bytes_per_token, one.windows(4, 64)) == (None, None)
+    assert (one.has_text, one.windows(4, 64)) == (False, None)
     assert one.description.startswith("copy: problems of length 1 to 20, such as ")
     assert len(one.fingerprint) == 64
     assert one.fingerprint == task("copy").fingerprint

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 import torch
-from tests.train.test_job import close
-from tests.train.test_signals import ENDLESS, family, is_alive, started, wait_for
 from torch.distributed.run import main
 
 from tests.train import wandb_file
 from tests.train.conftest import ROOT, call, command
+from tests.train.runtime.test_signals import ENDLESS, family, is_alive, started, wait_for
 from tests.train.tasks import TOGETHER, ended, srun, start
+from tests.train.test_run import close
 from train.results.rows import read
 
 pytestmark = pytest.mark.slow

@@ -15,10 +15,10 @@ from pathlib import Path
 
 import pytest
 import wandb
-from tests.train.test_curves import ROW
 
 from tests.composing import composed
 from tests.train import wandb_file
+from tests.train.results.test_curves import ROW
 from tests.train.wandb_server import Server, served
 from train import wandb_run as track
 from train.wandb_run import Tracker, tracked

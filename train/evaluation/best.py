@@ -20,6 +20,7 @@ from train.evaluation.problems import ProblemEvaluator, has_problems
 from train.evaluation.temperature import unscored
 from train.evaluation.text import TextEvaluator, amounts
 from train.fit.checkpoints import restore
+from train.fit.objective import objective_of
 from train.results.rows import ANSWERS
 
 SAME = "same_tokens"
@@ -67,13 +68,14 @@ def best(run: Run, model: GPT, files: list[Path], cell: str, windows: Windows | 
 
 def searched(run: Run, models: dict[str, GPT], windows: Windows | None) -> ProblemEvaluator | TextEvaluator:
     """All of them on answers, or where the data have none on text. UsageError where everything is scored."""
-    config, objective, trained = run.config.evaluation, run.config.objective, run.trained_length
+    config, trained = run.config.evaluation, run.trained_length
+    objective = objective_of(run.config.objective, run.source.mask_token)
     lengths = sorted({trained, *(length for length in run.lengths if length <= trained)})
     if has_problems(run.source, lengths):
         problems = Others(run.source, config.problems, lengths)
         return ProblemEvaluator(models, problems, lengths, config.problems, config.tokens, objective)
     assert windows is not None
     tokens = unscored(run.source, windows, max(run.lengths))[:, -trained - 1 :]
-    text = Windows(tokens, torch.arange(len(tokens)))
+    text = Windows(tokens, torch.arange(len(tokens)), torch.ones_like(tokens))
     pieces = amounts(config, lengths, trained)
     return TextEvaluator(models, text, pieces, (SAME,), config.tokens, objective)

@@ -15,6 +15,7 @@ from train.evaluation.problems import ProblemEvaluator, has_problems
 from train.evaluation.temperature import TemperatureSearch, unscored
 from train.evaluation.text import TextEvaluator, amounts
 from train.fit.checkpoints import Trained
+from train.fit.objective import objective_of
 from train.results.rows import ONCE, Identity, Result, Row
 
 
@@ -23,7 +24,7 @@ def evaluate(
 ) -> tuple[list[Row], dict[str, np.ndarray]]:
     """Rows of every extension, protocol and length; and the scores of each window and of each problem, for
     paired statistics."""
-    evaluation, objective = run.config.evaluation, run.config.objective
+    evaluation, objective = run.config.evaluation, objective_of(run.config.objective, run.source.mask_token)
     results = list(of_training(trained, models["none"], run.trained_length))
     scores: dict[str, torch.Tensor] = {}
     trainer = run.trainer()
@@ -35,7 +36,7 @@ def evaluate(
             results += search.results()
         text = TextEvaluator(models, windows, pieces, evaluation.protocols, evaluation.tokens, objective)
         trainer.validate(text, verbose=False)
-        results += text.results(run.source.bytes_per_token)
+        results += text.results()
         scores |= text.losses()
     answers: list[Result] = []
     source = problem_source(run)

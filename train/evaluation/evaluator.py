@@ -4,6 +4,7 @@ import sys
 import time
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
+from dataclasses import astuple, dataclass
 from typing import Any, cast
 
 import torch
@@ -16,9 +17,18 @@ from train.results.rows import OUT_OF_MEMORY, Result
 from train.runtime.machine import peak_memory, reset_peak_memory
 from train.runtime.signals import handle
 
-Key = tuple[str, int]  # extension, length
+Key = tuple[str, str, int]  # extension, protocol, length
 EVERY = 30.0  # seconds
-FULL = 3  # of a cost: tokens, seconds, bytes, whether memory ran out
+
+
+@dataclass
+class Cost:
+    """What an evaluation costs, whatever the number of processes."""
+
+    tokens: float = 0.0  # of all processes
+    seconds: float = 0.0  # of the process that takes longest
+    peak: float = 0.0  # bytes, of the process that needs most
+    is_full: bool = False  # whether memory ran out on any of them
 
 
 class Evaluator(LightningModule):
@@ -28,7 +38,7 @@ class Evaluator(LightningModule):
         super().__init__()
         self.names = list(models)
         self.models = nn.ModuleList(models.values())
-        self.cost: dict[Key, Tensor] = defaultdict(lambda: torch.zeros(4, dtype=torch.float64))
+        self.cost: dict[Key, Cost] = defaultdict(Cost)
         self.told = time.monotonic()
 
     def parts(self, rank: int, world: int) -> Iterator[Any]:
@@ -63,9 +73,9 @@ class Evaluator(LightningModule):
         part of; where there is no room for it, the rest is left out."""
         self.tell(keys)
         costs, started = [self.cost[key] for key in keys], time.perf_counter()
-        if any(cost[FULL] for cost in costs):
+        if any(cost.is_full for cost in costs):
             return
-        if not all(cost[0] for cost in costs):
+        if not all(cost.tokens for cost in costs):
             reset_peak_memory()
         try:
             self.score(part)
@@ -73,51 +83,57 @@ class Evaluator(LightningModule):
             if not is_out_of_memory(error):
                 raise
             for cost in costs:
-                cost[FULL] = 1
+                cost.is_full = True
             return
         for cost in costs:
-            seconds = time.perf_counter() - started
-            cost += torch.tensor([tokens, seconds, 0.0, 0.0]) / len(costs)
-            cost[2] = torch.tensor(float(peak_memory() or 0)).maximum(cost[2])
+            cost.tokens += tokens / len(costs)
+            cost.seconds += (time.perf_counter() - started) / len(costs)
+            cost.peak = max(cost.peak, peak_memory() or 0)
 
     def tell(self, keys: Collection[Key]) -> None:
         """Now and then a line about where it is, where no bar shows it."""
         if time.monotonic() - self.told > EVERY and self.trainer.is_global_zero and not sys.stdout.isatty():
             self.told = time.monotonic()
-            extension, length = max(keys, key=lambda key: key[1])
+            extension, _, length = max(keys, key=lambda key: key[-1])
             print(f"Evaluating at length {length:,}, extension={extension}", flush=True)
 
-    def full(self) -> list[Key]:
-        """Where memory ran out, on any of the processes."""
-        return [key for key, cost in self.cost.items() if cost[FULL]]
+    def full(self) -> list[tuple[str, int]]:
+        """Return the extensions and lengths at which memory ran out, on any of the processes."""
+        return list(dict.fromkeys((key[0], key[-1]) for key, cost in self.cost.items() if cost.is_full))
 
     def on_validation_end(self) -> None:
-        self.reduce(self.cost)
+        for cost in self.cost.values():
+            tokens, *others = (float(value) for value in astuple(cost))
+            cost.tokens = float(self.reduced(torch.tensor(tokens), "sum"))
+            cost.seconds, cost.peak, is_full = self.reduced(torch.tensor(others), "max").tolist()
+            cost.is_full = bool(is_full)
         if self.full() and self.trainer.is_global_zero:
             places = ", ".join(f"{length} (extension={name})" for name, length in self.full())
             print(
-                f"yardstick: Memory ran out at length {places}: there are no numbers of it. The same command "
-                "tries again; evaluation.tokens, if lower, needs less.",
+                f"yardstick: Out of memory at length {places}, so there are no results. Lower "
+                "evaluation.tokens and repeat the command.",
                 file=sys.stderr,
                 flush=True,
             )
 
     def reduce(self, table: dict[Any, Tensor]) -> None:
-        """Each sum becomes that of all processes."""
+        """Turn each sum into that of all processes."""
         for key in table:
-            total = self.trainer.strategy.reduce(table[key].to(self.device), reduce_op="sum")
-            table[key] = cast(Tensor, total).cpu()
+            table[key] = self.reduced(table[key], "sum")
 
-    def costs(self, protocol: str) -> Iterator[Result]:
-        """Of the tokens that all lengths of a protocol were evaluated with."""
-        for (extension, length), (tokens, seconds, peak, full) in self.cost.items():
-            if full:
-                yield Result(extension, protocol, length, OUT_OF_MEMORY, 1.0)
+    def reduced(self, value: Tensor, how: str) -> Tensor:
+        """Return the sum or the maximum over all processes."""
+        return cast(Tensor, self.trainer.strategy.reduce(value.to(self.device), reduce_op=how)).cpu()
+
+    def costs(self) -> Iterator[Result]:
+        """Yield what each length of a protocol took."""
+        for key, cost in self.cost.items():
+            if cost.is_full:
+                yield Result(*key, OUT_OF_MEMORY, 1.0)
                 continue
-            speed = float(tokens / seconds) * self.trainer.world_size
-            yield Result(extension, protocol, length, "tokens_per_second", speed)
-            yield Result(extension, protocol, length, "seconds", float(seconds))
-            yield Result(extension, protocol, length, "peak_memory", float(peak) or None)
+            yield Result(*key, "tokens_per_second", cost.tokens / cost.seconds if cost.seconds else None)
+            yield Result(*key, "seconds", cost.seconds)
+            yield Result(*key, "peak_memory", cost.peak or None)
 
 
 class Parts:

@@ -16,7 +16,7 @@ from data.source import Problems, ProblemSource
 from models.gpt import GPT
 from train.evaluation.evaluator import Evaluator
 from train.fit.loss import answer_losses
-from train.fit.objective import OBJECTIVES, shown_answers
+from train.fit.objective import Objective, next_token, shown_answers
 from train.results.rows import ANSWERS, CHANCE, DEPTH, Result
 
 METRICS = ("accuracy", "exact_match", "loss", "margin")
@@ -49,11 +49,11 @@ class ProblemEvaluator(Evaluator):
         lengths: list[int],
         count: int,
         tokens: int,
-        objective: str = "clm",
+        objective: Objective = next_token,
     ) -> None:
         super().__init__(models)
         self.source, self.lengths, self.count, self.tokens = source, lengths, count, tokens
-        self.objective = OBJECTIVES[objective]
+        self.objective = objective
         self.scores: dict[tuple[str, int], Tensor] = {}  # extension, length -> (METRICS, N)
         self.depths: dict[int, Tensor | None] = {}
         self.document: dict[int, Tensor] = {}
@@ -74,7 +74,7 @@ class ProblemEvaluator(Evaluator):
                 model = self.under(extension)
                 if min(tokens, model.context or tokens) > (model.limit or tokens):
                     continue
-                self.cost[extension, length]
+                self.cost[extension, ANSWERS, length]  # on every process, whether it has problems or not
                 self.scores[extension, length] = torch.zeros(len(METRICS), count, dtype=torch.float64)
                 for draw, some in self.batches(extension, mine, max(1, self.tokens // tokens)):
                     yield Part(extension, length, draw, problems, some)
@@ -89,7 +89,7 @@ class ProblemEvaluator(Evaluator):
     def validation_step(self, part: Part, index: int) -> None:
         passes = 1 if part.problems.wrong is None else 2
         tokens = part.problems.tokens[part.some].numel()
-        self.attempt(part, [(part.extension, part.length)], passes * tokens)
+        self.attempt(part, [(part.extension, ANSWERS, part.length)], passes * tokens)
 
     def score(self, part: Part) -> None:
         model, problems = self.under(part.extension), part.problems
@@ -124,7 +124,7 @@ class ProblemEvaluator(Evaluator):
                     for metric, values in zip(self.metrics, scores[:, some], strict=False):
                         statistics = mean_and_error(values, self.document[length][some])
                         yield Result(extension, protocol, length, metric, *statistics)
-        yield from self.costs(ANSWERS)
+        yield from self.costs()
 
     def documents(self) -> dict[str, Tensor]:
         """The scores of every problem, and its document, for paired statistics."""

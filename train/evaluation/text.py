@@ -6,7 +6,7 @@ result does not depend on how many there are.
 
 import math
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -20,7 +20,7 @@ from models.gpt import GPT
 from train.config.sections import EvaluationConfig
 from train.evaluation.evaluator import Evaluator
 from train.fit.loss import token_losses
-from train.fit.objective import OBJECTIVES
+from train.fit.objective import Objective, next_token
 from train.results.protocols import BY_POSITION, PROTOCOLS, Amounts, Span, position_bins
 from train.results.rows import Result
 
@@ -46,10 +46,11 @@ class Part:
     span: Span
     counted: tuple[Counted, ...]
 
-    @property
-    def lengths(self) -> set[tuple[str, int]]:
-        """The extensions and lengths that it is part of the evaluation of."""
-        return {(one.result[0], one.length) for one in self.counted}
+
+def costs(counted: Iterable[Counted]) -> list[Key]:
+    """Return the evaluations that share the cost of a part; losses by position are by-products of others."""
+    keys = {(*one.result[:2], one.length) for one in counted}
+    return sorted(key for key in keys if key[1] != BY_POSITION) or sorted(keys)
 
 
 def amounts(config: EvaluationConfig, lengths: list[int], trained: int) -> Amounts:
@@ -60,7 +61,7 @@ def amounts(config: EvaluationConfig, lengths: list[int], trained: int) -> Amoun
 
 
 class TextEvaluator(Evaluator):
-    """Per window: sums of the loss in nats and counts of targets, by extension, protocol and length."""
+    """Per window: the loss in nats, the number of targets and their bytes, by extension, protocol, length."""
 
     def __init__(
         self,
@@ -69,26 +70,29 @@ class TextEvaluator(Evaluator):
         amounts: Amounts,
         protocols: tuple[str, ...],
         tokens: int,
-        objective: str = "clm",
+        objective: Objective = next_token,
     ) -> None:
         super().__init__(models)
         self.windows, self.amounts, self.protocols, self.tokens = windows, amounts, protocols, tokens
         whole = Batch(windows.tokens[:, :-1], windows.tokens[:, 1:])
-        self.batch = OBJECTIVES[objective](whole, 0, 0)  # the same tokens are hidden at every length
+        self.batch = objective(whole, 0, 0)  # the same tokens are hidden at every length
+        is_shifted = self.batch.targets is whole.targets
+        self.sizes = windows.sizes[:, 1:] if is_shifted else windows.sizes[:, :-1]  # (N, T) bytes of targets
         count = windows.tokens.size(0)
-        self.sums: dict[Key, Tensor] = defaultdict(lambda: torch.zeros(2, count, dtype=torch.float64))
+        self.sums: dict[Key, Tensor] = defaultdict(lambda: torch.zeros(3, count, dtype=torch.float64))
 
     def parts(self, rank: int, world: int) -> Iterator[Part]:
         mine = torch.arange(self.windows.tokens.size(0))[rank::world]
         shown: dict[tuple[str, int, int], list[Counted]] = defaultdict(list)
         for extension in self.names:
             for length in self.defined(extension):
-                self.cost[extension, length]
                 for start, stop, counted in self.wanted(extension, length):
                     self.sums[counted.result]
                     shown[self.shared(extension, stop - start), start, stop].append(counted)
         for (extension, start, stop), counts in shown.items():
             span = Span(start, stop, min(counted.start for counted in counts))
+            for key in costs(counts):
+                self.cost[key]  # on every process, whether it has windows of this part or not
             for draw, some in self.batches(extension, mine, max(1, self.tokens // (stop - start))):
                 yield Part(extension, draw, some, span, tuple(counts))
 
@@ -124,7 +128,7 @@ class TextEvaluator(Evaluator):
         return [length for length in self.amounts.lengths if min(length, model.context or length) <= limit]
 
     def validation_step(self, part: Part, index: int) -> None:
-        self.attempt(part, part.lengths, len(part.windows) * (part.span.stop - part.span.start))
+        self.attempt(part, costs(part.counted), len(part.windows) * (part.span.stop - part.span.start))
 
     def score(self, part: Part) -> None:
         model = self.under(part.extension)
@@ -136,10 +140,11 @@ class TextEvaluator(Evaluator):
         counts = torch.ones_like(losses)
         if self.batch.mask is not None:
             counts = self.batch.mask[part.windows, shown][:, first:].double()
+        sizes = self.sizes[part.windows, shown][:, first:]
+        amounts = torch.stack([losses * counts, counts, sizes * counts])  # (3, windows, targets)
         for key, _, start, stop in part.counted:
             some = slice(start - part.span.scored, stop - part.span.scored)
-            self.sums[key][0, part.windows] += (losses * counts)[:, some].sum(-1)
-            self.sums[key][1, part.windows] += counts[:, some].sum(-1)
+            self.sums[key][:, part.windows] += amounts[:, :, some].sum(-1)
 
     def on_validation_end(self) -> None:
         self.reduce(self.sums)
@@ -151,37 +156,39 @@ class TextEvaluator(Evaluator):
             for key in shown & self.sums.keys():
                 del self.sums[key]
 
-    def results(self, bytes_per_token: float | None = None) -> Iterator[Result]:
-        """Loss and bits per byte; None at lengths that an encoding is not defined at, or that had no room."""
-        for key, (sums, counts) in self.sums.items():
-            loss = self.mean(key, sums, counts)
-            yield loss
-            if bytes_per_token and loss.protocol in PROTOCOLS:
-                bits = 1 / math.log(2) / bytes_per_token
-                error = None if loss.error is None else loss.error * bits
-                yield loss._replace(
-                    metric="bits_per_byte", value=float(sums.sum() / counts.sum()) * bits, error=error
-                )
-        yield from self.costs("same_tokens")
+    def results(self) -> Iterator[Result]:
+        """Yield loss and bits per byte; None at lengths that an encoding is not defined at, or that had no
+        room."""
+        for key, (nats, counts, sizes) in self.sums.items():
+            yield Result(*key, "loss", *self.mean(nats, counts))
+            if key[1] in PROTOCOLS:
+                mean, error, documents = self.mean(nats / math.log(2), sizes)
+                yield Result(*key, "bits_per_byte", mean, error, documents)
+        yield from self.costs()
         for extension in self.names:
             there = {length for length in self.defined(extension) if (extension, length) not in self.full()}
             for length in sorted(set(self.amounts.lengths) - there):
                 for protocol in [p for p in self.protocols if p != BY_POSITION]:
                     yield Result(extension, protocol, length, "loss", None)
 
-    def mean(self, key: Key, sums: Tensor, counts: Tensor) -> Result:
-        """The error is over documents, whose windows are correlated."""
+    def mean(self, sums: Tensor, counts: Tensor) -> tuple[float | None, float | None, int]:
+        """Return the mean, its error over documents, whose windows are correlated, and their number."""
         numbers = self.windows.document
         documents = [numbers == number for number in numbers.unique()]
         means = torch.tensor(
-            [float(sums[one].sum() / counts[one].sum()) for one in documents if counts[one].sum()],
+            [float(sums[own].sum() / counts[own].sum()) for own in documents if counts[own].sum()],
             dtype=torch.float64,
         )
+        if not len(means):
+            return None, None, 0
         error = float(means.std() / len(means) ** 0.5) if len(means) > 1 else None
-        return Result(*key, "loss", float(sums.sum() / counts.sum()), error, len(means))
+        return float(sums.sum() / counts.sum()), error, len(means)
 
     def losses(self) -> dict[str, Tensor]:
-        """The loss of every window, and its document, for paired statistics."""
-        return {"|".join(map(str, key)): sums / counts for key, (sums, counts) in self.sums.items()} | {
-            "document": self.windows.document
-        }
+        """Return the loss of every window, whose mean is the loss of all, and its document, for paired
+        statistics."""
+        return {
+            "|".join(map(str, key)): nats / counts.mean()
+            for key, (nats, counts, _) in self.sums.items()
+            if counts.any()
+        } | {"document": self.windows.document}

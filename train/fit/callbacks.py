@@ -24,7 +24,7 @@ class Progress(Callback):
         self.every, self.tell, self.hint = every, log, hint
         self.history: list[tuple[int, float]] = []  # step, loss
         self.speeds: list[float] = []  # tokens a second
-        self.losses: list[Tensor] = []  # of the steps since, on the device: reading one would wait for it
+        self.losses: dict[int, Tensor] = {}  # by step, on the device: reading one would wait for it
         self.tokens = 0  # of all processes, since then
         self.since: tuple[int, float] | None = None  # step, time
 
@@ -38,14 +38,12 @@ class Progress(Callback):
         self, trainer: Trainer, module: LightningModule, outputs: Any, batch: Any, index: int
     ) -> None:
         loss, parts = outputs["loss"].detach(), trainer.accumulate_grad_batches
-        if index % parts:
-            self.losses[-1] = self.losses[-1] + loss
-        else:
-            self.losses.append(loss)
+        step = trainer.global_step + (1 if (index + 1) % parts else 0)
+        if batch.weight is not None:  # a step without a target has no loss
+            self.losses[step] = self.losses.get(step, 0) + loss
         self.tokens += batch.tokens.numel() * trainer.world_size
         if (index + 1) % parts:
             return
-        step = trainer.global_step
         if step % self.every == 0 or step == trainer.max_steps:
             self.report(trainer)
         if self.since is None:  # the first step pays for allocations
@@ -60,13 +58,13 @@ class Progress(Callback):
         """The loss of this step, after a look at all since the last call; None where there is none."""
         if not self.losses:
             return None
-        losses: Tensor = trainer.strategy.reduce(torch.stack(self.losses), reduce_op="mean")
-        first = trainer.global_step - len(self.losses) + 1
+        losses: Tensor = trainer.strategy.reduce(torch.stack([*self.losses.values()]), reduce_op="mean")
+        steps = [*self.losses]
         self.losses.clear()
-        for step, loss in enumerate(losses.tolist(), first):
+        for step, loss in zip(steps, losses.tolist(), strict=True):
             if not isfinite(loss):
                 raise UsageError(f"The loss is {loss} at step {step}: {self.hint}")
-        return float(losses[-1])
+        return float(losses[-1]) if steps[-1] == trainer.global_step else None
 
     def report(self, trainer: Trainer) -> None:
         step, loss = trainer.global_step, self.newest_loss(trainer)

@@ -14,7 +14,7 @@ from data.source import Source
 from models.gpt import GPT
 from train.config.schema import Config
 from train.fit.loss import mean_loss
-from train.fit.objective import OBJECTIVES
+from train.fit.objective import objective_of
 from train.fit.optimizer import optimizer_of
 
 
@@ -24,7 +24,7 @@ class Training(LightningModule):
     def __init__(self, model: GPT, source: Source, config: Config, length: int) -> None:
         super().__init__()
         self.model, self.source, self.config, self.length = model, source, config, length
-        self.objective = OBJECTIVES[config.objective]
+        self.objective = objective_of(config.objective, source.mask_token)
 
     def train_dataloader(self) -> "Batches":
         return Batches(self)
@@ -36,7 +36,7 @@ class Training(LightningModule):
 
     def training_step(self, batch: Batch, index: int) -> Tensor:
         loss = mean_loss(self.model, batch.tokens, batch.targets, batch.mask, draw=self.global_step)
-        return loss * batch.weight
+        return loss if batch.weight is None else loss * batch.weight
 
     def configure_optimizers(self) -> OptimizerLRScheduler:
         config, steps = self.config.optimizer, int(self.trainer.max_steps)
@@ -76,20 +76,20 @@ class Batches:
     def targets(self, batch: Batch) -> float:
         """How many targets count in this step's batch of an average process."""
         if batch.mask is None:
-            return float(batch.targets.numel())
+            world = self.module.trainer.world_size
+            return self.module.config.batch / world * batch.targets.size(1)
         strategy = self.module.trainer.strategy
         count = batch.mask.sum().to(strategy.root_device, torch.float32)
         return float(strategy.reduce(count, reduce_op="mean"))
 
 
 def parts(batch: Batch, count: int, total: float) -> Iterator[Batch]:
-    """A batch in `count` equal parts, each weighted by its share of the `total` targets that count."""
-    masks = [None] * count if batch.mask is None else batch.mask.chunk(count)
-    for tokens, targets, mask in zip(
-        batch.tokens.chunk(count), batch.targets.chunk(count), masks, strict=True
-    ):
-        own = targets.numel() if mask is None else int(mask.sum())
-        yield Batch(tokens, targets, mask, own * count / max(1.0, total))
+    """Yield a batch in `count` parts, each weighted by its share of the `total` targets that count."""
+    masks = [None] * count if batch.mask is None else batch.mask.tensor_split(count)
+    sequences = batch.tokens.tensor_split(count), batch.targets.tensor_split(count)
+    for tokens, targets, mask in zip(*sequences, masks, strict=True):
+        scored = targets.numel() if mask is None else int(mask.sum())
+        yield Batch(tokens, targets, mask, scored * count / total if total else None)
 
 
 def warmup_cosine(step: int, steps: int, warmup: float, final: float) -> float:

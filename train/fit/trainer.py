@@ -100,7 +100,7 @@ def fit(run: Run, model: GPT, stage: Stage) -> None:
     if trainer.is_global_zero:
         print(f"{'Resuming' if last else 'Training'} {stage.folder.name}, {stage.steps:,} steps", flush=True)
     trainer.fit(training, ckpt_path=last)
-    checkpoints.save(stage.final)
+    checkpoints.save(trainer, stage.final)
     if trainer.is_global_zero:
         forget(stage.last)
     trainer.strategy.barrier()
@@ -136,7 +136,7 @@ class Checkpoints(Callback):
             return
         step = trainer.global_step
         if step in self.stage.keep:
-            self.save(self.stage.folder / kept_at(step))
+            self.save(trainer, self.stage.folder / kept_at(step))
         number = self.agreed(trainer, step)
         if number or step % self.every == 0:
             trainer.save_checkpoint(self.stage.last)
@@ -157,16 +157,18 @@ class Checkpoints(Callback):
         own = torch.tensor(self.signal, device=trainer.strategy.root_device)
         return int(trainer.strategy.reduce(own, reduce_op="max"))
 
-    def save(self, file: Path) -> None:
+    def save(self, trainer: Trainer, file: Path) -> None:
         if not is_finite(self.model):
             raise UsageError(f"The weights are not finite after the last step: {self.progress.hint}")
         speeds, seconds = sorted(self.progress.speeds), time.perf_counter() - self.started
         speed = speeds[len(speeds) // 2] if speeds else 0.0
         history = list(self.progress.history)
+        peak = torch.tensor(peak_memory() or 0, device=trainer.strategy.root_device)
+        peak = trainer.strategy.reduce(peak, reduce_op="max")
         if is_rank_zero():
             done = Trained(
                 cell=self.stage.cell, history=history, tokens_per_second=speed, seconds=seconds,
-                peak_memory=peak_memory(), machine=description(), threads=torch.get_num_threads(),
+                peak_memory=int(peak) or None, machine=description(), threads=torch.get_num_threads(),
                 processes=self.processes,
             )  # fmt: skip
             save(file, self.model.state_dict(), done)

@@ -135,7 +135,7 @@ def test_the_shortest_sequence(passkey: Callable[..., Haystack]) -> None:
 def test_what_is_said(passkey: Callable[..., Haystack]) -> None:
     one = passkey()
     assert one.vocab == 512 + OWN
-    assert (one.trained_length, one.bytes_per_token) == (None, None)
+    assert (one.trained_length, one.has_text) == (None, False)
     assert one.windows(4, 64) is None
     assert one.description.startswith("passkey: keys of 5 out of 64 symbols, hidden in stdlib: Python source")
     assert one.fingerprint == passkey().fingerprint != passkey(key=4).fingerprint

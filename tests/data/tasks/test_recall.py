@@ -112,7 +112,7 @@ def test_the_file_says_the_sizes_that_it_needs(recall: Callable[..., Recall]) ->
     chosen: Any = OmegaConf.load(CONF / "data/recall.yaml")
     one = recall(chosen.model.vocab)
     assert one.vocab == chosen.model.vocab
-    assert (one.trained_length, one.bytes_per_token) == (None, None)
+    assert (one.trained_length, one.has_text) == (None, False)
     assert one.windows(4, 64) is None
     assert one.description == "recall: 1 to 8 pairs of 64 keys and values"
     assert one.fingerprint == recall().fingerprint != recall(power_a=1.0).fingerprint

@@ -1,7 +1,10 @@
 """The user's own text, in every form it may come in."""
 
+import csv
 import gzip
 import json
+import os
+import random
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -27,6 +30,17 @@ def jsonl(file: Path) -> None:
     file.write_text("\n".join(json.dumps(row) for row in ROWS) + "\n\n")
 
 
+def json_list(file: Path) -> None:
+    file.write_text(json.dumps(ROWS, indent=1))
+
+
+def table(file: Path) -> None:
+    with file.open("w", newline="") as out:
+        writer = csv.DictWriter(out, list(ROWS[0]), delimiter="\t" if file.suffix == ".tsv" else ",")
+        writer.writeheader()
+        writer.writerows(ROWS)
+
+
 def parquet(file: Path) -> None:
     pq.write_table(pa.Table.from_pylist(ROWS), file)
 
@@ -40,6 +54,10 @@ def parquet(file: Path) -> None:
         ("README", plain, {"README": "first\nsecond"}),
         ("a.jsonl", jsonl, {"a.jsonl:1": "first", "a.jsonl:2": "second"}),
         ("a.parquet", parquet, {"a.parquet:1": "first", "a.parquet:2": "second"}),
+        ("a.json", json_list, {"a.json:1": "first", "a.json:2": "second"}),
+        ("b.json", jsonl, {"b.json:1": "first", "b.json:2": "second"}),
+        ("a.csv", table, {"a.csv:1": "first", "a.csv:2": "second"}),
+        ("a.tsv", table, {"a.tsv:1": "first", "a.tsv:2": "second"}),
     ],
 )
 def test_every_form_is_read(
@@ -52,7 +70,7 @@ def test_every_form_is_read(
         file.write_bytes(gzip.compress((tmp_path / name).read_bytes()))
         texts = {source.replace(name, file.name): text for source, text in texts.items()}
     assert dict(found(file)) == texts
-    if "json" in name or "parquet" in name:
+    if name[2:] not in ("txt", "md") and name != "README":
         assert [text for _, text in found(file, text_key="body")] == ["premier", "deuxième"]
 
 
@@ -100,12 +118,12 @@ TORN = gzip.compress(b'{"text": "a"}\n' * 99, mtime=0)[:-12]
         (None, b"", "does not exist: give a file"),
         ("empty/.keep", b"", "holds no files"),
         ("a.txt", b"caf\xe9", "a.txt is not UTF-8 text: convert it"),
-        ("a.bin", b"\0\1\2", "a.bin is not UTF-8 text"),
+        ("a.bin", b"\0\1\2", "a.bin is not text"),
         ("a.jsonl", b'{"text": "ok"}\n{"text": ', "Line 2 of .*a.jsonl is not JSON"),
         ("a.jsonl", b'{"body": "words", "n": 1}', "Line 1 of .*a.jsonl has no 'text' but body, n: set"),
         ("a.jsonl", b"[1]", "Line 1 of .*a.jsonl has no 'text' but no keys"),
         ("a.jsonl", b'{"text": 3}', "'text' of .*a.jsonl:1 is not text: set data.text_key"),
-        ("a.parquet", b"PAR1 but not really", "a.parquet is not a Parquet file"),
+        ("a.parquet", b"PAR1 but not really", "a.parquet is not a whole Parquet file"),
         ("a.txt.gz", b"not packed", "a.txt.gz is not a whole .gz file"),
         ("a.jsonl.gz", TORN, "a.jsonl.gz is not a whole .gz file"),
     ],
@@ -123,3 +141,31 @@ def test_a_missing_column_is_said(tmp_path: Path) -> None:
     parquet(tmp_path / "a.parquet")
     with pytest.raises(ValueError, match=r"has no column 'words' but text, body, n: set data.text_key"):
         found(tmp_path / "a.parquet", text_key="words")
+
+
+@pytest.mark.parametrize("write", [jsonl, json_list, parquet])
+def test_a_key_inside_a_key(
+    tmp_path: Path, write: Callable[[Path], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tests.data.text.test_files.ROWS", [{"meta": {"text": "inner"}}])
+    file = tmp_path / f"a.{'parquet' if write is parquet else 'json'}"
+    write(file)
+    assert [text for _, text in found(file, text_key="meta.text")] == ["inner"]
+    with pytest.raises(ValueError, match=r"a\.(json|parquet) has no 'meta.body' but meta: set data.text_key"):
+        found(file, text_key="meta.body")
+
+
+def test_a_damaged_page_names_the_file(tmp_path: Path) -> None:
+    texts = ["".join(random.Random(n).choices("abcdef ", k=4000)) for n in range(60)]
+    file = tmp_path / "shard.parquet"
+    pq.write_table(pa.table({"text": texts}), file, compression="snappy", use_dictionary=False)
+    content = bytearray(file.read_bytes())
+    content[len(content) // 2 : len(content) // 2 + 2000] = random.Random(1).randbytes(2000)
+    file.write_bytes(content)
+    with pytest.raises(ValueError, match="shard.parquet is not a whole Parquet file"):
+        found(file)
+
+
+def test_a_name_that_is_not_utf8(tmp_path: Path) -> None:
+    (tmp_path / os.fsdecode(b"caf\xe9.txt")).write_text("first")
+    assert found(tmp_path) == [("caf\\udce9.txt", "first")]

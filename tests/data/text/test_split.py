@@ -77,8 +77,9 @@ def test_the_folder_does_not_matter(books: Path, split: Callable[..., Text]) -> 
 def test_a_limit_holds_for_training_alone(books: Path, split: Callable[..., Text]) -> None:
     whole, some = split(books), split(books, limit=0.02)
     assert parts(some)["held_out"] == parts(whole)["held_out"]
-    assert parts(some)["training"] < parts(whole)["training"]
-    assert 20_000 <= len(some.training) < 25_000
+    (cut,) = parts(some)["training"] - parts(whole)["training"]
+    assert any(text.startswith(cut) for text in parts(whole)["training"])
+    assert sum(map(len, parts(some)["training"])) == 20_000
 
 
 def test_a_single_file_is_cut_at_a_line(
@@ -105,7 +106,7 @@ def test_two_files_give_one_to_each_part(tmp_path: Path, split: Callable[..., Te
 def test_too_little_to_split_is_refused(tmp_path: Path, split: Callable[..., Text]) -> None:
     file = tmp_path / "short.txt"
     file.write_text("x")
-    with pytest.raises(ValueError, match="has no text left to train on: 1 distinct documents are too few"):
+    with pytest.raises(ValueError, match="has no text left to hold out: 1 distinct documents are too few"):
         split(file)
     file.write_text(" \n \n")
     with pytest.raises(ValueError, match=r"There is no text in .*short.txt"):
@@ -113,6 +114,11 @@ def test_too_little_to_split_is_refused(tmp_path: Path, split: Callable[..., Tex
     file.write_text("some words")
     with pytest.raises(ValueError, match="There is no text of at least 100 characters"):
         split(file, shortest=100)
+
+
+def test_a_single_long_text_is_cut_to_the_limit(tmp_path: Path, split: Callable[..., Text]) -> None:
+    (tmp_path / "book.txt").write_text("a line of text\n" * 40_000)
+    assert sum(map(len, parts(split(tmp_path / "book.txt", limit=0.1))["training"])) == 100_000
 
 
 @pytest.mark.parametrize("changes", [{"held_out": 0.0}, {"held_out": 1.0}, {"limit": 0.0}])

@@ -1,8 +1,11 @@
 """Text to ids and back."""
 
 import json
+import random
+import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,83 +14,182 @@ from hypothesis import strategies as some
 from tokenizers import Tokenizer, models, pre_tokenizers
 
 import data
-from data.text.tokenizer import Bytes, Trained, make
+from data.text.foreign import ForeignTokenizer
+from data.text.tokenizer import ByteLevelBPE, Bytes, tokenizer_of
 from data.text.tokens import Text
 
 TEXTS = ["def f(x):\n    return x + 1\n", "the fox and the dog and the fox", "naïve café, 中文, 🦊"]
 
 
 @pytest.fixture(scope="module")
-def bpe() -> Trained:
-    tokenizer = make("bpe", 300, TEXTS * 5)
-    assert isinstance(tokenizer, Trained)
-    return tokenizer
+def bpe() -> ByteLevelBPE:
+    return ByteLevelBPE(300, TEXTS * 5)
 
 
 @given(text=some.text())
-def test_every_text_has_an_encoding(bpe: Trained, text: str) -> None:
-    (ids,) = bpe.encode([text])
-    assert bpe.model.decode(ids.tolist(), skip_special_tokens=False) == text
+def test_every_text_has_an_encoding(bpe: ByteLevelBPE, text: str) -> None:
+    (encoded,) = bpe.encode([text])
+    assert bpe.model.decode(encoded.ids.tolist(), skip_special_tokens=False) == text
+    assert encoded.sizes.sum() == len(text.encode())
 
 
-def test_training_is_deterministic(bpe: Trained) -> None:
-    again = make("bpe", 300, TEXTS * 5)
-    assert isinstance(again, Trained)
-    assert again.model.to_str() == bpe.model.to_str()
+def test_training_is_deterministic(bpe: ByteLevelBPE) -> None:
+    assert ByteLevelBPE(300, TEXTS * 5).model.to_str() == bpe.model.to_str()
 
 
-def test_a_separator_that_the_text_spells_is_text(bpe: Trained) -> None:
-    (ids,) = bpe.encode(["a <|endoftext|> b"])
+def test_a_separator_that_the_text_spells_is_text(bpe: ByteLevelBPE) -> None:
     assert bpe.separator == 0
-    assert 0 not in ids
+    assert 0 not in bpe.encode(["a <|endoftext|> b"])[0].ids
 
 
 def test_a_small_text_gives_fewer_tokens_than_asked() -> None:
-    assert 257 <= make("bpe", 5000, ["ab ab"]).vocab < 300
+    assert 257 <= ByteLevelBPE(5000, ["ab ab"]).vocab < 300
+
+
+@pytest.mark.parametrize("letter", ["ACGT", " \t", "猫犬"])
+def test_one_word_of_a_million_letters_takes_seconds(letter: str) -> None:
+    text = "".join(random.Random(0).choices(letter, k=1_000_000))
+    started = time.perf_counter()
+    (encoded,) = ByteLevelBPE(300, [text]).encode([text])
+    assert encoded.sizes.sum() == len(text.encode())
+    assert time.perf_counter() - started < 30  # by the square of its length it would be a quarter of an hour
 
 
 def test_bytes_are_the_ids() -> None:
-    (ids,) = Bytes().encode(["é\n"])
-    assert ids.tolist() == [0xC3, 0xA9, 10]
+    assert Bytes().encode(["é\n"])[0].ids.tolist() == [0xC3, 0xA9, 10]
 
 
 @pytest.mark.parametrize(("choice", "vocab", "least"), [("bpe", 256, "257"), ("bytes", 255, "256")])
 def test_a_vocab_below_the_bytes_is_refused(choice: str, vocab: int, least: str) -> None:
     with pytest.raises(ValueError, match=rf"model.vocab={vocab} is too small .*{least}"):
-        make(choice, vocab, TEXTS)
+        tokenizer_of(choice, vocab, None, TEXTS)
 
 
 def test_a_tokenizer_file_is_used_as_it_is(
-    bpe: Trained, books: Path, tmp_path: Path, settings: Callable[..., dict]
+    bpe: ByteLevelBPE, books: Path, tmp_path: Path, settings: Callable[..., dict]
 ) -> None:
     bpe.save(tmp_path)
     chosen = settings("files", path=str(books), tokenizer=str(tmp_path / "tokenizer.json"))
     source = data.load(chosen, 400, tmp_path / "cache")
     assert isinstance(source, Text)
     assert source.vocab == bpe.vocab
-    (ids,) = bpe.encode([(books / "shelf0/0.txt").read_text()])
+    ids = bpe.encode([(books / "shelf0/0.txt").read_text()])[0].ids
     stream = source.training.tobytes() + source.held_out.tobytes()
     assert np.append(ids, 0).astype("uint16").tobytes() in stream
     with pytest.raises(ValueError, match=f"set model.vocab={bpe.vocab}"):
         data.load(chosen, bpe.vocab - 1, tmp_path / "cache")
 
 
-def test_another_files_own_end_is_the_separator(bpe: Trained, tmp_path: Path) -> None:
-    content = json.loads(bpe.model.to_str().replace("<|endoftext|>", "[PAD]"))
-    content["added_tokens"].append(content["added_tokens"][0] | {"id": bpe.vocab, "content": "</s>"})
-    (tmp_path / "other.json").write_text(json.dumps(content))
-    other = make(str(tmp_path / "other.json"), 1000, [])
-    assert other.vocab == bpe.vocab + 1
-    assert other.separator == bpe.vocab
+def foreign(folder: Path, edit: Callable[[dict], Any], **more: Any) -> ForeignTokenizer:
+    """Return a byte-level BPE whose file was edited."""
+    state = json.loads(ByteLevelBPE(300, TEXTS * 5).model.to_str())
+    edit(state)
+    (folder / "tokenizer.json").write_text(json.dumps(state))
+    return ForeignTokenizer(folder / "tokenizer.json", **more)
+
+
+def named(*names: str, is_special: bool = True) -> Callable[[dict], Any]:
+    """Give the end token of a file the first of these names, and add the others."""
+
+    def edit(state: dict) -> None:
+        first = state["added_tokens"][0]
+        state["model"]["vocab"] = {names[0] if i == 0 else t: i for t, i in state["model"]["vocab"].items()}
+        added = [first | {"content": names[0]}]
+        added += [first | {"id": 300 + n, "content": name} for n, name in enumerate(names[1:])]
+        state["added_tokens"] = [token | {"special": is_special} for token in added]
+
+    return edit
+
+
+@pytest.mark.parametrize(
+    ("names", "end"),
+    [
+        (["[PAD]", "</s>"], 300),
+        (["<pad>", "<bos>", "<eos>"], 301),
+        (["<｜begin▁of▁sentence｜>", "<｜end▁of▁sentence｜>"], 300),
+        (["<|padding|>", "<EOD>"], 300),
+        (["<document-mark>"], 0),
+    ],
+)
+def test_the_end_token_is_that_of_the_file(tmp_path: Path, names: list[str], end: int) -> None:
+    tokenizer = foreign(tmp_path, named(*names))
+    assert tokenizer.separator == tokenizer.mask_token == end
+
+
+def test_a_post_processor_names_the_end(tmp_path: Path) -> None:
+    def edit(state: dict) -> None:
+        named("first", "last", "other")(state)
+        state["post_processor"] = {"type": "RobertaProcessing", "sep": ["last", 300], "cls": ["first", 0]}
+
+    assert foreign(tmp_path, edit).separator == 300
+
+
+def test_without_an_end_the_user_is_asked(tmp_path: Path) -> None:
+    edit = named("red", "blue")
+    with pytest.raises(ValueError, match=r"json does not say .* are red, blue. Name .*data.end_token"):
+        foreign(tmp_path, edit)
+    assert foreign(tmp_path, edit, end_token="blue").separator == 300
+    with pytest.raises(ValueError, match=r"data.end_token=green is not a token of"):
+        foreign(tmp_path, edit, end_token="green")
+
+
+def test_the_mask_token_is_that_of_the_file(tmp_path: Path) -> None:
+    assert foreign(tmp_path, named("</s>", "[MASK]")).mask_token == 300
+
+
+def test_dropout_is_off(tmp_path: Path) -> None:
+    tokenizer = foreign(tmp_path, lambda state: state["model"].update(dropout=0.5))
+    first, *others = [tokenizer.encode(TEXTS) for _ in range(5)]
+    assert all((a.ids == b.ids).all() for other in others for a, b in zip(first, other, strict=True))
+
+
+def letters(*words: str, unk: str | None = "<unk>") -> Tokenizer:
+    """Return a tokenizer of whole words."""
+    model = Tokenizer(models.WordLevel({"</s>": 0, "<unk>": 1} | {w: n for n, w in enumerate(words, 2)}, unk))
+    model.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    return model
+
+
+def test_text_without_tokens_is_counted(tmp_path: Path) -> None:
+    letters("one", "two").save(str(tmp_path / "t.json"))
+    (encoded,) = ForeignTokenizer(tmp_path / "t.json").encode(["one fish, two"])
+    assert (encoded.lost, encoded.sizes.tolist()) == (5, [3, 6, 4])
+    Tokenizer(models.BPE({"</s>": 0, "o": 1}, [])).save(str(tmp_path / "t.json"))
+    assert ForeignTokenizer(tmp_path / "t.json").encode(["one fish, two"])[0].lost == 9
+
+
+@pytest.mark.parametrize(("rare", "share"), [(0, None), (3, "0.2"), (40, "refused")])
+def test_lost_text_is_told_and_refused_above_a_percent(
+    tmp_path: Path, settings: Callable[..., dict], rare: int, share: str | None
+) -> None:
+    letters("one").save(str(tmp_path / "t.json"))
+    (tmp_path / "text").write_text("one\n" * 1000 + "two\n" * rare + "one\n" * 1000)
+    chosen = settings("files", path=str(tmp_path / "text"), tokenizer=str(tmp_path / "t.json"))
+    if share == "refused":
+        with pytest.raises(ValueError, match=r"t.json has no tokens for 1.47% of the characters of"):
+            data.load(chosen, 300, tmp_path / "cache")
+    else:
+        told = "no tokens for" in data.load(chosen, 300, tmp_path / "cache").description
+        assert told == bool(rare)
+
+
+def test_an_error_of_the_library_names_the_file(tmp_path: Path) -> None:
+    state = json.loads(letters("one").to_str())
+    state["model"]["vocab"].pop("<unk>")
+    (tmp_path / "t.json").write_text(json.dumps(state))
+    with pytest.raises(ValueError, match=r"t.json cannot encode the text: WordLevel error"):
+        ForeignTokenizer(tmp_path / "t.json").encode(["two"])
 
 
 def test_more_tokens_than_sixteen_bits_hold(tmp_path: Path, settings: Callable[..., dict]) -> None:
-    numbers = Tokenizer(models.WordLevel({str(n): n for n in range(70_000)}, unk_token="0"))
+    numbers = Tokenizer(
+        models.WordLevel({str(n): n for n in range(70_000)} | {"</s>": 70_000}, unk_token="0")
+    )
     numbers.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
     numbers.save(str(tmp_path / "numbers.json"))
     (tmp_path / "text").write_text("69999 5\n" * 50)
     chosen = settings("files", path=str(tmp_path / "text"), tokenizer=str(tmp_path / "numbers.json"))
-    source = data.load(chosen, 70_000, tmp_path / "cache")
+    source = data.load(chosen, 70_001, tmp_path / "cache")
     assert source.batch(0, 1, 50, seed=0).tokens.unique().tolist() == [5, 69999]
 
 

@@ -140,10 +140,11 @@ def test_spread_windows_neither_overlap_nor_leave(size: int, count: int, slack: 
     assert (np.diff(starts) >= size).all()
 
 
-def test_bytes_per_token_is_of_the_held_out_text(stdlib: Text) -> None:
+def test_a_window_knows_the_bytes_that_its_tokens_stand_for(stdlib: Text) -> None:
     decoder = Tokenizer.from_file(str(stdlib.folder / "tokenizer.json"))
-    size = sum(len(decoder.decode(ids.tolist()).encode()) for ids in documents(stdlib))
-    assert stdlib.bytes_per_token == pytest.approx(size / stdlib.lengths.sum())
+    windows = stdlib.windows(8, 64)
+    for tokens, sizes in zip(windows.tokens, windows.sizes, strict=True):
+        assert sizes.sum() == len(decoder.decode(tokens.tolist()).encode())
 
 
 def test_what_is_said_of_a_corpus(stdlib: Text) -> None:

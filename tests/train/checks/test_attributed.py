@@ -4,9 +4,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.train.test_check import SMALLER
 
 from tests.composing import composed
+from tests.train.checks.test_dry_run import SMALLER
 from train.checks.attributed import attributed
 from train.checks.dry_run import check
 

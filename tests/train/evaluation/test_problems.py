@@ -30,7 +30,7 @@ class Riddle:
     """Random tokens; the last two or three are the answer, and so may others be."""
 
     fingerprint = description = "riddles"
-    vocab, metric, bytes_per_token, trained_length = VOCAB, "accuracy", None, TRAINED
+    vocab, metric, trained_length = VOCAB, "accuracy", TRAINED
 
     def batch(self, step: int, length: int, size: int, seed: int, rank: int = 0, world: int = 1) -> Batch:
         raise NotImplementedError

@@ -6,11 +6,11 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from tests.train.test_job import close
-from tests.train.test_signals import ENDLESS, family, is_alive, started, wait_for
 
 from tests.train import slurm
 from tests.train.conftest import call, launch
+from tests.train.runtime.test_signals import ENDLESS, family, is_alive, started, wait_for
+from tests.train.test_run import close
 from train.fit.checkpoints import is_whole
 
 pytestmark = pytest.mark.slow

@@ -2,8 +2,7 @@
 
 from dataclasses import replace
 
-from tests.train.test_curves import ROW
-
+from tests.train.results.test_curves import ROW
 from train.results.rows import Row
 from train.results.summary_table import outcome
 

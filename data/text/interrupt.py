@@ -1,0 +1,44 @@
+"""Long calls of libraries that hear no signal."""
+
+import atexit
+import os
+import sys
+from collections.abc import Callable
+from threading import Thread
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+def run_in_thread(call: Callable[..., T], *arguments: Any, **more: Any) -> T:
+    """Return what a call returns, which runs in a thread so that this one is free for signals.
+
+    Whatever a signal raises meanwhile goes up at once; the process then ends without waiting for the call.
+    """
+    results: list[T] = []
+    errors: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            results.append(call(*arguments, **more))
+        except BaseException as error:  # a panic in Rust is no Exception
+            errors.append(error)
+
+    thread = Thread(target=run, daemon=True)
+    thread.start()
+    try:
+        while thread.is_alive():
+            thread.join(0.1)
+    except BaseException as error:
+        atexit.register(leave, getattr(error, "code", 1))  # the end of the interpreter would abort the call
+        raise
+    if errors:
+        raise errors[0]
+    return results[0]
+
+
+def leave(code: int) -> None:
+    """End this process now."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
