@@ -248,7 +248,7 @@ def test_an_unknown_mode_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def test_without_a_key_nobody_is_asked_even_in_a_terminal(mode: str, tmp_path: Path) -> None:
     code = f"""if True:
         from pathlib import Path
-        from tests.train.test_track import begin
+        from tests.train.test_wandb_run import begin
         with begin(Path({str(tmp_path)!r}), {mode!r}) as run:
             run.log_training(1, {{"train/loss": 1.0}})"""
     master, terminal = pty.openpty()
@@ -325,7 +325,7 @@ def test_the_run_outlives_a_killed_wandb(tmp_path: Path) -> None:
     code = f"""if True:
         import os, signal, subprocess, time
         from pathlib import Path
-        from tests.train.test_track import ROWS, begin
+        from tests.train.test_wandb_run import ROWS, begin
         with begin(Path({str(tmp_path)!r}), "offline") as run:
             run.log_rows(ROWS)
             time.sleep(2.5)  # longer than what a kill may lose

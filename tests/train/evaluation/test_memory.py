@@ -49,7 +49,7 @@ def evaluated(evaluator: Evaluator) -> Evaluator:
 
 def test_text_of_other_lengths_is_scored(capsys: pytest.CaptureFixture[str]) -> None:
     tokens = torch.randint(40, (5, 33), generator=torch.Generator().manual_seed(0))
-    windows, found = Windows(tokens, torch.arange(5)), []
+    windows, found = Windows(tokens, torch.arange(5), torch.ones_like(tokens)), []
     for most in (64, 16):
         model = gpt(most)
         text = TextEvaluator({"none": model}, windows, Amounts((8, 16, 32), 8, 4), PROTOCOLS, 64)

@@ -18,10 +18,11 @@ from tests.composing import composed
 from tests.train.conftest import CPU, launch
 from train.context import trainer
 from train.evaluation.problems import ProblemEvaluator, has_problems, mean_and_error, protocols
-from train.fit.objective import MASK, masked_tokens, shown_answers
+from train.fit.objective import masked_tokens, shown_answers
 from train.results.rows import Row, read
 from train.run import run_job
 
+MASK = 0
 VOCAB, TRAINED, LENGTHS, COUNT = 6, 8, [8, 12, 20], 7
 SHAPE = {"heads": 2, "head_width": 8, "width": 16, "depth": 2, "length": TRAINED}
 
@@ -196,7 +197,7 @@ def test_hidden_answers_and_hidden_words() -> None:
     problems = Riddle().problems(4, 12)
     mask = problems.mask.clone()
     mask[0] = True  # this one is text
-    batch = masked_tokens(Batch(problems.tokens, problems.targets, mask), 5, 1)
+    batch = masked_tokens(Batch(problems.tokens, problems.targets, mask), 5, 1, mask_token=MASK)
     assert batch.mask is not None
     assert torch.equal(batch.targets[0], problems.tokens[0])
     assert torch.equal(batch.tokens[0] == MASK, batch.mask[0])
@@ -210,10 +211,10 @@ def test_hidden_answers_and_hidden_words() -> None:
 @pytest.mark.parametrize("world", [2, 3])
 def test_the_same_words_are_hidden_on_any_number_of_processes(world: int) -> None:
     whole = torch.randint(1, VOCAB, (6, 12), generator=torch.Generator().manual_seed(0))
-    expected = masked_tokens(Batch(whole, whole), 3, 7)
+    expected = masked_tokens(Batch(whole, whole), 3, 7, mask_token=MASK)
     for rank in range(world):
         rows = whole[rank::world]
-        found = masked_tokens(Batch(rows, rows), 3, 7, rank, world)
+        found = masked_tokens(Batch(rows, rows), 3, 7, rank, world, mask_token=MASK)
         assert found.mask is not None
         assert expected.mask is not None
         assert torch.equal(found.mask, expected.mask[rank::world])

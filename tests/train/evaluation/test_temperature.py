@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from data.source import Source, Windows
+from data.source import Source
 from models.extensions.temperature import Temperature
 from models.gpt import GPT
 from models.registry import extend, load
@@ -67,7 +67,7 @@ def test_without_other_documents_it_is_refused(source: Source) -> None:
     every = source.windows(10**6, 64)
     assert every is not None
     with pytest.raises(ValueError, match=r"lower evaluation\.windows"):
-        unscored(source, Windows(every.tokens, every.document), 64)
+        unscored(source, every, 64)
 
 
 def test_a_run_tells_its_temperatures_and_what_it_retrieves(small: list[str], tmp_path: Path) -> None:

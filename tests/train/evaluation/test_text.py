@@ -23,7 +23,7 @@ AMOUNTS = Amounts((8, 16, 32), TRAINED, 4)
 @pytest.fixture(scope="module")
 def windows() -> Windows:
     tokens = torch.randint(40, (5, LONGEST + 1), generator=torch.Generator().manual_seed(0))
-    return Windows(tokens, torch.tensor([0, 0, 1, 2, 2]))
+    return Windows(tokens, torch.tensor([0, 0, 1, 2, 2]), torch.randint(1, 9, tokens.shape))
 
 
 @pytest.fixture(scope="module")
@@ -143,7 +143,7 @@ def test_masked_tokens_are_what_a_bidirectional_model_is_asked_for(windows) -> N
     model = GPT(40, 16, 2, 2, [rope], causal=False)
     scoring = TextEvaluator({"none": model}, windows, AMOUNTS, ("same_tokens",), 64, "mlm")
     trainer(CPU, "32-true").validate(scoring, verbose=False)
-    hidden = masked_tokens(Batch(windows.tokens[:, :-1], windows.tokens[:, 1:]), 0, 0)
+    hidden = masked_tokens(Batch(windows.tokens[:, :-1], windows.tokens[:, 1:]), 0, 0, mask_token=0)
     assert hidden.mask is not None
     for w, window in enumerate(windows.tokens):
         for length in LENGTHS:

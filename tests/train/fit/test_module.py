@@ -52,7 +52,7 @@ def test_batches_are_a_function_of_seed_and_step(small: list[str], outputs: Path
     assert not torch.equal(whole.tokens, source.batch(4, 16, 6, seed=0).tokens)
     for rank in range(3):
         assert torch.equal(source.batch(3, 16, 6, 0, rank, 3).tokens, whole.tokens[rank::3])
-    masked = masked_tokens(whole, 3, 0)
+    masked = masked_tokens(whole, 3, 0, mask_token=0)
     assert masked.mask is not None
     assert torch.equal(masked.targets, whole.tokens)
     assert torch.equal(masked.tokens != whole.tokens, masked.mask & (whole.tokens != 0))

@@ -25,7 +25,7 @@ Shown = Callable[[int, int], Tensor]  # losses of all targets of the piece start
 @pytest.fixture(scope="module")
 def windows() -> Windows:
     tokens = torch.randint(40, (2, N + 1), generator=torch.Generator().manual_seed(0))
-    return Windows(tokens, torch.tensor([0, 1]))
+    return Windows(tokens, torch.tensor([0, 1]), torch.ones_like(tokens))
 
 
 @pytest.fixture(scope="module")
@@ -153,7 +153,7 @@ def test_no_piece_is_shown_twice_nor_too_much_at_once(models: dict[str, GPT], wi
 def test_all_protocols_show_a_window_about_twice_a_length(models: dict[str, GPT], windows: Windows) -> None:
     """From 1x to 32x: 26 thousand tokens of a window of 2,048, where same_tokens alone has 4 thousand."""
     lengths = [64 << k for k in range(6)]
-    long = Windows(torch.zeros(1, 2049, dtype=torch.int64), torch.zeros(1, dtype=torch.int64))
+    long = Windows(*torch.zeros(3, 1, 2049, dtype=torch.int64))
     pieces = amounts(composed().evaluation, lengths, 64)
     scoring = TextEvaluator({"none": models["none"]}, long, pieces, EVERY, 1 << 14)
     seen = [part.span.stop - part.span.start for part in scoring.parts(0, 1)]
