@@ -26,7 +26,7 @@ def check_overrides(arguments: Iterable[str], is_multirun: bool = False) -> None
         key = override.key_or_group
         if key in groups():
             check_choice(override)
-        elif not is_setting(override):
+        elif not is_setting(key):
             raise UsageError(f"There is no setting '{key}'.{did_you_mean(key, settings())}")
     if is_multirun or any(is_multirun_choice(override) for override in overrides):
         return
@@ -68,14 +68,11 @@ def check_choice(override: Override) -> None:
         raise UsageError(f"There is no {what} '{name}'.{did_you_mean(name, names)} {listed}")
 
 
-def is_setting(override: Override) -> bool:
-    """Return whether a key is one of Hydra's, stands in a file of conf/, or is a new parameter of a class."""
-    key = override.key_or_group
+def is_setting(key: str) -> bool:
+    """Return whether a key is one of Hydra's, may be a parameter of a class, or stands in a file of conf/."""
     group, *rest = key.split(".")
-    if group == "hydra":
-        return bool(rest)
-    is_new = (override.is_add() or override.is_force_add()) and group in FREE and rest
-    return bool(is_new) or any(f"{name}.".startswith(f"{key}.") for name in settings())
+    is_free = rest and group in ("hydra", *FREE)
+    return bool(is_free) or any(f"{name}.".startswith(f"{key}.") for name in settings() if group != "hydra")
 
 
 def is_multirun_choice(override: Override) -> bool:

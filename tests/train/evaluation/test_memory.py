@@ -57,7 +57,7 @@ def test_text_of_other_lengths_is_scored(capsys: pytest.CaptureFixture[str]) -> 
         found.append(
             {
                 one[:4]: one.value
-                for one in text.results(2.0)
+                for one in text.results()
                 if "second" not in one.metric and "peak" not in one.metric
             }
         )
@@ -67,7 +67,7 @@ def test_text_of_other_lengths_is_scored(capsys: pytest.CaptureFixture[str]) -> 
     assert partly.pop(("none", "same_tokens", 32, "loss")) is None
     assert partly == {key: whole[key] for key in partly}
     assert {key[2] for key in partly} == {8, 16}
-    assert "Memory ran out at length 32 (extension=none)" in capsys.readouterr().err
+    assert "Out of memory at length 32 (extension=none)" in capsys.readouterr().err
 
 
 def test_problems_of_other_lengths_are_scored() -> None:

@@ -18,7 +18,7 @@ from tests.composing import composed
 from tests.train.conftest import CPU, launch
 from train.context import trainer
 from train.evaluation.problems import ProblemEvaluator, has_problems, mean_and_error, protocols
-from train.fit.objective import masked_tokens, shown_answers
+from train.fit.objective import Objective, masked_tokens, next_token, objective_of, shown_answers
 from train.results.rows import Row, read
 from train.run import run_job
 
@@ -63,7 +63,7 @@ def models() -> dict[str, GPT]:
     return {"none": model, "random": model.under([random]), "crop": model.under([extend("crop", rope)])}
 
 
-def answered(models: dict[str, GPT], tokens: int = 64, objective: str = "clm") -> ProblemEvaluator:
+def answered(models: dict[str, GPT], tokens: int = 64, objective: Objective = next_token) -> ProblemEvaluator:
     answers = ProblemEvaluator(models, Riddle(), LENGTHS, COUNT, tokens, objective)
     trainer(CPU, "32-true").validate(answers, verbose=False)
     return answers
@@ -131,11 +131,11 @@ def test_chance_is_the_majority_baseline(models: dict[str, GPT]) -> None:
 def test_every_pass_is_counted(models: dict[str, GPT]) -> None:
     """Right answers and wrong ones, once for each draw."""
     answers = answered(models)
-    tokens = {key: float(cost[0]) for key, cost in answers.cost.items()}
+    tokens = {(key[0], key[2]): cost.tokens for key, cost in answers.cost.items()}
     assert tokens["none", 20] == 2 * COUNT * 20
     assert tokens["random", 20] == 2 * COUNT * 20
-    costs = {(one[0], one[2], one[3]): one[4] for one in answers.costs("answers")}
-    speed = tokens["none", 20] / answers.cost["none", 20][1]
+    costs = {(one[0], one[2], one[3]): one[4] for one in answers.costs()}
+    speed = tokens["none", 20] / answers.cost["none", "answers", 20].seconds
     assert costs["none", 20, "tokens_per_second"] == pytest.approx(float(speed))
 
 
@@ -182,7 +182,10 @@ def test_lengths_past_the_limit_have_no_value() -> None:
 def test_a_bidirectional_model_does_not_see_the_answer() -> None:
     """Each token of an answer is asked for at its place, with all of the answer hidden."""
     model = GPT(VOCAB, 16, 2, 2, [load("rope", **SHAPE)], causal=False)
-    answers, problems = answered({"none": model}, objective="mlm"), Riddle().problems(COUNT, 12)
+    answers, problems = (
+        answered({"none": model}, objective=objective_of("mlm", MASK)),
+        Riddle().problems(COUNT, 12),
+    )
     for n in range(COUNT):
         tokens = problems.tokens[n].clone()
         places = problems.mask[n].nonzero().flatten()

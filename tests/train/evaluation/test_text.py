@@ -13,7 +13,7 @@ from tests.train.conftest import CPU
 from train.context import trainer
 from train.evaluation.text import TextEvaluator
 from train.fit.loss import token_losses
-from train.fit.objective import masked_tokens
+from train.fit.objective import masked_tokens, objective_of
 from train.results.protocols import Amounts, position_bins
 
 LONGEST, TRAINED, LENGTHS = 32, 8, (8, 16, 32)
@@ -128,20 +128,22 @@ def test_what_two_extensions_have_in_common_is_shown_once(models, windows) -> No
     ]
     for length in LENGTHS:
         assert torch.equal(
-            scoring.sums["crop", "same_tokens", length], scoring.sums["none", "same_tokens", 8]
+            scoring.sums["crop", "same_tokens", length][:2], scoring.sums["none", "same_tokens", 8][:2]
         )
         alone = scores({"window": some["window"]}, windows, 4096).sums["window", "same_tokens", length]
         torch.testing.assert_close(scoring.sums["window", "same_tokens", length], alone)
-    tokens = {key: float(cost[0]) for key, cost in scoring.cost.items()}
+    tokens = {(key[0], key[2]): cost.tokens for key, cost in scoring.cost.items()}
     assert tokens["crop", 32] == tokens["none", 8] == 5 * 8 / 4
-    assert sum(tokens.values()) == 5 * sum(stop - start for _, start, stop in shown)
+    assert sum(cost.tokens for cost in scoring.cost.values()) == 5 * sum(
+        stop - start for _, start, stop in shown
+    )
 
 
 def test_masked_tokens_are_what_a_bidirectional_model_is_asked_for(windows) -> None:
     """Each hidden token from all the others, and the same ones at every length."""
     rope = load("rope", heads=2, head_width=8, width=16, depth=2, length=TRAINED)
     model = GPT(40, 16, 2, 2, [rope], causal=False)
-    scoring = TextEvaluator({"none": model}, windows, AMOUNTS, ("same_tokens",), 64, "mlm")
+    scoring = TextEvaluator({"none": model}, windows, AMOUNTS, ("same_tokens",), 64, objective_of("mlm", 0))
     trainer(CPU, "32-true").validate(scoring, verbose=False)
     hidden = masked_tokens(Batch(windows.tokens[:, :-1], windows.tokens[:, 1:]), 0, 0, mask_token=0)
     assert hidden.mask is not None
@@ -152,8 +154,10 @@ def test_masked_tokens_are_what_a_bidirectional_model_is_asked_for(windows) -> N
                 logits = model(hidden.tokens[None, w, some])[0]
             losses = F.cross_entropy(logits, window[some], reduction="none")
             losses = losses[-TRAINED:][hidden.mask[w, -TRAINED:]]
-            total, count = scoring.sums["none", "same_tokens", length][:, w].tolist()
+            total, count, size = scoring.sums["none", "same_tokens", length][:, w].tolist()
             assert count == len(losses)
+            scored = windows.sizes[w, some][-TRAINED:][hidden.mask[w, -TRAINED:]]
+            assert size == scored.sum()
             assert total == pytest.approx(float(losses.sum()), abs=1e-4)
 
 
