@@ -144,6 +144,15 @@ from train.errors import explanation, logged
             ],
             "extension.finetune_length=64 is past what encoding=learned",
         ),
+        (
+            [
+                "extension=pi",
+                "extension.finetune_steps=2",
+                "extension.finetune_length=64",
+                "trainer.accumulate=3",
+            ],
+            "extension.finetune_length=64 leaves 1 sequences of a step, too few for 1 processes",
+        ),
         (["batch=${nothing}"], "batch cannot be resolved"),
         (["wandb.project=${name:}"], "wandb.project cannot be resolved: it refers to itself in a circle."),
         (["model.vocab='"], "model.vocab=' should be a setting such as key=value"),

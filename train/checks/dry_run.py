@@ -26,13 +26,13 @@ from train.config.validation import shown
 from train.context import Run
 from train.evaluation.best import searched
 from train.evaluation.evaluate import problem_source
-from train.evaluation.extensions import Chosen, applied, chosen
+from train.evaluation.extensions import Chosen, applied, chosen, finetuning
 from train.evaluation.problems import has_problems
 from train.evaluation.temperature import unscored
 from train.fit.compiling import check_compiler
 from train.runtime import machine
 
-LAYERS, SHORT = 2, 16  # tokens that all of the model reads; of longer sequences, the last queries are tried
+LAYERS, SHORT = 4, 16  # tokens that all of the model reads; of longer sequences, the last queries are tried
 WEIGHT, STATE = 4, 16  # bytes of a parameter; with its gradient and the two moments of AdamW
 
 
@@ -47,9 +47,10 @@ def check(config: Config) -> Chosen:
     if kernel == "fused" and (on_gpu or native.missing()):
         raise UsageError("model.kernel=fused needs a CPU and a C compiler: choose model.kernel=auto.")
     lengths = tokens(config)
+    layers = min(LAYERS, config.model.depth)
     with torch.device("meta"), torch.no_grad():
         model = build.gpt(
-            config.model_copy(update={"model": config.model.model_copy(update={"depth": LAYERS})})
+            config.model_copy(update={"model": config.model.model_copy(update={"depth": layers})})
         )
         check_memory(config, model)
         for name, own in chosen(config, model.tiled).items():
@@ -86,16 +87,10 @@ def check_data(run: Run, extensions: Chosen) -> Windows | None:
     problems = problem_source(run)
     if problems is not None:
         has_problems(problems, lengths)
-    for length in {config.model.length, *tuned_lengths(config, extensions)}:
-        source.batch(0, length, config.batch, config.seed)
+    tuned = [finetuning(config, own) for own in extensions.values() if own.finetune_steps]
+    for length, batch in [(config.model.length, config.batch), *tuned]:
+        source.batch(0, length, batch, config.seed)
     return windows
-
-
-def tuned_lengths(config: Config, extensions: Chosen) -> Iterator[int]:
-    """Tokens of the sequences of each fine-tuning."""
-    for own in extensions.values():
-        if own.finetune_steps:
-            yield own.finetune_length or config.model.length
 
 
 def tokens(config: Config) -> list[int]:
@@ -131,6 +126,13 @@ def check_training(config: Config, name: str, own: ExtensionConfig, model: GPT) 
         )
     if name != "none":
         key, length = "extension.finetune_length", own.finetune_length or length
+    if own.finetune_steps:
+        batch, processes = finetuning(config, own)[1], config.trainer.processes
+        if batch // processes < config.trainer.accumulate:
+            raise UsageError(
+                f"{key}={length} leaves {batch} sequences of a step, too few for {processes} processes and "
+                f"trainer.accumulate={config.trainer.accumulate}: raise batch, or lower one of these."
+            )
     if (name == "none" or own.finetune_steps) and model.limit is not None and length > model.limit:
         raise UsageError(
             f"{key}={length} is past what {settings(config, name, own)} is defined on, {model.limit} tokens."
@@ -140,10 +142,11 @@ def check_training(config: Config, name: str, own: ExtensionConfig, model: GPT) 
 def check_memory(config: Config, model: GPT) -> None:
     """UsageError where not even the weights, or one step's hidden states, have room on this machine."""
     per_layer = sum(p.numel() for p in model.blocks[0].parameters())
-    parameters = sum(p.numel() for p in model.parameters()) + (config.model.depth - LAYERS) * per_layer
+    parameters = (
+        sum(p.numel() for p in model.parameters()) + (config.model.depth - len(model.blocks)) * per_layer
+    )
     knobs, room = config.trainer, machine.memory()
-    devices = knobs.devices if isinstance(knobs.devices, int) and knobs.devices > 0 else 1
-    sequences = config.batch // (devices * knobs.num_nodes * knobs.accumulate)
+    sequences = config.batch // (knobs.processes * knobs.accumulate)
     states = 4 * sequences * config.model.length * config.model.width * config.model.depth
     needed = {f"{parameters:,} parameters": parameters * STATE, "the hidden states of a step": states}
     if torch.cuda.is_available() and knobs.accelerator != "cpu":

@@ -53,8 +53,7 @@ class Config(Section):
 
     @model_validator(mode="after")
     def processes_can_share(self) -> Self:
-        knobs, devices = self.trainer, self.trainer.devices
-        parts = knobs.num_nodes * knobs.accumulate * (max(1, devices) if isinstance(devices, int) else 1)
+        parts = self.trainer.processes * self.trainer.accumulate
         if self.batch % parts and (self.run is None or self.extension.finetune_steps):
             told = f"batch={self.batch} cannot be split evenly over {parts} devices and parts: change it or"
             raise UsageError(f"{told} trainer.devices, trainer.num_nodes, trainer.accumulate.")

@@ -111,6 +111,12 @@ class TrainerConfig(Section):
         return tuple(sorted({self.step(share) for share in self.keep}))
 
     @property
+    def processes(self) -> int:
+        """The processes of a run, as far as they are known before it starts."""
+        devices = self.devices if isinstance(self.devices, int) and self.devices > 0 else 1
+        return devices * self.num_nodes
+
+    @property
     def is_distributed(self) -> bool:
         """Whether a run is more than one process."""
         return self.devices != 1 or self.num_nodes != 1
@@ -151,7 +157,7 @@ class EvaluationConfig(Section):
     def at(self, trained_length: int) -> list[int]:
         """The lengths to evaluate at."""
         if self.lengths == "ladder":
-            lengths = sorted({int(trained_length * times) for times in self.ladder})
+            lengths = sorted({round(trained_length * times) for times in self.ladder})
             if not 1 <= lengths[0] <= lengths[-1] <= LONGEST:
                 told = f"evaluation.ladder=[{','.join(map(str, self.ladder))}] times {trained_length} tokens"
                 raise UsageError(f"{told} of training must lie between 1 and {LONGEST:,}.")

@@ -63,12 +63,20 @@ def extended_models(run: Run, model: GPT, chosen: Chosen, training: str) -> dict
     return result
 
 
+def finetuning(config: Config, own: ExtensionConfig) -> tuple[int, int]:
+    """Return the tokens of a sequence and the sequences of a step of a fine-tuning.
+
+    A step has about as many tokens as in the training.
+    """
+    length = own.finetune_length or config.model.length
+    return length, max(1, config.batch * config.model.length // length)
+
+
 def finetuned(run: Run, model: GPT, name: str, own: ExtensionConfig, training: str) -> GPT:
     """A copy of the model, trained further under the extension; its checkpoint is reused."""
     config = run.config
-    length = own.finetune_length or config.model.length
+    length, batch = finetuning(config, own)
     optimizer = config.optimizer.model_copy(update={"learning_rate": own.finetune_learning_rate})
-    batch = max(1, config.batch * config.model.length // length)
     changed = replace(run, config=config.model_copy(update={"optimizer": optimizer, "batch": batch}))
     cell = finetuned_cell(training, name, own)
     folder = Path(config.outputs) / "trained" / f"{config.names.encoding}-s{config.seed}-{name}-{cell}"

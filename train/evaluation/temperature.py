@@ -54,6 +54,10 @@ class TemperatureSearch(Evaluator):
             yield from ((name, length) for length in self.amounts.lengths if length <= limit)
 
     def validation_step(self, part: Part, index: int) -> None:
+        name, length = part
+        self.attempt(part, [(name, "same_tokens", length)], length)
+
+    def score(self, part: Part) -> None:
         from scipy.optimize import minimize_scalar  # takes a tenth of the start of a command to import
 
         name, length = part
@@ -74,6 +78,7 @@ class TemperatureSearch(Evaluator):
         self.factors[name][length] = math.exp(fine.x if fine.fun < losses[middle] else middle)
 
     def on_validation_end(self) -> None:
+        super().on_validation_end()
         for name, factors in self.factors.items():
             for encoding in self.inside(name):
                 encoding.factors = factors

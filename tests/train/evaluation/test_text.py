@@ -166,3 +166,20 @@ def test_a_temperature_counts_all_tokens_whatever_the_window() -> None:
     encoding = build(read("encoding", "alibi") | {"ssmax": True}, shape)
     model = GPT(40, 16, 2, 2, [extend("window", encoding, window=4)])
     assert model.unneeded(32, 20) == 0
+
+
+def test_windows_without_a_target_have_no_share(windows) -> None:
+    def hide(batch: Batch, step: int, seed: int) -> Batch:
+        mask = torch.zeros_like(batch.tokens, dtype=torch.bool)
+        mask[0, -4:] = mask[2, -1:] = True
+        return Batch(batch.tokens, batch.tokens, mask)
+
+    model = GPT(40, 16, 2, 2, [load("alibi", heads=2)])
+    scoring = TextEvaluator({"none": model}, windows, AMOUNTS, ("same_tokens", "by_position"), 64, hide)
+    trainer(CPU, "32-true").validate(scoring, verbose=False)
+    found = {one[1:4]: one.value for one in scoring.results() if one.metric == "loss"}
+    assert found["by_position", 8, "loss"] is None
+    scores = scoring.losses()
+    assert "none|by_position|8" not in scores
+    assert float(scores["none|same_tokens|8"].mean()) == pytest.approx(found["same_tokens", 8, "loss"])
+    assert torch.stack([value for key, value in scores.items() if "|" in key]).isfinite().all()

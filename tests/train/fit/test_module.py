@@ -6,11 +6,12 @@ import pytest
 import torch
 
 import data
+from data.batch import Batch
 from models.effect import Positions
 from models.registry import names
 from tests.composing import composed
 from train import build
-from train.fit.module import warmup_cosine
+from train.fit.module import parts, warmup_cosine
 from train.fit.objective import masked_tokens
 
 
@@ -64,3 +65,17 @@ def test_the_schedule_rises_and_falls() -> None:
     assert factors[9] == factors[10] == 1.0
     assert factors[100] == pytest.approx(0.1)
     assert factors[10:] == sorted(factors[10:], reverse=True)
+
+
+@pytest.mark.parametrize("world", [1, 2, 3])
+@pytest.mark.parametrize("count", [1, 2])
+def test_parts_of_uneven_processes_weigh_as_their_targets(world: int, count: int) -> None:
+    """The mean over processes and parts, as DDP and accumulation take it, is that of all targets."""
+    losses = torch.rand(7, 3, dtype=torch.float64)
+    mean = 0.0
+    for rank in range(world):
+        batch = Batch(losses[rank::world], losses[rank::world])
+        for part in parts(batch, count, 7 / world * 3):
+            assert part.weight is not None
+            mean += float(part.tokens.mean()) * part.weight / count / world
+    assert mean == pytest.approx(float(losses.mean()))
