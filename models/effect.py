@@ -178,6 +178,7 @@ class Encoding(nn.Module):
     relative: bool = True  # logits are unchanged when all positions shift by a constant
     prefix: bool = True  # what comes after a token does not change its logits
     needs_causal: bool = False  # undefined without the causal mask
+    needs_whole: bool = False  # undefined between whole positions
     draws: int = 1  # that the sequences of an evaluation take in turn; 1: nothing is drawn
     shape: dict[str, int]  # the heads, head_width, width, depth and length that it was built for
 
@@ -205,6 +206,7 @@ class Encoding(nn.Module):
         self.draws = max(e.draws for e in inside)
         self.relative = type(self).relative and all(e.relative for e in inside)
         self.prefix = type(self).prefix and all(e.prefix for e in inside)
+        self.needs_whole = type(self).needs_whole or any(e.needs_whole for e in inside)
         self.needs_causal = type(self).needs_causal or any(e.needs_causal for e in inside)
 
     def at(self, positions: Positions) -> Effect:
@@ -214,5 +216,7 @@ class Encoding(nn.Module):
             raise UsageError(f"{name} is not defined past {self.limit} tokens: {positions.span} is more.")
         if self.needs_causal and not positions.causal:
             raise UsageError(f"{name} is defined by the causal mask and cannot be used without it.")
+        if self.needs_whole and not positions.whole:
+            raise UsageError(f"{name} has no effect between whole positions.")
         effect: Effect = self(positions)
         return effect

@@ -1,9 +1,14 @@
 """The base of all extensions: a trained encoding, used differently, without new weights."""
 
+from collections.abc import Callable
 from typing import ClassVar
 
+from torch import Tensor
+
 from conf.errors import UsageError
-from models.effect import Effect, Encoding, Positions
+from models.effect import ByPair, Curve, Effect, Encoding, Positions
+
+Places = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
 
 
 class Extension(Encoding):
@@ -23,6 +28,13 @@ class Extension(Encoding):
 
     def forward(self, positions: Positions) -> Effect:
         return self.encoding.at(positions)
+
+
+def reindexed(number: Curve | ByPair | None, places: Places) -> ByPair | None:
+    """Return a factor or bias of the pairs of positions that `places` gives for query and key."""
+    if number is None:
+        return None
+    return lambda i, j: number(*places(i, j))
 
 
 def times_longer(factor: float | str, span: int, length: int) -> float:

@@ -23,7 +23,7 @@ from models.options.ssmax import SSMax
 from models.schedule import Schedule
 
 CONF = Path(__file__).resolve().parents[1] / "conf"
-RECIPE = ("version", "finetune_steps", "finetune_length", "finetune_learning_rate")  # of training under it
+RECIPE = ("finetune_steps", "finetune_length", "finetune_learning_rate")  # of training under it
 OPTIONS = {"ssmax": SSMax, "learned_sink": LearnedSink}  # of any encoding, by their keys
 SHAPE = ("heads", "head_width", "width", "depth", "length")
 
@@ -105,9 +105,14 @@ def layers(settings: Mapping[str, Any], depth: int, shape: Mapping[str, int]) ->
     return [pattern[layer % len(pattern)] for layer, pattern in enumerate(patterns)]
 
 
+def seeded(settings: Mapping[str, Any], seed: int) -> dict[str, Any]:
+    """Return settings with the run's seed added to a method's own, so that runs draw different positions."""
+    return dict(settings) | ({"seed": (settings["seed"] + seed) % 2**32} if "seed" in settings else {})
+
+
 def build(settings: Mapping[str, Any], shape: Mapping[str, int]) -> Encoding:
     """The encoding that a file's content describes, for a model of this shape."""
-    others = ("family", "version", "share", *OPTIONS)
+    others = ("family", "share", *OPTIONS)
     encoding: Encoding = construct({k: v for k, v in settings.items() if k not in others}, shape)
     for option, wrapper in OPTIONS.items():
         if settings.get(option, False):

@@ -4,16 +4,13 @@ import torch
 
 from models.effect import Encoding
 from models.gpt import GPT
-from models.registry import layers
+from models.registry import layers, seeded
 from train.config.schema import Config
 
 
 def encodings(config: Config) -> list[Encoding]:
-    """The encodings of a run, from a generator of their own: the rest of the model is the same for all.
-    One that draws positions draws others in a run of another seed."""
-    parameters = config.encoding.parameters
-    if "seed" in parameters:
-        parameters["seed"] += config.seed
+    """Return the encodings of a run, drawn by a generator of their own: all else is the same for all."""
+    parameters = seeded(config.encoding.parameters, config.seed)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(config.seed + 1_000_003)
         return layers(parameters, config.model.depth, config.model.shape)

@@ -9,10 +9,12 @@ import numpy as np
 
 from conf.errors import UsageError
 from data.digest import of_file, of_json
+from data.source import VocabularyTooSmallError
 from data.text.documents import Documents
+from data.text.foreign import ForeignTokenizer
 from data.text.prepared import Prepared
 from data.text.split import MEGABYTE, Entries, limited, split, texts
-from data.text.tokenizer import SAMPLE, Tokenizer, tokenizer_of
+from data.text.tokenizer import SAMPLE, ByteLevelBPE, Bytes, Tokenizer
 
 PORTION = 4e6  # characters of text that are encoded at a time
 LOST = 0.01  # share of a text that may have no tokens
@@ -48,6 +50,21 @@ def build(corpus: Documents, vocab: int, folder: Path) -> Prepared:
         dtype=dtype,
         mask_token=tokenizer.mask_token,
     )
+
+
+def tokenizer_of(choice: str, vocab: int, end_token: str | None, texts: Iterable[str]) -> Tokenizer:
+    """Return the tokenizer that `data.tokenizer` names, trained on `texts` if it is `bpe`."""
+    if choice in ("bpe", "bytes") and end_token is not None:
+        raise UsageError(f"data.end_token={end_token} is for a tokenizer.json: leave it out.")
+    if choice == "bpe":
+        return ByteLevelBPE(vocab, texts)
+    tokenizer = Bytes() if choice == "bytes" else ForeignTokenizer(Path(choice).expanduser(), end_token)
+    if tokenizer.vocab > vocab:
+        raise VocabularyTooSmallError(
+            f"model.vocab={vocab} is too small for {choice}, which has {tokenizer.vocab} tokens: "
+            f"set model.vocab={tokenizer.vocab}."
+        )
+    return tokenizer
 
 
 def loss(corpus: Documents, counts: list["Counts"]) -> list[str]:

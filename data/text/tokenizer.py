@@ -9,7 +9,6 @@ import numpy as np
 from tokenizers import Tokenizer as Model
 from tokenizers import decoders, models, pre_tokenizers, trainers
 
-from conf.errors import UsageError
 from data.source import VocabularyTooSmallError
 from data.text.interrupt import run_in_thread
 
@@ -82,23 +81,6 @@ class ByteLevelBPE:
 
     def save(self, folder: Path) -> None:
         (folder / "tokenizer.json").write_text(self.model.to_str(), encoding="utf-8")
-
-
-def tokenizer_of(choice: str, vocab: int, end_token: str | None, texts: Iterable[str]) -> Tokenizer:
-    """Return the tokenizer that `data.tokenizer` names, trained on `texts` if it is `bpe`."""
-    from data.text.foreign import ForeignTokenizer
-
-    if choice in ("bpe", "bytes") and end_token is not None:
-        raise UsageError(f"data.end_token={end_token} is for a tokenizer.json: leave it out.")
-    if choice == "bpe":
-        return ByteLevelBPE(vocab, texts)
-    tokenizer = Bytes() if choice == "bytes" else ForeignTokenizer(Path(choice).expanduser(), end_token)
-    if tokenizer.vocab > vocab:
-        raise VocabularyTooSmallError(
-            f"model.vocab={vocab} is too small for {choice}, which has {tokenizer.vocab} tokens: "
-            f"set model.vocab={tokenizer.vocab}."
-        )
-    return tokenizer
 
 
 def shortened(texts: Iterable[str]) -> Iterator[str]:

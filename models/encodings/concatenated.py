@@ -19,7 +19,7 @@ class Concatenated(Encoding):
 
     def __init__(self, width: int, part: Share = 0.25, base: Base = 10_000.0, scale: Number = 1.0) -> None:
         super().__init__()
-        self.width, self.base, self.amplitude = int(part * width), float(base), scale * spread(width)
+        self.width, self.base, self.amplitude = round(part * width), float(base), scale * spread(width)
 
     def forward(self, positions: Positions) -> Effect:
         vectors = self.amplitude * waves(positions.at, self.width, self.base)  # (T, part of C)

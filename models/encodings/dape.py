@@ -16,6 +16,8 @@ from models.ops.pairwise_mlp import AcrossHeads
 class DAPE(Encoding):
     """Around an encoding whose effect is a bias."""
 
+    needs_whole = True
+
     def __init__(self, inner: Encoding, heads: int, hidden: Count = 32) -> None:
         super().__init__()
         self.inner = inner

@@ -18,6 +18,8 @@ class DeBERTa(Schedule):
     """One `Disentangled` a layer around one table of relative embeddings. `reach`: the paper's k,
     512 where it trains at 512; `auto` is the training length."""
 
+    needs_whole = True
+
     def __init__(self, depth: int, heads: int, width: int, length: int, reach: Count | Auto = "auto") -> None:
         rows = 2 * (length if reach == "auto" else int(reach))
         table = nn.Parameter(spread(width) * torch.randn(rows, width))

@@ -25,4 +25,4 @@ class FoX(Encoding):
         return Effect(positions, potential=self.potential)
 
     def potential(self, x: Tensor) -> Tensor:
-        return logsigmoid(linear32(x, self.gate)).cumsum(1).mT  # (B, H, T)
+        return logsigmoid(linear32(x, self.gate)).double().cumsum(1).float().mT  # (B, H, T)

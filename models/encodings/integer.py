@@ -4,7 +4,7 @@ The same number on all features is removed by LayerNorm, exactly: with `model.no
 is NoPE. Under RMSNorm it drowns the content, the more the later the token.
 """
 
-from models.bounds import Number
+from models.bounds import Number, Positive
 from models.effect import Effect, Encoding, Positions
 
 
@@ -13,7 +13,7 @@ class Integer(Encoding):
 
     relative = False
 
-    def __init__(self, step: Number = 1.0, start: Number = 1.0) -> None:
+    def __init__(self, step: Positive = 1.0, start: Number = 1.0) -> None:
         super().__init__()
         self.step, self.start = step, start
 

@@ -18,7 +18,7 @@ class Learned(Encoding):
 
     def __init__(self, width: int, length: int, factor: Factor = 1.0) -> None:
         super().__init__()
-        self.limit = int(factor * length)
+        self.limit = round(factor * length)
         self.table = nn.Parameter(spread(width) * torch.randn(self.limit, width))
 
     def forward(self, positions: Positions) -> Effect:

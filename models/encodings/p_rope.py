@@ -17,7 +17,7 @@ class PRoPE(RoPE):
         self, head_width: int, base: Base = 10_000.0, proportion: Share = 0.75, layout: str = "interleaved"
     ) -> None:
         super().__init__(head_width, base, layout=layout)
-        self.kept = int(proportion * head_width // 2)
+        self.kept = round(proportion * head_width / 2)
 
     def frequencies(self) -> Tensor:
         frequencies = super().frequencies()

@@ -14,8 +14,8 @@ from models.ops.rotary import rotate_pairs
 
 
 class RoPE(Encoding):
-    """`base`: frequencies are base^(-2f/D). `partial`: the share of features that are rotated, rounded down
-    to pairs. `layout`: which features pair up, `interleaved` (2f, 2f + 1) as in the paper, the faster one
+    """`base`: frequencies are base^(-2f/D). `partial`: the share of features that are rotated, rounded to
+    pairs. `layout`: which features pair up, `interleaved` (2f, 2f + 1) as in the paper, the faster one
     on a CPU, or `half` (f, f + D/2) as in Llama; the two differ by a permutation of features."""
 
     def __init__(
@@ -25,7 +25,7 @@ class RoPE(Encoding):
         if layout not in ("half", "interleaved"):
             raise UsageError(f"RoPE's layout is '{layout}', but the layouts are: half, interleaved.")
         self.base, self.layout = float(base), layout
-        self.rotated = 2 * int(head_width * partial / 2)  # features
+        self.rotated = 2 * min(head_width // 2, round(head_width * partial / 2))  # features
 
     def frequencies(self) -> Tensor:
         """(D/2,) radians per position, fastest first, in float64."""

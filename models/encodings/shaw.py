@@ -15,6 +15,8 @@ class Shaw(Encoding):
     """`reach`: distances beyond it share a vector, which is how it extrapolates.
     `value_term`: with the second table."""
 
+    needs_whole = True
+
     def __init__(self, head_width: int, reach: Count = 20, value_term: bool = False) -> None:
         super().__init__()
         self.reach = reach

@@ -18,6 +18,8 @@ from models.effect import Curve, Effect, Encoding, Positions
 class T5(Encoding):
     """`reach: auto` is T5's 128, at most half the training length: buckets beyond would never be trained."""
 
+    needs_whole = True
+
     def __init__(
         self, heads: int, head_width: int, length: int, buckets: Count = 32, reach: Count | Auto = "auto"
     ) -> None:

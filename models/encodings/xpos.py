@@ -5,6 +5,8 @@ zeta_f = (2f / D + gamma) / (1 + gamma): q is stretched by the power of its posi
 inverse power, both counted from the middle of the sequence.
 """
 
+import math
+
 import torch
 from torch import Tensor
 
@@ -13,10 +15,13 @@ from models.effect import Effect, Encoding, Positions
 from models.encodings.rope import RoPE, angles, table
 from models.ops.rotary import rotate_pairs
 
+STRETCH = 32 * math.log(3.5)  # logarithm of the most that q and k are stretched, half of float32's range
+
 
 class XPos(Encoding):
     """`scale_base`: the distance at which a pair has shrunk by zeta; by default the training length,
-    the authors' 512 of theirs. Past 64 of them powers of zeta exceed float32's range, hence the limit."""
+    the authors' 512 of theirs. Powers of zeta exceed float32's range far out, hence the limit: 64 of them
+    with the authors' gamma."""
 
     needs_causal = True
 
@@ -32,7 +37,7 @@ class XPos(Encoding):
         super().__init__()
         self.rope, self.gamma = RoPE(head_width, base, layout=layout), gamma
         self.scale_base = float(length if scale_base == "auto" else scale_base)
-        self.limit = int(64 * self.scale_base)
+        self.limit = round(2 * self.scale_base * STRETCH / -math.log(float(self.zeta()[0])))
 
     def zeta(self) -> Tensor:
         """(D/2,) what is left of each pair at distance scale_base, in float64."""

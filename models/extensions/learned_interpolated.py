@@ -20,7 +20,7 @@ class LearnedInterpolated(Extension):
     def __init__(self, encoding: Encoding, factor: Factor | Auto = "auto") -> None:
         super().__init__(encoding)
         self.factor, last = given_factor(factor), self.encoding.table.size(0) - 1
-        self.limit = None if factor == "auto" else int(float(factor) * last) + 1
+        self.limit = None if factor == "auto" else round(float(factor) * last) + 1
         self.prefix = self.prefix and factor != "auto"
 
     def forward(self, positions: Positions) -> Effect:

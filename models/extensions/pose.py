@@ -24,7 +24,7 @@ class PoSE(PI):
         if isinstance(factor, str):
             raise UsageError(f"extension.factor={factor} must be a number: PoSE trains for one target.")
         super().__init__(encoding, length, factor)
-        self.target, self.seed = int(factor * length), seed
+        self.target, self.seed = round(factor * length), seed
 
     def forward(self, positions: Positions) -> Effect:
         return super().forward(self.skipping(positions) if self.training else positions)

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from models.bounds import Auto, Count, Whole
 from models.effect import Effect, Encoding, Positions, Region, Window, tabulated
-from models.extension import Extension, tokens
+from models.extension import Extension, reindexed, tokens
 from models.extensions.two_regions import TwoRegions
 
 
@@ -34,17 +34,16 @@ class Sinks(Extension):
         effect = self.encoding.at(positions)
         visible = Window(self.window, self.sinks).within(effect.visible)
         last = visible.width + visible.sinks - 1  # the position of every query from there on
-        inner = effect.bias and tabulated(effect.bias, positions)
 
-        def bias(i: Tensor, j: Tensor) -> Tensor:
-            assert inner is not None
+        def places(i: Tensor, j: Tensor) -> tuple[Tensor, Tensor]:
             passed = (i - last).clamp(min=0)
-            return inner(i - passed, torch.where(i - j < visible.width, j - passed, j).clamp(min=0))
+            return i - passed, torch.where(i - j < visible.width, j - passed, j).clamp(min=0)
 
         capped = self.encoding.at(replace(positions, at=positions.at.clamp(max=last)))
         return replace(
             effect,
             visible=visible,
             far=() if capped.rotate is None else (Region(visible.width, capped.rotate),),
-            bias=effect.bias and bias,
+            factor=reindexed(effect.factor and tabulated(effect.factor, positions), places),
+            bias=reindexed(effect.bias and tabulated(effect.bias, positions), places),
         )

@@ -2,12 +2,13 @@
 
 from dataclasses import replace
 
+import torch
 from torch import Tensor
 
 from models.bounds import Auto, Count
 from models.effect import Effect, Encoding, Positions, Region
 from models.encodings.rope import RoPE, angles
-from models.extension import Extension, tokens
+from models.extension import Extension, reindexed, tokens
 
 
 class TwoRegions(Extension):
@@ -22,14 +23,22 @@ class TwoRegions(Extension):
         self.length, self.window = length, tokens("window", window, length // 2)
 
     def far(self, at: Tensor, span: int) -> tuple[Tensor, Tensor]:
-        """(T,) positions of queries and of keys in pairs that are far apart."""
+        """Return the positions of queries and of keys in pairs that are far apart, in the shape of `at`."""
         raise NotImplementedError
 
     def forward(self, positions: Positions) -> Effect:
         frequencies = self.encoding.frequencies()
         q_angle, k_angle = (angles(at, frequencies) for at in self.far(positions.at, positions.span))
         far = Region(self.window, self.encoding.rotation(q_angle, k_angle))
-        return replace(self.encoding.at(positions), far=(far,))
+        effect = self.encoding.at(positions)
+
+        def places(i: Tensor, j: Tensor) -> tuple[Tensor, Tensor]:
+            is_near = i - j < self.window
+            (q, _), (_, k) = self.far(i, positions.span), self.far(j, positions.span)
+            return torch.where(is_near, i, q), torch.where(is_near, j, k)
+
+        factor, bias = (reindexed(number, places) for number in (effect.factor, effect.bias))
+        return replace(effect, far=(far,), factor=factor, bias=bias)
 
 
 class Grouped(TwoRegions):

@@ -10,9 +10,13 @@ from models.effect import Positions
 from models.encodings import load
 from models.encodings.nope import NoPE
 from models.encodings.randomized import Randomized
+from models.registry import read
+from tests.composing import composed
 from tests.papers.loops import found, geometric, rotary
 from tests.papers.pairs import HEADS, SHAPE, WIDTH, biased, content
 from tests.tolerance import agree
+from train.build import encodings
+from train.evaluation.extensions import recipe
 
 
 def sample(count: int, span: int, seed: int, draw: int) -> torch.Tensor:
@@ -127,3 +131,15 @@ def test_each_draw_compiles_once() -> None:
         places(10, 100, draw) for draw in range(2, 9)
     ]
     assert graphs <= 2
+
+
+@pytest.mark.parametrize("inner", ["t5", "shaw", "deberta", "dape_kerple", "learned"])
+def test_positions_between_whole_numbers_are_refused(inner: str) -> None:
+    with pytest.raises(ValueError, match="has no position between two whole numbers"):
+        load("randomized_float_rope", **SHAPE, inner=read("encoding", inner))
+
+
+def test_the_seed_of_a_run_reaches_every_method_that_draws() -> None:
+    first, other = (composed("encoding=randomized_rope", "extension=pose", f"seed={seed}") for seed in (0, 3))
+    assert (encodings(first)[0].seed, encodings(other)[0].seed) == (0, 3)
+    assert (recipe(first, "pose").parameters["seed"], recipe(other, "pose").parameters["seed"]) == (0, 3)

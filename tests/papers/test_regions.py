@@ -1,5 +1,6 @@
 """Extensions that see far keys differently, or not at all, against the papers."""
 
+import math
 from typing import Any
 
 import pytest
@@ -59,6 +60,29 @@ def test_two_regions(method: str, given: dict[str, int], distance: Any, layout: 
     q, k = content()
     ours = found(extend(method, encoding(layout=layout), **given), q, k)
     agree(ours, rotary(q, k, geometric(D, 10_000), distance, layout=layout))
+
+
+@pytest.mark.parametrize(
+    ("method", "given", "distance"),
+    [
+        ("rerope", {"window": 6}, lambda i, j: rerope(i - j, 6)),
+        ("leaky_rerope", {"window": 6, "group": 3}, lambda i, j: leaky(i - j, 6, 3)),
+        ("self_extend", {"window": 6, "group": 3}, lambda i, j: self_extended(i, j, 6, 3)),
+        ("lm_infinite", {"window": 6, "sinks": 2}, lambda i, j: rerope(i - j, 6)),
+        ("sinks", {"window": 6, "sinks": 2}, lambda i, j: i - j if i - j < 6 else min(i, 7) - j),
+    ],
+)
+def test_regions_of_a_factor_and_a_bias(method: str, given: dict[str, int], distance: Any) -> None:
+    """Scale-invariant attention counts far keys at the distance at which they are rotated."""
+    q, k = content()
+    frequencies = [f if n < D // 2 * 0.75 else 0 for n, f in enumerate(geometric(D, 10_000))]
+    sinks = given.get("sinks", LONG)
+    expected = rotary(q, k, frequencies, distance, seen=lambda i, j: j <= i and (i - j < 6 or j < sinks))
+    for i in range(LONG):
+        for j in range(i + 1):
+            grown = math.log1p(abs(distance(i, j)) / 10)
+            expected[..., i, j] = expected[..., i, j] * math.sqrt(2 * grown + 1) - 2 * grown
+    agree(found(extend(method, encoding("scale_invariant"), **given), q, k), expected)
 
 
 def test_two_regions_of_a_biased_rope() -> None:

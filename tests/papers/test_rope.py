@@ -31,6 +31,11 @@ def test_rope(layout: str, width: int, base: float) -> None:
     agree(found(encoding, q, k), rotary(q, k, geometric(2 * (width // 2), base), layout=layout))
 
 
+def test_shares_of_features_are_rounded() -> None:
+    assert load("rope", head_width=100, partial=0.58).rotated == 58
+    assert int((load("p_rope", head_width=100, proportion=0.58).frequencies() > 0).sum()) == 29
+
+
 @LAYOUTS
 @pytest.mark.parametrize(("partial", "rotating"), [(0.0, 0), (0.25, 2), (0.5, 4), (0.75, 6)])
 def test_partial_rope_spreads_its_frequencies(layout: str, partial: float, rotating: int) -> None:

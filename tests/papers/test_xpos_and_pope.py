@@ -72,6 +72,16 @@ def test_xpos_of_x_transformers() -> None:
 
 
 @pytest.mark.float32
+@pytest.mark.parametrize("gamma", [0.01, 0.067, 0.4, 4.0])
+def test_xpos_is_finite_up_to_its_limit(gamma: float) -> None:
+    encoding = load("xpos", head_width=8, length=4, gamma=gamma)
+    assert encoding.limit is not None
+    q, k = content(encoding.limit)
+    assert encoding.limit == 256 or gamma != 0.4
+    assert found(encoding, q, k).tril().isfinite().all()
+
+
+@pytest.mark.float32
 def test_xpos_at_its_longest_is_as_exact_as_at_its_shortest() -> None:
     encoding = load("xpos", head_width=D, length=8)
     length = encoding.limit

@@ -14,7 +14,7 @@ from train.config.validation import check_value, did_you_mean, shown
 
 METHODS = (Encoding, Sequence[Encoding])  # kinds of parameters that are built from settings of their own
 GIVEN = ("encoding", "name")  # by whoever builds an extension or a source
-FREE = {"_target_", "family", "share", "version", "log_n", *OPTIONS}  # of any method, read elsewhere
+FREE = {"_target_", "family", "share", "log_n", *OPTIONS}  # of any method, read elsewhere
 
 
 def check_parameters(config: Config) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from models.effect import Encoding
 from models.gpt import GPT
-from models.registry import RECIPE, encoding_fits, extend, extended, names, read
+from models.registry import RECIPE, encoding_fits, extend, extended, names, read, seeded
 from train.config.run_id import finetuned_cell
 from train.config.schema import Config
 from train.config.sections import ExtensionConfig
@@ -39,9 +39,9 @@ def needs_more(name: str) -> bool:
 
 def recipe(config: Config, name: str) -> ExtensionConfig:
     """The settings of an extension: the command line's for the chosen one, its file's for the others."""
-    if name == config.names.extension:
-        return config.extension
-    return ExtensionConfig.of(read("extension", name))
+    is_chosen = name == config.names.extension
+    settings = config.extension.model_dump() if is_chosen else read("extension", name)
+    return ExtensionConfig.of(seeded(settings, config.seed))
 
 
 def applied(name: str, own: ExtensionConfig, encodings: Sequence[Encoding]) -> list[Encoding]:

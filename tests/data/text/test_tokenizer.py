@@ -15,7 +15,8 @@ from tokenizers import Tokenizer, models, pre_tokenizers
 
 import data
 from data.text.foreign import ForeignTokenizer
-from data.text.tokenizer import ByteLevelBPE, Bytes, tokenizer_of
+from data.text.prepare import tokenizer_of
+from data.text.tokenizer import ByteLevelBPE, Bytes
 from data.text.tokens import Text
 
 TEXTS = ["def f(x):\n    return x + 1\n", "the fox and the dog and the fox", "naïve café, 中文, 🦊"]
