@@ -4,7 +4,7 @@ training goes on its last state, `last.ckpt`.
 PyTorch's files are zip archives, with a checksum of every part: what was damaged is never used.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -93,15 +93,17 @@ def restore(file: Path, model: GPT, cell: str) -> Trained:
         raise UsageError(
             f"{file} is of another configuration ({content.cell}, not {cell}): choose another run folder."
         )
-    try:
-        model.load_state_dict(content.model)
-    except RuntimeError:
-        raise UsageError(
-            f"{file} does not fit this model: it was trained with other code or another shape."
-        ) from None
+    if forms(content.model) != forms(model.state_dict()):
+        raise UsageError(f"{file} does not fit this model: it was trained with other code or another shape.")
+    model.load_state_dict(content.model)
     if not is_finite(model):
         raise UsageError(f"{file} has weights that are not finite: delete it, and train again.")
     return Trained(**content.model_dump(exclude={"model"}))
+
+
+def forms(weights: Mapping[str, Tensor]) -> dict[str, tuple[object, ...]]:
+    """Return what must agree between the weights of a file and those of a model."""
+    return {name: (weight.shape, weight.dtype, weight.layout) for name, weight in weights.items()}
 
 
 def is_finite(model: GPT) -> bool:

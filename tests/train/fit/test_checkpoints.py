@@ -118,6 +118,22 @@ def test_weights_that_are_not_finite_are_refused(value: float, tmp_path: Path) -
         restore(file, model, "cell")
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda weights: {name + "x": weight for name, weight in weights.items()},
+        lambda weights: {name: weight[..., :1] for name, weight in weights.items()},
+        lambda weights: {name: weight.to(torch.complex64) for name, weight in weights.items()},
+        lambda weights: {name: weight.to_sparse() for name, weight in weights.items()},
+    ],
+)
+def test_weights_of_another_form_are_refused(change: Callable[..., Any], tmp_path: Path) -> None:
+    model, file = GPT(13, 32, 1, 2, []), tmp_path / "final.ckpt"
+    save(file, change(model.state_dict()), TRAINED)
+    with pytest.raises(UsageError, match="does not fit this model"):
+        restore(file, model, "cell")
+
+
 def test_damaged_weights_are_not_used(tmp_path: Path) -> None:
     model, file, trained = GPT(13, 32, 1, 2, []), tmp_path / "final.ckpt", TRAINED
     save(file, model.state_dict(), trained)
