@@ -47,7 +47,9 @@ def explained() -> Iterator[None]:
         sentence = explanation(error)
         if sentence is None or is_full:
             raise
-        print(f"yardstick: {sentence}", file=sys.stderr)
+        # what escapes the terminal may come from a file
+        said = "".join(sign if sign.isprintable() else repr(sign)[1:-1] for sign in sentence)
+        print(f"yardstick: {said}", file=sys.stderr)
         sys.exit(2)
 
 

@@ -56,6 +56,7 @@ from train.errors import explanation, logged
         (["seed=-1"], "seed=-1 should be greater than or equal to 0."),
         (["model.heads=3"], "model.heads=3 does not divide model.width=32."),
         (["model.width=30", "model.heads=2"], "odd head width of 15"),
+        (["model.width=1000000000"], "model.width=1000000000 should be less than or equal to 1e+06."),
         (["model.norm=batch"], "model.norm=batch should be 'rms' or 'layer'."),
         (["trainer.precision=fp8"], "trainer.precision=fp8 should be 'auto', '32-true'"),
         (["trainer.precision=16-mixed"], "needs a GPU"),

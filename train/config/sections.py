@@ -20,7 +20,7 @@ Names = Annotated[tuple[str, ...], Field(strict=False)]
 
 class ModelConfig(Section):
     vocab: Natural
-    width: Natural
+    width: Annotated[int, Field(ge=1, le=10**6)]
     depth: Annotated[int, Field(ge=1, le=1000)]
     heads: Natural
     length: Count  # tokens of a training sequence

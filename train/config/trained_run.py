@@ -8,6 +8,7 @@ from omegaconf import OmegaConf
 
 from conf.errors import UsageError
 from train.config.schema import Config
+from train.config.validation import shown
 from train.paths import CONF
 from train.results.about import About, about_run
 from train.results.done import RUN, check_finished
@@ -35,8 +36,9 @@ def check_classes(settings: Mapping[str, object], folder: Path) -> None:
         for name in targets(settings.get(group)):
             if name not in known:
                 raise UsageError(
-                    f"{folder}/run.json names {name} in its {group}, a class that no file of conf/{group} "
-                    f"names. If it is yours, add its YAML there; if you do not know it, do not use the run."
+                    f"{folder}/run.json names {shown(name)} in its {group}, a class that no file of "
+                    f"conf/{group} names. If it is yours, add its YAML there; if you do not know it, do not "
+                    "use the run."
                 )
 
 

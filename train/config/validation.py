@@ -116,8 +116,9 @@ def keys(section: type[BaseModel], prefix: str = "") -> Iterable[str]:
 
 
 def shown(value: Any) -> str:
-    """A value as the command line takes it."""
-    return value if isinstance(value, str) else json.dumps(value).replace('"', "").replace(", ", ",")
+    """Return a value as the command line takes it; of a long one the beginning."""
+    text = value if isinstance(value, str) else json.dumps(value).replace('"', "").replace(", ", ",")
+    return text if len(text) < 300 else f"{text[:300]}..."
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

@@ -53,6 +53,8 @@ DEEP = b'{"a":' * 100_000
         (b"9" * 10_000, "run.json is damaged: delete its folder"),
         (b" " * (LARGEST + 1), "run.json has more than 67,108,864 bytes"),
         ({"settings": None}, "run.json is damaged (settings: None)"),
+        ({"seed": "\x1b[2J"}, r"run.json is damaged (seed: '\x1b[2J')"),
+        ({"settings": {"data": {"_target_": "\x1b[2J"}}}, r"run.json names \x1b[2J in its data"),
         ({"settings": {}}, "run.json does not fit this version: seed must be given"),
         ({"seed": True}, "run.json is damaged (seed: True)"),
         ({"history": [1]}, "run.json is damaged (history: 1)"),
