@@ -18,6 +18,7 @@ from train.config.schema import Config
 from train.config.sections import TrainerConfig
 from train.runtime.machine import keep_memory, resolved_precision
 from train.runtime.processes import ExitCodes
+from train.runtime.quota import cores
 
 Log = Callable[[int, dict[str, float]], None]  # step, values by name
 
@@ -40,8 +41,8 @@ class Run:
     def of(cls, config: Config, code_at_start: Code | None = None) -> Self:
         """Prepare the data, and this process."""
         quiet()
-        if config.trainer.threads != "auto":
-            torch.set_num_threads(config.trainer.threads)
+        threads = config.trainer.threads
+        torch.set_num_threads(min(torch.get_num_threads(), cores()) if threads == "auto" else threads)
         keep_memory()
         torch.set_flush_denormal(True)  # weights of far keys underflow; denormals are several times slower
         precision = resolved_precision(config.trainer.precision, config.trainer.accelerator)

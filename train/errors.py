@@ -16,7 +16,7 @@ from omegaconf.errors import (
 )
 from yaml import MarkedYAMLError
 
-from conf.errors import UsageError
+from conf.errors import UsageError, printable
 from train.config.validation import did_you_mean
 from train.runtime.ranks import is_rank_zero
 from train.runtime.signals import handled, ignored, requeue, stop
@@ -41,15 +41,14 @@ def explained() -> Iterator[None]:
             ignored()
             if not is_rank_zero():
                 os._exit(stopped.number + 128)  # gloo's threads may abort a process that Python ends
-            print(f"yardstick: {stopped}", file=sys.stderr, flush=True)
+            with suppress(OSError):  # after SIGHUP the terminal is gone
+                print(f"yardstick: {stopped}", file=sys.stderr, flush=True)
             requeue(stopped.number)
             sys.exit(stopped.code)
         sentence = explanation(error)
         if sentence is None or is_full:
             raise
-        # what escapes the terminal may come from a file
-        said = "".join(sign if sign.isprintable() else repr(sign)[1:-1] for sign in sentence)
-        print(f"yardstick: {said}", file=sys.stderr)
+        print(f"yardstick: {printable(sentence)}", file=sys.stderr)
         sys.exit(2)
 
 

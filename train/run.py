@@ -62,7 +62,7 @@ def complete(config: Config, place: Folder) -> None:
         model = build.gpt(config)
         run = Run.of(config, code_at_start)
         windows = check_data(run, extensions)
-    with tracked(config, place.path) as tracker:
+    with tracked(config, place.path, place.cell) as tracker:
         run = replace(run, log=tracker.log_training)
         training, checkpoints = trained_model(run, model)
         models, chosen = extended_models(run, model, extensions, training.cell), {}

@@ -4,6 +4,7 @@ wandb takes half a second to import, so it is imported inside functions, and by 
 """
 
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -16,6 +17,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from conf.errors import UsageError
+from data.code import digest
 from train.config.schema import Config
 from train.results.curves import TEXT, accuracies, label, losses, points, summary
 from train.results.rows import ANSWERS, Row
@@ -24,25 +26,30 @@ from train.runtime.ranks import is_rank_zero
 PATIENCE = 8.0  # seconds for the server to accept a run; W&B's own default is 90
 UPLOAD = 60.0  # seconds at the end for what is not uploaded yet; all of it is on the disk
 DOUBLINGS = "doublings of the training length"  # the axis of a chart: W&B's lines have no logarithmic one
+LONGEST = 128  # letters of a name that W&B takes
 COLUMNS = ["encoding", "extension", "seed", "protocol", "length"]
 
 
 class Tracker:
     """What a training and its evaluation tell W&B; nothing at all without a W&B run."""
 
-    def __init__(self, run: Any = None) -> None:
-        self.run = run
+    def __init__(self, run: Any = None, steps: int = 0) -> None:
+        self.run, self.steps = run, steps  # of the training
+        self.step = 0  # of W&B's, which takes none twice: a resumed run goes on where it was
         self.rows: list[Row] = []
         self.defined: set[str] = set()
         self.lost = False
 
     def log_training(self, step: int, values: dict[str, float]) -> None:
+        self.step = max(self.step + 1, step)
         self.tell(partial(self.log, "train/step", step, values))
 
     def log_rows(self, rows: list[Row]) -> None:
         """A point a length on every curve; the summary covers all rows so far."""
         self.rows += rows
+        self.step = max(self.step, self.steps)
         for point in points(rows):
+            self.step += 1
             self.tell(partial(self.log, *point))
         numbers = summary(self.rows)
         self.tell(lambda run: run.summary.update(numbers))
@@ -54,7 +61,7 @@ class Tracker:
         for name in values.keys() - self.defined:
             run.define_metric(name, step_metric=axis)
         self.defined |= {axis, *values}
-        run.log({axis: x, **values})
+        run.log({axis: x, **values}, step=self.step, commit=True)
 
     def close(self, exit_code: int) -> None:
         media: dict[str, object] = {}
@@ -79,8 +86,8 @@ class Tracker:
 
 
 @contextmanager
-def tracked(config: Config, folder: Path) -> Iterator[Tracker]:
-    """The W&B run of a run folder, finished when the block is left, as failed after an exception."""
+def tracked(config: Config, folder: Path, cell: str) -> Iterator[Tracker]:
+    """Open the W&B run of a run folder, which ends with the block, as failed after an exception."""
     mode = resolved_mode(config.wandb.mode)
     if mode == "disabled" or not is_rank_zero():
         yield Tracker()
@@ -90,19 +97,26 @@ def tracked(config: Config, folder: Path) -> Iterator[Tracker]:
         opened,
         project=config.wandb.project,
         entity=config.wandb.entity,
-        name=folder.name,
-        group=folder.parent.name,
+        name=folder.name[:LONGEST],
+        group=folder.parent.name[:LONGEST],
         dir=config.outputs,
         config=settings | {"encoding": encoding, "encoding_settings": settings["encoding"]},
         tags=[encoding],
         job_type="train",
     )
-    tracker, exit_code = Tracker(start(mode, folder.name, Path(config.outputs), init)), 1
+    run = start(mode, run_id(folder, cell), Path(config.outputs), init)
+    tracker, exit_code = Tracker(run, config.trainer.max_steps), 1
     try:
         yield tracker
         exit_code = 0
     finally:
         tracker.close(exit_code)
+
+
+def run_id(folder: Path, cell: str) -> str:
+    """Return the W&B id of a run in a folder: of letters that W&B takes, and the same when it is resumed."""
+    name = re.sub(r"[^A-Za-z0-9_.-]+", "-", folder.name)[:40]
+    return f"{name}-{digest([cell, str(folder.resolve())])}"
 
 
 def resolved_mode(mode: str) -> str:
@@ -114,27 +128,28 @@ def resolved_mode(mode: str) -> str:
     return chosen
 
 
-def start(mode: str, name: str, folder: Path, init: Callable[..., Any]) -> Any:
+def start(mode: str, id: str, folder: Path, init: Callable[..., Any]) -> Any:
     """The W&B run: online if that can be had within seconds, else offline; None if W&B cannot start."""
     # W&B's reports about itself hold up the exit where there is no network
     os.environ.setdefault("WANDB_ERROR_REPORTING", "false")
+    folder.mkdir(parents=True, exist_ok=True)
+    find_home(folder)
     import wandb
 
-    folder.mkdir(parents=True, exist_ok=True)
     before = set(folder.glob("wandb/run-*"))
     if mode != "offline":
         try:
             if is_signed_in():
-                return init(id=name, resume="allow", mode="online")
+                return init(id=id, resume="allow", mode="online")
             if mode == "online":
                 warn("There is no API key (`wandb login` sets it), so this run is kept offline.")
         except Exception as error:  # W&B's own have no common class
             warn(f"{first_line(error)} This run is kept offline.")
             wandb.teardown()  # its service would refuse the same id a second time
-            for attempt in set(folder.glob(f"wandb/run-*-{name}")) - before:
+            for attempt in set(folder.glob(f"wandb/run-*-{id}")) - before:
                 shutil.rmtree(attempt)
     try:
-        return init(id=unused(name, folder), mode="offline")
+        return init(id=id, mode="offline")
     except Exception as error:
         warn(f"{first_line(error)} This run goes on without W&B.")
         return None
@@ -167,11 +182,17 @@ def opened(**about: Any) -> Any:
     return run
 
 
-def unused(name: str, folder: Path) -> str:
-    """The name, numbered from the second time on: offline, a resumed run would count steps from 0 again."""
-    taken = {path.name.split("-", 3)[-1] for path in folder.glob("wandb/offline-run-*")}
-    tries = (name if n == 1 else f"{name}-{n}" for n in range(1, len(taken) + 2))
-    return next(id for id in tries if id not in taken)
+def find_home(folder: Path) -> None:
+    """Give W&B a folder for its settings and files where this user has no home that can be written."""
+    try:
+        home = Path.home()
+    except RuntimeError:  # a user without a name
+        home = Path("/nowhere")
+    if not os.access(home, os.W_OK):
+        warn(f"There is no home folder that can be written: W&B's own files go to {folder}/wandb.")
+        for kind in ("CONFIG", "CACHE", "DATA"):
+            os.environ.setdefault(f"WANDB_{kind}_DIR", str(folder / "wandb" / kind.lower()))
+        os.environ["HOME"] = str(folder / "wandb")
 
 
 def table(rows: list[Row]) -> Any:

@@ -4,11 +4,16 @@ The machine's C compiler (`CC`, else cc) compiles each file when it is first nee
 user's cache keeps it. Where there is no compiler, and on GPUs, callers use PyTorch's operations.
 """
 
+import atexit
 import ctypes
 import os
+import platform
 import shlex
 import shutil
+import stat
 import subprocess
+import sys
+import tempfile
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
@@ -19,7 +24,10 @@ from torch import Tensor, nn
 from torch.autograd import forward_ad
 
 HERE = Path(__file__).parent
-FLAGS = ["-O3", "-shared", "-fPIC", "-fno-math-errno", "-fno-trapping-math", "-fopenmp-simd"]
+FLAGS = [
+    *("-O3", "-shared", "-fPIC", "-fopenmp-simd"),
+    *("-fno-fast-math", "-fno-math-errno", "-fno-trapping-math"),
+]
 INSTRUCTIONS = {
     "AVX512": [
         *("-mavx2", "-mfma", "-mavx512f", "-mavx512bw", "-mavx512dq", "-mavx512vl"),
@@ -29,6 +37,7 @@ INSTRUCTIONS = {
 }  # of PyTorch's own loops here; others have what all processors of their kind have
 ELEMENTS = {torch.float32: (), torch.bfloat16: ("BFLOAT16",)}
 WIDE = torch.float32
+PATIENCE = 20  # seconds for a compiler to compile a line
 Given = Tensor | ctypes.Array | ctypes.Structure | int | float | None
 
 
@@ -101,39 +110,100 @@ def pointers(rows: Tensor) -> ctypes.Array:
 
 @cache
 def compiled(name: str, defines: tuple[str, ...], compiler: str) -> Loops | None:
+    """Return the functions of a file, compiled now or earlier; None where that cannot be done."""
+    command = commands(compiler)
+    if command is None:
+        return None
+    probe, source = command, HERE / f"{name}.c"
+    command = (*command, *INSTRUCTIONS.get(torch.backends.cpu.get_cpu_capability(), []))
+    command = (*command, *(f"-D{define}" for define in defines))
+    sources = [file.read_text() for file in (*sorted(HERE.glob("*.h")), source)]
+    key = f"{name}-{digest(chr(0).join([*command, platform.machine(), *sources]).encode())}"
+    for place in dict.fromkeys((cache_folder(os.environ.get("XDG_CACHE_HOME")), temporary())):
+        try:
+            for file in place.glob(f"{key}-*.so"):
+                if file.stem == f"{key}-{digest(file.read_bytes())}" and is_private(file):  # not half of one
+                    return Loops(ctypes.CDLL(str(file)))
+            if not works(probe):
+                return None
+            with TemporaryDirectory(dir=place) as scratch:
+                library = build(command, source, Path(scratch, "built.so"))
+                file = library.replace(place / f"{key}-{digest(library.read_bytes())}.so")
+                return Loops(ctypes.CDLL(str(file)))
+        except (OSError, subprocess.SubprocessError) as error:  # no room; no programs in this folder
+            reason = f"{name}.c was not compiled into {place} ({error})"
+    warn(f"{reason}, so PyTorch does its work.")
+    return None
+
+
+def commands(compiler: str) -> tuple[str, ...] | None:
+    """Return the program and the options of `CC`; None where there is no such program."""
     try:
         program, *options = shlex.split(compiler) or [""]
     except ValueError:  # a quote that is not closed
         return None
     executable = shutil.which(program)
-    if executable is None:
-        return None
-    options += FLAGS + INSTRUCTIONS.get(torch.backends.cpu.get_cpu_capability(), [])
-    command = [executable, *options, *(f"-D{define}" for define in defines)]
-    sources = [file.read_text() for file in (*sorted(HERE.glob("*.h")), HERE / f"{name}.c")]
-    made_of = "\0".join([*command, str(os.stat(executable).st_mtime_ns), *sources])
-    kept = f"{name}-{digest(made_of.encode())}"
+    return None if executable is None else (executable, *options, *FLAGS)
+
+
+@cache
+def works(command: tuple[str, ...]) -> bool:
+    """Return whether a compiler makes a library that can be loaded, and say so once if it does not."""
     try:
-        for file in folder().glob(f"{kept}-*.so"):
-            if file.stem == f"{kept}-{digest(file.read_bytes())}":  # half of a library would end the process
-                return Loops(ctypes.CDLL(str(file)))
-        folder().mkdir(mode=0o700, parents=True, exist_ok=True)
-        with TemporaryDirectory(dir=folder()) as scratch:
-            made = Path(scratch, "made.so")
-            for threads in (["-fopenmp"], []):  # which not every compiler has
-                whole = [*command, *threads, str(HERE / f"{name}.c"), "-lm", "-o", str(made)]
-                if subprocess.run(whole, capture_output=True, timeout=60).returncode == 0:
-                    file = made.replace(folder() / f"{kept}-{digest(made.read_bytes())}.so")
-                    return Loops(ctypes.CDLL(str(file)))
-    except (OSError, RuntimeError, subprocess.SubprocessError):  # no room, no home, no end
-        pass
-    return None
+        with TemporaryDirectory(dir=temporary()) as scratch:
+            source = Path(scratch, "one.c")
+            source.write_text("int one(void) { return 1; }\n")
+            if ctypes.CDLL(str(build(command, source, Path(scratch, "one.so"), PATIENCE))).one() == 1:
+                return True
+        reason = "what it compiles is wrong"
+    except (OSError, AttributeError, subprocess.SubprocessError) as error:
+        reason = str(error)
+    warn(f"The C compiler {command[0]} does not work ({reason}), so PyTorch does what C would do faster.")
+    return False
+
+
+def build(command: tuple[str, ...], source: Path, library: Path, patience: float = 60) -> Path:
+    """Compile a file into a library, with threads where the compiler has them."""
+    for threads in (["-fopenmp"], []):
+        whole = [*command, *threads, str(source), "-lm", "-o", str(library)]
+        done = subprocess.run(whole, capture_output=True, timeout=patience, errors="replace")
+        if done.returncode == 0 and library.exists():
+            return library
+    raise OSError(f"{done.stderr.strip().splitlines()[0] if done.stderr.strip() else 'it says nothing'}")
+
+
+def warn(text: str) -> None:
+    print(f"yardstick: {text}", file=sys.stderr, flush=True)
 
 
 def digest(content: bytes) -> str:
     return sha256(content).hexdigest()[:16]
 
 
-def folder() -> Path:
-    """Where compiled files are kept."""
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "yardstick"
+@cache
+def cache_folder(chosen: str | None) -> Path:
+    """Return the folder that keeps compiled files: of the user's cache, if nobody else can write to it."""
+    try:
+        kept = Path(chosen or Path.home() / ".cache") / "yardstick"
+        kept.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if is_private(kept):
+            return kept
+        reason = f"{kept} is not yours alone"
+    except (OSError, RuntimeError) as error:  # a home that cannot be written, a user without a name
+        reason = f"there is no cache folder ({error})"
+    warn(f"Compiled loops are not kept, as {reason}; each process compiles them again.")
+    return temporary()
+
+
+def is_private(path: Path) -> bool:
+    """Return whether a file or folder is this user's, not a link, and no one else can write to it."""
+    status = path.lstat()
+    return status.st_uid == os.getuid() and not status.st_mode & 0o022 and not stat.S_ISLNK(status.st_mode)
+
+
+@cache
+def temporary() -> Path:
+    """Return a folder of this process, deleted at its end."""
+    path = tempfile.mkdtemp(prefix="yardstick-")
+    atexit.register(shutil.rmtree, path, ignore_errors=True)
+    return Path(path)

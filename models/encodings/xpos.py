@@ -37,7 +37,7 @@ class XPos(Encoding):
         super().__init__()
         self.rope, self.gamma = RoPE(head_width, base, layout=layout), gamma
         self.scale_base = float(length if scale_base == "auto" else scale_base)
-        self.limit = round(2 * self.scale_base * STRETCH / -math.log(float(self.zeta()[0])))
+        self.limit = round(2 * self.scale_base * STRETCH / math.log((1 + gamma) / gamma))
 
     def zeta(self) -> Tensor:
         """(D/2,) what is left of each pair at distance scale_base, in float64."""

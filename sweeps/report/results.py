@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from conf.errors import UsageError
+from conf.errors import UsageError, printable
 from sweeps.report.records import Failure
 from train.results.about import about_run
 from train.results.rows import Row, read
@@ -89,8 +89,8 @@ def listed(folder: Path) -> Sweep:
     if file.is_file():
         try:
             about = json_of(file)
-            name, command, started = (str(about.get(key, "")) for key in ("name", "command", "started"))
-            jobs = [Job(str(job.get("name", job["folder"])), str(job["folder"])) for job in about["jobs"]]
+            name, command, started = (text_of(about.get(key, "")) for key in ("name", "command", "started"))
+            jobs = [Job(text_of(job.get("name", job["folder"])), str(job["folder"])) for job in about["jobs"]]
             return Sweep(folder, name or folder.name, command, started, jobs)
         except (ValueError, KeyError, TypeError, AttributeError):
             notes.append(f"{shown(file)} is damaged: every run found in its folder is reported.")
@@ -98,8 +98,12 @@ def listed(folder: Path) -> Sweep:
     if not folders:
         where = "no results.jsonl in it or in any folder below it"
         raise UsageError(f"There are no results in {folder}: {where}.")
-    jobs = [Job(place.name, str(place.relative_to(folder))) for place in folders]
+    jobs = [Job(printable(place.name), str(place.relative_to(folder))) for place in folders]
     return Sweep(folder, folder.resolve().name, jobs=jobs, notes=notes)
+
+
+def text_of(value: object) -> str:
+    return printable(str(value))
 
 
 def run_folders(folder: Path) -> Iterator[Path]:
@@ -167,10 +171,10 @@ def last_words(place: Path) -> str:
     lines = log.read_text(errors="replace").split("\n") if log.is_file() else []
     lines = [line.strip() for line in lines if line.strip()]
     errors = [line for line in lines if "Error" in line or line.lower().startswith(("error", "killed"))]
-    return (errors or lines or ["not finished, and no log"])[-1]
+    return printable((errors or lines or ["not finished, and no log"])[-1])
 
 
 def shown(path: Path) -> str:
     """As a user would type it."""
     relative = os.path.relpath(path)
-    return relative if not relative.startswith(os.path.join("..", "..")) else str(path)
+    return printable(relative if not relative.startswith(os.path.join("..", "..")) else str(path))

@@ -190,7 +190,6 @@ class Summary:
     comparisons: list[Comparison]
     verdict: list[str] = field(default_factory=list)
     files: list[str] = field(default_factory=list)
-    inputs: str = ""  # a hash of all that it was made from
 
     @property
     def troubles(self) -> dict[str, list[records.Failure]]:

@@ -446,13 +446,49 @@ def test_a_damaged_file_is_compiled_again(tmp_path: Path, monkeypatch: pytest.Mo
     native.compiled.cache_clear()
 
 
-@pytest.mark.parametrize("compiler", ["", "no-such-compiler", "false", "cc '"])
-def test_without_a_compiler_that_works_there_are_no_loops(
+@needs_compiler
+@pytest.mark.parametrize("harm", ["writable", "link"])
+def test_a_library_that_others_could_have_planted_is_not_loaded(
+    harm: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    kept = tmp_path / "yardstick"
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    if harm == "writable":
+        kept.mkdir()
+        kept.chmod(0o777)
+    else:
+        (tmp_path / "elsewhere").mkdir(mode=0o700)
+        kept.symlink_to(tmp_path / "elsewhere")
+    native.compiled.cache_clear()
+    assert native.loops("norm", torch.float32) is not None
+    assert native.loops("softmax", torch.float32) is not None
+    assert not list(kept.iterdir())
+    assert capfd.readouterr().err.count("is not yours alone; each process compiles them again.") == 1
+    native.compiled.cache_clear()
+
+
+@pytest.mark.parametrize("compiler", ["", "no-such-compiler", "cc '"])
+def test_without_a_compiler_there_are_no_loops(
     compiler: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setenv("CC", compiler)
     assert native.loops("norm", torch.bfloat16) is None
+
+
+@pytest.mark.parametrize("script", ["exit 1", "echo rubbish > $(echo $* | sed 's/.*-o //')", "sleep 60"])
+def test_a_compiler_that_does_not_work_is_told_once(
+    script: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    compiler = tmp_path / "cc"
+    compiler.write_text(f"#!/bin/sh\n{script}\n")
+    compiler.chmod(0o755)
+    monkeypatch.setattr(native, "PATIENCE", 1)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("CC", str(compiler))
+    assert native.loops("norm", torch.float32) is None
+    assert native.loops("softmax", torch.float32) is None
+    assert capfd.readouterr().err.count("does not work") == 1
 
 
 @pytest.mark.parametrize("window", [0, 3])

@@ -175,6 +175,8 @@ from train.errors import explanation, logged
         (["names=null"], "names=null should be a valid mapping."),
         (["hydra=null"], "There is no setting 'hydra'."),
         (["++run=null"], "run=null should be a valid string."),
+        (["outputs="], "outputs= names no folder: give one, or leave it out."),
+        (["hydra.run.dir="], "hydra.run.dir= names no folder: give one, or leave it out."),
         (["=2"], "=2 should be a setting such as key=value"),
         (["model.kernel=flex"], "model.kernel=flex has gradients on CUDA alone: choose model.kernel=auto."),
         (

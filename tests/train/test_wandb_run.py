@@ -5,6 +5,7 @@ import math
 import multiprocessing
 import os
 import pty
+import re
 import subprocess
 import sys
 import time
@@ -53,7 +54,11 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
 
 def begin(folder: Path, mode: str = "auto", name: str = ROW.run) -> AbstractContextManager[Tracker]:
     config = composed(f"outputs={folder}", f"wandb.mode={mode}", "model.width=32")
-    return tracked(config, folder / "sweep" / name)
+    return tracked(config, folder / "sweep" / name, "01234567")
+
+
+def id_of(folder: Path) -> str:
+    return track.run_id(folder / "sweep" / ROW.run, "01234567")
 
 
 def written(folder: Path) -> list[Path]:
@@ -100,7 +105,7 @@ def test_a_run_says_what_it_is(tmp_path: Path) -> None:
         assert run.run.offline
         run.log_rows(ROWS)
     content = read(tmp_path)
-    assert (content.run.run_id, content.run.display_name) == (ROW.run, ROW.run)
+    assert (content.run.run_id, content.run.display_name) == (id_of(tmp_path), ROW.run)
     assert (content.run.run_group, content.run.project, list(content.run.tags)) == (
         "sweep",
         "yardstick",
@@ -155,21 +160,29 @@ def test_an_exception_ends_the_run_as_failed(tmp_path: Path) -> None:
     assert content.curve("extrapolation/length", "extrapolation/loss") == CURVE
 
 
-def test_a_run_that_goes_on_is_a_new_one_in_the_same_group(tmp_path: Path) -> None:
-    """Its fragments under one id would both count their steps from 0."""
-    for name in (ROW.run, ROW.run, ROW.run + "-longer", ROW.run):
-        with begin(tmp_path, name=name) as run:
-            run.log_training(1, {"train/loss": 1.0})
+def test_a_run_that_goes_on_is_the_same_run(tmp_path: Path) -> None:
+    """Offline as well: its parts have one id, and W&B's steps go on."""
+    for steps in ([2, 4], [4, 6]):
+        with begin(tmp_path) as run:
+            for step in steps:
+                run.log_training(step, {"train/loss": 1.0})
+            run.log_rows(ROWS if 6 in steps else [])
+    with begin(tmp_path, name=ROW.run + "-longer"):
+        pass
     wandb.teardown()
-    contents = [wandb_file.read(folder) for folder in written(tmp_path)]
-    assert sorted(c.run.run_id for c in contents) == [
-        ROW.run,
-        f"{ROW.run}-2",
-        f"{ROW.run}-3",
-        f"{ROW.run}-longer",
-    ]
-    assert {c.run.run_group for c in contents} == {"sweep"}
-    assert [(len(c.history), c.exits) for c in contents] == [(1, [0])] * 4
+    first, second, other = sorted(map(wandb_file.read, written(tmp_path)), key=lambda c: len(c.run.run_id))
+    assert first.run.run_id == second.run.run_id != other.run.run_id
+    assert {c.run.run_group for c in (first, second, other)} == {"sweep"}
+    steps = [[int(row["_step"]) for row in c.history if "train/loss" in row] for c in (first, second)]
+    assert sorted(steps) == [[2, 4], [4, 6]]
+
+
+@pytest.mark.parametrize("name", ["2026-11-25_10:00:00", "x" * 150, "a/b c?", "日本"])
+def test_every_name_of_a_folder_has_an_id(name: str, tmp_path: Path) -> None:
+    folder = tmp_path / name
+    assert re.fullmatch(r"[A-Za-z0-9_.-]{1,64}", track.run_id(folder, "01234567"))
+    assert track.run_id(folder, "01234567") != track.run_id(tmp_path / "other" / name, "01234567")
+    assert track.run_id(folder, "01234567") != track.run_id(folder, "76543210")
 
 
 def in_a_fork(folder: Path) -> None:
@@ -187,7 +200,7 @@ def test_a_fork_has_a_run_of_its_own(tmp_path: Path) -> None:
     wandb.teardown()
     assert process.exitcode == 0
     lengths = {c.run.run_id: len(c.history) for c in map(wandb_file.read, written(tmp_path))}
-    assert lengths == {"parent": 2, "child": 1}
+    assert sorted(lengths.values()) == [1, 2]
 
 
 @pytest.mark.parametrize(
@@ -211,7 +224,7 @@ def test_without_wandb_it_is_not_even_imported() -> None:
         from pathlib import Path
         from train.config.compose import composed
         from train.wandb_run import tracked
-        with tracked(composed("wandb.mode=disabled"), Path("a")) as run:
+        with tracked(composed("wandb.mode=disabled"), Path("a"), "") as run:
             run.log_training(1, {"train/loss": 1.0})
         print({"wandb", "pandas", "torch"} & set(sys.modules))"""
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -274,11 +287,11 @@ def test_online_the_server_gets_the_points_as_they_are(
     assert sent == CURVE
     assert server.exits == [0]
     first = server.runs[0]
-    assert (first["name"], first["groupName"], first["project"]) == (ROW.run, "sweep", "yardstick")
+    assert (first["name"], first["groupName"], first["project"]) == (id_of(tmp_path), "sweep", "yardstick")
     assert json.loads(first["config"])["encoding"] == {"value": "rope"}
     assert any("figure" in file for file in server.files)
     out = capfd.readouterr()
-    assert (out.out, out.err) == (f"W&B: {server.url}/someone/yardstick/runs/{ROW.run}\n", "")
+    assert (out.out, out.err) == (f"W&B: {server.url}/someone/yardstick/runs/{id_of(tmp_path)}\n", "")
 
 
 def test_a_silent_server_costs_seconds(

@@ -31,6 +31,7 @@ from train.evaluation.problems import has_problems
 from train.evaluation.temperature import unscored
 from train.fit.compiling import check_compiler
 from train.runtime import machine
+from train.runtime.quota import memory
 
 LAYERS, SHORT = 4, 16  # tokens that all of the model reads; of longer sequences, the last queries are tried
 WEIGHT, STATE = 4, 16  # bytes of a parameter; with its gradient and the two moments of AdamW
@@ -145,7 +146,7 @@ def check_memory(config: Config, model: GPT) -> None:
     parameters = (
         sum(p.numel() for p in model.parameters()) + (config.model.depth - len(model.blocks)) * per_layer
     )
-    knobs, room = config.trainer, machine.memory()
+    knobs, room = config.trainer, memory()
     sequences = config.batch // (knobs.processes * knobs.accumulate)
     states = 4 * sequences * config.model.length * config.model.width * config.model.depth
     needed = {f"{parameters:,} parameters": parameters * STATE, "the hidden states of a step": states}

@@ -16,6 +16,7 @@ from train.config.validation import did_you_mean
 from train.paths import CONF, SWEEPS
 
 NAME = re.compile(r"[\w+.-]*\w")  # of a file of a group: no way out of its folder
+FOLDERS = ("outputs", "hydra.run.dir", "hydra.sweep.dir")
 FREE = ("encoding", "extension", "data")  # groups whose classes may have parameters that no file has
 
 
@@ -24,6 +25,8 @@ def check_overrides(arguments: Iterable[str], is_multirun: bool = False) -> None
     overrides = [parsed(argument) for argument in arguments]
     for override in overrides:
         key = override.key_or_group
+        if key in FOLDERS and override.value() in ("", None):
+            raise UsageError(f"{key}= names no folder: give one, or leave it out.")
         if key in groups():
             check_choice(override)
         elif not is_setting(key):

@@ -1,14 +1,13 @@
 """What of a machine a job of a sweep may use, and how many jobs that leaves room for."""
 
 import os
-import re
 from dataclasses import dataclass
 from pathlib import Path
 
 from train.config.schema import Config
+from train.runtime.quota import available, cores
 
 DRIVER = Path("/proc/driver/nvidia/gpus")
-MEMINFO = Path("/proc/meminfo")
 MEMORY = 2 << 30  # bytes that a job may need
 FULL, MOST_A_GPU = 1e12, 8  # operations of a step that keep a GPU busy alone; else jobs share it
 
@@ -60,16 +59,6 @@ def work(config: Config) -> float:
     model = config.model
     weights = 12 * model.depth * model.width**2 + model.width * model.vocab
     return 6.0 * weights * config.batch * model.length
-
-
-def available() -> int:
-    """Bytes of memory for whoever asks: free, or holding files only until then."""
-    match = re.search(r"MemAvailable:\s+(\d+) kB", MEMINFO.read_text()) if MEMINFO.exists() else None
-    return int(match[1]) * 1024 if match else os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-
-
-def cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def gpus() -> tuple[str, ...]:

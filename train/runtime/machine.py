@@ -98,11 +98,6 @@ def peak_memory() -> int | None:
     return int(match[1]) * 1024 if match else None
 
 
-def memory() -> int:
-    """Bytes that the machine has."""
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-
-
 def description() -> str:
     """The machine in one line."""
     gpu = torch.cuda.get_device_name() if torch.cuda.is_available() else "no GPU"

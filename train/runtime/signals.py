@@ -10,7 +10,7 @@ from multiprocessing import parent_process
 from threading import Thread
 from typing import Any
 
-SIGNALS = (signal.SIGINT, signal.SIGTERM)
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 REQUEUE = (signal.SIGUSR1, signal.SIGUSR2)  # of SLURM, before it takes the machine away
 PATIENCE = 30  # seconds for a training to finish its step and write its state
 Handler = Callable[[int, Any], Any]
@@ -50,7 +50,8 @@ def handle(handler: Handler = at_once, signals: Iterable[int] = (*SIGNALS, *REQU
     """All signals call this, in place of what Lightning does: it ends with exit code 0, or waits for other
     processes."""
     for number in signals:
-        signal.signal(number, handler)
+        if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:  # as nohup leaves it
+            signal.signal(number, handler)
 
 
 @contextmanager

@@ -39,18 +39,6 @@ def test_how_many_jobs_side_by_side(
     assert width(composed(*changes)) == expected
 
 
-def test_memory_that_holds_files_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """After a day's work little is free, as files stay in memory until someone needs it."""
-    monkeypatch.setattr(shares, "MEMINFO", tmp_path / "meminfo")
-    monkeypatch.setattr(shares, "gpus", tuple)
-    monkeypatch.setattr(shares, "cores", lambda: 16)
-    for gigabytes, expected in ((7, 3), (1, 1), (99, 16)):
-        shares.MEMINFO.write_text(f"MemFree:  1000 kB\nMemAvailable:  {gigabytes << 20} kB\n")
-        assert width(composed("trainer=cpu")) == expected
-    shares.MEMINFO.unlink()
-    assert shares.available() > 1 << 30  # a system without that file
-
-
 @pytest.mark.parametrize(
     ("visible", "changes", "expected"),
     [

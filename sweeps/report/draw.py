@@ -1,0 +1,30 @@
+"""Draw the figures and the page of a report, in the process that `sweeps.report` starts."""
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+from rich.console import Console
+
+from sweeps.report import read, write
+from sweeps.report.figures import figures
+from sweeps.report.page import page
+from sweeps.report.results import shown
+
+
+def draw(folder: Path) -> None:
+    """Draw what summary.json describes, and delete the figures that only the report before had."""
+    summary = read(folder)
+    drawn = figures(summary)
+    saved = [file for own in drawn for figure in own.values() for file in figure.save(folder / "figures")]
+    (folder / "report.html").write_text(page(summary, drawn))
+    files = ["report.html", "table.txt", *(f"figures/{file.name}" for file in saved)]
+    for stale in {name for name in summary.files if name.startswith("figures/")} - {*files}:
+        (folder / "figures" / Path(stale).name).unlink(missing_ok=True)
+    write(replace(summary, files=files), folder)
+    for name in files:
+        Console(markup=False).print(shown(folder / name), soft_wrap=True, highlight=False)
+
+
+if __name__ == "__main__":
+    draw(Path(sys.argv[1]))

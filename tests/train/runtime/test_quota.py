@@ -1,0 +1,52 @@
+"""Cores and memory of a machine, of a container, and of a group in a group."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from train.runtime import quota
+
+GIGABYTE = 1 << 30
+
+
+def write(folder: Path, **files: str) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, content in files.items():
+        (folder / name.replace("__", ".")).write_text(content + "\n")
+
+
+@pytest.fixture
+def groups(tmp_path: Path) -> tuple[Path, Path]:
+    """A folder of control groups, and the file that says which this process is in."""
+    write(tmp_path, membership="0::/jobs/mine")
+    return tmp_path / "cgroup", tmp_path / "membership"
+
+
+def test_without_a_quota_the_machine_counts(groups: tuple[Path, Path]) -> None:
+    write(groups[0] / "jobs/mine", cpu__max="max 100000", memory__max="max")
+    assert quota.cores(*groups) == len(os.sched_getaffinity(0))
+    assert quota.memory(*groups) == os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
+@pytest.mark.parametrize("where", ["", "jobs", "jobs/mine"])
+def test_the_second_version(groups: tuple[Path, Path], where: str) -> None:
+    write(groups[0] / where, cpu__max="50000 100000", memory__max=str(GIGABYTE))
+    write(groups[0] / where, memory__current=str(GIGABYTE // 2), memory__stat="inactive_file 1000\nfile 2")
+    assert quota.cores(*groups) == 1
+    assert quota.memory(*groups) == GIGABYTE
+    assert quota.available(*groups) == GIGABYTE // 2 + 1000
+
+
+def test_the_first_version(groups: tuple[Path, Path]) -> None:
+    groups[1].write_text("4:memory:/a\n3:cpu,cpuacct:/a\n")
+    write(groups[0] / "cpu/a", cpu__cfs_quota_us="100000", cpu__cfs_period_us="100000")
+    write(groups[0] / "memory", memory__limit_in_bytes=str(GIGABYTE), memory__usage_in_bytes="1000")
+    assert (quota.cores(*groups), quota.memory(*groups)) == (1, GIGABYTE)
+    assert quota.available(*groups) == GIGABYTE - 1000
+
+
+def test_memory_that_holds_files_counts(groups: tuple[Path, Path], tmp_path: Path) -> None:
+    """After a day's work little is free, as files stay in memory until someone needs it."""
+    write(tmp_path, meminfo="MemFree:  1000 kB\nMemAvailable:  7000 kB")
+    assert quota.available(*groups, tmp_path / "meminfo") == 7000 * 1024
