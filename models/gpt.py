@@ -132,7 +132,7 @@ class GPT(nn.Module):
         plans = [Plan(effect) for effect in effects]
         for layer, block in enumerate(self.blocks):
             plan = plans[layer % len(plans)]
-            x = block(x, plan.since(first) if layer == len(self.blocks) - 1 else plan)
+            x = block(x, plan.from_query(first) if layer == len(self.blocks) - 1 else plan)
         return cast(Tensor, self.norm(x))
 
     def effects(
@@ -165,7 +165,7 @@ class Block(nn.Module):
         self.norm2, self.mlp = Norm(norm, width), MLP(width)
 
     def forward(self, x: Tensor, plan: Plan) -> Tensor:
-        x = x[:, plan.first :] + self.attention(self.norm1(x), plan)
+        x = x[:, plan.query_start :] + self.attention(self.norm1(x), plan)
         return cast(Tensor, x + self.mlp(self.norm2(x)))
 
 

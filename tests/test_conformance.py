@@ -18,10 +18,7 @@ import torch
 from torch import Tensor
 
 from models import registry
-from models.attention import attend, logits, sdpa
-from models.attention import cpu_flash as fused
-from models.attention import eager as explicit
-from models.attention import far_keys as band
+from models.attention import attend, cpu_flash, eager, far_keys, logits, masks
 from models.attention.plan import Form, Plan
 from models.effect import Effect, Encoding, Positions
 from models.options.ssmax import SSMax
@@ -341,7 +338,7 @@ def test_trains_without_x86(tmp_path: Path) -> None:
 
 
 def kernels(effect: Effect) -> list[str]:
-    return ["reference", "explicit"] + ["sdpa"] * (Plan(effect).form <= Form.MASK)
+    return ["reference", "explicit"] + ["sdpa"] * (Plan(effect).form <= Form.DENSE_BIAS)
 
 
 @over(EVERY)
@@ -359,23 +356,23 @@ def test_kernels_agree(method: Method, causal: bool, monkeypatch: pytest.MonkeyP
             expected = carried_out(exact, "reference", positions)
         for kernel in kernels(member.at(positions))[1:]:
             for rows in (length, 5):
-                monkeypatch.setattr(explicit, "BUDGET", rows * SHAPE["heads"] * length)
-                monkeypatch.setattr(explicit, "FEWEST", rows)
-                monkeypatch.setattr(sdpa, "ROWS", rows)
+                monkeypatch.setattr(eager, "BUDGET", rows * SHAPE["heads"] * length)
+                monkeypatch.setattr(eager, "FEWEST", rows)
+                monkeypatch.setattr(masks, "ROWS", rows)
                 as_accurate(carried_out(member, kernel, positions), plain, expected)
                 with float64():
                     agree_all(carried_out(exact, kernel, positions), expected)
                     agree(evaluated(exact, kernel, positions), expected["out"])
                     agree(evaluated(exact, kernel, positions, first=7), expected["out"][:, :, 7:])
-        if fused.fits(torch.empty(1), Plan(member.at(positions))):
+        if cpu_flash.fits(torch.empty(1), Plan(member.at(positions))):
             as_accurate(carried_out(member, "fused", positions), plain, expected)
         with torch.no_grad():
-            readable = fused.fits(torch.empty(1), Plan(member.at(positions)))
+            readable = cpu_flash.fits(torch.empty(1), Plan(member.at(positions)))
         for first in (0, 7) if readable else ():
             read = {"out": evaluated(member, "fused", positions, first)}
             as_accurate(read, *({"out": of["out"][:, :, first:]} for of in (plain, expected)))
         if Plan(member.at(positions)).tail is not None:
-            monkeypatch.setattr(band, "ROWS", 5)
+            monkeypatch.setattr(far_keys, "ROWS", 5)
             with float64():
                 agree(evaluated(exact, "band", positions), expected["out"])
 
@@ -384,7 +381,7 @@ def evaluated(encoding: Encoding, kernel: str, positions: Positions, first: int 
     """What queries from `first` on get out of attention, without gradient."""
     x, q, k, v = (t.to(torch.get_default_dtype()) for t in content(positions.length))
     with torch.no_grad():
-        return attend(q, k, v, Plan(encoding.at(positions)).since(first), x, kernel)
+        return attend(q, k, v, Plan(encoding.at(positions)).from_query(first), x, kernel)
 
 
 def carried_out(encoding: Encoding, kernel: str, positions: Positions) -> dict[str, Tensor]:

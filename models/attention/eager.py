@@ -1,119 +1,167 @@
 """Attention by matrix products in the precision of q, k and v, in blocks of queries.
 
-The fastest way on a CPU without loops in C, and the only one for effects that read the logits.
+The fastest way on a CPU without loops in C, and the only one with gradients for effects that read the logits.
 """
 
 from collections.abc import Callable
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from models.attention import masks as pairs
-from models.attention import underflow
-from models.attention.features import as_features
+from models.attention import masks
 from models.attention.plan import Form, Plan
-from models.attention.softmax import Block, Weighted, softmax_, together, weigh
+from models.attention.sdpa import augment_qk
+from models.cpu import loops
+from models.ops.first_order import first_order
 
 BUDGET = 1 << 22  # logits held at a time
 TOUCHED = 1 << 20  # fewer where encodings change them: smaller blocks skip more keys after their queries
 FEWEST = 128  # queries at a time, or products would be slow; without gradient
 SHARE = 32  # of the queries: no fewer at a time than that part of a long sequence
 
+Block = tuple[slice, slice]  # some queries, and the keys that they may see
+
+
+def fits(q: Tensor, plan: Plan) -> bool:
+    return True
+
 
 def attend(q: Tensor, k: Tensor, v: Tensor, plan: Plan, x: Tensor | None = None) -> Tensor:
-    """(B, H, R, D) of the queries that the plan wants; with gradient, of all."""
-    if plan.form > Form.MASK:
+    """Return what the queries that the plan wants read, (B, H, R, D)."""
+    if plan.form > Form.DENSE_BIAS:
         return by_logits(q, k, v, plan, x)
     scale, temperature, potential = q.size(-1) ** -0.5, plan.effect.temperature, plan.potential(x)
-    q, k = plan.rotated(q, k, x)
+    q, k = plan.rotate(q, k, x)
     q = (q * (scale if temperature is None else scale * temperature[..., None])).to(q.dtype)
     if potential is not None:
-        q, k = as_features(q, k, potential)
+        q, k = augment_qk(q, k, potential)
     if not torch.is_grad_enabled():
-        return underflow.by_group(q, k, v, plan, 1.0, streamed)
-    blocks = divided(q, plan, BUDGET)
+        return evaluate(q, k, v, plan)
+    blocks = divide(q, plan, BUDGET)
     if plan.effect.sink is not None:
-        k, v = pairs.with_sink(plan, k, v)
+        k, v = masks.with_sink(plan, k, v)
         blocks = [(rows, slice(0, keys.stop + 1)) for rows, keys in blocks]
-    wide = torch.promote_types(v.dtype, torch.float32)
-    out: Tensor = Weighted.apply(q, k, v, pairs.whole_mask(plan, wide), blocks)
+    out: Tensor = MaskedAttention.apply(q, k, v, masks.whole_mask(plan), blocks)
     return out
 
 
-def streamed(q: Tensor, k: Tensor, v: Tensor, plan: Plan) -> Tensor:
-    """(B, H, R, D) without gradient: nothing outlives its block. Blocks run backwards: the memory that the
-    longest one frees is enough for the others."""
-    first = plan.first
-    out = torch.empty_like(v[:, :, first:])
-    length, visible = q.size(-2), plan.effect.visible
+def evaluate(q: Tensor, k: Tensor, v: Tensor, plan: Plan) -> Tensor:
+    """Return what queries read under a mask, without gradient: nothing outlives its block.
+
+    Blocks run backwards: the memory that the longest one frees is enough for the others.
+    """
+    start, length, window = plan.query_start, q.size(-2), plan.window
+    out = torch.empty_like(v[:, :, start:])
     most = BUDGET // max(1, q.size(0) * q.size(1) * length)
-    size = max(FEWEST, most if visible is None else min(most, visible.width))
-    for rows in reversed(pairs.parted(slice(first, length), size)):
-        keys = pairs.visible_keys(plan, rows)
-        some_k, some_v = pairs.with_sink(plan, k[:, :, keys], v[:, :, keys])
-        mask = pairs.mask(plan, rows, keys, v.dtype)
-        weights = weigh(pairs.ordered(plan, q[:, :, rows]), some_k, mask, v.dtype)
-        out[:, :, pairs.moved(rows, -first)] = pairs.ordered(plan, weights @ some_v)
+    size = max(FEWEST, most if window is None else min(most, window))
+    for rows in reversed(masks.split(slice(start, length), size)):
+        keys = masks.visible_keys(plan, rows)
+        block_k, block_v = masks.with_sink(plan, k[:, :, keys], v[:, :, keys])
+        probs = masked_softmax(q[:, :, rows], block_k, masks.mask(plan, rows, keys), v.dtype)
+        out[:, :, masks.shift(rows, -start)] = probs @ block_v
     return out
 
 
 def by_logits(q: Tensor, k: Tensor, v: Tensor, plan: Plan, x: Tensor | None) -> Tensor:
-    """(B, H, R, D) for effects that change each logit, or read them."""
-    block, out, values = by_block(q, k, plan, v.dtype, x), [], plan.effect.values
-    for rows, keys in reversed(divided(q, plan, min(BUDGET, TOUCHED))):  # as in `streamed`
-        weights = weighed(block(rows, keys), plan, rows, keys, v.dtype)
-        read = weights @ v[:, :, keys]
+    """Return what queries read where an effect changes each logit, or reads them: (B, H, R, D)."""
+    logits, out, values = block_logits(q, k, plan, v.dtype, x), [], plan.effect.values
+    for rows, keys in reversed(divide(q, plan, min(BUDGET, TOUCHED))):  # as in `evaluate`
+        probs = softmax(logits(rows, keys), plan, rows, keys, v.dtype)
+        read = probs @ v[:, :, keys]
         if values is not None:
-            i, j = pairs.positions(plan, rows, keys)
-            read = read + values(weights, i.unsqueeze(-3), j.unsqueeze(-3)).to(v.dtype)
+            i, j = masks.positions(plan, rows, keys)
+            read = read + values(probs, i.unsqueeze(-3), j.unsqueeze(-3)).to(v.dtype)
         out.append(read)
-    return together(out[::-1])
+    return torch.cat(out[::-1], dim=-2)
 
 
-def weighed(logits: Tensor, plan: Plan, rows: slice, keys: slice, dtype: torch.dtype) -> Tensor:
-    """(B, H, R, K) the weights that finished logits have beside a sink."""
-    sink = plan.effect.sink
-    if sink is not None:
-        column = pairs.of_queries(sink.to(logits.dtype), rows)
-        logits = torch.cat([logits, column.expand(*logits.shape[:-1], 1)], dim=-1)
-    elif not torch.is_grad_enabled() and logits.dtype == dtype:
-        return softmax_(logits, pairs.ends(plan, rows, keys))
-    return logits.softmax(-1).to(dtype)[..., : keys.stop - keys.start]
-
-
-def by_block(
+def block_logits(
     q: Tensor, k: Tensor, plan: Plan, dtype: torch.dtype, x: Tensor | None = None
 ) -> Callable[[slice, slice], Tensor]:
-    """The logits (B, H, R, K) of some queries and some keys, in a model of precision `dtype`."""
+    """Return a function of some queries and some keys: their logits (B, H, R, K), for v of `dtype`."""
     effect, scale, potential = plan.effect, q.size(-1) ** -0.5, plan.potential(x)
-    plain_q, plain_k = plan.phased(q, k, x)
+    plain_q, plain_k = plan.rotate_phase(q, k, x)
     far = [(region.start, *region.rotate(plain_q, plain_k)) for region in effect.far]
     near_q, near_k = effect.rotate(plain_q, plain_k) if effect.rotate else (plain_q, plain_k)
     near_q = near_q * scale
 
     def block(rows: slice, keys: slice) -> Tensor:
-        i, j = pairs.positions(plan, rows, keys)
+        i, j = masks.positions(plan, rows, keys)
         logits = near_q[:, :, rows] @ near_k[:, :, keys].mT
         for start, far_q, far_k in far:
             product = far_q[:, :, rows] @ far_k[:, :, keys].mT * scale
             logits = torch.where((i - j >= start).unsqueeze(-3), product, logits)
-        factor = None if effect.factor is None else pairs.by_pair(plan, "factor", i, j).to(dtype)
-        logits = pairs.added(plan, logits, rows, keys, factor)
+        factor = None if effect.factor is None else masks.by_pair(plan, "factor", i, j).to(dtype)
+        logits = masks.add_bias(plan, logits, rows, keys, factor)
         if potential is not None:
             logits = logits + (potential[..., rows, None] - potential[..., None, keys]).to(dtype)
         if effect.adjust is not None:
-            some_q, some_k = q[:, :, rows], k[:, :, keys]
-            logits = effect.adjust.function(logits, some_q, some_k, i.unsqueeze(-3), j.unsqueeze(-3))
+            block_q, block_k = q[:, :, rows], k[:, :, keys]
+            logits = effect.adjust.function(logits, block_q, block_k, i.unsqueeze(-3), j.unsqueeze(-3))
         if effect.temperature is not None:
-            logits = pairs.tempered(logits, pairs.of_queries(effect.temperature, rows).to(dtype))
+            logits = masks.temper(logits, masks.of_queries(effect.temperature, rows).to(dtype))
         return logits
 
     return block
 
 
-def divided(q: Tensor, plan: Plan, budget: int) -> list[Block]:
-    """Queries in blocks within the budget, each with the keys that it can see."""
+def softmax(logits: Tensor, plan: Plan, rows: slice, keys: slice, dtype: torch.dtype) -> Tensor:
+    """Return the weights that finished logits (B, H, R, K) have beside a sink; without gradient, in place."""
+    sink = plan.effect.sink
+    if sink is not None:
+        column = masks.of_queries(sink.to(logits.dtype), rows)
+        logits = torch.cat([logits, column.expand(*logits.shape[:-1], 1)], dim=-1)
+        return logits.softmax(-1).to(dtype)[..., :-1]
+    kernel = None if torch.is_grad_enabled() or logits.dtype != dtype else loops("softmax", logits)
+    if kernel is None:
+        return logits.softmax(-1).to(dtype)
+    logits, ends = logits.contiguous(), masks.causal_ends(plan, rows, keys)
+    kernel("forward", logits.numel() // logits.size(-1), logits.size(-1), logits, ends.numel(), ends)
+    return logits
+
+
+def masked_softmax(q: Tensor, k: Tensor, mask: Tensor, dtype: torch.dtype) -> Tensor:
+    """Return softmax(q k^T + mask), (B, H, R, K); the product is accumulated into the mask."""
+    logits = torch.empty(*q.shape[:-1], k.size(-2), dtype=q.dtype, device=q.device).copy_(mask)
+    logits.flatten(0, 1).baddbmm_(q.flatten(0, 1), k.flatten(0, 1).mT)
+    return logits.softmax(-1).to(dtype)
+
+
+def divide(q: Tensor, plan: Plan, budget: int) -> list[Block]:
+    """Return queries in blocks within the budget, each with the keys that it can see."""
     length = q.size(-2)
     most = max(1, budget // max(1, q.size(0) * q.size(1) * length))
     size = most if torch.is_grad_enabled() else max(most, min(FEWEST, length // SHARE))
-    return [(r, pairs.visible_keys(plan, r)) for r in pairs.parted(slice(plan.first, length), size)]
+    return [(r, masks.visible_keys(plan, r)) for r in masks.split(slice(plan.query_start, length), size)]
+
+
+class MaskedAttention(torch.autograd.Function):
+    """softmax(q k^T + mask) v, block by block; the mask broadcasts to (B, H, T, T).
+
+    Autograd would keep the logits before and after the mask, and pad the gradient of every block with
+    zeros. Here only the weights are kept, in the precision of v.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, q: Tensor, k: Tensor, v: Tensor, mask: Tensor, blocks: list[Block]) -> Tensor:
+        probs = [masked_softmax(q[:, :, r], k[:, :, c], mask[..., r, c], v.dtype) for r, c in blocks]
+        ctx.save_for_backward(q, k, v, mask, *probs)
+        ctx.blocks = blocks
+        return torch.cat([p @ v[:, :, c] for p, (_, c) in zip(probs, blocks, strict=True)], dim=-2)
+
+    @staticmethod
+    @first_order
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+        q, k, v, mask, *probs = ctx.saved_tensors
+        out, to_mask = gradients[0].contiguous(), torch.zeros_like(mask) if ctx.needs_input_grad[3] else None
+        to_q, to_k, to_v = torch.zeros_like(q), torch.zeros_like(k), torch.zeros_like(v)
+        for p, (r, c) in zip(probs, ctx.blocks, strict=True):
+            to_logits = torch._softmax_backward_data(out[:, :, r] @ v[:, :, c].mT, p, -1, p.dtype)
+            if to_mask is not None:
+                to_mask[..., r, c] += to_logits.sum_to_size(mask[..., r, c].shape)
+            to_logits = to_logits.to(k.dtype)
+            to_q[:, :, r] += to_logits @ k[:, :, c]
+            to_k[:, :, c] += to_logits.mT @ q[:, :, r]
+            to_v[:, :, c] += p.mT @ out[:, :, r]
+        return to_q, to_k, to_v, to_mask, None

@@ -9,12 +9,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from conf.errors import UsageError
-from models.attention import masks as pairs
-from models.attention.eager import by_block, by_logits
-from models.attention.flash import alike, read_in_part
+from models.attention import cpu_flash, masks
+from models.attention.eager import block_logits, by_logits
 from models.attention.plan import Plan
-from models.cpu.attention import Logits, by_c
 from models.effect import Tail, Window
 
 ROWS = 128  # queries that read their near keys at once
@@ -26,93 +23,92 @@ Read = tuple[Tensor, Tensor]
 """What queries read from some keys (B, H, R, D), and the logarithm of the sum of weights (B, H, R)."""
 
 
-def fits(plan: Plan) -> bool:
+def fits(q: Tensor, plan: Plan) -> bool:
+    return plan.tail is not None and not torch.is_grad_enabled()
+
+
+def gains(q: Tensor, plan: Plan) -> bool:
     """Whether most pairs of a sequence are so far apart that the effect does no more than rotate q and k."""
-    if torch.is_grad_enabled() or torch.compiler.is_compiling() or not plan.positions.at.is_cpu:
-        return False
-    span = plan.positions.span
-    return span >= LEAST and plan.tail is not None and span >= NEAR * plan.tail.start
+    tail, span = plan.tail, plan.positions.span
+    return tail is not None and q.is_cpu and span >= max(LEAST, NEAR * tail.start)
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, plan: Plan, x: Tensor | None = None) -> Tensor:
-    """(B, H, T, D)"""
-    if torch.is_grad_enabled():
-        raise UsageError("The band kernel has no gradient: train with kernel=explicit, or auto.")
-    tail = plan.tail
-    if tail is None:
-        raise UsageError("The band kernel needs an encoding that treats far keys alike: use kernel=explicit.")
+    """Return what all queries read, (B, H, T, D)."""
+    plan, tail = plan.from_query(0), plan.tail
+    assert tail is not None
     if tail.reached is None:
-        return banded(q, k, v, plan, tail, x)
+        return band(q, k, v, plan, tail, x)
     out = torch.empty_like(v)
     for start, heads in starts(q, k, plan, tail).items():
-        some = q[:, heads], k[:, heads], v[:, heads], plan
-        out[:, heads] = by_logits(*some, x) if start is None else banded(*some, replace(tail, start=start), x)
+        block = q[:, heads], k[:, heads], v[:, heads], plan
+        out[:, heads] = by_logits(*block, x) if start is None else band(*block, replace(tail, start=start), x)
     return out
 
 
 def starts(q: Tensor, k: Tensor, plan: Plan, tail: Tail) -> dict[int | None, list[int]]:
-    """Heads by the distance from which on all keys of all queries are in the tail; None: too far to gain."""
+    """Return heads by the distance from which on all keys are in the tail; None: too far to gain."""
     assert tail.reached is not None
     result: dict[int | None, list[int]] = {}
     heads, start, length = list(range(q.size(1))), tail.start, q.size(-2)
     while heads and NEAR * start <= length:
         nearest = Plan(replace(plan.effect, adjust=None, visible=Window(start)))
-        logits = by_block(q[:, heads], k[:, heads], nearest, q.dtype)
+        logits = block_logits(q[:, heads], k[:, heads], nearest, q.dtype)
         reached = torch.ones(len(heads), dtype=torch.bool)
-        for rows in pairs.parted(slice(start, length), ROWS):
-            some = logits(rows, pairs.visible_keys(nearest, rows))
-            reached &= tail.reached(some).all(-1).all(0)
+        for rows in masks.split(slice(start, length), ROWS):
+            block = logits(rows, masks.visible_keys(nearest, rows))
+            reached &= tail.reached(block).all(-1).all(0)
         for head, is_tail in zip(heads, reached.tolist(), strict=True):
             result.setdefault(start if is_tail else None, []).append(head)
         heads, start = result.pop(None, []), 2 * start
     return result | ({None: heads} if heads else {})
 
 
-def banded(q: Tensor, k: Tensor, v: Tensor, plan: Plan, tail: Tail, x: Tensor | None) -> Tensor:
-    """(B, H, T, D) where the tail starts at the same distance for all queries and heads."""
-    logits = by_block(q, k, plan, v.dtype, x)
+def band(q: Tensor, k: Tensor, v: Tensor, plan: Plan, tail: Tail, x: Tensor | None) -> Tensor:
+    """Return what queries read, (B, H, T, D), if the tail of all starts at the same distance."""
+    logits = block_logits(q, k, plan, v.dtype, x)
     level = None if tail.level is None else tail.level(q)
-    (far_q, far_k), scale = tail.rotate(*plan.phased(q, k, x)), q.size(-1) ** -0.5
+    (far_q, far_k), scale = tail.rotate(*plan.rotate_phase(q, k, x)), q.size(-1) ** -0.5
 
     def read(rows: slice, start: int) -> Read:
-        """Of all keys from `start` on."""
+        """Return what queries read from all keys from `start` on."""
         border = max(start, rows.start - tail.start + 1)
         count = rows.stop - rows.start
         if count <= ROWS:
-            close = weighted(logits(rows, slice(border, rows.stop)), v[:, :, border : rows.stop])
+            near = softmax(logits(rows, slice(border, rows.stop)), v[:, :, border : rows.stop])
         else:
-            parts = pairs.parted(rows, -(-count // PARTS))
-            out, totals = zip(*[read(part, border) for part in parts], strict=True)
-            close = torch.cat(out, dim=-2), torch.cat(totals, dim=-1)
+            parts = masks.split(rows, -(-count // PARTS))
+            out, lses = zip(*[read(part, border) for part in parts], strict=True)
+            near = torch.cat(out, dim=-2), torch.cat(lses, dim=-1)
         if border == start:
-            return close
+            return near
         keys = slice(start, border)
-        distant, total = flash(far_q[:, :, rows], far_k[:, :, keys], v[:, :, keys], scale)
-        return joined(close, (distant, total if level is None else total + level[..., rows]))
+        far, lse = flash(far_q[:, :, rows], far_k[:, :, keys], v[:, :, keys], scale)
+        return join(near, (far, lse if level is None else lse + level[..., rows]))
 
     return read(slice(0, q.size(-2)), 0)[0].to(v.dtype)
 
 
-def weighted(logits: Tensor, v: Tensor) -> Read:
+def softmax(logits: Tensor, v: Tensor) -> Read:
     """The logarithm of a sum of exponentials is the greatest logit less that of the greatest weight."""
-    weights = logits.softmax(-1, torch.float32)
-    total = logits.amax(-1).float() - weights.amax(-1).log()
-    return (weights.to(v.dtype) @ v).float(), total
+    probs = logits.softmax(-1, torch.float32)
+    lse = logits.amax(-1).float() - probs.amax(-1).log()
+    return (probs.to(v.dtype) @ v).float(), lse
 
 
 def flash(q: Tensor, k: Tensor, v: Tensor, scale: float) -> Read:
-    """Of all keys."""
-    q, k, v = alike(q, k, v)
-    if by_c(v, "attention"):
-        out, total = read_in_part(q, k, v, Logits(scale, causal=False))
-        return out.float(), total
+    """Return what queries read from all of some keys."""
+    q, k, v = cpu_flash.alike(q, k, v)
+    if cpu_flash.loops_for(v) is not None:
+        out, lse = cpu_flash.read(q, k, v, cpu_flash.Scores(scale, window=None))
+        return out.float(), lse
     width = max(q.size(-1), v.size(-1))
     width += -width % 8  # a multiple of 8, the same for all three
     padded = (F.pad(x, (0, width - x.size(-1))) for x in (q, k, v))
-    out, total = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(*padded, scale=scale)
-    return out[..., : v.size(-1)].float(), total
+    out, lse = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(*padded, scale=scale)
+    return out[..., : v.size(-1)].float(), lse
 
 
-def joined(close: Read, distant: Read) -> Read:
-    share = (close[1] - distant[1]).sigmoid()[..., None]
-    return torch.lerp(distant[0], close[0], share), torch.logaddexp(close[1], distant[1])
+def join(near: Read, far: Read) -> Read:
+    share = (near[1] - far[1]).sigmoid()[..., None]
+    return torch.lerp(far[0], near[0], share), torch.logaddexp(near[1], far[1])

@@ -7,35 +7,35 @@ from typing import Any, cast
 import torch
 import torch.nn.functional as F
 from torch import Tensor
-from torch.nn.attention.flex_attention import AuxRequest, create_block_mask, flex_attention
+from torch.nn.attention.flex_attention import AuxRequest, BlockMask, create_block_mask, flex_attention
 
-from conf.errors import UsageError
-from models.attention import masks as pairs
-from models.attention.plan import Form, Plan
-from models.attention.softmax import beside_sink
+from models.attention import masks
+from models.attention.plan import Form, Plan, cached
 from models.effect import Curve, Effect
 
 
+def fits(q: Tensor, plan: Plan) -> bool:
+    return plan.form < Form.FULL_SCORES
+
+
 def attend(q: Tensor, k: Tensor, v: Tensor, plan: Plan, x: Tensor | None = None) -> Tensor:
-    """(B, H, T, D); any effect that does not read the logits."""
-    if plan.form == Form.ROWS:
-        raise UsageError("The flex kernel never sees the logits: use kernel=explicit for this encoding.")
-    scale, length, sink = q.size(-1) ** -0.5, q.size(-2), plan.effect.sink
-    potential = plan.potential(x)
-    q, k, v = in_regions(*plan.phased(q, k, x), v, plan.effect)
-    sequences = q.size(0) if plan.positions.at.dim() == 2 else None
-    seen = plan.once(
-        "blocks",
-        lambda: create_block_mask(mask_of(plan), sequences, None, length, k.size(-2), q.device.type),
-    )
+    """Return what all queries read, (B, H, T, D)."""
+    scale, sink, potential = q.size(-1) ** -0.5, plan.effect.sink, plan.potential(x)
+    q, k, v = in_regions(*plan.rotate_phase(q, k, x), v, plan.effect)
+    seen = block_mask(plan, q.size(0) if plan.positions.at.dim() == 2 else None, k.size(-2), q.device.type)
     if q.is_meta and not q.is_cuda:  # FlexAttention refuses that device
         return torch.empty_like(v[..., : q.size(-2), :])
     run: Any = compiled() if q.is_cuda else flex_attention
     wanted = None if sink is None else AuxRequest(lse=True)
     out = run(q, k, v.to(q.dtype), score_of(plan, potential), seen, scale=scale, return_aux=wanted)
-    if sink is not None:
-        out = beside_sink(out[0], out[1].lse, sink)
+    if sink is not None:  # takes its share of the weights
+        out = out[0] * (out[1].lse - sink).sigmoid()[..., None]
     return cast(Tensor, out.to(v.dtype))
+
+
+@cached
+def block_mask(plan: Plan, sequences: int | None, keys: int, device: str) -> BlockMask:
+    return create_block_mask(mask_of(plan), sequences, None, plan.positions.length, keys, device)
 
 
 @cache
@@ -121,6 +121,6 @@ def pair_of(plan: Plan, name: str) -> Callable | None:
         where = positions_of(plan)
         heads, last = values.size(0), values.size(1) - 1
         return lambda b, h, i, j: values[h % heads, (where(b, i) - where(b, j) - first).clamp(0, last)]
-    dense = pairs.by_pair(plan, name, at[..., :, None], at[..., None, :])  # (H, T, T), or (B, H, T, T)
+    dense = masks.by_pair(plan, name, at[..., :, None], at[..., None, :])  # (H, T, T), or (B, H, T, T)
     dense = dense if dense.dim() == 4 else dense[None]
     return lambda b, h, i, j: dense[b % dense.size(0), h % dense.size(1), i, j]

@@ -79,7 +79,7 @@ static void weigh(Reader *r, int64_t i, int64_t start, int64_t columns, float *x
   for (int64_t n = known; n < count; n++) x[n] = -INFINITY;
   if (of->window)
     for (int64_t n = 0; n < least(count, end - of->window - start); n++) x[n] = hidden;
-  float before = r->greatest[i], scale = of->scale, level = of->potential ? mask[end - 1] : 0;
+  float before = r->greatest[i], scale = of->scale, level = of->is_decay ? mask[end - 1] : 0;
   level = level == -INFINITY ? 0 : level;
   float greatest = scored(known, x, scale, factor ? factor + start : NULL, mask ? mask + start : NULL, level, before);
   float base = greatest == -INFINITY ? 0 : greatest, less = weight(before - base), sum = powers(count, x, base);
@@ -89,10 +89,10 @@ static void weigh(Reader *r, int64_t i, int64_t start, int64_t columns, float *x
   if (greatest > before)
     for (int64_t d = 0; d < wide; d++) read[d] *= less;
   r->greatest[i] = greatest;
-  r->sum[i] = of->kept.at ? 1 : r->sum[i] * less + sum;
-  lower(count, x, of->kept.at ? 1 / sum : 1, to);
+  r->sum[i] = of->probs.at ? 1 : r->sum[i] * less + sum;
+  lower(count, x, of->probs.at ? 1 / sum : 1, to);
   for (int64_t n = count; n < columns; n++) to[n] = 0;
-  if (of->kept.at) store(columns, to, row(own, &of->kept, query) + start);
+  if (of->probs.at) store(columns, to, row(own, &of->probs, query) + start);
 }
 
 /* What all queries of a group read from a block of keys. */
@@ -126,7 +126,7 @@ static void write(const Reader *r, int64_t i) {
   Head own = r->own;
   int64_t query = r->some.first + i, width = own.of->width;
   const float *read = r->read + i * up(width), *sink = line(own, &own.of->sink, query);
-  float greatest = r->greatest[i], sum = r->sum[i], share = 1 / sum, *total = line(own, &own.of->total, query);
+  float greatest = r->greatest[i], sum = r->sum[i], share = 1 / sum, *total = line(own, &own.of->lse, query);
   if (sink) {
     float top = *sink > greatest ? *sink : greatest, less = weight(greatest - top);
     sum = sum * less + weight(*sink - top);
@@ -173,8 +173,8 @@ static void read_heads(Head own, int64_t part, int64_t group, int64_t block, con
    read by a network, q scaled before. */
 void attention(const Attention *of) {
   int64_t deep = up(of->inner), wide = up(of->width), all = up(of->keys);
-  int64_t block = of->kept.at ? all : least(all, BLOCK), gap = block + GAP;
-  int64_t group = of->kept.at ? SIDE : least(up(of->queries), GROUP * SIDE);
+  int64_t block = of->probs.at ? all : least(all, BLOCK), gap = block + GAP;
+  int64_t group = of->probs.at ? SIDE : least(up(of->queries), GROUP * SIDE);
 #pragma omp parallel if (of->sequences * of->heads * of->queries * of->keys > MANY)
   {
     Room room = {

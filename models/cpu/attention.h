@@ -20,12 +20,12 @@ typedef struct {
   int64_t before;         /* how many keys come before that of the first query */
   int64_t causal, window; /* the latter: how many of the last keys a query sees, or 0 for all */
   int64_t parts;          /* of each head's queries, for as many threads */
-  int64_t potential;      /* whether the mask is one of keys alone, of which that of a query's own is taken off */
+  int64_t is_decay;       /* whether the mask is one of keys alone, of which that of a query's own is taken off */
   Rows q, k, v, out;
-  Rows kept; /* the weights, (B, H, queries, keys rounded up), for the backward pass */
+  Rows probs; /* the weights, (B, H, queries, keys rounded up), for the backward pass */
   Rows gradient, to_q, to_k, to_v;
   Lines factor, mask, sink, to_mask;
-  Lines total; /* the logarithm of the sum of a query's weights, where it is asked for */
+  Lines lse; /* the logarithm of the sum of a query's weights, where it is asked for */
   Lines units; /* of a network across heads: what distances give to its units, and then to heads */
   const float *to_units, *from_units; /* (HIDDEN, HEADS) its weights for heads */
   float scale, leak;

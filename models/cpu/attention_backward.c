@@ -33,7 +33,7 @@ static void through_logits(Head own, Queries some, int64_t columns, const Room *
     const float *factor = line(own, &of->factor, some.first + i);
     float *x = room->weights + i * room->gap, *to_mask = line(own, &of->to_mask, some.first + i);
     int64_t count = factor || to_mask ? least(columns, of->keys - some.begin) : columns;
-    const element *p = row(own, &of->kept, some.first + i) + some.begin;
+    const element *p = row(own, &of->probs, some.first + i) + some.begin;
     through_softmax(count, p, x, factor ? factor + some.begin : NULL, to_mask ? to_mask + some.begin : NULL);
     for (int64_t n = count; n < columns; n++) x[n] = 0;
     lower(columns, x, of->scale, room->slopes + i * room->gap);
@@ -44,7 +44,7 @@ static void through_logits(Head own, Queries some, int64_t columns, const Room *
 static void of_queries(Head own, Queries some, const Room *room) {
   const Attention *of = own.of;
   int64_t deep = room->deep, wide = room->wide, all = room->all, gap = room->gap, columns = up(some.end - some.begin);
-  const element *gradient = row(own, &of->gradient, some.first), *kept = row(own, &of->kept, some.first) + some.begin;
+  const element *gradient = row(own, &of->gradient, some.first), *kept = row(own, &of->probs, some.first) + some.begin;
   Right keys = right(room->keys, all), values = right(room->values, wide);
   as_left(some.count, of->width, gradient, of->gradient.strides[2], room->gradient, wide);
   multiply(some.count, columns, wide, room->gradient, wide, corner(values, 0, some.begin), room->weights, gap, 0);
@@ -57,7 +57,7 @@ static void of_queries(Head own, Queries some, const Room *room) {
   Right slopes = in_turns(some.count, columns, room->slopes, gap, room->turned);
   across_left(some.count, of->inner, row(own, &of->q, some.first), of->q.strides[2], room->left);
   multiply(deep, columns, SIDE, room->left, SIDE, slopes, room->to_k + some.begin, all, 1);
-  Right weights = kept_in_turns(some.count, columns, kept, of->kept.strides[2], room->turned, gap);
+  Right weights = kept_in_turns(some.count, columns, kept, of->probs.strides[2], room->turned, gap);
   across_left(some.count, of->width, gradient, of->gradient.strides[2], room->left);
   multiply(wide, columns, SIDE, room->left, SIDE, weights, room->to_v + some.begin, all, 1);
 }

@@ -12,13 +12,9 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from models import cpu as native
-from models.attention import attend, reference
-from models.attention import cpu_flash as fused
-from models.attention import far_keys as band
-from models.attention.flash import How, flash
+from models.attention import attend, cpu_flash, far_keys, masks
+from models.attention.eager import MaskedAttention
 from models.attention.plan import Plan
-from models.attention.softmax import Weighted
-from models.cpu.attention import by_c
 from models.effect import Curve, Effect, Positions, Window
 from models.encodings import load
 from models.ops.gelu import gelu
@@ -94,10 +90,11 @@ def attention(mask: tuple[int, ...], tokens: int, causal: bool) -> Case:
         bias = random(*mask, tokens, tokens, dtype=wide(dtype))
         hidden = torch.ones(tokens, tokens).triu(1).bool()
         shown = bias.masked_fill(hidden, HIDDEN)
-        if by_c(q, "attention") is None:
-            y = Weighted.apply(q * 0.25, k, v, shown, [(slice(0, tokens), slice(0, tokens))])
+        if cpu_flash.loops_for(q) is None:
+            y = MaskedAttention.apply(q * 0.25, k, v, shown, [(slice(0, tokens), slice(0, tokens))])
         else:
-            y, _ = flash(q, k, v, shown.view(-1, *shown.shape[-3:]), None, How(0.25, causal))
+            window = tokens if causal else None
+            y, _ = cpu_flash.flash(q, k, v, shown.view(-1, *shown.shape[-3:]), None, 0.25, window, False)
         return with_gradients(y, {"q": q, "k": k, "v": v, "bias": bias})
 
     return case
@@ -117,7 +114,7 @@ def method(name: str, length: int = 70, causal: bool = True, skip: int = 0) -> C
         q, k, v = (random(2, 3, length, 8, dtype=dtype, seed=seed) for seed in range(3))
         x, own = random(2, length, 24, dtype=dtype).detach(), deepcopy(built).to(wide(dtype))
         with torch.no_grad(), pytest.MonkeyPatch.context() as patch:
-            patch.setattr(fused, "ROWS", 40)
+            patch.setattr(masks, "ROWS", 40)
             read = attend(q, k, v, own.at(positions), x)
         wanted = {"q": q, "k": k, "v": v} | dict(own.named_parameters())
         return {"read": read} | with_gradients(attend(q, k, v, own.at(positions), x), wanted)
@@ -170,7 +167,7 @@ def far(dtype: torch.dtype) -> Outcome:
         random(2, 3, 1100, 20, dtype=dtype),
         random(2, 3, 1100, 9, dtype=dtype),
     )
-    read, total = band.flash(2 * q.detach(), k.detach(), v.detach(), 0.5)
+    read, total = far_keys.flash(2 * q.detach(), k.detach(), v.detach(), 0.5)
     return {"read": read, "total": total}
 
 
@@ -256,7 +253,7 @@ def test_as_exact_as_pytorch(
 def test_however_bfloat16_is_multiplied(
     name: str, ways: list[str], called: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(native.attention, "bfloat16_by", lambda: ways)
+    monkeypatch.setattr(cpu_flash, "bfloat16_by", lambda: ways)
     test_as_exact_as_pytorch(name, torch.bfloat16, called, monkeypatch)
 
 
@@ -333,8 +330,8 @@ def test_one_query_beside_a_sink_has_its_whole_bias(tokens: int) -> None:
         sink=torch.zeros(1, 1),
     )
     with torch.no_grad():
-        found = attend(q, k, v, Plan(effect).since(tokens - 1), kernel="fused")
-    agree(found, reference(q, k, v, effect)[:, :, tokens - 1 :])
+        found = attend(q, k, v, Plan(effect).from_query(tokens - 1), kernel="fused")
+    agree(found, attend(q, k, v, effect, kernel="reference")[:, :, tokens - 1 :])
 
 
 @needs_compiler
@@ -373,10 +370,10 @@ def test_the_last_queries_alone_even_if_they_do_not_see_themselves(causal: bool)
     others = Effect(
         Positions.of(50, causal=causal), bias=lambda i, j: torch.where(i == j, HIDDEN, 0.1 * (i - j))[None]
     )
-    expected = reference(q, k, v, others)
+    expected = attend(q, k, v, others, kernel="reference")
     with torch.no_grad():
         for first in (49, 48, 20):
-            found = attend(q, k, v, Plan(others).since(first), kernel="fused")
+            found = attend(q, k, v, Plan(others).from_query(first), kernel="fused")
             agree(found, expected[:, :, first:])
 
 
@@ -409,7 +406,7 @@ def test_precisions_that_differ_are_read_as_what_they_are(learning: bool) -> Non
     wide = Effect(Positions.of(40), rotate=lambda q, k: (q.float(), k.float()))  # as one may forget to cast
     with torch.set_grad_enabled(learning):
         found = attend(q, k, v, wide, kernel="fused")
-        agree(found, reference(q, k, v, wide))
+        agree(found, attend(q, k, v, wide, kernel="reference"))
         assert found.dtype == torch.bfloat16
 
 

@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from models.attention import attend, reference
+from models.attention import attend
 from models.effect import Curve, Effect, Positions, Window
 from models.ops.gelu import gelu
 from models.ops.norm import rms_norm
@@ -41,7 +41,7 @@ def test_a_hidden_key_may_be_no_number(factor: Curve | None, causal: bool, learn
     k[:, :, 30] = torch.nan
     with torch.set_grad_enabled(learning):
         found = attend(q, k, v, effect)
-    expected = reference(q, k, v, effect)
+    expected = attend(q, k, v, effect, kernel="reference")
     assert torch.equal(found.isnan(), expected.isnan())
     agree(found.nan_to_num(), expected.nan_to_num())
 
@@ -55,7 +55,7 @@ def test_the_largest_bias_is_finite(bias: float, tokens: int, learning: bool) ->
     effect = Effect(Positions.of(tokens), bias=level)
     with torch.set_grad_enabled(learning):
         found = attend(*qkv(tokens), effect)
-    agree(found, reference(*qkv(tokens), effect))
+    agree(found, attend(*qkv(tokens), effect, kernel="reference"))
 
 
 @no_number

@@ -8,8 +8,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from models.attention.features import parts
-from models.attention.softmax import Weighted
+from models.attention.eager import MaskedAttention
+from models.attention.sdpa import split_precision
 from models.ops.heads import split
 from models.ops.norm import rms_norm
 from models.ops.polar import polar
@@ -52,7 +52,7 @@ def weighted(rows: int) -> Callable[..., Tensor]:
     def run(q: Tensor, k: Tensor, v: Tensor, mask: Tensor) -> Tensor:
         mask = mask.masked_fill(torch.ones(T, T, dtype=torch.bool).triu(1), float("-inf"))
         stops = [(i, min(i + rows, T)) for i in range(0, T, rows)]
-        out: Tensor = Weighted.apply(q, k, v, mask, [(slice(i, e), slice(0, e)) for i, e in stops])
+        out: Tensor = MaskedAttention.apply(q, k, v, mask, [(slice(i, e), slice(0, e)) for i, e in stops])
         return out
 
     return run
@@ -114,7 +114,9 @@ def test_the_gradient_of_a_rotation_is_rotated_back(layout: str) -> None:
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float32])
 def test_parts_of_a_potential_add_up(dtype: torch.dtype) -> None:
     height = -torch.logspace(-3, 4, 50)
-    assert torch.allclose(parts(height, dtype).double().sum(-1), height.double(), rtol=1e-6, atol=1e-6)
+    assert torch.allclose(
+        split_precision(height, dtype).double().sum(-1), height.double(), rtol=1e-6, atol=1e-6
+    )
 
 
 def test_rms_norm_in_bfloat16() -> None:

@@ -5,8 +5,8 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
-from models.attention import cpu_flash as fused
-from models.attention.plan import Form, Plan
+from models.attention import KERNELS
+from models.attention.plan import Plan
 from models.effect import Adjust, Curve, Effect, Positions, Region, Tail, Window
 from models.ops.pairwise_mlp import AcrossHeads
 
@@ -161,9 +161,4 @@ def inputs(dtype: torch.dtype = torch.float32) -> tuple[Tensor, ...]:
 
 def can(kernel: str, form: Effect, dtype: torch.dtype = torch.float32) -> bool:
     """Whether the kernel takes effects of this form, here and in this precision."""
-    plan = Plan(form)
-    if kernel == "fused":
-        return fused.fits(torch.empty(1, dtype=dtype), plan)
-    if kernel == "band":
-        return plan.tail is not None
-    return plan.form <= {"sdpa": Form.MASK, "flex": Form.PAIRS}.get(kernel, Form.ROWS)
+    return KERNELS[kernel].fits(torch.empty(1, dtype=dtype), Plan(form))

@@ -6,8 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from models.attention import attend, choose, logits, reference
-from models.attention import far_keys as band
+from models.attention import attend, choose, far_keys, logits
 from models.attention.plan import Plan
 from models.effect import Adjust, Curve, Effect, Positions, Tail, Window
 from models.encodings.cope import CoPE
@@ -21,8 +20,8 @@ CLIPPED = ("cope", "shaw", "deberta", "rope+rerope", "rope+leaky_rerope", "rope+
 @pytest.fixture(autouse=True)
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
     """Sequences that are long enough for the band, and cheap."""
-    monkeypatch.setattr(band, "LEAST", T)
-    monkeypatch.setattr(band, "ROWS", 32)
+    monkeypatch.setattr(far_keys, "LEAST", T)
+    monkeypatch.setattr(far_keys, "ROWS", 32)
 
 
 def content(scale: float = 1.0) -> tuple[Tensor, Tensor, Tensor]:
@@ -51,7 +50,7 @@ def test_of_every_method_that_clips_distances(method: Method) -> None:
     with float64():
         banded = [effect for e in inside if choose(q, effect := e.at(Positions.of(T))) == "band"]
         for effect in banded:
-            agree(attend(q, k, v, effect), reference(q, k, v, effect))
+            agree(attend(q, k, v, effect), attend(q, k, v, effect, kernel="reference"))
     assert banded or str(method) not in CLIPPED
 
 
@@ -63,7 +62,7 @@ def test_the_same_as_all_at_once(window: int, scale: float) -> None:
     effect = shifted(window)
     assert choose(q, effect) == "band"
     with float64():
-        agree(attend(q, k, v, effect), reference(q, k, v, effect))
+        agree(attend(q, k, v, effect), attend(q, k, v, effect, kernel="reference"))
 
 
 @torch.no_grad()
@@ -72,7 +71,7 @@ def test_near_keys_that_drown_the_far_ones_and_the_reverse(height: float) -> Non
     q, k, v = content()
     effect = shifted(12, height)
     with float64():
-        agree(attend(q, k, v, effect), reference(q, k, v, effect))
+        agree(attend(q, k, v, effect), attend(q, k, v, effect, kernel="reference"))
 
 
 @torch.no_grad()
@@ -124,5 +123,5 @@ def test_contents_decide_where_the_tail_starts() -> None:
         effect = cope.at(Positions.of(T))
         plan = Plan(effect)
         assert plan.tail is not None
-        assert band.starts(q, k, plan, plan.tail) == {27: [0, 3], 54: [1], None: [2]}
-        agree(attend(q, k, v, effect, kernel="band"), reference(q, k, v, effect))
+        assert far_keys.starts(q, k, plan, plan.tail) == {27: [0, 3], 54: [1], None: [2]}
+        agree(attend(q, k, v, effect, kernel="band"), attend(q, k, v, effect, kernel="reference"))

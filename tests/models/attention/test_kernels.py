@@ -8,11 +8,7 @@ from torch import Tensor
 
 from models import attention as attending
 from models import cpu as native
-from models.attention import KERNELS, attend, choose, flex, logits, sdpa
-from models.attention import cpu_flash as fused
-from models.attention import eager as explicit
-from models.attention import far_keys as band
-from models.attention.flash import How, flash
+from models.attention import KERNELS, attend, choose, cpu_flash, eager, far_keys, flex, logits, masks
 from models.attention.plan import Plan
 from models.effect import Adjust, Effect, Positions, Region
 from tests.models.attention.forms import FORMS, B, D, H, T, can, effect, inputs, potential, wider
@@ -41,8 +37,8 @@ def test_kernels_agree(form: tuple[str, ...], causal: bool, monkeypatch: pytest.
         plain = outcome("reference", form, positions)
         with float64():
             expected = outcome("reference", form, positions)
-        monkeypatch.setattr(fused, "ROWS", 4)
-        for kernel in KERNELS[1:]:
+        monkeypatch.setattr(masks, "ROWS", 4)
+        for kernel in list(KERNELS)[1:]:
             q, k, v, x, learned = (t.detach() for t in inputs())
             with torch.no_grad():
                 if not can(kernel, effect(form, positions, learned)):
@@ -52,10 +48,10 @@ def test_kernels_agree(form: tuple[str, ...], causal: bool, monkeypatch: pytest.
             if not can(kernel, effect(form, positions, inputs()[-1])):
                 continue
             for rows in {"flex": (T,), "fused": ()}.get(kernel, (1, 4, T)):
-                monkeypatch.setattr(explicit, "BUDGET", rows * B * H * T)
-                monkeypatch.setattr(explicit, "FEWEST", rows)
-                monkeypatch.setattr(sdpa, "ROWS", rows)
-                monkeypatch.setattr(band, "ROWS", rows)
+                monkeypatch.setattr(eager, "BUDGET", rows * B * H * T)
+                monkeypatch.setattr(eager, "FEWEST", rows)
+                monkeypatch.setattr(masks, "ROWS", rows)
+                monkeypatch.setattr(far_keys, "ROWS", rows)
                 with float64():
                     found = outcome(kernel, form, positions)
                     q, k, v, x, learned = (t.detach() for t in inputs(torch.float64))
@@ -95,10 +91,10 @@ def test_scale_is_that_of_the_unturned_width() -> None:
 def test_what_a_kernel_cannot_do_it_says() -> None:
     q, k, v, *_ = inputs()
     adjust, far = {"adjust": Adjust(lambda found, *_: found)}, {"far": (Region(3, wider),)}
-    for kernel, parts in (("sdpa", far), ("flex", adjust), ("band", adjust)):
+    for kernel, parts in (("sdpa", far), ("flex", adjust), ("band", adjust), ("fused", far)):
         with torch.no_grad(), pytest.raises(ValueError, match="kernel=explicit"):
             attend(q, k, v, Effect(Positions.of(T), **parts), kernel=kernel)
-    with pytest.raises(ValueError, match="no gradient"):
+    with pytest.raises(ValueError, match="kernel=explicit"):  # it has no gradient
         attend(q, k, v, Effect(Positions.of(T), **far), kernel="band")
 
 
@@ -125,7 +121,7 @@ def test_flash_attention_is_for_processors_that_it_suits(slow: bool, monkeypatch
             assert choose(q.float(), one) == "sdpa"
         assert choose(q.bfloat16(), one) == "explicit"  # flash attention is slow backward
         with torch.no_grad():
-            assert choose(q.bfloat16(), Plan(one).since(T // 2 + 1)) == "explicit"  # it computes all queries
+            assert choose(q.bfloat16(), Plan(one).from_query(T // 2 + 1)) == "explicit"
 
 
 @pytest.mark.skipif(native.missing(), reason="There is no C compiler here")
@@ -134,10 +130,9 @@ def test_compilers_may_trust_what_our_operator_says_of_itself(parts: tuple[str, 
     q, k, v, _, learned = inputs()
     hidden = torch.ones(T, T).triu(1).bool()
     mask = learned[None, :, None, :T].expand(-1, -1, T, -1).masked_fill(hidden, float("-inf"))
-    factor = learned.detach()[:, : 2 * T - 1].unfold(-1, T, 1)
+    factor = learned.detach()[:, : 2 * T - 1].unfold(-1, T, 1)[None]
     given = (mask if "mask" in parts else None, factor if "factor" in parts else None)
-    how = How(0.3, True, window=0 if parts else 5, backwards=True)
-    torch.library.opcheck(flash, (q, k, v, *given, list(how)))
+    torch.library.opcheck(cpu_flash.flash, (q, k, v, *given, 0.3, T if parts else 5, False))
 
 
 @pytest.mark.skipif(native.missing(), reason="There is no C compiler here")

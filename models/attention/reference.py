@@ -1,0 +1,80 @@
+"""What attention under an effect means, all logits at once in float32: every kernel must agree with it.
+
+Tests hold the kernels to it, forward and backward, for every encoding.
+"""
+
+from dataclasses import replace
+
+import torch
+from torch import Tensor
+
+from conf.errors import UsageError
+from models.attention import masks
+from models.attention.plan import Plan
+from models.effect import Effect
+from models.ops.precision import without_autocast
+
+
+def logits(
+    q: Tensor,
+    k: Tensor,
+    effect: Effect,
+    causal: bool | None = None,
+    x: Tensor | None = None,
+    rows: slice = slice(None),
+) -> Tensor:
+    """Return what attention takes the softmax of: (B, H, T, T) float32, -inf where a key is hidden.
+
+    `causal` replaces what the effect's positions say. `rows` selects queries: (B, H, R, T). The logit of a
+    sink, which is no key, is left out.
+    """
+    if causal is not None:
+        effect = replace(effect, positions=replace(effect.positions, causal=causal))
+    require_hidden_state(effect, x)
+    plan, scale = Plan(effect), q.size(-1) ** -0.5
+    i, j = masks.positions(plan, rows, slice(None))
+    hidden = ~masks.visible(plan, rows, slice(None))  # (1, R, T), or (B, 1, R, T)
+    with without_autocast(q.device):
+        q, k = q.float(), k.float()
+        near_q, near_k = plan.rotate(q, k, x)
+        result = near_q[:, :, rows].float() @ near_k.float().mT * scale
+        for region in effect.far:
+            far_q, far_k = region.rotate(*plan.rotate_phase(q, k, x))
+            product = far_q[:, :, rows].float() @ far_k.float().mT * scale
+            result = torch.where((i - j >= region.start).unsqueeze(-3), product, result)
+        if effect.factor is not None:
+            result = result * masks.by_pair(plan, "factor", i, j)
+        if effect.bias is not None:
+            result = result + masks.by_pair(plan, "bias", i, j)
+        if effect.potential is not None and x is not None:
+            height = effect.potential(x)  # (B, H, T)
+            result = result + height[..., rows, None] - height[..., None, :]
+        result = result.masked_fill(hidden, masks.HIDDEN)
+        if effect.adjust is not None:
+            result = effect.adjust.function(result, q[:, :, rows], k, i.unsqueeze(-3), j.unsqueeze(-3))
+    if effect.temperature is not None:
+        result = masks.temper(result, masks.of_queries(effect.temperature, rows))
+    return result.masked_fill(hidden, masks.HIDDEN)
+
+
+def attend(q: Tensor, k: Tensor, v: Tensor, plan: Plan, x: Tensor | None = None) -> Tensor:
+    """Return what queries read (B, H, T, D): the softmax of the logits, beside a sink, times v."""
+    effect, score = plan.effect, logits(q, k, plan.effect, x=x)
+    if effect.sink is not None:
+        sink = effect.sink[:, :, None].expand(*score.shape[-3:-1], 1)  # (H, T, 1)
+        score = torch.cat([score, sink.expand(q.size(0), -1, -1, -1)], dim=-1)
+    probs = score.softmax(-1)[..., : k.size(-2)]
+    out = probs @ v.float()
+    if effect.values is not None:
+        i, j = masks.positions(plan, slice(None), slice(None))
+        out = out + effect.values(probs, i.unsqueeze(-3), j.unsqueeze(-3))
+    return out.to(v.dtype)
+
+
+def fits(q: Tensor, plan: Plan) -> bool:
+    return True
+
+
+def require_hidden_state(effect: Effect, x: Tensor | None) -> None:
+    if x is None and effect.parts & {"potential", "phase"}:
+        raise UsageError("This encoding reads the hidden state: pass it as x.")
