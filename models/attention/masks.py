@@ -11,6 +11,7 @@ from torch import Tensor
 
 from models.attention.plan import Plan, cached
 from models.effect import ByPair, Curve, tabulated
+from models.ops.relu_network import Surface
 
 TILE = 128, 512  # queries and keys evaluated at a time: intermediate results stay in the processor's cache
 ROWS, FEWEST = 1024, 128  # queries of a block, so that a mask is never T x T
@@ -70,6 +71,8 @@ def bias(plan: Plan, rows: slice, keys: slice) -> Tensor:
         return from_line(plan, bias_line(plan), rows, keys)
     if torch.is_grad_enabled():  # autograd keeps every intermediate result in any case
         return dense_bias(plan, rows, keys)
+    if isinstance(plan.effect.bias, Surface):
+        return hide(plan, by_pair(plan, "bias", *positions(plan, rows, keys)), rows, keys)
     result = torch.empty(0)
     for r, c in product(split(rows, TILE[0]), split(keys, TILE[1])):
         tile = dense_bias(plan, r, c)
@@ -84,7 +87,9 @@ def dense_bias(plan: Plan, rows: slice, keys: slice) -> Tensor:
     hidden = ~visible(plan, rows, keys)
     if plan.effect.bias is None:
         return torch.zeros(hidden.shape, device=hidden.device).masked_fill(hidden, HIDDEN)
-    return by_pair(plan, "bias", *positions(plan, rows, keys)).masked_fill(hidden, HIDDEN)
+    numbers = by_pair(plan, "bias", *positions(plan, rows, keys))
+    sees_all = plan.causal and plan.effect.visible is None and keys.stop <= rows.start + 1
+    return numbers if sees_all else numbers.masked_fill(hidden, HIDDEN)
 
 
 @cached
@@ -129,7 +134,7 @@ def from_line(plan: Plan, line: Tensor, rows: slice, keys: slice) -> Tensor:
     """Return the Toeplitz matrix (1 or H, R, K) of a line, without a look-up per pair."""
     count, width = rows.stop - rows.start, keys.stop - keys.start
     start = line_start(plan, rows, keys) - count + 1  # of the last query, as strides of views are positive
-    return line[:, start : start + count + width - 1].unfold(-1, width, 1).flip(-2)
+    return line[:, start : start + count + width - 1].unfold(-1, width, 1).flip(-2).contiguous()
 
 
 def add_bias(plan: Plan, logits: Tensor, rows: slice, keys: slice, factor: Tensor | None = None) -> Tensor:
@@ -138,11 +143,18 @@ def add_bias(plan: Plan, logits: Tensor, rows: slice, keys: slice, factor: Tenso
         return (logits if factor is None else logits * factor) + bias(plan, rows, keys).to(logits.dtype)
     if factor is not None:
         logits *= factor
-    is_causal_alone = plan.effect.bias is None and plan.effect.visible is None and plan.causal
-    start = max(keys.start, rows.start + 1) if is_causal_alone else keys.start  # nothing is hidden before it
-    if start < keys.stop:
-        logits[..., start - keys.start :] += bias(plan, rows, slice(start, keys.stop)).to(logits.dtype)
+    if plan.effect.bias is None and plan.effect.visible is None:
+        return hide(plan, logits, rows, keys)
+    logits += bias(plan, rows, keys).to(logits.dtype)
     return logits
+
+
+def hide(plan: Plan, numbers: Tensor, rows: slice, keys: slice) -> Tensor:
+    """Replace numbers by minus infinity, in place, where a key is hidden."""
+    start = rows.start + 1 if plan.causal and plan.effect.visible is None else 0  # all before it are visible
+    hidden = slice(min(max(keys.start, start), keys.stop), keys.stop)
+    numbers[..., shift(hidden, -keys.start)].masked_fill_(~visible(plan, rows, hidden), HIDDEN)
+    return numbers
 
 
 def tempered_bias(plan: Plan, rows: slice, keys: slice) -> Tensor:
