@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from torch.types import Device
 
 from conf.errors import UsageError
-from models.ops.diagonals import by_distance
+from models.ops.toeplitz import by_distance
 
 Embed = Callable[[Tensor], Tensor]  # token embeddings (B, T, C) -> (B, T, C)
 Rotate = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]  # q, k (B, H, T, D) -> q, k (B, H, T, D')

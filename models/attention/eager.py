@@ -12,7 +12,7 @@ from torch import Tensor
 from models.attention import masks
 from models.attention.plan import Form, Plan
 from models.attention.sdpa import augment_qk
-from models.cpu import loops
+from models.cpu import WIDE, loops
 from models.ops.first_order import first_order
 
 BUDGET = 1 << 22  # logits held at a time
@@ -93,7 +93,7 @@ def block_logits(
             product = far_q[:, :, rows] @ far_k[:, :, keys].mT * scale
             logits = torch.where((i - j >= start).unsqueeze(-3), product, logits)
         factor = None if effect.factor is None else masks.by_pair(plan, "factor", i, j).to(dtype)
-        logits = masks.add_bias(plan, logits, rows, keys, factor)
+        logits = add_bias(plan, logits, rows, keys, factor)
         if potential is not None:
             logits = logits + (potential[..., rows, None] - potential[..., None, keys]).to(dtype)
         if effect.adjust is not None:
@@ -104,6 +104,18 @@ def block_logits(
         return logits
 
     return block
+
+
+def add_bias(plan: Plan, logits: Tensor, rows: slice, keys: slice, factor: Tensor | None = None) -> Tensor:
+    """Return logits (B, H, R, K), times `factor`, plus the bias; in place without gradient."""
+    if torch.is_grad_enabled():
+        return (logits if factor is None else logits * factor) + masks.bias(plan, rows, keys).to(logits.dtype)
+    if factor is not None:
+        logits *= factor
+    if plan.effect.bias is None and plan.effect.visible is None:
+        return masks.hide(plan, logits, rows, keys)
+    logits += masks.bias(plan, rows, keys).to(logits.dtype)
+    return logits
 
 
 def softmax(logits: Tensor, plan: Plan, rows: slice, keys: slice, dtype: torch.dtype) -> Tensor:
@@ -117,7 +129,9 @@ def softmax(logits: Tensor, plan: Plan, rows: slice, keys: slice, dtype: torch.d
     if kernel is None:
         return logits.softmax(-1).to(dtype)
     logits, ends = logits.contiguous(), masks.causal_ends(plan, rows, keys)
-    kernel("forward", logits.numel() // logits.size(-1), logits.size(-1), logits, ends.numel(), ends)
+    lines = torch.empty(torch.get_num_threads(), logits.size(-1), dtype=WIDE)
+    sizes = logits.numel() // logits.size(-1), logits.size(-1)
+    kernel("forward", *sizes, logits, ends.numel(), ends, len(lines), lines)
     return logits
 
 

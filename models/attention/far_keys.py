@@ -9,9 +9,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from models.attention import cpu_flash, masks
+from models.attention import masks
 from models.attention.eager import block_logits, by_logits
 from models.attention.plan import Plan
+from models.cpu.attention import Scores, alike, loops_for, read
 from models.effect import Tail, Window
 
 ROWS = 128  # queries that read their near keys at once
@@ -70,7 +71,7 @@ def band(q: Tensor, k: Tensor, v: Tensor, plan: Plan, tail: Tail, x: Tensor | No
     level = None if tail.level is None else tail.level(q)
     (far_q, far_k), scale = tail.rotate(*plan.rotate_phase(q, k, x)), q.size(-1) ** -0.5
 
-    def read(rows: slice, start: int) -> Read:
+    def read_rows(rows: slice, start: int) -> Read:
         """Return what queries read from all keys from `start` on."""
         border = max(start, rows.start - tail.start + 1)
         count = rows.stop - rows.start
@@ -78,7 +79,7 @@ def band(q: Tensor, k: Tensor, v: Tensor, plan: Plan, tail: Tail, x: Tensor | No
             near = softmax(logits(rows, slice(border, rows.stop)), v[:, :, border : rows.stop])
         else:
             parts = masks.split(rows, -(-count // PARTS))
-            out, lses = zip(*[read(part, border) for part in parts], strict=True)
+            out, lses = zip(*[read_rows(part, border) for part in parts], strict=True)
             near = torch.cat(out, dim=-2), torch.cat(lses, dim=-1)
         if border == start:
             return near
@@ -86,7 +87,7 @@ def band(q: Tensor, k: Tensor, v: Tensor, plan: Plan, tail: Tail, x: Tensor | No
         far, lse = flash(far_q[:, :, rows], far_k[:, :, keys], v[:, :, keys], scale)
         return join(near, (far, lse if level is None else lse + level[..., rows]))
 
-    return read(slice(0, q.size(-2)), 0)[0].to(v.dtype)
+    return read_rows(slice(0, q.size(-2)), 0)[0].to(v.dtype)
 
 
 def softmax(logits: Tensor, v: Tensor) -> Read:
@@ -98,9 +99,9 @@ def softmax(logits: Tensor, v: Tensor) -> Read:
 
 def flash(q: Tensor, k: Tensor, v: Tensor, scale: float) -> Read:
     """Return what queries read from all of some keys."""
-    q, k, v = cpu_flash.alike(q, k, v)
-    if cpu_flash.loops_for(v) is not None:
-        out, lse = cpu_flash.read(q, k, v, cpu_flash.Scores(scale, window=None))
+    q, k, v = alike(q, k, v)
+    if loops_for(v) is not None:
+        out, lse = read(q, k, v, Scores(scale, window=None))
         return out.float(), lse
     width = max(q.size(-1), v.size(-1))
     width += -width % 8  # a multiple of 8, the same for all three

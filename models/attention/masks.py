@@ -12,6 +12,7 @@ from torch import Tensor
 from models.attention.plan import Plan, cached
 from models.effect import ByPair, Curve, tabulated
 from models.ops.relu_network import Surface
+from models.ops.toeplitz import Toeplitz
 
 TILE = 128, 512  # queries and keys evaluated at a time: intermediate results stay in the processor's cache
 ROWS, FEWEST = 1024, 128  # queries of a block, so that a mask is never T x T
@@ -106,13 +107,6 @@ def bias_line(plan: Plan) -> Tensor:
 
 
 @cached
-def tempered_line(plan: Plan) -> Tensor:
-    """Return `bias_line` times a temperature that all queries share."""
-    line, temperature = bias_line(plan), plan.effect.temperature
-    return line if plan.effect.bias is None or temperature is None else temper(line, temperature)
-
-
-@cached
 def factor_line(plan: Plan) -> Tensor:
     """Return the factor from the greatest distance to the smallest, (1 or H, 2T - 1)."""
     return by_pair(plan, "factor", *distances(plan)).squeeze(-1)
@@ -135,18 +129,6 @@ def from_line(plan: Plan, line: Tensor, rows: slice, keys: slice) -> Tensor:
     count, width = rows.stop - rows.start, keys.stop - keys.start
     start = line_start(plan, rows, keys) - count + 1  # of the last query, as strides of views are positive
     return line[:, start : start + count + width - 1].unfold(-1, width, 1).flip(-2).contiguous()
-
-
-def add_bias(plan: Plan, logits: Tensor, rows: slice, keys: slice, factor: Tensor | None = None) -> Tensor:
-    """Return logits (B, H, R, K), times `factor`, plus the bias; in place without gradient."""
-    if torch.is_grad_enabled():
-        return (logits if factor is None else logits * factor) + bias(plan, rows, keys).to(logits.dtype)
-    if factor is not None:
-        logits *= factor
-    if plan.effect.bias is None and plan.effect.visible is None:
-        return hide(plan, logits, rows, keys)
-    logits += bias(plan, rows, keys).to(logits.dtype)
-    return logits
 
 
 def hide(plan: Plan, numbers: Tensor, rows: slice, keys: slice) -> Tensor:
@@ -177,9 +159,46 @@ def mask(plan: Plan, rows: slice, keys: slice) -> Tensor:
 
 @cached
 def whole_mask(plan: Plan) -> Tensor:
-    """Return the mask of all pairs, (1 or H, T, T) or (B, 1 or H, T, T)."""
+    """Return the mask of all pairs, (1 or B, 1 or H, T, T)."""
     whole = slice(0, plan.positions.length)
-    return mask(plan, whole, whole)
+    result = mask(plan, whole, whole)
+    return result if result.dim() == 4 else result[None]
+
+
+@cached
+def whole_factor(plan: Plan) -> Tensor:
+    """Return the factor of all pairs, (1 or B, 1 or H, T, T)."""
+    whole = slice(0, plan.positions.length)
+    result = by_pair(plan, "factor", *positions(plan, whole, whole))
+    return result if result.dim() == 4 else result[None]
+
+
+def compact_mask(plan: Plan, rows: slice, keys: slice) -> Tensor | Toeplitz:
+    """Return `tempered_bias`, as a line where distances decide."""
+    if not plan.is_toeplitz:
+        return tempered_bias(plan, rows, keys)
+    line, effect = bias_line(plan), plan.effect
+    if effect.bias is not None and effect.temperature is not None:
+        line = temper(line, effect.temperature)
+    return Toeplitz(line, line_start(plan, rows, keys))
+
+
+def compact_factor(plan: Plan, rows: slice, keys: slice) -> Tensor | Toeplitz | None:
+    """Return the factor, as a line where distances decide."""
+    if plan.effect.factor is None:
+        return None
+    if plan.has_factor_line:
+        return Toeplitz(factor_line(plan), line_start(plan, rows, keys))
+    return by_pair(plan, "factor", *positions(plan, rows, keys))
+
+
+def blocks(plan: Plan, heads: int, has_mask: bool) -> list[tuple[slice, slice]]:
+    """Return queries and the keys that they see, the last first; all at once unless a mask is dense."""
+    length, size = plan.positions.length, plan.positions.length
+    if has_mask and not (plan.is_toeplitz and plan.has_factor_line):
+        size = min(ROWS, max(FEWEST, BUDGET // (heads * length)))
+    parts = split(slice(plan.query_start, length), size)
+    return [(rows, visible_keys(plan, rows)) for rows in reversed(parts)]
 
 
 def with_sink(plan: Plan, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:

@@ -68,6 +68,11 @@ class Plan:
         return isinstance(effect.bias, Curve | None) and self.positions.consecutive and not has_sinks
 
     @property
+    def has_factor_line(self) -> bool:
+        """Whether the factor, if there is one, is constant along each diagonal."""
+        return isinstance(self.effect.factor, Curve | None) and self.positions.consecutive
+
+    @property
     def window(self) -> int | None:
         """How many of the keys up to its own each query sees, at the most, if nothing else hides keys."""
         visible, is_row = self.effect.visible, self.causal and self.positions.consecutive

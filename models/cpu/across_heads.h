@@ -5,7 +5,7 @@
 
 /* Logits x of a query and ABREAST vectors of keys, those of the next head `head` numbers further on. `units`: what
    distances give to each hidden unit, and then to each head. */
-static inline void mix_vectors(const Attention *of, const float *units, float *x, int64_t head) {
+static inline void mix_vectors(const Params *of, const float *units, float *x, int64_t head) {
   const float *to_unit = of->to_units, *from_unit = of->from_units, leak = of->leak;
   vector in[HEADS][ABREAST], out[HEADS][ABREAST], u[ABREAST];
   int64_t next = of->units.strides[1];
@@ -23,6 +23,6 @@ static inline void mix_vectors(const Attention *of, const float *units, float *x
   for (int h = 0; h < HEADS; h++) EACH *(vector *)(x + h * head + v * LANES) = out[h][v];
 }
 
-static inline void mix(const Attention *of, const float *units, int64_t columns, float *x, int64_t head) {
+static inline void mix(const Params *of, const float *units, int64_t columns, float *x, int64_t head) {
   for (int64_t n = 0; n < columns; n += ABREAST * LANES) mix_vectors(of, units + n, x + n, head);
 }

@@ -24,7 +24,7 @@ typedef struct {
   operand *keys, *values, *q, *weights;
   float *logits, *read;
   int64_t deep, wide, all, gap; /* sizes rounded up; numbers from one line of weights to the next */
-} Room;
+} Workspace;
 
 /* Products x become logits, less `level`: scale * factor * x + mask. The greatest, or `greatest`. */
 static inline float scored(int64_t count, float *x, float scale, const float *factor, const float *mask, float level,
@@ -69,7 +69,7 @@ static float without_hidden(int64_t count, float *x, const float *mask) {
 /* The products x of query i and `columns` keys from `start` on become its weights. */
 static void weigh(Reader *r, int64_t i, int64_t start, int64_t columns, float *x, operand *to) {
   Head own = r->own;
-  const Attention *of = own.of;
+  const Params *of = own.of;
   int64_t query = r->some.first + i, end = of->before + query + 1, seen = least(start + columns, of->keys) - start;
   if (of->causal) seen = most(0, least(seen, end - start));
   const float *factor = line(own, &of->factor, query), *mask = line(own, &of->mask, query);
@@ -96,7 +96,7 @@ static void weigh(Reader *r, int64_t i, int64_t start, int64_t columns, float *x
 }
 
 /* What all queries of a group read from a block of keys. */
-static void read_block(Reader (*readers)[TOGETHER], int64_t count, int64_t from, int64_t until, const Room *room) {
+static void read_block(Reader (*readers)[TOGETHER], int64_t count, int64_t from, int64_t until, const Workspace *room) {
   int64_t deep = room->deep, wide = room->wide, all = room->all, gap = room->gap;
   for (int64_t n = 0; n < count; n++) {
     Reader *r = readers[n];
@@ -140,8 +140,8 @@ static void write(const Reader *r, int64_t i) {
 }
 
 /* All queries of one part of heads from `own` on. */
-static void read_heads(Head own, int64_t part, int64_t group, int64_t block, const Room *room) {
-  const Attention *of = own.of;
+static void read_heads(Head own, int64_t part, int64_t group, int64_t block, const Workspace *room) {
+  const Params *of = own.of;
   int64_t deep = room->deep, wide = room->wide, all = room->all;
   Reader readers[GROUP][TOGETHER];
   for (int h = 0; h < TOGETHER; h++) {
@@ -169,32 +169,44 @@ static void read_heads(Head own, int64_t part, int64_t group, int64_t block, con
   }
 }
 
+static int64_t group_of(const Params *of) { return of->probs.at ? SIDE : least(up(of->queries), GROUP * SIDE); }
+static int64_t block_of(const Params *of) { return of->probs.at ? up(of->keys) : least(up(of->keys), BLOCK); }
+
+static Workspace workspace(const Params *of, Memory *memory) {
+  int64_t deep = up(of->inner), wide = up(of->width), all = up(of->keys), gap = block_of(of) + GAP;
+  return (Workspace){
+      take(memory, TOGETHER * all * deep, sizeof(operand)),
+      take(memory, TOGETHER * all * wide, sizeof(operand)),
+      take(memory, TOGETHER * group_of(of) * deep, sizeof(operand)),
+      take(memory, SIDE * gap, sizeof(operand)),
+      take(memory, TOGETHER * SIDE * gap, sizeof(float)),
+      take(memory, TOGETHER * group_of(of) * wide, sizeof(float)),
+      deep,
+      wide,
+      all,
+      gap,
+  };
+}
+
+int64_t attention_memory(const Params *of) {
+  Memory memory = {0};
+  workspace(of, &memory);
+  return memory.used;
+}
+
 /* softmax(scale * factor * q k^T + mask) v beside one more logit of each query, `sink`; or with all heads' products
    read by a network, q scaled before. */
-void attention(const Attention *of) {
-  int64_t deep = up(of->inner), wide = up(of->width), all = up(of->keys);
-  int64_t block = of->probs.at ? all : least(all, BLOCK), gap = block + GAP;
-  int64_t group = of->probs.at ? SIDE : least(up(of->queries), GROUP * SIDE);
-#pragma omp parallel if (of->sequences * of->heads * of->queries * of->keys > MANY)
+void attention(const Params *of) {
+#pragma omp parallel num_threads(of->threads) if (of->sequences * of->heads * of->queries * of->keys > MANY)
   {
-    Room room = {
-        zeros(TOGETHER * all * deep, sizeof(operand)),
-        zeros(TOGETHER * all * wide, sizeof(operand)),
-        zeros(TOGETHER * group * deep, sizeof(operand)),
-        zeros(SIDE * gap, sizeof(operand)),
-        zeros(TOGETHER * SIDE * gap, sizeof(float)),
-        zeros(TOGETHER * group * wide, sizeof(float)),
-        deep,
-        wide,
-        all,
-        gap,
-    };
+    Memory memory = of_thread(of);
+    Workspace room = workspace(of, &memory);
     unsigned before = begin_products();
 #pragma omp for collapse(3)
     for (int64_t b = 0; b < of->sequences; b++)
       for (int64_t h = 0; h < of->heads; h += TOGETHER)
-        for (int64_t part = 0; part < of->parts; part++) read_heads((Head){of, b, h}, part, group, block, &room);
+        for (int64_t part = 0; part < of->parts; part++)
+          read_heads((Head){of, b, h}, part, group_of(of), block_of(of), &room);
     end_products(before);
-    free(room.keys), free(room.values), free(room.q), free(room.weights), free(room.logits), free(room.read);
   }
 }

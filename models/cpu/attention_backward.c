@@ -6,7 +6,7 @@ typedef struct {
   operand *keys, *values, *gradient, *left, *slopes, *turned;
   float *weights, *to_q, *to_k, *to_v; /* gradients; the last two of a whole head, transposed */
   int64_t deep, wide, all, gap;        /* sizes rounded up; numbers from one line of weights to the next */
-} Room;
+} Workspace;
 
 /* The gradient x of some weights p becomes that of the products that they come from; `to_mask` adds up that of the
    logits. */
@@ -27,8 +27,8 @@ static inline void through_softmax(int64_t count, const element *p, float *x, co
 }
 
 /* From the gradient of some queries' weights, those of their products, times the scale, as a left matrix. */
-static void through_logits(Head own, Queries some, int64_t columns, const Room *room) {
-  const Attention *of = own.of;
+static void through_logits(Head own, Queries some, int64_t columns, const Workspace *room) {
+  const Params *of = own.of;
   for (int64_t i = 0; i < some.count; i++) {
     const float *factor = line(own, &of->factor, some.first + i);
     float *x = room->weights + i * room->gap, *to_mask = line(own, &of->to_mask, some.first + i);
@@ -41,8 +41,8 @@ static void through_logits(Head own, Queries some, int64_t columns, const Room *
 }
 
 /* The gradients of some queries, and what they add to those of their keys and values. */
-static void of_queries(Head own, Queries some, const Room *room) {
-  const Attention *of = own.of;
+static void of_queries(Head own, Queries some, const Workspace *room) {
+  const Params *of = own.of;
   int64_t deep = room->deep, wide = room->wide, all = room->all, gap = room->gap, columns = up(some.end - some.begin);
   const element *gradient = row(own, &of->gradient, some.first), *kept = row(own, &of->probs, some.first) + some.begin;
   Right keys = right(room->keys, all), values = right(room->values, wide);
@@ -62,8 +62,8 @@ static void of_queries(Head own, Queries some, const Room *room) {
   multiply(wide, columns, SIDE, room->left, SIDE, weights, room->to_v + some.begin, all, 1);
 }
 
-static void of_head(Head own, const Room *room) {
-  const Attention *of = own.of;
+static void of_head(Head own, const Workspace *room) {
+  const Params *of = own.of;
   as_right(of->keys, of->inner, row(own, &of->k, 0), of->k.strides[2], room->keys, room->all);
   across_right(of->keys, of->width, row(own, &of->v, 0), of->v.strides[2], room->values, room->wide);
   memset(room->to_k, 0, room->deep * room->all * sizeof *room->to_k);
@@ -76,27 +76,44 @@ static void of_head(Head own, const Room *room) {
   }
 }
 
-/* Gradients of q, k and v; those of the mask are added up, by one thread those of all sequences where these share it. */
-void attention_backward(const Attention *of) {
+static Workspace workspace(const Params *of, Memory *memory) {
   int64_t deep = up(of->inner), wide = up(of->width), all = up(of->keys), gap = all + GAP;
+  return (Workspace){
+      take(memory, all * deep, sizeof(operand)),
+      take(memory, all * wide, sizeof(operand)),
+      take(memory, SIDE * wide, sizeof(operand)),
+      take(memory, SIDE * most(deep, wide), sizeof(operand)),
+      take(memory, SIDE * gap, sizeof(operand)),
+      take(memory, SIDE * gap, sizeof(operand)),
+      take(memory, SIDE * gap, sizeof(float)),
+      take(memory, SIDE * deep, sizeof(float)),
+      take(memory, deep * all, sizeof(float)),
+      take(memory, wide * all, sizeof(float)),
+      deep,
+      wide,
+      all,
+      gap,
+  };
+}
+
+int64_t attention_backward_memory(const Params *of) {
+  Memory memory = {0};
+  workspace(of, &memory);
+  return memory.used;
+}
+
+/* Gradients of q, k and v; those of the mask are added up, by one thread those of all sequences where these share it. */
+void attention_backward(const Params *of) {
   int64_t shared = of->to_mask.at && of->to_mask.strides[0] == 0, turns = shared ? 1 : of->sequences;
-#pragma omp parallel if (of->sequences * of->heads * of->queries * of->keys > MANY)
+#pragma omp parallel num_threads(of->threads) if (of->sequences * of->heads * of->queries * of->keys > MANY)
   {
-    Room room = {
-        zeros(all * deep, sizeof(operand)),  zeros(all * wide, sizeof(operand)),
-        zeros(SIDE * wide, sizeof(operand)), zeros(SIDE * most(deep, wide), sizeof(operand)),
-        zeros(SIDE * gap, sizeof(operand)),  zeros(SIDE * gap, sizeof(operand)),
-        zeros(SIDE * gap, sizeof(float)),    zeros(SIDE * deep, sizeof(float)),
-        zeros(deep * all, sizeof(float)),    zeros(wide * all, sizeof(float)),
-        deep, wide, all, gap,
-    };
+    Memory memory = of_thread(of);
+    Workspace room = workspace(of, &memory);
     unsigned before = begin_products();
 #pragma omp for collapse(2)
     for (int64_t h = 0; h < of->heads; h++)
       for (int64_t turn = 0; turn < turns; turn++)
         for (int64_t b = turn; b < (shared ? of->sequences : turn + 1); b++) of_head((Head){of, b, h}, &room);
     end_products(before);
-    free(room.keys), free(room.values), free(room.gradient), free(room.left), free(room.slopes), free(room.turned);
-    free(room.weights), free(room.to_q), free(room.to_k), free(room.to_v);
   }
 }

@@ -4,8 +4,6 @@
    Sizes are rounded up to 32, with zeros. */
 #include "element.h"
 #include "vectors.h"
-#include <stdio.h>
-#include <stdlib.h>
 
 #define SIDE 32 /* of what is multiplied at once */
 
@@ -47,15 +45,16 @@ static inline int64_t up(int64_t count) { return (count + SIDE - 1) / SIDE * SID
 static inline int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 static inline int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
 
-/* Room for so many numbers, all zero. */
-static void *zeros(int64_t count, size_t size) {
-  size_t bytes = (count * size + 63) / 64 * 64;
-  void *found = aligned_alloc(64, bytes);
-  if (!found) {
-    fprintf(stderr, "yardstick: There is no memory left for attention: evaluate shorter sequences.\n");
-    _Exit(1); /* threads cannot raise an error */
-  }
-  return memset(found, 0, bytes);
+/* Zeros that a caller has allocated, of which each matrix takes its share; only counted if there are none. */
+typedef struct {
+  char *at;
+  int64_t used;
+} Memory;
+
+static inline void *take(Memory *from, int64_t count, size_t size) {
+  char *found = from->at ? from->at + from->used : NULL;
+  from->used += (count * size + 63) / 64 * 64;
+  return found;
 }
 
 /* From column n and row r, a multiple of SIDE, on. */

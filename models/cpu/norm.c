@@ -1,8 +1,6 @@
 /* RMSNorm of rows of floats. */
 #include "element.h"
 
-#include <stdlib.h>
-
 #define SHARES 16 /* of the rows, for threads */
 
 /* y = gain x / sqrt(mean x^2 + epsilon), and the factor of each row. */
@@ -20,10 +18,10 @@ void forward(int64_t rows, int64_t columns, const float *x, const float *gain, f
   }
 }
 
-/* The gradient g of y, to x and added to that of the gain, whose sum does not depend on the number of threads. */
+/* The gradient g of y, to x and added to that of the gain, whose `sums` (SHARES, columns), zero at first,
+   do not depend on the number of threads. */
 void backward(int64_t rows, int64_t columns, const float *x, const float *gain, const float *scale,
-              const element *g, float *to_x, float *to_gain) {
-  float *sums = calloc(SHARES * columns, sizeof *sums);
+              const element *g, float *to_x, float *to_gain, float *sums) {
 #pragma omp parallel for if (rows * columns > MANY)
   for (int64_t share = 0; share < SHARES; share++)
     for (int64_t row = rows * share / SHARES; row < rows * (share + 1) / SHARES; row++) {
@@ -42,5 +40,4 @@ void backward(int64_t rows, int64_t columns, const float *x, const float *gain, 
     }
   for (int64_t share = 0; share < SHARES; share++)
     for (int64_t n = 0; n < columns; n++) to_gain[n] += sums[share * columns + n];
-  free(sums);
 }

@@ -1,7 +1,12 @@
-/* Softmax over rows, in place. */
+/* Softmax over rows, in place; `lines` (threads, columns) is what threads work with. */
 #include "element.h"
 #include "functions.h"
-#include <stdlib.h>
+
+#ifdef _OPENMP
+#include <omp.h>
+#else
+static inline int omp_get_thread_num(void) { return 0; }
+#endif
 
 #define WIDE 32 /* columns are rounded up to a multiple, which loops are fast with */
 
@@ -15,10 +20,11 @@ static inline float powers(int64_t count, float *line, float greatest) {
 
 /* Logits x become their softmax. `ends` (known, a divisor of the number of rows) says after how many columns all
    others are hidden. */
-void forward(int64_t rows, int64_t columns, element *x, int64_t known, const int64_t *ends) {
-#pragma omp parallel if (rows * columns > MANY)
+void forward(int64_t rows, int64_t columns, element *x, int64_t known, const int64_t *ends, int64_t threads,
+             float *lines) {
+#pragma omp parallel num_threads(threads) if (rows * columns > MANY)
   {
-    float *line = malloc(columns * sizeof *line);
+    float *line = lines + omp_get_thread_num() * columns;
 #pragma omp for
     for (int64_t row = 0; row < rows; row++) {
       element *at = x + row * columns;
@@ -36,16 +42,16 @@ void forward(int64_t rows, int64_t columns, element *x, int64_t known, const int
       for (int64_t n = 0; n < until; n++) at[n] = narrow(line[n] * share);
       memset(at + until, 0, (columns - until) * sizeof *at);
     }
-    free(line);
   }
 }
 
 /* Logits x become the gradient of their cross-entropy; `likely` is the probability of each target, not a
    number where there is no such column. */
-void cross_entropy(int64_t rows, int64_t columns, element *x, const int64_t *targets, float *likely) {
-#pragma omp parallel if (rows * columns > MANY)
+void cross_entropy(int64_t rows, int64_t columns, element *x, const int64_t *targets, float *likely,
+                   int64_t threads, float *lines) {
+#pragma omp parallel num_threads(threads) if (rows * columns > MANY)
   {
-    float *line = malloc(columns * sizeof *line);
+    float *line = lines + omp_get_thread_num() * columns;
 #pragma omp for
     for (int64_t row = 0; row < rows; row++) {
       element *at = x + row * columns;
@@ -65,7 +71,6 @@ void cross_entropy(int64_t rows, int64_t columns, element *x, const int64_t *tar
         likely[row] = NAN;
       }
     }
-    free(line);
   }
 }
 

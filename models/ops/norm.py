@@ -10,6 +10,8 @@ from models.cpu import loops
 from models.ops.first_order import first_order
 from models.ops.precision import autocasts
 
+SHARES = 16  # of the rows, as norm.c divides them among threads
+
 
 def rms_norm(x: Tensor, gain: Tensor, epsilon: float = 1e-6) -> Tensor:
     """gain * x / sqrt(mean x^2 + epsilon) over the last dimension, in the precision of matrix products."""
@@ -46,7 +48,8 @@ class RMSNorm(torch.autograd.Function):
         if ctx.loops is not None:
             to_x, to_gain = torch.empty_like(x), torch.zeros_like(gain)
             g = gradients[0].resolve_neg().contiguous()
-            ctx.loops("backward", scale.numel(), x.size(-1), x, gain, scale, g, to_x, to_gain)
+            sums = x.new_zeros(SHARES, x.size(-1))
+            ctx.loops("backward", scale.numel(), x.size(-1), x, gain, scale, g, to_x, to_gain, sums)
             return to_x, to_gain, None, None
         (g, wide, weight), shape = (t.to(scale.dtype) for t in (*gradients, x, gain)), x.shape[-1:]
         mean = (g @ weight[:, None]).mul_(scale) / x.size(-1)

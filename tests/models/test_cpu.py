@@ -12,9 +12,12 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from models import cpu as native
-from models.attention import attend, cpu_flash, far_keys, masks
+from models.attention import attend, far_keys, masks
 from models.attention.eager import MaskedAttention
 from models.attention.plan import Plan
+from models.cpu import attention as attention_in_c
+from models.cpu.attention import Scores
+from models.cpu.attention_backward import flash
 from models.effect import Curve, Effect, Positions, Window
 from models.encodings import load
 from models.ops.gelu import gelu
@@ -24,6 +27,7 @@ from models.ops.polar import polar
 from models.ops.processor import has_tiles
 from models.ops.relu_network import at_once, relu_network
 from models.ops.rotary import composed, rotate_pairs
+from models.ops.toeplitz import Toeplitz
 from tests.tolerance import Outcome, agree, as_accurate, float64
 from train.fit.loss import MeanCrossEntropy, log_likelihood
 
@@ -90,11 +94,11 @@ def attention(mask: tuple[int, ...], tokens: int, causal: bool) -> Case:
         bias = random(*mask, tokens, tokens, dtype=wide(dtype))
         hidden = torch.ones(tokens, tokens).triu(1).bool()
         shown = bias.masked_fill(hidden, HIDDEN)
-        if cpu_flash.loops_for(q) is None:
+        if attention_in_c.loops_for(q) is None:
             y = MaskedAttention.apply(q * 0.25, k, v, shown, [(slice(0, tokens), slice(0, tokens))])
         else:
             window = tokens if causal else None
-            y, _ = cpu_flash.flash(q, k, v, shown.view(-1, *shown.shape[-3:]), None, 0.25, window, False)
+            y, _ = flash(q, k, v, shown.view(-1, *shown.shape[-3:]), None, 0.25, window, False)
         return with_gradients(y, {"q": q, "k": k, "v": v, "bias": bias})
 
     return case
@@ -253,7 +257,7 @@ def test_as_exact_as_pytorch(
 def test_however_bfloat16_is_multiplied(
     name: str, ways: list[str], called: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cpu_flash, "bfloat16_by", lambda: ways)
+    monkeypatch.setattr(attention_in_c, "bfloat16_by", lambda: ways)
     test_as_exact_as_pytorch(name, torch.bfloat16, called, monkeypatch)
 
 
@@ -544,3 +548,23 @@ def test_no_other_tensors_are_given_to_them() -> None:
     assert native.loops("norm", x.to("meta")) is None
     for other in (x.double(), x.to("meta"), x.bfloat16()):
         assert native.loops("norm", torch.float32, other) is None
+
+
+@needs_compiler
+@pytest.mark.parametrize(
+    ("shapes", "wrong"),
+    [
+        ({"k": (1, 2, 9, 12)}, "k has shape"),
+        ({"v": (1, 3, 9, 8)}, "v has shape"),
+        ({"mask": (1, 2, 9, 8)}, "mask has shape"),
+        ({"factor": (1, 2, 4, 9)}, "factor has shape"),
+    ],
+    ids=str,
+)
+def test_shapes_that_do_not_fit_never_reach_c(shapes: dict[str, tuple[int, ...]], wrong: str) -> None:
+    fitting = dict.fromkeys("qkv", (1, 2, 9, 8)) | dict.fromkeys(("mask", "factor"), (1, 1, 9, 9))
+    given = [random(*shape).detach() for shape in (fitting | shapes).values()]
+    with pytest.raises(ValueError, match=wrong):
+        flash(*given, 0.3, 9, False)
+    with pytest.raises(ValueError, match="distances"):
+        attention_in_c.read(*3 * given[:1], Scores(0.3, 9, mask=Toeplitz(torch.zeros(1, 16), 8)))

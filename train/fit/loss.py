@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from models.cpu import loops
+from models.cpu import WIDE, loops
 from models.gpt import GPT
 from models.ops.first_order import first_order
 from models.ops.linear import by_onednn, product
@@ -93,7 +93,8 @@ def replaced_by_gradient(logits: Tensor, targets: Tensor) -> Tensor:
         chosen = [part_replaced(logits[part], targets[part, None]) for part in parts(logits)]
         return torch.cat(chosen).squeeze(1)
     likely = torch.empty(len(logits))
-    by_c("cross_entropy", *logits.shape, logits, targets.long().contiguous(), likely)
+    lines = torch.empty(torch.get_num_threads(), logits.size(1), dtype=WIDE)
+    by_c("cross_entropy", *logits.shape, logits, targets.long().contiguous(), likely, len(lines), lines)
     return likely
 
 

@@ -8,8 +8,9 @@ from torch import Tensor
 
 from models import attention as attending
 from models import cpu as native
-from models.attention import KERNELS, attend, choose, cpu_flash, eager, far_keys, flex, logits, masks
+from models.attention import KERNELS, attend, choose, eager, far_keys, flex, logits, masks
 from models.attention.plan import Plan
+from models.cpu.attention_backward import flash
 from models.effect import Adjust, Effect, Positions, Region
 from tests.models.attention.forms import FORMS, B, D, H, T, can, effect, inputs, potential, wider
 from tests.tolerance import agree, agree_all, as_accurate, float64
@@ -132,7 +133,7 @@ def test_compilers_may_trust_what_our_operator_says_of_itself(parts: tuple[str, 
     mask = learned[None, :, None, :T].expand(-1, -1, T, -1).masked_fill(hidden, float("-inf"))
     factor = learned.detach()[:, : 2 * T - 1].unfold(-1, T, 1)[None]
     given = (mask if "mask" in parts else None, factor if "factor" in parts else None)
-    torch.library.opcheck(cpu_flash.flash, (q, k, v, *given, 0.3, T if parts else 5, False))
+    torch.library.opcheck(flash, (q, k, v, *given, 0.3, T if parts else 5, False))
 
 
 @pytest.mark.skipif(native.missing(), reason="There is no C compiler here")

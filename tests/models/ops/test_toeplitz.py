@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from models.ops.diagonals import by_distance, consecutive
+from models.ops.toeplitz import by_distance, consecutive
 
 
 def curve(distance: Tensor) -> Tensor:

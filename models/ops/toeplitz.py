@@ -1,11 +1,19 @@
-"""Values by distance for pairs of positions; where these are consecutive, each diagonal has one value."""
+"""Numbers that distances decide: where positions are consecutive, each diagonal has one."""
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from models.ops.precision import inspectable
+
+
+class Toeplitz(NamedTuple):
+    """A number for each pair that its distance alone decides."""
+
+    line: Tensor  # (1 or H, N) float32, from the greatest distance to the smallest
+    start: int  # where it has that of the first query to the first key
 
 
 def by_distance(values: Callable[[Tensor], Tensor], i: Tensor, j: Tensor) -> Tensor:

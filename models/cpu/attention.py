@@ -1,0 +1,171 @@
+"""Flash attention in C: what it is given, checked, as `attention.h` describes it."""
+
+import ctypes
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from models.cpu import Loops, dense, loops, loops_of
+from models.ops.processor import bfloat16_by
+from models.ops.toeplitz import Toeplitz
+
+SIDE = 32  # rows and columns that the loops multiply at once
+Pairs = Tensor | Toeplitz
+
+
+@dataclass(frozen=True)
+class Network:
+    """A network of leaky units that reads the logits of all heads, and adds to them."""
+
+    by_distance: Toeplitz  # (hidden + H, N) what distances give to each unit, and then to each head
+    to_units: Tensor  # (hidden, H)
+    from_units: Tensor  # (hidden, H)
+    leak: float
+
+    def from_start(self, start: int) -> "Network":
+        """Return the same for queries and keys the first of which are as far apart as the line says there."""
+        return replace(self, by_distance=Toeplitz(self.by_distance.line, start))
+
+
+@dataclass(frozen=True)
+class Scores:
+    """What becomes of a product: scale * factor * product + mask, or what a network makes of it."""
+
+    scale: float
+    window: int | None  # how many of the keys up to its own a query sees; None: all keys, those ahead as well
+    mask: Pairs | None = None  # (1 or B, 1 or H, R, K) float32
+    factor: Pairs | None = None  # never without a mask
+    is_decay: bool = (
+        False  # the mask (1 or B, 1 or H, 1, K) is what keys lose: less what a query's own key loses
+    )
+    sink: Tensor | None = None  # (1 or H, 1 or R, 1), the logit of what reads nothing
+    network: Network | None = None
+
+
+def alike(q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Return all three as numbers of one type, as the loops read them."""
+    return (q, k, v) if q.dtype == k.dtype == v.dtype else (q.float(), k.float(), v.float())
+
+
+def loops_for(x: Tensor, network: Network | None = None, file: str = "attention") -> Loops | None:
+    """Return the loops that multiply numbers of this type the fastest, if there are any."""
+    sizes = {}
+    if network is not None:
+        sizes = {"heads": network.to_units.size(1), "hidden": network.to_units.size(0)}
+    ways = [{way: 1} for way in bfloat16_by()] if x.dtype == torch.bfloat16 else []
+    candidates = (loops(file, x, **sizes, **way) for way in (*ways, {}))
+    return next((found for found in candidates if found is not None), None)
+
+
+@torch.compiler.assume_constant_result
+def has_loops(dtype: torch.dtype) -> bool:
+    return loops_of("attention", dtype) is not None
+
+
+def read(q: Tensor, k: Tensor, v: Tensor, scores: Scores) -> tuple[Tensor, Tensor]:
+    """Return what queries read (B, H, R, D), and the log of the sum of weights (B, H, R), float32."""
+    q, k, v = (dense(x) for x in (q, k, v))
+    out, lse = empty_by_token(q, v.size(-1)), q.new_empty(q.shape[:-1], dtype=torch.float32)
+    run("attention", Params(scores, q=q, k=k, v=v, out=out, lse=lse), v, scores.network)
+    return out, lse
+
+
+def empty_by_token(q: Tensor, width: int) -> Tensor:
+    """Allocate (B, H, R, D) whose heads lie side by side, as the layer after attention reads them."""
+    return q.new_empty(q.size(0), q.size(2), q.size(1), width).transpose(1, 2)
+
+
+class StridedTensor(ctypes.Structure):
+    """Where a tensor (B, H, N, ...) lies: its first number, and strides of sequences, heads and tokens."""
+
+    _fields_ = (("at", ctypes.c_void_p), ("strides", ctypes.c_int64 * 3))
+
+    @classmethod
+    def of(cls, x: Tensor) -> "StridedTensor":
+        return cls(x.data_ptr(), x.stride()[:3])
+
+
+class Params(ctypes.Structure):
+    """`Params` of cpu/attention.h, and what keeps its tensors alive."""
+
+    _fields_ = (
+        *((name, ctypes.c_int64) for name in ("sequences", "heads", "queries", "keys", "inner", "width")),
+        *((name, ctypes.c_int64) for name in ("before", "causal", "window", "parts", "is_decay")),
+        *(
+            (name, StridedTensor)
+            for name in ("q", "k", "v", "out", "probs", "gradient", "to_q", "to_k", "to_v")
+        ),
+        *((name, StridedTensor) for name in ("factor", "mask", "sink", "to_mask", "lse", "units")),
+        *((name, ctypes.c_void_p) for name in ("to_units", "from_units")),
+        *((name, ctypes.c_float) for name in ("scale", "leak")),
+        ("memory", ctypes.c_void_p),
+        *((name, ctypes.c_int64) for name in ("per_thread", "threads")),
+    )
+
+    def __init__(self, scores: Scores, **tensors: Tensor) -> None:
+        q, k, v = (tensors[name] for name in "qkv")
+        (sequences, heads, queries, inner), keys, network = q.shape, k.size(-2), scores.network
+        parallel = sequences if network else sequences * heads  # what threads share out
+        parts = -(-torch.get_num_threads() // max(1, parallel))
+        window = scores.window if scores.window is not None and scores.window < keys else 0
+        sizes = sequences, heads, queries, keys, inner, v.size(-1), keys - queries
+        super().__init__(
+            *sizes, scores.window is not None, window, parts, scores.is_decay, scale=scores.scale
+        )
+        shapes = {
+            "k": (keys, inner),
+            "v": (keys, v.size(-1)),
+            "out": (queries, v.size(-1)),
+            "lse": (queries,),
+        }
+        shapes |= {"probs": (queries, -(-keys // SIDE) * SIDE), "gradient": shapes["out"]}
+        shapes |= {"to_q": (queries, inner), "to_k": shapes["k"], "to_v": shapes["v"]}
+        self.tensors: list[object] = [tensors, scores]
+        for name, x in tensors.items():
+            expect(name, x.shape, (sequences, heads, *shapes.get(name, (queries, inner))))
+            setattr(self, name, StridedTensor.of(x))
+        for name in ("factor", "mask", "sink"):
+            if (number := getattr(scores, name)) is not None:
+                setattr(self, name, self.strided(name, number))
+        if network is not None:
+            self.units, self.leak = self.strided("units", network.by_distance), network.leak
+            self.to_units, self.from_units = network.to_units.data_ptr(), network.from_units.data_ptr()
+
+    def strided(self, name: str, x: Tensor | Toeplitz) -> StridedTensor:
+        """Return where a number for each pair lies, or for each query, or key."""
+        columns = {"sink": 1, "units": self.before + 2 * SIDE}.get(name, self.keys)
+        if isinstance(x, Toeplitz):
+            line = dense(x.line.float())
+            if x.start < self.queries - 1 or x.start + columns > line.size(-1):
+                raise ValueError(
+                    f"attention: {name} has {line.size(-1)} distances, too few from {x.start} on."
+                )
+            self.tensors.append(line)
+            of_h = line.stride(0) if line.size(0) > 1 else 0
+            return StridedTensor(line[:, x.start :].data_ptr(), (0, of_h, -1))
+        x = dense((x if x.dim() == 4 else x[None]).float())
+        self.tensors.append(x)
+        expect(name, x.shape[-2:], (self.queries if x.size(-2) > 1 else 1, columns))
+        of_b, of_h, *_ = x.expand(self.sequences, self.heads, -1, -1).stride()
+        return StridedTensor(x.data_ptr(), (of_b, of_h, x.stride(-2) if x.size(-2) > 1 else 0))
+
+
+def expect(name: str, found: Sequence[int], expected: Sequence[int]) -> None:
+    if tuple(found) != tuple(expected):
+        raise ValueError(f"attention: {name} has shape {tuple(found)} where {tuple(expected)} is needed.")
+
+
+def run(name: str, params: Params, x: Tensor, network: Network | None = None) -> None:
+    functions = loops_for(x, network, name)
+    assert functions is not None
+    library = functions.library
+    if library.params_size() != ctypes.sizeof(Params):
+        raise RuntimeError("attention: Params and what attention.h says of it differ.")
+    size = getattr(library, f"{name}_memory")
+    size.restype, params.threads = ctypes.c_int64, torch.get_num_threads()
+    params.per_thread = size(ctypes.byref(params))
+    memory = torch.zeros(params.threads * params.per_thread, dtype=torch.uint8)
+    params.memory = memory.data_ptr()
+    functions(name, params)

@@ -1,0 +1,108 @@
+"""Flash attention in C with gradients, as an operator that compilers know; it keeps the weights."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.library import custom_op
+
+from models.cpu import dense
+from models.cpu.attention import SIDE, Params, Scores, StridedTensor, empty_by_token, run
+from models.ops.first_order import first_order
+
+
+@custom_op("yardstick::flash", mutates_args=())
+def flash(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    mask: Tensor | None,
+    factor: Tensor | None,
+    scale: float,
+    window: int | None,
+    is_decay: bool,
+) -> tuple[Tensor, Tensor]:
+    """Return what queries read (B, H, T, D), and the weights; with gradient, but for the factor."""
+    q, k, v = (dense(x) for x in (q, k, v))
+    out, probs = empty_outputs(q, k, v)
+    scores = Scores(scale, window, mask, factor, is_decay)
+    run("attention", Params(scores, q=q, k=k, v=v, out=out, probs=probs), v)
+    return out, probs
+
+
+@flash.register_fake
+def empty_outputs(q: Tensor, k: Tensor, v: Tensor, *_: object) -> tuple[Tensor, Tensor]:
+    return empty_by_token(q, v.size(-1)), q.new_empty(*q.shape[:-1], -(-k.size(-2) // SIDE) * SIDE)
+
+
+@custom_op("yardstick::flash_backward", mutates_args=())
+def flash_backward(
+    gradient: Tensor,
+    saved: Sequence[Tensor],
+    factor: Tensor | None,
+    scale: float,
+    window: int | None,
+    mask_shape: Sequence[int],
+) -> list[Tensor]:
+    """Return the gradients of q, k, v and, unless its shape is empty, of a mask."""
+    *qkv, probs = saved
+    q, k, v, g = (dense(x) for x in (*qkv, gradient))
+    to_q, to_k, to_v, *to_mask = result = empty_gradients(gradient, saved, factor, scale, window, mask_shape)
+    tensors = {
+        "q": q,
+        "k": k,
+        "v": v,
+        "probs": probs,
+        "gradient": g,
+        "to_q": to_q,
+        "to_k": to_k,
+        "to_v": to_v,
+    }
+    params = Params(Scores(scale, window, factor=factor), **tensors)
+    for x in to_mask:
+        params.to_mask = StridedTensor.of(x.zero_().expand(*q.shape[:3], -1))
+    run("attention_backward", params, v)
+    return result
+
+
+@flash_backward.register_fake
+def empty_gradients(
+    gradient: Tensor,
+    saved: Sequence[Tensor],
+    factor: Tensor | None,
+    scale: float,
+    window: int | None,
+    mask_shape: Sequence[int],
+) -> list[Tensor]:
+    heads = saved[0].size(1)
+    mask = (
+        [gradient.new_empty([mask_shape[0], heads, *mask_shape[2:]], dtype=torch.float32)]
+        if mask_shape
+        else []
+    )
+    return [*(empty_like(x) for x in saved[:3]), *mask]
+
+
+def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
+    *qkv, mask, ctx.factor, ctx.scale, ctx.window, _ = inputs
+    ctx.mask_shape = list(mask.shape) if ctx.needs_input_grad[3] else []
+    ctx.save_for_backward(*qkv, output[1])
+
+
+@first_order
+def backward(ctx: Any, gradient: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
+    saved = list(ctx.saved_tensors)
+    to_q, to_k, to_v, *masks = flash_backward(
+        gradient, saved, ctx.factor, ctx.scale, ctx.window, ctx.mask_shape
+    )
+    to_mask = masks[0].sum_to_size(ctx.mask_shape) if masks else None
+    return to_q, to_k, to_v, to_mask, None, None, None, None
+
+
+flash.register_autograd(backward, setup_context=setup_context)
+
+
+def empty_like(x: Tensor) -> Tensor:
+    """Allocate as many numbers in the same order, tokens or heads first; those of x may overlap."""
+    return empty_by_token(x, x.size(-1)) if x.stride(1) < x.stride(2) else x.new_empty(x.shape)
