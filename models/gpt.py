@@ -13,9 +13,7 @@ from models.attention import attend
 from models.attention.plan import Plan
 from models.effect import Effect, Encoding, Positions
 from models.ops.gelu import gelu
-from models.ops.heads import split
-from models.ops.initial import spread
-from models.ops.linear import Linear
+from models.ops.linear import Linear, init_std, split_heads
 from models.ops.norm import rms_norm
 
 
@@ -55,7 +53,7 @@ class GPT(nn.Module):
     def initialise(self, depth: int) -> None:
         """GPT-2's normal initialisation, its 0.02 at width 768 becoming 0.55 / sqrt(width) at any width;
         smaller by sqrt(2 depth) where a block writes to the residual stream."""
-        std = spread(self.embed.embedding_dim)
+        std = init_std(self.embed.embedding_dim)
         for block in cast(Sequence[Block], self.blocks):
             for linear in (block.attention.qkv, block.mlp.up):
                 nn.init.normal_(linear.weight, std=std)
@@ -179,7 +177,7 @@ class Attention(nn.Module):
         self.out = Linear(width, width)
 
     def forward(self, x: Tensor, plan: Plan) -> Tensor:
-        q, k, v = split(self.qkv(x), self.heads)  # each (B, H, T, D)
+        q, k, v = split_heads(self.qkv(x), self.heads)  # each (B, H, T, D)
         y = attend(q, k, v, plan, x, self.kernel)
         return cast(Tensor, self.out(y.transpose(1, 2).flatten(2)))
 

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from models.attention.plan import Plan, cached
 from models.effect import ByPair, Curve, tabulated
-from models.ops.relu_network import Surface
+from models.ops.pairwise_mlp import Surface
 from models.ops.toeplitz import Toeplitz
 
 TILE = 128, 512  # queries and keys evaluated at a time: intermediate results stay in the processor's cache

@@ -3,11 +3,13 @@
 import ctypes
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 
 import torch
 from torch import Tensor
+from torch.nn.functional import scaled_dot_product_attention
 
-from models.cpu import Loops, dense, loops, loops_of
+from models.cpu import Loops, dense, loops, loops_of, warn
 from models.ops.processor import bfloat16_by
 from models.ops.toeplitz import Toeplitz
 
@@ -56,12 +58,31 @@ def loops_for(x: Tensor, network: Network | None = None, file: str = "attention"
         sizes = {"heads": network.to_units.size(1), "hidden": network.to_units.size(0)}
     ways = [{way: 1} for way in bfloat16_by()] if x.dtype == torch.bfloat16 else []
     candidates = (loops(file, x, **sizes, **way) for way in (*ways, {}))
-    return next((found for found in candidates if found is not None), None)
+    return next(
+        (found for found in candidates if found and (network or is_right(found, file, x.dtype))), None
+    )
 
 
 @torch.compiler.assume_constant_result
 def has_loops(dtype: torch.dtype) -> bool:
     return loops_of("attention", dtype) is not None
+
+
+@cache
+@torch.no_grad()
+def is_right(functions: Loops, file: str, dtype: torch.dtype) -> bool:
+    """Return whether loops that were just loaded compute what PyTorch does, and say so if they do not."""
+    library = functions.library
+    same = library.params_size() == ctypes.sizeof(Params)
+    if same and file == "attention":
+        q, k, v = torch.linspace(0, 9e3, 3 * 80 * 32, device="cpu").sin().view(3, 1, 2, 40, 32).to(dtype)
+        out, scale = empty_by_token(q, 32), 32**-0.5
+        call(functions, file, Params(Scores(scale, 40), q=q, k=k, v=v, out=out))
+        expected = scaled_dot_product_attention(q.float(), k.float(), v.float(), is_causal=True, scale=scale)
+        same = bool((out - expected).abs().max() < 64 * torch.finfo(dtype).eps)
+    if not same:
+        warn(f"{file}.c was compiled wrongly, so PyTorch does its work.")
+    return same
 
 
 def read(q: Tensor, k: Tensor, v: Tensor, scores: Scores) -> tuple[Tensor, Tensor]:
@@ -160,12 +181,14 @@ def expect(name: str, found: Sequence[int], expected: Sequence[int]) -> None:
 def run(name: str, params: Params, x: Tensor, network: Network | None = None) -> None:
     functions = loops_for(x, network, name)
     assert functions is not None
-    library = functions.library
-    if library.params_size() != ctypes.sizeof(Params):
-        raise RuntimeError("attention: Params and what attention.h says of it differ.")
-    size = getattr(library, f"{name}_memory")
+    call(functions, name, params)
+
+
+def call(functions: Loops, name: str, params: Params) -> None:
+    """Call a function that says how much memory it needs, with zeros for each thread."""
+    size = getattr(functions.library, f"{name}_memory")
     size.restype, params.threads = ctypes.c_int64, torch.get_num_threads()
     params.per_thread = size(ctypes.byref(params))
-    memory = torch.zeros(params.threads * params.per_thread, dtype=torch.uint8)
+    memory = torch.zeros(params.threads * params.per_thread, dtype=torch.uint8, device="cpu")
     params.memory = memory.data_ptr()
     functions(name, params)

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.nn.functional import softplus
 
 from models.effect import Effect, Encoding, Positions
-from models.ops.initial import spread
+from models.ops.linear import init_std
 from models.ops.precision import linear32
 
 
@@ -21,7 +21,7 @@ class CARoPE(Encoding):
         super().__init__()
         self.pairs = head_width // 2
         self.frequency = nn.Linear(width, heads, bias=False)
-        nn.init.normal_(self.frequency.weight, std=spread(width))
+        nn.init.normal_(self.frequency.weight, std=init_std(width))
 
     def forward(self, positions: Positions) -> Effect:
         return Effect(positions, phase=self.phase)

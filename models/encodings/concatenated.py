@@ -9,7 +9,7 @@ import torch
 from models.bounds import Base, Number, Share
 from models.effect import Effect, Encoding, Positions
 from models.encodings.sinusoidal import waves
-from models.ops.initial import spread
+from models.ops.linear import init_std
 
 
 class Concatenated(Encoding):
@@ -19,7 +19,7 @@ class Concatenated(Encoding):
 
     def __init__(self, width: int, part: Share = 0.25, base: Base = 10_000.0, scale: Number = 1.0) -> None:
         super().__init__()
-        self.width, self.base, self.amplitude = round(part * width), float(base), scale * spread(width)
+        self.width, self.base, self.amplitude = round(part * width), float(base), scale * init_std(width)
 
     def forward(self, positions: Positions) -> Effect:
         vectors = self.amplitude * waves(positions.at, self.width, self.base)  # (T, part of C)

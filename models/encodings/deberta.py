@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from models.bounds import Auto, Count
 from models.effect import Adjust, Effect, Encoding, Positions, Tail
-from models.ops.initial import spread
+from models.ops.linear import init_std
 from models.schedule import Schedule
 
 
@@ -22,7 +22,7 @@ class DeBERTa(Schedule):
 
     def __init__(self, depth: int, heads: int, width: int, length: int, reach: Count | Auto = "auto") -> None:
         rows = 2 * (length if reach == "auto" else int(reach))
-        table = nn.Parameter(spread(width) * torch.randn(rows, width))
+        table = nn.Parameter(init_std(width) * torch.randn(rows, width))
         super().__init__([Disentangled(table, heads) for _ in range(depth)])
 
 
@@ -31,8 +31,8 @@ class Disentangled(Encoding):
         super().__init__()
         self.heads, self.table = heads, table
         width = table.size(1)
-        self.to_key = nn.Parameter(spread(width) * torch.randn(width, width))
-        self.to_query = nn.Parameter(spread(width) * torch.randn(width, width))
+        self.to_key = nn.Parameter(init_std(width) * torch.randn(width, width))
+        self.to_query = nn.Parameter(init_std(width) * torch.randn(width, width))
 
     def forward(self, positions: Positions) -> Effect:
         keys, queries = self.projected(self.to_key), self.projected(self.to_query)

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from models.bounds import Count, Positive
 from models.effect import Effect, Encoding, Positions
-from models.ops.relu_network import Surface, at_once, relu_network
+from models.ops.pairwise_mlp import Surface, at_once, relu_network
 
 TINY = 1e-6  # avoids 0 / 0
 

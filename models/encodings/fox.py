@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from torch.nn.functional import logsigmoid
 
 from models.effect import Effect, Encoding, Positions
-from models.ops.initial import spread
+from models.ops.linear import init_std
 from models.ops.precision import linear32
 
 
@@ -18,7 +18,7 @@ class FoX(Encoding):
     def __init__(self, heads: int, width: int) -> None:
         super().__init__()
         self.gate = nn.Linear(width, heads)
-        nn.init.normal_(self.gate.weight, std=spread(width))
+        nn.init.normal_(self.gate.weight, std=init_std(width))
         nn.init.zeros_(self.gate.bias)
 
     def forward(self, positions: Positions) -> Effect:

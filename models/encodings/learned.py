@@ -8,7 +8,7 @@ from torch import nn
 
 from models.bounds import Factor
 from models.effect import Effect, Encoding, Positions
-from models.ops.initial import spread
+from models.ops.linear import init_std
 
 
 class Learned(Encoding):
@@ -19,7 +19,7 @@ class Learned(Encoding):
     def __init__(self, width: int, length: int, factor: Factor = 1.0) -> None:
         super().__init__()
         self.limit = round(factor * length)
-        self.table = nn.Parameter(spread(width) * torch.randn(self.limit, width))
+        self.table = nn.Parameter(init_std(width) * torch.randn(self.limit, width))
 
     def forward(self, positions: Positions) -> Effect:
         vectors = self.table[positions.at].float()  # (T, C)

@@ -5,7 +5,7 @@ from torch import Tensor
 
 from models.bounds import Base, Number
 from models.effect import Effect, Encoding, Positions
-from models.ops.initial import spread
+from models.ops.linear import init_std
 
 
 class Sinusoidal(Encoding):
@@ -16,7 +16,7 @@ class Sinusoidal(Encoding):
 
     def __init__(self, width: int, base: Base = 10_000.0, scale: Number = 1.0) -> None:
         super().__init__()
-        self.width, self.base, self.amplitude = width, float(base), scale * spread(width)
+        self.width, self.base, self.amplitude = width, float(base), scale * init_std(width)
 
     def forward(self, positions: Positions) -> Effect:
         vectors = self.amplitude * waves(positions.at, self.width, self.base)  # (T, C)

@@ -1,4 +1,4 @@
-"""Linear layers, multiplied by the library that suits this processor.
+"""Linear layers: their initial scale, their split into heads, and the library that suits this processor.
 
 PyTorch multiplies float32 by MKL, which on processors not made by Intel leaves half of what AVX-512 can do.
 oneDNN, which it multiplies bfloat16 by, can be called for float32 as well.
@@ -68,3 +68,27 @@ def onednn(a: Tensor, b: Tensor) -> Tensor:
     """(..., N) of a (..., K) and b (N, K)."""
     result: Tensor = torch.ops.mkldnn._linear_pointwise(a, b, None, "none", [], "")
     return result
+
+
+def init_std(width: int) -> float:
+    """Return the standard deviation of initial weights: 0.55 / sqrt(width), GPT-2's 0.02 at width 768."""
+    return 0.02 * (768 / width) ** 0.5
+
+
+def split_heads(qkv: Tensor, heads: int) -> tuple[Tensor, Tensor, Tensor]:
+    """(B, T, 3C) -> q, k, v, each (B, H, T, D)"""
+    if qkv.is_cuda:  # fused kernels read them where they are
+        return qkv.unflatten(-1, (3, heads, -1)).permute(2, 0, 3, 1, 4).unbind()
+    apart: tuple[Tensor, Tensor, Tensor] = Split.apply(qkv, heads)
+    return apart
+
+
+class Split(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, qkv: Tensor, heads: int) -> tuple[Tensor, ...]:
+        return tuple(x.contiguous() for x in qkv.unflatten(-1, (3, heads, -1)).permute(2, 0, 3, 1, 4))
+
+    @staticmethod
+    @first_order
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:
+        return torch.stack([g.transpose(1, 2) for g in gradients], dim=2).flatten(2), None  # (B, T, 3, H, D)

@@ -22,10 +22,9 @@ from models.effect import Curve, Effect, Positions, Window
 from models.encodings import load
 from models.ops.gelu import gelu
 from models.ops.norm import rms_norm
-from models.ops.pairwise_mlp import adapted
+from models.ops.pairwise_mlp import adapted, at_once, relu_network
 from models.ops.polar import polar
 from models.ops.processor import has_tiles
-from models.ops.relu_network import at_once, relu_network
 from models.ops.rotary import composed, rotate_pairs
 from models.ops.toeplitz import Toeplitz
 from tests.tolerance import Outcome, agree, as_accurate, float64
@@ -568,3 +567,15 @@ def test_shapes_that_do_not_fit_never_reach_c(shapes: dict[str, tuple[int, ...]]
         flash(*given, 0.3, 9, False)
     with pytest.raises(ValueError, match="distances"):
         attention_in_c.read(*3 * given[:1], Scores(0.3, 9, mask=Toeplitz(torch.zeros(1, 16), 8)))
+
+
+@needs_compiler
+def test_loops_that_were_compiled_wrongly_are_not_used(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    x = random(1, 1, 1, 1).detach()
+    monkeypatch.setattr(native, "FLAGS", [*native.FLAGS, "-DBFLOAT16"])
+    native.compiled.cache_clear()
+    assert attention_in_c.loops_for(x) is None
+    native.compiled.cache_clear()
+    assert "compiled wrongly" in capfd.readouterr().err

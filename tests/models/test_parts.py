@@ -10,7 +10,7 @@ from torch import Tensor
 
 from models.attention.eager import MaskedAttention
 from models.attention.sdpa import split_precision
-from models.ops.heads import split
+from models.ops.linear import split_heads
 from models.ops.norm import rms_norm
 from models.ops.polar import polar
 from models.ops.rotary import rotate_pairs
@@ -70,7 +70,7 @@ def loss(hidden: Tensor, weight: Tensor) -> Tensor:
 ROTATED = [(B, H, T, D), (T, D // 2), (T, D // 2)]
 PAIRS = {
     "rms_norm": (rms_norm, lambda x, gain: F.rms_norm(x, (D,), gain, 1e-6), [(B, T, D), (D,)]),
-    "split": (lambda x: torch.cat(split(x, H)), plain_split, [(B, T, 3 * H * D)]),
+    "split": (lambda x: torch.cat(split_heads(x, H)), plain_split, [(B, T, 3 * H * D)]),
     "rotated halves": (partial(rotate_pairs, layout="half"), partial(plain_rotation, layout="half"), ROTATED),
     "rotated neighbours": (
         partial(rotate_pairs, layout="interleaved"),

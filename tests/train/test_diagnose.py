@@ -19,7 +19,7 @@ from models.effect import Encoding, Positions
 from models.encodings import extend, load
 from models.encodings.rope import RoPE, geometric
 from models.gpt import GPT, Block
-from models.ops.heads import split
+from models.ops.linear import split_heads
 from sweeps.report import diagnostics, fingerprint, make
 from tests.composing import composed
 from tests.conftest import ENCODINGS, LENGTH, SHAPE, Method, content, gpt, members, over, tokens
@@ -67,7 +67,7 @@ def tables(model: GPT, sequence: Tensor, draw: int) -> list[tuple[Tensor, Tensor
     for layer, block in enumerate(cast(list[Block], model.blocks)):
         effect, one = effects[layer % len(effects)], block.attention
         hidden = block.norm1(x)
-        q, k, _ = split(one.qkv(hidden), one.heads)
+        q, k, _ = split_heads(one.qkv(hidden), one.heads)
         table = logits(q, k, effect, x=hidden).softmax(-1)
         found.append((table[0].double(), effect.positions.at))
         x = block(x, Plan(effect))

@@ -15,7 +15,7 @@ from models.attention import logits
 from models.attention.plan import Plan
 from models.effect import Effect
 from models.gpt import GPT, Attention, Block
-from models.ops.heads import split
+from models.ops.linear import split_heads
 
 Show = Callable[[int, Tensor, Effect], None]  # layer, logits (B, H, R, T), effect
 MEASURES = ("entropy", "unseen", "keys", "profile")
@@ -77,7 +77,7 @@ def hooked(model: GPT, rows: slice, show: Show) -> Iterator[None]:
     def of(layer: int) -> Callable[[Attention, tuple[Tensor, Plan]], None]:
         def hook(attention: Attention, inputs: tuple[Tensor, Plan]) -> None:
             x, plan = inputs
-            q, k, _ = split(attention.qkv(x), attention.heads)
+            q, k, _ = split_heads(attention.qkv(x), attention.heads)
             show(layer, logits(q, k, plan.effect, x=x, rows=rows), plan.effect)
 
         return hook

@@ -6,8 +6,7 @@ from torch import Tensor, nn
 
 from models.attention import attend
 from models.effect import Adjust, Curve, Effect, Positions
-from models.ops.pairwise_mlp import PAIRS, AcrossHeads, adapted
-from models.ops.relu_network import relu_network
+from models.ops.pairwise_mlp import PAIRS, AcrossHeads, adapted, relu_network
 from tests.tolerance import agree, as_accurate
 
 
