@@ -3,6 +3,7 @@
 python -m sweeps.plan sweeps=encodings_gpu gpus=64 throughput=400000
 """
 
+import heapq
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -15,7 +16,6 @@ from pydantic import Field
 from conf.errors import UsageError
 from models.bounds import Share
 from sweeps import command
-from sweeps.schedule import Cell, Disturbances, Schedule, simulate
 from train.config.compose import dotted, swept
 from train.config.schema import Config
 from train.config.validation import Natural, Quantity, Section
@@ -23,7 +23,7 @@ from train.results.rows import ONCE, read
 
 POINT = 3  # values that a logged step has
 WEIGHT, RESUMABLE = 4, 12  # bytes of a parameter; with AdamW's two moments
-GROUPS = {"controls": 2, "all": 20}  # extensions, at most
+GROUPS = {"controls": 2, "all": 22}  # extensions, at most
 KEPT = 2  # states of a run: the last one, and the next while it is written
 
 
@@ -37,15 +37,7 @@ class Assumptions(Section):
     efficiency: Annotated[Share, Field(gt=0)] = 0.3  # of the peak
     peak: Quantity = 989.0  # TFLOP/s: an H100 in bfloat16
     price: Quantity = 2.5  # dollars per GPU-hour
-    start: Quantity = 120.0  # seconds until a run computes, and again after each preemption
-    stragglers: Share = 0.05  # of the runs
-    slowdown: Quantity = 1.5  # times longer that these take
-    preemptions: Share = 0.01  # per GPU-hour
-    draw: Natural = 1  # seed of the simulation
-
-    @property
-    def disturbances(self) -> Disturbances:
-        return Disturbances(self.start / 3600, self.stragglers, self.slowdown, self.preemptions, self.draw)
+    start: Quantity = 120.0  # seconds until a run computes
 
 
 @dataclass(frozen=True)
@@ -125,21 +117,33 @@ class Forecast:
     name: str
     work: Work
     given: Assumptions
-    rates: list[float]  # tokens per second and GPU, of each cell
-    cells: list[Cell]
-    schedule: Schedule
+    rates: list[float]  # tokens per second and GPU, of each run
 
     @property
-    def gpu_hours(self) -> float:
-        return self.given.gpus * self.schedule.hours
+    def runs(self) -> list[float]:
+        """Hours that each run takes."""
+        tokens, start = self.work.tokens + self.work.evaluated, self.given.start / 3600
+        return [start + tokens / rate / self.work.gpus / 3600 for rate in self.rates]
 
     @property
     def at_once(self) -> int:
-        return min(len(self.cells), self.given.gpus // self.work.gpus)
+        return min(len(self.rates), self.given.gpus // self.work.gpus)
+
+    @property
+    def hours(self) -> float:
+        """Hours until the last run ends, each starting as soon as there are GPUs for it."""
+        free = [0.0] * self.at_once
+        for taken in self.runs:
+            heapq.heapreplace(free, free[0] + taken)
+        return max(free)
+
+    @property
+    def gpu_hours(self) -> float:
+        return self.given.gpus * self.hours
 
     def lines(self) -> Iterator[str]:
-        work, given, schedule, runs = self.work, self.given, self.schedule, len(self.cells)
-        hours = mean(cell.hours for cell in self.cells)
+        work, given, runs = self.work, self.given, len(self.rates)
+        hours = mean(self.runs)
         assumed = f"{given.efficiency:.0%} of {given.peak:g} TFLOP/s"
         source = "measured" if given.results else "given" if given.throughput else assumed
         kept = runs * work.parameters * WEIGHT
@@ -150,11 +154,9 @@ class Forecast:
             f"per run     {work.tokens / 1e9:,.2f} billion tokens, and an evaluation that costs as much as "
             f"{work.evaluated / 1e9:,.2f}: {hours:,.1f} h on {work.gpus} GPU{'s' * (work.gpus > 1)}"
         )
-        least = runs * hours * work.gpus / given.gpus
-        yield f"hours       {schedule.hours:,.1f}, {least:,.1f} if nothing were lost"
-        yield f"idle        {schedule.idle(given.gpus):.0%} of {self.gpu_hours:,.0f} GPU-hours"
-        slower = f"{given.stragglers:.0%} of the runs {given.slowdown:g} times slower"
-        yield f"disturbed   {schedule.preemptions} preemptions; {slower}"
+        yield f"hours       {self.hours:,.1f}"
+        idle = 1 - sum(self.runs) * work.gpus / self.gpu_hours
+        yield f"idle        {idle:.0%} of {self.gpu_hours:,.0f} GPU-hours"
         yield f"storage     {kept / 1e9:,.1f} GB of models, {resumable / 1e9:,.1f} GB more while they train"
         rate = work.points / hours / 3600 * self.at_once
         yield f"W&B         {runs * work.points:,} values, {rate:,.2f} per second"
@@ -168,15 +170,10 @@ def forecast(arguments: Sequence[str]) -> Forecast:
     config, names = swept(*(one for one in arguments if one not in own))
     work, count = Work(config), given.cells or len(names)
     names = [names[number % len(names)] for number in range(count)]
-    speeds = list(rates(work, names, given))
-    checkpoint = work.tokens / config.trainer.max_steps * config.trainer.checkpoint_every
-    every_hour = [rate * work.gpus * 3600 for rate in speeds]  # tokens
-    cells = [
-        Cell((work.tokens + work.evaluated) / hourly, work.gpus, checkpoint / hourly / 2)
-        for hourly in every_hour
-    ]
+    if given.gpus < work.gpus:
+        raise UsageError(f"gpus={given.gpus} is fewer than the {work.gpus} that one run takes.")
     sweep = next((one.partition("=")[2] for one in arguments if one.startswith("sweeps=")), "one run")
-    return Forecast(sweep, work, given, speeds, cells, simulate(cells, given.gpus, given.disturbances))
+    return Forecast(sweep, work, given, list(rates(work, names, given)))
 
 
 def main() -> None:

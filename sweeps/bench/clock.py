@@ -15,6 +15,10 @@ from train.runtime.machine import peak_memory, reset_peak_memory
 FORK = multiprocessing.get_context("fork")  # children start with everything imported
 
 
+def device() -> str:
+    return "cuda" if torch.cuda.is_available() else "cpu"
+
+
 def now() -> float:
     """Seconds: of one thread's processor time, which other processes disturb less; else of the clock."""
     if torch.cuda.is_available():

@@ -38,12 +38,6 @@ class Shape:
         """The width of one."""
         return self.width // self.heads
 
-    @property
-    def operations(self) -> int:
-        """Floating-point operations that training takes per token: 6 per weight, and causal attention."""
-        weights = 12 * self.depth * self.width**2 + self.vocab * self.width
-        return 6 * weights + 6 * self.depth * self.width * self.length
-
 
 def ours(name: str, shape: Shape) -> tuple[nn.Module, Loss]:
     built = {"heads": shape.heads, "head_width": shape.head, "width": shape.width} | {

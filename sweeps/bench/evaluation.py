@@ -17,10 +17,8 @@ from models.attention import attend, choose
 from models.effect import Encoding, Positions
 from models.encodings import layers
 from models.registry import read
-from sweeps.bench.clock import in_child, memory, resident, seconds
-from sweeps.bench.floor import device
-from sweeps.bench.goals import LONG, LONGEST
-from sweeps.bench.page import Result
+from sweeps.bench.clock import device, in_child, memory, resident, seconds
+from sweeps.bench.page import LONG, LONGEST, Result
 from train.runtime.machine import keep_memory, peak_memory, resolved_precision
 
 HEADS, HEAD_WIDTH = 4, 32

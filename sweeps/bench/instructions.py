@@ -2,7 +2,7 @@
 configuration.
 
 python -m sweeps.bench.instructions [--compiled] [--threads 2] prints the seconds of every contender in this
-process, and of what no step can do without.
+process.
 """
 
 import argparse
@@ -20,14 +20,11 @@ import torch
 from sweeps.bench.clock import interleaved
 from sweeps.bench.contenders import PEERS, Make, Shape, compiled, ours, peers
 from sweeps.bench.evaluation import SHAPE
-from sweeps.bench.floor import floor, peak
-from sweeps.bench.goals import LONG
-from sweeps.bench.page import Result
+from sweeps.bench.page import LONG, Result
 from sweeps.bench.training import fastest, step
 from train.runtime.machine import bfloat16_gain, keep_memory, resolved_precision
 
-FLOOR, PEAK = "floor", "peak"
-LIMITS: dict[str, tuple[str, str, Callable[[], bool]]] = {  # what oneDNN and others call each of goals.SETS
+LIMITS: dict[str, tuple[str, str, Callable[[], bool]]] = {  # what oneDNN and others call each of page.SETS
     "amx": ("AVX512_CORE_AMX", "avx512", torch.cpu._is_amx_tile_supported),
     "avx512_bf16": ("AVX512_CORE_BF16", "avx512", torch.cpu._is_avx512_bf16_supported),
     "avx512": ("AVX512_CORE", "avx512", torch.cpu._is_avx512_supported),
@@ -49,7 +46,6 @@ def measure(rounds: int, *options: str) -> Iterator[Result]:
     """RoPE against the best peer under each set that this processor has; with --compiled, both compiled."""
     done = "_compiled" if "--compiled" in options else "_2_threads" if "--threads=2" in options else ""
     for name, taken in under_each("sweeps.bench.instructions", f"--rounds={rounds}", *options):
-        least, at_peak = taken.pop(FLOOR), taken.pop(PEAK)
         rope, best = fastest(taken, "rope"), min(taken, key=lambda one: (one.startswith("rope"), taken[one]))
         for one, seconds in taken.items():
             speed = Shape().batch * Shape().length / seconds
@@ -57,11 +53,6 @@ def measure(rounds: int, *options: str) -> Iterator[Result]:
         result = f"train_rope{done}_vs_best{done or '_peer'}_{name}"
         how = f"{rope} against {best}, the fastest of {len(taken) - 1}; {Shape()}"
         yield Result(result, taken[best] / taken[rope], "x", how)
-        rest = "alone" if "--compiled" in options else "and passes over what else is written"
-        how = f"what it would be if a step of {rope} had products, softmaxes, GELUs {rest}; {Shape()}"
-        yield Result(f"{result}_bound", taken[best] / least, "x", how)
-        how = f"what it would be if all of {rope} ran like a product of 1024 x 1024 matrices; {Shape()}"
-        yield Result(f"{result}_peak", taken[best] / at_peak, "x", how)
 
 
 def measure_evaluation(chosen: list[str]) -> Iterator[Result]:
@@ -81,7 +72,7 @@ def under_each(module: str, *arguments: str) -> Iterator[tuple[str, Any]]:
             yield name, json.loads(done.stdout.splitlines()[-1])
 
 
-def contenders(rounds: int, shape: Shape, fused: bool = False) -> dict[str, float]:
+def contenders(rounds: int, shape: Shape) -> dict[str, float]:
     """Seconds of our step as a user gets it, and of every peer with every attention in both precisions."""
     precision = resolved_precision("auto", "cpu")
     emulated = bfloat16_gain() < 0.5  # which takes up to a minute per step
@@ -91,21 +82,18 @@ def contenders(rounds: int, shape: Shape, fused: bool = False) -> dict[str, floa
     for name, make in peers(shape).items():
         made |= {f"{name} {kind}": (make, kind) for kind in precisions}
     steps = {name: step(make, shape, kind == "bf16") for name, (make, kind) in made.items()}
-    dtype = torch.bfloat16 if precision == "bf16-mixed" else torch.float32
-    before, taken = floor(shape, dtype, fused), interleaved(steps, rounds)
-    at_peak = shape.operations * shape.batch * shape.length / peak(dtype)
-    return taken | {FLOOR: min(before, floor(shape, dtype, fused)), PEAK: at_peak}
+    return interleaved(steps, rounds)
 
 
 def contenders_compiled(rounds: int, shape: Shape) -> dict[str, float]:
     """The same through torch.compile, each peer as it is fastest without."""
-    taken, makes = contenders(max(3, rounds // 3), shape, fused=True), peers(shape)
+    taken, makes = contenders(max(3, rounds // 3), shape), peers(shape)
     steps = {}
     for name in ("rope", *PEERS):
         chosen = fastest(taken, name)
         make = makes.get(chosen[:-5], partial(ours, "rope", shape))
         steps[chosen] = step(partial(compiled, make), shape, chosen.endswith("bf16"))
-    return interleaved(steps, rounds) | {key: taken[key] for key in (FLOOR, PEAK)}
+    return interleaved(steps, rounds)
 
 
 def main() -> None:

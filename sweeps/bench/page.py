@@ -2,6 +2,7 @@
 
 import json
 import platform
+import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
@@ -10,12 +11,13 @@ from pathlib import Path
 import torch
 from jinja2 import Environment
 
-from sweeps.bench.goals import GOALS, LONG, LONGEST, SETS, encoding_of, shown
 from sweeps.charts.figure import Figure, Row, Spec, described, titled, together
 from sweeps.report.methods import families
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 ABOVE = ("step_", "memory_", "evaluate_")  # names of what the table of encodings is made from
+LONG, LONGEST = 8_192, 65_536  # tokens of the evaluations that the page shows
+SETS = ("amx", "avx512_bf16", "avx512", "avx2")  # of instructions, as names of results end
 RATIOS = ("_vs_nope", "_vs_causal")  # how those of the figure end
 
 
@@ -56,7 +58,6 @@ def page(results: Sequence[Result], others: Sequence[str] = ()) -> str:
         dates=" to ".join(dict.fromkeys((min(dates), max(dates)))),
         machine=machine(),
         others=others,
-        goals=[row for goal in GOALS if (row := goal.row(value))],
         long=f"{LONG:,}",
         longest=f"{LONGEST:,}",
         encodings=[[name, *(shown(value.get(key.format(name))) for key in keys)] for name in names],
@@ -105,6 +106,20 @@ def ratios(title: str, results: Sequence[Result], start: int) -> list[Spec]:
     rows: list[Row] = [{"encoding": name, "ratio": value} for name, value in names.items()]
     scale = {"type": "log" if start else "linear"}
     return [titled(title, described("benchmarks", start=start, scale=scale), rows)] if results else []
+
+
+def shown(value: float | None) -> str:
+    return "" if value is None else f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+
+
+def encoding_of(name: str) -> str:
+    """Return what a result is about, without the rest of its name."""
+    parts = "step|evaluate_memory|evaluate|train_rope|compiled_vs|vs"
+    ends = "_vs_nope|_vs_causal|_compiled"
+    match = re.fullmatch(rf"(?:(?:{parts})_)*(?:{LONG}_|{LONGEST}_)?(.+?)(?:{ends})?", name)
+        rf"(?:(?:{parts})_)*(?:{LONG}_|{LONGEST}_)?(.+?)(?:_vs_nope|_vs_causal|_compiled)?", name
+    )
+    return match[1] if match else name
 
 
 def machine() -> str:

@@ -6,9 +6,8 @@ from functools import partial
 import torch
 
 from models.encodings import names
-from sweeps.bench.clock import interleaved, memory
+from sweeps.bench.clock import device, interleaved, memory
 from sweeps.bench.contenders import PEERS, Make, Shape, compiled, ours, peers
-from sweeps.bench.floor import device, peak, products
 from sweeps.bench.page import Result
 
 SHAPE = Shape()
@@ -19,7 +18,7 @@ def how() -> str:
 
 
 def measure(rounds: int) -> Iterator[Result]:
-    """Step times, ratios to NoPE and to peers, share of the peak, peak memory."""
+    """Step times, ratios to NoPE and to peers, peak memory."""
     makes: dict[str, Make] = {name: partial(ours, name, SHAPE) for name in names()}
     makes |= peers(SHAPE)
     for name, make in makes.items():
@@ -43,13 +42,6 @@ def measure(rounds: int) -> Iterator[Result]:
         )
         ratio = taken[contender] / taken["rope"]
         yield Result(f"train_rope_vs_{name}", ratio, "x", f"tokens/s; {attention}; {how()}")
-    most = peak()
-    yield Result("gemm_peak", most / 1e9, "GFLOP/s", "bf16 product of two 1024 x 1024 matrices, best of 20")
-    share = SHAPE.operations * tokens / taken["rope"] / most
-    yield Result("gemm_share_rope", share, "of the peak", f"6 N + 6 L d T operations per token; {how()}")
-    alone = products(SHAPE, torch.bfloat16)
-    yield Result("gemm_share_products", SHAPE.operations * tokens / alone / most, "of the peak",
-                 f"the products of a step by themselves, each the best of 5; {how()}")  # fmt: skip
 
 
 def fastest(taken: Mapping[str, float], peer: str) -> str:

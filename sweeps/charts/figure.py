@@ -11,8 +11,6 @@ from typing import Any
 
 import yaml
 
-from sweeps.charts.clips import unclipped
-
 HERE = Path(__file__).parent
 VEGA_LITE = "6.1"  # in 6.4 the point next to the pointer has no tooltip
 THEME = yaml.safe_load((HERE / "theme.yml").read_text())
@@ -41,7 +39,7 @@ class Figure:
         import vl_convert
 
         spec = still(next(iter(self.views.values()))) | {"config": CONFIG}
-        return unclipped(str(vl_convert.vegalite_to_svg(resolved(json.dumps(spec)), VEGA_LITE)))
+        return str(vl_convert.vegalite_to_svg(resolved(json.dumps(spec)), VEGA_LITE))
 
     def save(self, folder: Path) -> list[Path]:
         """The first view as PNG and as SVG, in a folder that is made where there is none."""

@@ -6,12 +6,10 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-import vl_convert
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sweeps.charts.clips import unclipped
-from sweeps.charts.figure import DARK, LIGHT, VEGA_LITE, Caption, Figure, Spec, described, still, without
+from sweeps.charts.figure import DARK, LIGHT, Caption, Figure, Spec, described, still, without
 from sweeps.charts.lines import Axes, Line, limits
 from sweeps.charts.names import GAP, ending, spaced
 from sweeps.charts.panels import panels
@@ -38,19 +36,6 @@ def test_a_figure_is_a_png_and_an_svg_without_a_network(tmp_path: Path) -> None:
     assert {"rope", "alibi", "missing: t5-s1", "trained at 64"} <= set(re.findall(r">([^<>]+)</text>", drawn))
     assert "var(" not in drawn
     assert not re.search(r"\b(NaN|Infinity|undefined)\b", drawn)
-
-
-@pytest.mark.parametrize(("highest", "left"), [(3.0, False), (5.0, True)])
-def test_a_clip_path_is_left_out_where_it_cuts_nothing(highest: float, left: bool) -> None:
-    rows = [{"x": x, "y": y} for x, y in enumerate((1.0, highest, 2.0))]
-    axes = {
-        name: {"field": name, "type": "quantitative", "scale": {"domain": [-1, 4]}} for name in ("x", "y")
-    }
-    chart = {"data": {"values": rows}, "mark": {"type": "line", "clip": True}, "encoding": axes}
-    drawn = vl_convert.vegalite_to_svg(chart, VEGA_LITE)
-    bare, count = re.subn(r' clip-path="url\(#clip\d+\)"', "", drawn)
-    assert count == 1
-    assert unclipped(drawn) == (drawn if left else bare)
 
 
 def test_files_have_nothing_that_waits_for_a_pointer() -> None:
