@@ -117,8 +117,6 @@ def encoding_of(name: str) -> str:
     parts = "step|evaluate_memory|evaluate|train_rope|compiled_vs|vs"
     ends = "_vs_nope|_vs_causal|_compiled"
     match = re.fullmatch(rf"(?:(?:{parts})_)*(?:{LONG}_|{LONGEST}_)?(.+?)(?:{ends})?", name)
-        rf"(?:(?:{parts})_)*(?:{LONG}_|{LONGEST}_)?(.+?)(?:_vs_nope|_vs_causal|_compiled)?", name
-    )
     return match[1] if match else name
 
 
