@@ -18,7 +18,7 @@ import pandas as pd
 
 from conf.errors import UsageError
 from sweeps import command
-from sweeps.report.results import run_folders
+from sweeps.results import run_folders
 from train.results.about import about_run
 from train.results.done import DONE, finish, finished
 from train.results.rows import Row, append, read

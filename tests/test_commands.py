@@ -27,7 +27,7 @@ from train.run import run_job
 
 CHEAP = (
     "train -", "train.evaluate run", "train.diagnose run", "train.reproduce run", "sweeps.report",
-    "sweeps.archive --unpack", "sweeps.plan", "sweeps.gains", "sweeps.transfer", "models.encodings",
+    "sweeps.archive --unpack", "sweeps.plan", "sweeps.context_gain", "sweeps.agreement", "models.encodings",
 )  # fmt: skip
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 SWEEPS = [f"python -m train sweeps={file.stem}" for file in sorted((ROOT / "sweeps").glob("*.yaml"))]

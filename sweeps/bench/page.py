@@ -11,8 +11,8 @@ from pathlib import Path
 import torch
 from jinja2 import Environment
 
-from sweeps.charts.figure import Figure, Row, Spec, described, titled, together
-from sweeps.report.methods import families
+from sweeps.comparison.methods import families
+from sweeps.drawing.figure import Figure, Row, Spec, described, titled, together
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 ABOVE = ("step_", "memory_", "evaluate_")  # names of what the table of encodings is made from

@@ -1,1 +1,43 @@
-"""Every chart of the project: described once in Vega-Lite, drawn in a page, as PNG and as SVG."""
+"""The figures of a report: which there are, and what their files are called."""
+
+from sweeps.charts.decomposition import decomposition
+from sweeps.charts.depths import by_depth
+from sweeps.charts.extensions import against_crop, extensions
+from sweeps.charts.lines import by_length, by_position, protocols
+from sweeps.comparison.summary import Comparison, Summary
+from sweeps.drawing.figure import Figure, without
+from sweeps.numbers import listed
+
+KINDS = (by_length, by_position, against_crop, extensions, decomposition, protocols, by_depth)
+
+
+def figures(summary: Summary) -> list[dict[str, Figure]]:
+    """Those of each comparison, by kind; each has a file name of its own."""
+    missing = listed([one.name for failed in summary.troubles.values() for one in failed], 8)
+    names: list[str] = []
+    every = []
+    for comparison in summary.comparisons:
+        own = {}
+        for made in KINDS:
+            if views := made(comparison):
+                kind = made.__name__
+                names.append(f"{before(kind, comparison)}{kind}{suffix(summary.comparisons, comparison)}")
+                many = names.count(names[-1])
+                drawn = {view: without(chart, missing) for view, chart in views.items()}
+                own[kind] = Figure(f"{names[-1]}{f'-{many}' * (many > 1)}", drawn)
+        every.append(own)
+    return every
+
+
+def before(kind: str, comparison: Comparison) -> str:
+    """What stands before the kind of a figure in the name of its file."""
+    prefixes = {"by_length": f"{comparison.metric}_", "by_position": "loss_", "by_depth": "accuracy_"}
+    return prefixes.get(kind, "")
+
+
+def suffix(comparisons: list[Comparison], comparison: Comparison) -> str:
+    """What tells a comparison's files from those of others: nothing where all are of the same runs."""
+    lengths = {one.trained_length for one in comparisons if one.data == comparison.data}
+    parts = [comparison.data] * any(one.data != comparison.data for one in comparisons)
+    parts += [str(comparison.trained_length)] * (len(lengths) > 1)
+    return "".join(f"-{part}" for part in parts)

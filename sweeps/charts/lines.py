@@ -1,90 +1,173 @@
-"""A curve as a chart shows it, and the axis that shows several."""
+"""Curves: of every metric against evaluated length, by position, and under every protocol."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
 
-from sweeps.charts.figure import Caption
+from sweeps.comparison.protocols import changes
+from sweeps.comparison.records import Curve, Scores, Values, minus
+from sweeps.comparison.summary import SHARES, Comparison, unit
+from sweeps.drawing.figure import Caption, Spec
+from sweeps.drawing.lines import Axes, Line
+from sweeps.drawing.panels import panels
+from sweeps.numbers import plural, tokens
+from sweeps.texts import PARTS
+from train.results.protocols import BY_POSITION
+from train.results.rows import DEPTH
 
-COLOURS = 8  # that tell lines apart
-Values = list[float | None]  # one a length; None where there is none
+STYLES = {"crop": "dotted", "window": "dashed", "temperature": "dash-dotted"}
+SHAPE = "where the loss rises past the training length, positions fail; where it keeps falling, context helps"
+KINDS = {  # of views: what each is called, its y axis, and what the line at zero stands for
+    "value": ("{metric}", "{unit}", ""),
+    "change": ("{metric}: change since the training length", "change in {unit}", "at the training length"),
+    "difference": (
+        "{metric}: difference from {reference}",
+        "{unit}, minus that of {reference}",
+        "{reference}",
+    ),
+    "perplexity": ("perplexity", "perplexity", ""),
+}
 
 
 @dataclass(frozen=True)
-class Line:
-    """A curve against length: what it is called, which panel it is in, and its place there."""
+class View:
+    """A metric under a protocol, as it is or compared with something."""
 
-    name: str
-    lengths: list[int]
-    value: Values
-    low: Values = field(default_factory=list)  # of its 95 % interval
-    high: Values = field(default_factory=list)
-    seeds: list[Values] = field(default_factory=list)  # one list a seed
-    scattered: bool = False  # seeds fall into two groups: each is a point
-    controls: dict[str, Values] = field(default_factory=dict)  # thin lines of the same colour
-    panel: str = ""
-    place: int = 0  # among the lines that colours tell apart
-    fits: bool = True  # whether the axis makes room for it
-    source: str = ""  # the runs behind it
+    comparison: Comparison
+    protocol: str
+    metric: str
+    kind: str = "value"
+    apart: bool = True  # a panel a family, where methods are many
 
     @property
-    def known(self) -> list[tuple[int, float]]:
-        return [(x, y) for x, y in zip(self.lengths, self.value, strict=True) if y is not None]
+    def scores(self) -> Scores:
+        return self.comparison.scores[self.protocol][self.metric]
 
     @property
-    def band(self) -> list[tuple[float, float] | None]:
-        """From the lowest to the highest seed; of what has no seeds, the interval."""
-        sides = self.seeds or [side for side in (self.low, self.high) if side]
-        if self.scattered or len(sides) < 2:
-            return [None] * len(self.lengths)
-        columns = [[value for value in column if value is not None] for column in zip(*sides, strict=True)]
-        return [(min(column), max(column)) if column else None for column in columns]
+    def texts(self) -> list[str]:
+        """Its name, its y axis, its zero."""
+        values = {"metric": self.metric.replace("_", " "), "unit": unit(self.metric)}
+        return [text.format(**values, reference=self.comparison.reference) for text in KINDS[self.kind]]
 
     @property
-    def spread(self) -> list[float]:
-        """Every value that it reaches, those of single seeds too."""
-        return [value for values in (self.value, *self.seeds) for value in values if value is not None]
+    def title(self) -> str:
+        return f"{self.texts[0]}{'' if self.apart else ', one panel'} ({self.protocol})"
 
 
-def limits(lines: Sequence[Line], zero: bool, share: bool, whole: bool) -> tuple[float, float]:
-    """Of the y axis: all curves; unless `whole`, a few that explode do not flatten the others."""
-    if share and not zero:
-        return -0.03, 1.03
-    fitting = [line for line in lines if line.fits] or lines
-    spreads = [line.spread for line in fitting if line.spread] or [[0.0, 1.0]]
-    highest = sorted(map(max, spreads))
-    controls = [y for line in lines for values in line.controls.values() for y in values if y is not None]
-    low, most, high = (
-        min([*controls, *map(min, spreads)]),
-        highest[int(0.9 * (len(highest) - 1))],
-        highest[-1],
+def by_length(comparison: Comparison) -> dict[str, Spec]:
+    """Every metric under every protocol, the one that methods are ranked by first."""
+    protocols = [name for name in comparison.scores if name != BY_POSITION and not name.startswith(DEPTH)]
+    return {view.title: chart(view) for name in protocols for view in views(comparison, name)}
+
+
+def by_position(comparison: Comparison) -> dict[str, Spec]:
+    """Loss at each position of the longest context."""
+    shown = views(comparison, BY_POSITION) if "loss" in comparison.scores.get(BY_POSITION, {}) else ()
+    return {view.title: chart(view) for view in shown}
+
+
+def views(comparison: Comparison, protocol: str) -> Iterator[View]:
+    for metric, scores in comparison.scores[protocol].items():
+        curves = {name: curves["none"] for name, curves in scores.methods.items() if "none" in curves}
+        if all(value is None for curve in curves.values() for value in curve.value):
+            continue
+        yield View(comparison, protocol, metric)
+        if metric in ("loss", comparison.metric):
+            if comparison.is_split:
+                yield View(comparison, protocol, metric, apart=False)
+            if protocol != BY_POSITION and comparison.trained_length in scores.lengths:
+                yield View(comparison, protocol, metric, "change")
+            if len(comparison.order) > 1 and comparison.reference in curves:
+                yield View(comparison, protocol, metric, "difference")
+        if metric == "loss":
+            yield View(comparison, protocol, metric, "perplexity")
+
+
+def chart(view: View) -> Spec:
+    comparison, scores, (_, y, zero) = view.comparison, view.scores, view.texts
+    thin = list(dict.fromkeys(control for name in comparison.order for control in controls(view, name)))
+    spread = ": lines are means over seeds, bands span all seeds" if len(scores.seeds) > 1 else ""
+    named = f"; thin: {', '.join(f'{control} ({STYLES[control]})' for control in thin)}" if thin else ""
+    what = unit(view.metric).split(",")[0].capitalize()
+    caption = Caption(
+        f"{what} against evaluated length",
+        f"{comparison.title}; {plural(len(scores.seeds), 'seed')}{spread}{named}",
     )
-    if high > low + 2 * (most - low) > low and not (share or whole):
-        high = low + 1.3 * (most - low)
-    if zero:
-        low, high = min(low, 0.0), max(high, 0.0)
-    margin = 0.06 * (high - low) or 0.1
-    return low - margin, high + margin
+    x = comparison.axis(view.protocol)
+    if view.protocol == BY_POSITION:
+        caption = Caption(f"Loss by position in {tokens(max(scores.lengths))} tokens", SHAPE)
+        x = f"position in the context, tokens ({BY_POSITION})"
+    axes = Axes(
+        caption, x, y, comparison.trained_length, zero,
+        better="below" if comparison.sign > 0 else "above",
+        share=view.metric in SHARES,
+        chance=list(comparison.chance.items()) if (view.metric, view.kind) == ("accuracy", "value") else [],
+    )  # fmt: skip
+    return panels(list(lines(view)), axes)
 
 
-def crossing(known: Sequence[tuple[int, float]], high: float) -> float:
-    """Where a curve that ends above `high` last crosses it, between two lengths on a logarithmic axis."""
-    below = [n for n, (_, value) in enumerate(known) if value <= high]
-    if not below:
-        return known[0][0]
-    (start, value), (end, above) = known[below[-1]], known[below[-1] + 1]
-    return float(start * (end / start) ** ((high - value) / (above - value)))
+def lines(view: View) -> Iterator[Line]:
+    """One line per method, of the same colour in every figure; many share a panel by family."""
+    comparison, scores = view.comparison, view.scores
+    scattered = {one.method for one in comparison.two_groups if one.extension == "none"}
+    if view.metric != comparison.metric or view.protocol == BY_POSITION:
+        scattered = set()
+    families = list(dict.fromkeys(comparison.methods[name].family for name in comparison.order))
+    for name in comparison.order:
+        if curve := viewed(view, name):
+            panel, place = comparison.panel(name)
+            yield Line(
+                name, scores.lengths, curve.value, curve.low, curve.high, curve.seeds,
+                scattered=name in scattered,
+                controls=controls(view, name),
+                panel=panel if view.apart else "",
+                place=place if view.apart else families.index(panel),
+                source=comparison.source(name),
+            )  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Axes:
-    """What a chart of lines says beside them."""
+def viewed(view: View, name: str) -> Curve | None:
+    """A method's curve; of a change or a difference, the mean over its seeds."""
+    methods = view.scores.methods
+    own = methods.get(name, {}).get("none")
+    if own is None or view.kind == "value":
+        return own
+    if view.kind == "perplexity":
+        return Curve(exp(own.value), [], [], [exp(seed) for seed in own.seeds])
+    if view.kind == "change":
+        home = view.scores.lengths.index(view.comparison.trained_length)
+        seeds = [minus(seed, seed[home]) for seed in own.seeds]
+    else:
+        seeds = [*map(minus, own.seeds, methods[view.comparison.reference]["none"].seeds)]
+    columns = ([value for value in column if value is not None] for column in zip(*seeds, strict=True))
+    return Curve([sum(known) / len(known) if known else None for known in columns], [], [], seeds)
 
-    caption: Caption
-    x: str
-    y: str
-    trained: int
-    zero: str = ""  # what the line at zero stands for; without it there is none
-    better: str = "below"  # the side of zero that is
-    share: bool = False  # values from 0 to 1
-    whole: bool = False  # every curve is seen whole, however far it goes
-    chance: list[tuple[int, float]] = field(default_factory=list)  # its accuracy at each length
+
+def controls(view: View, name: str) -> dict[str, Values]:
+    """The thin lines of a method, beside what methods are ranked by."""
+    comparison = view.comparison
+    is_headline = (view.protocol, view.metric) == (comparison.protocol, comparison.metric)
+    if not is_headline or view.kind not in ("value", "perplexity"):
+        return {}
+    curves = comparison.controls(name)
+    return {key: exp(values) for key, values in curves.items()} if view.kind == "perplexity" else curves
+
+
+def exp(values: Values) -> Values:
+    return [None if value is None else math.exp(min(value, 700.0)) for value in values]
+
+
+def protocols(comparison: Comparison) -> dict[str, Spec]:
+    """The change in loss since the training length: a panel per method, a line per protocol."""
+    lines = [
+        Line(
+            comparison.labels.get(protocol, protocol), comparison.lengths, curve.change, seeds=curve.seeds,
+            panel=name, place=place, source=comparison.source(name),
+        )
+        for name, curves in changes(comparison).items()
+        for place, (protocol, curve) in enumerate(curves.items())
+    ]  # fmt: skip
+    caption = Caption(PARTS["protocols"].title, f"{comparison.title}; each panel is one trained model")
+    y, zero = "change in loss, nats per token", "at the training length"
+    axes = Axes(caption, "evaluated length, tokens", y, comparison.trained_length, zero)
+    return {"change in loss": panels(lines, axes)} if lines else {}

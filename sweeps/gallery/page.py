@@ -16,8 +16,8 @@ from models.effect import Encoding, Positions
 from models.encodings.rope import RoPE, geometric
 from models.registry import extend, load
 from models.table import SHAPE
-from sweeps.charts.figure import Figure, Row, Spec, described, titled, together
-from sweeps.charts.page import rendered
+from sweeps.drawing.figure import Figure, Row, Spec, described, titled, together
+from sweeps.drawing.page import rendered
 from sweeps.gallery.measure import LONGEST, WORDS, added, attention, bent, stirred
 
 LENGTH = SHAPE["length"]

@@ -9,11 +9,11 @@ from pathlib import Path
 from pydantic import TypeAdapter
 from rich.console import Console
 
-from sweeps.report.results import load
-from sweeps.report.summarise import TOLERANCE, summarise
-from sweeps.report.summary import Summary
-from sweeps.report.tables.terminal import show, text
-from sweeps.report.verdict import verdict
+from sweeps.comparison.summarize import TOLERANCE, summarise
+from sweeps.comparison.summary import Summary
+from sweeps.comparison.verdict import verdict
+from sweeps.results import load
+from sweeps.tables.terminal import show, text
 from train.paths import ROOT
 
 WIDTH = 150  # of table.txt

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from sweeps.charts.figure import Figure
-from sweeps.report.figures.diagnostics import heads
+from sweeps.charts.diagnostics import heads
+from sweeps.drawing.figure import Figure
 from train.diagnostics.records import Diagnosis
 
 NAME = "diagnostics.json"

@@ -6,10 +6,10 @@ from pathlib import Path
 
 from rich.console import Console
 
+from sweeps.charts import figures
 from sweeps.report import read, write
-from sweeps.report.figures import figures
 from sweeps.report.page import page
-from sweeps.report.results import shown
+from sweeps.results import shown
 
 
 def draw(folder: Path) -> None:

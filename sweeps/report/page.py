@@ -4,17 +4,17 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from sweeps.charts.figure import Figure
-from sweeps.charts.page import rendered
+from sweeps.comparison.summary import Comparison, Summary
+from sweeps.drawing.figure import Figure
+from sweeps.drawing.page import rendered
+from sweeps.numbers import number, plural, signed, tokens
 from sweeps.report.diagnostics import diagnoses
-from sweeps.report.numbers import number, plural, signed, tokens
-from sweeps.report.statistics import FEWEST_DOCUMENTS, GAP
-from sweeps.report.summary import Comparison, Summary
-from sweeps.report.tables import changes, runs
-from sweeps.report.tables.both import both
-from sweeps.report.tables.methods import methods
-from sweeps.report.tables.table import Table
-from sweeps.report.texts import PARTS, TEXTS
+from sweeps.statistics import FEWEST_DOCUMENTS, GAP
+from sweeps.tables import changes, runs
+from sweeps.tables.both import both
+from sweeps.tables.methods import methods
+from sweeps.tables.table import Table
+from sweeps.texts import PARTS, TEXTS
 
 TABLES: dict[str, Callable[[Comparison], Table | None]] = {
     "methods": methods,

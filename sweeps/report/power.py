@@ -11,13 +11,13 @@ import numpy as np
 
 from conf.errors import UsageError
 from sweeps import command
-from sweeps.report.comparisons import chosen_reference, paired, ranked
-from sweeps.report.curves import Curves, Group
-from sweeps.report.numbers import number, plural, tokens
-from sweeps.report.results import load
-from sweeps.report.statistics import Array, satterthwaite, smallest_difference
-from sweeps.report.summarise import groups, headline, in_tokens
-from sweeps.report.summary import HIGHER_IS_BETTER, unit
+from sweeps.comparison.compare import chosen_reference, paired, ranked
+from sweeps.comparison.curves import Curves, Group
+from sweeps.comparison.summarize import groups, headline, in_tokens
+from sweeps.comparison.summary import HIGHER_IS_BETTER, unit
+from sweeps.numbers import number, plural, tokens
+from sweeps.results import load
+from sweeps.statistics import Array, satterthwaite, smallest_difference
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from sweeps.report.methods import families
+from sweeps.comparison.methods import families
 from train.results.done import finish
 from train.results.rows import Row, append
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sweeps.archive import pack, portable, unpack, unpacked
-from sweeps.report.results import load
+from sweeps.results import load
 from tests.sweeps.synthetic import make_sweep
 from train.results.done import finished
 from train.results.rows import read

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sweeps.charts.figure import DARK, LIGHT, Caption, Figure, Spec, described, still, without
-from sweeps.charts.lines import Axes, Line, limits
-from sweeps.charts.names import GAP, ending, spaced
-from sweeps.charts.panels import panels
+from sweeps.drawing.figure import DARK, LIGHT, Caption, Figure, Spec, described, still, without
+from sweeps.drawing.lines import Axes, Line, limits
+from sweeps.drawing.names import GAP, ending, spaced
+from sweeps.drawing.panels import panels
 
 AXES = Axes(Caption("Loss", "python"), "length", "loss", 64)
 LENGTHS = [64, 128, 256, 512]

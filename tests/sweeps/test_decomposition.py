@@ -6,15 +6,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sweeps.report import make, protocols
-from sweeps.report.decomposition import DISTANCES, EARLY, PAST, POSITIONS
-from sweeps.report.figures import by_length, figures
-from sweeps.report.figures.decomposition import bars
-from sweeps.report.results import load
-from sweeps.report.summarise import summarise
-from sweeps.report.summary import Comparison, Summary
-from sweeps.report.tables.terminal import text
-from sweeps.report.texts import PARTS
+from sweeps.charts import by_length, figures
+from sweeps.charts.decomposition import bars
+from sweeps.comparison import protocols
+from sweeps.comparison.decomposition import DISTANCES, EARLY, PAST, POSITIONS
+from sweeps.comparison.summarize import summarise
+from sweeps.comparison.summary import Comparison, Summary
+from sweeps.report import make
+from sweeps.results import load
+from sweeps.tables.terminal import text
+from sweeps.texts import PARTS
 from tests.sweeps import synthetic
 from tests.sweeps.synthetic import make_sweep
 from train.results.protocols import PROTOCOLS

@@ -14,17 +14,17 @@ from typing import Any
 import numpy as np
 import pytest
 
+from sweeps.charts.extensions import in_common
+from sweeps.comparison.notes import gaps
+from sweeps.comparison.summarize import summarise
+from sweeps.comparison.summary import Comparison, Summary
+from sweeps.comparison.verdict import differences, recovered, verdict
 from sweeps.report import make
 from sweeps.report.diagnostics import diagnoses
-from sweeps.report.figures.extensions import in_common
-from sweeps.report.notes import gaps
 from sweeps.report.power import power
-from sweeps.report.results import load, shown
-from sweeps.report.summarise import summarise
-from sweeps.report.summary import Comparison, Summary
-from sweeps.report.tables.methods import methods
-from sweeps.report.tables.terminal import text
-from sweeps.report.verdict import differences, recovered, verdict
+from sweeps.results import load, shown
+from sweeps.tables.methods import methods
+from sweeps.tables.terminal import text
 from tests.sweeps.synthetic import EVERY, make_sweep, vouch
 from train.results.rows import append, read
 

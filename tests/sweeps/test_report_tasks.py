@@ -7,20 +7,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from sweeps.charts import by_depth, by_length
+from sweeps.charts.depths import accuracies, depths, short
+from sweeps.comparison.records import Gain, LongestLength
+from sweeps.comparison.sides import both
+from sweeps.comparison.summarize import groups, summarise
+from sweeps.comparison.summary import Comparison
+from sweeps.comparison.verdict import verdict
 from sweeps.report import make
-from sweeps.report.figures import by_depth, by_length
-from sweeps.report.figures.depths import accuracies, depths, short
 from sweeps.report.power import power
-from sweeps.report.records import Gain, LongestLength
-from sweeps.report.results import load
-from sweeps.report.sides import both
-from sweeps.report.summarise import groups, summarise
-from sweeps.report.summary import Comparison
-from sweeps.report.tables.both import both as table_of_both
-from sweeps.report.tables.methods import methods
-from sweeps.report.tables.terminal import text
-from sweeps.report.texts import PARTS
-from sweeps.report.verdict import verdict
+from sweeps.results import load
+from sweeps.tables.both import both as table_of_both
+from sweeps.tables.methods import methods
+from sweeps.tables.terminal import text
+from sweeps.texts import PARTS
 from tests.sweeps.synthetic import make_sweep, vouch
 from train.results.rows import append, read
 

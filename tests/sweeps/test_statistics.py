@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from sweeps.report import statistics
-from sweeps.report.statistics import Array
+from sweeps import statistics
+from sweeps.statistics import Array
 
 METHODS, DOCUMENTS, TRUTH = 8, 24, 4.0
 

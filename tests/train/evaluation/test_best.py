@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from sweeps.report.results import load
-from sweeps.report.summarise import summarise
+from sweeps.comparison.summarize import summarise
+from sweeps.results import load
 from tests.composing import composed
 from tests.train.conftest import SMALL, call
 from train import build

@@ -12,8 +12,8 @@ from data.batch import Batch
 from data.source import Problems, Windows
 from models.encodings import extend, load
 from models.gpt import GPT
-from sweeps.report.results import load as load_sweep
-from sweeps.report.summarise import summarise
+from sweeps.comparison.summarize import summarise
+from sweeps.results import load as load_sweep
 from tests.composing import composed
 from tests.train.conftest import CPU, launch
 from train.context import trainer

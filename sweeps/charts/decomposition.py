@@ -1,0 +1,59 @@
+"""The decomposition as stacked bars: a panel per method, a bar per length."""
+
+from collections.abc import Iterator
+
+from sweeps.comparison.decomposition import DISTANCES, EARLY, PAST, POSITIONS
+from sweeps.comparison.records import Decomposition
+from sweeps.comparison.summary import Comparison
+from sweeps.drawing.figure import Caption, Row, Spec, beside, described, faceted
+from sweeps.drawing.lines import Line, limits
+from sweeps.numbers import signed, times
+from sweeps.texts import PARTS
+
+COLOURS = {EARLY: "var(--c5)", DISTANCES: "var(--c2)", POSITIONS: "var(--c1)", PAST: "var(--mid)"}
+Bar = tuple[str, float, float]  # part, where it begins, where it ends
+
+
+def decomposition(comparison: Comparison) -> dict[str, Spec]:
+    """What is lost stands on zero, what is gained hangs from it; a dot is the whole change."""
+    shown = {name: one for name, one in comparison.decomposed(comparison.order).items() if any(bars(one))}
+    if not shown:
+        return {}
+    ends = [[end for bar in bars(one) for _, _, end in bar] for one in shown.values()]
+    axis = limits([Line("", [0] * len(own), [*own]) for own in ends], zero=True, share=False, whole=False)
+    rows = [row for name, one in shown.items() for row in rows_of(comparison, name, one, axis[1])]
+    parts = list(dict.fromkeys(str(row["part"]) for row in rows if row["_kind"] == "bar"))
+    title = "change in loss, nats per token"
+    panel = described("bars", axis=axis, parts=parts, colours=[COLOURS[part] for part in parts], title=title)
+    caption = Caption(PARTS["decomposition"].title, f"{comparison.title}; same_tokens; dot: the whole change")
+    return {"parts": faceted(panel, rows, "method", 6, caption) | beside(0, 130)}
+
+
+def bars(decomposed: Decomposition) -> list[list[Bar]]:
+    """The parts of each bar, from zero on; none where the method is undefined."""
+    every = []
+    for t in range(len(decomposed.lengths)):
+        values = {part: one.value[t] for part, one in decomposed.parts.items()}
+        ends, pieces = {True: 0.0, False: 0.0}, []
+        for part, value in values.items():
+            if value is None:
+                break
+            start, ends[value > 0] = ends[value > 0], ends[value > 0] + value
+            pieces.append((part, start, ends[value > 0]))
+        every.append(pieces if len(pieces) == len(values) else [])
+    return every
+
+
+def rows_of(comparison: Comparison, name: str, decomposed: Decomposition, high: float) -> Iterator[Row]:
+    yield {"_kind": "zero", "method": name, "value": 0}
+    values, every = decomposed.whole.value, bars(decomposed)
+    for length, whole, pieces in zip(decomposed.lengths, values, every, strict=True):
+        about = {"method": name, "length": length, "_times": times(length, comparison.trained_length)}
+        for part, start, end in pieces:
+            yield {"_kind": "bar", **about, "part": part, "value": end - start, "_start": start, "_end": end}
+        if whole is not None:
+            told = ", ".join(f"{part} {signed(end - start)}" for part, start, end in pieces)
+            about |= {"_told": f"{name} at {length:,}: {signed(whole)}\n{told}"}
+            row = {"_kind": "dot", **about, "part": "whole change", "value": whole}
+            off = {"_kind": "off", "_top": high, "_text": f"▲{signed(whole, 1)}"}
+            yield row if whole <= high else row | off

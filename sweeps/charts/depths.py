@@ -1,0 +1,48 @@
+"""Accuracy over length and depth: a heat map a method, all on the same scale."""
+
+from sweeps.comparison.records import Values
+from sweeps.comparison.summary import Comparison
+from sweeps.drawing.figure import Caption, Row, Spec, beside, described, faceted
+from sweeps.texts import PARTS
+from train.results.rows import DEPTH
+
+
+def depths(comparison: Comparison) -> list[str]:
+    """0.00, 0.25, ...: the start of a sequence first."""
+    names = (name for name, metrics in comparison.scores.items() if "accuracy" in metrics)
+    return sorted(name.removeprefix(DEPTH) for name in names if name.startswith(DEPTH))
+
+
+def accuracies(comparison: Comparison, method: str, depth: str) -> Values:
+    """At each length; None where it is undefined."""
+    scores = comparison.scores[DEPTH + depth]["accuracy"]
+    values = scores.methods[method]["none"].value if method in scores.methods else []
+    known = dict(zip(scores.lengths, values, strict=False))
+    return [known.get(length) for length in comparison.lengths]
+
+
+def by_depth(comparison: Comparison) -> dict[str, Spec]:
+    """Grey where there is no value; a line after the training length."""
+    rows: list[Row] = [
+        {"method": name, "length": length, "depth": depth, "value": value, "_text": short(value)}
+        for name in comparison.order
+        for depth in depths(comparison)
+        for length, value in zip(comparison.lengths, accuracies(comparison, name, depth), strict=True)
+    ]
+    if not rows:
+        return {}
+    text, trained = PARTS["by_depth"], comparison.trained_length
+    caption = Caption(text.title, f"{comparison.title} (the line). {text.note}")
+    panel = described(
+        "depth",
+        width=34 * len(comparison.lengths),
+        height=28 * len(depths(comparison)),
+        x=comparison.axis(),
+        trained=[{"length": trained}] if trained in comparison.lengths else [],
+    )
+    return {"accuracy": faceted(panel, rows, "method", 5, caption) | beside(0, 30 * len(comparison.lengths))}
+
+
+def short(value: float | None) -> str:
+    """.97, 1; two or three characters."""
+    return "–" if value is None else f"{value:.2f}".removeprefix("0") if value < 0.995 else "1"

@@ -1,0 +1,124 @@
+"""What the heads of a trained model do: how evenly and how far they attend, and how far RoPE rotated."""
+
+import json
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sweeps.drawing.figure import Row, Spec, described, titled, together
+from sweeps.drawing.lines import COLOURS
+from sweeps.numbers import tokens
+from train.diagnostics.records import Diagnosis, Heads, Rotation
+
+LABELLED = 32  # heads that have a name each
+LEGEND = {"format": ".0%", "title": None, "gradientLength": 160}
+
+
+def heads(diagnosis: Diagnosis, variant: Heads) -> Spec:
+    """Entropy, distances, what was never seen; below, RoPE's rotations and similarity by distance."""
+    rope = diagnosis.rotary[0] if diagnosis.rotary and variant.extension == "none" else None
+    under = "" if variant.extension == "none" else f" under {variant.extension}"
+    sequences = f"the last {diagnosis.queries} queries of {diagnosis.sequences} held-out sequences"
+    above = [entropy(variant), profile(diagnosis, variant, variant.lengths.index(diagnosis.trained_length))]
+    above += [profile(diagnosis, variant, len(variant.lengths) - 1), unseen(variant)]
+    rows = [together(above, "hconcat", spacing=24, resolve={"scale": {"color": "independent"}})]
+    rows += [together([rotations(rope), similarity(rope)], "hconcat", spacing=40)] if rope else []
+    note = f"{diagnosis.data}, trained at length {tokens(diagnosis.trained_length)}; {sequences}"
+    title = {"text": f"What the heads of {diagnosis.run} do{under}", "subtitle": note}
+    return together(rows, "vconcat", title=title, spacing=24)
+
+
+def entropy(variant: Heads) -> Spec:
+    scale = {"scheme": "viridis", "domain": [0, 1]}
+    look = {"width": 190, "x": "evaluated length", "scale": scale, "legend": LEGEND, **by_length(variant)}
+    return heat("Entropy of attention, share of its maximum", np.array(variant.entropy), look)
+
+
+def profile(diagnosis: Diagnosis, variant: Heads, place: int) -> Spec:
+    """Shares of attention by distance; a line where those begin that training never showed."""
+    every, ends = np.array(variant.profile), np.array(variant.ends)  # (lengths, layers, H, bins)
+    last = int(np.searchsorted(ends, max(variant.farthest[place]), side="right")) + 1
+    starts = [0, *ends.tolist()]
+    ticks = {n: tokens(starts[n]) for n in range(last) if starts[n] & (starts[n] - 1) == 0 and starts[n] != 2}
+    edge = int(np.searchsorted(starts, max(diagnosis.farthest) + 1))
+    past = edge < last
+    look = {"width": 10 * last + 70, "x": "tokens back", "legend": LEGEND if past else None, **ticked(ticks)}
+    look["scale"] = {"scheme": "magma", "type": "sqrt", "domain": [0, float(every.max())]}
+    look["edge"] = [{"_x": edge}] if past else []
+    title = f"Attention by distance at length {tokens(variant.lengths[place])}"
+    return heat(title, np.moveaxis(every[place], -1, 0)[:last], look)
+
+
+def heat(title: str, values: NDArray[np.float64], look: Spec) -> Spec:
+    """One row per head, from values (columns, layers, H)."""
+    columns, layers, count = values.shape
+    heads = [(layer, head) for layer in range(layers) for head in range(count)]
+    rows: list[Row] = [
+        {"layer": layer + 1, "head": head + 1, "share": values[n, layer, head], "_x": n, "_y": y}
+        for y, (layer, head) in enumerate(heads)
+        for n in range(columns)
+    ]
+    each = len(heads) <= LABELLED
+    named = {y + 0.5: f"{layer + 1}.{head + 1}" for y, (layer, head) in enumerate(heads)}
+    ticks = ticked(named if each else {(layer + 0.5) * count: str(layer + 1) for layer in range(layers)})
+    usual = {
+        "edge": [],
+        "across": [0, columns],
+        "down": [0, len(heads)],
+        "height": tall(len(heads)),
+        "y": "layer.head" if each else "layer",
+        "heads": ticks["places"],
+        "labels": ticks["names"],
+        "borders": [{"_y": layer * count} for layer in range(1, layers)],
+    }
+    return titled(title, described("heat", **usual | look), rows)
+
+
+def unseen(variant: Heads) -> Spec:
+    """By layer and length, next to the share of the keys that are so far away."""
+    values = np.array(variant.unseen)  # (lengths, layers, H)
+    keys = np.array(variant.keys).mean(-1)  # (lengths,)
+    lines = {f"layer {layer + 1}": line for layer, line in enumerate(values.mean(-1).T)} | {"keys": keys}
+    rows: list[Row] = [
+        {"of": name, "length": length, "share": share, "_x": n + 0.5}
+        for name, line in lines.items()
+        for n, (length, share) in enumerate(zip(variant.lengths, line, strict=True))
+    ]
+    colours = [*(f"var(--c{n % COLOURS})" for n in range(len(lines) - 1)), "var(--soft)"]
+    look = {"lines": list(lines), "colours": colours, "height": tall(values[0].size), **by_length(variant)}
+    return titled("Attention to distances never seen in training", described("unseen", **look), rows)
+
+
+def rotations(rope: Rotation) -> Spec:
+    """How often each pair rotated within the longest distance of training."""
+    rotations = rope.trained * np.array(rope.frequencies) / (2 * np.pi)
+    rows: list[Row] = [{"pair": int(n), "rotations": rotations[n]} for n in np.flatnonzero(rotations)]
+    never = f"{rope.unfinished} of {rope.rotating} pairs never complete one"
+    return titled(f"Rotations within {tokens(rope.trained)} tokens: {never}", described("rotations"), rows)
+
+
+def similarity(rope: Rotation) -> Spec:
+    """B(m) of Men et al. over the number of pairs, up to the longest distance that is evaluated."""
+    longest, bound = max(rope.spans), rope.bounds[-1]
+    distance = np.unique(np.geomspace(1, longest, 2000).astype(int))
+    values = np.cos(np.outer(distance, rope.frequencies)).mean(-1).round(4)
+    rows: list[Row] = [{"distance": int(m), "similarity": b} for m, b in zip(distance, values, strict=True)]
+    ticks = [2**n for n in range(0, longest.bit_length() + 1, 2) if 2**n <= longest]
+    needed = f"; {tokens(longest)} tokens need {float(f'{bound:.1e}'):,.0f}" if bound else ""
+    title = f"Similarity B(m) with base {rope.base:,.0f}{needed}"
+    return titled(title, described("similarity", ticks=ticks, trained=[{"distance": rope.trained}]), rows)
+
+
+def tall(heads: int) -> int:
+    """Pixels for so many heads."""
+    return 13 * min(max(heads, 16), LABELLED)
+
+
+def by_length(variant: Heads) -> Spec:
+    return ticked({n + 0.5: tokens(length) for n, length in enumerate(variant.lengths)})
+
+
+def ticked(texts: Mapping[float, str] | Mapping[int, str]) -> Spec:
+    """Where an axis has ticks, and what they are called."""
+    return {"places": list(texts), "names": f"({json.dumps(dict(texts))})[datum.value]"}

@@ -1,0 +1,83 @@
+"""What extensions gain over crop, or change where nothing was cropped."""
+
+from typing import Any
+
+from sweeps.comparison.records import Gain
+from sweeps.comparison.summary import CONTROLS, SHARES, Comparison, unit
+from sweeps.drawing.figure import Caption, Spec
+from sweeps.drawing.lines import Axes, Line
+from sweeps.drawing.panels import panels
+
+MOST_PANELS = 9
+
+
+def against_crop(comparison: Comparison) -> dict[str, Spec]:
+    """Extensions of the methods that have most, and every method without one."""
+    if not comparison.is_cropped:
+        return {}
+    note = f"crop: the same model shown only {comparison.cropped}; to do better is to gain from context"
+    charts = {
+        "extensions": chart(comparison, extended(comparison), "Extensions against crop", note),
+        "every method without extension": chart(comparison, plain(comparison), "Methods against crop", note),
+    }
+    return {view: drawn for view, drawn in charts.items() if drawn}
+
+
+def extensions(comparison: Comparison) -> dict[str, Spec]:
+    """The same where nothing was cropped, against no extension."""
+    note = "the same trained model on the same tokens, with and without an extension"
+    if comparison.is_cropped:
+        return {}
+    drawn = chart(comparison, extended(comparison), "What extensions change", note)
+    return {"extensions": drawn} if drawn else {}
+
+
+def extended(comparison: Comparison) -> list[Line]:
+    """One panel per method: its extensions, and itself without one."""
+    every = comparison.extensions
+    several = [name for name in every if set(every[name]) - {"none", *CONTROLS}]
+    several.sort(key=lambda name: (-len(every[name]), name != comparison.reference))
+    lines = []
+    for name in sorted(several[:MOST_PANELS], key=comparison.order.index):
+        gains = every[name]
+        common = in_common([extension for extension in gains if extension != "none"])
+        panel = f"{name} + {common}…" if common else name
+        for place, (extension, gain) in enumerate(gains.items()):
+            label, fits = extension.removeprefix(common), extension != "none"
+            look = {"panel": panel, "place": place, "fits": fits}
+            lines.append(line(gain, label if fits else "no extension", comparison.source(name), **look))
+    return lines
+
+
+def plain(comparison: Comparison) -> list[Line]:
+    """Every method itself."""
+    lines = []
+    for name in comparison.order:
+        if gain := comparison.extensions.get(name, {}).get("none"):
+            panel, place = comparison.panel(name)
+            lines.append(line(gain, name, comparison.source(name), panel=panel, place=place))
+    return lines
+
+
+def line(gain: Gain, label: str, source: str, **look: Any) -> Line:
+    return Line(label, gain.lengths, gain.value, gain.low, gain.high, source=source, **look)
+
+
+def chart(comparison: Comparison, lines: list[Line], title: str, note: str) -> Spec:
+    axes = Axes(
+        Caption(title, f"{note}; bands are 95 % intervals"),
+        x=comparison.axis(comparison.protocol),
+        y=f"difference in {unit(comparison.metric)}",
+        trained=comparison.trained_length,
+        zero=comparison.against,
+        better="below" if comparison.sign > 0 else "above",
+        share=comparison.metric in SHARES,
+        whole=not comparison.is_cropped,
+    )
+    return panels(lines, axes) if lines else {}
+
+
+def in_common(extensions: list[str]) -> str:
+    """What the names of extensions begin with that differ in one setting: `bfloat16 what=`."""
+    starts = {extension[: extension.rfind("=") + 1] for extension in extensions}
+    return starts.pop() if len(starts) == 1 and len(extensions) > 1 else ""

@@ -1,0 +1,1 @@
+"""Runs side by side: curves, comparisons, and what they say."""

@@ -1,0 +1,163 @@
+"""Which methods are better: ranks, paired differences, effective length, and what beats crop."""
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sweeps.comparison.curves import Curves, Group, Variant, estimates, plain
+from sweeps.comparison.methods import family, place
+from sweeps.comparison.records import Best, Difference, EffectiveLength, Gain, LongestLength, TwoGroups
+from sweeps.comparison.summary import CROP, WINDOW
+from sweeps.statistics import Array, Interval, bimodal, holm, longest_unbroken
+
+SIGNIFICANT = 0.05
+REFERENCES = ("rope", "nope")
+
+
+def ranked(curves: Curves, sign: int) -> list[str]:
+    """Methods, best at the longest length first; what is undefined there comes by its own longest length."""
+    means = sign * curves.interval(curves.samples).value  # (V, T)
+
+    def key(number: int) -> tuple[int, float]:
+        known = np.flatnonzero(np.isfinite(means[number]))
+        return (-int(known[-1]), float(means[number, known[-1]])) if len(known) else (1, 0.0)
+
+    unextended = [number for number, (_, extension) in enumerate(curves.variants) if extension == "none"]
+    return [curves.variants[number][0] for number in sorted(unextended, key=key)]
+
+
+def ordered(names: list[str], group: Group) -> list[str]:
+    """Families in their order, methods by name."""
+    return sorted(names, key=lambda name: (place(family(group.members[name][0])), name))
+
+
+def chosen_reference(names: list[str], group: Group, wanted: str | None) -> str:
+    """RoPE unless another is wanted; without it NoPE, or the first of the families."""
+    present = (name for name in (wanted, *REFERENCES) if name in names)
+    return next(present, None) or ordered(names, group)[0]
+
+
+def paired(curves: Curves, names: list[str], others: list[str]) -> Array:
+    """Differences on the same seeds and documents, (names, T, S, D), to one other method a length."""
+    other = np.stack([curves.at([(name, "none")])[0, t] for t, name in enumerate(others)])
+    return curves.of(names) - other
+
+
+def differences(curves: Curves, names: list[str], others: list[str], sign: int) -> dict[str, Difference]:
+    """Every method's difference to one method a length, and at each length what is separable after Holm."""
+    intervals = curves.interval(paired(curves, names, others), pool=True)
+    itself = np.array([[name == other for other in others] for name in names])
+    return judged(replace(intervals, p=np.where(itself, np.nan, intervals.p)), names, sign)
+
+
+def worth(curves: Curves, names: list[str], sign: int) -> dict[str, Difference]:
+    """Every method's difference to itself in a window of the training length, where that was evaluated."""
+    inside: list[Variant] = [(name, WINDOW) for name in names if (name, WINDOW) in curves.variants]
+    if not inside:
+        return {}
+    names = [name for name, _ in inside]
+    return judged(curves.interval(curves.of(names) - curves.at(inside), pool=True), names, sign)
+
+
+def judged(intervals: Interval, names: list[str], sign: int) -> dict[str, Difference]:
+    """Differences, and at each length what is separable after Holm."""
+    p = np.stack([holm(column) for column in intervals.p.T], axis=1)
+    verdicts = np.where(sign * intervals.value < 0, "better", "worse").astype(object)
+    verdicts[p >= SIGNIFICANT] = "not separable"
+    verdicts[np.isnan(p)] = None  # nothing may be said
+    each = zip(names, estimates(intervals), p, verdicts.tolist(), strict=True)
+    return {name: Difference(**vars(own), p=plain(p), verdict=verdict) for name, own, p, verdict in each}
+
+
+def best(curves: Curves, names: list[str], sign: int) -> list[Best | None]:
+    """At each length: the best method, and those that it is not separable from."""
+    means = sign * curves.interval(curves.of(names)).value
+    present = np.isfinite(means)
+    winners = [names[n] for n in np.where(present, means, np.inf).argmin(0)]
+    to_winner = differences(curves, names, winners, sign)
+    results: list[Best | None] = []
+    for t, winner in enumerate(winners):
+        others = [name for name, known in zip(names, present[:, t], strict=True) if known and name != winner]
+        tied = [name for name in others if to_winner[name].verdict[t] != "worse"]
+        results.append(Best(winner, len(others), tied) if present[:, t].any() else None)
+    return results
+
+
+def effective(
+    curves: Curves, names: list[str], trained: int, tolerance: float, sign: int, skipped: dict[str, list[int]]
+) -> dict[str, EffectiveLength]:
+    """The longest length, none between failing, that is not worse than the training length: by the mean, and
+    at the two ends of the interval of the paired difference. `skipped`: lengths that were not evaluated."""
+    lengths = [length for length in curves.lengths if length >= trained]
+    if trained not in lengths:
+        return {}
+    samples = curves.of(names, lengths)
+    change = curves.interval(samples - samples[:, :1], pool=True)
+    holds = np.stack([end <= tolerance for end in toward_worse(change, sign)], axis=1)  # (names, 3, T)
+    held = []
+    for name, own in zip(names, holds, strict=True):
+        at = [place for place, length in enumerate(lengths) if length not in skipped.get(name, [])]
+        held += longest([*own[:, None, at]], [lengths[place] for place in at])
+    each = zip(names, held, estimates(change), strict=True)
+    return {name: EffectiveLength(**vars(length), change=own) for name, length, own in each}
+
+
+def toward_worse(intervals: Interval, sign: int) -> tuple[Array, Array, Array]:
+    """The mean, the worse end of the interval and the better one, so that a larger one is worse."""
+    low, high = (intervals.low, intervals.high) if sign > 0 else (-intervals.high, -intervals.low)
+    return sign * intervals.value, high, low
+
+
+def longest(holds: list[NDArray[np.bool_]], lengths: list[int]) -> list[LongestLength]:
+    """Of each row: by the mean, at the end of the interval where less holds, and where more does."""
+    return [
+        LongestLength(*(longest_unbroken(one, lengths) for one in row)) for row in zip(*holds, strict=True)
+    ]
+
+
+def cropped(group: Group, protocol: str, curves: Curves) -> tuple[str, Curves]:
+    """The protocol that crop is taken from, and its curves. Under same_tokens the first targets of a cropped
+    model see few tokens, and whatever sees more beats it; under sliding every target sees its last ones."""
+    if protocol == "same_tokens" and ("sliding", "loss") in group.cells:
+        sliding = group.curves("sliding", "loss")
+        alike = sliding.samples.shape[2:] == curves.samples.shape[2:] and sliding.seeds == curves.seeds
+        whole = {variant for variant in curves.variants if variant[1] == CROP} <= set(sliding.variants)
+        if alike and whole and set(curves.lengths) <= set(sliding.lengths):
+            return "sliding", sliding
+    return protocol, curves
+
+
+def opponent(crop: Curves) -> str:
+    """What extensions are compared with: crop, or where nothing was cropped, the model without extension."""
+    return CROP if any(extension == CROP for _, extension in crop.variants) else "none"
+
+
+def extensions(
+    curves: Curves, crop: Curves, names: list[str], trained: int, sign: int
+) -> dict[str, dict[str, Gain]]:
+    """Every method and its extensions against the same model that sees only the last tokens (crop), or else
+    against the same model without extension."""
+    other = opponent(crop)
+    variants = [v for v in curves.variants if v[1] not in (CROP, other) and (v[0], other) in crop.variants]
+    variants.sort(key=lambda variant: names.index(variant[0]))
+    lengths = [length for length in curves.lengths if length > trained or other != CROP]
+    result: dict[str, dict[str, Gain]] = {}
+    if not variants or not lengths:
+        return result
+    others: list[Variant] = [(method, other) for method, _ in variants]
+    intervals = curves.interval(curves.at(variants, lengths) - crop.at(others, lengths), pool=True)
+    better = longest([end < 0 for end in toward_worse(intervals, sign)], lengths)
+    for (method, extension), own, beats in zip(variants, estimates(intervals), better, strict=True):
+        result.setdefault(method, {})[extension] = Gain(**vars(own), lengths=lengths, better=beats)
+    return result
+
+
+def two_groups(curves: Curves) -> list[TwoGroups]:
+    """Where seeds fall into two groups, so that a mean and an interval mislead."""
+    return [
+        TwoGroups(method, extension, length)
+        for n, (method, extension) in enumerate(curves.variants)
+        for t, length in enumerate(curves.lengths)
+        if bimodal(curves.values[n, t])
+    ]

@@ -1,0 +1,180 @@
+"""From rows to arrays: one metric of one protocol for every method, extension, length and seed."""
+
+from collections import defaultdict
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sweeps.comparison.methods import extension_labels, labels, newest
+from sweeps.comparison.records import FULL, NOT_FINITE, SKIPPED, UNDEFINED, Estimate, Gaps, Values
+from sweeps.results import Run
+from sweeps.statistics import Array, Interval, by_document, enough, interval
+from train.results.protocols import BY_POSITION
+from train.results.rows import ANSWERS, CHANCE, DEPTH, OUT_OF_MEMORY
+
+Variant = tuple[str, str]  # method, extension
+Cell = tuple[Variant, int, int]  # variant, length, seed
+Cells = dict[tuple[str, str], dict[Cell, float]]  # (protocol, metric) -> cell -> value
+Documents = dict[tuple[str, str, Variant, int, int], Array]  # (protocol, metric, *cell) -> of each window
+
+BESIDE = (
+    "tokens_per_second",
+    "peak_memory",
+    "seconds",
+    CHANCE,
+    OUT_OF_MEMORY,
+)  # not a score: nothing to rank methods by
+
+
+@dataclass(frozen=True)
+class Curves:
+    """Axes: V variants, T lengths, S seeds, D documents."""
+
+    variants: list[Variant]
+    lengths: list[int]
+    seeds: list[int]
+    values: Array  # (V, T, S), nan where there is no value
+    samples: Array  # (V, T, S, D): the sum over each document's windows; D = 1 where only the means are known
+    counts: Array  # (D,)
+
+    def at(self, variants: list[Variant], lengths: list[int] | None = None) -> Array:
+        """(V, T, S, D) of these variants and lengths; nan for a variant that there is not."""
+        place = {variant: number for number, variant in enumerate(self.variants)}
+        missing = np.full(self.samples.shape[1:], np.nan)
+        chosen = np.stack([self.samples[place[v]] if v in place else missing for v in variants])
+        return chosen if lengths is None else chosen[:, [self.lengths.index(length) for length in lengths]]
+
+    def of(self, methods: list[str], lengths: list[int] | None = None) -> Array:
+        """(V, T, S, D) of methods without extension."""
+        return self.at([(name, "none") for name in methods], lengths)
+
+    def interval(self, samples: Array, pool: bool = False) -> Interval:
+        return interval(samples, self.counts, pool)
+
+    @property
+    def over(self) -> str:
+        """What the intervals are over: seeds and documents, one of them, or nothing."""
+        return " and ".join(["seeds"] * (len(self.seeds) > 1) + ["documents"] * enough(len(self.counts)))
+
+
+class Group:
+    """The runs that may be compared: the same data and training length, and text or answers, not both."""
+
+    def __init__(self, runs: list[Run]) -> None:
+        runs, older = newest(runs)
+        first = runs[0].rows[0]
+        self.runs, self.data, self.trained = runs, first.data, first.trained_length
+        self.answers = any(row.is_answer for run in runs for row in run.rows)
+        self.names = labels(runs)
+        self.members: dict[str, list[Run]] = defaultdict(list)  # the runs of each method
+        self.cells: Cells = defaultdict(dict)
+        self.undefined: set[tuple[str, Variant, int]] = set()  # where a run said that there is nothing
+        self.notes = older
+        extended = extension_labels(runs, self.names)
+        plain = {
+            name
+            for name, run in zip(self.names, runs, strict=True)
+            if any(r.extension == "none" for r in run.rows)
+        }
+        self.variant: dict[tuple[int, str], Variant] = {}
+        for number, (run, name) in enumerate(zip(runs, self.names, strict=True)):
+            for row in run.rows:
+                extension = extended.get((number, row.extension), row.extension)
+                variant = (name, extension) if name in plain else (f"{name} + {extension}", "none")
+                self.variant[number, row.extension] = variant
+                value = np.nan if row.value is None else row.value
+                self.cells[row.protocol, row.metric][variant, row.length, run.seed] = value
+                if row.value is None and not row.sequences:
+                    self.undefined.add((row.protocol, variant, row.length))
+            for method in dict.fromkeys(self.variant[number, row.extension][0] for row in run.rows):
+                self.members[method].append(run)
+        self.windows, self.documents = self.read_documents()
+
+    def read_documents(self) -> tuple[NDArray[np.int64] | None, Documents]:
+        """Each window's (or problem's) document, and its scores; nothing where runs were not scored on the
+        same windows."""
+        windows: NDArray[np.int64] | None = None
+        documents: Documents = {}
+        for number, run in enumerate(self.runs):
+            content = dict(run.documents)
+            own = content.pop(ANSWERS if self.answers else "document", None)
+            if own is None or not np.array_equal(own, own if windows is None else windows):
+                self.notes.append(
+                    f"{run.folder.name} was scored on different windows: intervals are over seeds only."
+                )
+                return None, {}
+            windows = own.astype(np.int64)
+            for key, scores in content.items():
+                parts = key.split("|")
+                if len(parts) < 3 or not parts[2].isdigit() or scores.shape != own.shape:
+                    continue
+                extension, protocol, length, metric = [*parts, "loss"][:4]
+                if variant := self.variant.get((number, extension)):
+                    documents[protocol, metric, variant, int(length), run.seed] = scores
+        return windows, documents
+
+    def gaps(self, protocol: str, metric: str) -> Gaps:
+        """Why methods have no value at which lengths, and under extensions those without memory."""
+        gaps: Gaps = {FULL: {}, SKIPPED: {}, UNDEFINED: {}, NOT_FINITE: {}}
+        full = {cell[:2] for (_, kind), own in self.cells.items() if kind == OUT_OF_MEMORY for cell in own}
+        for (method, extension), length in sorted(full):
+            name = method if extension == "none" else f"{method} + {extension}"
+            gaps[FULL].setdefault(name, []).append(length)
+        cells = {key: value for key, value in self.cells[protocol, metric].items() if key[0][1] == "none"}
+        lengths = sorted({length for _, length, _ in cells})
+        for place in product(sorted({variant for variant, _, _ in cells}), lengths):
+            own = [value for key, value in cells.items() if key[:2] == place]
+            if place not in full and not np.isfinite(own).any():
+                undefined = (protocol, *place) in self.undefined
+                reason = SKIPPED if not own else UNDEFINED if undefined else NOT_FINITE
+                gaps[reason].setdefault(place[0][0], []).append(place[1])
+        return {reason: own for reason, own in gaps.items() if own}
+
+    def curves(self, protocol: str, metric: str, extensions: bool = True) -> Curves:
+        cells = self.cells[protocol, metric]
+        if not extensions:
+            cells = {key: value for key, value in cells.items() if key[0][1] == "none"}
+        variants = sorted({variant for variant, _, _ in cells})
+        lengths = sorted({length for _, length, _ in cells})
+        seeds = sorted({seed for _, _, seed in cells})
+        at = {key: (variants.index(key[0]), lengths.index(key[1]), seeds.index(key[2])) for key in cells}
+        values = np.full([len(variants), len(lengths), len(seeds)], np.nan)
+        for key, value in cells.items():
+            values[at[key]] = value
+        samples, counts = values[..., None], np.ones(1)
+        scored = metric == "loss" or (protocol == ANSWERS and metric not in BESIDE)
+        if scored and self.windows is not None and self.documented(protocol, metric, cells):
+            by_window = np.full([*values.shape, len(self.windows)], np.nan)
+            for key, value in cells.items():
+                if np.isfinite(value):
+                    by_window[at[key]] = self.documents[protocol, metric, *key]
+            samples, counts = by_document(by_window, self.windows)
+        return Curves(variants, lengths, seeds, values, samples, counts)
+
+    def documented(self, protocol: str, metric: str, cells: dict[Cell, float]) -> bool:
+        """Whether every value has its scores by document, and they average to it."""
+        for (variant, length, seed), value in cells.items():
+            scores = self.documents.get((protocol, metric, variant, length, seed))
+            if not np.isfinite(value) or (scores is not None and np.isclose(scores.mean(), value, rtol=1e-3)):
+                continue
+            what = f"{'losses' if metric == 'loss' else metric} per document"
+            trouble = f"no {what}" if scores is None else f"{what} that disagree with its rows"
+            where = f"{protocol}: {variant[0]}, seed {seed}, has {trouble} at {length} tokens"
+            parts = protocol == BY_POSITION or protocol.startswith(DEPTH)  # of what others are about
+            if not parts and not any(note.startswith(f"{protocol}:") for note in self.notes):
+                self.notes.append(f"{where}: intervals are over seeds only.")
+            return False
+        return True
+
+
+def estimates(intervals: Interval) -> list[Estimate]:
+    """One for each row of intervals (V, T)."""
+    rows = zip(intervals.value, intervals.low, intervals.high, strict=True)
+    return [Estimate(*map(plain, row)) for row in rows]
+
+
+def plain(values: Array) -> Values:
+    """A list with six digits; what is not finite is None, as JSON has it."""
+    return [float(f"{value:.6g}") if np.isfinite(value) else None for value in values]

@@ -1,0 +1,108 @@
+"""What differs between methods besides the encoding, and what was run."""
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+from sweeps.comparison.curves import Group
+from sweeps.comparison.methods import different, short
+from sweeps.comparison.records import Fairness, Provenance
+from sweeps.results import Run
+from train.results.rows import ONCE
+
+SHOWN = {
+    "steps": "trainer.max_steps",
+    "sequences per step": "batch",
+    "learning rate": "optimizer.learning_rate",
+}
+NOT_DESCRIBED = ("outputs", "wandb", "names", "jobs", "hydra", "sweeps", "extension")  # nothing of the result
+
+
+def fairness(group: Group) -> Fairness:
+    """What a reader checks first, then every other setting that differs and is not the encoding's."""
+    members: dict[str, list[Run]] = {}
+    for run, name in zip(group.runs, group.names, strict=True):
+        members.setdefault(name, []).append(run)
+    differing = different([run.settings for run in group.runs])
+    others = [key for key in differing if not key.startswith("encoding.") and key not in SHOWN.values()]
+    every = {name: columns(runs, others) for name, runs in members.items()}
+    names = list(next(iter(every.values())))
+    usual = [Counter(row[name] for row in every.values()).most_common(1)[0][0] for name in names]
+    return Fairness(names, {name: list(row.values()) for name, row in every.items()}, usual)
+
+
+def columns(runs: list[Run], others: list[str]) -> dict[str, str]:
+    """Over the runs of one method."""
+    evaluated = [row for run in runs for row in run.rows if row.extension == "none"] or runs[0].rows
+    facts: dict[str, list[Any]] = {
+        "parameters besides the encoding": [shared_parameters(run) for run in runs],
+        **{name: [run.settings.get(key) for run in runs] for name, key in SHOWN.items()},
+        "tokens": [tokens(run) for run in runs],
+        "precision": [row.precision for row in evaluated],
+        "kernel": [row.kernel for row in evaluated],
+        "data": [f"{row.data} {row.corpus[:8]}" for row in evaluated],
+        "seeds": [run.seed for run in runs],
+        **{key: [run.settings.get(key) for run in runs] for key in others},
+    }
+    return {name: joined(values, ", " if name == "seeds" else " / ") for name, values in facts.items()}
+
+
+def shared_parameters(run: Run) -> int | None:
+    measured = {row.metric: row.value for row in run.rows if row.protocol == ONCE}
+    total, own = measured.get("parameters"), measured.get("encoding_parameters")
+    return None if total is None else round(total) - round(own or 0)
+
+
+def tokens(run: Run) -> int | None:
+    """Seen in training; None where a task counts lengths in another way, and a step has as many as it has."""
+    try:
+        steps, batch = int(run.settings["trainer.max_steps"]), int(run.settings["batch"])
+        length = int(run.settings["model.length"])
+        return steps * batch * length if run.rows[0].trained_length == length else None
+    except (KeyError, TypeError, ValueError):
+        return None
+
+
+def joined(values: list[Any], by: str) -> str:
+    """The distinct values of a method's runs, as text."""
+    known = sorted({value for value in values if value is not None}, key=lambda v: (str(type(v)), v))
+    large = [isinstance(value, int) and value >= 10_000 for value in known]
+    return by.join(f"{v:,}" if many else short(v) for v, many in zip(known, large, strict=True))
+
+
+def provenance(group: Group) -> Provenance:
+    """What the runs share: settings, data, machine, versions, commits, commands, time."""
+    rows = [row for run in group.runs for row in run.rows]
+    facts = [run.facts for run in group.runs]
+    dates = sorted(str(one["started"]) for one in facts if one.get("started"))
+    return Provenance(
+        settings=dict(shared(facts)),
+        description=distinct(facts, "corpus_description"),
+        machine=distinct(facts, "machine"),
+        versions=sorted({row.versions for row in rows}),
+        commits=sorted({row.commit for row in rows}),
+        command=next((str(one["command"]) for one in facts if one.get("command")), ""),
+        dates=f"{dates[0]} to {dates[-1]}" if dates else "",
+        seconds=sum(float(one.get("seconds") or 0) for one in facts),
+        runs={name: [run.folder.name for run in runs] for name, runs in group.members.items()},
+    )
+
+
+def shared(facts: list[dict[str, Any]]) -> Iterator[tuple[str, str]]:
+    """The settings that are the same in all runs."""
+    for key, value in facts[0].items():
+        name = key.removeprefix("settings.")
+        described = key != name and value is not None and name.split(".")[0] not in NOT_DESCRIBED
+        if described and all(one.get(key) == value for one in facts):
+            yield name, str(value)
+
+
+def distinct(facts: list[dict[str, Any]], key: str) -> str:
+    """The values of a fact over all runs; nested ones as pairs."""
+    values = {
+        str(one[key])
+        if key in one
+        else ", ".join(f"{k.removeprefix(key + '.')} {v}" for k, v in one.items() if k.startswith(key + "."))
+        for one in facts
+    }
+    return "; ".join(sorted(value for value in values if value))

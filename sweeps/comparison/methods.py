@@ -1,0 +1,100 @@
+"""Methods as a report shows them: what distinguishes two runs, and the families that share a panel."""
+
+from collections import defaultdict
+from functools import cache
+from typing import Any
+
+import yaml
+
+from sweeps.results import Run
+from train.paths import CONF
+
+FAMILIES = (
+    "baselines",
+    "rotation and scale of q, k",
+    "bias by distance",
+    "bias by content",
+    "randomized index",
+    "window and schedule",
+)  # the first panels; other families follow by name
+OTHER = "other"
+KEY = "settings.encoding.family"
+
+
+def family(run: Run) -> str:
+    """The family that the run's own settings name, or the file of its encoding."""
+    return str(run.facts.get(KEY) or families().get(run.encoding, OTHER))
+
+
+@cache
+def families() -> dict[str, str]:
+    """The family of every encoding in `conf/encoding/`."""
+    files = sorted(CONF.glob("encoding/*.yaml"))
+    contents = {file.stem: yaml.safe_load(file.read_text()) or {} for file in files}
+    return {name: str(content.get("family", OTHER)) for name, content in contents.items()}
+
+
+def place(family: str) -> tuple[int, str]:
+    """Of a family among others."""
+    return (FAMILIES.index(family) if family in FAMILIES else len(FAMILIES) + (family == OTHER), family)
+
+
+def labels(runs: list[Run]) -> list[str]:
+    """A name for each run's method: its encoding, and the settings in which runs of that encoding differ."""
+    same: dict[str, list[Run]] = defaultdict(list)
+    for run in runs:
+        same[run.encoding].append(run)
+    differing = {encoding: different([run.settings for run in group]) for encoding, group in same.items()}
+    return [named(run.encoding, run.settings, differing[run.encoding]) for run in runs]
+
+
+def named(name: str, settings: dict[str, Any], keys: list[str]) -> str:
+    """rope base=500"""
+    return " ".join([name, *(f"{key.split('.')[-1]}={short(settings.get(key))}" for key in keys)])
+
+
+def different(settings: list[dict[str, Any]]) -> list[str]:
+    """The keys whose values are not the same in all."""
+    keys = sorted({key for one in settings for key in one})
+    return [key for key in keys if len({str(one.get(key)) for one in settings}) > 1]
+
+
+def newest(runs: list[Run]) -> tuple[list[Run], list[str]]:
+    """Of each method and seed the runs of its newest training, and a sentence for each older one."""
+    same: dict[tuple[str, int], dict[str, list[Run]]] = defaultdict(lambda: defaultdict(list))
+    for run, name in zip(runs, labels(runs), strict=True):
+        same[name, run.seed][str(run.facts.get("training"))].append(run)
+    kept, notes = set(), []
+    for (name, seed), trainings in same.items():
+        by_start = sorted(trainings.values(), key=lambda own: max(str(r.facts.get("started")) for r in own))
+        kept |= {run.folder for run in by_start[-1]}
+        older = ", ".join(run.folder.name for own in by_start[:-1] for run in own)
+        if older:
+            which = f"the newest of {len(by_start)} trainings, which differ in code, packages or precision"
+            notes.append(f"{name}, seed {seed}: {which}; left out: {older}.")
+    return [run for run in runs if run.folder in kept], notes
+
+
+def short(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def extension_labels(runs: list[Run], names: list[str]) -> dict[tuple[int, str], str]:
+    """(number of the run, extension) -> a name that says in which settings that extension differs."""
+    same: dict[tuple[str, str], list[int]] = defaultdict(list)
+    for number, run in enumerate(runs):
+        chosen = run.facts.get("settings.names.extension", run.facts.get("extension", "none"))
+        if chosen != "none":
+            same[names[number], str(chosen)].append(number)
+    result = {}
+    for (_, extension), numbers in same.items():
+        settings = [of_extension(runs[number]) for number in numbers]
+        keys = different(settings)
+        for number, one in zip(numbers, settings, strict=True):
+            result[number, extension] = named(extension, one, keys)
+    return result
+
+
+def of_extension(run: Run) -> dict[str, Any]:
+    prefix = "settings.extension."
+    return {key.removeprefix(prefix): value for key, value in run.facts.items() if key.startswith(prefix)}

@@ -1,0 +1,89 @@
+"""The notes beside the numbers: what they mean, and what they do not show."""
+
+from sweeps.comparison.records import UNDEFINED
+from sweeps.comparison.summary import Comparison
+from sweeps.numbers import listed, number, plural, tokens
+from train.results.rows import ANSWERS
+
+NO_INTERVALS = "No intervals: they need at least two seeds or five documents."
+
+
+def notes(comparison: Comparison) -> list[str]:
+    """The lines under a table."""
+    counted = ", ".join(filter(None, [plural(len(comparison.seeds), "seed"), scored(comparison)]))
+    lines = [f"{counted}. {spread(comparison)}", *ties(comparison)]
+    lines += [say(comparison) for say in (chance, gaps, two_groups)] + comparison.notes
+    return [line for line in lines if line]
+
+
+def scored(comparison: Comparison) -> str:
+    """48 windows of 37 documents, 256 problems of each length; nothing where scores are of all together."""
+    if not comparison.windows:
+        return ""
+    documents = plural(comparison.documents, "document")
+    if comparison.protocol != ANSWERS:
+        return f"{plural(comparison.windows, 'window')} of {documents}"
+    inside = f" in {documents}" if comparison.documents < comparison.windows else ""
+    return f"{plural(comparison.windows, 'problem')}{inside} of each length"
+
+
+def spread(comparison: Comparison) -> str:
+    """What the intervals are over, and how wide they are."""
+    curves = [curves["none"] for curves in comparison.headline.methods.values() if "none" in curves]
+    every = [curve.half(t) for curve in curves for t in range(len(comparison.lengths))]
+    if not (halves := [half for half in every if half is not None]):
+        return NO_INTERVALS
+    few, many = (number(end, 2) for end in (min(halves), max(halves)))
+    over, widths = comparison.over, f"±{few}{'' if few == many else f' to ±{many}'}"
+    scope = f"95 % intervals over {over}: {widths}."
+    if len(comparison.seeds) == 1:
+        return f"{scope} A single seed says nothing about variation between seeds."
+    return f"{scope} All methods share the same {over}, so differences between them are known more precisely."
+
+
+def ties(comparison: Comparison) -> list[str]:
+    """At which lengths the best is separable, and from what it is not."""
+    lines: list[str] = []
+    tied: dict[tuple[str, ...], list[int]] = {}
+    for length, best in zip(comparison.lengths, comparison.best, strict=True):
+        if best and best.tied:
+            tied.setdefault((best.method, *best.tied), []).append(length)
+    if any(best and best.separable for best in comparison.best):
+        lines.append("* best, and separable from every other method (paired test, Holm-corrected).")
+    for names, lengths in tied.items():
+        lines.append(f"At {places(lengths)}, tied for best (not separable): {listed(list(names), 6)}.")
+    return lines
+
+
+def gaps(comparison: Comparison) -> str:
+    """Where curves have gaps, and why."""
+    unit, parts = " tokens" * comparison.in_tokens, []
+    for reason, missing in comparison.gaps.items():
+        for name, lengths in missing.items():
+            before = [length for length in comparison.lengths if length < lengths[0]]
+            if reason == UNDEFINED and before and lengths == comparison.lengths[len(before) :]:
+                end = comparison.at(max(comparison.trained_length, before[-1]))
+                parts.append(f"{name} past {end}: {reason}")
+            else:
+                parts.append(f"{name} at {places(lengths)}{unit}: {reason}")
+    return f"No value for {'; '.join(parts)}." if parts else ""
+
+
+def chance(comparison: Comparison) -> str:
+    levels = sorted({number(level, 2) for level in comparison.chance.values()})
+    if not levels or comparison.metric != "accuracy":
+        return ""
+    return f"Majority baseline: {' to '.join(dict.fromkeys([levels[0], levels[-1]]))}."
+
+
+def two_groups(comparison: Comparison) -> str:
+    lengths: dict[str, list[int]] = {}
+    for one in comparison.two_groups:
+        name = one.method if one.extension == "none" else f"{one.method} + {one.extension}"
+        lengths.setdefault(name, []).append(one.length)
+    names = [f"{name} ({'from' if len(at) > 1 else 'at'} {tokens(at[0])})" for name, at in lengths.items()]
+    return f"Seeds fall into two groups, so means are misleading: {listed(names, 6)}." if names else ""
+
+
+def places(lengths: list[int]) -> str:
+    return listed([tokens(length) for length in lengths], 9)

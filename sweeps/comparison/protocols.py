@@ -1,0 +1,55 @@
+"""One checkpoint under every protocol: what its curve owes to the protocol."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from sweeps.comparison.records import Values, minus
+from sweeps.comparison.summary import Comparison
+from sweeps.results import Run
+from train.results.protocols import PROTOCOLS
+
+FEWEST = 3  # protocols that make a comparison
+MOST = 6  # methods that are shown
+
+
+@dataclass(frozen=True)
+class Change:
+    """A method's loss under one protocol, and its change since the training length."""
+
+    loss: Values
+    change: Values
+    seeds: list[Values]  # of the change
+
+
+def labels(runs: list[Run], trained: int) -> dict[str, str]:
+    """What axes call each protocol, in order, with its number of tokens; without it where runs differ."""
+    stride, last = agreed(runs, "stride"), agreed(runs, "last")
+    result = {name: name for name in PROTOCOLS}
+    if stride is not None:
+        for name, auto in (("sliding", "1/8"), ("overlapping_mean", "1/2")):
+            result[name] = f"{name}, stride {auto if stride == 'auto' else stride}"
+    if last is not None:
+        result["last_k"] = f"last_k, k = {max(1, trained // 2) if last == 'auto' else last}"
+    return result
+
+
+def agreed(runs: list[Run], name: str) -> Any:
+    """A setting of the evaluation that is the same in all runs; None where it is not."""
+    values = {run.facts.get(f"settings.evaluation.{name}") for run in runs}
+    return values.pop() if len(values) == 1 else None
+
+
+def changes(comparison: Comparison, most: int = MOST) -> dict[str, dict[str, Change]]:
+    """By method and protocol: of the reference and the best, where there are enough protocols to compare."""
+    compared = [name for name in PROTOCOLS if "loss" in comparison.scores.get(name, {})]
+    names = [comparison.reference, *(name for name in comparison.methods if name != comparison.reference)]
+    result: dict[str, dict[str, Change]] = {}
+    for name in sorted(names[:most], key=comparison.order.index):
+        for protocol in compared if len(compared) >= FEWEST else ():
+            scores = comparison.scores[protocol]["loss"]
+            curve = scores.methods.get(name, {}).get("none")
+            if curve and comparison.trained_length in scores.lengths and scores.lengths == comparison.lengths:
+                home = scores.lengths.index(comparison.trained_length)
+                change, *seeds = (minus(values, values[home]) for values in (curve.value, *curve.seeds))
+                result.setdefault(name, {})[protocol] = Change(curve.value, change, seeds)
+    return result

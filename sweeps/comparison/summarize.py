@@ -1,0 +1,150 @@
+"""From a sweep to its summary."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from conf.errors import UsageError
+from sweeps.comparison import comparisons
+from sweeps.comparison.compare import chosen_reference, ordered, ranked
+from sweeps.comparison.curves import BESIDE, Curves, Group, estimates, plain
+from sweeps.comparison.decomposition import decompose
+from sweeps.comparison.fairness import fairness, provenance
+from sweeps.comparison.methods import family
+from sweeps.comparison.protocols import labels
+from sweeps.comparison.records import SKIPPED, Curve, Method, Scores
+from sweeps.comparison.summary import HIGHER_IS_BETTER, Comparison, Summary
+from sweeps.results import Run, Sweep
+from train.results.protocols import BY_POSITION
+from train.results.rows import ANSWERS, CHANCE, ONCE, OUT_OF_MEMORY
+
+TOLERANCE = 0.02  # nats per token: a loss that is higher by no more than this is not called worse
+
+
+def summarise(sweep: Sweep, reference: str | None = None, tolerance: float = TOLERANCE) -> Summary:
+    """Everything that the report says about a sweep; ValueError if no method is called `reference`."""
+    comparisons, notes = [], list(sweep.notes)
+    for group in groups(sweep):
+        if headline(group) is None:
+            notes.append(f"{group.data}: none of its runs was evaluated.")
+        else:
+            comparisons.append(compare(group, reference, tolerance))
+    if reference and comparisons and not any(one.reference == reference for one in comparisons):
+        known = ", ".join(sorted({name for one in comparisons for name in one.methods}))
+        raise UsageError(
+            f"There is no method '{reference}' to compare with in {sweep.folder}; there are: {known}."
+        )
+    return Summary(
+        name=sweep.name,
+        command=sweep.command,
+        started=sweep.started,
+        folder=str(sweep.folder),
+        jobs=len(sweep.jobs),
+        runs=[str(run.folder) for run in sweep.runs],
+        failures=sweep.failures,
+        unreadable=sweep.unreadable,
+        notes=notes,
+        comparisons=comparisons,
+    )
+
+
+def groups(sweep: Sweep) -> list[Group]:
+    """The runs that may be compared: by data, corpus and training length; what a run says of text and what
+    it answers are looked at apart."""
+    alike: dict[tuple[str, str, int, bool], list[Run]] = {}
+    for run in sweep.runs:
+        kinds = {row.is_answer for row in run.rows if row.protocol != ONCE}
+        for answers in kinds or {False}:
+            rows = [row for row in run.rows if row.protocol == ONCE or row.is_answer == answers]
+            key = rows[0].data, rows[0].corpus, rows[0].trained_length, answers
+            alike.setdefault(key, []).append(replace(run, rows=rows))
+    return [Group(runs) for _, runs in sorted(alike.items())]
+
+
+def headline(group: Group) -> tuple[str, str] | None:
+    """The protocol and metric that methods are ranked by: loss under same_tokens, accuracy of all answers."""
+    every = [key for key in group.cells if key[0] not in (ONCE, BY_POSITION) and key[1] not in BESIDE]
+    return min(every, key=importance, default=None)
+
+
+def importance(key: tuple[str, str]) -> tuple[bool, bool, tuple[str, str]]:
+    return key[0] not in ("same_tokens", ANSWERS), key[1] not in ("loss", "accuracy"), key
+
+
+def compare(group: Group, reference: str | None, tolerance: float) -> Comparison:
+    """What the report says about runs with the same data and the same training length."""
+    key = headline(group)
+    assert key is not None
+    (protocol, metric), curves, trained = key, group.curves(*key), group.trained
+    sign = -1 if metric in HIGHER_IS_BETTER else 1
+    names = ranked(curves, sign)
+    chosen = chosen_reference(names, group, reference)
+    crop_protocol, crop = comparisons.cropped(group, protocol, curves)
+    windows = curves.counts if len(curves.counts) > 1 else np.zeros(0)
+    gaps = group.gaps(protocol, metric)
+    scores: dict[str, dict[str, Scores]] = {}
+    for key in sorted(group.cells, key=importance):
+        if key[0] != ONCE and key[1] not in (CHANCE, OUT_OF_MEMORY):
+            scores.setdefault(key[0], {})[key[1]] = scores_of(group.curves(*key))
+    chance = sorted(
+        (length, value) for (_, length, _), value in group.cells.get((ANSWERS, CHANCE), {}).items()
+    )
+    return Comparison(
+        data=group.data,
+        corpus=group.runs[0].rows[0].corpus,
+        trained_length=trained,
+        in_tokens=in_tokens(group),
+        tolerance=tolerance,
+        protocol=protocol,
+        metric=metric,
+        sign=sign,
+        lengths=curves.lengths,
+        seeds=curves.seeds,
+        documents=len(windows),
+        windows=int(windows.sum()),
+        over=curves.over.replace("documents", "problems") if group.answers else curves.over,
+        methods={name: method(name, group) for name in names},
+        order=ordered(names, group),
+        reference=chosen,
+        scores=scores,
+        labels=labels(group.runs, trained),
+        chance=dict(chance),
+        gaps=gaps,
+        difference=comparisons.differences(curves, names, [chosen] * len(curves.lengths), sign),
+        worth=comparisons.worth(curves, names, sign),
+        best=comparisons.best(curves, names, sign),
+        effective=comparisons.effective(curves, names, trained, tolerance, sign, gaps.get(SKIPPED, {})),
+        opponent=comparisons.opponent(crop),
+        crop=crop_protocol,
+        extensions=comparisons.extensions(curves, crop, names, trained, sign),
+        decomposition=decompose(group, names),
+        two_groups=comparisons.two_groups(curves),
+        fairness=fairness(group),
+        provenance=provenance(group),
+        notes=group.notes,
+    )
+
+
+def in_tokens(group: Group) -> bool:
+    """Whether lengths count tokens; a task that counts in another way needs more tokens than that."""
+    return all(run.settings.get("model.length", group.trained) == group.trained for run in group.runs)
+
+
+def scores_of(curves: Curves) -> Scores:
+    """Mean, interval and seeds at each length."""
+    methods: dict[str, dict[str, Curve]] = {}
+    each = zip(curves.variants, estimates(curves.interval(curves.samples)), curves.values, strict=True)
+    for (name, extension), estimate, values in each:
+        methods.setdefault(name, {})[extension] = Curve(**vars(estimate), seeds=[*map(plain, values.T)])
+    return Scores(curves.lengths, curves.seeds, methods)
+
+
+def method(name: str, group: Group) -> Method:
+    """A method, with the mean over seeds of what was measured in training."""
+    cost: dict[str, float] = {}
+    for (protocol, metric), cells in group.cells.items():
+        own = [value for (variant, *_), value in cells.items() if variant[0] == name and np.isfinite(value)]
+        if protocol == ONCE and own:
+            cost[metric] = float(np.mean(own))
+    run = group.members[name][0]
+    return Method(run.encoding, family(run), cost)

@@ -1,0 +1,203 @@
+"""What a report says, as typed records: tables, figures and verdicts are views of it (`summary.json`)."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from sweeps.comparison import records
+from sweeps.numbers import plural, times, tokens
+
+UNITS = {
+    "loss": "loss, nats per token",
+    "bits_per_byte": "bits per byte",
+    "tokens_per_second": "tokens per second",
+    "peak_memory": "peak memory, bytes",
+    "accuracy": "accuracy, share of the answer",
+    "exact_match": "exact match, share of answers",
+    "margin": "margin, nats",
+}
+SHARES = ("accuracy", "exact_match")  # from 0 to 1
+HIGHER_IS_BETTER = ("accuracy", "exact_match", "margin", "tokens_per_second")
+CROP, WINDOW, TEMPERATURE = "crop", "window", "temperature"
+TOGETHER = 10  # methods in one panel; more are split by family
+CONTROLS = (CROP, WINDOW, TEMPERATURE)  # no more context than in training; all of it, at the best sharpness
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Everything about the runs that may be compared: the same data, training length and kind of score."""
+
+    data: str
+    corpus: str
+    trained_length: int
+    in_tokens: bool  # a task may count lengths in another way
+    tolerance: float
+    protocol: str  # that methods are ranked under, and the metric
+    metric: str
+    sign: int  # -1 where higher is better
+    lengths: list[int]
+    seeds: list[int]
+    documents: int
+    windows: int
+    over: str  # what intervals are over
+    methods: dict[str, records.Method]  # the best at the longest length first
+    order: list[str]  # of families, and of methods in them
+    reference: str
+    scores: dict[str, dict[str, records.Scores]]  # by protocol and metric
+    labels: dict[str, str]  # of protocols
+    chance: dict[int, float]  # the accuracy of the majority baseline, by length
+    gaps: records.Gaps  # the lengths without a value, by reason and method
+    difference: dict[str, records.Difference]
+    worth: dict[str, records.Difference]  # to the same model in a window of the training length
+    best: list[records.Best | None]  # one a length
+    effective: dict[str, records.EffectiveLength]
+    opponent: str  # of extensions: crop, or where nothing was cropped, none
+    crop: str  # the protocol that crop is taken from
+    extensions: dict[str, dict[str, records.Gain]]
+    decomposition: dict[str, records.Decomposition]
+    two_groups: list[records.TwoGroups]
+    fairness: records.Fairness
+    provenance: records.Provenance
+    notes: list[str]
+
+    @property
+    def headline(self) -> records.Scores:
+        """The curves that methods are ranked by."""
+        return self.scores[self.protocol][self.metric]
+
+    def curve(self, name: str) -> records.Curve:
+        """A method's own, without extension, among these."""
+        return self.headline.methods[name]["none"]
+
+    @property
+    def longest(self) -> int:
+        return self.lengths[-1]
+
+    @property
+    def home(self) -> int | None:
+        """The place of the training length."""
+        return self.lengths.index(self.trained_length) if self.trained_length in self.lengths else None
+
+    @property
+    def halfway(self) -> int:
+        """The place of the length half way from that of training to the longest."""
+        longer = [t for t, length in enumerate(self.lengths) if length > self.trained_length]
+        return longer[max(0, len(longer) // 2 - 1)] if longer else len(self.lengths) - 1
+
+    @property
+    def is_cropped(self) -> bool:
+        """Whether extensions are compared with crop; if not, with the model without extension."""
+        return self.opponent == CROP
+
+    @property
+    def against(self) -> str:
+        """What extensions are compared with, in words."""
+        return "crop" if self.is_cropped else "no extension"
+
+    @property
+    def cropped(self) -> str:
+        """What a model sees under crop."""
+        return f"the last {self.at_training}" if self.in_tokens else "as many tokens as in training"
+
+    @property
+    def title(self) -> str:
+        return f"{self.data}, trained at {self.at_training}"
+
+    @property
+    def at_training(self) -> str:
+        """64 tokens"""
+        return self.at(self.trained_length)
+
+    @property
+    def at_longest(self) -> str:
+        """2,048 tokens"""
+        return self.at(self.longest)
+
+    @property
+    def times_longer(self) -> str:
+        """32x"""
+        return times(self.longest, self.trained_length)
+
+    def at(self, length: int) -> str:
+        """64 tokens; length 20 where a task counts in another way."""
+        return f"{tokens(length)} tokens" if self.in_tokens else f"length {tokens(length)}"
+
+    def axis(self, protocol: str = "") -> str:
+        """What a chart's axis of lengths is called."""
+        name = f" ({self.labels.get(protocol, protocol)})" if protocol else ""
+        return f"evaluated length{', tokens' * self.in_tokens}{name}"
+
+    def decomposed(self, names: Iterable[str]) -> dict[str, records.Decomposition]:
+        """Of those methods whose change in loss is taken apart."""
+        return {name: self.decomposition[name] for name in names if name in self.decomposition}
+
+    def place(self, method: str) -> tuple[str, int]:
+        """A method's family, and which of its members it is."""
+        family = self.methods[method].family
+        return family, [name for name in self.order if self.methods[name].family == family].index(method)
+
+    @property
+    def is_split(self) -> bool:
+        """Whether methods are too many for one panel, and are drawn by family."""
+        return len(self.order) > TOGETHER
+
+    def panel(self, method: str) -> tuple[str, int]:
+        """Where a method is drawn, and which line it is there."""
+        return self.place(method) if self.is_split else ("", self.order.index(method))
+
+    def source(self, method: str) -> str:
+        """The runs of a method."""
+        return ", ".join(self.provenance.runs.get(method, []))
+
+    def controls(self, method: str) -> dict[str, records.Values]:
+        """A method's values under each control; crop with its full context, where that is known."""
+        values = {}
+        for control in CONTROLS:
+            scores = self.scores[self.crop if control == CROP else self.protocol][self.metric]
+            curve = scores.methods.get(method, {}).get(control)
+            if curve and scores.lengths == self.lengths:
+                values[control] = curve.value
+        return values
+
+    def beats_crop(self, method: str) -> bool:
+        """Whether its whole context is better than the last tokens alone, however long."""
+        plain = self.extensions.get(method, {}).get("none")
+        return plain is not None and plain.better.low == self.longest
+
+    def by_temperature(self, method: str) -> float | None:
+        """How the best temperature changes the score at the longest length."""
+        tempered, own = self.controls(method).get(TEMPERATURE), self.curve(method).value
+        return None if tempered is None else records.minus(tempered, own)[-1]
+
+    def best_first(self, values: Mapping[str, records.Estimate], names: Iterable[str]) -> list[str]:
+        """Names, the best at the longest length first; what has no value there comes last."""
+        ends = {name: values[name].value[-1] for name in names}
+        return sorted(ends, key=lambda n: float("inf") if (end := ends[n]) is None else self.sign * end)
+
+
+@dataclass(frozen=True)
+class Summary:
+    """A whole report."""
+
+    name: str
+    command: str
+    started: str
+    folder: str
+    jobs: int
+    runs: list[str]  # folders
+    failures: list[records.Failure]
+    unreadable: list[records.Failure]
+    notes: list[str]
+    comparisons: list[Comparison]
+    verdict: list[str] = field(default_factory=list)
+    files: list[str] = field(default_factory=list)
+
+    @property
+    def troubles(self) -> dict[str, list[records.Failure]]:
+        """The jobs that left nothing to report, by what became of them."""
+        failures = {"did not finish": self.failures, "cannot be read": self.unreadable}
+        jobs = plural(self.jobs, "job")
+        return {f"{len(own)} of {jobs} {what}": own for what, own in failures.items() if own}
+
+
+def unit(metric: str) -> str:
+    return UNITS.get(metric, metric.replace("_", " "))

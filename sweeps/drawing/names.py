@@ -1,0 +1,65 @@
+"""Names beside the ends of curves, moved apart where they would overlap."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sweeps.drawing.lines import Line, crossing
+
+GAP = 13  # pixels between two names
+
+
+@dataclass(frozen=True)
+class Name:
+    """A text beside the end of a curve."""
+
+    line: str
+    text: str
+    colour: str
+    y: float  # where its curve ends
+    beside: bool = True  # whether it ends inside the panel, at the last length
+
+
+@dataclass(frozen=True)
+class Mark:
+    """Where a curve stops being drawn: × past its last value, ▲ off the picture."""
+
+    x: float
+    y: float
+    text: str
+
+
+def ending(line: Line, colour: str, axis: tuple[float, float], signed: bool) -> tuple[Name, Mark | None]:
+    """A curve's name, which says where it ends if not at the last length inside the panel."""
+    low, high = axis
+    top = high - 0.04 * (high - low)  # a mark on the edge would reach over it
+    x, y = line.known[-1] if line.known else (0, high)
+    text, mark = line.name, None
+    if not line.known:
+        text = f"{line.name}: no value"
+    elif x < line.lengths[-1]:
+        text, mark = f"× {line.name}: none past {x:,}", Mark(x, min(y, top), "×")
+    elif y > high:
+        value = f"{y:+.2f}" if signed else f"{y:.2f}" if y < 100 else f"{y:,.0f}"
+        text, mark = f"▲ {line.name} {value}", Mark(crossing(line.known, high), top, "▲")
+    return Name(line.name, text, colour, y, beside=text == line.name), mark
+
+
+def placed(names: Sequence[Name], axis: tuple[float, float], height: int) -> list[tuple[Name, float]]:
+    """Each name with the place, between low and high, at which it is written."""
+    (low, high), names = axis, sorted(names, key=lambda name: name.y)
+    wanted = [min(max(name.y, low), high) for name in names]
+    return list(zip(names, spaced(wanted, GAP * (high - low) / height, low, high), strict=True))
+
+
+def spaced(wanted: Sequence[float], gap: float, low: float, high: float) -> list[float]:
+    """Places at least `gap` apart, if there is room, near the sorted ones that are wanted."""
+    gap = min(gap, (high - low) / max(len(wanted) - 1, 1))
+    groups: list[tuple[float, int]] = []  # sum of the wanted starts, how many
+    for place, at in enumerate(wanted):
+        groups.append((at - place * gap, 1))
+        while len(groups) > 1 and groups[-2][0] / groups[-2][1] > groups[-1][0] / groups[-1][1]:
+            (total, many), (one, count) = groups.pop(), groups.pop()
+            groups.append((total + one, many + count))
+    starts = [total / count for total, count in groups for _ in range(count)]
+    room = max(low, high - gap * (len(wanted) - 1))
+    return [min(max(start, low), room) + place * gap for place, start in enumerate(starts)]

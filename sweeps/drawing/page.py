@@ -1,0 +1,38 @@
+"""A page with figures: one file that makes no request."""
+
+import json
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from sweeps.drawing.figure import CONFIG, DARK, HERE, LIGHT, VEGA_LITE, Figure
+
+
+def rendered(template: Path, figures: Sequence[Figure], **content: object) -> str:
+    """A template that extends `frame.html.j2`, with the runtime that draws its figures."""
+    environment = Environment(
+        loader=FileSystemLoader([template.parent, HERE]), autoescape=True, undefined=StrictUndefined,
+        trim_blocks=True, lstrip_blocks=True,
+    )  # fmt: skip
+    views = {figure.name: list(figure.views.values()) for figure in figures}
+    data = json.dumps({"config": CONFIG, "views": views}, separators=(",", ":"))
+    return environment.get_template(template.name).render(
+        light=LIGHT,
+        dark=DARK,
+        style=(HERE / "page.css").read_text(),
+        script=runtime() + "\n" + (HERE / "charts.js").read_text(),
+        figures=data.replace("<", "\\u003c"),
+        **content,
+    )
+
+
+@cache
+def runtime() -> str:
+    """Vega, Vega-Lite and Vega-Embed as one script, from the package that draws the files too."""
+    import vl_convert
+
+    return vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", VEGA_LITE).replace(
+        "</script", "<\\/script"
+    )

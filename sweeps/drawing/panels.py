@@ -1,0 +1,62 @@
+"""Curves against length (`lines.yml`): panels with common axes, names beside curves, hover, isolation."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+from sweeps.drawing.figure import Spec, beside, described, faceted
+from sweeps.drawing.lines import COLOURS, Axes, Line, limits
+from sweeps.drawing.rows import curves, endings, notes
+
+FEW = 9  # lengths that are marked one by one
+CHOSEN = "hover.name ? hover.name[0] === datum.name : pick.name && indexof(pick.name, datum.name) >= 0"
+OTHER = "hover.name ? hover.name[0] !== datum.name : pick.name && indexof(pick.name, datum.name) < 0"
+
+
+def panels(lines: Sequence[Line], axes: Axes) -> Spec:
+    """Panels in the order of their lines; in each, the lines of all others in grey."""
+    count = Counter(line.panel for line in lines)
+    several, crowded = len(count) > 1, max(count.values()) > COLOURS
+    axis = limits(lines, bool(axes.zero), axes.share, axes.whole)
+    height = 250 if several else max(400, 14 * len(lines) + 60)
+    rows = list(curves(lines))
+    for place, title in enumerate(count):
+        own = [line for line in lines if line.panel == title]
+        rows += [*endings(own, axes.zero, axis, height), *notes(own, axes, axis, place == 0)]
+    lengths = sorted({length for line in lines for length in line.lengths})
+    powers = [length for length in lengths if length & (length - 1) == 0]
+    margin = max(2.0, lengths[-1] / lengths[0]) ** 0.033
+    inside = f"datum._kind === 'curve' && datum.value <= {axis[1]} || datum._text === '▲'"
+    panel = described(
+        "lines",
+        width=265 if several else 620,
+        height=height,
+        lengths=[lengths[0] / margin, lengths[-1] * margin],
+        x=axes.x,
+        ticks=powers if 2 * len(powers) > len(lengths) else lengths,
+        axis=axis,
+        up={"title": axes.y, "domain": False, "tickCount": 6}
+        | ({"format": ".3~s"} if axis[1] >= 1e4 else {}),
+        ghosts=inside if several and not axes.zero else "false",
+        names=[*map(str, range(COLOURS)), "ink"],
+        colours=[*(f"var(--c{n})" for n in range(COLOURS)), "var(--ink)"],
+        shade=shade(CHOSEN, 0.16, 0) if crowded else shade(OTHER, 0.02, 0.16),
+        dot=26 if len(lengths) < FEW else 0,
+    )
+    chart = faceted(panel, rows, "panel", 2 if len(count) == 4 else 3, axes.caption)
+    sources = {f"{line.panel} {line.name}": line.source for line in lines}
+    longest = max(len(str(row["_text"])) for row in rows if row["_kind"] == "name")
+    return (
+        chart
+        | beside(6 * longest + 20, 210)
+        | {
+            "params": [
+                {"name": "sources", "value": sources},
+                {"name": "seeds", "value": any(line.seeds for line in lines)},
+            ],
+        }
+    )
+
+
+def shade(test: str, value: float, usual: float) -> Spec:
+    """Of bands: the usual opacity, unless a pointer or a choice says otherwise."""
+    return {"condition": {"test": test, "value": value}, "value": usual}

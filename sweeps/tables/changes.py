@@ -1,0 +1,120 @@
+"""Tables of changes and differences: extensions against crop, the parts of a loss, protocols side by side."""
+
+from sweeps.comparison import protocols
+from sweeps.comparison.protocols import MOST, Change
+from sweeps.comparison.summary import CONTROLS, CROP, Comparison
+from sweeps.numbers import MISSING, at_least, number, signed, tokens
+from sweeps.tables.table import (
+    Cell,
+    Column,
+    Table,
+    changes,
+    grouped,
+    left,
+    length_columns,
+    text,
+    tint,
+    value_cell,
+)  # fmt: skip
+from sweeps.texts import PARTS
+
+MANY = 40  # rows; with more, each method shows its best extension only
+TITLES = {
+    "crop": "Extensions of a trained model, and the control that is shown only its last tokens (crop)",
+    "none": "Extensions of a trained model",
+}
+BEATS = Column("beats crop", "up to")
+
+
+def extensions(comparison: Comparison) -> Table | None:
+    """Every method with more than controls: itself, crop, then its extensions, best at the end first."""
+    every, rows = comparison.headline.methods, []
+    shown = {name: every[name] for name in comparison.methods if set(every[name]) - {"none", *CONTROLS}}
+    many = sum(map(len, shown.values())) > MANY
+    for name, group in shown.items():
+        others = comparison.best_first(group, set(group) - {"none", CROP})
+        for extension in ["none", CROP, *(others[:1] if many else others)]:
+            if extension in group:
+                cells = [value_cell(group[extension], place) for place in range(len(comparison.lengths))]
+                label = name if extension == "none" else f"  + {extension}"
+                rows.append([text(label), *cells, told(comparison, name, extension)])
+    last = BEATS if comparison.is_cropped else Column("change", f"at {tokens(comparison.longest)}")
+    columns = [left(""), *length_columns(comparison, comparison.lengths), last]
+    return Table(TITLES[comparison.opponent], columns, rows) if rows else None
+
+
+def told(comparison: Comparison, name: str, extension: str) -> Cell:
+    """How far an extension beats crop, or how much it changes at the longest length."""
+    gain = comparison.extensions.get(name, {}).get(extension)
+    if not comparison.is_cropped:
+        return Cell(signed(gain.value[-1] if gain else None))
+    if extension == CROP:
+        return Cell("control")
+    return Cell(at_least(gain.better.low, comparison.longest) if gain else MISSING)
+
+
+def gains(comparison: Comparison) -> Table | None:
+    """The paired difference to crop, or to no extension, method by method, best extension first."""
+    if not comparison.extensions:
+        return None
+    lengths = next(gain for group in comparison.extensions.values() for gain in group.values()).lengths
+    groups: dict[str, dict[str, list[Cell]]] = {}
+    for name, group in comparison.extensions.items():
+        best_first = comparison.best_first(group, group)
+        for extension in sorted(best_first, key=lambda extension: extension != "none"):
+            gain = group[extension]
+            cells = changes(gain, comparison.sign)
+            cells += [Cell(at_least(gain.better.low, comparison.longest))] if comparison.is_cropped else []
+            groups.setdefault(name, {})[MISSING if extension == "none" else extension] = cells
+    columns = [left("trained with"), left("extension"), *length_columns(comparison, lengths)]
+    columns += [BEATS] if comparison.is_cropped else []
+    note = f"Difference from {comparison.against}, ± half the width of its paired 95 % interval."
+    return Table(f"differences from {comparison.against}", columns, grouped(groups), [note])
+
+
+def parts(comparison: Comparison) -> Table | None:
+    """One row per method and part of the change in its loss; the parts add up to the last row."""
+    if not comparison.decomposition:
+        return None
+    decomposed = comparison.decomposed(comparison.methods)
+    groups = {
+        name: {
+            part: changes(estimate, 1) for part, estimate in {**one.parts, "whole change": one.whole}.items()
+        }
+        for name, one in decomposed.items()
+    }
+    lengths = next(iter(decomposed.values())).lengths
+    columns = [left("method"), left("part"), *length_columns(comparison, lengths)]
+    return Table("parts", columns, grouped(groups))
+
+
+def parts_at_longest(comparison: Comparison) -> Table | None:
+    """One row per method, one column per part."""
+    decomposed = comparison.decomposed(comparison.methods)
+    names = list(dict.fromkeys(part for one in decomposed.values() for part in one.parts))
+    rows = []
+    for name, one in decomposed.items():
+        every = [one.whole, *map(one.parts.get, names)]
+        rows.append([text(name), *(Cell(signed(part.value[-1] if part else None)) for part in every)])
+    columns = [left(f"change at {tokens(comparison.longest)}"), Column("whole")]
+    columns += [Column(head, below) for head, _, below in (part.partition(" ") for part in names)]
+    return Table(PARTS["decomposition"].title, columns, rows) if rows else None
+
+
+def by_protocol(comparison: Comparison, most: int = MOST) -> Table | None:
+    """The change in loss since the training length, and the loss itself."""
+
+    def cell(curve: Change, place: int) -> Cell:
+        loss, change = number(curve.loss[place]), curve.change[place]
+        home = comparison.lengths[place] == comparison.trained_length
+        return Cell(loss if home else signed(change), "" if home else loss, style=tint(change, 1))
+
+    places, labels = range(len(comparison.lengths)), comparison.labels
+    groups = {
+        name: {
+            labels.get(key, key): [cell(curve, place) for place in places] for key, curve in curves.items()
+        }
+        for name, curves in protocols.changes(comparison, most).items()
+    }
+    columns = [left("method"), left("protocol"), *length_columns(comparison, comparison.lengths)]
+    return Table(PARTS["protocols"].title, columns, grouped(groups)) if groups else None

@@ -1,0 +1,107 @@
+"""The methods, ranked: values by length, effective length, difference to the reference, cost."""
+
+from sweeps.comparison.notes import gaps, spread, two_groups
+from sweeps.comparison.records import LongestLength, Scores
+from sweeps.comparison.summary import TEMPERATURE, Comparison
+from sweeps.numbers import MISSING, at_least, between, big, number, signed, tokens
+from sweeps.tables.table import Cell, Column, Table, left, length_columns, text, tint, value_cell
+from sweeps.texts import PARTS
+from train.results.rows import ANSWERS
+
+
+def methods(comparison: Comparison) -> Table:
+    """Ranked by the longest length; a cell's colour is its change since the training length."""
+    at_end, exact = f"at {tokens(comparison.longest)}", comparison.scores.get(ANSWERS, {}).get("exact_match")
+    columns = [Column(""), left("method"), *length_columns(comparison, comparison.lengths)]
+    several = ANSWERS in comparison.scores and len(comparison.seeds) > 1
+    columns += [Column("worst seed", at_end)] if several else []
+    columns += [Column("exact match", at_end)] if exact else []
+    columns += [Column("effective", "length", brief=False)]
+    columns += [Column("beats crop", "up to", brief=False)] if comparison.is_cropped else []
+    factors = comparison.scores[comparison.protocol].get(TEMPERATURE)
+    columns += [Column("temperature", at_end, brief=False)] if factors else []
+    columns += [
+        Column(f"vs {comparison.reference}", at_end),
+        Column("params"),
+        Column("training", "tokens/s"),
+    ]
+    rows, places = [], range(len(comparison.lengths))
+    for rank, name in enumerate(comparison.methods, 1):
+        row = [Cell("", str(rank)), text(name), *(value(comparison, name, place) for place in places)]
+        row += [score(worst(comparison, name))] if several else []
+        row += [score(at_longest(exact, name))] if exact else []
+        row += [length_cell(comparison.effective.get(name), comparison.longest)]
+        row += [beaten(comparison, name)] if comparison.is_cropped else []
+        row += [tempered(comparison, name, factors)] if factors else []
+        rows.append([*row, to_reference(comparison, name), *costs(comparison.methods[name].cost)])
+    first = f"Protocol {comparison.protocol}. {spread(comparison)}"
+    notes = [first, gaps(comparison), two_groups(comparison)]
+    return Table(PARTS["methods"].title, columns, rows, notes, sortable=True)
+
+
+def value(comparison: Comparison, name: str, place: int) -> Cell:
+    """At one length."""
+    curve, best = comparison.curve(name), comparison.best[place]
+    home = None if comparison.home is None else curve.value[comparison.home]
+    own = curve.value[place]
+    first = best is not None and name in (best.method, *best.tied)
+    kind = "best" if best and best.separable and best.method == name else "tied" if first else ""
+    style = "" if own is None or home is None else tint(own - home, comparison.sign)
+    seeds = f"seeds: {', '.join(number(seed[place]) for seed in curve.seeds)}"
+    return value_cell(curve, place, kind=kind, style=style, title=seeds)
+
+
+def worst(comparison: Comparison, name: str) -> float | None:
+    """The worst seed at the longest length: a mean hides the one that learned nothing."""
+    known = [seed[-1] for seed in comparison.curve(name).seeds if seed[-1] is not None]
+    return min(known, key=lambda one: -comparison.sign * one, default=None)
+
+
+def at_longest(scores: Scores, name: str) -> float | None:
+    return scores.methods[name]["none"].value[-1] if name in scores.methods else None
+
+
+def score(value: float | None) -> Cell:
+    return Cell(number(value), value=value)
+
+
+def beaten(comparison: Comparison, name: str) -> Cell:
+    """The longest length up to which crop is."""
+    gain = comparison.extensions.get(name, {}).get("none")
+    return length_cell(gain.better if gain else None, comparison.longest)
+
+
+def tempered(comparison: Comparison, name: str, factors: Scores) -> Cell:
+    """The best factor on all logits at the longest length, and how it changes the score."""
+    factor = factors.methods.get(name, {}).get(TEMPERATURE)
+    if factor is None or factors.lengths != comparison.lengths or factor.value[-1] is None:
+        return Cell(MISSING)
+    change = signed(comparison.by_temperature(name))
+    return Cell(f"× {number(factor.value[-1], 2)}", change, value=factor.value[-1])
+
+
+def length_cell(effective: LongestLength | None, longest: int) -> Cell:
+    """The longest length, and its interval."""
+    if effective is None:
+        return Cell(MISSING)
+    sure = effective.low == effective.length == effective.high
+    known = effective.high is not None and not sure
+    ends = f"[{at_least(effective.low, longest)}, {at_least(effective.high, longest)}]" if known else ""
+    return Cell(at_least(effective.length, longest), ends, value=effective.length or 0)
+
+
+def to_reference(comparison: Comparison, name: str) -> Cell:
+    """At the longest length, with its interval and verdict."""
+    if name == comparison.reference:
+        return Cell("reference", value=0)
+    difference = comparison.difference[name]
+    ends, verdict = between(difference.ends(-1), signed), difference.verdict[-1]
+    return Cell(signed(difference.value[-1]), f"{ends} {verdict or ''}".strip(), value=difference.value[-1])
+
+
+def costs(cost: dict[str, float]) -> list[Cell]:
+    """Parameters, and the speed of training."""
+    keys = ("parameters", "encoding_parameters", "tokens_per_second")
+    total, own, speed = (cost.get(key) for key in keys)
+    encoding = "" if own is None else f"encoding: {own:,.0f}"
+    return [Cell(big(total), encoding, value=total), Cell(big(speed), value=speed)]

@@ -1,0 +1,52 @@
+"""What is said about the runs themselves: whether they are comparable, what was run, what failed."""
+
+from sweeps.comparison.notes import scored
+from sweeps.comparison.records import Failure
+from sweeps.comparison.summary import Comparison
+from sweeps.comparison.verdict import differences
+from sweeps.numbers import MISSING, plural
+from sweeps.tables.table import Cell, Column, Table, left, text
+from sweeps.texts import PARTS
+
+
+def fairness(comparison: Comparison) -> Table:
+    """What should be the same for all; what is not the encoding and differs is red."""
+    facts, rows = comparison.fairness, []
+    for name, texts in facts.rows.items():
+        columns = zip(facts.columns, texts, facts.usual, strict=True)
+        kinds = [
+            (own, "" if own == usual else "noted" if c == "kernel" else "differs")
+            for c, own, usual in columns
+        ]
+        rows.append([text(name), *(Cell(own or MISSING, kind=kind) for own, kind in kinds)])
+    unequal = "; ".join(differences(facts))
+    line = (
+        f"Methods differ in more than the encoding: {unequal} (in red)."
+        if unequal
+        else "Only the encoding differs."
+    )
+    return Table(PARTS["fairness"].title, [left("method"), *map(Column, facts.columns)], rows, [line])
+
+
+def provenance(comparison: Comparison) -> dict[str, str]:
+    """What was run, by name; without what is not known."""
+    origin = comparison.provenance
+    runs = plural(sum(map(len, origin.runs.values())), "run")
+    is_named = comparison.data in origin.description
+    facts = {
+        "data": origin.description if is_named else f"{comparison.data} {origin.description}",
+        "corpus (SHA-256)": comparison.corpus,
+        "scored": scored(comparison),
+        "command of one run": origin.command,
+        "machine": origin.machine,
+        "versions": "; ".join(origin.versions),
+        "commit": ", ".join(commit or "none" for commit in origin.commits),
+        "dates": origin.dates,
+        "total time": f"{origin.seconds / 60:,.1f} minutes in {runs}" if origin.seconds else "",
+    }
+    return {name: said for name, said in facts.items() if said}
+
+
+def failures(title: str, jobs: list[Failure]) -> Table:
+    rows = [[text(one.name), Cell(one.reason, kind="wrap"), Cell(one.log, kind="wrap code")] for one in jobs]
+    return Table(title, [left("job"), left("reason"), left("log")], rows)

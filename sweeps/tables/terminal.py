@@ -1,0 +1,135 @@
+"""A summary in a terminal, as wide as it is, and as `table.txt`."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from io import StringIO
+from typing import TYPE_CHECKING
+
+from sweeps.comparison.notes import notes
+from sweeps.comparison.records import Failure
+from sweeps.comparison.summary import Comparison, Summary, unit
+from sweeps.numbers import MISSING, number
+from sweeps.tables import changes
+from sweeps.tables.both import both
+from sweeps.tables.methods import methods
+from sweeps.tables.table import Cell, Column, Table
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table as Grid
+
+FEW = 2  # methods whose protocols are shown
+
+
+@dataclass(frozen=True)
+class Form:
+    """How much of a table is shown."""
+
+    columns: list[Column]
+    decimals: int = 2
+    errors: bool = False
+    details: bool = False  # of the facts beside the lengths
+
+
+def show(summary: Summary, console: "Console") -> None:
+    """Everything, as wide as the console is."""
+    said = partial(console.print, highlight=False)
+    for line in summary.notes:
+        said(line)
+    for comparison in summary.comparisons:
+        title = comparison.title.replace(", ", " · ")
+        said(f"{unit(comparison.metric)} · {comparison.protocol} · {title}", style="bold")
+        said(fitted(methods(comparison), comparison, console))
+        for line in notes(comparison):
+            said(line, style="dim")
+        said()
+        tables = [changes.extensions(comparison), changes.parts_at_longest(comparison)]
+        for table in (*tables, changes.by_protocol(comparison, FEW)):
+            if table:
+                said(table.title, style="bold")
+                said(fitted(table, comparison, console))
+                said()
+    if table := both(summary.comparisons, brief=True):
+        said(table.title, style="bold")
+        said(fitted(table, summary.comparisons[0], console))
+        said()
+    for what, jobs in summary.troubles.items():
+        lines = [f"{what}:", *map(failure, jobs)]
+        said("\n".join(lines), style="red", soft_wrap=True)
+
+
+def failure(one: Failure) -> str:
+    """A job, why it failed, and where its log is, if it left one."""
+    return f"  {one.name}: {one.reason}" + (f"\n    log: {one.log}" if one.log else "")
+
+
+def text(summary: Summary, width: int) -> str:
+    """The same without colours, for a file."""
+    from rich.console import Console
+
+    out = StringIO()
+    show(summary, Console(file=out, width=width, color_system=None, legacy_windows=False, markup=False))
+    return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"
+
+
+def fitted(table: Table, comparison: Comparison, console: "Console") -> "Grid":
+    """The richest form of a table that fits: decimals, facts, intervals, then middle lengths give way."""
+    wide = console.options.update(width=10_000)
+    for form in forms(table, comparison.trained_length):
+        grid = filled(table, form)
+        if console.measure(grid, options=wide).maximum <= console.width:
+            break
+    return grid
+
+
+def forms(table: Table, trained: int) -> Iterator[Form]:
+    """Richest first; the last is shown whatever the width."""
+    first = [column for column in table.columns if column.kind == "left" or not column.head]
+    lengths = [column for column in table.columns if column.length is not None]
+    facts = [column for column in table.columns if column not in first + lengths and told(table, column)]
+    for decimals, errors, most in ((3, True, 9), (2, True, 9), (2, True, 4), (2, True, 3)):
+        yield Form(first + lengths + facts[:most], decimals, errors, details=True)
+    for errors, most in ((True, 9), (True, 4), (True, 3), (True, 1), (True, 0), (False, 0)):
+        yield Form(first + lengths + facts[:most], 2, errors)
+    while middle := [column for column in lengths[1:-1] if column.length != trained]:
+        lengths.remove(middle[len(middle) // 2])
+        yield Form(first + lengths)
+
+
+def told(table: Table, column: Column) -> bool:
+    """Whether a column says anything."""
+    place = table.columns.index(column)
+    return any(row[place].text != MISSING or row[place].small for row in table.rows)
+
+
+def filled(table: Table, form: Form) -> "Grid":
+    from rich import box
+    from rich.table import Table as Grid
+    from rich.text import Text
+
+    grid = Grid(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    for column in form.columns:
+        space = " " * (column.length is not None)
+        head = "\n".join(f"{line}{space}" for line in (column.head, column.below) if line)
+        style = "dim" if not column.head else "cyan" if column.kind == "trained" else ""
+        grid.add_column(head, justify="left" if column.kind == "left" else "right", style=style, no_wrap=True)
+    places = [table.columns.index(column) for column in form.columns]
+    for row in table.rows:
+        cells = zip((row[place] for place in places), form.columns, strict=True)
+        grid.add_row(
+            *(Text(content(*pair, form), style="bold green" * (pair[0].kind == "best")) for pair in cells)
+        )
+    return grid
+
+
+def content(cell: Cell, column: Column, form: Form) -> str:
+    """What a terminal shows of a cell."""
+    if column.length is None:
+        detail = f" {cell.small}" if form.details and not column.brief else ""
+        return f"{cell.text}{detail}".rstrip() or cell.small
+    if cell.value is None:
+        return f"{cell.text} "
+    error = f"±{number(cell.error, form.decimals)}" if form.errors and cell.error is not None else ""
+    short = error.replace("±0.", "±.") if form.decimals == 2 else f" {error}"
+    return f"{number(cell.value, form.decimals)}{short if error else ''}{'*' if cell.kind == 'best' else ' '}"
