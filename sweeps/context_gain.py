@@ -15,7 +15,7 @@ import pandas as pd
 from conf.errors import UsageError
 from sweeps import command
 from sweeps.archive import unpacked
-from sweeps.comparison.compare import SIGNIFICANT
+from sweeps.comparison.comparisons import SIGNIFICANT
 from sweeps.comparison.curves import Curves, Group
 from sweeps.comparison.summarize import groups
 from sweeps.drawing.figure import Caption, Figure, described, faceted, figure_option

@@ -6,7 +6,7 @@ import numpy as np
 
 from conf.errors import UsageError
 from sweeps.comparison import comparisons
-from sweeps.comparison.compare import chosen_reference, ordered, ranked
+from sweeps.comparison.comparisons import chosen_reference, ordered, ranked
 from sweeps.comparison.curves import BESIDE, Curves, Group, estimates, plain
 from sweeps.comparison.decomposition import decompose
 from sweeps.comparison.fairness import fairness, provenance

@@ -11,7 +11,7 @@ import numpy as np
 
 from conf.errors import UsageError
 from sweeps import command
-from sweeps.comparison.compare import chosen_reference, paired, ranked
+from sweeps.comparison.comparisons import chosen_reference, paired, ranked
 from sweeps.comparison.curves import Curves, Group
 from sweeps.comparison.summarize import groups, headline, in_tokens
 from sweeps.comparison.summary import HIGHER_IS_BETTER, unit
