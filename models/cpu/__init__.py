@@ -14,6 +14,7 @@ import stat
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
@@ -119,7 +120,7 @@ def compiled(name: str, defines: tuple[str, ...], compiler: str) -> Loops | None
     command = (*command, *(f"-D{define}" for define in defines))
     sources = [file.read_text() for file in (*sorted(HERE.glob("*.h")), source)]
     key = f"{name}-{digest(chr(0).join([*command, platform.machine(), *sources]).encode())}"
-    for place in dict.fromkeys((cache_folder(os.environ.get("XDG_CACHE_HOME")), temporary())):
+    for place in places(os.environ.get("XDG_CACHE_HOME")):
         try:
             for file in place.glob(f"{key}-*.so"):
                 if file.stem == f"{key}-{digest(file.read_bytes())}" and is_private(file):  # not half of one
@@ -150,7 +151,7 @@ def commands(compiler: str) -> tuple[str, ...] | None:
 def works(command: tuple[str, ...]) -> bool:
     """Return whether a compiler makes a library that can be loaded, and say so once if it does not."""
     try:
-        with TemporaryDirectory(dir=temporary()) as scratch:
+        with TemporaryDirectory() as scratch:
             source = Path(scratch, "one.c")
             source.write_text("int one(void) { return 1; }\n")
             if ctypes.CDLL(str(build(command, source, Path(scratch, "one.so"), PATIENCE))).one() == 1:
@@ -178,6 +179,12 @@ def warn(text: str) -> None:
 
 def digest(content: bytes) -> str:
     return sha256(content).hexdigest()[:16]
+
+
+def places(chosen: str | None) -> Iterator[Path]:
+    """Yield where compiled files may lie: in the user's cache, else in a folder of this process."""
+    yield cache_folder(chosen)
+    yield temporary()
 
 
 @cache
