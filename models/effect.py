@@ -19,11 +19,10 @@ from models.ops.toeplitz import by_distance
 
 Embed = Callable[[Tensor], Tensor]  # token embeddings (B, T, C) -> (B, T, C)
 Rotate = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]  # q, k (B, H, T, D) -> q, k (B, H, T, D')
-ByDistance = Callable[[Tensor], Tensor]  # distances (N,), query minus key -> (1 or H, N) float32
 ByPair = Callable[[Tensor, Tensor], Tensor]
 """Positions of queries (..., R, 1) and of keys (..., 1, K) -> (1 or H, ..., R, K) float32."""
 
-Potential = Callable[[Tensor], Tensor]  # hidden state (B, T, C) -> (B, H, T) float32
+LogDecay = Callable[[Tensor], Tensor]  # hidden state (B, T, C) -> (B, H, T) float32
 Phase = Callable[[Tensor], Tensor]  # hidden state (B, T, C) -> radians (B, H, T, at most D/2)
 Content = Callable[[Tensor, Tensor, Tensor, Tensor, Tensor], Tensor]
 """Masked logits (B, H, R, K), q (B, H, R, D), k (B, H, K, D), positions as above -> logits."""
@@ -65,10 +64,10 @@ class Positions:
 
 
 @dataclass(frozen=True)
-class Curve:
+class ByDistance:
     """A number for each distance, whose encoding also decides about keys ahead (distances below 0)."""
 
-    function: ByDistance
+    function: Callable[[Tensor], Tensor]  # distances (N,), query minus key -> (1 or H, N) float32
 
     def __call__(self, i: Tensor, j: Tensor) -> Tensor:
         """(H, ..., R, K)"""
@@ -80,12 +79,12 @@ class Curve:
         return self.function(torch.arange(first, positions.span, device=positions.at.device)), first
 
 
-def tabulated(number: Curve | ByPair, positions: Positions) -> Curve | ByPair:
-    """The same, but a curve is evaluated once per distance where positions are whole, and looked up."""
-    if not isinstance(number, Curve) or not positions.whole:
+def tabulate(number: ByDistance | ByPair, positions: Positions) -> ByDistance | ByPair:
+    """Return the same, but evaluated once per distance where distances decide and positions are whole."""
+    if not isinstance(number, ByDistance) or not positions.whole:
         return number
     values, first = number.table(positions)
-    return Curve(lambda distance: values[:, (distance - first).clamp(0, values.size(1) - 1)])
+    return ByDistance(lambda distance: values[:, (distance - first).clamp(0, values.size(1) - 1)])
 
 
 @dataclass(frozen=True)
@@ -112,14 +111,14 @@ class Region:
 
 
 @dataclass(frozen=True)
-class Tail(Region):
+class FarKeys(Region):
     """Keys for which all that is done amounts to a product of q and k, rotated, and a level of each query.
 
-    With `reached`, contents decide where it starts; `start` is where to look first.
+    With `is_reached`, contents decide where it starts; `start` is where to look first.
     """
 
     level: Callable[[Tensor], Tensor] | None = None  # q (B, H, T, D) -> (B, H, T) float32
-    reached: Callable[[Tensor], Tensor] | None = None  # logits (B, H, R, K) -> (B, H, R) if the rest is tail
+    is_reached: Callable[[Tensor], Tensor] | None = None  # logits (B, H, R, K) -> (B, H, R) if others are
 
 
 @dataclass(frozen=True)
@@ -127,14 +126,14 @@ class Adjust:
     """What an encoding that reads the logits does to them, and for which keys, if any, that is simple."""
 
     function: Content
-    tail: Tail | None = None
+    far_keys: FarKeys | None = None
 
 
 @dataclass(frozen=True)
 class Effect:
     """What an encoding does at `positions`; whatever is left out does nothing.
 
-    A logit is `temperature * adjust(factor * q . k / sqrt(D) + bias + potential_i - potential_j)`
+    A logit is `logit_scale * adjust(score_scale * q . k / sqrt(D) + bias + log_decay_i - log_decay_j)`
     with q and k rotated: by `phase`, then by `rotate`, or by the last region of `far` that holds the key.
     """
 
@@ -145,11 +144,11 @@ class Effect:
     far: tuple[Region, ...] = ()  # nearest first
     phase: Phase | None = None  # neighbouring features rotate as pairs by angles from the hidden state
     # multiplied into, added to, done to the logits
-    factor: Curve | ByPair | None = None
-    bias: Curve | ByPair | None = None  # minus infinity hides a key from a head
-    potential: Potential | None = None
+    score_scale: ByDistance | ByPair | None = None
+    bias: ByDistance | ByPair | None = None  # minus infinity hides a key from a head
+    log_decay: LogDecay | None = None
     adjust: Adjust | None = None
-    temperature: Tensor | None = None  # (..., 1 or H, T or 1) float32, on all logits of a query
+    logit_scale: Tensor | None = None  # (..., 1 or H, T or 1) float32, on all logits of a query
     # visible and read
     visible: Window | None = None  # on top of the causal mask
     sink: Tensor | None = None  # (1 or H, 1 or T) float32, an extra logit of each query, which reads nothing
@@ -161,10 +160,10 @@ class Effect:
         none = (None, ())
         return frozenset(name for name in PARTS if not any(getattr(self, name) is empty for empty in none))
 
-    def tempered(self, temperature: Tensor) -> "Effect":
-        """The same with all logits multiplied by `temperature` as well."""
-        own = self.temperature
-        return replace(self, temperature=temperature if own is None else temperature * own)
+    def scale_logits(self, logit_scale: Tensor) -> "Effect":
+        """Return the same with all logits multiplied by `logit_scale` as well."""
+        before = self.logit_scale
+        return replace(self, logit_scale=logit_scale if before is None else logit_scale * before)
 
 
 PARTS = tuple(field.name for field in fields(Effect) if field.name != "positions")
@@ -209,7 +208,7 @@ class Encoding(nn.Module):
         self.needs_whole = type(self).needs_whole or any(e.needs_whole for e in inside)
         self.needs_causal = type(self).needs_causal or any(e.needs_causal for e in inside)
 
-    def at(self, positions: Positions) -> Effect:
+    def effect_at(self, positions: Positions) -> Effect:
         """The effect at `positions`, or an error that says why there is none."""
         name = type(self).__name__
         if self.limit is not None and positions.span > self.limit:

@@ -6,7 +6,7 @@ from typing import ClassVar
 from torch import Tensor
 
 from conf.errors import UsageError
-from models.effect import ByPair, Curve, Effect, Encoding, Positions
+from models.effect import ByDistance, ByPair, Effect, Encoding, Positions
 
 Places = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
 
@@ -27,10 +27,10 @@ class Extension(Encoding):
         return isinstance(encoding, cls.fits)
 
     def forward(self, positions: Positions) -> Effect:
-        return self.encoding.at(positions)
+        return self.encoding.effect_at(positions)
 
 
-def reindexed(number: Curve | ByPair | None, places: Places) -> ByPair | None:
+def reindexed(number: ByDistance | ByPair | None, places: Places) -> ByPair | None:
     """Return a factor or bias of the pairs of positions that `places` gives for query and key."""
     if number is None:
         return None

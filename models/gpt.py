@@ -98,7 +98,7 @@ class GPT(nn.Module):
         for layer in range(len(self.blocks)):
             effect = effects[layer % len(effects)]
             window = effect.visible
-            if window is None or window.sinks or effect.temperature is not None:  # which may count all tokens
+            if window is None or window.sinks or effect.logit_scale is not None:  # which may count all tokens
                 return 0
             seen += window.width - 1
         return max(0, first - seen)
@@ -138,7 +138,7 @@ class GPT(nn.Module):
     ) -> list[Effect]:
         """What each encoding does to sequences of `length` tokens."""
         positions = Positions.of(length, device, self.causal, draw, sequences)
-        return [encoding.at(positions) for encoding in self.tiled]
+        return [encoding.effect_at(positions) for encoding in self.tiled]
 
 
 class Norm(nn.Module):

@@ -45,4 +45,4 @@ class Schedule(Encoding):
 
     def forward(self, positions: Positions) -> Effect:
         """What the first layer does."""
-        return self.inside[0].at(positions)
+        return self.inside[0].effect_at(positions)

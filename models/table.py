@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from models.effect import Curve, Effect, Encoding, Positions
+from models.effect import ByDistance, Effect, Encoding, Positions
 from models.registry import extend, fits, load, names, read
 from models.schedule import Schedule
 from models.sources import source
@@ -52,7 +52,7 @@ def extensions() -> list[Change]:
 
 def method(name: str) -> Method:
     encoding, settings = load(name, **SHAPE), read("encoding", name)
-    effects = [member.at(Positions.of(16)) for member in members(encoding)]
+    effects = [member.effect_at(Positions.of(16)) for member in members(encoding)]
     copies = 1 if settings.get("share", True) else SHAPE["depth"]
     count = copies * sum(p.numel() for p in encoding.parameters())
     drawn = "drawn; " if encoding.draws > 1 else ""
@@ -87,27 +87,27 @@ def layered(words: list[str]) -> str:
 
 def enters(effect: Effect) -> str:
     """Where position enters, in words."""
-    bias = "logits: distance" if isinstance(effect.bias, Curve) else "logits: positions"
+    bias = "logits: distance" if isinstance(effect.bias, ByDistance) else "logits: positions"
     places = {
         "embedding": {"embed"},
         "q and k": {"rotate", "phase"},
         "far q and k": {"far"},
-        bias: {"bias", "factor"},
-        "logits: content": {"potential", "adjust"},
+        bias: {"bias", "score_scale"},
+        "logits: content": {"log_decay", "adjust"},
         "mask": {"visible"},
-        "temperature": {"temperature"},
+        "temperature": {"logit_scale"},
         "sink": {"sink"},
     }
     return ", ".join(place for place, fields in places.items() if fields & effect.parts) or "nowhere"
 
 
 COSTS: dict[str, Callable[[Effect], bool]] = {
-    "logits": lambda effect: bool(effect.parts & {"adjust", "factor", "values"}),
+    "logits": lambda effect: bool(effect.parts & {"adjust", "score_scale", "values"}),
     "twice": lambda effect: "far" in effect.parts,
-    "table": lambda effect: not isinstance(effect.bias, Curve | None),
+    "table": lambda effect: not isinstance(effect.bias, ByDistance | None),
     "line": lambda effect: effect.bias is not None,
-    "sum": lambda effect: bool(effect.parts & {"potential", "phase"}),
-    "q and k": lambda effect: bool(effect.parts & {"rotate", "temperature"}),
+    "sum": lambda effect: bool(effect.parts & {"log_decay", "phase"}),
+    "q and k": lambda effect: bool(effect.parts & {"rotate", "logit_scale"}),
 }
 """What is computed on top of plain causal attention, the most expensive first; `LEGEND` explains."""
 
@@ -152,12 +152,12 @@ def changes(name: str, encoding: str) -> str:
         return "what is shown"
     if after.limit != before.limit:
         return "the limit"
-    old, new = (members(e)[0].at(Positions.of(4 * SHAPE["length"])) for e in (before, after))
+    old, new = (members(e)[0].effect_at(Positions.of(4 * SHAPE["length"])) for e in (before, after))
     parts = {
         "q and k": not torch.equal(rotated(old), rotated(new)),
         "far q and k": bool(new.far) != bool(old.far),
         "mask": new.visible != old.visible,
-        "temperature": new.temperature is not old.temperature,
+        "temperature": new.logit_scale is not old.logit_scale,
     }
     return ", ".join(part for part, changed in parts.items() if changed) or "nothing"
 

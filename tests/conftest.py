@@ -169,7 +169,7 @@ def scores(encoding: Encoding, positions: Positions) -> Tensor:
     """(1, H, T, T) float64 logits of fixed content, changed first by what the encoding does to embeddings."""
     x, q, k, _ = (t.double() for t in content(positions.at.numel()))
     with torch.no_grad(), float64():
-        effect = encoding.at(positions)
+        effect = encoding.effect_at(positions)
         if effect.embed is not None:
             change = effect.embed(x) - x
             x, q, k = x + change, q + heads(change), k + heads(change)

@@ -104,7 +104,7 @@ def test_order_matters(method: Method) -> None:
         model = gpt(first, depth=1, norm=norm).double()
         with torch.no_grad(), float64():
             blind[norm] = same(model(x)[0, -1], model(y)[0, -1])
-    silent = position_enters_nowhere(first.at(Positions.of(LENGTH)))
+    silent = position_enters_nowhere(first.effect_at(Positions.of(LENGTH)))
     assert blind["rms"] == silent
     if method in ENCODINGS:
         assert silent == (method.encoding == "nope")
@@ -112,7 +112,7 @@ def test_order_matters(method: Method) -> None:
 
 
 def position_enters_nowhere(effect: Effect) -> bool:
-    return not effect.parts - {"temperature", "visible", "sink"}
+    return not effect.parts - {"logit_scale", "visible", "sink"}
 
 
 # ---- what a method declares
@@ -246,9 +246,12 @@ def test_long_positions_survive_bfloat16(method: Method) -> None:
     rounded = deepcopy(method.built).bfloat16()
     exact = deepcopy(rounded).double()
     for a, b in zip(members(rounded), members(exact), strict=True):
-        low = a.at(positions)
+        low = a.effect_at(positions)
         with torch.no_grad(), float64():
-            high, (wide_x, wide_q, wide_k, wide_v) = b.at(positions), (t.double() for t in (x, q, k, v))
+            high, (wide_x, wide_q, wide_k, wide_v) = (
+                b.effect_at(positions),
+                (t.double() for t in (x, q, k, v)),
+            )
             expected = logits(wide_q, wide_k, high, x=wide_x)
             wanted = attend(wide_q, wide_k, wide_v, high, x=wide_x, kernel="reference")
             embedded = None if high.embed is None else high.embed(wide_x)
@@ -265,14 +268,14 @@ def test_keeps_the_precision_it_is_given(method: Method) -> None:
     encoding, positions = deepcopy(method.built).bfloat16(), Positions.of(LENGTH)
     x, q, k, v = (t.bfloat16() for t in content(LENGTH))
     for member in members(encoding):
-        effect = member.at(positions)
+        effect = member.effect_at(positions)
         for rotate in [effect.rotate, *(region.rotate for region in effect.far)]:
             assert rotate is None or {t.dtype for t in rotate(q, k)} == {q.dtype}
         assert effect.embed is None or effect.embed(x).dtype == x.dtype
         i, j = positions.at[:, None], positions.at[None, :]
         assert effect.bias is None or effect.bias(i, j).dtype == torch.float32
-        assert effect.potential is None or effect.potential(x).dtype == torch.float32
-        assert effect.temperature is None or effect.temperature.dtype == torch.float32
+        assert effect.log_decay is None or effect.log_decay(x).dtype == torch.float32
+        assert effect.logit_scale is None or effect.logit_scale.dtype == torch.float32
         for kernel in kernels(effect):
             assert attend(q, k, v, effect, x=x, kernel=kernel).dtype == v.dtype
 
@@ -308,7 +311,7 @@ def test_every_kernel_follows_the_device(method: Method) -> None:
     x, q, k, v = (t.to("meta") for t in content(LENGTH))
     with OneDevice():
         for member in members(encoding):
-            effect = member.at(Positions.of(LENGTH, "meta"))
+            effect = member.effect_at(Positions.of(LENGTH, "meta"))
             for kernel in kernels(effect):
                 assert attend(q, k, v, effect, x=x, kernel=kernel).is_meta
 
@@ -354,7 +357,7 @@ def test_kernels_agree(method: Method, causal: bool, monkeypatch: pytest.MonkeyP
         plain = carried_out(member, "reference", positions)
         with float64():
             expected = carried_out(exact, "reference", positions)
-        for kernel in kernels(member.at(positions))[1:]:
+        for kernel in kernels(member.effect_at(positions))[1:]:
             for rows in (length, 5):
                 monkeypatch.setattr(eager, "BUDGET", rows * SHAPE["heads"] * length)
                 monkeypatch.setattr(eager, "FEWEST", rows)
@@ -364,14 +367,14 @@ def test_kernels_agree(method: Method, causal: bool, monkeypatch: pytest.MonkeyP
                     agree_all(carried_out(exact, kernel, positions), expected)
                     agree(evaluated(exact, kernel, positions), expected["out"])
                     agree(evaluated(exact, kernel, positions, first=7), expected["out"][:, :, 7:])
-        if cpu_flash.fits(torch.empty(1), Plan(member.at(positions))):
+        if cpu_flash.fits(torch.empty(1), Plan(member.effect_at(positions))):
             as_accurate(carried_out(member, "fused", positions), plain, expected)
         with torch.no_grad():
-            readable = cpu_flash.fits(torch.empty(1), Plan(member.at(positions)))
+            readable = cpu_flash.fits(torch.empty(1), Plan(member.effect_at(positions)))
         for first in (0, 7) if readable else ():
             read = {"out": evaluated(member, "fused", positions, first)}
             as_accurate(read, *({"out": of["out"][:, :, first:]} for of in (plain, expected)))
-        if Plan(member.at(positions)).tail is not None:
+        if Plan(member.effect_at(positions)).far_keys is not None:
             monkeypatch.setattr(far_keys, "ROWS", 5)
             with float64():
                 agree(evaluated(exact, "band", positions), expected["out"])
@@ -381,7 +384,7 @@ def evaluated(encoding: Encoding, kernel: str, positions: Positions, first: int 
     """What queries from `first` on get out of attention, without gradient."""
     x, q, k, v = (t.to(torch.get_default_dtype()) for t in content(positions.length))
     with torch.no_grad():
-        return attend(q, k, v, Plan(encoding.at(positions)).from_query(first), x, kernel)
+        return attend(q, k, v, Plan(encoding.effect_at(positions)).from_query(first), x, kernel)
 
 
 def carried_out(encoding: Encoding, kernel: str, positions: Positions) -> dict[str, Tensor]:
@@ -389,7 +392,7 @@ def carried_out(encoding: Encoding, kernel: str, positions: Positions) -> dict[s
     given = (t.to(torch.get_default_dtype(), copy=True) for t in content(positions.at.numel()))
     x, q, k, v = (t.requires_grad_() for t in given)
     wanted = {"x": x, "q": q, "k": k, "v": v, **dict(encoding.named_parameters())}
-    out = attend(q, k, v, encoding.at(positions), x, kernel)
+    out = attend(q, k, v, encoding.effect_at(positions), x, kernel)
     target = torch.linspace(-1, 1, out.numel()).view_as(out).sin()
     gradients = torch.autograd.grad((out * target).sum(), list(wanted.values()), allow_unused=True)
     found = {name: g for name, g in zip(wanted, gradients, strict=True) if g is not None}
@@ -440,8 +443,8 @@ def test_ssmax_on_any_encoding(method: Method) -> None:
     x, q, k, _ = content(LENGTH)
     for member in members(encoding):
         (sharp,) = (module for module in member.modules() if isinstance(module, SSMax))
-        effect = member.at(positions)
-        with_it, without = (logits(q, k, e, x=x) for e in (effect, replace(effect, temperature=None)))
+        effect = member.effect_at(positions)
+        with_it, without = (logits(q, k, e, x=x) for e in (effect, replace(effect, logit_scale=None)))
         seen = without > float("-inf")
         factor = sharp.strength[:, None, None] * seen.sum(-1, keepdim=True).log()
         agree(with_it[seen], (factor * without)[seen])

@@ -14,7 +14,7 @@ from models.attention.plan import Plan, cached
 from models.attention.sdpa import augment_qk
 from models.cpu.attention import SIDE, Network, Scores, alike, has_loops, loops_for, read
 from models.cpu.attention_backward import flash
-from models.effect import Curve
+from models.effect import ByDistance
 from models.ops.pairwise_mlp import LEAK, AcrossHeads
 from models.ops.precision import inspectable
 from models.ops.toeplitz import Toeplitz
@@ -36,10 +36,10 @@ def spec(q: Tensor, plan: Plan) -> Spec | None:
     network = None if learns else network_of(plan)
     if network is None:
         if parts & {"adjust", "values", "far"} or (
-            "potential" in parts and parts & {"factor", "temperature"}
+            "log_decay" in parts and parts & {"score_scale", "logit_scale"}
         ):
             return None
-        if learns and "factor" in parts and ("sink" in parts or masks.whole_factor(plan).requires_grad):
+        if learns and "score_scale" in parts and ("sink" in parts or masks.whole_factor(plan).requires_grad):
             return None
     if torch.compiler.is_compiling():
         if not (learns and q.is_cpu and has_loops(q.dtype)):
@@ -47,7 +47,7 @@ def spec(q: Tensor, plan: Plan) -> Spec | None:
     elif not q.is_meta and loops_for(q, network) is None:
         return None
     line = None if learns else straight_line(plan)
-    is_masked = "factor" in parts or ("bias" in parts and line is None)
+    is_masked = "score_scale" in parts or ("bias" in parts and line is None)
     is_masked = is_masked or ("visible" in parts and plan.window is None)
     reach = (plan.window or plan.positions.length) if plan.causal else None
     return Spec(reach, is_masked or (learns and "sink" in parts), network, line)
@@ -59,16 +59,16 @@ def fits(q: Tensor, plan: Plan) -> bool:
 
 def attend(q: Tensor, k: Tensor, v: Tensor, plan: Plan, x: Tensor | None = None) -> Tensor:
     """Return what the queries that the plan wants read, (B, H, R, D)."""
-    how, dtype, scale, temperature = spec(q, plan), v.dtype, q.size(-1) ** -0.5, plan.effect.temperature
+    how, dtype, scale, logit_scale = spec(q, plan), v.dtype, q.size(-1) ** -0.5, plan.effect.logit_scale
     assert how is not None
     q, k, v = alike(*plan.rotate(q, k, x), v)
     if q.is_meta:
         return torch.empty_like(v[:, :, plan.query_start :], dtype=dtype)
-    log_decay = how.line if plan.effect.potential is None else plan.potential(x)
+    log_decay = how.line if plan.effect.log_decay is None else plan.log_decay(x)
     if how.network is not None:
-        q, scale = (q * scale).to(q.dtype), 1.0 if temperature is None else float(temperature)
-    elif temperature is not None:
-        q, scale = (q * (scale * temperature[..., None])).to(q.dtype), 1.0
+        q, scale = (q * scale).to(q.dtype), 1.0 if logit_scale is None else float(logit_scale)
+    elif logit_scale is not None:
+        q, scale = (q * (scale * logit_scale[..., None])).to(q.dtype), 1.0
     if log_decay is not None and how.has_mask:
         (q, k), scale, log_decay = augment_qk(q * scale, k, log_decay), 1.0, None
     decay = None if log_decay is None else -log_decay.float()[:, :, None]  # (1 or B, 1 or H, 1, T)
@@ -97,7 +97,7 @@ def evaluate(q: Tensor, k: Tensor, v: Tensor, plan: Plan, how: Spec, scores: Sco
 def learn(q: Tensor, k: Tensor, v: Tensor, plan: Plan, how: Spec, scores: Scores) -> Tensor:
     """Return what all queries read, with gradient."""
     window, mask = scores.window, masks.whole_mask(plan) if how.has_mask else scores.mask
-    factor = None if plan.effect.factor is None else masks.whole_factor(plan)
+    factor = None if plan.effect.score_scale is None else masks.whole_factor(plan)
     if plan.effect.sink is not None:
         (k, v), window = masks.with_sink(plan, k, v), window and k.size(-2) + 1
     out: Tensor = flash(q, k, v, mask, factor, scores.scale, window, scores.is_decay)[0]
@@ -111,7 +111,7 @@ def straight_line(plan: Plan) -> Tensor | None:
     Where positions are not consecutive, this spares a look-up for each pair.
     """
     bias, at = plan.effect.bias, plan.positions.at
-    if plan.parts != {"bias"} or not isinstance(bias, Curve) or not plan.causal:
+    if plan.parts != {"bias"} or not isinstance(bias, ByDistance) or not plan.causal:
         return None
     if plan.positions.consecutive or not plan.positions.whole or at.dim() > 1 or not inspectable(at):
         return None
@@ -123,16 +123,16 @@ def straight_line(plan: Plan) -> Tensor | None:
 
 def network_of(plan: Plan) -> Network | None:
     """Return the network across heads if it and a window are all, and its bias goes by distance."""
-    adjust, temperature = plan.effect.adjust, plan.effect.temperature
+    adjust, logit_scale = plan.effect.adjust, plan.effect.logit_scale
     if adjust is None or not isinstance(adjust.function, AcrossHeads) or not plan.parts <= NETWORK_PARTS:
         return None
-    is_row = plan.causal and plan.positions.consecutive and isinstance(adjust.function.bias, Curve)
+    is_row = plan.causal and plan.positions.consecutive and isinstance(adjust.function.bias, ByDistance)
     if not is_row or ("visible" in plan.parts and plan.window is None):
         return None
-    return whole_network(plan, adjust.function) if temperature is None or temperature.numel() == 1 else None
+    return whole_network(plan, adjust.function) if logit_scale is None or logit_scale.numel() == 1 else None
 
 
-NETWORK_PARTS = {"adjust", "visible", "temperature"}
+NETWORK_PARTS = {"adjust", "visible", "logit_scale"}
 
 
 @cached

@@ -31,11 +31,11 @@ def attend(q: Tensor, k: Tensor, v: Tensor, plan: Plan, x: Tensor | None = None)
     """Return what the queries that the plan wants read, (B, H, R, D)."""
     if plan.form > Form.DENSE_BIAS:
         return by_logits(q, k, v, plan, x)
-    scale, temperature, potential = q.size(-1) ** -0.5, plan.effect.temperature, plan.potential(x)
+    scale, logit_scale, log_decay = q.size(-1) ** -0.5, plan.effect.logit_scale, plan.log_decay(x)
     q, k = plan.rotate(q, k, x)
-    q = (q * (scale if temperature is None else scale * temperature[..., None])).to(q.dtype)
-    if potential is not None:
-        q, k = augment_qk(q, k, potential)
+    q = (q * (scale if logit_scale is None else scale * logit_scale[..., None])).to(q.dtype)
+    if log_decay is not None:
+        q, k = augment_qk(q, k, log_decay)
     if not torch.is_grad_enabled():
         return evaluate(q, k, v, plan)
     blocks = divide(q, plan, BUDGET)
@@ -80,7 +80,7 @@ def block_logits(
     q: Tensor, k: Tensor, plan: Plan, dtype: torch.dtype, x: Tensor | None = None
 ) -> Callable[[slice, slice], Tensor]:
     """Return a function of some queries and some keys: their logits (B, H, R, K), for v of `dtype`."""
-    effect, scale, potential = plan.effect, q.size(-1) ** -0.5, plan.potential(x)
+    effect, scale, log_decay = plan.effect, q.size(-1) ** -0.5, plan.log_decay(x)
     plain_q, plain_k = plan.rotate_phase(q, k, x)
     far = [(region.start, *region.rotate(plain_q, plain_k)) for region in effect.far]
     near_q, near_k = effect.rotate(plain_q, plain_k) if effect.rotate else (plain_q, plain_k)
@@ -92,22 +92,22 @@ def block_logits(
         for start, far_q, far_k in far:
             product = far_q[:, :, rows] @ far_k[:, :, keys].mT * scale
             logits = torch.where((i - j >= start).unsqueeze(-3), product, logits)
-        factor = None if effect.factor is None else masks.by_pair(plan, "factor", i, j).to(dtype)
+        factor = None if effect.score_scale is None else masks.by_pair(plan, "score_scale", i, j).to(dtype)
         logits = add_bias(plan, logits, rows, keys, factor)
-        if potential is not None:
-            logits = logits + (potential[..., rows, None] - potential[..., None, keys]).to(dtype)
+        if log_decay is not None:
+            logits = logits + (log_decay[..., rows, None] - log_decay[..., None, keys]).to(dtype)
         if effect.adjust is not None:
             block_q, block_k = q[:, :, rows], k[:, :, keys]
             logits = effect.adjust.function(logits, block_q, block_k, i.unsqueeze(-3), j.unsqueeze(-3))
-        if effect.temperature is not None:
-            logits = masks.temper(logits, masks.of_queries(effect.temperature, rows).to(dtype))
+        if effect.logit_scale is not None:
+            logits = masks.scale_visible(logits, masks.of_queries(effect.logit_scale, rows).to(dtype))
         return logits
 
     return block
 
 
 def add_bias(plan: Plan, logits: Tensor, rows: slice, keys: slice, factor: Tensor | None = None) -> Tensor:
-    """Return logits (B, H, R, K), times `factor`, plus the bias; in place without gradient."""
+    """Return logits (B, H, R, K), times `score_scale`, plus the bias; in place without gradient."""
     if torch.is_grad_enabled():
         return (logits if factor is None else logits * factor) + masks.bias(plan, rows, keys).to(logits.dtype)
     if factor is not None:

@@ -13,7 +13,7 @@ from models.attention import masks
 from models.attention.eager import block_logits, by_logits
 from models.attention.plan import Plan
 from models.cpu.attention import Scores, alike, loops_for, read
-from models.effect import Tail, Window
+from models.effect import FarKeys, Window
 
 ROWS = 128  # queries that read their near keys at once
 PARTS = 4  # of a longer block: it reads the keys far from all of it at once, then each part the rest
@@ -25,20 +25,20 @@ Read = tuple[Tensor, Tensor]
 
 
 def fits(q: Tensor, plan: Plan) -> bool:
-    return plan.tail is not None and not torch.is_grad_enabled()
+    return plan.far_keys is not None and not torch.is_grad_enabled()
 
 
 def gains(q: Tensor, plan: Plan) -> bool:
     """Whether most pairs of a sequence are so far apart that the effect does no more than rotate q and k."""
-    tail, span = plan.tail, plan.positions.span
+    tail, span = plan.far_keys, plan.positions.span
     return tail is not None and q.is_cpu and span >= max(LEAST, NEAR * tail.start)
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, plan: Plan, x: Tensor | None = None) -> Tensor:
     """Return what all queries read, (B, H, T, D)."""
-    plan, tail = plan.from_query(0), plan.tail
+    plan, tail = plan.from_query(0), plan.far_keys
     assert tail is not None
-    if tail.reached is None:
+    if tail.is_reached is None:
         return band(q, k, v, plan, tail, x)
     out = torch.empty_like(v)
     for start, heads in starts(q, k, plan, tail).items():
@@ -47,9 +47,9 @@ def attend(q: Tensor, k: Tensor, v: Tensor, plan: Plan, x: Tensor | None = None)
     return out
 
 
-def starts(q: Tensor, k: Tensor, plan: Plan, tail: Tail) -> dict[int | None, list[int]]:
+def starts(q: Tensor, k: Tensor, plan: Plan, tail: FarKeys) -> dict[int | None, list[int]]:
     """Return heads by the distance from which on all keys are in the tail; None: too far to gain."""
-    assert tail.reached is not None
+    assert tail.is_reached is not None
     result: dict[int | None, list[int]] = {}
     heads, start, length = list(range(q.size(1))), tail.start, q.size(-2)
     while heads and NEAR * start <= length:
@@ -58,14 +58,14 @@ def starts(q: Tensor, k: Tensor, plan: Plan, tail: Tail) -> dict[int | None, lis
         reached = torch.ones(len(heads), dtype=torch.bool)
         for rows in masks.split(slice(start, length), ROWS):
             block = logits(rows, masks.visible_keys(nearest, rows))
-            reached &= tail.reached(block).all(-1).all(0)
+            reached &= tail.is_reached(block).all(-1).all(0)
         for head, is_tail in zip(heads, reached.tolist(), strict=True):
             result.setdefault(start if is_tail else None, []).append(head)
         heads, start = result.pop(None, []), 2 * start
     return result | ({None: heads} if heads else {})
 
 
-def band(q: Tensor, k: Tensor, v: Tensor, plan: Plan, tail: Tail, x: Tensor | None) -> Tensor:
+def band(q: Tensor, k: Tensor, v: Tensor, plan: Plan, tail: FarKeys, x: Tensor | None) -> Tensor:
     """Return what queries read, (B, H, T, D), if the tail of all starts at the same distance."""
     logits = block_logits(q, k, plan, v.dtype, x)
     level = None if tail.level is None else tail.level(q)

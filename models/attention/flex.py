@@ -11,7 +11,7 @@ from torch.nn.attention.flex_attention import AuxRequest, BlockMask, create_bloc
 
 from models.attention import masks
 from models.attention.plan import Form, Plan, cached
-from models.effect import Curve, Effect
+from models.effect import ByDistance, Effect
 
 
 def fits(q: Tensor, plan: Plan) -> bool:
@@ -20,14 +20,14 @@ def fits(q: Tensor, plan: Plan) -> bool:
 
 def attend(q: Tensor, k: Tensor, v: Tensor, plan: Plan, x: Tensor | None = None) -> Tensor:
     """Return what all queries read, (B, H, T, D)."""
-    scale, sink, potential = q.size(-1) ** -0.5, plan.effect.sink, plan.potential(x)
+    scale, sink, log_decay = q.size(-1) ** -0.5, plan.effect.sink, plan.log_decay(x)
     q, k, v = in_regions(*plan.rotate_phase(q, k, x), v, plan.effect)
     seen = block_mask(plan, q.size(0) if plan.positions.at.dim() == 2 else None, k.size(-2), q.device.type)
     if q.is_meta and not q.is_cuda:  # FlexAttention refuses that device
         return torch.empty_like(v[..., : q.size(-2), :])
     run: Any = compiled() if q.is_cuda else flex_attention
     wanted = None if sink is None else AuxRequest(lse=True)
-    out = run(q, k, v.to(q.dtype), score_of(plan, potential), seen, scale=scale, return_aux=wanted)
+    out = run(q, k, v.to(q.dtype), score_of(plan, log_decay), seen, scale=scale, return_aux=wanted)
     if sink is not None:  # takes its share of the weights
         out = out[0] * (out[1].lse - sink).sigmoid()[..., None]
     return cast(Tensor, out.to(v.dtype))
@@ -87,13 +87,13 @@ def mask_of(plan: Plan) -> Callable:
     return mask_mod
 
 
-def score_of(plan: Plan, potential: Tensor | None) -> Callable | None:
-    """FlexAttention's score: factor, bias, potential and temperature of one pair."""
-    length, temperature = plan.positions.length, plan.effect.temperature
-    if temperature is not None:
-        temperature = temperature.expand(-1, length)
-    factor, bias = (pair_of(plan, name) for name in ("factor", "bias"))
-    if factor is bias is potential is temperature is None:
+def score_of(plan: Plan, log_decay: Tensor | None) -> Callable | None:
+    """FlexAttention's score: factor, bias, log_decay and logit_scale of one pair."""
+    length, logit_scale = plan.positions.length, plan.effect.logit_scale
+    if logit_scale is not None:
+        logit_scale = logit_scale.expand(-1, length)
+    factor, bias = (pair_of(plan, name) for name in ("score_scale", "bias"))
+    if factor is bias is log_decay is logit_scale is None:
         return None
 
     def score_mod(value: Tensor, b: Tensor, h: Tensor, i: Tensor, j: Tensor) -> Tensor:
@@ -102,21 +102,21 @@ def score_of(plan: Plan, potential: Tensor | None) -> Callable | None:
             value = value * factor(b, h, i, key)
         if bias is not None:
             value = value + bias(b, h, i, key)
-        if potential is not None:
-            value = value + potential[b, h, i] - potential[b, h, key]
-        if temperature is not None:
-            value = value * temperature[h % temperature.size(0), i]
+        if log_decay is not None:
+            value = value + log_decay[b, h, i] - log_decay[b, h, key]
+        if logit_scale is not None:
+            value = value * logit_scale[h % logit_scale.size(0), i]
         return value
 
     return score_mod
 
 
 def pair_of(plan: Plan, name: str) -> Callable | None:
-    """The effect's `bias` or `factor` of one pair."""
+    """The effect's `bias` or `score_scale` of one pair."""
     number, at = getattr(plan.effect, name), plan.positions.at
     if number is None:
         return None
-    if isinstance(number, Curve) and plan.positions.whole:
+    if isinstance(number, ByDistance) and plan.positions.whole:
         values, first = number.table(plan.positions)
         where = positions_of(plan)
         heads, last = values.size(0), values.size(1) - 1

@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from models.attention.plan import Plan, cached
-from models.effect import ByPair, Curve, tabulated
+from models.effect import ByDistance, ByPair, tabulate
 from models.ops.pairwise_mlp import Surface
 from models.ops.toeplitz import Toeplitz
 
@@ -56,14 +56,14 @@ def causal_ends(plan: Plan, rows: slice, keys: slice) -> Tensor:
 
 
 def by_pair(plan: Plan, name: str, i: Tensor, j: Tensor) -> Tensor:
-    """Return the effect's `bias` or `factor` at positions i and j: (1 or H, R, K) or (B, 1 or H, R, K)."""
+    """Return the effect's `bias` or `score_scale` at i and j: (1 or H, R, K) or (B, 1 or H, R, K)."""
     value: Tensor = function_of_pairs(plan, name)(i, j).float()
     return value if value.dim() == 3 else value.transpose(0, 1)
 
 
 @cached
-def function_of_pairs(plan: Plan, name: str) -> Curve | ByPair:
-    return tabulated(getattr(plan.effect, name), plan.positions)
+def function_of_pairs(plan: Plan, name: str) -> ByDistance | ByPair:
+    return tabulate(getattr(plan.effect, name), plan.positions)
 
 
 def bias(plan: Plan, rows: slice, keys: slice) -> Tensor:
@@ -109,7 +109,7 @@ def bias_line(plan: Plan) -> Tensor:
 @cached
 def factor_line(plan: Plan) -> Tensor:
     """Return the factor from the greatest distance to the smallest, (1 or H, 2T - 1)."""
-    return by_pair(plan, "factor", *distances(plan)).squeeze(-1)
+    return by_pair(plan, "score_scale", *distances(plan)).squeeze(-1)
 
 
 def distances(plan: Plan) -> tuple[Tensor, Tensor]:
@@ -139,17 +139,17 @@ def hide(plan: Plan, numbers: Tensor, rows: slice, keys: slice) -> Tensor:
     return numbers
 
 
-def tempered_bias(plan: Plan, rows: slice, keys: slice) -> Tensor:
-    """Return `bias` times the temperature, if there are both."""
+def scaled_bias(plan: Plan, rows: slice, keys: slice) -> Tensor:
+    """Return `bias` times the logit_scale, if there are both."""
     effect, result = plan.effect, bias(plan, rows, keys)
-    if effect.bias is None or effect.temperature is None:
+    if effect.bias is None or effect.logit_scale is None:
         return result
-    return temper(result, of_queries(effect.temperature, rows))
+    return scale_visible(result, of_queries(effect.logit_scale, rows))
 
 
 def mask(plan: Plan, rows: slice, keys: slice) -> Tensor:
-    """Return `tempered_bias`, behind the column of a sink if there is one."""
-    result = tempered_bias(plan, rows, keys)
+    """Return `scaled_bias`, behind the column of a sink if there is one."""
+    result = scaled_bias(plan, rows, keys)
     if plan.effect.sink is None:
         return result
     column = of_queries(plan.effect.sink, rows)  # (H, R, 1)
@@ -169,27 +169,27 @@ def whole_mask(plan: Plan) -> Tensor:
 def whole_factor(plan: Plan) -> Tensor:
     """Return the factor of all pairs, (1 or B, 1 or H, T, T)."""
     whole = slice(0, plan.positions.length)
-    result = by_pair(plan, "factor", *positions(plan, whole, whole))
+    result = by_pair(plan, "score_scale", *positions(plan, whole, whole))
     return result if result.dim() == 4 else result[None]
 
 
 def compact_mask(plan: Plan, rows: slice, keys: slice) -> Tensor | Toeplitz:
-    """Return `tempered_bias`, as a line where distances decide."""
+    """Return `scaled_bias`, as a line where distances decide."""
     if not plan.is_toeplitz:
-        return tempered_bias(plan, rows, keys)
+        return scaled_bias(plan, rows, keys)
     line, effect = bias_line(plan), plan.effect
-    if effect.bias is not None and effect.temperature is not None:
-        line = temper(line, effect.temperature)
+    if effect.bias is not None and effect.logit_scale is not None:
+        line = scale_visible(line, effect.logit_scale)
     return Toeplitz(line, line_start(plan, rows, keys))
 
 
 def compact_factor(plan: Plan, rows: slice, keys: slice) -> Tensor | Toeplitz | None:
     """Return the factor, as a line where distances decide."""
-    if plan.effect.factor is None:
+    if plan.effect.score_scale is None:
         return None
     if plan.has_factor_line:
         return Toeplitz(factor_line(plan), line_start(plan, rows, keys))
-    return by_pair(plan, "factor", *positions(plan, rows, keys))
+    return by_pair(plan, "score_scale", *positions(plan, rows, keys))
 
 
 def blocks(plan: Plan, heads: int, has_mask: bool) -> list[tuple[slice, slice]]:
@@ -211,7 +211,7 @@ def of_queries(value: Tensor, rows: slice) -> Tensor:
     return value[..., rows if value.size(-1) > 1 else slice(None), None]
 
 
-def temper(logits: Tensor, temperature: Tensor) -> Tensor:
-    """Return logits times the temperature; hidden ones stay hidden even where it is 0."""
+def scale_visible(logits: Tensor, logit_scale: Tensor) -> Tensor:
+    """Return logits times the logit_scale; hidden ones stay hidden even where it is 0."""
     hidden = logits == HIDDEN
-    return (logits.masked_fill(hidden, 0) * temperature).masked_fill(hidden, HIDDEN)
+    return (logits.masked_fill(hidden, 0) * logit_scale).masked_fill(hidden, HIDDEN)

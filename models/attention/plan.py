@@ -12,7 +12,7 @@ from typing import Concatenate, ParamSpec, TypeVar, cast
 import torch
 from torch import Tensor
 
-from models.effect import Curve, Effect, Tail
+from models.effect import ByDistance, Effect, FarKeys
 from models.ops.rotary import rotate_pairs
 
 P = ParamSpec("P")
@@ -50,27 +50,27 @@ class Plan:
         parts = self.parts
         if parts & {"adjust", "values"}:
             return Form.FULL_SCORES
-        if parts & {"far", "factor"} or parts >= {"potential", "temperature"}:
+        if parts & {"far", "score_scale"} or parts >= {"log_decay", "logit_scale"}:
             return Form.SCORE_MOD
-        if parts <= {"temperature"} or parts == {"potential"}:
+        if parts <= {"logit_scale"} or parts == {"log_decay"}:
             return Form.PLAIN
         return Form.TOEPLITZ_BIAS if self.is_toeplitz and "sink" not in parts else Form.DENSE_BIAS
 
     @property
     def is_toeplitz(self) -> bool:
-        """Whether the mask, its bias times the temperature, is constant along each diagonal."""
+        """Whether the mask, its bias times the logit_scale, is constant along each diagonal."""
         effect = self.effect
         if effect.bias is None and effect.visible is None:
             return True
-        if effect.bias is not None and effect.temperature is not None and effect.temperature.size(-1) > 1:
+        if effect.bias is not None and effect.logit_scale is not None and effect.logit_scale.size(-1) > 1:
             return False
         has_sinks = effect.visible is not None and effect.visible.sinks > 0
-        return isinstance(effect.bias, Curve | None) and self.positions.consecutive and not has_sinks
+        return isinstance(effect.bias, ByDistance | None) and self.positions.consecutive and not has_sinks
 
     @property
     def has_factor_line(self) -> bool:
         """Whether the factor, if there is one, is constant along each diagonal."""
-        return isinstance(self.effect.factor, Curve | None) and self.positions.consecutive
+        return isinstance(self.effect.score_scale, ByDistance | None) and self.positions.consecutive
 
     @property
     def window(self) -> int | None:
@@ -79,14 +79,14 @@ class Plan:
         return visible.width if visible is not None and visible.sinks == 0 and is_row else None
 
     @property
-    def tail(self) -> Tail | None:
+    def far_keys(self) -> FarKeys | None:
         """The far keys, if any, that a kernel need not look at one by one."""
         adjust, far = self.effect.adjust, self.effect.far
         if not self.causal or not self.positions.consecutive:
             return None
         if self.parts == {"far"}:
-            return Tail(far[-1].start, far[-1].rotate)
-        return adjust.tail if adjust is not None and self.parts == {"adjust"} else None
+            return FarKeys(far[-1].start, far[-1].rotate)
+        return adjust.far_keys if adjust is not None and self.parts == {"adjust"} else None
 
     def rotate_phase(self, q: Tensor, k: Tensor, x: Tensor | None) -> tuple[Tensor, Tensor]:
         """Return q and k rotated by `phase`, before `rotate` or `far` rotates them further."""
@@ -101,9 +101,9 @@ class Plan:
         q, k = self.rotate_phase(q, k, x)
         return self.effect.rotate(q, k) if self.effect.rotate is not None else (q, k)
 
-    def potential(self, x: Tensor | None) -> Tensor | None:
+    def log_decay(self, x: Tensor | None) -> Tensor | None:
         """(B, H, T)"""
-        return None if self.effect.potential is None or x is None else self.effect.potential(x)
+        return None if self.effect.log_decay is None or x is None else self.effect.log_decay(x)
 
 
 def cached(table: Callable[Concatenate[Plan, P], T]) -> Callable[Concatenate[Plan, P], T]:

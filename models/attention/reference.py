@@ -42,18 +42,18 @@ def logits(
             far_q, far_k = region.rotate(*plan.rotate_phase(q, k, x))
             product = far_q[:, :, rows].float() @ far_k.float().mT * scale
             result = torch.where((i - j >= region.start).unsqueeze(-3), product, result)
-        if effect.factor is not None:
-            result = result * masks.by_pair(plan, "factor", i, j)
+        if effect.score_scale is not None:
+            result = result * masks.by_pair(plan, "score_scale", i, j)
         if effect.bias is not None:
             result = result + masks.by_pair(plan, "bias", i, j)
-        if effect.potential is not None and x is not None:
-            height = effect.potential(x)  # (B, H, T)
+        if effect.log_decay is not None and x is not None:
+            height = effect.log_decay(x)  # (B, H, T)
             result = result + height[..., rows, None] - height[..., None, :]
         result = result.masked_fill(hidden, masks.HIDDEN)
         if effect.adjust is not None:
             result = effect.adjust.function(result, q[:, :, rows], k, i.unsqueeze(-3), j.unsqueeze(-3))
-    if effect.temperature is not None:
-        result = masks.temper(result, masks.of_queries(effect.temperature, rows))
+    if effect.logit_scale is not None:
+        result = masks.scale_visible(result, masks.of_queries(effect.logit_scale, rows))
     return result.masked_fill(hidden, masks.HIDDEN)
 
 
@@ -76,5 +76,5 @@ def fits(q: Tensor, plan: Plan) -> bool:
 
 
 def require_hidden_state(effect: Effect, x: Tensor | None) -> None:
-    if x is None and effect.parts & {"potential", "phase"}:
+    if x is None and effect.parts & {"log_decay", "phase"}:
         raise UsageError("This encoding reads the hidden state: pass it as x.")

@@ -16,17 +16,17 @@ def fits(q: Tensor, plan: Plan) -> bool:
 
 def attend(q: Tensor, k: Tensor, v: Tensor, plan: Plan, x: Tensor | None = None) -> Tensor:
     """Return what all queries read, (B, H, T, D)."""
-    width, scale, temperature, potential = (
+    width, scale, logit_scale, log_decay = (
         v.size(-1),
         q.size(-1) ** -0.5,
-        plan.effect.temperature,
-        plan.potential(x),
+        plan.effect.logit_scale,
+        plan.log_decay(x),
     )
     q, k = plan.rotate(q, k, x)
-    if temperature is not None:
-        q = (q * temperature[..., None]).to(q.dtype)
-    if potential is not None:
-        q, k, scale = *augment_qk(q * scale, k, potential), 1.0
+    if logit_scale is not None:
+        q = (q * logit_scale[..., None]).to(q.dtype)
+    if log_decay is not None:
+        q, k, scale = *augment_qk(q * scale, k, log_decay), 1.0
         q, k = (F.pad(a, (0, -a.size(-1) % 8)) for a in (q, k))
     wide = F.pad(v.to(q.dtype), (0, q.size(-1) - width))  # flash attention needs one width for all three
     if plan.form == Form.PLAIN:
@@ -54,10 +54,10 @@ def masked(q: Tensor, k: Tensor, v: Tensor, plan: Plan, scale: float) -> Tensor:
     return torch.cat(out[::-1], dim=-2)
 
 
-def augment_qk(q: Tensor, k: Tensor, potential: Tensor) -> tuple[Tensor, Tensor]:
-    """Return q and k with more features, whose product gains c_i - c_j for a potential c (B, H, T), exact to
+def augment_qk(q: Tensor, k: Tensor, log_decay: Tensor) -> tuple[Tensor, Tensor]:
+    """Return q and k with more features, whose product gains c_i - c_j for a log_decay c (B, H, T), exact to
     float32."""
-    q_parts, k_parts = split_precision(potential, q.dtype), split_precision(potential, k.dtype)
+    q_parts, k_parts = split_precision(log_decay, q.dtype), split_precision(log_decay, k.dtype)
     ones = torch.ones_like(k_parts)
     return torch.cat([q, q_parts, ones], dim=-1), torch.cat([k, ones, -k_parts], dim=-1)
 

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from models.effect import Curve, Effect, Encoding, Positions
+from models.effect import ByDistance, Effect, Encoding, Positions
 
 
 class ALiBi(Encoding):
@@ -13,7 +13,7 @@ class ALiBi(Encoding):
 
     def forward(self, positions: Positions) -> Effect:
         slope = self.slopes().to(positions.at.device)[:, None]  # (H, 1)
-        return Effect(positions, bias=Curve(lambda distance: -slope * distance.abs().float()))
+        return Effect(positions, bias=ByDistance(lambda distance: -slope * distance.abs().float()))
 
     def slopes(self) -> Tensor:
         """(H,)"""

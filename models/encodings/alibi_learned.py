@@ -2,7 +2,7 @@
 
 from torch import nn
 
-from models.effect import Curve, Effect, Encoding, Positions
+from models.effect import ByDistance, Effect, Encoding, Positions
 from models.encodings.alibi import slopes
 
 
@@ -15,4 +15,4 @@ class ALiBiLearned(Encoding):
 
     def forward(self, positions: Positions) -> Effect:
         slope = self.log_slope.float().exp()[:, None]  # (H, 1)
-        return Effect(positions, bias=Curve(lambda distance: -slope * distance.abs()))
+        return Effect(positions, bias=ByDistance(lambda distance: -slope * distance.abs()))

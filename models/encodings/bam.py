@@ -7,7 +7,7 @@ it starts, heads with a negative exponent look away from themselves and retrieve
 import torch
 from torch import nn
 
-from models.effect import Curve, Effect, Encoding, Positions
+from models.effect import ByDistance, Effect, Encoding, Positions
 from models.encodings.alibi import slopes
 
 
@@ -21,4 +21,6 @@ class BAM(Encoding):
 
     def forward(self, positions: Positions) -> Effect:
         scale, exponent = self.log_scale.float().exp()[:, None], self.exponent.float()[:, None]  # (H, 1)
-        return Effect(positions, bias=Curve(lambda distance: -scale * (distance.abs() + 1e-5) ** exponent))
+        return Effect(
+            positions, bias=ByDistance(lambda distance: -scale * (distance.abs() + 1e-5) ** exponent)
+        )

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from models.bounds import Auto, Count
-from models.effect import Adjust, Effect, Encoding, Positions, Tail
+from models.effect import Adjust, Effect, Encoding, FarKeys, Positions
 
 
 class CoPE(Encoding):
@@ -26,7 +26,7 @@ class CoPE(Encoding):
         def highest(q: Tensor) -> Tensor:
             return (q @ self.table[-1].to(q.dtype)).float()  # (B, H, T)
 
-        tail = Tail(3 * self.table.size(0), lambda q, k: (q, k), highest, self.counted_out)
+        tail = FarKeys(3 * self.table.size(0), lambda q, k: (q, k), highest, self.counted_out)
         return Effect(positions, adjust=Adjust(self.adjust, tail))
 
     def counted_out(self, logits: Tensor) -> Tensor:

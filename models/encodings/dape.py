@@ -9,7 +9,7 @@ from torch import nn
 
 from conf.errors import UsageError
 from models.bounds import Count
-from models.effect import Adjust, Effect, Encoding, Positions, tabulated
+from models.effect import Adjust, Effect, Encoding, Positions, tabulate
 from models.ops.pairwise_mlp import AcrossHeads
 
 
@@ -25,10 +25,10 @@ class DAPE(Encoding):
         self.read, self.write = nn.Linear(2 * heads, hidden), nn.Linear(hidden, heads)
 
     def forward(self, positions: Positions) -> Effect:
-        effect = self.inner.at(positions)
+        effect = self.inner.effect_at(positions)
         if effect.bias is None:
             raise UsageError(
                 f"DAPE adapts a bias, but {type(self.inner).__name__} has none: wrap another, such as KERPLE."
             )
-        network = AcrossHeads(self.read, self.write, tabulated(effect.bias, positions))
+        network = AcrossHeads(self.read, self.write, tabulate(effect.bias, positions))
         return replace(effect, bias=None, adjust=Adjust(network))

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from models.bounds import Auto, Count
-from models.effect import Adjust, Effect, Encoding, Positions, Tail
+from models.effect import Adjust, Effect, Encoding, FarKeys, Positions
 from models.ops.linear import init_std
 from models.schedule import Schedule
 
@@ -49,7 +49,7 @@ class Disentangled(Encoding):
             q = torch.cat([q, far_query.expand_as(q)], dim=-1) * 3**-0.5
             return q, torch.cat([k + far_key, k], dim=-1)
 
-        return Effect(positions, adjust=Adjust(adjust, Tail(self.table.size(0) // 2, furthest)))
+        return Effect(positions, adjust=Adjust(adjust, FarKeys(self.table.size(0) // 2, furthest)))
 
     def projected(self, weight: Tensor) -> Tensor:
         """(H, 2 reach, D)"""

@@ -22,7 +22,7 @@ class FoX(Encoding):
         nn.init.zeros_(self.gate.bias)
 
     def forward(self, positions: Positions) -> Effect:
-        return Effect(positions, potential=self.potential)
+        return Effect(positions, log_decay=self.log_decay)
 
-    def potential(self, x: Tensor) -> Tensor:
+    def log_decay(self, x: Tensor) -> Tensor:
         return logsigmoid(linear32(x, self.gate)).double().cumsum(1).float().mT  # (B, H, T)

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from models.bounds import Auto, Whole
-from models.effect import Curve, Effect, Encoding, Positions
+from models.effect import ByDistance, Effect, Encoding, Positions
 
 
 class HardALiBi(Encoding):
@@ -19,7 +19,7 @@ class HardALiBi(Encoding):
         self.heads, self.local = heads, heads // 2 if local == "auto" else int(local)
 
     def forward(self, positions: Positions) -> Effect:
-        return Effect(positions, bias=Curve(self.bias))
+        return Effect(positions, bias=ByDistance(self.bias))
 
     def bias(self, distance: Tensor) -> Tensor:
         head = torch.arange(1, self.heads + 1, device=distance.device)[:, None]  # (H, 1)

@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from models.effect import Curve, Effect, Encoding, Positions
+from models.effect import ByDistance, Effect, Encoding, Positions
 
 
 class KERPLELog(Encoding):
@@ -23,7 +23,7 @@ class KERPLELog(Encoding):
 
     def forward(self, positions: Positions) -> Effect:
         r1, r2 = F.softplus(self.r1.float())[:, None], F.softplus(self.r2.float())[:, None]
-        return Effect(positions, bias=Curve(lambda distance: -r1 * (r2 * distance.abs()).log1p()))
+        return Effect(positions, bias=ByDistance(lambda distance: -r1 * (r2 * distance.abs()).log1p()))
 
 
 class KERPLEPower(Encoding):
@@ -42,7 +42,7 @@ class KERPLEPower(Encoding):
             power = torch.where(away > 0, away, 1) ** r2  # not of 0, whose derivative by r2 is NaN
             return -r1 * torch.where(away > 0, power, 0)
 
-        return Effect(positions, bias=Curve(bias))
+        return Effect(positions, bias=ByDistance(bias))
 
 
 def uniform(heads: int) -> Tensor:

@@ -42,7 +42,9 @@ class Randomized(Encoding):
 
     def forward(self, positions: Positions) -> Effect:
         drawn = self.sample(positions.span, positions.draw, positions.at.device)
-        return self.inner.at(Positions(drawn[positions.at], self.span, positions.causal, positions.draw))
+        return self.inner.effect_at(
+            Positions(drawn[positions.at], self.span, positions.causal, positions.draw)
+        )
 
     def sample(self, count: int, draw: int, device: torch.device) -> Tensor:
         """(count,) sorted numbers below the span, all different: those with the smallest hashes."""

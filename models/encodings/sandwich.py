@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from models.bounds import Base, Count
-from models.effect import Curve, Effect, Encoding, Positions
+from models.effect import ByDistance, Effect, Encoding, Positions
 
 
 class Sandwich(Encoding):
@@ -19,7 +19,7 @@ class Sandwich(Encoding):
         self.heads, self.dimensions, self.base = heads, dimensions, float(base)
 
     def forward(self, positions: Positions) -> Effect:
-        return Effect(positions, bias=Curve(self.bias))
+        return Effect(positions, bias=ByDistance(self.bias))
 
     def bias(self, distance: Tensor) -> Tensor:
         exponent = torch.arange(0, self.dimensions, 2, device=distance.device).double() / self.dimensions

@@ -11,7 +11,7 @@ from dataclasses import replace
 from torch import Tensor
 
 from models.bounds import Base, Positive, Share
-from models.effect import Curve, Effect, Positions
+from models.effect import ByDistance, Effect, Positions
 from models.encodings.p_rope import PRoPE
 
 
@@ -30,9 +30,9 @@ class ScaleInvariant(PRoPE):
         self.tau = tau
 
     def forward(self, positions: Positions) -> Effect:
-        factor = Curve(lambda distance: (2 * self.growth(distance) + 1).sqrt())
-        shift = Curve(lambda distance: -2 * self.growth(distance))
-        return replace(super().forward(positions), factor=factor, bias=shift)
+        score_scale = ByDistance(lambda distance: (2 * self.growth(distance) + 1).sqrt())
+        shift = ByDistance(lambda distance: -2 * self.growth(distance))
+        return replace(super().forward(positions), score_scale=score_scale, bias=shift)
 
     def growth(self, distance: Tensor) -> Tensor:
         """(1, N)"""

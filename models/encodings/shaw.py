@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from models.bounds import Count
-from models.effect import Adjust, Effect, Encoding, Positions, Tail
+from models.effect import Adjust, Effect, Encoding, FarKeys, Positions
 
 
 class Shaw(Encoding):
@@ -25,7 +25,9 @@ class Shaw(Encoding):
 
     def forward(self, positions: Positions) -> Effect:
         values = None if self.value_table is None else self.values
-        return Effect(positions, adjust=Adjust(self.adjust, Tail(self.reach, self.furthest)), values=values)
+        return Effect(
+            positions, adjust=Adjust(self.adjust, FarKeys(self.reach, self.furthest)), values=values
+        )
 
     def adjust(self, logits: Tensor, q: Tensor, k: Tensor, i: Tensor, j: Tensor) -> Tensor:
         scores = q @ self.table.to(q.dtype).mT * q.size(-1) ** -0.5  # (B, H, R, 2 reach + 1)

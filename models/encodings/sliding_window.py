@@ -19,5 +19,5 @@ class SlidingWindow(Wrapper):
         self.window = max(1, length // 2) if window == "auto" else int(window)
 
     def forward(self, positions: Positions) -> Effect:
-        effect = self.inner.at(positions)
+        effect = self.inner.effect_at(positions)
         return replace(effect, visible=Window(self.window).within(effect.visible))

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from conf.errors import UsageError
 from models.bounds import Auto, Count
-from models.effect import Curve, Effect, Encoding, Positions
+from models.effect import ByDistance, Effect, Encoding, Positions
 
 
 class T5(Encoding):
@@ -37,7 +37,7 @@ class T5(Encoding):
             buckets = bucket(distance, self.table.size(1), self.reach, positions.causal)
             return self.scale * self.table[:, buckets].float()
 
-        return Effect(positions, bias=Curve(bias))
+        return Effect(positions, bias=ByDistance(bias))
 
 
 def bucket(distance: Tensor, buckets: int, reach: int, causal: bool = True) -> Tensor:

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from conf.errors import UsageError
-from models.effect import Adjust, Effect, Encoding, Positions, Rotate, tabulated
+from models.effect import Adjust, Effect, Encoding, Positions, Rotate, tabulate
 from models.encodings.learned import Learned
 from models.encodings.rope import RoPE
 from models.extension import Extension
@@ -44,13 +44,15 @@ class BFloat16(Extension):
         effect = self.encoding(moved)
         if isinstance(self.encoding, RoPE):
             effect = replace(effect, rotate=self.rotation(self.encoding, moved))
-        factor, bias = (number and tabulated(number, moved) for number in (effect.factor, effect.bias))
+        score_scale, bias = (
+            number and tabulate(number, moved) for number in (effect.score_scale, effect.bias)
+        )
         return replace(
             effect,
             positions=positions,
-            factor=factor and self.last(self.apart(factor)),
+            score_scale=score_scale and self.last(self.apart(score_scale)),
             bias=bias and self.last(self.apart(bias)),
-            potential=effect.potential and self.last(effect.potential),
+            log_decay=effect.log_decay and self.last(effect.log_decay),
             phase=effect.phase and self.last(effect.phase),
             adjust=effect.adjust and Adjust(self.apart(effect.adjust.function)),  # rounding blurs the border
             values=effect.values and self.apart(effect.values),

@@ -35,7 +35,7 @@ class Frequencies(Extension):
         factor = times_longer(self.factor, positions.span, self.length)
         angle = angles(positions.at, self.scaled(self.encoding.frequencies(), factor))
         rotate = self.encoding.rotation(angle, angle, self.magnitude(factor))
-        return replace(self.encoding.at(positions), rotate=rotate)
+        return replace(self.encoding.effect_at(positions), rotate=rotate)
 
 
 def squeezed(frequencies: Tensor, share: Tensor, factor: float) -> Tensor:

@@ -16,6 +16,6 @@ class LogN(Extension):
         self.length = length
 
     def forward(self, positions: Positions) -> Effect:
-        effect = self.encoding.at(positions)
+        effect = self.encoding.effect_at(positions)
         growth = (visible_keys(effect).log() / math.log(self.length)).clamp(min=1)  # (1 or H, T)
-        return effect.tempered(growth)
+        return effect.scale_logits(growth)

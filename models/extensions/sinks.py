@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from models.bounds import Auto, Count, Whole
-from models.effect import Effect, Encoding, Positions, Region, Window, tabulated
+from models.effect import Effect, Encoding, Positions, Region, Window, tabulate
 from models.extension import Extension, reindexed, tokens
 from models.extensions.two_regions import TwoRegions
 
@@ -31,7 +31,7 @@ class Sinks(Extension):
         return encoding.draws == 1 and not isinstance(encoding, TwoRegions)
 
     def forward(self, positions: Positions) -> Effect:
-        effect = self.encoding.at(positions)
+        effect = self.encoding.effect_at(positions)
         visible = Window(self.window, self.sinks).within(effect.visible)
         last = visible.width + visible.sinks - 1  # the position of every query from there on
 
@@ -39,11 +39,11 @@ class Sinks(Extension):
             passed = (i - last).clamp(min=0)
             return i - passed, torch.where(i - j < visible.width, j - passed, j).clamp(min=0)
 
-        capped = self.encoding.at(replace(positions, at=positions.at.clamp(max=last)))
+        capped = self.encoding.effect_at(replace(positions, at=positions.at.clamp(max=last)))
         return replace(
             effect,
             visible=visible,
             far=() if capped.rotate is None else (Region(visible.width, capped.rotate),),
-            factor=reindexed(effect.factor and tabulated(effect.factor, positions), places),
-            bias=reindexed(effect.bias and tabulated(effect.bias, positions), places),
+            score_scale=reindexed(effect.score_scale and tabulate(effect.score_scale, positions), places),
+            bias=reindexed(effect.bias and tabulate(effect.bias, positions), places),
         )

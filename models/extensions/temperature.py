@@ -1,7 +1,7 @@
 """Temperature: one factor on all logits, the best at each length. A control beside crop and window.
 
 Attention over more keys than in training is spread thinner, and a factor above 1 sharpens it: what that
-recovers was diluted, what it does not recover is lost. `train.temperature` finds the factors, on text that is
+recovers was diluted, what it does not recover is lost. `train.logit_scale` finds the factors, on text that is
 not scored. NoPE needs 1.2 to 1.8 at 2 to 8 times its length (Wang et al., 2024, https://arxiv.org/abs/2404.12224).
 """
 
@@ -27,7 +27,7 @@ class Temperature(Extension):
 
     def forward(self, positions: Positions) -> Effect:
         factor = torch.full((1, 1), self.at_length(positions.length), device=positions.at.device)
-        return self.encoding.at(positions).tempered(factor)
+        return self.encoding.effect_at(positions).scale_logits(factor)
 
     def at_length(self, length: int) -> float:
         known = [n for n in sorted(self.factors) if n <= length]

@@ -30,15 +30,15 @@ class TwoRegions(Extension):
         frequencies = self.encoding.frequencies()
         q_angle, k_angle = (angles(at, frequencies) for at in self.far(positions.at, positions.span))
         far = Region(self.window, self.encoding.rotation(q_angle, k_angle))
-        effect = self.encoding.at(positions)
+        effect = self.encoding.effect_at(positions)
 
         def places(i: Tensor, j: Tensor) -> tuple[Tensor, Tensor]:
             is_near = i - j < self.window
             (q, _), (_, k) = self.far(i, positions.span), self.far(j, positions.span)
             return torch.where(is_near, i, q), torch.where(is_near, j, k)
 
-        factor, bias = (reindexed(number, places) for number in (effect.factor, effect.bias))
-        return replace(effect, far=(far,), factor=factor, bias=bias)
+        score_scale, bias = (reindexed(number, places) for number in (effect.score_scale, effect.bias))
+        return replace(effect, far=(far,), score_scale=score_scale, bias=bias)
 
 
 class Grouped(TwoRegions):

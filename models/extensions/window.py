@@ -21,5 +21,5 @@ class Windowed(Extension):
         return encoding.draws == 1  # positions that skip are no count of tokens
 
     def forward(self, positions: Positions) -> Effect:
-        effect = self.encoding.at(positions)
+        effect = self.encoding.effect_at(positions)
         return replace(effect, visible=Window(self.window).within(effect.visible))

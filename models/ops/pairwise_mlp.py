@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.nn.functional import leaky_relu
 
 from models.cpu import WIDE, Loops, dense, loops, pointers
-from models.effect import ByPair, Curve
+from models.effect import ByDistance, ByPair
 from models.ops.first_order import first_order
 from models.ops.precision import inspectable, without_autocast
 
@@ -27,7 +27,7 @@ class AcrossHeads:
 
     read: nn.Linear  # logits and biases of H heads to hidden units
     write: nn.Linear
-    bias: Curve | ByPair
+    bias: ByDistance | ByPair
 
     def __call__(self, logits: Tensor, q: Tensor, k: Tensor, i: Tensor, j: Tensor) -> Tensor:
         content = logits.flatten(2)  # (B, H, R K)
@@ -43,7 +43,7 @@ class AcrossHeads:
 
     def of_distance(self, distance: Tensor) -> Tensor:
         """(hidden + H, N) what distances (N,) alone give to each unit, and to each head."""
-        assert isinstance(self.bias, Curve)
+        assert isinstance(self.bias, ByDistance)
         heads = self.write.out_features
         bias = self.bias.function(distance).float().expand(heads, -1)
         units = torch.addmm(self.read.bias.float()[:, None], self.read.weight[:, heads:].float(), bias)

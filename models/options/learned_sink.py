@@ -21,4 +21,4 @@ class LearnedSink(Wrapper):
         self.logit = nn.Parameter(torch.zeros(heads))
 
     def forward(self, positions: Positions) -> Effect:
-        return replace(self.inner.at(positions), sink=self.logit.float()[:, None])
+        return replace(self.inner.effect_at(positions), sink=self.logit.float()[:, None])

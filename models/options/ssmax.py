@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor, nn
 
-from models.effect import Curve, Effect, Encoding, Positions
+from models.effect import ByDistance, Effect, Encoding, Positions
 from models.schedule import Wrapper
 
 
@@ -17,8 +17,8 @@ class SSMax(Wrapper):
         self.strength = nn.Parameter(torch.full((heads,), start))
 
     def forward(self, positions: Positions) -> Effect:
-        effect = self.inner.at(positions)
-        return effect.tempered(self.strength.float()[:, None] * visible_keys(effect).log())  # (H, T)
+        effect = self.inner.effect_at(positions)
+        return effect.scale_logits(self.strength.float()[:, None] * visible_keys(effect).log())  # (H, T)
 
 
 def visible_keys(effect: Effect) -> Tensor:
@@ -39,7 +39,7 @@ def visible_keys(effect: Effect) -> Tensor:
 def horizon(effect: Effect) -> Tensor | None:
     """(1 or H, 1) the distance from which on keys are hidden by the mask, or from a head by its bias."""
     visible, bias, at = effect.visible, effect.bias, effect.positions
-    if isinstance(bias, Curve) and at.whole:
+    if isinstance(bias, ByDistance) and at.whole:
         values = bias.function(torch.arange(at.span, device=at.at.device))
         finite = (values > float("-inf")).sum(-1, keepdim=True)
         return finite if visible is None else finite.clamp(max=visible.width)

@@ -49,9 +49,9 @@ def longest(chosen: list[str]) -> Iterator[Result]:
         if made.limit is not None and made.limit < LONGEST:
             continue
         with torch.no_grad():
-            effect = made.at(Positions.of(8, device()))
+            effect = made.effect_at(Positions.of(8, device()))
             fused = choose(torch.empty(1, dtype=torch.bfloat16, device=device()), effect) == "fused"
-        if fused or effect.adjust is None or effect.adjust.tail is not None:
+        if fused or effect.adjust is None or effect.adjust.far_keys is not None:
             spent, used = in_child(partial(once, made, LONGEST))
             yield Result(f"evaluate_{LONGEST}_{name}", spent, "s", f"{HOW}, once")
             yield Result(f"evaluate_memory_{LONGEST}_{name}", used / 2**20, "MiB", HOW)
@@ -81,7 +81,7 @@ def ours(made: Encoding, length: int, dtype: torch.dtype = torch.bfloat16) -> Ca
 
     def run() -> Tensor:
         with torch.no_grad():
-            return attend(q, k, v, made.at(positions), x)
+            return attend(q, k, v, made.effect_at(positions), x)
 
     return run
 

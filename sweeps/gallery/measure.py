@@ -18,7 +18,7 @@ WORDS = tuple(SENTENCE.split())
 def added(encoding: Encoding, length: int) -> Tensor:
     """(lines, length) by distance back from the last token: what position adds to the logit of two
     equal tokens, whose logit is 1 without it; for embeddings, to the cosine of the two."""
-    effect = encoding.at(Positions.of(length))
+    effect = encoding.effect_at(Positions.of(length))
     if effect.embed is not None:
         x = effect.embed(0.02 * one_word().expand(1, length, -1))[0]
         unit = x / x.norm(dim=-1, keepdim=True)
@@ -54,7 +54,7 @@ def attention(encoding: Encoding | None) -> Tensor:
     vectors = torch.randn(len(vocabulary), SHAPE["width"], generator=draw)
     x = vectors[[vocabulary.index(word) for word in WORDS]][None]  # (1, T, C)
     positions = Positions.of(len(WORDS))
-    effect = encoding.at(positions) if encoding else Effect(positions)
+    effect = encoding.effect_at(positions) if encoding else Effect(positions)
     embedded = effect.embed(0.02 * x) if effect.embed else x
     embedded = embedded / embedded.square().mean(-1, keepdim=True).sqrt()
     q = 0.8 * embedded.unflatten(-1, (SHAPE["heads"], -1)).transpose(1, 2)
@@ -65,7 +65,7 @@ def bent(rope: RoPE, extended: Encoding, length: int) -> tuple[Tensor, Tensor]:
     """How RoPE under an extension differs from RoPE: (D/2,) its frequencies for neighbours, relative to
     RoPE's, and (length,) the distance that the slowest pair sees, by distance; not a number where hidden."""
     positions = Positions.of(length)
-    effect, frequencies = extended.at(positions), rope.frequencies()
+    effect, frequencies = extended.effect_at(positions), rope.frequencies()
     if effect.rotate is None:
         return torch.full_like(frequencies, torch.nan), torch.full((length,), torch.nan)
     near = angles(rope, effect.rotate, length)

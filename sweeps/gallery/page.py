@@ -106,7 +106,7 @@ def words(text: str) -> Markup:
 
 def score(built: Encoding, before: Encoding | None = None) -> list[Spec]:
     """Score by distance, next to that of `before` its extension; none where position enters nowhere."""
-    enters = table.enters(built.at(Positions.of(8)))
+    enters = table.enters(built.effect_at(Positions.of(8)))
     if enters == "nowhere":
         return []
     longest = min(LONGEST, built.limit or LONGEST, built.context or LONGEST)

@@ -18,7 +18,7 @@ from models.attention.plan import Plan
 from models.cpu import attention as attention_in_c
 from models.cpu.attention import Scores
 from models.cpu.attention_backward import flash
-from models.effect import Curve, Effect, Positions, Window
+from models.effect import ByDistance, Effect, Positions, Window
 from models.encodings import load
 from models.ops.gelu import gelu
 from models.ops.norm import rms_norm
@@ -118,9 +118,9 @@ def method(name: str, length: int = 70, causal: bool = True, skip: int = 0) -> C
         x, own = random(2, length, 24, dtype=dtype).detach(), deepcopy(built).to(wide(dtype))
         with torch.no_grad(), pytest.MonkeyPatch.context() as patch:
             patch.setattr(masks, "ROWS", 40)
-            read = attend(q, k, v, own.at(positions), x)
+            read = attend(q, k, v, own.effect_at(positions), x)
         wanted = {"q": q, "k": k, "v": v} | dict(own.named_parameters())
-        return {"read": read} | with_gradients(attend(q, k, v, own.at(positions), x), wanted)
+        return {"read": read} | with_gradients(attend(q, k, v, own.effect_at(positions), x), wanted)
 
     return case
 
@@ -157,7 +157,7 @@ def fire(first: int, queries: int) -> Case:
 
     def case(dtype: torch.dtype) -> Outcome:
         with torch.no_grad():
-            effect = deepcopy(built).to(wide(dtype)).at(Positions.of(first + queries))
+            effect = deepcopy(built).to(wide(dtype)).effect_at(Positions.of(first + queries))
             at = effect.positions.at
             return {"bias": effect.bias(at[first:, None], at[None])}
 
@@ -209,7 +209,7 @@ CASES = {
     "a window": method("window_rope"),
     "a factor": method("scale_invariant"),
     "a factor for all keys": method("scale_invariant", causal=False),
-    "a potential": method("fox"),
+    "a log_decay": method("fox"),
     "a sink": method("rope_sink"),
     "some of the keys": far,
     "a network of each pair": method("dape_kerple"),
@@ -251,7 +251,7 @@ def test_as_exact_as_pytorch(
 @needs_compiler
 @pytest.mark.parametrize("ways", WAYS, ids=str)
 @pytest.mark.parametrize(
-    "name", ["wider products", "a factor", "a potential", "a mask that hides", "a network of each pair"]
+    "name", ["wider products", "a factor", "a log_decay", "a mask that hides", "a network of each pair"]
 )
 def test_however_bfloat16_is_multiplied(
     name: str, ways: list[str], called: list[str], monkeypatch: pytest.MonkeyPatch
@@ -329,7 +329,7 @@ def test_one_query_beside_a_sink_has_its_whole_bias(tokens: int) -> None:
     q, k, v = (random(1, 2, tokens, 8, seed=seed).detach() for seed in range(3))
     effect = Effect(
         Positions.of(tokens),
-        bias=Curve(lambda distance: 3.0 - distance[None].float()),
+        bias=ByDistance(lambda distance: 3.0 - distance[None].float()),
         sink=torch.zeros(1, 1),
     )
     with torch.no_grad():
@@ -355,7 +355,7 @@ def test_tensors_that_lie_otherwise_in_memory() -> None:
 @pytest.mark.parametrize("name", ["rope", "fox", "fire", "dape_kerple"])
 def test_no_sequences_give_no_sequences(name: str) -> None:
     torch.manual_seed(0)
-    effect = load(name, heads=3, head_width=8, width=24, depth=1, length=20).at(Positions.of(9))
+    effect = load(name, heads=3, head_width=8, width=24, depth=1, length=20).effect_at(Positions.of(9))
     q, x = torch.zeros(0, 3, 9, 8), torch.zeros(0, 9, 24)
     with torch.no_grad():
         assert attend(q, q, q, effect, x).shape == (0, 3, 9, 8)
@@ -392,7 +392,7 @@ def test_gradients_of_gates_are_not_what_rounded_weights_leave() -> None:
     def gradient(kernel: str, dtype: torch.dtype) -> Tensor:
         own = deepcopy(fox).to(wide(dtype))
         y = attend(
-            q.to(dtype), k.to(dtype), v.to(dtype), own.at(Positions.of(300)), x.to(wide(dtype)), kernel
+            q.to(dtype), k.to(dtype), v.to(dtype), own.effect_at(Positions.of(300)), x.to(wide(dtype)), kernel
         )
         (found,) = torch.autograd.grad((y.to(wide(dtype)) * out).sum(), own.gate.bias)
         return found.double()
@@ -495,8 +495,8 @@ def test_a_compiler_that_does_not_work_is_told_once(
 def test_nothing_of_a_hidden_key_is_read_beside_a_factor(window: int) -> None:
     """Neither of one to come nor of one out of the window: not even that it is no number."""
     positions = Positions.of(40)
-    near = Curve(lambda distance: 1 / (1 + distance.abs().float())[None])
-    effect = Effect(positions, factor=near, visible=Window(window) if window else None)
+    near = ByDistance(lambda distance: 1 / (1 + distance.abs().float())[None])
+    effect = Effect(positions, score_scale=near, visible=Window(window) if window else None)
     q, k, v = (random(1, 2, 40, 16, seed=seed).detach() for seed in range(3))
     hidden = k.clone()
     hidden[:, :, 30] = torch.nan

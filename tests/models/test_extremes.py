@@ -9,14 +9,14 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from models.attention import attend
-from models.effect import Curve, Effect, Positions, Window
+from models.effect import ByDistance, Effect, Positions, Window
 from models.ops.gelu import gelu
 from models.ops.norm import rms_norm
 from models.ops.pairwise_mlp import adapted
 from tests.tolerance import agree
 
 COMPILER = shutil.which(os.environ.get("CC", "cc"))
-NEAR = Curve(lambda distance: 1 / (1 + distance.abs().float())[None])
+NEAR = ByDistance(lambda distance: 1 / (1 + distance.abs().float())[None])
 LARGEST = torch.finfo(torch.float32).max
 needs_compiler = pytest.mark.skipif(COMPILER is None, reason="PyTorch's attention reads other numbers there")
 learning = pytest.mark.parametrize("learning", [True, False], ids=["gradient", "no gradient"])
@@ -35,8 +35,8 @@ def qkv(tokens: int = 40) -> list[Tensor]:
 @learning
 @pytest.mark.parametrize("causal", [True, False], ids=["causal", "both"])
 @pytest.mark.parametrize("factor", [None, NEAR], ids=["product", "factor"])
-def test_a_hidden_key_may_be_no_number(factor: Curve | None, causal: bool, learning: bool) -> None:
-    effect = Effect(Positions.of(40, causal=causal), factor=factor, visible=Window(3, sinks=2))
+def test_a_hidden_key_may_be_no_number(factor: ByDistance | None, causal: bool, learning: bool) -> None:
+    effect = Effect(Positions.of(40, causal=causal), score_scale=factor, visible=Window(3, sinks=2))
     q, k, v = qkv()
     k[:, :, 30] = torch.nan
     with torch.set_grad_enabled(learning):
@@ -51,7 +51,7 @@ def test_a_hidden_key_may_be_no_number(factor: Curve | None, causal: bool, learn
 @pytest.mark.parametrize("tokens", [40, 1100])
 @pytest.mark.parametrize("bias", [-LARGEST, LARGEST])
 def test_the_largest_bias_is_finite(bias: float, tokens: int, learning: bool) -> None:
-    level = Curve(lambda distance: torch.where(distance < 9, bias, -LARGEST)[None])
+    level = ByDistance(lambda distance: torch.where(distance < 9, bias, -LARGEST)[None])
     effect = Effect(Positions.of(tokens), bias=level)
     with torch.set_grad_enabled(learning):
         found = attend(*qkv(tokens), effect)

@@ -21,7 +21,7 @@ def random(*shape: int, seed: int = 0) -> Tensor:
 
 def found(encoding: Encoding, q: Tensor, k: Tensor, causal: bool = True) -> Tensor:
     """(1, H, T, T) what the encoding makes of q and k."""
-    return logits(q, k, encoding.at(Positions.of(q.size(-2), causal=causal)), causal)
+    return logits(q, k, encoding.effect_at(Positions.of(q.size(-2), causal=causal)), causal)
 
 
 def planes(x: Sequence[float], layout: str, rotating: int) -> list[complex]:

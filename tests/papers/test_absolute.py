@@ -19,7 +19,7 @@ T, C = 9, 8
 
 
 def embedded(encoding: Encoding, x: Tensor) -> Tensor:
-    embed = encoding.at(Positions.of(x.size(1))).embed
+    embed = encoding.effect_at(Positions.of(x.size(1))).embed
     assert embed is not None
     return embed(x)
 
@@ -74,7 +74,11 @@ def test_sinusoidal_is_as_loud_as_the_embeddings_it_is_added_to() -> None:
 @pytest.mark.float32
 def test_sinusoidal_far_out() -> None:
     """Angles are not taken in float32, where they would be off by 0.003 here."""
-    embed = load("sinusoidal", width=2, scale=to_one(2)).at(Positions(torch.tensor([99_999]), 100_000)).embed
+    embed = (
+        load("sinusoidal", width=2, scale=to_one(2))
+        .effect_at(Positions(torch.tensor([99_999]), 100_000))
+        .embed
+    )
     assert embed is not None
     agree(embed(torch.zeros(1, 1, 2))[0, 0], torch.tensor([math.sin(99_999), math.cos(99_999)]))
 
@@ -103,7 +107,7 @@ def test_learned() -> None:
 def test_learned_ends() -> None:
     encoding = load("learned", width=C, length=T)
     with pytest.raises(ValueError, match="not defined past 9 tokens"):
-        encoding.at(Positions.of(T + 1))
+        encoding.effect_at(Positions.of(T + 1))
 
 
 def test_learned_starts_as_gpt_2() -> None:

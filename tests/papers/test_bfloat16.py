@@ -41,7 +41,7 @@ def found(name: str, what: tuple[str, ...], x: Tensor | None = None, **parameter
     """(1, H, T, T) the logits of tokens that stand at `AT`."""
     q, k = content()
     extended = extend("bfloat16", load(name, **SHAPE, **parameters), what="+".join(what))
-    return logits(q, k, extended.at(Positions(torch.tensor(AT), SPAN)), x=x)
+    return logits(q, k, extended.effect_at(Positions(torch.tensor(AT), SPAN)), x=x)
 
 
 def biased(bias: Callable[[int, int, int], float]) -> Tensor:
@@ -105,7 +105,7 @@ def test_kerple(what: str) -> None:
         return nearest(value) if what == "biases" else value
 
     q, k = content()
-    effect = extend("bfloat16", kerple, what=what).at(Positions(torch.tensor(AT), SPAN))
+    effect = extend("bfloat16", kerple, what=what).effect_at(Positions(torch.tensor(AT), SPAN))
     agree(logits(q, k, effect), biased(bias))
 
 
@@ -139,10 +139,10 @@ def test_neighbours_on_one_place() -> None:
     """257 is 256 to RoPE and to sinusoids."""
     at = Positions.of(300)
     x = torch.zeros(1, 300, 16)
-    vectors = sinusoids("positions").at(at).embed(x)[0]
+    vectors = sinusoids("positions").effect_at(at).embed(x)[0]
     assert torch.equal(vectors[257], vectors[256])
     assert not torch.equal(vectors[255], vectors[256])
-    expected = sinusoids("frequencies").at(Positions.of(257)).embed(x[:, :257])[0, 256]
+    expected = sinusoids("frequencies").effect_at(Positions.of(257)).embed(x[:, :257])[0, 256]
     assert torch.equal(vectors[257], expected)
 
 
@@ -154,7 +154,7 @@ def test_fire() -> None:
     """A bias of both positions: the query's is rounded as a position, the distance as one."""
     torch.manual_seed(0)
     fire = load("fire", **SHAPE)
-    surface = fire.requires_grad_(False).at(Positions.of(SPAN)).bias
+    surface = fire.requires_grad_(False).effect_at(Positions.of(SPAN)).bias
     assert surface is not None
 
     def bias(h: int, i: int, j: int, what: tuple[str, ...]) -> float:
@@ -164,7 +164,7 @@ def test_fire() -> None:
 
     q, k = content()
     for what in (("positions",), ("distances",), ("positions", "distances")):
-        effect = extend("bfloat16", fire, what="+".join(what)).at(Positions(torch.tensor(AT), SPAN))
+        effect = extend("bfloat16", fire, what="+".join(what)).effect_at(Positions(torch.tensor(AT), SPAN))
         agree(logits(q, k, effect), biased(partial(bias, what=what)))
 
 
@@ -172,13 +172,13 @@ def test_sums_of_gates() -> None:
     """The Forgetting Transformer's sums are rounded before they are subtracted."""
     fox, x = load("fox", **SHAPE), 5 * random(1, len(AT), 16, seed=3)
     q, k = content()
-    height = fox.at(Positions.of(len(AT))).potential(x).detach()[0].tolist()
+    height = fox.effect_at(Positions.of(len(AT))).log_decay(x).detach()[0].tolist()
     place = {at: n for n, at in enumerate(AT)}
 
     def bias(h: int, i: int, j: int) -> float:
         return nearest(height[h][place[i]]) - nearest(height[h][place[j]])
 
-    effect = extend("bfloat16", fox, what="biases").at(Positions(torch.tensor(AT), SPAN))
+    effect = extend("bfloat16", fox, what="biases").effect_at(Positions(torch.tensor(AT), SPAN))
     agree(logits(q, k, effect, x=x), biased(bias))
 
 
@@ -187,7 +187,7 @@ def test_what_counts_up_to_256_is_safe() -> None:
     for name in ("t5", "shaw"):
         torch.manual_seed(0)
         encoding = load(name, **SHAPE)
-        plain, cast = (e.at(Positions(torch.tensor(AT), SPAN)) for e in (encoding, under(encoding)))
+        plain, cast = (e.effect_at(Positions(torch.tensor(AT), SPAN)) for e in (encoding, under(encoding)))
         assert torch.equal(logits(*content(), plain), logits(*content(), cast))
 
 
@@ -200,6 +200,6 @@ def test_what_it_is_told() -> None:
         extend("bfloat16", load("rope", **SHAPE), what="angles")
     with pytest.raises(ValueError, match="does not fit Learned; it fits: "):
         extend("bfloat16", load("learned", **SHAPE))
-    exact = logits(*content(), load("rope", **SHAPE).at(Positions(torch.tensor(AT), SPAN)))
+    exact = logits(*content(), load("rope", **SHAPE).effect_at(Positions(torch.tensor(AT), SPAN)))
     assert torch.equal(found("rope", ("distances",)), exact)
     assert torch.equal(found("rope", ("all",)), found("rope", PLACES))

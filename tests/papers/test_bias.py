@@ -28,7 +28,7 @@ BOTH = pytest.mark.parametrize("causal", [True, False], ids=["causal", "both"])
 
 def bias(encoding: Encoding, i: int, j: int = 0, length: int = 2048) -> list[float]:
     """What every head adds for one query and one key."""
-    effect = encoding.at(Positions.of(length))
+    effect = encoding.effect_at(Positions.of(length))
     assert effect.bias is not None
     return effect.bias(torch.tensor([[i]]), torch.tensor([[j]])).flatten().tolist()
 
@@ -75,7 +75,7 @@ def test_alibi_slopes_of_bloom_and_mpt(heads: int) -> None:
 
 
 def test_alibi_of_x_transformers() -> None:
-    ours = load("alibi", heads=12).at(Positions.of(20)).bias
+    ours = load("alibi", heads=12).effect_at(Positions.of(20)).bias
     assert ours is not None
     at = torch.arange(20)
     agree(ours(at[:, None], at[None]).tril(), AlibiPositionalBias(12)(20, 20).tril())
@@ -133,7 +133,7 @@ def test_t5_buckets_of_transformers(causal: bool, buckets: int, reach: int) -> N
     with torch.no_grad():
         encoding.table.copy_(torch.arange(float(buckets))[None])
     positions = Positions.of(3000, causal=causal)
-    ours = encoding.at(positions).bias
+    ours = encoding.effect_at(positions).bias
     assert ours is not None
     distances = torch.arange(0 if causal else -2999, 3000)
     theirs = T5Attention._relative_position_bucket(-distances, not causal, buckets, reach)

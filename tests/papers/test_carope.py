@@ -33,7 +33,7 @@ def test_carope() -> None:
             total += (a[pair] * b[pair].conjugate() * cmath.exp(1j * angle)).real
         return total / math.sqrt(WIDTH)
 
-    found = logits(q, k, encoding.at(Positions.of(LENGTH)), x=x)
+    found = logits(q, k, encoding.effect_at(Positions.of(LENGTH)), x=x)
     agree(found, by_pair(logit, HEADS, LENGTH))
 
 
@@ -41,7 +41,7 @@ def test_equal_tokens_are_a_rope() -> None:
     """With w = 0 every frequency is 1 / (1 + ln 2)."""
     encoding = load("carope", **SHAPE)
     encoding.frequency.weight.data.zero_()
-    angle = encoding.at(Positions.of(5)).phase(torch.zeros(1, 5, SHAPE["width"]))
+    angle = encoding.effect_at(Positions.of(5)).phase(torch.zeros(1, 5, SHAPE["width"]))
     f = 1 / (1 + math.log(2))
     agree(angle[0, 0, :, 0], f * torch.arange(1, 6))
     agree(angle[0, 0, :, 2], f**3 * torch.arange(1, 6))

@@ -62,7 +62,7 @@ def test_shaw_with_values(causal: bool) -> None:
     assert isinstance(encoding, Shaw)
     assert encoding.value_table is not None
     vectors = encoding.value_table.detach().double()
-    effect = encoding.at(Positions.of(LENGTH, causal=causal))
+    effect = encoding.effect_at(Positions.of(LENGTH, causal=causal))
     weights = logits(q, k, effect, causal).double().softmax(-1)
     result = attend(q, k, v, effect)
     for h in range(HEADS):
@@ -167,7 +167,7 @@ def test_cope_of_x_transformers() -> None:
     assert isinstance(encoding, CoPE)
     theirs = TheirCoPE(WIDTH, HEADS, 6)
     theirs.pos_emb.data.copy_(encoding.table)
-    plain = logits(q, k, load("nope").at(Positions.of(LENGTH)))
+    plain = logits(q, k, load("nope").effect_at(Positions.of(LENGTH)))
     agree(found(encoding, q, k), plain + theirs(q, plain))
 
 
@@ -182,7 +182,7 @@ def test_cope_counts_as_far_as_half_open_gates(length: int, reach: int) -> None:
 
 
 def forgetful(encoding: Encoding, q: Tensor, k: Tensor, x: Tensor) -> Tensor:
-    return logits(q, k, encoding.at(Positions.of(q.size(-2))), x=x)
+    return logits(q, k, encoding.effect_at(Positions.of(q.size(-2))), x=x)
 
 
 def test_fox() -> None:
@@ -205,7 +205,7 @@ def test_fox_of_x_transformers() -> None:
     assert isinstance(encoding, FoX)
     theirs = DataDependentAlibi(SHAPE["width"], HEADS)
     theirs.to_forget_gates[0] = encoding.gate
-    expected = logits(q, k, load("nope").at(Positions.of(LENGTH))) + theirs(x)
+    expected = logits(q, k, load("nope").effect_at(Positions.of(LENGTH))) + theirs(x)
     agree(forgetful(encoding, q, k, x), expected)
 
 
@@ -220,9 +220,9 @@ def test_fox_starts_by_halving() -> None:
 def test_fox_keeps_its_precision_far_out() -> None:
     """Differences of neighbours, 20,000 tokens in, in a bfloat16 model: as at the start."""
     encoding = load("fox", **SHAPE).bfloat16()
-    effect = encoding.at(Positions.of(20_000))
-    assert effect.potential is not None
-    height = effect.potential(torch.zeros(1, 20_000, SHAPE["width"], dtype=torch.bfloat16))
+    effect = encoding.effect_at(Positions.of(20_000))
+    assert effect.log_decay is not None
+    height = effect.log_decay(torch.zeros(1, 20_000, SHAPE["width"], dtype=torch.bfloat16))
     agree(height.diff()[..., -1], torch.full((1, HEADS), -math.log(2)))
 
 
@@ -259,17 +259,19 @@ def test_dape_kerple() -> None:
 def test_dape_keeps_what_else_its_encoding_does() -> None:
     class Rotated(KERPLELog):
         def forward(self, positions: Positions) -> Effect:
-            return replace(super().forward(positions), rotate=load("rope", **SHAPE).at(positions).rotate)
+            return replace(
+                super().forward(positions), rotate=load("rope", **SHAPE).effect_at(positions).rotate
+            )
 
     q, k = content()
     inner = Rotated(HEADS)
-    alone, adapted = inner.at(Positions.of(LENGTH)), DAPE(inner, heads=HEADS, hidden=5)
+    alone, adapted = inner.effect_at(Positions.of(LENGTH)), DAPE(inner, heads=HEADS, hidden=5)
     for weights in adapted.write.parameters():
         nn.init.zeros_(weights)  # nothing is added
-    agree(logits(q, k, adapted.at(Positions.of(LENGTH))), logits(q, k, alone))
+    agree(logits(q, k, adapted.effect_at(Positions.of(LENGTH))), logits(q, k, alone))
 
 
 def test_dape_needs_a_bias() -> None:
     encoding = DAPE(load("nope"), heads=2)
     with pytest.raises(ValueError, match="adapts a bias"):
-        encoding.at(Positions.of(3))
+        encoding.effect_at(Positions.of(3))

@@ -27,7 +27,7 @@ def content(length: int) -> tuple[torch.Tensor, torch.Tensor]:
 def test_drop_leaves_nope(name: str) -> None:
     q, k = content(20)
     dropped = extend("drop", plain(name))
-    effect = dropped.at(Positions.of(20))
+    effect = dropped.effect_at(Positions.of(20))
     assert effect.embed is None
     agree(logits(q, k, effect, x=random(1, 20, 32)), found(plain("nope"), q, k))
     assert dropped.limit is None
@@ -53,7 +53,7 @@ def test_learned_interpolated(length: int) -> None:
     encoding = plain("learned")
     table = encoding.state_dict()["table"].double()
     x = random(1, length, 32)
-    embed = extend("learned_interpolated", encoding).at(Positions.of(length)).embed
+    embed = extend("learned_interpolated", encoding).effect_at(Positions.of(length)).embed
     assert embed is not None
     added = embed(torch.zeros_like(x))[0]
     for t in range(length):
@@ -68,4 +68,4 @@ def test_learned_interpolated_by_a_number() -> None:
     extension = extend("learned_interpolated", plain("learned"), factor=2)
     assert extension.limit == 31  # the last row is at 30
     with pytest.raises(ValueError, match="not defined past 31 tokens"):
-        extension.at(Positions.of(32))
+        extension.effect_at(Positions.of(32))

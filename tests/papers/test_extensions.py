@@ -99,7 +99,7 @@ def test_errors_say_what_to_do(extension: str, given: dict[str, Any], says: str)
 def test_long_sequences_change_nothing_later(extension: str) -> None:
     q, k = content(16)
     used = extend(extension, plain("rope"))
-    used.at(Positions.of(512))
+    used.effect_at(Positions.of(512))
     assert torch.equal(found(used, q, k), found(extend(extension, plain("rope")), q, k))
 
 

@@ -38,12 +38,12 @@ def test_hard_alibi(heads: int, local: int | str) -> None:
 def test_the_first_head_reads_its_own_token() -> None:
     q, k = content(heads=4)
     v = torch.randn(1, 4, q.size(2), WIDTH)
-    out = attend(q, k, v, load("hard_alibi", heads=4).at(Positions.of(q.size(2))))
+    out = attend(q, k, v, load("hard_alibi", heads=4).effect_at(Positions.of(q.size(2))))
     agree(out[:, 0], v[:, 0])
 
 
 def test_ssmax_counts_what_each_head_sees() -> None:
-    temperature = load("hard_alibi", heads=4, ssmax=True).at(Positions.of(20)).temperature
+    temperature = load("hard_alibi", heads=4, ssmax=True).effect_at(Positions.of(20)).logit_scale
     assert temperature is not None
     last = [0.43 * math.log(n) for n in (1, 2, 20, 20)]
     agree(temperature[:, -1], torch.tensor(last))

@@ -19,7 +19,7 @@ def test_one_more_logit(name: str, kernel: str) -> None:
     q, k = content()
     v = torch.randn(1, HEADS, LENGTH, WIDTH)
     encoding = moved(load(name, **SHAPE, learned_sink=True))
-    effect = encoding.at(Positions.of(LENGTH))
+    effect = encoding.effect_at(Positions.of(LENGTH))
     assert effect.sink is not None
     terms = logits(q, k, effect).double().exp()
     sink = effect.sink.double().exp()[None, :, None]  # (1, H, 1, 1)

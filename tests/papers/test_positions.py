@@ -27,7 +27,7 @@ def test_pose_learns_on_two_pieces() -> None:
     """A first piece of at most half, where it was; the rest moved on by one skip, up to the target's end."""
     met = set()
     for draw in range(50):
-        at = pose().train().at(Positions.of(L, draw=draw, sequences=64)).positions.at
+        at = pose().train().effect_at(Positions.of(L, draw=draw, sequences=64)).positions.at
         assert at.shape == (64, L)
         for row in at.tolist():
             steps = [b - a for a, b in pairwise(row)]
@@ -42,7 +42,7 @@ def test_pose_learns_on_two_pieces() -> None:
 def test_pose_interpolates() -> None:
     """While it learns, rotations are by position / factor, each sequence by its own."""
     q, k = (t.expand(2, -1, -1, -1) for t in content(L))
-    effect = pose().train().at(Positions.of(L, draw=3, sequences=2))
+    effect = pose().train().effect_at(Positions.of(L, draw=3, sequences=2))
     result = logits(q, k, effect)
     for n, at in enumerate(effect.positions.at.tolist()):
         agree(result[n : n + 1], rotary(q[:1], k[:1], FREQUENCIES, lambda i, j, at=at: (at[i] - at[j]) / 4))
@@ -57,7 +57,7 @@ def test_pose_is_interpolation_where_it_does_not_learn() -> None:
 
 def drawn(length: int, draw: int = 0, **settings: object) -> list[float]:
     encoding = load("randomized_float_rope", **SHAPE, **settings)
-    at: list[float] = encoding.at(Positions.of(length, draw=draw)).positions.at.tolist()
+    at: list[float] = encoding.effect_at(Positions.of(length, draw=draw)).positions.at.tolist()
     return at
 
 
@@ -75,7 +75,7 @@ def test_random_floats_grow_within_one_range() -> None:
 
 def test_rope_at_random_floats() -> None:
     q, k = content()
-    effect = load("randomized_float_rope", **SHAPE).at(Positions.of(q.size(2)))
+    effect = load("randomized_float_rope", **SHAPE).effect_at(Positions.of(q.size(2)))
     at = effect.positions.at.tolist()
     agree(logits(q, k, effect), rotary(q, k, FREQUENCIES, lambda i, j: at[i] - at[j]))
 
@@ -84,7 +84,7 @@ def test_biases_at_random_floats() -> None:
     """A bias by distance is defined between whole distances as well; a table of positions is not."""
     q, k = content()
     inner = {"_target_": "models.encodings.alibi.ALiBi"}
-    effect = load("randomized_float_rope", **SHAPE, inner=inner).at(Positions.of(q.size(2)))
+    effect = load("randomized_float_rope", **SHAPE, inner=inner).effect_at(Positions.of(q.size(2)))
     at = effect.positions.at.tolist()
     slopes = [0.0625, 0.00390625, 0.25]
     agree(logits(q, k, effect), biased(q, k, lambda h, i, j: -slopes[h] * (at[i] - at[j])))

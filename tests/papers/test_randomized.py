@@ -70,7 +70,7 @@ def drawn(name: str, draw: int) -> tuple[Randomized, list[int], Positions]:
     encoding = load(name, **SHAPE, span=100)
     assert isinstance(encoding, Randomized)
     positions = Positions.of(13, draw=draw)
-    return encoding, encoding.at(positions).positions.at.tolist(), positions
+    return encoding, encoding.effect_at(positions).positions.at.tolist(), positions
 
 
 @pytest.mark.parametrize("draw", [0, 1])
@@ -79,7 +79,7 @@ def test_randomized_rope(draw: int) -> None:
     q, k = content()
     encoding, at, positions = drawn("randomized_rope", draw)
     expected = rotary(q, k, geometric(WIDTH, 10_000), distance=lambda i, j: at[i] - at[j])
-    agree(logits(q, k, encoding.at(positions)), expected)
+    agree(logits(q, k, encoding.effect_at(positions)), expected)
 
 
 def test_randomized_alibi() -> None:
@@ -93,8 +93,8 @@ def test_randomized_alibi() -> None:
 def test_randomized_embeddings(name: str) -> None:
     """The token at t gets what the plain encoding gives to the token at the place drawn for it."""
     encoding, at, positions = drawn(f"randomized_{name}", 3)
-    plain = encoding.inner.at(Positions.of(100)).embed
-    embed = encoding.at(positions).embed
+    plain = encoding.inner.effect_at(Positions.of(100)).embed
+    embed = encoding.effect_at(positions).embed
     assert plain is not None
     assert embed is not None
     nothing = torch.zeros(1, 100, HEADS * WIDTH)
@@ -105,7 +105,7 @@ def test_randomized_ends_at_its_span() -> None:
     encoding = load("randomized_rope", **SHAPE)
     assert encoding.limit == 64 * SHAPE["length"]
     with pytest.raises(ValueError, match="Randomized is not defined past 1024 tokens"):
-        encoding.at(Positions.of(1025))
+        encoding.effect_at(Positions.of(1025))
 
 
 def test_randomized_needs_as_many_vectors_as_places() -> None:

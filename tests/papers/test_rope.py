@@ -53,7 +53,7 @@ def test_partial_rope_spreads_its_frequencies(layout: str, partial: float, rotat
 )
 def test_rope_turns_a_vector(layout: str, turned: list[float]) -> None:
     x = torch.tensor([1.0, 2, 3, 4]).expand(1, 1, 4, 4)
-    rotate = load("rope", head_width=4, layout=layout).at(Positions.of(4)).rotate
+    rotate = load("rope", head_width=4, layout=layout).effect_at(Positions.of(4)).rotate
     assert rotate is not None
     q, k = rotate(x, x)
     assert torch.equal(q, k)
@@ -82,7 +82,7 @@ def test_far_positions_stay_exact() -> None:
     """Angles are made in float64: at position 131,072 those in float32 are off by 0.005 radians."""
     q, k = content(8)
     at = torch.arange(131_072, 131_072 + T)
-    far = logits(q, k, load("rope", head_width=8).at(Positions(at, 131_072 + T)))
+    far = logits(q, k, load("rope", head_width=8).effect_at(Positions(at, 131_072 + T)))
     agree(far, rotary(q, k, geometric(8, 10_000)))
 
 

@@ -50,15 +50,15 @@ def test_its_two_conditions() -> None:
 
 @pytest.mark.parametrize(("t", "factor", "shift"), [(10, 1.544764, -1.386294), (1000, 3.198475, -9.230241)])
 def test_spots(t: int, factor: float, shift: float) -> None:
-    effect = load("scale_invariant", **SHAPE).at(Positions.of(4))
-    for curve, value in ((effect.factor, factor), (effect.bias, shift)):
+    effect = load("scale_invariant", **SHAPE).effect_at(Positions.of(4))
+    for curve, value in ((effect.score_scale, factor), (effect.bias, shift)):
         assert curve is not None
         assert float(curve(torch.tensor([[t]]), torch.tensor([[0]]))) == pytest.approx(value, abs=1e-6)
 
 
 def test_yarn_changes_its_rotation_alone() -> None:
     plain = load("scale_invariant", **SHAPE)
-    before, after = (e.at(Positions.of(60)) for e in (plain, extend("yarn", plain)))
+    before, after = (e.effect_at(Positions.of(60)) for e in (plain, extend("yarn", plain)))
     assert after.parts == before.parts
     q, k = content(60)
     zero = torch.zeros_like(q)

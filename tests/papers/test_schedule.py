@@ -63,7 +63,7 @@ def test_ssmax() -> None:
 
 @pytest.mark.parametrize(("length", "ratio"), [(1024, 1.1111), (2048, 1.2222), (4096, 1.3333)])
 def test_ssmax_grows_with_the_logarithm(length: int, ratio: float) -> None:
-    temperature = load("nope", **SHAPE, ssmax=True).at(Positions.of(4096)).temperature
+    temperature = load("nope", **SHAPE, ssmax=True).effect_at(Positions.of(4096)).logit_scale
     assert temperature is not None
     grown = temperature[:, length - 1] / temperature[:, 511]
     assert grown.tolist() == pytest.approx([ratio] * HEADS, abs=5e-5)
@@ -84,7 +84,7 @@ def test_ssmax_is_in_every_layer_of_a_schedule() -> None:
     encoding = load("irope", **SHAPE, ssmax=True)
     assert isinstance(encoding, Schedule)
     assert all(isinstance(member, SSMax) for member in encoding.inside)
-    local, everywhere = (encoding.inside[n].at(Positions.of(40)).temperature for n in (0, 3))
+    local, everywhere = (encoding.inside[n].effect_at(Positions.of(40)).logit_scale for n in (0, 3))
     assert local is not None
     assert everywhere is not None
     agree(local[:, -1] / everywhere[:, -1], torch.full((HEADS,), math.log(8) / math.log(40)))

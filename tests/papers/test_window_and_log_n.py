@@ -53,7 +53,7 @@ def growth(i: int) -> float:
 @pytest.mark.parametrize(("seen", "expected"), [(1024, 1.1111), (2048, 1.2222), (4096, 1.3333)])
 def test_log_n_as_printed(seen: int, expected: float) -> None:
     assert max(1.0, math.log(seen) / math.log(512)) == pytest.approx(expected, abs=1e-4)
-    temperature = extend("log_n", load("nope", length=512)).at(Positions.of(seen)).temperature
+    temperature = extend("log_n", load("nope", length=512)).effect_at(Positions.of(seen)).logit_scale
     assert temperature is not None
     assert temperature[0, -1].item() == pytest.approx(expected, abs=1e-4)
 

@@ -55,7 +55,7 @@ def test_xpos_fades_by_its_zetas() -> None:
     assert zeta[[0, 31]].tolist() == pytest.approx([0.2857143, 0.9776786], abs=1e-6)
     x = torch.zeros(1, 1, 513, 64)
     x[..., 0] = 1  # with feature 32 a pair, the fastest
-    left = logits(x, x, encoding.at(Positions.of(513)))[0, 0, -1] * 8
+    left = logits(x, x, encoding.effect_at(Positions.of(513)))[0, 0, -1] * 8
     for distance, share in ((512, 0.2857143), (64, 0.85505), (0, 1)):
         assert left[512 - distance].item() == pytest.approx(share * math.cos(distance), abs=1e-5)
 
@@ -94,7 +94,7 @@ def test_xpos_at_its_longest_is_as_exact_as_at_its_shortest() -> None:
         expected = xpos_logit(a, b, i - j, 8, "interleaved")
         agree(ours[0, 0, i, j], torch.tensor(expected))
     with pytest.raises(ValueError, match="not defined past 512 tokens"):
-        encoding.at(Positions.of(513))
+        encoding.effect_at(Positions.of(513))
 
 
 @pytest.mark.parametrize("base", [10_000.0, 100.0])

@@ -50,7 +50,7 @@ def test_rows_of_logits(method: Method) -> None:
     x, q, k, _ = content(length)
     rows = slice(length - 3, length - 1)
     for member in dict.fromkeys(members(method.built)):
-        effect = member.at(Positions.of(length))
+        effect = member.effect_at(Positions.of(length))
         whole = logits(q, k, effect, x=x)
         with Largest() as largest:
             some = logits(q, k, effect, x=x, rows=rows)

@@ -110,7 +110,7 @@ def defined(encoding: Encoding, lengths: Iterable[int]) -> set[int]:
 
 def some_logits(config: Config, encoding: Encoding, positions: Positions, x: Tensor) -> Tensor:
     """(B, H, R, T) those of the last queries, for the hidden state `x` (B, T, C)."""
-    effect = encoding.at(positions)
+    effect = encoding.effect_at(positions)
     if effect.embed is not None:
         x = effect.embed(x)
     q = x.unflatten(-1, (config.model.heads, -1)).transpose(1, 2)  # (1, H, T, D)

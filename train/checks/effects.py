@@ -6,20 +6,21 @@ import torch
 from torch import Tensor
 
 from conf.errors import UsageError
-from models.effect import Adjust, Curve, Effect, Encoding, Positions, Region, Window
+from models.effect import Adjust, ByDistance, Effect, Encoding, Positions, Region, Window
 from train.config.sections import ModelConfig
 
 A_FUNCTION = "a function"
 KINDS = {
-    "far": "a tuple of Regions", "factor": "a Curve or a function", "bias": "a Curve or a function",
-    "adjust": "an Adjust", "temperature": "a Tensor", "visible": "a Window", "sink": "a Tensor",
+    "far": "a tuple of Regions", "score_scale": "a ByDistance or a function",
+    "bias": "a ByDistance or a function",
+    "adjust": "an Adjust", "logit_scale": "a Tensor", "visible": "a Window", "sink": "a Tensor",
 }  # fmt: skip
 Sizes = tuple[int | tuple[int, ...], ...]  # of a tensor; several where any of them will do
 
 
 def checked(encoding: Encoding, positions: Positions, model: ModelConfig) -> Effect:
     """The effect of an encoding. UsageError names what of it is not as `models/effect.py` says."""
-    effect, name = encoding.at(positions), type(encoding).__name__
+    effect, name = encoding.effect_at(positions), type(encoding).__name__
     if not isinstance(effect, Effect):
         raise UsageError(f"{name}.forward should return an Effect, not {described(effect)}.")
     for part in sorted(effect.parts):
@@ -45,7 +46,7 @@ def is_kind(part: str, value: object) -> bool:
             return isinstance(value, Adjust)
         case "visible":
             return isinstance(value, Window)
-        case "temperature" | "sink":
+        case "logit_scale" | "sink":
             return isinstance(value, Tensor)
     return callable(value)
 
@@ -58,19 +59,19 @@ def results(effect: Effect, model: ModelConfig) -> Iterator[tuple[str, object, S
     x = torch.zeros(1, tokens, model.width, device=at.device)
     q = torch.zeros(1, heads, tokens, model.head_width, device=at.device)
     weights = torch.zeros(1, heads, tokens, tokens, device=at.device)
-    for part in ("factor", "bias"):
+    for part in ("score_scale", "bias"):
         number = getattr(effect, part)
-        if isinstance(number, Curve):
+        if isinstance(number, ByDistance):
             yield part, number.function(torch.arange(tokens, device=at.device)), (any_head, tokens)
         elif number is not None:
             yield part, number(i, j), (any_head, *at.shape[:-1], tokens, tokens)
-    for part, sizes in (("temperature", (any_head, (1, tokens))), ("sink", (any_head, (1, tokens)))):
+    for part, sizes in (("logit_scale", (any_head, (1, tokens))), ("sink", (any_head, (1, tokens)))):
         if (value := getattr(effect, part)) is not None:
             yield part, value[(0,) * (value.dim() - 2)] if value.dim() > 2 else value, sizes
     if effect.embed is not None:
         yield "embed", effect.embed(x), (1, tokens, model.width)
-    if effect.potential is not None:
-        yield "potential", effect.potential(x), (1, heads, tokens)
+    if effect.log_decay is not None:
+        yield "log_decay", effect.log_decay(x), (1, heads, tokens)
     if effect.phase is not None:
         yield "phase", effect.phase(x), (1, any_head, tokens, half)
     if effect.adjust is not None:

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from models.attention import KERNELS
 from models.attention.plan import Plan
-from models.effect import Adjust, Curve, Effect, Positions, Region, Tail, Window
+from models.effect import Adjust, ByDistance, Effect, FarKeys, Positions, Region, Window
 from models.ops.pairwise_mlp import AcrossHeads
 
 B, H, T, D = 2, 2, 21, 8
@@ -61,14 +61,14 @@ PARTS: dict[str, Callable[[Positions, Tensor], dict[str, object]]] = {
     "far_from_everything": lambda at, learned: {"far": (Region(T, rotated(0.1)),)},
     "three_regions": lambda at, learned: {"far": (Region(3, rotated(0.3)), Region(9, widened_far))},
     "phase": lambda at, learned: {"phase": phase},
-    "factor": lambda at, learned: {"factor": curve(at, 1 + 0.1 * learned)},
-    "factor_by_pair": lambda at, learned: {"factor": surface(learned)},
+    "score_scale": lambda at, learned: {"score_scale": curve(at, 1 + 0.1 * learned)},
+    "factor_by_pair": lambda at, learned: {"score_scale": surface(learned)},
     "curve": lambda at, learned: {"bias": curve(at, learned)},
     "surface": lambda at, learned: {"bias": surface(learned)},
-    "potential": lambda at, learned: {"potential": potential},
+    "log_decay": lambda at, learned: {"log_decay": log_decay},
     "adjust": lambda at, learned: {"adjust": Adjust(adjusted)},
     "adjust_nearby": lambda at, learned: {
-        "adjust": Adjust(adjusted_nearby, Tail(4, lambda q, k: (q, k + 1))),
+        "adjust": Adjust(adjusted_nearby, FarKeys(4, lambda q, k: (q, k + 1))),
     },
     "network": lambda at, learned: {"adjust": Adjust(network(curve(at, learned)))},
     "values": lambda at, learned: {"values": read},
@@ -77,38 +77,38 @@ PARTS: dict[str, Callable[[Positions, Tensor], dict[str, object]]] = {
     "sink": lambda at, learned: {"sink": learned[:, :1]},
     "sink_of_each_query": lambda at, learned: {"sink": learned[:1, :T]},
     "hidden_from_a_head": lambda at, learned: {"bias": cut(at, learned)},
-    "temperature": lambda at, learned: {"temperature": 1 + 0.1 * learned[:1, :T]},
-    "temperature_of_each_head": lambda at, learned: {"temperature": 1 + 0.1 * learned[:, :T]},
-    "temperature_of_all": lambda at, learned: {"temperature": 1 + 0.1 * learned[:, :1]},
-    "one_temperature": lambda at, learned: {"temperature": 1 + 0.1 * learned[:1, :1]},
+    "logit_scale": lambda at, learned: {"logit_scale": 1 + 0.1 * learned[:1, :T]},
+    "temperature_of_each_head": lambda at, learned: {"logit_scale": 1 + 0.1 * learned[:, :T]},
+    "temperature_of_all": lambda at, learned: {"logit_scale": 1 + 0.1 * learned[:, :1]},
+    "one_temperature": lambda at, learned: {"logit_scale": 1 + 0.1 * learned[:1, :1]},
 }
 PAIRED = (
-    ("far", "curve", "sinks", "temperature"),
-    ("wider", "surface", "potential", "window", "temperature_of_each_head"),
-    ("rotate", "curve", "potential", "temperature"),
-    ("window", "curve", "temperature"),
-    ("far", "surface", "adjust", "sinks", "temperature"),
+    ("far", "curve", "sinks", "logit_scale"),
+    ("wider", "surface", "log_decay", "window", "temperature_of_each_head"),
+    ("rotate", "curve", "log_decay", "logit_scale"),
+    ("window", "curve", "logit_scale"),
+    ("far", "surface", "adjust", "sinks", "logit_scale"),
     ("rotate", "curve", "values", "window"),
-    ("phase", "three_regions", "factor", "curve"),
-    ("phase", "potential", "window", "sink"),
+    ("phase", "three_regions", "score_scale", "curve"),
+    ("phase", "log_decay", "window", "sink"),
     ("curve", "window", "sink", "temperature_of_each_head"),
-    ("hidden_from_a_head", "temperature"),
+    ("hidden_from_a_head", "logit_scale"),
     ("curve", "temperature_of_all"),
     ("curve", "window", "sink", "temperature_of_all"),
-    ("surface", "potential", "temperature_of_all"),
+    ("surface", "log_decay", "temperature_of_all"),
     ("far", "curve", "adjust", "temperature_of_all"),
-    ("factor", "adjust", "values", "sink_of_each_query"),
+    ("score_scale", "adjust", "values", "sink_of_each_query"),
     ("network", "window", "one_temperature"),
     ("network", "rotate"),
 )
 FORMS = [(part,) for part in PARTS] + list(PAIRED)
 
 
-def curve(positions: Positions, learned: Tensor) -> Curve:
+def curve(positions: Positions, learned: Tensor) -> ByDistance:
     """The same bias at the same distance, whether keys can be ahead or not."""
     values = learned.repeat(1, 1 if positions.span == T else 4)
     first = values.size(1) // 2 if positions.whole else 0
-    return Curve(
+    return ByDistance(
         lambda distance: values[:, distance + first] if positions.whole else smooth(values, distance)
     )
 
@@ -117,15 +117,15 @@ def smooth(values: Tensor, distance: Tensor) -> Tensor:
     return (values[:, :1] * distance).sin()
 
 
-def cut(positions: Positions, learned: Tensor) -> Curve:
+def cut(positions: Positions, learned: Tensor) -> ByDistance:
     """The second head sees no further than two positions back."""
     inner, head = curve(positions, learned), torch.arange(H)[:, None]
-    return Curve(
+    return ByDistance(
         lambda distance: inner.function(distance).masked_fill((head == 1) & (distance > 2), float("-inf"))
     )
 
 
-def network(bias: Curve) -> AcrossHeads:
+def network(bias: ByDistance) -> AcrossHeads:
     layers = nn.Linear(2 * H, 5), nn.Linear(5, H)
     for weights in (p for layer in layers for p in layer.parameters()):
         weights.data = torch.linspace(3, 20, weights.numel()).sin().view_as(weights)
@@ -141,7 +141,7 @@ def surface(learned: Tensor) -> Callable[[Tensor, Tensor], Tensor]:
     return lambda i, j: learned[:, :1, None] * (0.03 * i + 0.06 * j + 0.003 * i * j)
 
 
-def potential(x: Tensor) -> Tensor:
+def log_decay(x: Tensor) -> Tensor:
     return x.float().unflatten(-1, (H, D)).sum(-1).mT.cumsum(-1) / T
 
 

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from models.attention import attend, choose, far_keys, logits
 from models.attention.plan import Plan
-from models.effect import Adjust, Curve, Effect, Positions, Tail, Window
+from models.effect import Adjust, ByDistance, Effect, FarKeys, Positions, Window
 from models.encodings.cope import CoPE
 from tests.conftest import EVERY, Method, members
 from tests.tolerance import agree, float64
@@ -32,7 +32,7 @@ def content(scale: float = 1.0) -> tuple[Tensor, Tensor, Tensor]:
 
 def shifted(window: int, height: float = 1.0) -> Effect:
     """Near logits are raised; far queries and keys are one longer, the other shorter."""
-    far = Tail(window, lambda q, k: (1.5 * q, k / 2))
+    far = FarKeys(window, lambda q, k: (1.5 * q, k / 2))
     at = Positions.of(T)
 
     def adjust(found: Tensor, q: Tensor, k: Tensor, i: Tensor, j: Tensor) -> Tensor:
@@ -48,7 +48,7 @@ def test_of_every_method_that_clips_distances(method: Method) -> None:
     q, k, v = content()
     inside = members(method.exact)
     with float64():
-        banded = [effect for e in inside if choose(q, effect := e.at(Positions.of(T))) == "band"]
+        banded = [effect for e in inside if choose(q, effect := e.effect_at(Positions.of(T))) == "band"]
         for effect in banded:
             agree(attend(q, k, v, effect), attend(q, k, v, effect, kernel="reference"))
     assert banded or str(method) not in CLIPPED
@@ -80,9 +80,9 @@ def test_the_tail_says_what_the_logits_say(name: str) -> None:
     q, k, _ = content()
     encoding = members(Method(name).exact)[0]
     with float64():
-        effect = encoding.at(Positions.of(T))
+        effect = encoding.effect_at(Positions.of(T))
         assert effect.adjust is not None
-        tail = effect.adjust.tail
+        tail = effect.adjust.far_keys
         assert tail is not None
         far_q, far_k = tail.rotate(q, k)
         i, j = torch.arange(T)[:, None], torch.arange(T)[None]
@@ -98,10 +98,10 @@ def test_where_it_does_not_apply() -> None:
         Effect(at),
         replace(effect, adjust=Adjust(effect.adjust.function)),
         replace(effect, sink=torch.zeros(H, 1)),
-        replace(effect, bias=Curve(lambda distance: -distance.expand(H, -1))),
+        replace(effect, bias=ByDistance(lambda distance: -distance.expand(H, -1))),
         shifted(T // 2),
         replace(effect, visible=Window(T // 2)),
-        replace(effect, temperature=torch.ones(1, T)),
+        replace(effect, logit_scale=torch.ones(1, T)),
         replace(effect, positions=Positions(2 * torch.arange(T), 2 * T)),
         replace(effect, positions=Positions.of(T, causal=False)),
     ]
@@ -120,8 +120,8 @@ def test_contents_decide_where_the_tail_starts() -> None:
     with float64():
         cope = CoPE(D, T, reach=9)
         cope.table.normal_(generator=torch.Generator().manual_seed(0))
-        effect = cope.at(Positions.of(T))
+        effect = cope.effect_at(Positions.of(T))
         plan = Plan(effect)
-        assert plan.tail is not None
-        assert far_keys.starts(q, k, plan, plan.tail) == {27: [0, 3], 54: [1], None: [2]}
+        assert plan.far_keys is not None
+        assert far_keys.starts(q, k, plan, plan.far_keys) == {27: [0, 3], 54: [1], None: [2]}
         agree(attend(q, k, v, effect, kernel="band"), attend(q, k, v, effect, kernel="reference"))

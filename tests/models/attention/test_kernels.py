@@ -12,7 +12,7 @@ from models.attention import KERNELS, attend, choose, eager, far_keys, flex, log
 from models.attention.plan import Plan
 from models.cpu.attention_backward import flash
 from models.effect import Adjust, Effect, Positions, Region
-from tests.models.attention.forms import FORMS, B, D, H, T, can, effect, inputs, potential, wider
+from tests.models.attention.forms import FORMS, B, D, H, T, can, effect, inputs, log_decay, wider
 from tests.tolerance import agree, agree_all, as_accurate, float64
 
 
@@ -67,9 +67,9 @@ def test_reference_in_words() -> None:
     """One logit with everything in it, written out."""
     q, k, _, x, learned = (t.detach() for t in inputs())
     made = effect(
-        ("far", "curve", "potential", "sinks", "temperature_of_each_head"), Positions.of(T), learned
+        ("far", "curve", "log_decay", "sinks", "temperature_of_each_head"), Positions.of(T), learned
     )
-    found, height = logits(q, k, made, x=x), potential(x)
+    found, height = logits(q, k, made, x=x), log_decay(x)
     assert made.rotate is not None
     for i, j in ((20, 18), (20, 2), (9, 1), (3, 3), (20, 9), (2, 3)):
         rotate = made.far[0].rotate if i - j >= 6 else made.rotate
@@ -126,13 +126,13 @@ def test_flash_attention_is_for_processors_that_it_suits(slow: bool, monkeypatch
 
 
 @pytest.mark.skipif(native.missing(), reason="There is no C compiler here")
-@pytest.mark.parametrize("parts", [(), ("mask",), ("mask", "factor")], ids="+".join)
+@pytest.mark.parametrize("parts", [(), ("mask",), ("mask", "score_scale")], ids="+".join)
 def test_compilers_may_trust_what_our_operator_says_of_itself(parts: tuple[str, ...]) -> None:
     q, k, v, _, learned = inputs()
     hidden = torch.ones(T, T).triu(1).bool()
     mask = learned[None, :, None, :T].expand(-1, -1, T, -1).masked_fill(hidden, float("-inf"))
     factor = learned.detach()[:, : 2 * T - 1].unfold(-1, T, 1)[None]
-    given = (mask if "mask" in parts else None, factor if "factor" in parts else None)
+    given = (mask if "mask" in parts else None, factor if "score_scale" in parts else None)
     torch.library.opcheck(flash, (q, k, v, *given, 0.3, T if parts else 5, False))
 
 
@@ -145,7 +145,7 @@ def test_a_compiled_training_has_our_attention() -> None:
         return graph
 
     q, k, v, _, learned = inputs()
-    for form in (("rotate",), ("curve", "window"), ("factor",)):
+    for form in (("rotate",), ("curve", "window"), ("score_scale",)):
         torch._dynamo.reset()
         made = effect(form, Positions.of(T), learned.detach())
         torch.compile(lambda made=made: attend(q, k, v, made), backend=read, fullgraph=True)()
@@ -161,11 +161,11 @@ def test_where_there_are_loops_in_c_they_do_all_that_they_can(dtype: torch.dtype
     for form in FORMS:
         made = effect(form, at, learned.detach().float())
         readable = not made.parts & {"adjust", "values", "far"} and not made.parts >= {
-            "potential",
-            "temperature",
+            "log_decay",
+            "logit_scale",
         }
-        assert (choose(q, made) == "fused") == (readable and not made.parts >= {"factor", "sink"})
+        assert (choose(q, made) == "fused") == (readable and not made.parts >= {"score_scale", "sink"})
         with torch.no_grad():
             assert (choose(q, made) == "fused") == (readable or "network" in form)
-    assert choose(q, effect(("factor",), at, learned)) == "explicit"  # its gradient needs the products
+    assert choose(q, effect(("score_scale",), at, learned)) == "explicit"  # its gradient needs the products
     assert choose(q.double(), Effect(at)) == choose(q.to("meta"), Effect(at)) == "explicit"

@@ -52,14 +52,14 @@ def test_xpos_to_its_limit_in_any_precision(kernel: str, dtype: torch.dtype) -> 
     encoding = load("xpos", head_width=D, length=4)
     length = encoding.limit
     assert length == 256
-    if not can(kernel, encoding.at(Positions.of(length)), dtype):
+    if not can(kernel, encoding.effect_at(Positions.of(length)), dtype):
         return
     q, k, v = (torch.randn(3, 1, H, length, D, generator=torch.Generator().manual_seed(1)) / 2).to(dtype)
-    long = attend(q, k, v, encoding.at(Positions.of(length)), kernel=kernel)
-    exact = exactly(q, k, v, encoding.at(Positions.of(length)))
+    long = attend(q, k, v, encoding.effect_at(Positions.of(length)), kernel=kernel)
+    exact = exactly(q, k, v, encoding.effect_at(Positions.of(length)))
     assert long.dtype == dtype
     agree(long, exact)
     half = torch.float16 if dtype == torch.float16 else torch.bfloat16
     with torch.autocast("cpu", dtype=half):
-        mixed = attend(q, k, v, encoding.at(Positions.of(length)), kernel=kernel)
+        mixed = attend(q, k, v, encoding.effect_at(Positions.of(length)), kernel=kernel)
     agree(mixed.to(half), exact)

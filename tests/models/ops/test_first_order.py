@@ -10,7 +10,7 @@ import torch.autograd.forward_ad as forward
 from torch import Tensor
 
 from models.attention import attend
-from models.effect import Curve, Effect, Positions
+from models.effect import ByDistance, Effect, Positions
 from models.ops.gelu import gelu
 from models.ops.norm import rms_norm
 from models.ops.polar import polar
@@ -26,7 +26,7 @@ def attention(x: Tensor) -> Tensor:
 
 
 def biased(x: Tensor) -> Tensor:
-    bias = Curve(lambda distance: -distance.float().square()[None] / 9)
+    bias = ByDistance(lambda distance: -distance.float().square()[None] / 9)
     return attend(x, x, x, Effect(Positions.of(40), bias=bias), kernel="explicit")
 
 

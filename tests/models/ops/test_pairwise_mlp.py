@@ -5,7 +5,7 @@ import torch
 from torch import Tensor, nn
 
 from models.attention import attend
-from models.effect import Adjust, Curve, Effect, Positions
+from models.effect import Adjust, ByDistance, Effect, Positions
 from models.ops.pairwise_mlp import PAIRS, AcrossHeads, adapted, relu_network
 from tests.tolerance import agree, as_accurate
 
@@ -84,8 +84,8 @@ def test_a_network_of_any_size_adapts_logits() -> None:
 def test_heads_may_share_one_curve() -> None:
     positions = Positions.of(12)
     read, write = torch.nn.Linear(2 * 4, 8), torch.nn.Linear(8, 4)
-    one = Curve(lambda distance: -distance.float()[None])
-    each = Curve(lambda distance: -distance.float().expand(4, -1))
+    one = ByDistance(lambda distance: -distance.float()[None])
+    each = ByDistance(lambda distance: -distance.float().expand(4, -1))
     q, k, v = torch.randn(3, 2, 4, 12, 16)
     of_one, of_each = (
         attend(q, k, v, Effect(positions, adjust=Adjust(AcrossHeads(read, write, bias))))

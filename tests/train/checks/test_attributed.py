@@ -12,7 +12,7 @@ from train.checks.dry_run import check
 
 HEAD = """import torch
 from torch import nn
-from models.effect import Adjust, Curve, Effect, Encoding, Positions, Region, Window
+from models.effect import Adjust, ByDistance, Effect, Encoding, Positions, Region, Window
 
 class Mine(Encoding):
     def __init__(self, heads: int) -> None:
@@ -21,7 +21,7 @@ class Mine(Encoding):
 
     def forward(self, positions):
 """
-CURVE = "Curve(lambda distance: -self.slopes * distance)"
+CURVE = "ByDistance(lambda distance: -self.slopes * distance)"
 
 
 def tried(text: str, folder: Path, monkeypatch: pytest.MonkeyPatch, *more: str) -> None:
@@ -49,19 +49,19 @@ def test_a_method_that_is_right(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         ),
         (
             "return Effect(positions, bias=self.slopes)",
-            "Mine: bias should be a Curve or a function, not a Parameter",
+            "Mine: bias should be a ByDistance or a function, not a Parameter",
         ),
         (
-            "return Effect(positions, bias=Curve(lambda d: -d))",
+            "return Effect(positions, bias=ByDistance(lambda d: -d))",
             r"bias should have the shape \(1 or 2, 16\), not \(16,\)",
         ),
         (
-            "return Effect(positions, bias=Curve(lambda d: -torch.ones(3, 1) * d))",
+            "return Effect(positions, bias=ByDistance(lambda d: -torch.ones(3, 1) * d))",
             r"Mine: bias should have the shape \(1 or 2, 16\), not \(3, 16\).",
         ),
         (
-            "return Effect(positions, factor=lambda i, j: i)",
-            r"factor should have the shape \(1 or 2, 16, 16\), not \(16, 1\)",
+            "return Effect(positions, score_scale=lambda i, j: i)",
+            r"score_scale should have the shape \(1 or 2, 16, 16\), not \(16, 1\)",
         ),
         ("return Effect(positions, bias=lambda i, j: 3)", "Mine: bias should give a Tensor, not an int."),
         (
@@ -76,36 +76,36 @@ def test_a_method_that_is_right(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
             "Mine: adjust should be an Adjust, not a function.",
         ),
         ("return Effect(positions, embed=lambda x: x.sum(-1))", "Mine: embed should have the shape"),
-        ("return Effect(positions, potential=lambda x: x.sum(-1))", "Mine: potential should have the shape"),
+        ("return Effect(positions, log_decay=lambda x: x.sum(-1))", "Mine: log_decay should have the shape"),
         (
-            "return Effect(positions, temperature=torch.ones(5, 1))",
-            r"temperature should have the shape \(1 or 2, 1 or 16\)",
+            "return Effect(positions, logit_scale=torch.ones(5, 1))",
+            r"logit_scale should have the shape \(1 or 2, 1 or 16\)",
         ),
         (
             "return Effect(positions, sink=torch.ones(5))",
             r"sink should have the shape \(1 or 2, 1 or 16\), not \(5,\)",
         ),
         (
-            "return Effect(positions, bias=Curve(lambda d: self.slope * d))",
+            "return Effect(positions, bias=ByDistance(lambda d: self.slope * d))",
             "mine.py, line 11: AttributeError: 'Mine'",
         ),
         (
-            "return Effect(positions, bias=Curve(lambda d: self.slopes @ d))",
+            "return Effect(positions, bias=ByDistance(lambda d: self.slopes @ d))",
             "mine.py, line 11: RuntimeError: ",
         ),
         ("a, b = [positions]", r"mine.py, line 11: ValueError: not enough values to unpack"),
         ("raise ValueError('Too long.')", r"mine.py, line 11: ValueError: Too long.$"),
         ("positions.at @ torch.ones(2, 3)", "mine.py, line 11: RuntimeError: "),
         (
-            "return Effect(positions, bias=Curve(lambda d: self.slopes * d / 0))",
+            "return Effect(positions, bias=ByDistance(lambda d: self.slopes * d / 0))",
             "gives logits that are not numbers at",
         ),
         (
-            "return Effect(positions, bias=Curve(lambda d: torch.randn(1, len(d))))",
+            "return Effect(positions, bias=ByDistance(lambda d: torch.randn(1, len(d))))",
             "gives other logits every time: draw from a generator seeded with positions.draw",
         ),
         (
-            "return Effect(positions, potential=lambda x: x.sum((1, 2)) * positions.at.expand(1, 2, -1))",
+            "return Effect(positions, log_decay=lambda x: x.sum((1, 2)) * positions.at.expand(1, 2, -1))",
             "lets tokens see what comes after them",
         ),
     ],

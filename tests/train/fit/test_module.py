@@ -39,7 +39,7 @@ def test_the_same_seed_draws_the_same_encoding(small: list[str]) -> None:
 def test_runs_of_different_seeds_draw_different_positions(small: list[str]) -> None:
     def stands(seed: int) -> torch.Tensor:
         encoding = build.encodings(composed(*small, "encoding=randomized_alibi", f"seed={seed}"))[0]
-        return encoding.at(Positions.of(16)).positions.at
+        return encoding.effect_at(Positions.of(16)).positions.at
 
     assert torch.equal(stands(1), stands(1))
     assert not torch.equal(stands(1), stands(2))
