@@ -1,4 +1,4 @@
-"""What a positional encoding does to a transformer, as data.
+"""Everything that a positional encoding does to a transformer, as data.
 
 An encoding never computes attention. Given the positions of a sequence it returns an `Effect`: what
 is done to the embeddings, to q and k, to the logits, what is visible, what is read. `models.attention`
@@ -33,7 +33,7 @@ Values = Callable[[Tensor, Tensor, Tensor], Tensor]
 
 @dataclass(frozen=True)
 class Positions:
-    """Where each token of a sequence stands."""
+    """The position of each token of a sequence."""
 
     at: Tensor  # (T,), or (B, T) where sequences differ: increasing, whole numbers or not
     span: int  # every position is below it; T unless positions skip
@@ -74,7 +74,7 @@ class ByDistance:
         return by_distance(self.function, i, j)
 
     def table(self, positions: Positions) -> tuple[Tensor, int]:
-        """(1 or H, N) its values at all distances, and the first of these: 0, or 1 - S with keys ahead."""
+        """Return (1 or H, N) its values at all distances, and the first of these."""
         first = 0 if positions.causal else 1 - positions.span
         return self.function(torch.arange(first, positions.span, device=positions.at.device)), first
 
@@ -89,7 +89,7 @@ def tabulate(number: ByDistance | ByPair, positions: Positions) -> ByDistance | 
 
 @dataclass(frozen=True)
 class Window:
-    """Which keys are visible: those less than `width` away, and the first `sinks` of the sequence."""
+    """The visible keys: those less than `width` away, and the first `sinks` of the sequence."""
 
     width: int
     sinks: int = 0
@@ -98,7 +98,7 @@ class Window:
         return ((i - j).abs() < self.width) | (j < self.sinks)
 
     def within(self, other: "Window | None") -> "Window":
-        """Both at once: the narrower one, with the sinks of either."""
+        """Return both at once: the narrower one, with the sinks of either."""
         return self if other is None else Window(min(self.width, other.width), max(self.sinks, other.sinks))
 
 
@@ -123,7 +123,7 @@ class FarKeys(Region):
 
 @dataclass(frozen=True)
 class Adjust:
-    """What an encoding that reads the logits does to them, and for which keys, if any, that is simple."""
+    """A change of the logits, by an encoding that reads them, and the keys for which that is simple."""
 
     function: Content
     far_keys: FarKeys | None = None
@@ -131,7 +131,7 @@ class Adjust:
 
 @dataclass(frozen=True)
 class Effect:
-    """What an encoding does at `positions`; whatever is left out does nothing.
+    """All that an encoding does at `positions`; whatever is left out does nothing.
 
     A logit is `logit_scale * adjust(score_scale * q . k / sqrt(D) + bias + log_decay_i - log_decay_j)`
     with q and k rotated: by `phase`, then by `rotate`, or by the last region of `far` that holds the key.
@@ -186,7 +186,7 @@ class Encoding(nn.Module):
 
     @property
     def uncut(self) -> "Encoding":
-        """What does the same to an input that is seen whole."""
+        """The encoding that does the same to an input that is seen whole."""
         return self
 
     @property
@@ -195,7 +195,7 @@ class Encoding(nn.Module):
         return ()
 
     def around(self, inside: Sequence["Encoding"]) -> "Encoding":
-        """This wrapper, its weights shared, around other encodings."""
+        """Return this wrapper, its weights shared, around other encodings."""
         raise NotImplementedError
 
     def inherit(self, *inside: "Encoding") -> None:

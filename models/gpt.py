@@ -51,7 +51,7 @@ class GPT(nn.Module):
             self.head.weight = self.embed.weight
 
     def initialise(self, depth: int) -> None:
-        """GPT-2's normal initialisation, its 0.02 at width 768 becoming 0.55 / sqrt(width) at any width;
+        """Draw GPT-2's normal initialisation, its 0.02 at width 768 becoming 0.55 / sqrt(width) at any width;
         smaller by sqrt(2 depth) where a block writes to the residual stream."""
         std = init_std(self.embed.embedding_dim)
         for block in cast(Sequence[Block], self.blocks):
@@ -88,7 +88,7 @@ class GPT(nn.Module):
         return other
 
     def unneeded(self, length: int, first: int) -> int:
-        """How many tokens at the start of `length` change nothing from token `first` on: those that are shown
+        """Count the tokens at the start that change nothing from token `first` on: those that are shown
         in other pieces, or that no chain of windows through the layers leads to."""
         if self.context is not None:
             return max(0, length - self.context * -(-(length - first) // self.context))
@@ -108,7 +108,7 @@ class GPT(nn.Module):
         return cast(Tensor, self.head(self.hidden(tokens, draw)))
 
     def hidden(self, tokens: Tensor, draw: int = 0, first: int = 0) -> Tensor:
-        """(B, T) -> (B, T - first, C), what the head reads from token `first` on."""
+        """Return (B, T - first, C) of (B, T), what the head reads from token `first` on."""
         context = self.context or tokens.size(1)
         if tokens.size(1) <= context:
             return self.through(tokens, draw, first)
@@ -120,7 +120,7 @@ class GPT(nn.Module):
         return whole[:, first:]
 
     def through(self, tokens: Tensor, draw: int = 0, first: int = 0) -> Tensor:
-        """`hidden` of sequences that are seen whole."""
+        """Return `hidden` of sequences that are seen whole."""
         sequences, length = tokens.shape
         effects = self.effects(length, tokens.device, draw, sequences)
         x = self.embed(tokens)
@@ -136,7 +136,7 @@ class GPT(nn.Module):
     def effects(
         self, length: int, device: torch.device | str = "cpu", draw: int = 0, sequences: int = 1
     ) -> list[Effect]:
-        """What each encoding does to sequences of `length` tokens."""
+        """Return what each encoding does to sequences of `length` tokens."""
         positions = Positions.of(length, device, self.causal, draw, sequences)
         return [encoding.effect_at(positions) for encoding in self.tiled]
 

@@ -17,7 +17,7 @@ __all__ = ["KERNELS", "attend", "choose", "logits"]
 
 
 class Kernel(Protocol):
-    """What each module here has."""
+    """The interface of each module here."""
 
     def fits(self, q: Tensor, plan: Plan) -> bool:
         """Whether it can carry out a plan, with gradient if gradients are on, for a q like this."""

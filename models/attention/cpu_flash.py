@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from models.attention import masks
-from models.attention.plan import Plan, cached
+from models.attention.plan import Form, Plan, cached
 from models.attention.sdpa import augment_qk
 from models.cpu.attention import SIDE, Network, Scores, alike, has_loops, loops_for, read
 from models.cpu.attention_backward import flash
@@ -22,7 +22,7 @@ from models.ops.toeplitz import Toeplitz
 
 @dataclass(frozen=True)
 class Spec:
-    """How the loops carry out a plan."""
+    """A plan as the loops carry it out."""
 
     window: int | None
     has_mask: bool  # beyond causality and a window
@@ -30,14 +30,12 @@ class Spec:
     line: Tensor | None  # a bias as what it takes from each key, (1, 1 or H, T)
 
 
-def spec(q: Tensor, plan: Plan) -> Spec | None:
+def spec_of(q: Tensor, plan: Plan) -> Spec | None:
     """Return how the loops carry out a plan, with gradient if gradients are on; None where they cannot."""
     parts, learns = plan.parts, torch.is_grad_enabled()
-    network = None if learns else network_of(plan)
+    network, line = (None, None) if learns else (network_of(plan), straight_line(plan))
     if network is None:
-        if parts & {"adjust", "values", "far"} or (
-            "log_decay" in parts and parts & {"score_scale", "logit_scale"}
-        ):
+        if plan.form > Form.DENSE_BIAS and plan.parts & {"adjust", "values", "far", "log_decay"}:
             return None
         if learns and "score_scale" in parts and ("sink" in parts or masks.whole_factor(plan).requires_grad):
             return None
@@ -46,7 +44,6 @@ def spec(q: Tensor, plan: Plan) -> Spec | None:
             return None
     elif not q.is_meta and loops_for(q, network) is None:
         return None
-    line = None if learns else straight_line(plan)
     is_masked = "score_scale" in parts or ("bias" in parts and line is None)
     is_masked = is_masked or ("visible" in parts and plan.window is None)
     reach = (plan.window or plan.positions.length) if plan.causal else None
@@ -54,49 +51,49 @@ def spec(q: Tensor, plan: Plan) -> Spec | None:
 
 
 def fits(q: Tensor, plan: Plan) -> bool:
-    return spec(q, plan) is not None
+    return spec_of(q, plan) is not None
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, plan: Plan, x: Tensor | None = None) -> Tensor:
     """Return what the queries that the plan wants read, (B, H, R, D)."""
-    how, dtype, scale, logit_scale = spec(q, plan), v.dtype, q.size(-1) ** -0.5, plan.effect.logit_scale
-    assert how is not None
+    spec, dtype, scale, logit_scale = spec_of(q, plan), v.dtype, q.size(-1) ** -0.5, plan.effect.logit_scale
+    assert spec is not None
     q, k, v = alike(*plan.rotate(q, k, x), v)
     if q.is_meta:
         return torch.empty_like(v[:, :, plan.query_start :], dtype=dtype)
-    log_decay = how.line if plan.effect.log_decay is None else plan.log_decay(x)
-    if how.network is not None:
+    log_decay = spec.line if plan.effect.log_decay is None else plan.log_decay(x)
+    if spec.network is not None:
         q, scale = (q * scale).to(q.dtype), 1.0 if logit_scale is None else float(logit_scale)
     elif logit_scale is not None:
         q, scale = (q * (scale * logit_scale[..., None])).to(q.dtype), 1.0
-    if log_decay is not None and how.has_mask:
+    if log_decay is not None and spec.has_mask:
         (q, k), scale, log_decay = augment_qk(q * scale, k, log_decay), 1.0, None
     decay = None if log_decay is None else -log_decay.float()[:, :, None]  # (1 or B, 1 or H, 1, T)
-    scores = Scores(scale, how.window, decay, is_decay=decay is not None)
+    scores = Scores(scale, spec.window, decay, is_decay=decay is not None)
     if torch.is_grad_enabled():
-        return learn(q, k, v, plan, how, scores).to(dtype)
-    return evaluate(q, k, v, plan, how, scores).to(dtype)
+        return learn(q, k, v, plan, spec, scores).to(dtype)
+    return evaluate(q, k, v, plan, spec, scores).to(dtype)
 
 
-def evaluate(q: Tensor, k: Tensor, v: Tensor, plan: Plan, how: Spec, scores: Scores) -> Tensor:
+def evaluate(q: Tensor, k: Tensor, v: Tensor, plan: Plan, spec: Spec, scores: Scores) -> Tensor:
     """Return what queries read, without gradient; in blocks where a mask has a number for each pair."""
     sink, decay, out = plan.effect.sink, scores.mask if scores.is_decay else None, []
-    for rows, keys in masks.blocks(plan, q.size(1), how.has_mask):
-        mask = masks.compact_mask(plan, rows, keys) if how.has_mask else None
+    for rows, keys in masks.blocks(plan, q.size(1), spec.has_mask):
+        mask = masks.compact_mask(plan, rows, keys) if spec.has_mask else None
         block = replace(
             scores,
             mask=decay[..., keys] if isinstance(decay, Tensor) else mask,
             factor=masks.compact_factor(plan, rows, keys),
             sink=None if sink is None else masks.of_queries(sink, rows),
-            network=how.network and how.network.from_start(masks.line_start(plan, rows, keys)),
+            network=spec.network and spec.network.from_start(masks.line_start(plan, rows, keys)),
         )
         out.append(read(q[:, :, rows], k[:, :, keys], v[:, :, keys], block)[0])
     return out[0] if len(out) == 1 else torch.cat(out[::-1], dim=-2)
 
 
-def learn(q: Tensor, k: Tensor, v: Tensor, plan: Plan, how: Spec, scores: Scores) -> Tensor:
+def learn(q: Tensor, k: Tensor, v: Tensor, plan: Plan, spec: Spec, scores: Scores) -> Tensor:
     """Return what all queries read, with gradient."""
-    window, mask = scores.window, masks.whole_mask(plan) if how.has_mask else scores.mask
+    window, mask = scores.window, masks.whole_mask(plan) if spec.has_mask else scores.mask
     factor = None if plan.effect.score_scale is None else masks.whole_factor(plan)
     if plan.effect.sink is not None:
         (k, v), window = masks.with_sink(plan, k, v), window and k.size(-2) + 1

@@ -53,8 +53,8 @@ def evaluate(q: Tensor, k: Tensor, v: Tensor, plan: Plan) -> Tensor:
     """
     start, length, window = plan.query_start, q.size(-2), plan.window
     out = torch.empty_like(v[:, :, start:])
-    most = BUDGET // max(1, q.size(0) * q.size(1) * length)
-    size = max(FEWEST, most if window is None else min(most, window))
+    budget = BUDGET // max(1, q.size(0) * q.size(1) * length)
+    size = max(FEWEST, budget if window is None else min(budget, window))
     for rows in reversed(masks.split(slice(start, length), size)):
         keys = masks.visible_keys(plan, rows)
         block_k, block_v = masks.with_sink(plan, k[:, :, keys], v[:, :, keys])
@@ -145,8 +145,9 @@ def masked_softmax(q: Tensor, k: Tensor, mask: Tensor, dtype: torch.dtype) -> Te
 def divide(q: Tensor, plan: Plan, budget: int) -> list[Block]:
     """Return queries in blocks within the budget, each with the keys that it can see."""
     length = q.size(-2)
-    most = max(1, budget // max(1, q.size(0) * q.size(1) * length))
-    size = most if torch.is_grad_enabled() else max(most, min(FEWEST, length // SHARE))
+    size = max(1, budget // max(1, q.size(0) * q.size(1) * length))
+    if not torch.is_grad_enabled():
+        size = max(size, min(FEWEST, length // SHARE))
     return [(r, masks.visible_keys(plan, r)) for r in masks.split(slice(plan.query_start, length), size)]
 
 

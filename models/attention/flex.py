@@ -40,12 +40,12 @@ def block_mask(plan: Plan, sequences: int | None, keys: int, device: str) -> Blo
 
 @cache
 def compiled() -> Callable:
-    """One compiled FlexAttention for all layers and lengths."""
+    """Return the one compiled FlexAttention for all layers and lengths."""
     return torch.compile(flex_attention, dynamic=True)
 
 
 def in_regions(q: Tensor, k: Tensor, v: Tensor, effect: Effect) -> tuple[Tensor, Tensor, Tensor]:
-    """q, k, v with the rotations applied.
+    """Return q, k, v with the rotations applied.
 
     With far regions every key appears once per rotation, each copy in a part of its own of a head that is
     as much wider: (q, q') . (k, 0) = q.k and (q, q') . (0, k') = q'.k'. `mask_of` then shows each query
@@ -63,32 +63,32 @@ def in_regions(q: Tensor, k: Tensor, v: Tensor, effect: Effect) -> tuple[Tensor,
 
 
 def positions_of(plan: Plan) -> Callable[[Tensor, Tensor], Tensor]:
-    """The position of a token, by its sequence and its index."""
+    """Return the position of a token, by its sequence and its index."""
     at = plan.positions.at
     return (lambda b, index: at[index]) if at.dim() == 1 else (lambda b, index: at[b, index])
 
 
 def mask_of(plan: Plan) -> Callable:
-    """FlexAttention's mask: which keys a query may see (indices into q and the possibly repeated k)."""
+    """Return FlexAttention's mask: which keys a query may see, by indices into q and k."""
     effect, length, at = plan.effect, plan.positions.length, positions_of(plan)
     starts = [region.start for region in effect.far]
 
     def mask_mod(b: Tensor, h: Tensor, i: Tensor, j: Tensor) -> Tensor:
         key = j % length
-        there, here = at(b, i), at(b, key)
+        q_at, k_at = at(b, i), at(b, key)
         result = i >= key if plan.causal else i >= 0
         if starts:
-            region = sum((there - here >= start).int() for start in starts)
+            region = sum((q_at - k_at >= start).int() for start in starts)
             result = result & (region == j // length)
         if effect.visible is not None:
-            result = result & effect.visible(there, here)
+            result = result & effect.visible(q_at, k_at)
         return result
 
     return mask_mod
 
 
 def score_of(plan: Plan, log_decay: Tensor | None) -> Callable | None:
-    """FlexAttention's score: factor, bias, log_decay and logit_scale of one pair."""
+    """Return FlexAttention's score: score_scale, bias, log_decay and logit_scale of one pair."""
     length, logit_scale = plan.positions.length, plan.effect.logit_scale
     if logit_scale is not None:
         logit_scale = logit_scale.expand(-1, length)
@@ -112,7 +112,7 @@ def score_of(plan: Plan, log_decay: Tensor | None) -> Callable | None:
 
 
 def pair_of(plan: Plan, name: str) -> Callable | None:
-    """The effect's `bias` or `score_scale` of one pair."""
+    """Return the effect's `bias` or `score_scale` of one pair."""
     number, at = getattr(plan.effect, name), plan.positions.at
     if number is None:
         return None

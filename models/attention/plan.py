@@ -1,4 +1,4 @@
-"""What kernels derive from an effect: its form, and tables that the layers of a forward pass share.
+"""A plan is an effect, its form, and tables that kernels derive from it and the layers of a pass share.
 
 A plan lives for one forward pass; a table is computed when a kernel first needs it and dropped with the plan.
 """
@@ -74,7 +74,7 @@ class Plan:
 
     @property
     def window(self) -> int | None:
-        """How many of the keys up to its own each query sees, at the most, if nothing else hides keys."""
+        """The most keys up to its own that each query sees, if nothing else hides keys."""
         visible, is_row = self.effect.visible, self.causal and self.positions.consecutive
         return visible.width if visible is not None and visible.sinks == 0 and is_row else None
 
@@ -102,7 +102,7 @@ class Plan:
         return self.effect.rotate(q, k) if self.effect.rotate is not None else (q, k)
 
     def log_decay(self, x: Tensor | None) -> Tensor | None:
-        """(B, H, T)"""
+        """Return (B, H, T), c of c_i - c_j; None where there is none."""
         return None if self.effect.log_decay is None or x is None else self.effect.log_decay(x)
 
 

@@ -1,4 +1,4 @@
-"""What attention under an effect means, all logits at once in float32: every kernel must agree with it.
+"""The meaning of attention under an effect, all logits at once in float32: every kernel must agree with it.
 
 Tests hold the kernels to it, forward and backward, for every encoding.
 """

@@ -33,7 +33,7 @@ class Network:
 
 @dataclass(frozen=True)
 class Scores:
-    """What becomes of a product: scale * factor * product + mask, or what a network makes of it."""
+    """The logit of a product, scale * factor * product + mask, or what a network makes of it."""
 
     scale: float
     window: int | None  # how many of the keys up to its own a query sees; None: all keys, those ahead as well
@@ -99,7 +99,7 @@ def empty_by_token(q: Tensor, width: int) -> Tensor:
 
 
 class StridedTensor(ctypes.Structure):
-    """Where a tensor (B, H, N, ...) lies: its first number, and strides of sequences, heads and tokens."""
+    """The place of a tensor (B, H, N, ...): its first number, and strides of sequences, heads and tokens."""
 
     _fields_ = (("at", ctypes.c_void_p), ("strides", ctypes.c_int64 * 3))
 

@@ -1,1 +1,1 @@
-"""What the model and its methods compute with."""
+"""Operations that the model and its methods share."""

@@ -11,7 +11,7 @@ from models.ops.first_order import first_order
 
 
 def gelu(x: Tensor) -> Tensor:
-    """x times the share of a normal distribution below it."""
+    """Return x times the share of a normal distribution below it."""
     by_c = loops("gelu", x) if torch.is_grad_enabled() else None
     if by_c is None:
         return F.gelu(x)

@@ -45,7 +45,7 @@ class OneDNN(torch.autograd.Function):
 
 
 def over_rows(a: Tensor, b: Tensor) -> Tensor:
-    """(M, N), a.T @ b, of a (K, M) and b (K, N), which are many rows.
+    """Return a.T @ b (M, N) of a (K, M) and b (K, N), which are many rows.
 
     oneDNN is given a copy of what stands on the left if that is transposed: here, of the narrower one.
     """
@@ -53,7 +53,7 @@ def over_rows(a: Tensor, b: Tensor) -> Tensor:
 
 
 def product(a: Tensor, b: Tensor) -> Tensor:
-    """(M, N) of a (M, K) and b (K, N), without gradient."""
+    """Return a @ b (M, N) of a (M, K) and b (K, N), without gradient."""
     return onednn(a, b.T) if by_onednn(a, b) else a @ b
 
 
@@ -65,7 +65,7 @@ def by_onednn(a: Tensor, b: Tensor) -> bool:
 
 
 def onednn(a: Tensor, b: Tensor) -> Tensor:
-    """(..., N) of a (..., K) and b (N, K)."""
+    """Return a @ b.T (..., N) of a (..., K) and b (N, K)."""
     result: Tensor = torch.ops.mkldnn._linear_pointwise(a, b, None, "none", [], "")
     return result
 
@@ -76,7 +76,7 @@ def init_std(width: int) -> float:
 
 
 def split_heads(qkv: Tensor, heads: int) -> tuple[Tensor, Tensor, Tensor]:
-    """(B, T, 3C) -> q, k, v, each (B, H, T, D)"""
+    """Return q, k, v, each (B, H, T, D), of a projection (B, T, 3C)."""
     if qkv.is_cuda:  # fused kernels read them where they are
         return qkv.unflatten(-1, (3, heads, -1)).permute(2, 0, 3, 1, 4).unbind()
     apart: tuple[Tensor, Tensor, Tensor] = Split.apply(qkv, heads)

@@ -14,7 +14,7 @@ SHARES = 16  # of the rows, as norm.c divides them among threads
 
 
 def rms_norm(x: Tensor, gain: Tensor, epsilon: float = 1e-6) -> Tensor:
-    """gain * x / sqrt(mean x^2 + epsilon) over the last dimension, in the precision of matrix products."""
+    """Return gain * x / sqrt(mean x^2 + epsilon) over the last dimension, as precise as products."""
     if x.is_cuda:
         return F.rms_norm(x, x.shape[-1:], gain, epsilon)
     dtype = torch.get_autocast_dtype(x.device.type) if autocasts(x.device) else x.dtype
@@ -42,7 +42,7 @@ class RMSNorm(torch.autograd.Function):
     @staticmethod
     @first_order
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
-        """By PyTorch: LayerNorm's, which is fused, with a mean of 0; the mean that it subtracts is added
+        """Without C, use LayerNorm's, which is fused, with a mean of 0; the mean that it subtracts is added
         again."""
         x, scale, gain = ctx.saved_tensors
         if ctx.loops is not None:

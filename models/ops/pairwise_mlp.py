@@ -37,12 +37,12 @@ class AcrossHeads:
         return adapted(self.read, self.write, content, position).view_as(logits)
 
     def of_content(self) -> tuple[Tensor, Tensor]:
-        """(hidden, H) weights of each head's logit for the units, and of the units for each head."""
+        """Return (hidden, H) weights of each head's logit for the units, and of the units for each head."""
         to_units = self.read.weight[:, : self.write.out_features]
         return to_units.float().contiguous(), self.write.weight.mT.float().contiguous()
 
     def of_distance(self, distance: Tensor) -> Tensor:
-        """(hidden + H, N) what distances (N,) alone give to each unit, and to each head."""
+        """Return (hidden + H, N) what distances (N,) alone give to each unit, and to each head."""
         assert isinstance(self.bias, ByDistance)
         heads = self.write.out_features
         bias = self.bias.function(distance).float().expand(heads, -1)
@@ -68,7 +68,7 @@ def adapted(read: nn.Linear, write: nn.Linear, logits: Tensor, bias: Tensor) -> 
 
 
 def both_layers(inner: Tensor, outer: Tensor, *given: Tensor) -> Tensor:
-    """(B, out, N); `inner` and `outer` are weights with the bias as the last column."""
+    """Return (B, out, N); `inner` and `outer` are weights with the bias as the last column."""
     x = torch.cat([*given, torch.ones_like(given[0][:, :1])], dim=1)
     hidden = leaky_relu(inner.expand(len(x), -1, -1) @ x, LEAK, inplace=True)
     return torch.baddbmm(outer[:, -1:], outer[:, :-1].expand(len(x), -1, -1), hidden)
@@ -102,7 +102,7 @@ class Adapted(torch.autograd.Function):
 
 
 def relu_network(read: nn.Linear, write: nn.Linear) -> Callable[[Tensor], Tensor]:
-    """`write(relu(read(x)))` in float32 of numbers x (...): (features, ...)."""
+    """Return a function of numbers x (...): `write(relu(read(x)))` in float32, (features, ...)."""
     lines = torch.cat([read.weight, read.bias[:, None]], dim=1).float()  # (hidden, 2) slope and start
     weights, level = write.weight.float(), write.bias.float()[:, None]
     if inspectable(lines):
@@ -141,7 +141,7 @@ class ReLUNetwork(torch.autograd.Function):
 
 
 class PiecewiseLinear:
-    """What a network of ReLUs makes of one number: a line that bends once for each unit.
+    """A network of ReLUs of one number: a line that bends once for each unit.
 
     `lines` (hidden, 2): slope and start of each unit; `weights` (features, hidden); `level` (features, 1).
     """
@@ -168,7 +168,7 @@ class PiecewiseLinear:
         ).float()  # (features, hidden + 1, 2)
 
     def __call__(self, x: Tensor) -> Tensor:
-        """(features, ...) of x (...), computing only units that bend between the lowest x and the highest."""
+        """Return (features, ...) of x (...) by those units that bend between the lowest x and the highest."""
         lowest, highest = (float(end) for end in x.aminmax())
         start, stop = bisect_right(self.at, lowest), bisect_left(self.at, highest)
         given = x.new_empty(2 + stop - start, x.numel())

@@ -8,14 +8,14 @@ from torch.nn.functional import linear
 
 
 def linear32(x: Tensor, layer: nn.Linear) -> Tensor:
-    """`layer` applied in float32, whatever the precision of the model or of autocast."""
+    """Apply `layer` in float32, whatever the precision of the model or of autocast."""
     with without_autocast(x.device):
         bias = None if layer.bias is None else layer.bias.float()
         return linear(x.float(), layer.weight.float(), bias)
 
 
 def without_autocast(device: torch.device) -> AbstractContextManager:
-    """Products in the precision of their factors."""
+    """Let products have the precision of their factors."""
     return torch.autocast(device.type, enabled=False) if autocasts(device) else nullcontext()
 
 

@@ -1,4 +1,4 @@
-"""Which library multiplies well on this processor.
+"""The libraries that multiply well on this processor.
 
 By its make, as timing would let processes that are compared, or repeated, round differently (decision 0031).
 """
@@ -24,7 +24,7 @@ def mkl_is_slow() -> bool:
 
 
 def bfloat16_by() -> list[str]:
-    """How loops in C multiply bfloat16, fastest first: in TILES, or in PAIRS if that beats float32."""
+    """Return how loops in C multiply bfloat16, fastest first: in TILES, or in PAIRS if that beats float32."""
     limit = os.environ.get("ONEDNN_MAX_CPU_ISA") or os.environ.get("DNNL_MAX_CPU_ISA") or "ALL"
     ways = {"tiles": ("AMX", "ALL", "DEFAULT"), "pairs": ("16", "AMX", "ALL", "DEFAULT")}
     able: dict[str, Callable[[], bool]] = {"tiles": has_tiles, "pairs": bfloat16_by_onednn}

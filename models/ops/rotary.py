@@ -25,7 +25,7 @@ def rotate_pairs(x: Tensor, cos: Tensor, sin: Tensor, layout: str = "interleaved
 
 
 def composed(x: Tensor, cos: Tensor, sin: Tensor, layout: str) -> Tensor:
-    """For compilers to fuse, and for gradients of the angles."""
+    """Rotate in plain operations, for compilers to fuse and for gradients of the angles."""
     wide = x.to(cos.dtype)
     if layout == "half":
         a, b = wide.chunk(2, -1)
@@ -52,7 +52,7 @@ class RotatePairs(torch.autograd.Function):
 
 
 def rotated(x: Tensor, cos: Tensor, sin: Tensor, layout: str, sign: float) -> Tensor:
-    """In one pass where that can be compiled; `sign` -1 rotates back."""
+    """Rotate x in one pass where that can be compiled; `sign` -1 rotates back."""
     by_c = loops("rotation", x, cos, sin)
     if by_c is None or x.stride(-1) != 1 or x.dim() != 4:
         return PASSES[layout](x, cos, sign * sin)

@@ -17,7 +17,7 @@ class Toeplitz(NamedTuple):
 
 
 def by_distance(values: Callable[[Tensor], Tensor], i: Tensor, j: Tensor) -> Tensor:
-    """(H, ..., R, K) the `values` (N,) -> (H, N) at the distances of i (..., R, 1) and j (..., 1, K)."""
+    """Return the `values` (N,) -> (H, N) at the distances of i (..., R, 1) and j (..., 1, K)."""
     shape = torch.broadcast_shapes(i.shape, j.shape)
     pair_by_pair = torch.is_grad_enabled()  # as gradients are faster
     if pair_by_pair or not (consecutive(i) and consecutive(j)):
