@@ -1,1 +1,1 @@
-"""What can be chosen: one folder a noun, one file a choice."""
+"""Everything that can be chosen: one folder a noun, one file a choice."""

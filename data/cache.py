@@ -23,7 +23,7 @@ class DamagedError(Exception):
 
 
 def cached(folder: Path, build: Callable[[Path], dict[str, Any]]) -> dict[str, Any]:
-    """What `build` returned when it filled this folder, now or at any time before.
+    """Return what `build` returned when it filled this folder, now or at any time before.
 
     One process builds while the others wait. It builds elsewhere and renames, so that a crash
     leaves nothing that looks whole; a damaged folder is built again.
@@ -102,6 +102,6 @@ def read(folder: Path) -> dict[str, Any]:
 
 
 def stamp(file: Path) -> list[int]:
-    """What changes when a file is touched, whatever its content."""
+    """Return numbers that change when a file is touched, whatever its content."""
     stat = file.stat()
     return [stat.st_ino, stat.st_size, stat.st_mtime_ns]

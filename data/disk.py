@@ -13,7 +13,7 @@ LARGEST = 1 << 26  # bytes of a file that is read at once
 
 @contextmanager
 def written(file: Path) -> Iterator[BinaryIO]:
-    """What is written goes beside the file and takes its place when all of it is on the disk."""
+    """Yield a file that takes the place of the named one when all of it is on the disk."""
     part = file.with_name(f"{file.name}.part")
     try:
         with named(file):

@@ -1,4 +1,4 @@
-"""What every choice of data becomes, whether text or task."""
+"""The interface of every choice of data, whether text or task."""
 
 from dataclasses import dataclass
 from typing import Protocol
@@ -59,8 +59,8 @@ class Source:
         raise NotImplementedError
 
     def windows(self, count: int, length: int) -> Windows | None:
-        """At most `count` held-out windows over as many documents as possible, the same whatever the seed;
-        None where there is no text."""
+        """Return at most `count` held-out windows over as many documents as possible, the same whatever the
+        seed; None where there is no text."""
         return None
 
     def problems(self, count: int, length: int) -> Problems | None:

@@ -44,5 +44,5 @@ class Schedule(Encoding):
         return Schedule(inside)
 
     def forward(self, positions: Positions) -> Effect:
-        """What the first layer does."""
+        """Return the effect of the first layer."""
         return self.inside[0].effect_at(positions)

@@ -1,4 +1,4 @@
-"""Where a method comes from, read from the head of its file in `conf/` and from its module's docstring."""
+"""The origin of a method, read from the head of its file in `conf/` and from its module's docstring."""
 
 import inspect
 import re

@@ -1,4 +1,4 @@
-"""What each method is, read from its docstring, its file in `conf/`, and the effect that it has."""
+"""The table of all methods, read from their docstrings, their files in `conf/`, and their effects."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -64,7 +64,7 @@ def method(name: str) -> Method:
 
 
 def members(encoding: Encoding) -> Sequence[Encoding]:
-    """What is tiled over the layers."""
+    """Return the encodings that are tiled over the layers."""
     return encoding.inside if isinstance(encoding, Schedule) else [encoding]
 
 
@@ -78,7 +78,7 @@ def owners(encoding: Encoding, copies: int) -> str:
 
 
 def layered(words: list[str]) -> str:
-    """What all layers do, or each kind of layer in a schedule."""
+    """Return a description of all layers, or of each kind of layer in a schedule."""
     counts = Counter(words)
     if len(counts) == 1:
         return words[0]
@@ -86,7 +86,7 @@ def layered(words: list[str]) -> str:
 
 
 def enters(effect: Effect) -> str:
-    """Where position enters, in words."""
+    """Return the places at which position enters, in words."""
     bias = "logits: distance" if isinstance(effect.bias, ByDistance) else "logits: positions"
     places = {
         "embedding": {"embed"},
@@ -130,7 +130,7 @@ def rotary() -> list[str]:
 
 
 def cost(effects: list[Effect]) -> str:
-    """What the most expensive of these effects costs on top of attention."""
+    """Return what the most expensive of these effects costs on top of attention."""
     return next((name for name, has in COSTS.items() if any(map(has, effects))), "none")
 
 
@@ -145,7 +145,8 @@ def change(name: str) -> Change:
 
 
 def changes(name: str, encoding: str) -> str:
-    """What an extension changes at four times the training length: the parts of the effect that differ."""
+    """Return what an extension changes at four times the training length: the parts of the effect that
+    differ."""
     before = load(encoding, **SHAPE)
     after = extend(name, before)
     if after.context != before.context:

@@ -51,7 +51,7 @@ def add(new: pd.DataFrame, file: Path) -> int:
 
 
 def scores(place: Path) -> Iterator[dict[str, object]]:
-    """What `documents.npz` holds: a name and the scores of all windows or problems, in float32."""
+    """Yield the content of `documents.npz`: a name and the scores of all windows or problems, in float32."""
     with np.load(place / "documents.npz") as content:
         for name, values in content.items():
             whole = values.dtype.kind in "iu"  # numbers of documents, not scores
@@ -60,7 +60,7 @@ def scores(place: Path) -> Iterator[dict[str, object]]:
 
 
 def facts(place: Path) -> dict[str, str]:
-    """What identifies a run: its cell, and run.json."""
+    """Return what identifies a run: its id, and run.json."""
     about = portable(about_run(place).model_dump(mode="json", exclude_unset=True))
     return {
         "run": place.name,

@@ -1,4 +1,4 @@
-"""What longer context is worth to each method: its loss relative to its own control, with intervals.
+"""The gain from longer context: the loss of each method relative to its own control, with intervals.
 
 python -m sweeps.context_gain docs/study                    # nats per token, relative to the window control
 python -m sweeps.context_gain docs/study --against crop     # or any other extension that was evaluated
@@ -30,7 +30,7 @@ AXIS = "The axis is linear within ±0.05, logarithmic beyond."
 
 
 def losses(folder: Path) -> tuple[Curves, int]:
-    """Of a sweep or an archive, under same_tokens; and the training length."""
+    """Return the losses of a sweep or an archive under same_tokens, and the training length."""
     group = scored(folder)
     return group.curves(*SCORES), group.trained
 
@@ -88,7 +88,7 @@ def cell(gain: pd.Series) -> str:
 
 
 def figure(curves: Curves, trained: int, against: str) -> Figure:
-    """Which methods gain and lose from longer context: a panel per length, a row per method."""
+    """Draw which methods gain and lose from longer context: a panel per length, a row per method."""
     frame = gains(curves, trained, against)
     lengths, methods = frame.pop("length"), frame["method"].unique().tolist()
     frame.insert(0, "context", [f"{length:,} tokens, {length // trained}x" for length in lengths])

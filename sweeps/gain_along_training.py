@@ -1,4 +1,4 @@
-"""What longer context is worth over the course of training: the gains of its kept checkpoints, side by side.
+"""The gain from longer context over the course of training: kept checkpoints side by side.
 
 python -m sweeps.gain_along_training docs/study/half docs/study  # at four times the training length
 python -m sweeps.gain_along_training docs/study/half docs/study --times 16  # or at another length
@@ -59,7 +59,7 @@ def shared(groups: list[Group]) -> list[Curves]:
 
 
 def tokens(group: Group) -> int:
-    """That the weights were trained on."""
+    """Return the number of tokens that the weights were trained on."""
     about = {key.removeprefix("settings."): value for key, value in group.runs[0].facts.items()}
     steps = round((about.get("checkpoint") or 1.0) * about["trainer.max_steps"])
     return int(steps * about["batch"] * about["model.length"])

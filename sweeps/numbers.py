@@ -13,7 +13,7 @@ def number(value: float | None, decimals: int = 3) -> str:
 
 
 def signed(value: float | None, decimals: int = 3) -> str:
-    """With its sign, a true minus."""
+    """Return a number with its sign, a true minus."""
     if value is None:
         return MISSING
     text = number(abs(value), decimals)

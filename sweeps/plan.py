@@ -1,4 +1,4 @@
-"""What a sweep would take on many GPUs, estimated before you pay:
+"""The cost of a sweep on many GPUs, estimated before you pay:
 
 python -m sweeps.plan sweeps=encodings_gpu gpus=64 throughput=400000
 """
@@ -28,7 +28,7 @@ KEPT = 2  # states of a run: the last one, and the next while it is written
 
 
 class Assumptions(Section):
-    """What the file of the sweep does not say."""
+    """Assumptions beside the file of the sweep."""
 
     gpus: Natural
     throughput: Quantity | None = None  # tokens per second and GPU in training; null: from `efficiency`
@@ -42,7 +42,7 @@ class Assumptions(Section):
 
 @dataclass(frozen=True)
 class Work:
-    """What one run of a sweep computes and writes, by its settings."""
+    """The work of one run of a sweep, by its settings."""
 
     config: Config
 
@@ -62,13 +62,14 @@ class Work:
 
     @property
     def passes(self) -> int:
-        """How often a length is evaluated: by each protocol, under no extension and under each."""
+        """The evaluations of a length: by each protocol, under no extension and under each."""
         asked, protocols = self.config.evaluation.extensions, self.config.evaluation.protocols
         count = GROUPS[asked] if isinstance(asked, str) else len(asked)
         return (1 + count) * max(1, len(protocols))
 
     def operations(self, length: int) -> float:
-        """Of a token forward, which sees half of `length` keys on average; backward takes twice as many."""
+        """Return the operations of a token forward, which sees half of `length` keys on average; backward
+        takes twice as many."""
         return 2 * self.parameters + 2 * self.config.model.depth * self.config.model.width * length
 
     @property
@@ -164,7 +165,7 @@ class Forecast:
 
 
 def forecast(arguments: Sequence[str]) -> Forecast:
-    """Of a command line: `Assumptions`, and what `python -m train` would be given."""
+    """Return the forecast of a command line: `Assumptions`, and what `python -m train` would be given."""
     own = [one for one in arguments if one.partition("=")[0] in Assumptions.model_fields]
     given = Assumptions.of(dotted(own))
     config, names = swept(*(one for one in arguments if one not in own))

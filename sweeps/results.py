@@ -1,4 +1,4 @@
-"""What a sweep left behind: the runs that finished, with their rows, and the jobs that did not."""
+"""The results of a sweep: the runs that finished, with their rows, and the jobs that did not."""
 
 import json
 import os
@@ -38,7 +38,7 @@ class Run:
 
     @cached_property
     def settings(self) -> dict[str, Any]:
-        """What determined the training, beside data and seed."""
+        """Return the settings that determined the training, beside data and seed."""
         own = {key.removeprefix("settings."): value for key, value in self.facts.items()}
         parts = {key: key.split(".") for key in own if key not in TRAINING[:4]}
         return {key: own[key] for key, p in parts.items() if p[0] in TRAINING and p[-1] not in NOT_RESULT}
@@ -164,7 +164,7 @@ def flat(content: dict[str, Any], prefix: str = "") -> dict[str, Any]:
 
 
 def last_words(place: Path) -> str:
-    """Of a job that did not finish."""
+    """Return the last words of a job that did not finish."""
     if not place.exists():
         return "never started"
     log = place / "train.log"
@@ -175,6 +175,6 @@ def last_words(place: Path) -> str:
 
 
 def shown(path: Path) -> str:
-    """As a user would type it."""
+    """Return a path as a user would type it."""
     relative = os.path.relpath(path)
     return printable(relative if not relative.startswith(os.path.join("..", "..")) else str(path))

@@ -48,7 +48,8 @@ def interval(values: Array, counts: Array, pool: bool = False) -> Interval:
 
 
 def parts(values: Array, counts: Array) -> tuple[Array, Array, Array, Array]:
-    """Of each row of (K, S, D): mean, variance due to documents and to seeds, the latter's freedom."""
+    """Return for each row of (K, S, D) the mean, the variance due to documents and to seeds, and the
+    latter's freedom."""
     S, D = values.shape[1:]
     present: NDArray[np.bool_] = np.asarray(np.isfinite(values).all(-1))  # (K, S)
     seeds = present.sum(-1).astype(float)  # (K,)

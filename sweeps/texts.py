@@ -1,4 +1,4 @@
-"""What the report says whatever the sweep (`texts.yml`)."""
+"""The words of the report that no sweep changes (`texts.yml`)."""
 
 from dataclasses import dataclass
 from pathlib import Path

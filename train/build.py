@@ -1,4 +1,4 @@
-"""From settings to a model."""
+"""The model that settings describe."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""What a run is made of."""
+"""The context of a run: its settings, and what follows from them before anything is trained."""
 
 import logging
 import sys

@@ -38,7 +38,7 @@ Sequences = tuple[
 
 
 class Amount(Section):
-    """How much of the held-out data is read."""
+    """The amount of held-out data that is read."""
 
     sequences: Natural
     queries: Natural  # the last ones of each sequence
@@ -64,7 +64,7 @@ def diagnose(config: Config, amount: Amount) -> Diagnosis:
 
 
 def of_model(name: str, model: GPT, shown: list[Sequences], trained: list[int], queries: int) -> Heads:
-    """How heads attend at every length that the model is defined at."""
+    """Measure how heads attend at every length that the model is defined at."""
     context, limit = model.context or FAR, model.limit or FAR
     defined = [one for one in shown if min(one[1].size(1), context) <= limit]
     farthest = [attention.farthest(model, min(tokens.size(1), context)) for _, tokens, _ in defined]
@@ -75,12 +75,13 @@ def of_model(name: str, model: GPT, shown: list[Sequences], trained: list[int], 
 
 
 def rounded(values: Tensor) -> Any:
-    """As JSON, to what a picture can show."""
+    """Round for JSON, to what a picture can show."""
     return values.mul(1e5).round().div(1e5).tolist()
 
 
 def known(folder: Path) -> Known | None:
-    """How the run did at every length, by its rows: the loss of text, or the accuracy of answers."""
+    """Return the results of the run at every length, by its rows: the loss of text, or the accuracy of
+    answers."""
     for protocol, metric in (("same_tokens", "loss"), (ANSWERS, "accuracy")):
         wanted = ("none", protocol, metric)
         rows = [r for r in read(folder / "results.jsonl") if (r.extension, r.protocol, r.metric) == wanted]

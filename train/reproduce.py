@@ -30,7 +30,7 @@ Key = tuple[str, str, str, int, str]  # data, extension, protocol, length, metri
 
 
 class Choice(Section):
-    """What the command line says."""
+    """The command line of `train.reproduce`."""
 
     run: str  # the folder of a finished run
     into: str | None = None  # where everything is made again; null: a temporary folder
@@ -39,7 +39,7 @@ class Choice(Section):
 
 @dataclass(frozen=True)
 class Difference:
-    """How the rows of a metric differ."""
+    """The difference between the rows of a metric."""
 
     metric: str
     rows: int
@@ -126,7 +126,7 @@ def reproduce(folder: Path, into: Path, threads: int | None = None) -> Compariso
 
 
 def circumstances(about: About) -> dict[str, str]:
-    """What rounding depends on besides the settings of a run."""
+    """Return what rounding depends on besides the settings of a run."""
 
     def told(key: str) -> str:
         here, there = getattr(about, key), getattr(about.trained_with, key)

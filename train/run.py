@@ -111,14 +111,14 @@ def trained_model(run: Run, model: GPT) -> tuple[Trained, list[Path]]:
 
 
 def tell_windows(windows: Windows | None, wanted: int) -> None:
-    """Where held-out text is short, numbers come from fewer windows than was asked for."""
+    """Print that numbers come from fewer windows than was asked for, where held-out text is short."""
     if windows is not None and len(windows.tokens) < wanted:
         count, length = len(windows.tokens), windows.tokens.size(1) - 1
         print(f"Held-out text has {count:,} windows of {length:,} tokens; evaluation.windows={wanted:,}.")
 
 
 def identity(run: Run, model: GPT, folder: Path) -> Identity:
-    """What all rows share."""
+    """Return what all rows share."""
     config = run.config
     return {
         "run": folder.name, "encoding": config.names.encoding, "seed": config.seed,
@@ -130,7 +130,7 @@ def identity(run: Run, model: GPT, folder: Path) -> Identity:
 
 
 def command(config: Config) -> str:
-    """What makes this run again."""
+    """Return the command that makes this run again."""
     module = "train" if config.run is None else "train.evaluate"
     return f"python -m {module} " + shlex.join(arg for arg in sys.argv[1:] if not arg.startswith("hydra."))
 

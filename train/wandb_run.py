@@ -31,7 +31,7 @@ COLUMNS = ["encoding", "extension", "seed", "protocol", "length"]
 
 
 class Tracker:
-    """What a training and its evaluation tell W&B; nothing at all without a W&B run."""
+    """The view of a training and its evaluation on W&B; nothing at all without a W&B run."""
 
     def __init__(self, run: Any = None, steps: int = 0) -> None:
         self.run, self.steps = run, steps  # of the training

@@ -45,7 +45,7 @@ class Documents(ABC):
 
     @abstractmethod
     def origin(self) -> str:
-        """Where the documents are from, in words."""
+        """Return the origin of the documents, in words."""
 
     def is_included(self, text: str) -> bool:
         """Whether a text that is not blank belongs in the corpus."""

@@ -71,7 +71,7 @@ def python(folder: str, inside: str = "") -> Iterator[tuple[str, str]]:
 
 
 def folder(package: str) -> str:
-    """Where a package is installed; it is not imported."""
+    """Return the folder in which a package is installed; the package is not imported."""
     if package == STANDARD_LIBRARY:
         return sysconfig.get_path("stdlib")
     spec = find_spec(package)

@@ -93,7 +93,7 @@ def chosen(corpus: Documents, part: Entries) -> Iterator[str]:
 
 @dataclass
 class Counts:
-    """What a part of a corpus holds."""
+    """The tokens and losses of a part of a corpus."""
 
     lengths: list[int] = field(default_factory=list)  # tokens of each document
     lost: int = 0  # characters that no token stands for

@@ -1,4 +1,4 @@
-"""What is known of a folder of token ids."""
+"""The record of a folder of token ids."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""Which documents are trained on and which are held out."""
+"""The split of documents into those that are trained on and those that are held out."""
 
 import hashlib
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ class Entry:
 
     @property
     def rank(self) -> float:
-        """In [0, 1), the same on every machine and whatever else the corpus holds."""
+        """A number in [0, 1), the same on every machine and whatever else the corpus holds."""
         return int(hashlib.sha256(self.source.encode()).hexdigest()[:13], 16) / 16**13
 
 
@@ -30,7 +30,7 @@ Entries = dict[str, Entry]  # by the sha256 of the text, so that each different 
 
 
 def split(corpus: Documents) -> tuple[Entries, Entries]:
-    """What is trained on and what is held out; no text is in both."""
+    """Return the documents that are trained on and those that are held out; no text is in both."""
     entries: Entries = {}
     for key, document in texts(corpus):
         if corpus.is_included(document.text):

@@ -26,7 +26,7 @@ class Encoded(NamedTuple):
 
 
 class Tokenizer(Protocol):
-    """What `data.tokenizer` names."""
+    """The interface of the tokenizer that `data.tokenizer` names."""
 
     vocab: int  # every id is below it
     separator: int  # the id after each document

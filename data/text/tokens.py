@@ -66,7 +66,7 @@ class Text(Source):
 
 
 def repeat_span(row: np.ndarray, share: float, draw: np.random.Generator) -> None:
-    """With probability `share`, a span of a sixteenth to a quarter of a row (T + 1,) is repeated further on:
+    """Repeat, with probability `share`, a span of a sixteenth to a quarter of a row (T + 1,) further on:
     models learn to look back sooner where it pays more often."""
     length = len(row) - 1
     if draw.random() < share and length >= 16:
@@ -77,7 +77,7 @@ def repeat_span(row: np.ndarray, share: float, draw: np.random.Generator) -> Non
 
 
 def spread(length: int, size: int, count: int) -> np.ndarray:
-    """Where `count` windows of `size` tokens start in a document, with equal gaps around them."""
+    """Return the starts of `count` windows of `size` tokens in a document, with equal gaps around them."""
     gap = (length - count * size) / (count + 1)
     return np.floor(gap * np.arange(1, count + 1)).astype(np.int64) + size * np.arange(count)
 

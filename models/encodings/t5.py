@@ -41,7 +41,7 @@ class T5(Encoding):
 
 
 def bucket(distance: Tensor, buckets: int, reach: int, causal: bool = True) -> Tensor:
-    """Which bucket each distance (query minus key) is in; keys ahead take the upper half."""
+    """Return the bucket of each distance (query minus key); keys ahead take the upper half."""
     if not causal:
         return bucket(distance.abs(), buckets // 2, reach) + (distance < 0) * (buckets // 2)
     near, distance = buckets // 2, distance.clamp(min=0)

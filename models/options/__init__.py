@@ -1,1 +1,1 @@
-"""What any encoding can be given in addition, by a key of its own: `encoding.ssmax=true`."""
+"""Additions to any encoding, each by a key of its own: `encoding.ssmax=true`."""

@@ -65,7 +65,7 @@ def resident() -> int:
 
 
 def in_child(what: Callable[[], Any]) -> Any:
-    """What a forked process finds, which leaves its memory behind with it."""
+    """Return the result of a call in a forked process, which leaves its memory behind with it."""
     here, there = FORK.Pipe()
 
     def child() -> None:

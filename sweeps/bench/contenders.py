@@ -1,4 +1,5 @@
-"""What is timed: our model, and others of its shape, each library's with every kind of attention it has."""
+"""The models that are timed: ours, and others of its shape, each library's with every kind of attention it
+has."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

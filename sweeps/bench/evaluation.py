@@ -43,7 +43,7 @@ def measure(chosen: list[str]) -> Iterator[Result]:
 
 
 def longest(chosen: list[str]) -> Iterator[Result]:
-    """What a sequence takes that is far too long for a table of pairs."""
+    """Yield the cost of a sequence that is far too long for a table of pairs."""
     for name in chosen:
         made = encoding(name, LONGEST)
         if made.limit is not None and made.limit < LONGEST:
@@ -65,8 +65,8 @@ def once(made: Encoding, length: int) -> tuple[float, int]:
 
 
 def encoding(name: str, length: int) -> Encoding:
-    """As it starts, but with every weight moved a little: some methods start as another one. Its training
-    was so short that `length` is TIMES as long."""
+    """Return an encoding with every weight moved a little, as some methods start as another one. Its
+    training was so short that `length` is TIMES as long."""
     shape = {"heads": HEADS, "head_width": HEAD_WIDTH, "width": HEADS * HEAD_WIDTH}
     made = layers(read("encoding", name), 1, shape | {"depth": 1, "length": length // TIMES})[0]
     for parameter in made.parameters():
@@ -106,7 +106,7 @@ def times(made: Encoding, length: int, dtype: torch.dtype = torch.bfloat16) -> t
 
 
 def against_causal(chosen: list[str]) -> tuple[str, dict[str, float]]:
-    """At LONG, in the precision that this processor gets, which comes first."""
+    """Return the precision that this processor gets, and the ratios to causal attention at LONG tokens."""
     precision = "bf16" if resolved_precision("auto", "cpu") == "bf16-mixed" else "fp32"
     dtype, ratios = torch.bfloat16 if precision == "bf16" else torch.float32, {}
     for name in chosen:

@@ -64,7 +64,7 @@ def measure_evaluation(chosen: list[str]) -> Iterator[Result]:
 
 
 def under_each(module: str, *arguments: str) -> Iterator[tuple[str, Any]]:
-    """What a module prints as its last line under each set that this processor has."""
+    """Yield the last line that a module prints under each set that this processor has."""
     for name, (onednn, others, has) in LIMITS.items():
         if has():
             command, limits = [sys.executable, "-m", module, *arguments], limited(onednn, others)

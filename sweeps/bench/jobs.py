@@ -1,4 +1,4 @@
-"""What a sweep costs besides training and evaluation: Lightning, the start of jobs, waiting."""
+"""The cost of a sweep besides training and evaluation: Lightning, the start of jobs, waiting."""
 
 import json
 import os

@@ -12,7 +12,7 @@ KINDS = (by_length, by_position, against_crop, extensions, decomposition, protoc
 
 
 def figures(summary: Summary) -> list[dict[str, Figure]]:
-    """Those of each comparison, by kind; each has a file name of its own."""
+    """Return the figures of each comparison, by kind; each has a file name of its own."""
     missing = listed([one.name for failed in summary.troubles.values() for one in failed], 8)
     names: list[str] = []
     every = []
@@ -30,13 +30,14 @@ def figures(summary: Summary) -> list[dict[str, Figure]]:
 
 
 def before(kind: str, comparison: Comparison) -> str:
-    """What stands before the kind of a figure in the name of its file."""
+    """Return the part of a file's name before the kind of its figure."""
     prefixes = {"by_length": f"{comparison.metric}_", "by_position": "loss_", "by_depth": "accuracy_"}
     return prefixes.get(kind, "")
 
 
 def suffix(comparisons: list[Comparison], comparison: Comparison) -> str:
-    """What tells a comparison's files from those of others: nothing where all are of the same runs."""
+    """Return the part of a file's name that tells comparisons apart: nothing where all are of the same
+    runs."""
     lengths = {one.trained_length for one in comparisons if one.data == comparison.data}
     parts = [comparison.data] * any(one.data != comparison.data for one in comparisons)
     parts += [str(comparison.trained_length)] * (len(lengths) > 1)

@@ -15,7 +15,7 @@ Bar = tuple[str, float, float]  # part, where it begins, where it ends
 
 
 def decomposition(comparison: Comparison) -> dict[str, Spec]:
-    """What is lost stands on zero, what is gained hangs from it; a dot is the whole change."""
+    """Draw losses on zero, gains hanging from it, and the whole change as a dot."""
     shown = {name: one for name, one in comparison.decomposed(comparison.order).items() if any(bars(one))}
     if not shown:
         return {}

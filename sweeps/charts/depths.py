@@ -14,7 +14,7 @@ def depths(comparison: Comparison) -> list[str]:
 
 
 def accuracies(comparison: Comparison, method: str, depth: str) -> Values:
-    """At each length; None where it is undefined."""
+    """Return the accuracy at each length; None where it is undefined."""
     scores = comparison.scores[DEPTH + depth]["accuracy"]
     values = scores.methods[method]["none"].value if method in scores.methods else []
     known = dict(zip(scores.lengths, values, strict=False))

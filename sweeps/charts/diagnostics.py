@@ -1,4 +1,4 @@
-"""What the heads of a trained model do: how evenly and how far they attend, and how far RoPE rotated."""
+"""Figures of the heads of a trained model: how evenly and how far they attend, and how far RoPE rotated."""
 
 import json
 from collections.abc import Mapping
@@ -76,7 +76,8 @@ def heat(title: str, values: NDArray[np.float64], look: Spec) -> Spec:
 
 
 def unseen(variant: Heads) -> Spec:
-    """By layer and length, next to the share of the keys that are so far away."""
+    """Draw the attention to unseen distances by layer and length, next to the share of the keys that are so
+    far away."""
     values = np.array(variant.unseen)  # (lengths, layers, H)
     keys = np.array(variant.keys).mean(-1)  # (lengths,)
     lines = {f"layer {layer + 1}": line for layer, line in enumerate(values.mean(-1).T)} | {"keys": keys}
@@ -91,7 +92,7 @@ def unseen(variant: Heads) -> Spec:
 
 
 def rotations(rope: Rotation) -> Spec:
-    """How often each pair rotated within the longest distance of training."""
+    """Draw the rotations of each pair within the longest distance of training."""
     rotations = rope.trained * np.array(rope.frequencies) / (2 * np.pi)
     rows: list[Row] = [{"pair": int(n), "rotations": rotations[n]} for n in np.flatnonzero(rotations)]
     never = f"{rope.unfinished} of {rope.rotating} pairs never complete one"
@@ -120,5 +121,5 @@ def by_length(variant: Heads) -> Spec:
 
 
 def ticked(texts: Mapping[float, str] | Mapping[int, str]) -> Spec:
-    """Where an axis has ticks, and what they are called."""
+    """Return the ticks of an axis, and their names."""
     return {"places": list(texts), "names": f"({json.dumps(dict(texts))})[datum.value]"}

@@ -1,4 +1,4 @@
-"""What extensions gain over crop, or change where nothing was cropped."""
+"""Figures of extensions: their gain over crop, or their change where nothing was cropped."""
 
 from typing import Any
 
@@ -78,6 +78,6 @@ def chart(comparison: Comparison, lines: list[Line], title: str, note: str) -> S
 
 
 def in_common(extensions: list[str]) -> str:
-    """What the names of extensions begin with that differ in one setting: `bfloat16 what=`."""
+    """Return the common beginning of the names of extensions that differ in one setting: `bfloat16 what=`."""
     starts = {extension[: extension.rfind("=") + 1] for extension in extensions}
     return starts.pop() if len(starts) == 1 and len(extensions) > 1 else ""

@@ -1,4 +1,4 @@
-"""Which methods are better: ranks, paired differences, effective length, and what beats crop."""
+"""The methods that are better: ranks, paired differences, effective length, and what beats crop."""
 
 from dataclasses import replace
 
@@ -71,7 +71,7 @@ def judged(intervals: Interval, names: list[str], sign: int) -> dict[str, Differ
 
 
 def best(curves: Curves, names: list[str], sign: int) -> list[Best | None]:
-    """At each length: the best method, and those that it is not separable from."""
+    """Return for each length the best method, and those that it is not separable from."""
     means = sign * curves.interval(curves.of(names)).value
     present = np.isfinite(means)
     winners = [names[n] for n in np.where(present, means, np.inf).argmin(0)]
@@ -110,7 +110,7 @@ def toward_worse(intervals: Interval, sign: int) -> tuple[Array, Array, Array]:
 
 
 def longest(holds: list[NDArray[np.bool_]], lengths: list[int]) -> list[LongestLength]:
-    """Of each row: by the mean, at the end of the interval where less holds, and where more does."""
+    """Return the longest length of each row at which the mean holds, and both ends of its interval."""
     return [
         LongestLength(*(longest_unbroken(one, lengths) for one in row)) for row in zip(*holds, strict=True)
     ]
@@ -129,7 +129,7 @@ def cropped(group: Group, protocol: str, curves: Curves) -> tuple[str, Curves]:
 
 
 def opponent(crop: Curves) -> str:
-    """What extensions are compared with: crop, or where nothing was cropped, the model without extension."""
+    """Return the baseline of extensions: crop, or where nothing was cropped, the model without extension."""
     return CROP if any(extension == CROP for _, extension in crop.variants) else "none"
 
 
@@ -154,7 +154,7 @@ def extensions(
 
 
 def two_groups(curves: Curves) -> list[TwoGroups]:
-    """Where seeds fall into two groups, so that a mean and an interval mislead."""
+    """Return the lengths at which seeds fall into two groups, so that a mean and an interval mislead."""
     return [
         TwoGroups(method, extension, length)
         for n, (method, extension) in enumerate(curves.variants)

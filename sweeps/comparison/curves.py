@@ -1,4 +1,4 @@
-"""From rows to arrays: one metric of one protocol for every method, extension, length and seed."""
+"""Rows as arrays: one metric of one protocol for every method, extension, length and seed."""
 
 from collections import defaultdict
 from dataclasses import dataclass
@@ -55,7 +55,7 @@ class Curves:
 
     @property
     def over(self) -> str:
-        """What the intervals are over: seeds and documents, one of them, or nothing."""
+        """Return what the intervals are over: seeds and documents, one of them, or nothing."""
         return " and ".join(["seeds"] * (len(self.seeds) > 1) + ["documents"] * enough(len(self.counts)))
 
 

@@ -22,8 +22,8 @@ PAST = "past the training length"  # the last two, without the window control
 
 
 def decompose(group: Group, names: list[str]) -> dict[str, Decomposition]:
-    """Of each method, past the training length; empty where `sliding` or a longer length was not
-    evaluated, and in two parts where `window` was not."""
+    """Return the parts of each method's change past the training length; empty where `sliding` or a longer
+    length was not evaluated, and in two parts where `window` was not."""
     if not {("same_tokens", "loss"), ("sliding", "loss")} <= set(group.cells):
         return {}
     same, slide = group.curves("same_tokens", "loss"), group.curves("sliding", "loss")

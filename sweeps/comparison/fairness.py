@@ -1,4 +1,4 @@
-"""What differs between methods besides the encoding, and what was run."""
+"""The differences between methods besides the encoding, and the circumstances of the runs."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ NOT_DESCRIBED = ("outputs", "wandb", "names", "jobs", "hydra", "sweeps", "extens
 
 
 def fairness(group: Group) -> Fairness:
-    """What a reader checks first, then every other setting that differs and is not the encoding's."""
+    """Return what a reader checks first, then every other setting that differs and is not the encoding's."""
     members: dict[str, list[Run]] = {}
     for run, name in zip(group.runs, group.names, strict=True):
         members.setdefault(name, []).append(run)
@@ -71,7 +71,7 @@ def joined(values: list[Any], by: str) -> str:
 
 
 def provenance(group: Group) -> Provenance:
-    """What the runs share: settings, data, machine, versions, commits, commands, time."""
+    """Return what the runs share: settings, data, machine, versions, commits, commands, time."""
     rows = [row for run in group.runs for row in run.rows]
     facts = [run.facts for run in group.runs]
     dates = sorted(str(one["started"]) for one in facts if one.get("started"))

@@ -35,7 +35,7 @@ def families() -> dict[str, str]:
 
 
 def place(family: str) -> tuple[int, str]:
-    """Of a family among others."""
+    """Return the place of a family among others."""
     return (FAMILIES.index(family) if family in FAMILIES else len(FAMILIES) + (family == OTHER), family)
 
 
@@ -60,7 +60,7 @@ def different(settings: list[dict[str, Any]]) -> list[str]:
 
 
 def newest(runs: list[Run]) -> tuple[list[Run], list[str]]:
-    """Of each method and seed the runs of its newest training, and a sentence for each older one."""
+    """Return for each method and seed the runs of its newest training, and a sentence for each older one."""
     same: dict[tuple[str, int], dict[str, list[Run]]] = defaultdict(lambda: defaultdict(list))
     for run, name in zip(runs, labels(runs), strict=True):
         same[name, run.seed][str(run.facts.get("training"))].append(run)

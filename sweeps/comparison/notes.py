@@ -28,7 +28,7 @@ def scored(comparison: Comparison) -> str:
 
 
 def spread(comparison: Comparison) -> str:
-    """What the intervals are over, and how wide they are."""
+    """Return what the intervals are over, and how wide they are."""
     curves = [curves["none"] for curves in comparison.headline.methods.values() if "none" in curves]
     every = [curve.half(t) for curve in curves for t in range(len(comparison.lengths))]
     if not (halves := [half for half in every if half is not None]):
@@ -42,7 +42,7 @@ def spread(comparison: Comparison) -> str:
 
 
 def ties(comparison: Comparison) -> list[str]:
-    """At which lengths the best is separable, and from what it is not."""
+    """Return the lengths at which the best is separable, and what it is not separable from."""
     lines: list[str] = []
     tied: dict[tuple[str, ...], list[int]] = {}
     for length, best in zip(comparison.lengths, comparison.best, strict=True):
@@ -56,7 +56,7 @@ def ties(comparison: Comparison) -> list[str]:
 
 
 def gaps(comparison: Comparison) -> str:
-    """Where curves have gaps, and why."""
+    """Return the gaps of curves, and their causes."""
     unit, parts = " tokens" * comparison.in_tokens, []
     for reason, missing in comparison.gaps.items():
         for name, lengths in missing.items():

@@ -22,7 +22,8 @@ class Change:
 
 
 def labels(runs: list[Run], trained: int) -> dict[str, str]:
-    """What axes call each protocol, in order, with its number of tokens; without it where runs differ."""
+    """Return the names of protocols for axes, in order, with the number of tokens; without it where runs
+    differ."""
     stride, last = agreed(runs, "stride"), agreed(runs, "last")
     result = {name: name for name in PROTOCOLS}
     if stride is not None:
@@ -40,7 +41,8 @@ def agreed(runs: list[Run], name: str) -> Any:
 
 
 def changes(comparison: Comparison, most: int = MOST) -> dict[str, dict[str, Change]]:
-    """By method and protocol: of the reference and the best, where there are enough protocols to compare."""
+    """Return the changes of the reference and the best by protocol, where there are enough protocols to
+    compare."""
     compared = [name for name in PROTOCOLS if "loss" in comparison.scores.get(name, {})]
     names = [comparison.reference, *(name for name in comparison.methods if name != comparison.reference)]
     result: dict[str, dict[str, Change]] = {}

@@ -16,7 +16,7 @@ class Estimate:
     high: Values
 
     def ends(self, place: int) -> tuple[float | None, float | None]:
-        """Of the interval."""
+        """Return both ends of the interval."""
         return (self.low[place], self.high[place]) if self.low else (None, None)
 
     def half(self, place: int) -> float | None:
@@ -27,7 +27,7 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Curve(Estimate):
-    """With the values of each seed."""
+    """A curve with the values of each seed."""
 
     seeds: list[Values]
 
@@ -43,7 +43,8 @@ class Scores:
 
 @dataclass(frozen=True)
 class Difference(Estimate):
-    """To the reference, on the same seeds and documents; p-values are corrected for the number of methods."""
+    """A difference to the reference, on the same seeds and documents; p-values are corrected for the number
+    of methods."""
 
     p: Values
     verdict: list[str | None]  # better, worse, not separable
@@ -106,7 +107,7 @@ class TwoGroups:
 
 @dataclass(frozen=True)
 class Fairness:
-    """What should be the same for all methods, as text; what is not the usual one differs."""
+    """The settings that should be the same for all methods, as text, and those that differ."""
 
     columns: list[str]
     rows: dict[str, list[str]]
@@ -115,7 +116,7 @@ class Fairness:
 
 @dataclass(frozen=True)
 class Provenance:
-    """Where the runs come from."""
+    """The origin of the runs."""
 
     settings: dict[str, str]  # that all of them share
     description: str  # of the corpus
@@ -147,6 +148,6 @@ class Failure:
 
 
 def minus(values: Values, other: Values | float | None) -> Values:
-    """At each length, less another's or one value."""
+    """Return the values at each length, less another's or one value."""
     others = other if isinstance(other, list) else [other] * len(values)
     return [None if a is None or b is None else a - b for a, b in zip(values, others, strict=True)]

@@ -16,7 +16,7 @@ def two_sides(comparisons: Sequence[Comparison]) -> tuple[Comparison, Comparison
 
 
 def both(comparisons: Sequence[Comparison]) -> str:
-    """Which methods gain from longer context: in loss, in retrieval, or in both."""
+    """Return which methods gain from longer context: in loss, in retrieval, or in both."""
     sides = two_sides(comparisons)
     if sides is None:
         return ""

@@ -1,4 +1,4 @@
-"""From a sweep to its summary."""
+"""The summary of a sweep."""
 
 from dataclasses import replace
 
@@ -72,7 +72,7 @@ def importance(key: tuple[str, str]) -> tuple[bool, bool, tuple[str, str]]:
 
 
 def compare(group: Group, reference: str | None, tolerance: float) -> Comparison:
-    """What the report says about runs with the same data and the same training length."""
+    """Return what the report says about runs with the same data and the same training length."""
     key = headline(group)
     assert key is not None
     (protocol, metric), curves, trained = key, group.curves(*key), group.trained

@@ -1,4 +1,4 @@
-"""What a report says, as typed records: tables, figures and verdicts are views of it (`summary.json`)."""
+"""The summary of a report, as typed records, of which tables, figures and verdicts are views."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -90,12 +90,12 @@ class Comparison:
 
     @property
     def against(self) -> str:
-        """What extensions are compared with, in words."""
+        """The baseline of extensions, in words."""
         return "crop" if self.is_cropped else "no extension"
 
     @property
     def cropped(self) -> str:
-        """What a model sees under crop."""
+        """What a model sees under crop, in words."""
         return f"the last {self.at_training}" if self.in_tokens else "as many tokens as in training"
 
     @property
@@ -122,12 +122,12 @@ class Comparison:
         return f"{tokens(length)} tokens" if self.in_tokens else f"length {tokens(length)}"
 
     def axis(self, protocol: str = "") -> str:
-        """What a chart's axis of lengths is called."""
+        """The name of a chart's axis of lengths."""
         name = f" ({self.labels.get(protocol, protocol)})" if protocol else ""
         return f"evaluated length{', tokens' * self.in_tokens}{name}"
 
     def decomposed(self, names: Iterable[str]) -> dict[str, records.Decomposition]:
-        """Of those methods whose change in loss is taken apart."""
+        """The methods whose change in loss is taken apart."""
         return {name: self.decomposition[name] for name in names if name in self.decomposition}
 
     def place(self, method: str) -> tuple[str, int]:
@@ -141,7 +141,7 @@ class Comparison:
         return len(self.order) > TOGETHER
 
     def panel(self, method: str) -> tuple[str, int]:
-        """Where a method is drawn, and which line it is there."""
+        """Return the panel of a method, and its line there."""
         return self.place(method) if self.is_split else ("", self.order.index(method))
 
     def source(self, method: str) -> str:
@@ -164,7 +164,7 @@ class Comparison:
         return plain is not None and plain.better.low == self.longest
 
     def by_temperature(self, method: str) -> float | None:
-        """How the best temperature changes the score at the longest length."""
+        """Return the change of the score by the best temperature at the longest length."""
         tempered, own = self.controls(method).get(TEMPERATURE), self.curve(method).value
         return None if tempered is None else records.minus(tempered, own)[-1]
 

@@ -42,7 +42,7 @@ def winner(comparison: Comparison) -> str:
 
 
 def unharmed(comparison: Comparison) -> str:
-    """Which methods keep the loss that they have at the training length."""
+    """Return a sentence on the methods that keep the loss of the training length."""
     if not comparison.effective or comparison.longest == comparison.trained_length:
         return ""
     effective, longest = comparison.effective, comparison.longest
@@ -57,7 +57,7 @@ def unharmed(comparison: Comparison) -> str:
 
 
 def gaining(comparison: Comparison) -> str:
-    """Which methods gain from context beyond the training length."""
+    """Return a sentence on the methods that gain from context beyond the training length."""
     plain = {name: gain["none"] for name, gain in comparison.extensions.items() if "none" in gain}
     if len(plain) < 2:
         return ""
@@ -69,7 +69,8 @@ def gaining(comparison: Comparison) -> str:
 
 
 def worth(comparison: Comparison) -> str:
-    """What longer context is worth in nats, and which methods gain or lose by it: half way to the longest."""
+    """Return the gain from longer context in nats, half way to the longest, and the methods that gain or
+    lose."""
     if comparison.metric != "loss" or comparison.longest == comparison.trained_length or not comparison.worth:
         return ""
     middle, parts = comparison.halfway, []
@@ -85,7 +86,7 @@ def worth(comparison: Comparison) -> str:
 
 
 def recovered(comparison: Comparison) -> str:
-    """What the best factor on all logits recovers: what is lost because attention is diluted."""
+    """Return what the best factor on all logits recovers: the loss from diluted attention."""
     gains = {
         name: change
         for name in comparison.methods
@@ -103,7 +104,7 @@ def recovered(comparison: Comparison) -> str:
 
 
 def reference(comparison: Comparison) -> str:
-    """How the reference changes, and which methods differ from it."""
+    """Return the change of the reference, and the methods that differ from it."""
     name, longest = comparison.reference, comparison.at_longest
     effective, parts = comparison.effective.get(name), []
     if effective and effective.change.value[-1] is not None and len(effective.change.value) > 1:
@@ -121,7 +122,7 @@ def reference(comparison: Comparison) -> str:
 
 
 def counted(verdicts: dict[str, str | None]) -> str:
-    """How many methods are better, worse, not separable; few are named."""
+    """Return how many methods are better, worse, not separable; few are named."""
     told = []
     for verdict in ("better", "worse", "not separable"):
         names = [name for name, own in verdicts.items() if own == verdict]
@@ -132,7 +133,7 @@ def counted(verdicts: dict[str, str | None]) -> str:
 
 
 def causes(comparison: Comparison) -> str:
-    """What the change of the reference is made of."""
+    """Return the causes of the reference's change."""
     decomposed = comparison.decomposition.get(comparison.reference)
     if decomposed is None or decomposed.whole.value[-1] is None:
         return ""

@@ -29,7 +29,7 @@ def figure_option(parser: ArgumentParser, required: bool = False) -> None:
 
 @dataclass(frozen=True)
 class Figure:
-    """What it is called as a file, and a Vega-Lite specification for each view."""
+    """A figure: its name as a file, and a Vega-Lite specification for each view."""
 
     name: str
     views: dict[str, Spec]
@@ -54,7 +54,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Caption:
-    """What stands above a figure."""
+    """The text above a figure."""
 
     title: str
     note: str

@@ -32,7 +32,7 @@ class Line:
 
     @property
     def band(self) -> list[tuple[float, float] | None]:
-        """From the lowest to the highest seed; of what has no seeds, the interval."""
+        """Return a band from the lowest to the highest seed; without seeds, the interval."""
         sides = self.seeds or [side for side in (self.low, self.high) if side]
         if self.scattered or len(sides) < 2:
             return [None] * len(self.lengths)
@@ -46,7 +46,8 @@ class Line:
 
 
 def limits(lines: Sequence[Line], zero: bool, share: bool, whole: bool) -> tuple[float, float]:
-    """Of the y axis: all curves; unless `whole`, a few that explode do not flatten the others."""
+    """Return the limits of the y axis: all curves; unless `whole`, a few that explode do not flatten the
+    others."""
     if share and not zero:
         return -0.03, 1.03
     fitting = [line for line in lines if line.fits] or lines
@@ -67,7 +68,8 @@ def limits(lines: Sequence[Line], zero: bool, share: bool, whole: bool) -> tuple
 
 
 def crossing(known: Sequence[tuple[int, float]], high: float) -> float:
-    """Where a curve that ends above `high` last crosses it, between two lengths on a logarithmic axis."""
+    """Return the point at which a curve that ends above `high` last crosses it, between two lengths on a
+    logarithmic axis."""
     below = [n for n, (_, value) in enumerate(known) if value <= high]
     if not below:
         return known[0][0]
@@ -77,7 +79,7 @@ def crossing(known: Sequence[tuple[int, float]], high: float) -> float:
 
 @dataclass(frozen=True)
 class Axes:
-    """What a chart of lines says beside them."""
+    """The words beside a chart of lines."""
 
     caption: Caption
     x: str

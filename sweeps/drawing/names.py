@@ -21,7 +21,7 @@ class Name:
 
 @dataclass(frozen=True)
 class Mark:
-    """Where a curve stops being drawn: × past its last value, ▲ off the picture."""
+    """The mark at which a curve stops being drawn: × past its last value, ▲ off the picture."""
 
     x: float
     y: float

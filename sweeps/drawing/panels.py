@@ -58,5 +58,5 @@ def panels(lines: Sequence[Line], axes: Axes) -> Spec:
 
 
 def shade(test: str, value: float, usual: float) -> Spec:
-    """Of bands: the usual opacity, unless a pointer or a choice says otherwise."""
+    """Return the opacity of bands: the usual one, unless a pointer or a choice says otherwise."""
     return {"condition": {"test": test, "value": value}, "value": usual}

@@ -1,4 +1,4 @@
-"""What is drawn: numbers read from the effects of a method, parameters as they are initialised."""
+"""Numbers to draw, read from the effects of a method, parameters as they are initialised."""
 
 from copy import deepcopy
 
@@ -29,7 +29,7 @@ def added(encoding: Encoding, length: int) -> Tensor:
 
 
 def stirred(encoding: Encoding) -> Encoding:
-    """With random parameters, for what starts at zero."""
+    """Return a method with random parameters, for what starts at zero."""
     other, draw = deepcopy(encoding), torch.Generator().manual_seed(3)
     for parameter in other.parameters():
         parameter.copy_(parameter + 0.5 * torch.randn(parameter.shape, generator=draw))
@@ -62,8 +62,9 @@ def attention(encoding: Encoding | None) -> Tensor:
 
 
 def bent(rope: RoPE, extended: Encoding, length: int) -> tuple[Tensor, Tensor]:
-    """How RoPE under an extension differs from RoPE: (D/2,) its frequencies for neighbours, relative to
-    RoPE's, and (length,) the distance that the slowest pair sees, by distance; not a number where hidden."""
+    """Return the difference of RoPE under an extension to RoPE: (D/2,) its frequencies for neighbours,
+    relative to RoPE's, and (length,) the distance that the slowest pair sees, by distance; not a number
+    where hidden."""
     positions = Positions.of(length)
     effect, frequencies = extended.effect_at(positions), rope.frequencies()
     if effect.rotate is None:

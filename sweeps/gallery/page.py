@@ -29,7 +29,7 @@ Series = dict[str, Tensor]  # name -> y at 0, 1, ...
 
 @dataclass(frozen=True)
 class Article:
-    """What is said and shown of a method."""
+    """The text and pictures of a method."""
 
     name: str
     paper: str
@@ -56,7 +56,7 @@ def page() -> str:
 
 
 def wavelengths() -> Spec:
-    """How often each rotary pair rotates within the training length, for some bases."""
+    """Return the rotations of each rotary pair within the training length, for some bases."""
     bases = (500, 10_000, 500_000)
     rotations = LENGTH / (2 * torch.pi)
     series = {f"base {base:,}": rotations * geometric(SHAPE["head_width"], base) for base in bases}
@@ -99,7 +99,7 @@ def article(
 
 
 def words(text: str) -> Markup:
-    """As HTML, without links."""
+    """Return text as HTML, without links."""
     plain = escape(re.sub(r",?\s+https?://[^\s;),]+", "", text))
     return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", plain))
 
@@ -139,7 +139,7 @@ def maps(name: str) -> list[Spec]:
 
 
 def bends(before: RoPE, after: Encoding) -> list[Spec]:
-    """How an extension bends RoPE's frequencies, and the distance that the slowest pair sees."""
+    """Draw how an extension bends RoPE's frequencies, and the distance that the slowest pair sees."""
     longest = min(LONGEST, after.context or LONGEST)
     ratio, seen = bent(before, after, longest)
     if not ratio.isfinite().any():

@@ -1,4 +1,5 @@
-"""What `diagnostics.json` of a run says: its sentences, and its figures for the page and as files."""
+"""The diagnosis of a run: the sentences of its `diagnostics.json`, and its figures for the page and as
+files."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ NAME = "diagnostics.json"
 
 @dataclass(frozen=True)
 class Explained(Diagnosis):
-    """What was measured, and what that means."""
+    """A measurement, and its meaning."""
 
     sentences: list[str]
 
@@ -24,7 +25,7 @@ class Explained(Diagnosis):
 
 @dataclass(frozen=True)
 class Diagnosed:
-    """What the page says and shows of a run that was diagnosed."""
+    """The part of the page on a run that was diagnosed."""
 
     run: str
     sentences: list[str]
@@ -32,7 +33,7 @@ class Diagnosed:
 
 
 def diagnoses(folders: list[Path]) -> Iterator[Diagnosed]:
-    """Of the runs that were diagnosed; one that cannot be read says so in place of its sentences."""
+    """Yield the diagnoses of runs; one that cannot be read says so in place of its sentences."""
     from pydantic import TypeAdapter
 
     for file in (folder / NAME for folder in folders):

@@ -61,7 +61,7 @@ def page(summary: Summary, figures: list[dict[str, Figure]]) -> str:
 
 
 def parts(comparison: Comparison, figures: dict[str, Figure]) -> Iterator[Part]:
-    """What there is to show, in the order of `texts.yml`."""
+    """Return the parts of the page, in the order of `texts.yml`."""
     filled = {
         "metric": comparison.metric.replace("_", " ").capitalize(),
         "cropped": comparison.cropped,

@@ -44,7 +44,7 @@ def extensions(comparison: Comparison) -> Table | None:
 
 
 def told(comparison: Comparison, name: str, extension: str) -> Cell:
-    """How far an extension beats crop, or how much it changes at the longest length."""
+    """Return how far an extension beats crop, or how much it changes at the longest length."""
     gain = comparison.extensions.get(name, {}).get(extension)
     if not comparison.is_cropped:
         return Cell(signed(gain.value[-1] if gain else None))

@@ -40,7 +40,7 @@ def methods(comparison: Comparison) -> Table:
 
 
 def value(comparison: Comparison, name: str, place: int) -> Cell:
-    """At one length."""
+    """Return the cell of one length."""
     curve, best = comparison.curve(name), comparison.best[place]
     home = None if comparison.home is None else curve.value[comparison.home]
     own = curve.value[place]
@@ -91,7 +91,7 @@ def length_cell(effective: LongestLength | None, longest: int) -> Cell:
 
 
 def to_reference(comparison: Comparison, name: str) -> Cell:
-    """At the longest length, with its interval and verdict."""
+    """Return the difference to the reference at the longest length, with its interval and verdict."""
     if name == comparison.reference:
         return Cell("reference", value=0)
     difference = comparison.difference[name]

@@ -1,4 +1,4 @@
-"""What is said about the runs themselves: whether they are comparable, what was run, what failed."""
+"""Tables of the runs themselves: whether they are comparable, what was run, what failed."""
 
 from sweeps.comparison.notes import scored
 from sweeps.comparison.records import Failure
@@ -10,7 +10,7 @@ from sweeps.texts import PARTS
 
 
 def fairness(comparison: Comparison) -> Table:
-    """What should be the same for all; what is not the encoding and differs is red."""
+    """Return the settings that should be the same for all; what is not the encoding and differs is red."""
     facts, rows = comparison.fairness, []
     for name, texts in facts.rows.items():
         columns = zip(facts.columns, texts, facts.usual, strict=True)
@@ -29,7 +29,7 @@ def fairness(comparison: Comparison) -> Table:
 
 
 def provenance(comparison: Comparison) -> dict[str, str]:
-    """What was run, by name; without what is not known."""
+    """Return the circumstances of the runs by name, without what is not known."""
     origin = comparison.provenance
     runs = plural(sum(map(len, origin.runs.values())), "run")
     is_named = comparison.data in origin.description

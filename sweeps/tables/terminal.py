@@ -24,7 +24,7 @@ FEW = 2  # methods whose protocols are shown
 
 @dataclass(frozen=True)
 class Form:
-    """How much of a table is shown."""
+    """The extent to which a table is shown."""
 
     columns: list[Column]
     decimals: int = 2
@@ -124,7 +124,7 @@ def filled(table: Table, form: Form) -> "Grid":
 
 
 def content(cell: Cell, column: Column, form: Form) -> str:
-    """What a terminal shows of a cell."""
+    """Return what a terminal shows of a cell."""
     if column.length is None:
         detail = f" {cell.small}" if form.details and not column.brief else ""
         return f"{cell.text}{detail}".rstrip() or cell.small

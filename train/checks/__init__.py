@@ -1,1 +1,1 @@
-"""What is checked before a run starts."""
+"""Checks before a run starts."""

@@ -1,1 +1,1 @@
-"""From a command line to a Config."""
+"""The way of a command line to a Config."""

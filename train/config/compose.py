@@ -1,4 +1,5 @@
-"""From Hydra's configuration to a `Config`. Nothing here imports torch: the parent of a sweep needs none."""
+"""The way of Hydra's configuration to a `Config`. Nothing here imports torch: the parent of a sweep needs
+none."""
 
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -48,7 +49,7 @@ def config_of(root: DictConfig) -> Config:
 
 
 def validated(settings: dict[str, Any]) -> Config:
-    """Of a run, or of what is chosen for the evaluation of a trained one."""
+    """Return the settings of a run, or of what is chosen for the evaluation of a trained one."""
     if "run" in settings:
         check_value("run", settings["run"], str)
         settings = of_trained(settings)

@@ -26,7 +26,7 @@ def check_parameters(config: Config) -> None:
 
 
 def check(key: str, settings: Mapping[str, Any], kind: type = object) -> None:
-    """Of the class that `_target_` names, a `kind` of method, and of all inside it."""
+    """Check the class that `_target_` names, a `kind` of method, and all inside it."""
     constructor = located(f"{key}._target_", settings.get("_target_"), kind)
     hints = get_type_hints(constructor.__init__, include_extras=True)  # type: ignore[misc]  # a class
     own = {name: p for name, p in inspect.signature(constructor).parameters.items() if name not in SHAPE}
@@ -54,7 +54,7 @@ def check(key: str, settings: Mapping[str, Any], kind: type = object) -> None:
 
 
 def check_methods(key: str, value: Any) -> None:
-    """Of one method, or of several in a row."""
+    """Check one method, or several in a row."""
     parts = value if isinstance(value, list) else [value]
     for number, part in enumerate(parts):
         if not isinstance(part, Mapping):

@@ -46,7 +46,7 @@ class ModelConfig(Section):
 
     @property
     def shape(self) -> dict[str, int]:
-        """What an encoding may ask to know of the model."""
+        """The sizes of the model that an encoding may ask for."""
         return {
             "heads": self.heads, "head_width": self.head_width, "width": self.width, "depth": self.depth,
             "length": self.length,

@@ -1,4 +1,4 @@
-"""What is used of a run folder: it may come from anybody, and building what it names runs code."""
+"""The use of a run folder: it may come from anybody, and building what it names runs code."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path

@@ -50,7 +50,7 @@ def check_value(key: str, value: Any, annotation: Any) -> None:
 
 
 def explanation(error: ValidationError, section: type[Section], settings: Mapping[str, object]) -> str:
-    """What is wrong with the first setting that does not fit."""
+    """Return what is wrong with the first setting that does not fit."""
     first = error.errors()[0]
     path = path_of(first, section)
     key = ".".join(path)
@@ -76,7 +76,7 @@ def detail(error: ValidationError) -> str:
 
 
 def path_of(error: ErrorDetails, section: type[BaseModel]) -> list[str]:
-    """Where a setting stands; pydantic appends the kinds of a union and the indices of a list."""
+    """Return the place of a setting; pydantic appends the kinds of a union and the indices of a list."""
     path: list[str] = []
     kind: Any = section
     for part in map(str, error["loc"]):

@@ -1,1 +1,1 @@
-"""What explains a loss that rises past the training length: `python -m train.diagnose run=...`"""
+"""Causes of a loss that rises past the training length: `python -m train.diagnose run=...`"""

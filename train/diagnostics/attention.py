@@ -1,4 +1,4 @@
-"""Where the heads of a trained model attend: how evenly, how far, and how much past what training showed.
+"""The attention of the heads of a trained model: how even, how far, and how much past what training showed.
 
 Only some queries are read, at the end of each sequence, so that what is held is R x T and never
 T x T: rows of the table that `models.attention.logits` defines, for any encoding.
@@ -22,7 +22,7 @@ MEASURES = ("entropy", "unseen", "keys", "profile")
 
 
 class Statistics:
-    """What every head does, summed over queries whose shares add up to 1."""
+    """The statistics of every head, summed over queries whose shares add up to 1."""
 
     def __init__(self, heads: int, trained: list[int], ends: list[int], device: torch.device) -> None:
         zeros = torch.zeros(len(trained), heads, len(ends), dtype=torch.float64, device=device)
@@ -49,8 +49,8 @@ class Statistics:
 def measure(
     model: GPT, sequences: Tensor, counts: Tensor, queries: int, trained: list[int], ends: list[int]
 ) -> Statistics:
-    """How the last `queries` of those that count (N, T) attend in sequences (N, T). `trained`: the longest
-    distance that each layer was trained on; `ends`: the first distance past each bin."""
+    """Measure how the last `queries` of those that count (N, T) attend in sequences (N, T). `trained`: the
+    longest distance that each layer was trained on; `ends`: the first distance past each bin."""
     sequences, counts = (x.to(next(model.parameters()).device) for x in (sequences, counts))
     if model.context is not None:  # only the last piece holds the end
         sequences, counts = sequences[:, -model.context :], counts[:, -model.context :]

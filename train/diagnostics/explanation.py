@@ -10,7 +10,7 @@ UNIFORM = 0.95  # share of the largest entropy from which a head attends to all 
 
 
 def sentences(diagnosis: Diagnosis) -> Iterator[str]:
-    """What explains the curve of a run."""
+    """Return sentences that explain the curve of a run."""
     if diagnosis.known:
         yield of_results(diagnosis.known, diagnosis)
     for heads in diagnosis.variants:
@@ -20,7 +20,7 @@ def sentences(diagnosis: Diagnosis) -> Iterator[str]:
 
 
 def of_results(known: Known, diagnosis: Diagnosis) -> str:
-    """What is to be explained."""
+    """Return what is to be explained."""
     unit = ", nats per token" if known.metric == "loss" else ""
     ends = known.values[0], known.values[-1]
     shown = [f"{value:.2f} at {size(diagnosis, length)}" for length, value in ends]
@@ -28,7 +28,7 @@ def of_results(known: Known, diagnosis: Diagnosis) -> str:
 
 
 def of_heads(heads: Heads, diagnosis: Diagnosis) -> Iterator[str]:
-    """How far and how evenly heads attend, at the training length and at the longest."""
+    """Return how far and how evenly heads attend, at the training length and at the longest."""
     name = diagnosis.encoding + ("" if heads.extension == "none" else f" + {heads.extension}")
     trained = heads.lengths.index(diagnosis.trained_length)
     first, last = size(diagnosis, heads.lengths[trained]), size(diagnosis, heads.lengths[-1])
@@ -97,5 +97,5 @@ def percent(share: float) -> str:
 
 
 def rounded(number: float) -> str:
-    """To two digits."""
+    """Round to two digits."""
     return f"{float(f'{number:.1e}'):,.0f}"

@@ -1,11 +1,11 @@
-"""What a diagnosis measures, as `diagnostics.json` has it."""
+"""The measurements of a diagnosis, as `diagnostics.json` has them."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class Known:
-    """How the run did at every length, by its rows."""
+    """The results of the run at every length, by its rows."""
 
     metric: str  # loss or accuracy
     values: list[tuple[int, float]]  # length, value
@@ -13,7 +13,7 @@ class Known:
 
 @dataclass(frozen=True)
 class Heads:
-    """How heads attend under an extension or none; lists are by length, then by layer, then by head."""
+    """The attention of heads under an extension or none; lists are by length, then by layer, then by head."""
 
     extension: str
     lengths: list[int]  # at which it is defined

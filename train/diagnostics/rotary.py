@@ -69,7 +69,7 @@ def frequencies(rope: RoPE, base: float | None = None) -> Array:
 
 
 def unfinished(theta: Array, length: int) -> int:
-    """How many of the pairs that rotate never completed a rotation within `length` tokens."""
+    """Return how many of the pairs that rotate never completed a rotation within `length` tokens."""
     return int(np.sum((theta > 0) & (theta * length < 2 * math.pi)))
 
 

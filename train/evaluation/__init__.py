@@ -1,1 +1,1 @@
-"""What a trained model does at every length: the loss of text, the accuracy of answers."""
+"""The evaluation of a trained model at every length: the loss of text, the accuracy of answers."""

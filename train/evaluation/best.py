@@ -27,7 +27,7 @@ SAME = "same_tokens"
 
 
 class Others:
-    """As many problems of a source again, of which none is scored."""
+    """Other problems of a source, as many again, of which none is scored."""
 
     def __init__(self, source: ProblemSource, count: int, lengths: list[int]) -> None:
         self.by_length = {length: others(source, count, length) for length in lengths}

@@ -54,7 +54,7 @@ def evaluate(
 
 
 def problem_source(run: Run) -> ProblemSource | None:
-    """Where problems are from: the data, or what is asked of its text."""
+    """Return the source of problems: the data, or what is asked of its text."""
     if run.config.evaluation.retrieval is None:
         return run.source if has_problems(run.source, run.lengths) else None
     if has_problems(run.source, run.lengths):
@@ -63,7 +63,7 @@ def problem_source(run: Run) -> ProblemSource | None:
 
 
 def of_training(trained: Trained, model: GPT, length: int) -> Iterator[Result]:
-    """What the training was, and what it cost."""
+    """Yield results of the training: its loss, its cost and its parameters."""
     values = {
         "loss": trained.history[-1][1] if trained.history else None,
         "tokens_per_second": trained.tokens_per_second,

@@ -23,7 +23,7 @@ EVERY = 30.0  # seconds
 
 @dataclass
 class Cost:
-    """What an evaluation costs, whatever the number of processes."""
+    """The cost of an evaluation, whatever the number of processes."""
 
     tokens: float = 0.0  # of all processes
     seconds: float = 0.0  # of the process that takes longest
@@ -65,7 +65,7 @@ class Evaluator(LightningModule):
         handle()
 
     def score(self, part: Any) -> None:
-        """What `validation_step` does."""
+        """Do the work of `validation_step`."""
         raise NotImplementedError
 
     def attempt(self, part: Any, keys: Collection[Key], tokens: int) -> None:

@@ -18,7 +18,8 @@ Chosen = dict[str, ExtensionConfig]  # by name, in the order of evaluation
 
 
 def chosen(config: Config, encodings: Sequence[Encoding]) -> Chosen:
-    """What to evaluate under: nothing, to compare with; the chosen extension; and `evaluation.extensions`."""
+    """Return the extensions to evaluate under: none, to compare with; the chosen one; and
+    `evaluation.extensions`."""
     listed = config.evaluation.named
     fitting = [name for name in names("extension") if any(encoding_fits(name, e) for e in encodings)]
     if isinstance(config.evaluation.extensions, str):  # a group, of which what fits is meant

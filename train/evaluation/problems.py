@@ -159,7 +159,7 @@ def majority(tokens: Tensor) -> float:
 
 
 def protocols(depth: Tensor | None) -> dict[str, Tensor | slice]:
-    """Which problems count for which protocol: all of them, and those of every quarter of depth."""
+    """Return which problems count for which protocol: all of them, and those of every quarter of depth."""
     some: dict[str, Tensor | slice] = {ANSWERS: slice(None)}
     if depth is not None:
         quarters = (depth * 4).round() / 4

@@ -54,7 +54,7 @@ def costs(counted: Iterable[Counted]) -> list[Key]:
 
 
 def amounts(config: EvaluationConfig, lengths: list[int], trained: int) -> Amounts:
-    """What `auto` stands for, by the training length."""
+    """Return the amounts that `auto` stands for, by the training length."""
     last = min(max(1, trained // 2), *lengths) if config.last == "auto" else config.last
     stride = None if config.stride == "auto" else config.stride
     return Amounts(tuple(lengths), min(trained, *lengths), last, stride)
@@ -97,7 +97,7 @@ class TextEvaluator(Evaluator):
                 yield Part(extension, draw, some, span, tuple(counts))
 
     def wanted(self, extension: str, length: int) -> Iterator[tuple[int, int, Counted]]:
-        """What is scored at a length, and from which token to which it depends on."""
+        """Yield what is scored at a length, and from which token to which it depends on."""
         model = self.under(extension)
         amounts = replace(self.amounts, context=model.context)
         for protocol in self.protocols:

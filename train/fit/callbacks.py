@@ -1,4 +1,4 @@
-"""How a training goes: loss, speed and time left, in the log and to W&B; and the history that is kept."""
+"""The course of a training: loss, speed and time left, in the log and to W&B, and its history."""
 
 import sys
 import time

@@ -32,7 +32,7 @@ def kept_at(step: int) -> str:
 
 
 class Trained(Section):
-    """What a training left behind."""
+    """The summary of a training."""
 
     cell: str
     history: list[tuple[int, float]]  # step, loss
@@ -45,7 +45,7 @@ class Trained(Section):
 
 
 class Checkpoint(Trained, arbitrary_types_allowed=True):
-    """What a file of weights holds."""
+    """The content of a file of weights."""
 
     model: dict[str, Tensor]
 

@@ -125,12 +125,12 @@ def log_softmax(logits: Tensor) -> Tensor:
 
 
 def parts(logits: Tensor) -> Iterator[slice]:
-    """Which rows of a block at a time."""
+    """Return which rows of a block are taken at a time."""
     return blocks(len(logits), logits.size(1), PART if logits.is_cpu else logits.numel())
 
 
 def blocks(count: int, vocab: int, most: int) -> Iterator[slice]:
-    """Which tokens at a time, for at most so many logits."""
+    """Return which tokens are taken at a time, for at most so many logits."""
     size = max(1, most // vocab)
     return (slice(start, min(start + size, count)) for start in range(0, count, size))
 

@@ -74,7 +74,7 @@ class Batches:
             step += 1
 
     def targets(self, batch: Batch) -> float:
-        """How many targets count in this step's batch of an average process."""
+        """Return how many targets count in this step's batch of an average process."""
         if batch.mask is None:
             world = self.module.trainer.world_size
             return self.module.config.batch / world * batch.targets.size(1)

@@ -75,7 +75,7 @@ def converged(gram: Tensor) -> Tensor:
 
 
 def factor_of(gram: Tensor) -> Tensor:
-    """What an iteration multiplies to x."""
+    """Return the matrix that an iteration multiplies to x."""
     factor = torch.baddbmm(gram, gram, gram, beta=CUBIC, alpha=QUINTIC)
     factor.diagonal(dim1=-2, dim2=-1).add_(LINEAR)
     return factor

@@ -1,4 +1,4 @@
-"""What is predicted: the next token, or masked tokens."""
+"""Objectives: the next token, or masked tokens."""
 
 from collections.abc import Callable
 from functools import partial

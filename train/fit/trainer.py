@@ -107,7 +107,7 @@ def fit(run: Run, model: GPT, stage: Stage) -> None:
 
 
 def hint(run: Run, rate: str) -> str:
-    """Which settings may be at fault where a training diverges."""
+    """Return which settings may be at fault where a training diverges."""
     optimizer, encoding = run.config.optimizer, run.config.names.encoding
     steps = f"lower {rate}={optimizer.learning_rate:g}, raise optimizer.warmup={optimizer.warmup:g}"
     clip = "" if optimizer.clip else ", set optimizer.clip=1"

@@ -34,7 +34,7 @@ class Listed:
 
     @property
     def experiment(self) -> set[str]:
-        """What it chose beyond its encoding, extension and seed, of what determines results."""
+        """Return what it chose beyond its encoding, extension and seed, of what determines results."""
         return {one for one in self.overrides if re.split("[.=]", one)[0] not in VARIED}
 
 

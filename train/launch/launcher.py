@@ -1,4 +1,4 @@
-"""What a launcher is to a sweep: it starts jobs, and each tells how it ended."""
+"""The interface of a launcher: it starts jobs, and each tells how it ended."""
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
@@ -69,4 +69,4 @@ class Elsewhere:
             self.ask()
 
     def kill(self) -> None:
-        """That is for whoever started the worker."""
+        """Do nothing: whoever started the worker ends it."""

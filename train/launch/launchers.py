@@ -1,4 +1,4 @@
-"""What `hydra/launcher` names: this machine, or who has others.
+"""The launchers that `hydra/launcher` names: this machine, or a cluster.
 
 Hydra's own plugins compose the settings of a job again where it runs, maybe a day later, and end where the
 first job fails. Here a job is what was composed, and the sweep waits for all.
@@ -70,7 +70,7 @@ def submitit(options: DictConfig, jobs: list[Job]) -> Iterator[Launcher]:
 
 
 def tasks(options: DictConfig, jobs: list[Job]) -> dict[str, int]:
-    """What follows from the settings of the jobs, which are one array."""
+    """Return what follows from the settings of the jobs, which are one array."""
     first, *others = [(processes(job), job.config.trainer.num_nodes) for job in jobs]
     if any(other != first for other in others):
         raise UsageError("jobs that differ in trainer.devices or trainer.num_nodes need a sweep each")
@@ -83,7 +83,7 @@ def tasks(options: DictConfig, jobs: list[Job]) -> dict[str, int]:
 
 
 def processes(job: Job) -> int:
-    """Of a node."""
+    """Return the processes of a node."""
     devices = job.config.trainer.devices
     if not isinstance(devices, int) or devices < 1:
         raise UsageError(f"trainer.devices={devices} should be a number")

@@ -1,4 +1,4 @@
-"""What of a machine a job of a sweep may use, and how many jobs that leaves room for."""
+"""The division of this machine's CPUs, GPUs and memory among the jobs of a sweep."""
 
 import os
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ class Share:
 
 
 def share(config: Config, slot: int, side_by_side: int) -> Share:
-    """Of one of the jobs that run side by side on this machine."""
+    """Return the CPU threads and GPUs of one of the jobs that run side by side on this machine."""
     threads, own = max(1, cores() // side_by_side), gpus()
     if not own:
         return Share(threads)
@@ -31,7 +31,7 @@ def share(config: Config, slot: int, side_by_side: int) -> Share:
 
 
 def width(config: Config) -> int:
-    """How many jobs fit side by side on this machine."""
+    """Return how many jobs fit side by side on this machine."""
     if config.jobs != "auto":
         return config.jobs
     if gpus() and config.trainer.accelerator != "cpu":
@@ -42,14 +42,14 @@ def width(config: Config) -> int:
 
 
 def per_gpu(config: Config) -> int:
-    """How many jobs share a GPU."""
+    """Return how many jobs share a GPU."""
     if config.trainer.is_distributed:
         return 1
     return max(1, min(MOST_A_GPU, cores() // max(1, len(gpus())), int(FULL // work(config))))
 
 
 def per_job(config: Config) -> int:
-    """How many GPUs of this machine a job takes."""
+    """Return how many GPUs of this machine a job takes."""
     devices = config.trainer.devices
     return min(devices, len(gpus())) if isinstance(devices, int) and devices > 0 else len(gpus())
 

@@ -84,7 +84,7 @@ def collect(running: dict[Path, Running], every: float) -> None:
 
 
 def failed(folder: Path, code: int | str) -> str:
-    """How a job ended; its log has it where it could not say it itself."""
+    """Return how a job ended; its log says it where the job could not."""
     log = folder / "train.log"
     if isinstance(code, int) and code >= 0:
         return f"FAILED, see {log}"

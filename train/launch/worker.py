@@ -32,7 +32,7 @@ class Job:
 
 
 def run(job: Job, share: Share) -> None:
-    """In the new process: a single run, its output in `train.log`."""
+    """Run a job in the new process, its output in `train.log`."""
     end_with_parent()
     log = os.open(job.folder / "train.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     os.dup2(log, 1)
@@ -55,7 +55,7 @@ def run(job: Job, share: Share) -> None:
 
 
 class Worker:
-    """What the worker of a cluster does: start a job, hand it the signals to end, tell its exit code."""
+    """The worker of a cluster: it starts a job, hands it the signals to end, and returns its exit code."""
 
     def __init__(self) -> None:
         self.is_told = False

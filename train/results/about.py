@@ -12,7 +12,7 @@ from train.results.done import RUN
 
 
 class Conditions(Section):
-    """What rounding depends on besides settings; None: not known."""
+    """The conditions that rounding depends on besides settings; None: not known."""
 
     machine: str | None = None
     threads: int | None = None

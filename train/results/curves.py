@@ -22,7 +22,7 @@ def curve(row: Row) -> str:
 
 
 def label(row: Row) -> str:
-    """What tells a curve from others of its chart: yarn, sliding, yarn/sliding, or the encoding."""
+    """Return what tells a curve from others of its chart: yarn, sliding, yarn/sliding, or the encoding."""
     return "/".join(curve(row).split("/")[1:-1]) or row.encoding
 
 
@@ -55,12 +55,12 @@ def summary(rows: list[Row]) -> dict[str, float]:
 
 
 def losses(rows: list[Row]) -> list[Row]:
-    """Those of text by context length, the shortest first."""
+    """Return the losses of text by context length, the shortest first."""
     return by_length([row for row in rows if row.metric == "loss" and panel(row) == TEXT])
 
 
 def accuracies(rows: list[Row]) -> list[Row]:
-    """Those of answers by length, the shortest first."""
+    """Return the accuracies of answers by length, the shortest first."""
     return by_length([row for row in rows if row.metric == "accuracy" and panel(row) == ANSWERS])
 
 

@@ -1,4 +1,4 @@
-"""Which tokens are scored, and what context each is given.
+"""Protocols: which tokens are scored, and what context each is given.
 
 Every held-out window is as long as the longest length; a protocol says which pieces of it are shown
 to the model and which targets of each piece count. Papers print several of these under one

@@ -27,7 +27,7 @@ ONCE = "training"  # the protocol of what a run has one of
 
 
 class Identity(TypedDict):
-    """What all rows of a run share."""
+    """The columns that all rows of a run share."""
 
     run: str
     encoding: str

@@ -19,7 +19,7 @@ from train.runtime.ranks import is_rank_zero
 
 @dataclass(frozen=True)
 class Folder:
-    """Where a run leaves its results."""
+    """The folder of a run's results."""
 
     path: Path
     cell: str

@@ -1,4 +1,4 @@
-"""What a run found, in a few lines of text."""
+"""The results of a run, in a few lines of text."""
 
 from train.results.curves import accuracies, losses
 from train.results.rows import Row

@@ -1,4 +1,4 @@
-"""What the machine is and can do: precision, memory, processor."""
+"""The machine and its abilities: precision, memory, processor."""
 
 import ctypes
 import os
@@ -32,8 +32,8 @@ def resolved_precision(requested: str, accelerator: str) -> str:
 
 @cache
 def bfloat16_gain() -> float:
-    """How many times faster this processor multiplies matrices in bfloat16 than in float32, as measured:
-    some emulate it, and some that have it, but no unit for tiles, are faster in float32."""
+    """Measure how many times faster this processor multiplies matrices in bfloat16 than in float32: some
+    emulate it, and some that have it, but no unit for tiles, are faster in float32."""
     slow, fast = (
         (torch.rand(512, 128).to(dtype), torch.rand(128, 512).to(dtype))
         for dtype in (torch.float32, torch.bfloat16)
@@ -46,7 +46,7 @@ def bfloat16_gain() -> float:
 
 
 def seconds(what: Callable[[], object]) -> float:
-    """Of processor time."""
+    """Return the seconds of processor time that a call takes."""
     start = time.process_time()
     what()
     return time.process_time() - start

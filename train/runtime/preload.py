@@ -1,4 +1,4 @@
-"""What every job of a sweep needs, imported once: in the server that the jobs are forked from."""
+"""Imports of every job of a sweep, done once: in the server that the jobs are forked from."""
 
 import contextlib
 import signal

@@ -1,4 +1,4 @@
-"""Where a process of a run dies, the process that started it says which, and how."""
+"""The exit codes of a run's processes: the process that started one that died says which, and how."""
 
 import os
 import subprocess

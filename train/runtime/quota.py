@@ -1,4 +1,4 @@
-"""What a container may use of its machine: cores and memory, by its control groups (version 1 and 2)."""
+"""The quota of a container: cores and memory, by its control groups (version 1 and 2)."""
 
 import math
 import os

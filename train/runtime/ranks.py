@@ -1,4 +1,4 @@
-"""Which of a run's processes this is, known before torch.distributed starts."""
+"""The rank of this process in its run, known before torch.distributed starts."""
 
 import os
 

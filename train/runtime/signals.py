@@ -28,14 +28,15 @@ class Stopped(SystemExit):
 
 
 def stop(error: BaseException | None) -> Stopped | None:
-    """That the run was told to end, where it was; somebody's clean-up may have failed on the way out."""
+    """Return the stop that a run was told to make, where it was; somebody's clean-up may have failed on the
+    way out."""
     while error is not None and not isinstance(error, Stopped):
         error = error.__context__
     return error
 
 
 def ending(code: int) -> str:
-    """How a process ended, by its exit code, where it could not say it itself."""
+    """Return how a process ended, by its exit code, where it could not say it itself."""
     if code >= 0:
         return f"failed with exit code {code}"
     why = "out of memory?" if code == -signal.SIGKILL else signal.strsignal(-code)
