@@ -33,7 +33,7 @@ class Spec:
 def spec_of(q: Tensor, plan: Plan) -> Spec | None:
     """Return how the loops carry out a plan, with gradient if gradients are on; None where they cannot."""
     parts, learns = plan.parts, torch.is_grad_enabled()
-    network, line = (None, None) if learns else (network_of(plan), straight_line(plan))
+    line, network = (None, None) if learns else (straight_line(plan), network_of(plan))
     if network is None:
         if plan.form > Form.DENSE_BIAS and plan.parts & {"adjust", "values", "far", "log_decay"}:
             return None

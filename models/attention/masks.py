@@ -168,8 +168,8 @@ def whole_mask(plan: Plan) -> Tensor:
 @cached
 def whole_factor(plan: Plan) -> Tensor:
     """Return the factor of all pairs, (1 or B, 1 or H, T, T)."""
-    whole = slice(0, plan.positions.length)
-    result = by_pair(plan, "score_scale", *positions(plan, whole, whole))
+    i, j = positions(plan, slice(None), slice(None))
+    result = by_pair(plan, "score_scale", i, j)
     return result if result.dim() == 4 else result[None]
 
 
