@@ -17,13 +17,13 @@ def load(settings: Mapping[str, Any], vocab: int, cache: Path) -> "Source":
 
     What is costly to make is kept in the folder `cache`.
     """
-    source: Source = made(settings).open(vocab, Path(cache))
+    source: Source = instantiate(settings).open(vocab, Path(cache))
     return source
 
 
 def identity(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return settings in which a digest of its content stands for each file, folder or package."""
-    source = made(settings)
+    source = instantiate(settings)
     if hasattr(source, "identity"):
         return {"_target_": settings["_target_"], **source.identity()}
     return {
@@ -32,7 +32,7 @@ def identity(settings: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def made(settings: Mapping[str, Any]) -> Any:
+def instantiate(settings: Mapping[str, Any]) -> Any:
     """The same before it is opened: `_target_` names a class, the other settings are its parameters, and
     `open(vocab, cache)` makes the source."""
     module, _, name = settings["_target_"].rpartition(".")

@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from data.digest import of_file, of_json
-from data.disk import written
+from data.disk import atomic_write
 
 RECORD = "meta.json"
 log = logging.getLogger(__name__)
@@ -73,7 +73,7 @@ def remember(folder: Path, content: Mapping[str, object], files: dict[str, str])
     """Write the record, and when each file was as it says."""
     stamps = {name: stamp(folder / name) for name in files}
     record = {"content": content, "files": files, "digest": of_json([content, files]), "stamps": stamps}
-    with written(folder / RECORD) as out:
+    with atomic_write(folder / RECORD) as out:
         out.write(json.dumps(record, indent=1).encode())
 
 

@@ -12,11 +12,11 @@ LARGEST = 1 << 26  # bytes of a file that is read at once
 
 
 @contextmanager
-def written(file: Path) -> Iterator[BinaryIO]:
+def atomic_write(file: Path) -> Iterator[BinaryIO]:
     """Yield a file that takes the place of the named one when all of it is on the disk."""
     part = file.with_name(f"{file.name}.part")
     try:
-        with named(file):
+        with errors_name_file(file):
             file.parent.mkdir(parents=True, exist_ok=True)
             with part.open("wb") as out:
                 yield out
@@ -41,7 +41,7 @@ def content(file: Path) -> bytes:
 
 
 @contextmanager
-def named(file: Path) -> Iterator[None]:
+def errors_name_file(file: Path) -> Iterator[None]:
     """An error of the disk names the file that was being written."""
     try:
         yield

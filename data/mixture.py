@@ -78,7 +78,7 @@ class Mixed(Source):
         return Batch(
             torch.where(is_task, pad(task.tokens + self.offset, rest), text.tokens),
             torch.where(is_task, pad(task.targets + self.offset, rest), text.targets),
-            torch.where(is_task, pad(counted(task), rest), counted(text)),
+            torch.where(is_task, pad(target_mask(task), rest), target_mask(text)),
         )
 
     def windows(self, count: int, length: int) -> Windows | None:
@@ -93,5 +93,5 @@ class Mixed(Source):
         return replace(problems, tokens=tokens, targets=targets, wrong=wrong)
 
 
-def counted(batch: Batch) -> Tensor:
+def target_mask(batch: Batch) -> Tensor:
     return torch.ones_like(batch.tokens, dtype=torch.bool) if batch.mask is None else batch.mask

@@ -49,10 +49,10 @@ def extend(name: str, encoding: Encoding, **parameters: Any) -> Encoding:
     UsageError names the encodings that an extension fits where it does not fit this one.
     """
     settings = {k: v for k, v in read("extension", name).items() if k not in RECIPE} | parameters
-    return encoding if settings.get("_target_") is None else extended(name, settings, encoding)
+    return encoding if settings.get("_target_") is None else extension_of(name, settings, encoding)
 
 
-def extended(name: str, settings: Mapping[str, Any], encoding: Encoding) -> Encoding:
+def extension_of(name: str, settings: Mapping[str, Any], encoding: Encoding) -> Encoding:
     """`encoding` under an extension, or a schedule or wrapper with those inside extended that it fits."""
     kind: type[Extension] = locate(settings["_target_"])
     if applies(kind, encoding):
@@ -65,7 +65,7 @@ def extended(name: str, settings: Mapping[str, Any], encoding: Encoding) -> Enco
         raise UsageError(
             f"The extension '{name}' does not fit {type(encoding).__name__}; it fits: {fitting}."
         )
-    inside = [extended(name, settings, e) if applies_inside(kind, e) else e for e in encoding.inside]
+    inside = [extension_of(name, settings, e) if applies_inside(kind, e) else e for e in encoding.inside]
     return encoding.around(inside)
 
 

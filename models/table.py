@@ -140,7 +140,7 @@ def change(name: str) -> Change:
     fitting = [encoding for encoding in names("encoding") if fits(name, encoding)]
     return Change(
         name, changes(name, fitting[0] if "rope" not in fitting else "rope"),
-        own, listed(fitting, names("encoding")), *source("extension", name),
+        own, names_text(fitting, names("encoding")), *source("extension", name),
     )  # fmt: skip
 
 
@@ -155,7 +155,7 @@ def changes(name: str, encoding: str) -> str:
         return "the limit"
     old, new = (members(e)[0].effect_at(Positions.of(4 * SHAPE["length"])) for e in (before, after))
     parts = {
-        "q and k": not torch.equal(rotated(old), rotated(new)),
+        "q and k": not torch.equal(rotation_table(old), rotation_table(new)),
         "far q and k": bool(new.far) != bool(old.far),
         "mask": new.visible != old.visible,
         "temperature": new.logit_scale is not old.logit_scale,
@@ -163,13 +163,13 @@ def changes(name: str, encoding: str) -> str:
     return ", ".join(part for part, changed in parts.items() if changed) or "nothing"
 
 
-def rotated(effect: Effect) -> torch.Tensor:
+def rotation_table(effect: Effect) -> torch.Tensor:
     """(2, 1, H, T, D) equal queries and keys as the effect rotates them."""
     ones = torch.ones(1, SHAPE["heads"], effect.positions.length, SHAPE["head_width"])
     return torch.stack(effect.rotate(ones, ones) if effect.rotate else (ones, ones))
 
 
-def listed(chosen: list[str], everything: list[str]) -> str:
+def names_text(chosen: list[str], everything: list[str]) -> str:
     """`chosen` in the fewest words."""
     missing = [name for name in everything if name not in chosen]
     if not missing:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from conf.errors import UsageError
 from sweeps import command
 from sweeps.archive import unpacked
-from sweeps.drawing.figure import Caption, Figure, Row, described, faceted, figure_option
+from sweeps.drawing.figure import Caption, Figure, Row, describe, faceted, figure_option
 from sweeps.results import run_folders
 from train.results.rows import ANSWERS, read
 
@@ -35,7 +35,7 @@ QUANTITIES: dict[str, list[tuple[str, str, int]]] = {  # a value, or one less an
 }
 
 
-def measured(folder: Path) -> pd.DataFrame:
+def quantities_of(folder: Path) -> pd.DataFrame:
     """A line per method and seed, a column per quantity; nan where it was not measured or is undefined."""
     with unpacked(folder) as place:
         rows = pd.DataFrame(
@@ -92,7 +92,7 @@ def taus(one: Array, other: Array) -> Array:
 
 def transfer(folders: list[Path]) -> pd.DataFrame:
     """One line per pair of scales and quantity that both have."""
-    scales = {folder.name: measured(folder) for folder in folders}
+    scales = {folder.name: quantities_of(folder) for folder in folders}
     frame = pd.DataFrame(
         {"from": small, "to": large, "quantity": name, **agreement(scales[small][name], scales[large][name])}
         for small, large in combinations(scales, 2)
@@ -109,7 +109,7 @@ def figure(frame: pd.DataFrame) -> Figure:
         about = {"scales": f"{line['from']} to {line['to']}", "quantity": line["quantity"]}
         about |= {"verdict": VERDICTS[int(line["tau"] < 0) if sure else 2], "value": line["tau"]}
         rows.append(about | {"low": line["low"], "high": line["high"]})
-    panel = described(
+    panel = describe(
         "whiskers", row="quantity", rows=list(QUANTITIES), width=170, verdicts=VERDICTS,
         scale={"domain": [-1, 1]}, ticks=[-1, -0.5, 0, 0.5, 1], title="Kendall's tau",
     )  # fmt: skip

@@ -18,7 +18,7 @@ from sweeps.archive import unpacked
 from sweeps.comparison.comparisons import SIGNIFICANT
 from sweeps.comparison.curves import Curves, Group
 from sweeps.comparison.summarize import groups
-from sweeps.drawing.figure import Caption, Figure, described, faceted, figure_option
+from sweeps.drawing.figure import Caption, Figure, describe, faceted, figure_option
 from sweeps.numbers import plural
 from sweeps.results import load
 from sweeps.statistics import holm
@@ -31,11 +31,11 @@ AXIS = "The axis is linear within ±0.05, logarithmic beyond."
 
 def losses(folder: Path) -> tuple[Curves, int]:
     """Return the losses of a sweep or an archive under same_tokens, and the training length."""
-    group = scored(folder)
+    group = scored_runs(folder)
     return group.curves(*SCORES), group.trained
 
 
-def scored(folder: Path) -> Group:
+def scored_runs(folder: Path) -> Group:
     """The runs of a sweep or an archive."""
     with unpacked(folder) as place:
         sweep = load(place)
@@ -92,7 +92,7 @@ def figure(curves: Curves, trained: int, against: str) -> Figure:
     frame = gains(curves, trained, against)
     lengths, methods = frame.pop("length"), frame["method"].unique().tolist()
     frame.insert(0, "context", [f"{length:,} tokens, {length // trained}x" for length in lengths])
-    panel = described(
+    panel = describe(
         "whiskers", row="method", rows=methods, width=190, verdicts=VERDICTS,
         scale=SYMLOG, ticks=[-0.2, 0, 0.2, 1],
         title=f"nats per token, relative to own {against}",

@@ -16,8 +16,8 @@ import pandas as pd
 from conf.errors import UsageError
 from sweeps import command
 from sweeps.comparison.curves import Curves, Group
-from sweeps.context_gain import AXIS, SCORES, SYMLOG, cell, gains, scored
-from sweeps.drawing.figure import Caption, Figure, described, faceted, figure_option
+from sweeps.context_gain import AXIS, SCORES, SYMLOG, cell, gains, scored_runs
+from sweeps.drawing.figure import Caption, Figure, describe, faceted, figure_option
 from sweeps.numbers import plural
 
 SHOWN = (2, 4, 16)  # times the training length, in the figure
@@ -26,7 +26,7 @@ SHOWN = (2, 4, 16)  # times the training length, in the figure
 def along(folders: list[Path]) -> pd.DataFrame:
     """One line per checkpoint, method and longer length, of the methods that several checkpoints have; the
     fewest tokens and the best methods first."""
-    groups = sorted(map(scored, folders), key=tokens)
+    groups = sorted(map(scored_runs, folders), key=tokens)
     lines = []
     for group, curves in zip(groups, shared(groups), strict=True):
         own = gains(curves, group.trained, "window")
@@ -73,13 +73,13 @@ def table(frame: pd.DataFrame, times: int) -> list[str]:
     every = sorted(frame["tokens"].unique())
     lines = [f"| method | {' | '.join(f'{count / 1e6:.1f}M tokens' for count in every)} |"]
     lines.append("|---" * (1 + len(every)) + "|")
-    for name in ordered(frame):
+    for name in order_methods(frame):
         own = {line.tokens: cell(line) for line in frame[frame["method"] == name].itertuples()}
         lines.append(f"| `{name}` | {' | '.join(own.get(count, '') for count in every)} |")
     return lines
 
 
-def ordered(frame: pd.DataFrame) -> list[str]:
+def order_methods(frame: pd.DataFrame) -> list[str]:
     """Methods, the best in the end first."""
     last = frame[frame["tokens"] == frame["tokens"].max()]
     return list(dict.fromkeys(last.sort_values("order")["method"]))
@@ -91,10 +91,10 @@ def figure(frame: pd.DataFrame) -> Figure:
     frame = frame[frame.groupby("method")["value"].transform("std") > 0]
     rows: list[dict[str, object]] = [
         {"method": name, "of": f"{line.times}x", "x": line.tokens / 1e6, "y": line.value}
-        for name in ordered(frame)
+        for name in order_methods(frame)
         for line in frame[frame["method"] == name].sort_values(["times", "tokens"]).itertuples()
     ]
-    panel = described(
+    panel = describe(
         "curve", upright=[], level=[{"y": 0}], across="million tokens trained on", alone=False, scale=SYMLOG
     )
     seeds = plural(int(frame["seeds"].max()), "seed")

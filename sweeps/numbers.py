@@ -57,7 +57,7 @@ def big(value: float | None) -> str:
     return f"{value:g}"
 
 
-def listed(names: list[str], most: int = 4) -> str:
+def list_text(names: list[str], most: int = 4) -> str:
     """a, b and c; past `most`, how many more."""
     if len(names) > most:
         return f"{', '.join(names[: most - 1])} and {len(names) - most + 1} more"

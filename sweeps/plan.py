@@ -16,7 +16,7 @@ from pydantic import Field
 from conf.errors import UsageError
 from models.bounds import Share
 from sweeps import command
-from train.config.compose import dotted, swept
+from train.config.compose import dotted, sweep_settings
 from train.config.schema import Config
 from train.config.validation import Natural, Quantity, Section
 from train.results.rows import ONCE, read
@@ -168,7 +168,7 @@ def forecast(arguments: Sequence[str]) -> Forecast:
     """Return the forecast of a command line: `Assumptions`, and what `python -m train` would be given."""
     own = [one for one in arguments if one.partition("=")[0] in Assumptions.model_fields]
     given = Assumptions.of(dotted(own))
-    config, names = swept(*(one for one in arguments if one not in own))
+    config, names = sweep_settings(*(one for one in arguments if one not in own))
     work, count = Work(config), given.cells or len(names)
     names = [names[number % len(names)] for number in range(count)]
     if given.gpus < work.gpus:

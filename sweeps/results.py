@@ -69,10 +69,10 @@ class Sweep:
 
 def load(folder: Path) -> Sweep:
     """The sweep of a folder; a folder of runs without `sweep.json` is one too, and so is a single run."""
-    sweep = listed(folder)
+    sweep = jobs_of(folder)
     for job in sweep.jobs:
         place = Path(os.path.normpath(folder / job.folder))
-        log = shown(place / "train.log") if (place / "train.log").is_file() else ""
+        log = path_text(place / "train.log") if (place / "train.log").is_file() else ""
         if not ((place / "DONE").exists() and (place / "results.jsonl").exists()):
             sweep.failures.append(Failure(job.name, last_words(place), log))
             continue
@@ -83,7 +83,7 @@ def load(folder: Path) -> Sweep:
     return sweep
 
 
-def listed(folder: Path) -> Sweep:
+def jobs_of(folder: Path) -> Sweep:
     """The jobs that `sweep.json` lists; where it does not, or is damaged, all runs below."""
     file, notes = folder / "sweep.json", []
     if file.is_file():
@@ -93,7 +93,7 @@ def listed(folder: Path) -> Sweep:
             jobs = [Job(text_of(job.get("name", job["folder"])), str(job["folder"])) for job in about["jobs"]]
             return Sweep(folder, name or folder.name, command, started, jobs)
         except (ValueError, KeyError, TypeError, AttributeError):
-            notes.append(f"{shown(file)} is damaged: every run found in its folder is reported.")
+            notes.append(f"{path_text(file)} is damaged: every run found in its folder is reported.")
     folders = sorted(run_folders(folder))
     if not folders:
         where = "no results.jsonl in it or in any folder below it"
@@ -174,7 +174,7 @@ def last_words(place: Path) -> str:
     return printable((errors or lines or ["not finished, and no log"])[-1])
 
 
-def shown(path: Path) -> str:
+def path_text(path: Path) -> str:
     """Return a path as a user would type it."""
     relative = os.path.relpath(path)
     return printable(relative if not relative.startswith(os.path.join("..", "..")) else str(path))

@@ -4,4 +4,4 @@ from functools import cache
 
 from train.config import compose
 
-composed = cache(compose.composed)
+composed = cache(compose.compose_config)

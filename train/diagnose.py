@@ -25,7 +25,7 @@ from train.context import Run
 from train.diagnostics import attention, rotary
 from train.diagnostics.explanation import sentences
 from train.diagnostics.records import Diagnosis, Heads, Known
-from train.errors import explained
+from train.errors import explain_errors
 from train.evaluation.extensions import extended_models
 from train.fit.objective import objective_of
 from train.results.rows import ANSWERS, read
@@ -59,7 +59,7 @@ def diagnose(config: Config, amount: Amount) -> Diagnosis:
     return Diagnosis(
         folder.name, names.encoding, config.seed, names.data, run.trained_length, config.model.depth,
         shown[0][1].size(0), amount.queries, lengths, all(tokens.size(1) == n for n, tokens, _ in shown),
-        known(folder), farthest, variants, rotary.rotations(model, farthest, variants[0].farthest),
+        known_results(folder), farthest, variants, rotary.rotations(model, farthest, variants[0].farthest),
     )  # fmt: skip
 
 
@@ -79,7 +79,7 @@ def rounded(values: Tensor) -> Any:
     return values.mul(1e5).round().div(1e5).tolist()
 
 
-def known(folder: Path) -> Known | None:
+def known_results(folder: Path) -> Known | None:
     """Return the results of the run at every length, by its rows: the loss of text, or the accuracy of
     answers."""
     for protocol, metric in (("same_tokens", "loss"), (ANSWERS, "accuracy")):
@@ -118,7 +118,7 @@ def entry() -> None:
         (folder / "diagnostics.json").write_text(json.dumps(content))
         print("\n".join([*lines, *map(str, draw(content, folder))]), flush=True)
 
-    with explained():
+    with explain_errors():
         command.run("diagnose", main)
 
 

@@ -19,7 +19,7 @@ from yaml import MarkedYAMLError
 from conf.errors import UsageError, printable
 from train.config.validation import did_you_mean
 from train.runtime.ranks import is_rank_zero
-from train.runtime.signals import handled, ignored, requeue, stop
+from train.runtime.signals import handle_signals, ignored, requeue, stop
 
 NO_ROOM = re.compile(
     "can't allocate memory|cannot allocate memory|bad_alloc|could not create a primitive|"
@@ -29,12 +29,12 @@ NO_ROOM = re.compile(
 
 
 @contextmanager
-def explained() -> Iterator[None]:
+def explain_errors() -> Iterator[None]:
     """End the process with one sentence and exit code 2 on a mistake, or with a traceback if
     HYDRA_FULL_ERROR=1."""
     is_full = os.environ.get("HYDRA_FULL_ERROR", "0") not in ("", "0")
     try:
-        with handled():
+        with handle_signals():
             yield
     except BaseException as error:  # a panic of the tokenizer, in Rust, is no Exception
         if stopped := stop(error):

@@ -20,7 +20,7 @@ from train.config.schema import Config
 from train.config.sections import Few
 from train.config.trained_run import trained_run
 from train.config.validation import Section
-from train.errors import explained
+from train.errors import explain_errors
 from train.results.about import About, about_run
 from train.results.done import check_finished
 from train.results.rows import Row, read
@@ -154,7 +154,7 @@ def repeated(about: About, threads: int | None, into: Path) -> Config:
 
 def entry() -> None:
     """The command line: exit code 0 where all rows are equal, 1 where some differ."""
-    with explained(), ExitStack() as stack:
+    with explain_errors(), ExitStack() as stack:
         try:
             chosen = Choice.of(dotted(sys.argv[1:]))
         except OmegaConfBaseException:

@@ -15,7 +15,7 @@ from conf.errors import UsageError
 from data.source import Windows
 from models.gpt import GPT
 from train import build
-from train.checks.attributed import attributed
+from train.checks.attributed import attribute_errors
 from train.checks.dry_run import check, check_data
 from train.config.run_id import cell, code, packages, training_cell
 from train.config.schema import Config
@@ -24,7 +24,7 @@ from train.evaluation.best import best
 from train.evaluation.evaluate import evaluate, kernels
 from train.evaluation.extensions import extended_models
 from train.fit.checkpoints import FINAL, Trained, kept_at, locked, restore
-from train.fit.trainer import Stage, trained
+from train.fit.trainer import Stage, load_or_train
 from train.paths import ROOT
 from train.results.about import about_run
 from train.results.done import finish, has_gaps, is_done
@@ -33,7 +33,7 @@ from train.results.run_folder import Folder
 from train.results.summary_table import outcome
 from train.runtime import machine
 from train.runtime.ranks import is_rank_zero
-from train.wandb_run import tracked
+from train.wandb_run import track
 
 
 def run_job(config: Config, folder: Path, expected: str | None = None) -> None:
@@ -57,12 +57,12 @@ def run_job(config: Config, folder: Path, expected: str | None = None) -> None:
 def complete(config: Config, place: Folder) -> None:
     """Train, evaluate, write."""
     started, code_at_start = time.perf_counter(), code(config)
-    with attributed(config):
+    with attribute_errors(config):
         extensions = check(config)
         model = build.gpt(config)
         run = Run.of(config, code_at_start)
         windows = check_data(run, extensions)
-    with tracked(config, place.path, place.cell) as tracker:
+    with track(config, place.path, place.cell) as tracker:
         run = replace(run, log=tracker.log_training)
         training, checkpoints = trained_model(run, model)
         models, chosen = extended_models(run, model, extensions, training.cell), {}
@@ -107,7 +107,7 @@ def trained_model(run: Run, model: GPT) -> tuple[Trained, list[Path]]:
     training = training_cell(config, run.source.fingerprint, run.precision, run.code)
     folder = Path(config.outputs) / "trained" / f"{config.names.encoding}-s{config.seed}-{training}"
     stage = Stage(training, folder, config.model.length, knobs.max_steps, knobs.kept)
-    return trained(run, model, stage), [stage.final, *stage.kept]
+    return load_or_train(run, model, stage), [stage.final, *stage.kept]
 
 
 def tell_windows(windows: Windows | None, wanted: int) -> None:

@@ -86,7 +86,7 @@ class Tracker:
 
 
 @contextmanager
-def tracked(config: Config, folder: Path, cell: str) -> Iterator[Tracker]:
+def track(config: Config, folder: Path, cell: str) -> Iterator[Tracker]:
     """Open the W&B run of a run folder, which ends with the block, as failed after an exception."""
     mode = resolved_mode(config.wandb.mode)
     if mode == "disabled" or not is_rank_zero():

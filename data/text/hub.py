@@ -38,7 +38,7 @@ class Hub(Corpus):
 
     def documents(self) -> Iterator[Document]:
         for name, held_out, rows in self.parts:
-            for number, text in enumerate(joined(rows) if self.articles else rows):
+            for number, text in enumerate(articles_of(rows) if self.articles else rows):
                 yield Document(text or "", f"{name}:{number}", held_out)
 
     def contents(self) -> dict[str, Any]:
@@ -97,7 +97,7 @@ def first(texts: Iterable[str], limit: float) -> list[str]:
     return kept
 
 
-def joined(rows: Iterable[str]) -> Iterator[str]:
+def articles_of(rows: Iterable[str]) -> Iterator[str]:
     """WikiText's lines as articles."""
     article: list[str] = []
     for row in rows:

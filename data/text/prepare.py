@@ -26,12 +26,12 @@ def build(corpus: Documents, vocab: int, folder: Path) -> Prepared:
     log.info("Preparing data=%s from %s, once ...", corpus.name, corpus.origin())
     training, held_out = split(corpus)
     parts = {"training": training, "held_out": held_out}
-    sample = chosen(corpus, limited(training, SAMPLE))
+    sample = texts_of(corpus, limited(training, SAMPLE))
     tokenizer = tokenizer_of(corpus.tokenizer, vocab, corpus.end_token, sample)
     tokenizer.save(folder)
     dtype = "uint16" if tokenizer.vocab <= 2**16 else "uint32"
     counts = {
-        name: encode(chosen(corpus, part), tokenizer, folder / f"{name}.bin", dtype)
+        name: encode(texts_of(corpus, part), tokenizer, folder / f"{name}.bin", dtype)
         for name, part in parts.items()
     }
     np.save(folder / "held_out_lengths.npy", np.array(counts["held_out"].lengths, np.int64))
@@ -81,7 +81,7 @@ def loss(corpus: Documents, counts: list["Counts"]) -> list[str]:
     return [f"no tokens for {share}"]
 
 
-def chosen(corpus: Documents, part: Entries) -> Iterator[str]:
+def texts_of(corpus: Documents, part: Entries) -> Iterator[str]:
     """Yield the texts of some documents, each once, read again."""
     waiting = dict(part)
     for key, document in texts(corpus):

@@ -34,7 +34,7 @@ def seconds(what: Callable[[], Any]) -> float:
     return now() - start
 
 
-def interleaved(contenders: Mapping[str, Callable[[], Any]], rounds: int) -> dict[str, float]:
+def median_times(contenders: Mapping[str, Callable[[], Any]], rounds: int) -> dict[str, float]:
     """The median seconds of each; a slow minute of the machine strikes all of them."""
     for run in contenders.values():
         run()

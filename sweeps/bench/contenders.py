@@ -136,7 +136,7 @@ class PlainBlock(nn.Module):
 
     def forward(self, x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
         q, k, v = self.qkv(self.norm1(x)).unflatten(-1, (3, self.heads, -1)).permute(2, 0, 3, 1, 4)
-        q, k = rotated(q, cos, sin), rotated(k, cos, sin)
+        q, k = rotate(q, cos, sin), rotate(k, cos, sin)
         if self.attention == "sdpa":
             read = F.scaled_dot_product_attention(q, k, v, is_causal=True)
         else:
@@ -146,12 +146,12 @@ class PlainBlock(nn.Module):
         return result
 
 
-def rotated(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+def rotate(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
     a, b = x.float().chunk(2, dim=-1)
     return torch.cat([a * cos - b * sin, a * sin + b * cos], dim=-1).to(x.dtype)
 
 
-def compiled(make: Make) -> tuple[nn.Module, Loss]:
+def compile_model(make: Make) -> tuple[nn.Module, Loss]:
     """A model through torch.compile: ours block by block, as `trainer.compile` has it."""
     model, loss = make()
     compile_each(model.blocks if isinstance(model, GPT) else [model])

@@ -52,12 +52,12 @@ def longest(chosen: list[str]) -> Iterator[Result]:
             effect = made.effect_at(Positions.of(8, device()))
             fused = choose(torch.empty(1, dtype=torch.bfloat16, device=device()), effect) == "fused"
         if fused or effect.adjust is None or effect.adjust.far_keys is not None:
-            spent, used = in_child(partial(once, made, LONGEST))
+            spent, used = in_child(partial(measure_once, made, LONGEST))
             yield Result(f"evaluate_{LONGEST}_{name}", spent, "s", f"{HOW}, once")
             yield Result(f"evaluate_memory_{LONGEST}_{name}", used / 2**20, "MiB", HOW)
 
 
-def once(made: Encoding, length: int) -> tuple[float, int]:
+def measure_once(made: Encoding, length: int) -> tuple[float, int]:
     """Seconds, and bytes at the most."""
     run, before = ours(made, length), resident()
     spent = seconds(run)

@@ -17,8 +17,8 @@ from typing import Any
 
 import torch
 
-from sweeps.bench.clock import interleaved
-from sweeps.bench.contenders import PEERS, Make, Shape, compiled, ours, peers
+from sweeps.bench.clock import median_times
+from sweeps.bench.contenders import PEERS, Make, Shape, compile_model, ours, peers
 from sweeps.bench.evaluation import SHAPE
 from sweeps.bench.page import LONG, Result
 from sweeps.bench.training import fastest, step
@@ -82,7 +82,7 @@ def contenders(rounds: int, shape: Shape) -> dict[str, float]:
     for name, make in peers(shape).items():
         made |= {f"{name} {kind}": (make, kind) for kind in precisions}
     steps = {name: step(make, shape, kind == "bf16") for name, (make, kind) in made.items()}
-    return interleaved(steps, rounds)
+    return median_times(steps, rounds)
 
 
 def contenders_compiled(rounds: int, shape: Shape) -> dict[str, float]:
@@ -92,8 +92,8 @@ def contenders_compiled(rounds: int, shape: Shape) -> dict[str, float]:
     for name in ("rope", *PEERS):
         chosen = fastest(taken, name)
         make = makes.get(chosen[:-5], partial(ours, "rope", shape))
-        steps[chosen] = step(partial(compiled, make), shape, chosen.endswith("bf16"))
-    return interleaved(steps, rounds)
+        steps[chosen] = step(partial(compile_model, make), shape, chosen.endswith("bf16"))
+    return median_times(steps, rounds)
 
 
 def main() -> None:

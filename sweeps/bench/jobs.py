@@ -20,7 +20,7 @@ from models.encodings import load
 from models.gpt import GPT
 from sweeps.bench.clock import now
 from sweeps.bench.page import Result
-from train.config.compose import composed
+from train.config.compose import compose_config
 from train.context import ignore, trainer
 from train.fit.callbacks import Progress
 from train.fit.loss import mean_loss
@@ -37,7 +37,7 @@ def lightning(rounds: int = 12, steps: int = 30) -> Iterator[Result]:
     loops, fits = [], []
     for _ in range(rounds):
         loops += bare(steps)
-        fits += fitted(steps)
+        fits += fit_steps(steps)
     how = f"median step, {rounds} x {steps} in turns; default size"
     yield Result("loop_step", statistics.median(loops) * 1e3, "ms", how)
     yield Result("lightning_vs_loop", statistics.median(fits) / statistics.median(loops), "x", how)
@@ -66,7 +66,7 @@ def differences(stamps: list[float]) -> list[float]:
 
 def bare(steps: int) -> list[float]:
     stamps: list[float] = []
-    gpt, config, data = model(), composed().optimizer, source(stamps)
+    gpt, config, data = model(), compose_config().optimizer, source(stamps)
     optimizer = optimizer_of(gpt, config, fused=True)
     for _ in range(steps):
         batch = data.batch()
@@ -79,9 +79,9 @@ def bare(steps: int) -> list[float]:
     return differences(stamps)
 
 
-def fitted(steps: int) -> list[float]:
+def fit_steps(steps: int) -> list[float]:
     stamps: list[float] = []
-    config = composed("trainer=cpu", f"batch={BATCH}")
+    config = compose_config("trainer=cpu", f"batch={BATCH}")
     callbacks = [Progress(config.trainer.log_every, ignore)]
     more = {"max_steps": steps, "callbacks": callbacks}
     trainer(config.trainer, "bf16-mixed", **more).fit(Training(model(), source(stamps), config, LENGTH))
@@ -107,7 +107,7 @@ def sweep(steps: int = 600) -> Iterator[Result]:
         launch(place, "data", "nope", "jobs=1", "trainer.max_steps=1")
         wall = launch(place, "real", ",".join(SOME), f"trainer.max_steps={steps}")
         cores = len(os.sched_getaffinity(0))
-        work = sum(worked(file) for file in (place / "real").glob("*/results.jsonl"))
+        work = sum(work_seconds(file) for file in (place / "real").glob("*/results.jsonl"))
         how = f"{len(SOME)} jobs of {steps} steps: wall time / (training and evaluation time / {cores} cores)"
         yield Result("sweep_wall_vs_work", wall * cores / work, "x", how)
 
@@ -120,7 +120,7 @@ def headline() -> Iterator[Result]:
         files = list(place.glob("sweeps/encodings/*/results.jsonl"))
         how = f"make sweep, {len(files)} runs, {len(os.sched_getaffinity(0))} cores, data and report included"
         yield Result("headline_minutes", minutes, "min", how)
-        training, everything = (sum(worked(file, own) for file in files) for own in ({"training"}, ()))
+        training, everything = (sum(work_seconds(file, own) for file in files) for own in ({"training"}, ()))
         ratio = everything / training - 1
         yield Result("sweep_evaluation_vs_training", ratio, "x", f"seconds of its rows; {how}")
 
@@ -139,7 +139,7 @@ def timed(name: str, *arguments: str) -> float:
     return time.perf_counter() - start
 
 
-def worked(file: Path, protocols: Collection[str] = ()) -> float:
+def work_seconds(file: Path, protocols: Collection[str] = ()) -> float:
     """Seconds that a job trained and evaluated, from its own rows, or those of some protocols."""
     rows = [json.loads(line) for line in file.read_text().splitlines()]
     rows = [

@@ -12,7 +12,7 @@ import torch
 from jinja2 import Environment
 
 from sweeps.comparison.methods import families
-from sweeps.drawing.figure import Figure, Row, Spec, described, titled, together
+from sweeps.drawing.figure import Figure, Row, Spec, combine, describe, titled
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 ABOVE = ("step_", "memory_", "evaluate_")  # names of what the table of encodings is made from
@@ -40,7 +40,7 @@ def write(results: Sequence[Result], docs: Path = DOCS) -> None:
     others = sorted(file.parent.name for file in docs.glob("*/benchmarks.md"))
     (docs / "benchmarks.md").write_text(page(everything, others))
     if any(r.name.endswith(RATIOS) for r in everything):
-        (docs / "benchmarks.svg").write_text(drawn(everything).svg())
+        (docs / "benchmarks.svg").write_text(draw(everything).svg())
 
 
 def page(results: Sequence[Result], others: Sequence[str] = ()) -> str:
@@ -60,7 +60,7 @@ def page(results: Sequence[Result], others: Sequence[str] = ()) -> str:
         others=others,
         long=f"{LONG:,}",
         longest=f"{LONGEST:,}",
-        encodings=[[name, *(shown(value.get(key.format(name))) for key in keys)] for name in names],
+        encodings=[[name, *(number_text(value.get(key.format(name))) for key in keys)] for name in names],
         sets=[one for one in SETS if any(set_of(r) == one for r in results)],
         contenders=by_set(results),
         evaluations=long_by_set(results),
@@ -79,25 +79,28 @@ def by_set(results: Sequence[Result]) -> list[list[str]]:
     measured = [one for one in SETS if any(key[1] == one for key in speeds)]
     names = dict.fromkeys(name for name, _ in speeds)
     return [
-        [name.removeprefix("train_").replace("_", " "), *(shown(speeds.get((name, one))) for one in measured)]
+        [
+            name.removeprefix("train_").replace("_", " "),
+            *(number_text(speeds.get((name, one))) for one in measured),
+        ]
         for name in names
     ]
 
 
 def long_by_set(results: Sequence[Result]) -> list[list[str]]:
     """Each encoding with its long evaluation under every set, below the sets that were measured."""
-    values, key = {r.name: shown(r.value) for r in results}, f"evaluate_{LONG}_{{}}_vs_causal_{{}}"
+    values, key = {r.name: number_text(r.value) for r in results}, f"evaluate_{LONG}_{{}}_vs_causal_{{}}"
     measured = [one for one in SETS if any(key.format(name, one) in values for name in families())]
     rows = [[name, *(values.get(key.format(name, one), "") for one in measured)] for name in families()]
     return [measured, *(row for row in rows if any(row[1:]))] if measured else []
 
 
-def drawn(results: Sequence[Result]) -> Figure:
+def draw(results: Sequence[Result]) -> Figure:
     """Two rows of bars: the step against NoPE, a long evaluation against causal attention."""
     steps = ratios("training step, x NoPE", [r for r in results if r.name.endswith("_vs_nope")], 0)
     longest = [r for r in results if r.name.endswith("_vs_causal")]
     evaluations = ratios(f"evaluation at {LONG:,}, x causal", longest, 1)
-    return Figure("benchmarks", {"ratios": together([*steps, *evaluations], "hconcat", spacing=40)})
+    return Figure("benchmarks", {"ratios": combine([*steps, *evaluations], "hconcat", spacing=40)})
 
 
 def ratios(title: str, results: Sequence[Result], start: int) -> list[Spec]:
@@ -105,10 +108,10 @@ def ratios(title: str, results: Sequence[Result], start: int) -> list[Spec]:
     names = {encoding: r.value for r in results if (encoding := encoding_of(r.name)) in families()}
     rows: list[Row] = [{"encoding": name, "ratio": value} for name, value in names.items()]
     scale = {"type": "log" if start else "linear"}
-    return [titled(title, described("benchmarks", start=start, scale=scale), rows)] if results else []
+    return [titled(title, describe("benchmarks", start=start, scale=scale), rows)] if results else []
 
 
-def shown(value: float | None) -> str:
+def number_text(value: float | None) -> str:
     return "" if value is None else f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 

@@ -6,14 +6,14 @@ from functools import partial
 import torch
 
 from models.encodings import names
-from sweeps.bench.clock import device, interleaved, memory
-from sweeps.bench.contenders import PEERS, Make, Shape, compiled, ours, peers
+from sweeps.bench.clock import device, median_times, memory
+from sweeps.bench.contenders import PEERS, Make, Shape, compile_model, ours, peers
 from sweeps.bench.page import Result
 
 SHAPE = Shape()
 
 
-def how() -> str:
+def shape_text() -> str:
     return f"{SHAPE}, bf16"
 
 
@@ -24,24 +24,27 @@ def measure(rounds: int) -> Iterator[Result]:
     for name, make in makes.items():
         used = memory(partial(step, make))
         yield Result(
-            f"memory_{name.replace(' ', '_')}", used / 2**20, "MiB", f"what a step adds to the model; {how()}"
+            f"memory_{name.replace(' ', '_')}",
+            used / 2**20,
+            "MiB",
+            f"what a step adds to the model; {shape_text()}",
         )
-    taken = interleaved({name: step(make) for name, make in makes.items()}, rounds)
+    taken = median_times({name: step(make) for name, make in makes.items()}, rounds)
     tokens = SHAPE.batch * SHAPE.length
     for name in names():
-        yield Result(f"train_{name}", tokens / taken[name], "tokens/s", f"one thread; {how()}")
+        yield Result(f"train_{name}", tokens / taken[name], "tokens/s", f"one thread; {shape_text()}")
         yield Result(
-            f"step_{name}", taken[name] * 1e3, "ms", f"median of {rounds} interleaved steps; {how()}"
+            f"step_{name}", taken[name] * 1e3, "ms", f"median of {rounds} interleaved steps; {shape_text()}"
         )
-        yield Result(f"step_{name}_vs_nope", taken[name] / taken["nope"], "x", f"step time; {how()}")
+        yield Result(f"step_{name}_vs_nope", taken[name] / taken["nope"], "x", f"step time; {shape_text()}")
     for name in PEERS:
         contender = fastest(taken, name)
         attention = f"{contender.removeprefix(name).strip()} attention, its fastest"
         yield Result(
-            f"train_{name}", tokens / taken[contender], "tokens/s", f"one thread; {attention}; {how()}"
+            f"train_{name}", tokens / taken[contender], "tokens/s", f"one thread; {attention}; {shape_text()}"
         )
         ratio = taken[contender] / taken["rope"]
-        yield Result(f"train_rope_vs_{name}", ratio, "x", f"tokens/s; {attention}; {how()}")
+        yield Result(f"train_rope_vs_{name}", ratio, "x", f"tokens/s; {attention}; {shape_text()}")
 
 
 def fastest(taken: Mapping[str, float], peer: str) -> str:
@@ -52,12 +55,12 @@ def fastest(taken: Mapping[str, float], peer: str) -> str:
 def measure_compiled(rounds: int) -> Iterator[Result]:
     """Our uncompiled step of RoPE, and a compiled one, against peers through torch.compile."""
     rope: Make = partial(ours, "rope", SHAPE)
-    makes: dict[str, Make] = {"rope": rope, "rope_compiled": partial(compiled, rope)}
-    makes |= {name: partial(compiled, make) for name, make in peers(SHAPE).items()}
-    taken = interleaved({name: step(make) for name, make in makes.items()}, rounds)
+    makes: dict[str, Make] = {"rope": rope, "rope_compiled": partial(compile_model, rope)}
+    makes |= {name: partial(compile_model, make) for name, make in peers(SHAPE).items()}
+    taken = median_times({name: step(make) for name, make in makes.items()}, rounds)
     for name in ("rope_compiled", *PEERS):
         contender = fastest(taken, name)
-        note = f"tokens/s, the compilation not counted; {contender.replace('_', ' ')}; {how()}"
+        note = f"tokens/s, the compilation not counted; {contender.replace('_', ' ')}; {shape_text()}"
         yield Result(
             f"train_rope_vs_{name.removesuffix('_compiled')}_compiled",
             taken[contender] / taken["rope"],

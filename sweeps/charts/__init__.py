@@ -6,14 +6,14 @@ from sweeps.charts.extensions import against_crop, extensions
 from sweeps.charts.lines import by_length, by_position, protocols
 from sweeps.comparison.summary import Comparison, Summary
 from sweeps.drawing.figure import Figure, without
-from sweeps.numbers import listed
+from sweeps.numbers import list_text
 
 KINDS = (by_length, by_position, against_crop, extensions, decomposition, protocols, by_depth)
 
 
 def figures(summary: Summary) -> list[dict[str, Figure]]:
     """Return the figures of each comparison, by kind; each has a file name of its own."""
-    missing = listed([one.name for failed in summary.troubles.values() for one in failed], 8)
+    missing = list_text([one.name for failed in summary.troubles.values() for one in failed], 8)
     names: list[str] = []
     every = []
     for comparison in summary.comparisons:

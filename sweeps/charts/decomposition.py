@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from sweeps.comparison.decomposition import DISTANCES, EARLY, PAST, POSITIONS
 from sweeps.comparison.records import Decomposition
 from sweeps.comparison.summary import Comparison
-from sweeps.drawing.figure import Caption, Row, Spec, beside, described, faceted
+from sweeps.drawing.figure import Caption, Row, Spec, describe, faceted, place_beside
 from sweeps.drawing.lines import Line, limits
 from sweeps.numbers import signed, times
 from sweeps.texts import PARTS
@@ -24,9 +24,9 @@ def decomposition(comparison: Comparison) -> dict[str, Spec]:
     rows = [row for name, one in shown.items() for row in rows_of(comparison, name, one, axis[1])]
     parts = list(dict.fromkeys(str(row["part"]) for row in rows if row["_kind"] == "bar"))
     title = "change in loss, nats per token"
-    panel = described("bars", axis=axis, parts=parts, colours=[COLOURS[part] for part in parts], title=title)
+    panel = describe("bars", axis=axis, parts=parts, colours=[COLOURS[part] for part in parts], title=title)
     caption = Caption(PARTS["decomposition"].title, f"{comparison.title}; same_tokens; dot: the whole change")
-    return {"parts": faceted(panel, rows, "method", 6, caption) | beside(0, 130)}
+    return {"parts": faceted(panel, rows, "method", 6, caption) | place_beside(0, 130)}
 
 
 def bars(decomposed: Decomposition) -> list[list[Bar]]:

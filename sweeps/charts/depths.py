@@ -2,7 +2,7 @@
 
 from sweeps.comparison.records import Values
 from sweeps.comparison.summary import Comparison
-from sweeps.drawing.figure import Caption, Row, Spec, beside, described, faceted
+from sweeps.drawing.figure import Caption, Row, Spec, describe, faceted, place_beside
 from sweeps.texts import PARTS
 from train.results.rows import DEPTH
 
@@ -33,14 +33,16 @@ def by_depth(comparison: Comparison) -> dict[str, Spec]:
         return {}
     text, trained = PARTS["by_depth"], comparison.trained_length
     caption = Caption(text.title, f"{comparison.title} (the line). {text.note}")
-    panel = described(
+    panel = describe(
         "depth",
         width=34 * len(comparison.lengths),
         height=28 * len(depths(comparison)),
         x=comparison.axis(),
         trained=[{"length": trained}] if trained in comparison.lengths else [],
     )
-    return {"accuracy": faceted(panel, rows, "method", 5, caption) | beside(0, 30 * len(comparison.lengths))}
+    return {
+        "accuracy": faceted(panel, rows, "method", 5, caption) | place_beside(0, 30 * len(comparison.lengths))
+    }
 
 
 def short(value: float | None) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeps.drawing.figure import Row, Spec, described, titled, together
+from sweeps.drawing.figure import Row, Spec, combine, describe, titled
 from sweeps.drawing.lines import COLOURS
 from sweeps.numbers import tokens
 from train.diagnostics.records import Diagnosis, Heads, Rotation
@@ -22,11 +22,11 @@ def heads(diagnosis: Diagnosis, variant: Heads) -> Spec:
     sequences = f"the last {diagnosis.queries} queries of {diagnosis.sequences} held-out sequences"
     above = [entropy(variant), profile(diagnosis, variant, variant.lengths.index(diagnosis.trained_length))]
     above += [profile(diagnosis, variant, len(variant.lengths) - 1), unseen(variant)]
-    rows = [together(above, "hconcat", spacing=24, resolve={"scale": {"color": "independent"}})]
-    rows += [together([rotations(rope), similarity(rope)], "hconcat", spacing=40)] if rope else []
+    rows = [combine(above, "hconcat", spacing=24, resolve={"scale": {"color": "independent"}})]
+    rows += [combine([rotations(rope), similarity(rope)], "hconcat", spacing=40)] if rope else []
     note = f"{diagnosis.data}, trained at length {tokens(diagnosis.trained_length)}; {sequences}"
     title = {"text": f"What the heads of {diagnosis.run} do{under}", "subtitle": note}
-    return together(rows, "vconcat", title=title, spacing=24)
+    return combine(rows, "vconcat", title=title, spacing=24)
 
 
 def entropy(variant: Heads) -> Spec:
@@ -72,7 +72,7 @@ def heat(title: str, values: NDArray[np.float64], look: Spec) -> Spec:
         "labels": ticks["names"],
         "borders": [{"_y": layer * count} for layer in range(1, layers)],
     }
-    return titled(title, described("heat", **usual | look), rows)
+    return titled(title, describe("heat", **usual | look), rows)
 
 
 def unseen(variant: Heads) -> Spec:
@@ -88,7 +88,7 @@ def unseen(variant: Heads) -> Spec:
     ]
     colours = [*(f"var(--c{n % COLOURS})" for n in range(len(lines) - 1)), "var(--soft)"]
     look = {"lines": list(lines), "colours": colours, "height": tall(values[0].size), **by_length(variant)}
-    return titled("Attention to distances never seen in training", described("unseen", **look), rows)
+    return titled("Attention to distances never seen in training", describe("unseen", **look), rows)
 
 
 def rotations(rope: Rotation) -> Spec:
@@ -96,7 +96,7 @@ def rotations(rope: Rotation) -> Spec:
     rotations = rope.trained * np.array(rope.frequencies) / (2 * np.pi)
     rows: list[Row] = [{"pair": int(n), "rotations": rotations[n]} for n in np.flatnonzero(rotations)]
     never = f"{rope.unfinished} of {rope.rotating} pairs never complete one"
-    return titled(f"Rotations within {tokens(rope.trained)} tokens: {never}", described("rotations"), rows)
+    return titled(f"Rotations within {tokens(rope.trained)} tokens: {never}", describe("rotations"), rows)
 
 
 def similarity(rope: Rotation) -> Spec:
@@ -108,7 +108,7 @@ def similarity(rope: Rotation) -> Spec:
     ticks = [2**n for n in range(0, longest.bit_length() + 1, 2) if 2**n <= longest]
     needed = f"; {tokens(longest)} tokens need {float(f'{bound:.1e}'):,.0f}" if bound else ""
     title = f"Similarity B(m) with base {rope.base:,.0f}{needed}"
-    return titled(title, described("similarity", ticks=ticks, trained=[{"distance": rope.trained}]), rows)
+    return titled(title, describe("similarity", ticks=ticks, trained=[{"distance": rope.trained}]), rows)
 
 
 def tall(heads: int) -> int:

@@ -17,7 +17,7 @@ def against_crop(comparison: Comparison) -> dict[str, Spec]:
         return {}
     note = f"crop: the same model shown only {comparison.cropped}; to do better is to gain from context"
     charts = {
-        "extensions": chart(comparison, extended(comparison), "Extensions against crop", note),
+        "extensions": chart(comparison, extension_lines(comparison), "Extensions against crop", note),
         "every method without extension": chart(comparison, plain(comparison), "Methods against crop", note),
     }
     return {view: drawn for view, drawn in charts.items() if drawn}
@@ -28,11 +28,11 @@ def extensions(comparison: Comparison) -> dict[str, Spec]:
     note = "the same trained model on the same tokens, with and without an extension"
     if comparison.is_cropped:
         return {}
-    drawn = chart(comparison, extended(comparison), "What extensions change", note)
+    drawn = chart(comparison, extension_lines(comparison), "What extensions change", note)
     return {"extensions": drawn} if drawn else {}
 
 
-def extended(comparison: Comparison) -> list[Line]:
+def extension_lines(comparison: Comparison) -> list[Line]:
     """One panel per method: its extensions, and itself without one."""
     every = comparison.extensions
     several = [name for name in every if set(every[name]) - {"none", *CONTROLS}]

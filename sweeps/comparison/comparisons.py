@@ -27,7 +27,7 @@ def ranked(curves: Curves, sign: int) -> list[str]:
     return [curves.variants[number][0] for number in sorted(unextended, key=key)]
 
 
-def ordered(names: list[str], group: Group) -> list[str]:
+def order_names(names: list[str], group: Group) -> list[str]:
     """Families in their order, methods by name."""
     return sorted(names, key=lambda name: (place(family(group.members[name][0])), name))
 
@@ -35,7 +35,7 @@ def ordered(names: list[str], group: Group) -> list[str]:
 def chosen_reference(names: list[str], group: Group, wanted: str | None) -> str:
     """RoPE unless another is wanted; without it NoPE, or the first of the families."""
     present = (name for name in (wanted, *REFERENCES) if name in names)
-    return next(present, None) or ordered(names, group)[0]
+    return next(present, None) or order_names(names, group)[0]
 
 
 def paired(curves: Curves, names: list[str], others: list[str]) -> Array:
@@ -48,7 +48,7 @@ def differences(curves: Curves, names: list[str], others: list[str], sign: int) 
     """Every method's difference to one method a length, and at each length what is separable after Holm."""
     intervals = curves.interval(paired(curves, names, others), pool=True)
     itself = np.array([[name == other for other in others] for name in names])
-    return judged(replace(intervals, p=np.where(itself, np.nan, intervals.p)), names, sign)
+    return judge(replace(intervals, p=np.where(itself, np.nan, intervals.p)), names, sign)
 
 
 def worth(curves: Curves, names: list[str], sign: int) -> dict[str, Difference]:
@@ -57,10 +57,10 @@ def worth(curves: Curves, names: list[str], sign: int) -> dict[str, Difference]:
     if not inside:
         return {}
     names = [name for name, _ in inside]
-    return judged(curves.interval(curves.of(names) - curves.at(inside), pool=True), names, sign)
+    return judge(curves.interval(curves.of(names) - curves.at(inside), pool=True), names, sign)
 
 
-def judged(intervals: Interval, names: list[str], sign: int) -> dict[str, Difference]:
+def judge(intervals: Interval, names: list[str], sign: int) -> dict[str, Difference]:
     """Differences, and at each length what is separable after Holm."""
     p = np.stack([holm(column) for column in intervals.p.T], axis=1)
     verdicts = np.where(sign * intervals.value < 0, "better", "worse").astype(object)

@@ -44,7 +44,7 @@ def columns(runs: list[Run], others: list[str]) -> dict[str, str]:
         "seeds": [run.seed for run in runs],
         **{key: [run.settings.get(key) for run in runs] for key in others},
     }
-    return {name: joined(values, ", " if name == "seeds" else " / ") for name, values in facts.items()}
+    return {name: join_values(values, ", " if name == "seeds" else " / ") for name, values in facts.items()}
 
 
 def shared_parameters(run: Run) -> int | None:
@@ -63,7 +63,7 @@ def tokens(run: Run) -> int | None:
         return None
 
 
-def joined(values: list[Any], by: str) -> str:
+def join_values(values: list[Any], by: str) -> str:
     """The distinct values of a method's runs, as text."""
     known = sorted({value for value in values if value is not None}, key=lambda v: (str(type(v)), v))
     large = [isinstance(value, int) and value >= 10_000 for value in known]

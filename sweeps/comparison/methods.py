@@ -45,10 +45,10 @@ def labels(runs: list[Run]) -> list[str]:
     for run in runs:
         same[run.encoding].append(run)
     differing = {encoding: different([run.settings for run in group]) for encoding, group in same.items()}
-    return [named(run.encoding, run.settings, differing[run.encoding]) for run in runs]
+    return [name_with_settings(run.encoding, run.settings, differing[run.encoding]) for run in runs]
 
 
-def named(name: str, settings: dict[str, Any], keys: list[str]) -> str:
+def name_with_settings(name: str, settings: dict[str, Any], keys: list[str]) -> str:
     """rope base=500"""
     return " ".join([name, *(f"{key.split('.')[-1]}={short(settings.get(key))}" for key in keys)])
 
@@ -91,7 +91,7 @@ def extension_labels(runs: list[Run], names: list[str]) -> dict[tuple[int, str],
         settings = [of_extension(runs[number]) for number in numbers]
         keys = different(settings)
         for number, one in zip(numbers, settings, strict=True):
-            result[number, extension] = named(extension, one, keys)
+            result[number, extension] = name_with_settings(extension, one, keys)
     return result
 
 

@@ -2,7 +2,7 @@
 
 from sweeps.comparison.records import UNDEFINED
 from sweeps.comparison.summary import Comparison
-from sweeps.numbers import listed, number, plural, tokens
+from sweeps.numbers import list_text, number, plural, tokens
 from train.results.rows import ANSWERS
 
 NO_INTERVALS = "No intervals: they need at least two seeds or five documents."
@@ -10,13 +10,13 @@ NO_INTERVALS = "No intervals: they need at least two seeds or five documents."
 
 def notes(comparison: Comparison) -> list[str]:
     """The lines under a table."""
-    counted = ", ".join(filter(None, [plural(len(comparison.seeds), "seed"), scored(comparison)]))
+    counted = ", ".join(filter(None, [plural(len(comparison.seeds), "seed"), scored_note(comparison)]))
     lines = [f"{counted}. {spread(comparison)}", *ties(comparison)]
     lines += [say(comparison) for say in (chance, gaps, two_groups)] + comparison.notes
     return [line for line in lines if line]
 
 
-def scored(comparison: Comparison) -> str:
+def scored_note(comparison: Comparison) -> str:
     """48 windows of 37 documents, 256 problems of each length; nothing where scores are of all together."""
     if not comparison.windows:
         return ""
@@ -51,7 +51,7 @@ def ties(comparison: Comparison) -> list[str]:
     if any(best and best.separable for best in comparison.best):
         lines.append("* best, and separable from every other method (paired test, Holm-corrected).")
     for names, lengths in tied.items():
-        lines.append(f"At {places(lengths)}, tied for best (not separable): {listed(list(names), 6)}.")
+        lines.append(f"At {places(lengths)}, tied for best (not separable): {list_text(list(names), 6)}.")
     return lines
 
 
@@ -82,8 +82,8 @@ def two_groups(comparison: Comparison) -> str:
         name = one.method if one.extension == "none" else f"{one.method} + {one.extension}"
         lengths.setdefault(name, []).append(one.length)
     names = [f"{name} ({'from' if len(at) > 1 else 'at'} {tokens(at[0])})" for name, at in lengths.items()]
-    return f"Seeds fall into two groups, so means are misleading: {listed(names, 6)}." if names else ""
+    return f"Seeds fall into two groups, so means are misleading: {list_text(names, 6)}." if names else ""
 
 
 def places(lengths: list[int]) -> str:
-    return listed([tokens(length) for length in lengths], 9)
+    return list_text([tokens(length) for length in lengths], 9)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from sweeps.comparison.summary import Comparison
-from sweeps.numbers import listed
+from sweeps.numbers import list_text
 
 
 def two_sides(comparisons: Sequence[Comparison]) -> tuple[Comparison, Comparison] | None:
@@ -22,7 +22,7 @@ def both(comparisons: Sequence[Comparison]) -> str:
         return ""
     loss, answers = ({name for name in side.methods if side.beats_crop(name)} for side in sides)
     parts = [
-        f"{what}, {listed([name for name in sides[0].methods if name in names], 12) if names else 'none'}"
+        f"{what}, {list_text([name for name in sides[0].methods if name in names], 12) if names else 'none'}"
         for what, names in (
             ("in both loss and retrieval", loss & answers),
             ("in loss alone", loss - answers),

@@ -6,7 +6,7 @@ import numpy as np
 
 from conf.errors import UsageError
 from sweeps.comparison import comparisons
-from sweeps.comparison.comparisons import chosen_reference, ordered, ranked
+from sweeps.comparison.comparisons import chosen_reference, order_names, ranked
 from sweeps.comparison.curves import BESIDE, Curves, Group, estimates, plain
 from sweeps.comparison.decomposition import decompose
 from sweeps.comparison.fairness import fairness, provenance
@@ -104,7 +104,7 @@ def compare(group: Group, reference: str | None, tolerance: float) -> Comparison
         windows=int(windows.sum()),
         over=curves.over.replace("documents", "problems") if group.answers else curves.over,
         methods={name: method(name, group) for name in names},
-        order=ordered(names, group),
+        order=order_names(names, group),
         reference=chosen,
         scores=scores,
         labels=labels(group.runs, trained),

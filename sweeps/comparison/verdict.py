@@ -4,7 +4,7 @@ from sweeps.comparison.notes import gaps, two_groups
 from sweeps.comparison.records import Fairness, Gain
 from sweeps.comparison.sides import both
 from sweeps.comparison.summary import CONTROLS, TEMPERATURE, Comparison, Summary
-from sweeps.numbers import between, listed, number, plural, signed, tokens
+from sweeps.numbers import between, list_text, number, plural, signed, tokens
 
 NEGLIGIBLE = 0.005
 BEST = {"loss": "lowest loss", "bits_per_byte": "fewest bits per byte", "accuracy": "highest accuracy"}
@@ -16,7 +16,7 @@ def verdict(summary: Summary) -> list[str]:
     paragraphs = [" ".join(filter(None, sentences)) for sentences in every]
     paragraphs += filter(None, [both(summary.comparisons)])
     failed = {what: [one.name for one in own] for what, own in summary.troubles.items()}
-    return paragraphs + [f"{what}: {listed(names, 6)}." for what, names in failed.items()]
+    return paragraphs + [f"{what}: {list_text(names, 6)}." for what, names in failed.items()]
 
 
 def opening(comparison: Comparison) -> str:
@@ -36,7 +36,7 @@ def winner(comparison: Comparison) -> str:
     if not comparison.over:
         end = "without an interval, this may be chance"
     elif best.tied:
-        end = f"not separable from it: {listed(best.tied)}"
+        end = f"not separable from it: {list_text(best.tied)}"
     which = BEST.get(comparison.metric, f"best {comparison.metric}")
     return f"At {comparison.at_longest}, {best.method} has the {which}, {value}; {end}."
 
@@ -48,8 +48,8 @@ def unharmed(comparison: Comparison) -> str:
     effective, longest = comparison.effective, comparison.longest
     sure = [name for name, own in effective.items() if own.low == longest]
     mean = [name for name, own in effective.items() if own.length == longest and name not in sure]
-    parts = [listed(sure, 6)] if sure else []
-    parts += [f"in the mean only, {listed(mean)}"] if mean else []
+    parts = [list_text(sure, 6)] if sure else []
+    parts += [f"in the mean only, {list_text(mean)}"] if mean else []
     if parts:
         return f"At every length at least as good as at the training length: {'; '.join(parts)}."
     who = "Every method" if len(effective) > 1 else next(iter(effective))
@@ -64,8 +64,8 @@ def gaining(comparison: Comparison) -> str:
     always = [name for name in plain if comparison.beats_crop(name)]
     never = [name for name, gain in plain.items() if gain.better.low is None]
     crop = f"the same model shown only {comparison.cropped} (crop)"
-    first = f"Better than {crop} at every length: {listed(always, 6) if always else 'none'}"
-    return f"{first}; never better: {listed(never, 6)}." if never else f"{first}."
+    first = f"Better than {crop} at every length: {list_text(always, 6) if always else 'none'}"
+    return f"{first}; never better: {list_text(never, 6)}." if never else f"{first}."
 
 
 def worth(comparison: Comparison) -> str:
@@ -79,7 +79,7 @@ def worth(comparison: Comparison) -> str:
         sizes = {name: abs(value) for name, one in own.items() if (value := one.value[middle]) is not None}
         names = sorted(sizes, key=sizes.__getitem__, reverse=True)
         ends = dict.fromkeys(number(sizes[name], 2) for name in (names[-1:] + names[:1]))
-        parts += [f"{what} the loss of {listed(names, 6)} by {' to '.join(ends)}"] if names else []
+        parts += [f"{what} the loss of {list_text(names, 6)} by {' to '.join(ends)}"] if names else []
     window = f"Compared with a sliding window of {comparison.at_training}"
     told = f"{' and '.join(parts)} nats per token" if parts else "makes no separable difference to the loss"
     return f"{window}, the whole context of {comparison.at(comparison.lengths[middle])} {told}."
@@ -100,7 +100,7 @@ def recovered(comparison: Comparison) -> str:
         return f"{first} improves no method by more than {comparison.tolerance:g}."
     names = sorted(gains, key=lambda name: -abs(gains[name]))
     ends = dict.fromkeys(number(abs(gains[name]), 2) for name in (names[-1], names[0]))
-    return f"{first} improves {listed(names, 6)} by {' to '.join(ends)}, which diluted attention had cost."
+    return f"{first} improves {list_text(names, 6)} by {' to '.join(ends)}, which diluted attention had cost."
 
 
 def reference(comparison: Comparison) -> str:
@@ -114,22 +114,22 @@ def reference(comparison: Comparison) -> str:
         home = tokens(comparison.trained_length)
         parts.append(f"the {what} of {who} changes by {change} from {home} to {longest}")
     whom = "it" if parts else name
-    told = counted({other: difference.verdict[-1] for other, difference in comparison.difference.items()})
+    told = count_text({other: difference.verdict[-1] for other, difference in comparison.difference.items()})
     if told:
         parts.append(f"compared with {whom} at {longest}, {told}")
     text = "; ".join(parts)
     return text and f"{text[0].upper()}{text[1:]}."
 
 
-def counted(verdicts: dict[str, str | None]) -> str:
+def count_text(verdicts: dict[str, str | None]) -> str:
     """Return how many methods are better, worse, not separable; few are named."""
     told = []
     for verdict in ("better", "worse", "not separable"):
         names = [name for name, own in verdicts.items() if own == verdict]
-        who = f"{len(names)} methods" if len(names) > 3 else listed(names)
+        who = f"{len(names)} methods" if len(names) > 3 else list_text(names)
         told += [f"{who} {'is' if len(names) == 1 else 'are'} {verdict}"] if names else []
     total = plural(sum(own is not None for own in verdicts.values()), "comparison")
-    return f"{listed(told)} (corrected for {total})" if told else ""
+    return f"{list_text(told)} (corrected for {total})" if told else ""
 
 
 def causes(comparison: Comparison) -> str:
@@ -138,10 +138,10 @@ def causes(comparison: Comparison) -> str:
     if decomposed is None or decomposed.whole.value[-1] is None:
         return ""
     told = [f"{part} {signed(estimate.value[-1], 2)}" for part, estimate in decomposed.parts.items()]
-    return f"The change of {comparison.reference} at {comparison.at_longest} is the sum of {listed(told)}."
+    return f"The change of {comparison.reference} at {comparison.at_longest} is the sum of {list_text(told)}."
 
 
-def extended(comparison: Comparison) -> str:
+def extension_verdict(comparison: Comparison) -> str:
     """The best extension of the method that has most of them."""
     groups = {
         name: {e: gain for e, gain in group.items() if e != "none" and gain.value[-1] is not None}
@@ -180,7 +180,7 @@ def one_seed(comparison: Comparison) -> str:
 
 def unequal(comparison: Comparison) -> str:
     unequal = differences(comparison.fairness)
-    return f"Methods differ in more than the encoding: {listed(unequal, 6)}." if unequal else ""
+    return f"Methods differ in more than the encoding: {list_text(unequal, 6)}." if unequal else ""
 
 
 def differences(fairness: Fairness) -> list[str]:
@@ -189,11 +189,11 @@ def differences(fairness: Fairness) -> list[str]:
     for n, (column, usual) in enumerate(zip(fairness.columns, fairness.usual, strict=True)):
         other = [method for method, row in fairness.rows.items() if row[n] != usual]
         if other and column != "kernel":
-            texts.append(f"{column} ({listed(other, 3)})")
+            texts.append(f"{column} ({list_text(other, 3)})")
     return texts
 
 
 SENTENCES = (
-    opening, winner, unharmed, gaining, worth, recovered, reference, causes, extended, gaps, one_seed,
-    two_groups, unequal,
+    opening, winner, unharmed, gaining, worth, recovered, reference, causes, extension_verdict, gaps,
+    one_seed, two_groups, unequal,
 )  # fmt: skip

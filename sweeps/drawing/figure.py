@@ -39,7 +39,7 @@ class Figure:
         import vl_convert
 
         spec = still(next(iter(self.views.values()))) | {"config": CONFIG}
-        return str(vl_convert.vegalite_to_svg(resolved(json.dumps(spec)), VEGA_LITE))
+        return str(vl_convert.vegalite_to_svg(resolve_colors(json.dumps(spec)), VEGA_LITE))
 
     def save(self, folder: Path) -> list[Path]:
         """The first view as PNG and as SVG, in a folder that is made where there is none."""
@@ -60,9 +60,9 @@ class Caption:
     note: str
 
 
-def described(name: str, **values: object) -> Spec:
+def describe(name: str, **values: object) -> Spec:
     """The chart of `<name>.yml`, with values in place of the words that begin with $."""
-    return dict(filled(content(name), values))
+    return dict(fill(content(name), values))
 
 
 @cache
@@ -70,11 +70,11 @@ def content(name: str) -> Spec:
     return dict(yaml.safe_load((HERE / f"{name}.yml").read_text()))
 
 
-def filled(part: Any, values: dict[str, object]) -> Any:
+def fill(part: Any, values: dict[str, object]) -> Any:
     if isinstance(part, dict):
-        return {key: filled(value, values) for key, value in part.items()}
+        return {key: fill(value, values) for key, value in part.items()}
     if isinstance(part, list):
-        return [filled(item, values) for item in part]
+        return [fill(item, values) for item in part]
     return values[part[1:]] if isinstance(part, str) and part.startswith("$") else part
 
 
@@ -85,7 +85,7 @@ def titled(title: str, chart: Spec, table: Sequence[Row]) -> Spec:
     return {**chart, "title": heading, "data": data, "datasets": {title: csv(table)}}
 
 
-def together(charts: Sequence[Spec], how: str, **layout: object) -> Spec:
+def combine(charts: Sequence[Spec], how: str, **layout: object) -> Spec:
     """Titled charts as one: `how` is hconcat, vconcat or concat; their tables move to the top."""
     tables = {name: text for chart in charts for name, text in chart["datasets"].items()}
     bare = [{key: value for key, value in chart.items() if key != "datasets"} for chart in charts]
@@ -117,7 +117,7 @@ def faceted(panel: Spec, table: Sequence[Row], field: str, columns: int, caption
     }
 
 
-def beside(names: int, narrowest: int) -> Spec:
+def place_beside(names: int, narrowest: int) -> Spec:
     """Pixels of what stands beside each panel, and of the narrowest panel, for a page to fit them."""
     return {"usermeta": {"beside": names, "narrowest": narrowest}}
 
@@ -129,7 +129,7 @@ def without(chart: Spec, missing: str) -> Spec:
     return {**chart, "facet": facet | {"header": header}}
 
 
-def resolved(text: str) -> str:
+def resolve_colors(text: str) -> str:
     """A text with the light theme's colours in place of its CSS variables."""
     return re.sub(r"var\(--(\w+)\)", lambda match: LIGHT[match[1]], text)
 

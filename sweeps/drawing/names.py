@@ -44,7 +44,7 @@ def ending(line: Line, colour: str, axis: tuple[float, float], signed: bool) -> 
     return Name(line.name, text, colour, y, beside=text == line.name), mark
 
 
-def placed(names: Sequence[Name], axis: tuple[float, float], height: int) -> list[tuple[Name, float]]:
+def place_labels(names: Sequence[Name], axis: tuple[float, float], height: int) -> list[tuple[Name, float]]:
     """Each name with the place, between low and high, at which it is written."""
     (low, high), names = axis, sorted(names, key=lambda name: name.y)
     wanted = [min(max(name.y, low), high) for name in names]

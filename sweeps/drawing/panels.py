@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 
-from sweeps.drawing.figure import Spec, beside, described, faceted
+from sweeps.drawing.figure import Spec, describe, faceted, place_beside
 from sweeps.drawing.lines import COLOURS, Axes, Line, limits
 from sweeps.drawing.rows import curves, endings, notes
 
@@ -26,7 +26,7 @@ def panels(lines: Sequence[Line], axes: Axes) -> Spec:
     powers = [length for length in lengths if length & (length - 1) == 0]
     margin = max(2.0, lengths[-1] / lengths[0]) ** 0.033
     inside = f"datum._kind === 'curve' && datum.value <= {axis[1]} || datum._text === '▲'"
-    panel = described(
+    panel = describe(
         "lines",
         width=265 if several else 620,
         height=height,
@@ -47,7 +47,7 @@ def panels(lines: Sequence[Line], axes: Axes) -> Spec:
     longest = max(len(str(row["_text"])) for row in rows if row["_kind"] == "name")
     return (
         chart
-        | beside(6 * longest + 20, 210)
+        | place_beside(6 * longest + 20, 210)
         | {
             "params": [
                 {"name": "sources", "value": sources},

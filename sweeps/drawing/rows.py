@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from sweeps.drawing.figure import Row
 from sweeps.drawing.lines import COLOURS, Axes, Line
-from sweeps.drawing.names import Name, ending, placed
+from sweeps.drawing.names import Name, ending, place_labels
 
 
 def curves(lines: Sequence[Line]) -> Iterator[Row]:
@@ -36,7 +36,7 @@ def endings(lines: Sequence[Line], zero: str, axis: tuple[float, float], height:
         if mark:
             about = {"_kind": "mark", "panel": line.panel, "name": line.name, "_colour": name.colour}
             yield about | {"_text": mark.text, "length": mark.x, "value": mark.y}
-    for name, place in placed(names, axis, height):
+    for name, place in place_labels(names, axis, height):
         about = {"_kind": "name", "panel": lines[0].panel, "name": name.line, "_colour": name.colour}
         end = {"length": last, "_end": name.y} if name.beside else {}
         yield about | {"_text": name.text, "value": place} | end

@@ -15,7 +15,7 @@ SENTENCE = "the cat saw the dog and the dog saw the cat and then the cat ran"
 WORDS = tuple(SENTENCE.split())
 
 
-def added(encoding: Encoding, length: int) -> Tensor:
+def added_parts(encoding: Encoding, length: int) -> Tensor:
     """(lines, length) by distance back from the last token: what position adds to the logit of two
     equal tokens, whose logit is 1 without it; for embeddings, to the cosine of the two."""
     effect = encoding.effect_at(Positions.of(length))

@@ -16,9 +16,9 @@ from models.effect import Encoding, Positions
 from models.encodings.rope import RoPE, geometric
 from models.registry import extend, load
 from models.table import SHAPE
-from sweeps.drawing.figure import Figure, Row, Spec, described, titled, together
+from sweeps.drawing.figure import Figure, Row, Spec, combine, describe, titled
 from sweeps.drawing.page import rendered
-from sweeps.gallery.measure import LONGEST, WORDS, added, attention, bent, stirred
+from sweeps.gallery.measure import LONGEST, WORDS, added_parts, attention, bent, stirred
 
 LENGTH = SHAPE["length"]
 NOWHERE = "Position enters nowhere: the only information about order comes from the causal mask."
@@ -94,7 +94,7 @@ def article(
     figure = None
     if charts:
         look = {"columns": 4, "spacing": 22, "resolve": {"scale": {"color": "independent"}}}
-        figure = Figure(row.name, {"effect": together(charts, "concat", title=row.name, **look)})
+        figure = Figure(row.name, {"effect": combine(charts, "concat", title=row.name, **look)})
     return Article(row.name, row.paper, row.link, texts, facts, figure, silent)
 
 
@@ -113,17 +113,19 @@ def score(built: Encoding, before: Encoding | None = None) -> list[Spec]:
     title = (
         "cosine of two equal tokens, minus 1" if "embedding" in enters else "what position adds to the logit"
     )
-    whole = added(built, longest)
+    whole = added_parts(built, longest)
     if whole.abs().max() < 1e-6:
         built, title = stirred(built), f"{title}; starts at 0, random here"
-        whole = added(built, longest)
+        whole = added_parts(built, longest)
     one = "all heads" if before is None else "with it"
     heads = [f"head {h + 1}" if len(whole) > 1 else one for h in range(len(whole))]
     series = dict(zip(heads, whole, strict=True))
     shorter = min(LENGTH, longest)
     if before is not None:
-        series = {"without the extension": added(before, min(longest, before.limit or longest))[0]} | series
-    elif not torch.allclose(whole[:, :shorter], y := added(built, shorter), atol=1e-3):
+        series = {
+            "without the extension": added_parts(before, min(longest, before.limit or longest))[0]
+        } | series
+    elif not torch.allclose(whole[:, :shorter], y := added_parts(built, shorter), atol=1e-3):
         series[f"{heads[0]}, at {LENGTH} tokens"] = y[0]
     end = f"; at most {longest} tokens" if longest < LONGEST else ""
     return [lines(title + end, series, BACK, upright=TRAINED if longest > LENGTH else [])]
@@ -160,7 +162,7 @@ def lines(title: str, series: Series, across: str, **look: object) -> Spec:
         for x, y in enumerate(values.tolist())
     ]
     values = {"upright": [], "level": [], "scale": {"zero": False}} | look
-    return titled(title, described("curve", across=across, alone=len(series) == 1, **values), rows)
+    return titled(title, describe("curve", across=across, alone=len(series) == 1, **values), rows)
 
 
 def heat(title: str, values: Tensor, named: bool) -> Spec:
@@ -176,4 +178,4 @@ def heat(title: str, values: Tensor, named: bool) -> Spec:
         "domain": False,
         "labelExpr": f"({json.dumps(WORDS)})[datum.value]",
     }
-    return titled(title, described("attention", words=labels if named else None), rows)
+    return titled(title, describe("attention", words=labels if named else None), rows)

@@ -9,7 +9,7 @@ from rich.console import Console
 from sweeps.charts import figures
 from sweeps.report import read, write
 from sweeps.report.page import page
-from sweeps.results import shown
+from sweeps.results import path_text
 
 
 def draw(folder: Path) -> None:
@@ -23,7 +23,7 @@ def draw(folder: Path) -> None:
         (folder / "figures" / Path(stale).name).unlink(missing_ok=True)
     write(replace(summary, files=files), folder)
     for name in files:
-        Console(markup=False).print(shown(folder / name), soft_wrap=True, highlight=False)
+        Console(markup=False).print(path_text(folder / name), soft_wrap=True, highlight=False)
 
 
 if __name__ == "__main__":

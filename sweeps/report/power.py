@@ -44,13 +44,15 @@ def power(folder: Path, seeds: int, reference: str | None = None) -> "list[tuple
     if seeds < 2:
         one = "one seed says nothing about variation between seeds"
         raise UsageError(f"--seeds must be at least 2, not {seeds}: {one}.")
-    results = [told(folder, group, seeds, reference) for group in groups(load(folder)) if headline(group)]
+    results = [
+        power_text(folder, group, seeds, reference) for group in groups(load(folder)) if headline(group)
+    ]
     if not results:
         raise UsageError(f"There is nothing to compare in {folder}: no finished run in it has a loss.")
     return results
 
 
-def told(folder: Path, group: Group, seeds: int, reference: str | None) -> "tuple[Table, str]":
+def power_text(folder: Path, group: Group, seeds: int, reference: str | None) -> "tuple[Table, str]":
     """The smallest differences by length, for `seeds` and for other plans."""
     from rich import box
     from rich.table import Column, Table

@@ -6,7 +6,7 @@ from sweeps.comparison.sides import two_sides
 from sweeps.comparison.summary import Comparison
 from sweeps.numbers import MISSING, tokens
 from sweeps.tables.methods import beaten, value
-from sweeps.tables.table import Cell, Column, Table, left, text
+from sweeps.tables.table import Cell, Column, Table, left_column, text
 from sweeps.texts import TEXTS
 
 
@@ -15,7 +15,7 @@ def both(comparisons: Sequence[Comparison], brief: bool = False) -> Table | None
     sides = two_sides(comparisons)
     if sides is None:
         return None
-    columns = [left("method"), *(column for side in sides for column in heads(side, brief))]
+    columns = [left_column("method"), *(column for side in sides for column in heads(side, brief))]
     rows = [
         [text(name), *(cell for side in sides for cell in cells(side, name, brief))]
         for name in sides[0].methods

@@ -9,8 +9,8 @@ from sweeps.tables.table import (
     Column,
     Table,
     changes,
-    grouped,
-    left,
+    group_rows,
+    left_column,
     length_columns,
     text,
     tint,
@@ -37,13 +37,13 @@ def extensions(comparison: Comparison) -> Table | None:
             if extension in group:
                 cells = [value_cell(group[extension], place) for place in range(len(comparison.lengths))]
                 label = name if extension == "none" else f"  + {extension}"
-                rows.append([text(label), *cells, told(comparison, name, extension)])
+                rows.append([text(label), *cells, change_text(comparison, name, extension)])
     last = BEATS if comparison.is_cropped else Column("change", f"at {tokens(comparison.longest)}")
-    columns = [left(""), *length_columns(comparison, comparison.lengths), last]
+    columns = [left_column(""), *length_columns(comparison, comparison.lengths), last]
     return Table(TITLES[comparison.opponent], columns, rows) if rows else None
 
 
-def told(comparison: Comparison, name: str, extension: str) -> Cell:
+def change_text(comparison: Comparison, name: str, extension: str) -> Cell:
     """Return how far an extension beats crop, or how much it changes at the longest length."""
     gain = comparison.extensions.get(name, {}).get(extension)
     if not comparison.is_cropped:
@@ -66,10 +66,10 @@ def gains(comparison: Comparison) -> Table | None:
             cells = changes(gain, comparison.sign)
             cells += [Cell(at_least(gain.better.low, comparison.longest))] if comparison.is_cropped else []
             groups.setdefault(name, {})[MISSING if extension == "none" else extension] = cells
-    columns = [left("trained with"), left("extension"), *length_columns(comparison, lengths)]
+    columns = [left_column("trained with"), left_column("extension"), *length_columns(comparison, lengths)]
     columns += [BEATS] if comparison.is_cropped else []
     note = f"Difference from {comparison.against}, ± half the width of its paired 95 % interval."
-    return Table(f"differences from {comparison.against}", columns, grouped(groups), [note])
+    return Table(f"differences from {comparison.against}", columns, group_rows(groups), [note])
 
 
 def parts(comparison: Comparison) -> Table | None:
@@ -84,8 +84,8 @@ def parts(comparison: Comparison) -> Table | None:
         for name, one in decomposed.items()
     }
     lengths = next(iter(decomposed.values())).lengths
-    columns = [left("method"), left("part"), *length_columns(comparison, lengths)]
-    return Table("parts", columns, grouped(groups))
+    columns = [left_column("method"), left_column("part"), *length_columns(comparison, lengths)]
+    return Table("parts", columns, group_rows(groups))
 
 
 def parts_at_longest(comparison: Comparison) -> Table | None:
@@ -96,7 +96,7 @@ def parts_at_longest(comparison: Comparison) -> Table | None:
     for name, one in decomposed.items():
         every = [one.whole, *map(one.parts.get, names)]
         rows.append([text(name), *(Cell(signed(part.value[-1] if part else None)) for part in every)])
-    columns = [left(f"change at {tokens(comparison.longest)}"), Column("whole")]
+    columns = [left_column(f"change at {tokens(comparison.longest)}"), Column("whole")]
     columns += [Column(head, below) for head, _, below in (part.partition(" ") for part in names)]
     return Table(PARTS["decomposition"].title, columns, rows) if rows else None
 
@@ -116,5 +116,9 @@ def by_protocol(comparison: Comparison, most: int = MOST) -> Table | None:
         }
         for name, curves in protocols.changes(comparison, most).items()
     }
-    columns = [left("method"), left("protocol"), *length_columns(comparison, comparison.lengths)]
-    return Table(PARTS["protocols"].title, columns, grouped(groups)) if groups else None
+    columns = [
+        left_column("method"),
+        left_column("protocol"),
+        *length_columns(comparison, comparison.lengths),
+    ]
+    return Table(PARTS["protocols"].title, columns, group_rows(groups)) if groups else None

@@ -4,7 +4,7 @@ from sweeps.comparison.notes import gaps, spread, two_groups
 from sweeps.comparison.records import LongestLength, Scores
 from sweeps.comparison.summary import TEMPERATURE, Comparison
 from sweeps.numbers import MISSING, at_least, between, big, number, signed, tokens
-from sweeps.tables.table import Cell, Column, Table, left, length_columns, text, tint, value_cell
+from sweeps.tables.table import Cell, Column, Table, left_column, length_columns, text, tint, value_cell
 from sweeps.texts import PARTS
 from train.results.rows import ANSWERS
 
@@ -12,7 +12,7 @@ from train.results.rows import ANSWERS
 def methods(comparison: Comparison) -> Table:
     """Ranked by the longest length; a cell's colour is its change since the training length."""
     at_end, exact = f"at {tokens(comparison.longest)}", comparison.scores.get(ANSWERS, {}).get("exact_match")
-    columns = [Column(""), left("method"), *length_columns(comparison, comparison.lengths)]
+    columns = [Column(""), left_column("method"), *length_columns(comparison, comparison.lengths)]
     several = ANSWERS in comparison.scores and len(comparison.seeds) > 1
     columns += [Column("worst seed", at_end)] if several else []
     columns += [Column("exact match", at_end)] if exact else []
@@ -32,7 +32,7 @@ def methods(comparison: Comparison) -> Table:
         row += [score(at_longest(exact, name))] if exact else []
         row += [length_cell(comparison.effective.get(name), comparison.longest)]
         row += [beaten(comparison, name)] if comparison.is_cropped else []
-        row += [tempered(comparison, name, factors)] if factors else []
+        row += [temperature_cell(comparison, name, factors)] if factors else []
         rows.append([*row, to_reference(comparison, name), *costs(comparison.methods[name].cost)])
     first = f"Protocol {comparison.protocol}. {spread(comparison)}"
     notes = [first, gaps(comparison), two_groups(comparison)]
@@ -71,7 +71,7 @@ def beaten(comparison: Comparison, name: str) -> Cell:
     return length_cell(gain.better if gain else None, comparison.longest)
 
 
-def tempered(comparison: Comparison, name: str, factors: Scores) -> Cell:
+def temperature_cell(comparison: Comparison, name: str, factors: Scores) -> Cell:
     """The best factor on all logits at the longest length, and how it changes the score."""
     factor = factors.methods.get(name, {}).get(TEMPERATURE)
     if factor is None or factors.lengths != comparison.lengths or factor.value[-1] is None:

@@ -1,11 +1,11 @@
 """Tables of the runs themselves: whether they are comparable, what was run, what failed."""
 
-from sweeps.comparison.notes import scored
+from sweeps.comparison.notes import scored_note
 from sweeps.comparison.records import Failure
 from sweeps.comparison.summary import Comparison
 from sweeps.comparison.verdict import differences
 from sweeps.numbers import MISSING, plural
-from sweeps.tables.table import Cell, Column, Table, left, text
+from sweeps.tables.table import Cell, Column, Table, left_column, text
 from sweeps.texts import PARTS
 
 
@@ -25,7 +25,7 @@ def fairness(comparison: Comparison) -> Table:
         if unequal
         else "Only the encoding differs."
     )
-    return Table(PARTS["fairness"].title, [left("method"), *map(Column, facts.columns)], rows, [line])
+    return Table(PARTS["fairness"].title, [left_column("method"), *map(Column, facts.columns)], rows, [line])
 
 
 def provenance(comparison: Comparison) -> dict[str, str]:
@@ -36,7 +36,7 @@ def provenance(comparison: Comparison) -> dict[str, str]:
     facts = {
         "data": origin.description if is_named else f"{comparison.data} {origin.description}",
         "corpus (SHA-256)": comparison.corpus,
-        "scored": scored(comparison),
+        "scored": scored_note(comparison),
         "command of one run": origin.command,
         "machine": origin.machine,
         "versions": "; ".join(origin.versions),
@@ -49,4 +49,4 @@ def provenance(comparison: Comparison) -> dict[str, str]:
 
 def failures(title: str, jobs: list[Failure]) -> Table:
     rows = [[text(one.name), Cell(one.reason, kind="wrap"), Cell(one.log, kind="wrap code")] for one in jobs]
-    return Table(title, [left("job"), left("reason"), left("log")], rows)
+    return Table(title, [left_column("job"), left_column("reason"), left_column("log")], rows)

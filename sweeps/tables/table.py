@@ -42,7 +42,7 @@ class Table:
     sortable: bool = False
 
 
-def left(head: str, below: str = "") -> Column:
+def left_column(head: str, below: str = "") -> Column:
     return Column(head, below, kind="left")
 
 
@@ -57,7 +57,7 @@ def length_columns(comparison: Comparison, lengths: list[int]) -> list[Column]:
     return [Column(tokens(n), below[n], kinds.get(n, ""), length=n, brief=False) for n in lengths]
 
 
-def grouped(groups: dict[str, dict[str, list[Cell]]]) -> list[list[Cell]]:
+def group_rows(groups: dict[str, dict[str, list[Cell]]]) -> list[list[Cell]]:
     """Rows of methods and their parts; the name of a method stands in the first of its rows."""
     return [
         [text("" if place else name, "" if place else "first"), text(part), *cells]

@@ -40,7 +40,7 @@ def show(summary: Summary, console: "Console") -> None:
     for comparison in summary.comparisons:
         title = comparison.title.replace(", ", " · ")
         said(f"{unit(comparison.metric)} · {comparison.protocol} · {title}", style="bold")
-        said(fitted(methods(comparison), comparison, console))
+        said(fit_table(methods(comparison), comparison, console))
         for line in notes(comparison):
             said(line, style="dim")
         said()
@@ -48,11 +48,11 @@ def show(summary: Summary, console: "Console") -> None:
         for table in (*tables, changes.by_protocol(comparison, FEW)):
             if table:
                 said(table.title, style="bold")
-                said(fitted(table, comparison, console))
+                said(fit_table(table, comparison, console))
                 said()
     if table := both(summary.comparisons, brief=True):
         said(table.title, style="bold")
-        said(fitted(table, summary.comparisons[0], console))
+        said(fit_table(table, summary.comparisons[0], console))
         said()
     for what, jobs in summary.troubles.items():
         lines = [f"{what}:", *map(failure, jobs)]
@@ -73,11 +73,11 @@ def text(summary: Summary, width: int) -> str:
     return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"
 
 
-def fitted(table: Table, comparison: Comparison, console: "Console") -> "Grid":
+def fit_table(table: Table, comparison: Comparison, console: "Console") -> "Grid":
     """The richest form of a table that fits: decimals, facts, intervals, then middle lengths give way."""
     wide = console.options.update(width=10_000)
     for form in forms(table, comparison.trained_length):
-        grid = filled(table, form)
+        grid = fill_table(table, form)
         if console.measure(grid, options=wide).maximum <= console.width:
             break
     return grid
@@ -87,7 +87,7 @@ def forms(table: Table, trained: int) -> Iterator[Form]:
     """Richest first; the last is shown whatever the width."""
     first = [column for column in table.columns if column.kind == "left" or not column.head]
     lengths = [column for column in table.columns if column.length is not None]
-    facts = [column for column in table.columns if column not in first + lengths and told(table, column)]
+    facts = [column for column in table.columns if column not in first + lengths and is_shown(table, column)]
     for decimals, errors, most in ((3, True, 9), (2, True, 9), (2, True, 4), (2, True, 3)):
         yield Form(first + lengths + facts[:most], decimals, errors, details=True)
     for errors, most in ((True, 9), (True, 4), (True, 3), (True, 1), (True, 0), (False, 0)):
@@ -97,13 +97,13 @@ def forms(table: Table, trained: int) -> Iterator[Form]:
         yield Form(first + lengths)
 
 
-def told(table: Table, column: Column) -> bool:
+def is_shown(table: Table, column: Column) -> bool:
     """Whether a column says anything."""
     place = table.columns.index(column)
     return any(row[place].text != MISSING or row[place].small for row in table.rows)
 
 
-def filled(table: Table, form: Form) -> "Grid":
+def fill_table(table: Table, form: Form) -> "Grid":
     from rich import box
     from rich.table import Table as Grid
     from rich.text import Text

@@ -16,12 +16,12 @@ from hypothesis import Phase, given, seed, settings, strategies
 from tests.fuzz.lines import line
 from tests.fuzz.outcome import RIGHT, Outcome, outcome
 from tests.train.conftest import finished_run, texts
-from train.config.compose import composed
+from train.config.compose import compose_config
 
 
 def tried(examples: int, number: int, folder: Path) -> Iterator[tuple[list[str], Outcome]]:
     """Command lines that follow from the seed `number`, and how each is dealt with."""
-    small = composed("data=copy", "trainer=cpu", f"outputs={folder}").model_dump(mode="json")
+    small = compose_config("data=copy", "trainer=cpu", f"outputs={folder}").model_dump(mode="json")
     run = finished_run(folder / "run", small)
     draws: list[Random] = []
     text = texts(folder / "text")

@@ -12,7 +12,7 @@ from omegaconf import OmegaConf
 
 from models.registry import extensions, load
 from tests.conftest import SHAPE
-from train.config.compose import composed
+from train.config.compose import compose_config
 from train.config.overrides import settings
 from train.paths import CONF
 
@@ -43,7 +43,7 @@ def defaults(group: str = "", name: str = "") -> dict[str, Any]:
         content = OmegaConf.to_container(OmegaConf.load(CONF / group / f"{name}.yaml"))
         content.pop("defaults", None)
         return dict(leaves(content if "model" in content else {group: content}))
-    return dict(leaves(composed().model_dump(mode="json")))
+    return dict(leaves(compose_config().model_dump(mode="json")))
 
 
 @cache

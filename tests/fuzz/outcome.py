@@ -6,16 +6,16 @@ from typing import NamedTuple
 
 import torch
 
-from data import made
+from data import instantiate
 from data.tasks.base import Generated
 from data.text.files import Files
 from train import build
 from train.checks.dry_run import check, check_data
-from train.config.compose import composed
+from train.config.compose import compose_config
 from train.config.schema import Config
 from train.context import Run
 from train.errors import explanation
-from train.evaluation.extensions import Chosen, applied
+from train.evaluation.extensions import Chosen, encodings_under
 from train.fit.loss import mean_loss, token_losses
 
 LONG = 900  # characters: a list of all names has room
@@ -39,7 +39,7 @@ class Outcome(NamedTuple):
 def outcome(line: list[str], folder: Path) -> Outcome:
     """How a command line is dealt with."""
     try:
-        config = composed(*line, name="evaluate" if line[0].startswith("run=") else "config")
+        config = compose_config(*line, name="evaluate" if line[0].startswith("run=") else "config")
         extensions = check(config)
         prepared(config, extensions, folder)
     except Exception as error:
@@ -53,7 +53,7 @@ def outcome(line: list[str], folder: Path) -> Outcome:
 
 def prepared(config: Config, extensions: Chosen, folder: Path) -> None:
     """The data, of those that need neither minutes nor the network."""
-    described = made(config.data | {"name": config.names.data})
+    described = instantiate(config.data | {"name": config.names.data})
     if isinstance(described, Generated | Files):
         check_data(Run(config, described.open(config.model.vocab, folder), "32-true", {}), extensions)
 
@@ -102,7 +102,7 @@ def carry_out(config: Config, extensions: Chosen) -> None:
         "a gradient is not finite"
     )
     for name, own in extensions.items():
-        changed = gpt.under(applied(name, own, gpt.tiled)).eval()
+        changed = gpt.under(encodings_under(name, own, gpt.tiled)).eval()
         for length in {1, *config.evaluation.at(model.length)}:
             if length > 256 or min(length, changed.context or length) > (changed.limit or length):
                 continue

@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import kendalltau
 
 from sweeps import command
-from sweeps.agreement import agreement, figure, main, means, measured, taus, transfer
+from sweeps.agreement import agreement, figure, main, means, quantities_of, taus, transfer
 from tests.sweeps.synthetic import HEADLINE, make_sweep
 
 
@@ -59,7 +59,7 @@ def test_too_few_methods_say_nothing() -> None:
 
 def test_what_is_measured_is_what_the_rows_say(tmp_path: Path) -> None:
     sweep = make_sweep(tmp_path / "small", seeds=2, windows=8, controls=("crop", "window"))
-    table = measured(sweep)
+    table = quantities_of(sweep)
     assert len(table) == 2 * len(HEADLINE)
     learned = table.loc["learned"]
     assert learned["loss at L"].notna().all()

@@ -106,7 +106,7 @@ def test_memory_is_that_of_what_runs() -> None:
 
 def test_medians_are_per_contender() -> None:
     calls: list[str] = []
-    found = clock.interleaved({"a": lambda: calls.append("a"), "b": lambda: calls.append("b")}, rounds=2)
+    found = clock.median_times({"a": lambda: calls.append("a"), "b": lambda: calls.append("b")}, rounds=2)
     assert calls == ["a", "b", "a", "b", "a", "b"]
     assert set(found) == {"a", "b"}
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sweeps.drawing.figure import DARK, LIGHT, Caption, Figure, Spec, described, still, without
+from sweeps.drawing.figure import DARK, LIGHT, Caption, Figure, Spec, describe, still, without
 from sweeps.drawing.lines import Axes, Line, limits
 from sweeps.drawing.names import GAP, ending, spaced
 from sweeps.drawing.panels import panels
@@ -60,7 +60,7 @@ def test_both_themes_have_every_colour() -> None:
 def test_a_description_says_what_is_missing(file: Path) -> None:
     if "$" in file.read_text():
         with pytest.raises(KeyError):
-            described(file.stem)
+            describe(file.stem)
 
 
 @given(st.lists(st.floats(0, 10), min_size=1, max_size=12).map(sorted))

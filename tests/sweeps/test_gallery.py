@@ -39,9 +39,9 @@ def test_page_stands_alone(html: str) -> None:
 
 
 def test_curves() -> None:
-    alibi = measure.added(load("alibi", **SHAPE), 64)
+    alibi = measure.added_parts(load("alibi", **SHAPE), 64)
     torch.testing.assert_close(alibi[0], -0.25 * torch.arange(64.0))  # the first of four slopes
-    rope = measure.added(load("rope", **SHAPE), 64)
+    rope = measure.added_parts(load("rope", **SHAPE), 64)
     assert rope.shape == (1, 64)  # all heads turn alike
     frequencies = 10_000.0 ** -(torch.arange(16) / 16)
     expected = (torch.arange(64)[:, None] * frequencies).cos().mean(-1) - 1

@@ -22,7 +22,7 @@ from sweeps.comparison.verdict import differences, recovered, verdict
 from sweeps.report import make
 from sweeps.report.diagnostics import diagnoses
 from sweeps.report.power import power
-from sweeps.results import load, shown
+from sweeps.results import load, path_text
 from sweeps.tables.methods import methods
 from sweeps.tables.terminal import text
 from tests.sweeps.synthetic import EVERY, make_sweep, vouch
@@ -93,7 +93,7 @@ def test_a_report_may_be_written_elsewhere(tmp_path: Path, capsys: pytest.Captur
     before = sorted(folder.rglob("*"))
     make(folder, into=into)
     assert sorted(folder.rglob("*")) == before
-    assert shown(into / "report.html") in capsys.readouterr().out
+    assert path_text(into / "report.html") in capsys.readouterr().out
     assert (into / "figures/loss_by_length.png").stat().st_size
 
 

@@ -21,8 +21,8 @@ from tests.composing import composed
 from tests.train import wandb_file
 from tests.train.results.test_curves import ROW
 from tests.train.wandb_server import Server, served
-from train import wandb_run as track
-from train.wandb_run import Tracker, tracked
+from train import wandb_run
+from train.wandb_run import Tracker, track
 
 KEY = "local-" + 40 * "a"
 CURVE = [(64, 4.0), (128, 4.5), (512, 6.0)]
@@ -54,11 +54,11 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
 
 def begin(folder: Path, mode: str = "auto", name: str = ROW.run) -> AbstractContextManager[Tracker]:
     config = composed(f"outputs={folder}", f"wandb.mode={mode}", "model.width=32")
-    return tracked(config, folder / "sweep" / name, "01234567")
+    return track(config, folder / "sweep" / name, "01234567")
 
 
 def id_of(folder: Path) -> str:
-    return track.run_id(folder / "sweep" / ROW.run, "01234567")
+    return wandb_run.run_id(folder / "sweep" / ROW.run, "01234567")
 
 
 def written(folder: Path) -> list[Path]:
@@ -180,9 +180,9 @@ def test_a_run_that_goes_on_is_the_same_run(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["2026-11-25_10:00:00", "x" * 150, "a/b c?", "日本"])
 def test_every_name_of_a_folder_has_an_id(name: str, tmp_path: Path) -> None:
     folder = tmp_path / name
-    assert re.fullmatch(r"[A-Za-z0-9_.-]{1,64}", track.run_id(folder, "01234567"))
-    assert track.run_id(folder, "01234567") != track.run_id(tmp_path / "other" / name, "01234567")
-    assert track.run_id(folder, "01234567") != track.run_id(folder, "76543210")
+    assert re.fullmatch(r"[A-Za-z0-9_.-]{1,64}", wandb_run.run_id(folder, "01234567"))
+    assert wandb_run.run_id(folder, "01234567") != wandb_run.run_id(tmp_path / "other" / name, "01234567")
+    assert wandb_run.run_id(folder, "01234567") != wandb_run.run_id(folder, "76543210")
 
 
 def in_a_fork(folder: Path) -> None:
@@ -248,7 +248,7 @@ def test_wandb_mode_decides_where_the_settings_do_not(
 ) -> None:
     if environment is not None:
         monkeypatch.setenv("WANDB_MODE", environment)
-    assert track.resolved_mode(setting) == mode
+    assert wandb_run.resolved_mode(setting) == mode
 
 
 def test_an_unknown_mode_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -297,7 +297,7 @@ def test_online_the_server_gets_the_points_as_they_are(
 def test_a_silent_server_costs_seconds(
     server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(track, "PATIENCE", 1.0)
+    monkeypatch.setattr(wandb_run, "PATIENCE", 1.0)
     server.deaf = True
     started = time.perf_counter()
     with begin(tmp_path) as run:
@@ -313,7 +313,7 @@ def test_a_silent_server_costs_seconds(
 def test_a_server_that_goes_silent_does_not_hold_up_the_end(
     server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(track, "UPLOAD", 1.0)
+    monkeypatch.setattr(wandb_run, "UPLOAD", 1.0)
     monkeypatch.setattr("wandb.apis.public.api.Api._HTTP_TIMEOUT", 1)  # WANDB_HTTP_TIMEOUT, read at import
     with begin(tmp_path) as run:
         server.deaf = True

@@ -14,7 +14,7 @@ from train.paths import ROOT
 
 
 @contextmanager
-def attributed(config: Config) -> Iterator[None]:
+def attribute_errors(config: Config) -> Iterator[None]:
     """Turn an error in the code of this run's methods or data into a sentence that names file and line."""
     try:
         yield

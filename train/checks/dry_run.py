@@ -11,24 +11,24 @@ import torch
 from torch import Tensor
 
 from conf.errors import UsageError
-from data import made
+from data import instantiate
 from data.source import Windows
 from models import cpu as native
 from models.attention import logits
 from models.effect import Encoding, Positions
 from models.gpt import GPT
 from train import build
-from train.checks.effects import checked
+from train.checks.effects import check_effect
 from train.config.parameters import check_parameters
 from train.config.schema import Config
 from train.config.sections import ExtensionConfig
-from train.config.validation import shown
+from train.config.validation import as_setting
 from train.context import Run
-from train.evaluation.best import searched
+from train.evaluation.best import selection_evaluator
 from train.evaluation.evaluate import problem_source
-from train.evaluation.extensions import Chosen, applied, chosen, finetuning
+from train.evaluation.extensions import Chosen, encodings_under, finetuning, selected_extensions
 from train.evaluation.problems import has_problems
-from train.evaluation.temperature import unscored
+from train.evaluation.temperature import unscored_windows
 from train.fit.compiling import check_compiler
 from train.runtime import machine
 from train.runtime.quota import memory
@@ -54,21 +54,21 @@ def check(config: Config) -> Chosen:
             config.model_copy(update={"model": config.model.model_copy(update={"depth": layers})})
         )
         check_memory(config, model)
-        for name, own in chosen(config, model.tiled).items():
-            changed = model.under(applied(name, own, model.tiled))
+        for name, own in selected_extensions(config, model.tiled).items():
+            changed = model.under(encodings_under(name, own, model.tiled))
             check_training(config, name, own, changed)
             for encoding in changed.tiled:
                 for length in defined(encoding, {SHORT}):
-                    checked(encoding, Positions.of(length, "meta", config.model.causal), config.model)
+                    check_effect(encoding, Positions.of(length, "meta", config.model.causal), config.model)
             changed(torch.zeros(1, min(SHORT, lengths[0]), dtype=torch.long))
             for encoding in changed.tiled:
                 for length in defined(encoding, {lengths[0], lengths[-1]}):
                     positions = Positions.of(length, "meta", config.model.causal)
                     some_logits(config, encoding, positions, torch.empty(1, length, config.model.width))
     encodings = build.encodings(config)
-    extensions = chosen(config, encodings)
+    extensions = selected_extensions(config, encodings)
     for name, own in extensions.items():
-        check_numbers(config, name, own, applied(name, own, encodings), lengths)
+        check_numbers(config, name, own, encodings_under(name, own, encodings), lengths)
     return extensions
 
 
@@ -82,9 +82,9 @@ def check_data(run: Run, extensions: Chosen) -> Windows | None:
             f"data={config.names.data} has none: leave it out, answers are evaluated at every length anyway."
         )
     if windows is not None and "temperature" in extensions:
-        unscored(source, windows, max(lengths))
+        unscored_windows(source, windows, max(lengths))
     if config.checkpoint == "best":
-        searched(run, {}, windows)
+        selection_evaluator(run, {}, windows)
     problems = problem_source(run)
     if problems is not None:
         has_problems(problems, lengths)
@@ -96,7 +96,7 @@ def check_data(run: Run, extensions: Chosen) -> Windows | None:
 
 def tokens(config: Config) -> list[int]:
     """Tokens of the sequences that are trained on and evaluated, shortest first."""
-    data = made(config.data | {"name": config.names.data})
+    data = instantiate(config.data | {"name": config.names.data})
     counted = config.evaluation.at(getattr(data, "trained_length", None) or config.model.length)
     in_tokens = getattr(data, "tokens", int)  # a task counts in a unit of its own
     return sorted({config.model.length, *map(in_tokens, counted)})
@@ -199,4 +199,4 @@ def settings(config: Config, name: str, own: ExtensionConfig) -> str:
 def told_of(group: str, parameters: dict[str, Any]) -> Iterator[str]:
     for key, value in parameters.items():
         if key not in ("_target_", "family", "share"):
-            yield f"{group}.{key}={shown(value)}"
+            yield f"{group}.{key}={as_setting(value)}"

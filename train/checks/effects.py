@@ -18,22 +18,22 @@ KINDS = {
 Sizes = tuple[int | tuple[int, ...], ...]  # of a tensor; several where any of them will do
 
 
-def checked(encoding: Encoding, positions: Positions, model: ModelConfig) -> Effect:
+def check_effect(encoding: Encoding, positions: Positions, model: ModelConfig) -> Effect:
     """The effect of an encoding. UsageError names what of it is not as `models/effect.py` says."""
     effect, name = encoding.effect_at(positions), type(encoding).__name__
     if not isinstance(effect, Effect):
-        raise UsageError(f"{name}.forward should return an Effect, not {described(effect)}.")
+        raise UsageError(f"{name}.forward should return an Effect, not {kind_text(effect)}.")
     for part in sorted(effect.parts):
         if not is_kind(part, value := getattr(effect, part)):
             raise UsageError(
-                f"{name}: {part} should be {KINDS.get(part, A_FUNCTION)}, not {described(value)}."
+                f"{name}: {part} should be {KINDS.get(part, A_FUNCTION)}, not {kind_text(value)}."
             )
     for part, result, sizes in results(effect, model):
         if not isinstance(result, Tensor):
-            raise UsageError(f"{name}: {part} should give a Tensor, not {described(result)}.")
+            raise UsageError(f"{name}: {part} should give a Tensor, not {kind_text(result)}.")
         if not fits(result.shape, sizes):
             raise UsageError(
-                f"{name}: {part} should have the shape {told(sizes)}, not {tuple(result.shape)}."
+                f"{name}: {part} should have the shape {sizes_text(sizes)}, not {tuple(result.shape)}."
             )
     return effect
 
@@ -80,13 +80,13 @@ def results(effect: Effect, model: ModelConfig) -> Iterator[tuple[str, object, S
         yield "values", effect.values(weights, i.unsqueeze(-3), j.unsqueeze(-3)), tuple(q.shape)
     for number, rotate in enumerate([effect.rotate, *(region.rotate for region in effect.far)]):
         if rotate is not None:
-            yield from rotated(f"far[{number - 1}].rotate" if number else "rotate", rotate(q, q), q)
+            yield from rotation_sizes(f"far[{number - 1}].rotate" if number else "rotate", rotate(q, q), q)
 
 
-def rotated(part: str, pair: object, q: Tensor) -> Iterator[tuple[str, object, Sizes]]:
+def rotation_sizes(part: str, pair: object, q: Tensor) -> Iterator[tuple[str, object, Sizes]]:
     """q and k keep all but their width, which is the same for both."""
     if not (isinstance(pair, tuple) and len(pair) == 2):
-        raise UsageError(f"{part} should give a pair of q and k, not {described(pair)}.")
+        raise UsageError(f"{part} should give a pair of q and k, not {kind_text(pair)}.")
     width = pair[0].size(-1) if isinstance(pair[0], Tensor) and pair[0].dim() else 0
     yield f"q of {part}", pair[0], (*q.shape[:-1], width)
     yield f"k of {part}", pair[1], (*q.shape[:-1], width)
@@ -97,12 +97,12 @@ def fits(shape: torch.Size, sizes: Sizes) -> bool:
     return len(shape) == len(allowed) and all(n in some for n, some in zip(shape, allowed, strict=True))
 
 
-def told(sizes: Sizes) -> str:
+def sizes_text(sizes: Sizes) -> str:
     """(1 or 4, 16)"""
     parts = [size if isinstance(size, tuple) else (size,) for size in sizes]
     return f"({', '.join(' or '.join(map(str, dict.fromkeys(part))) for part in parts)})"
 
 
-def described(value: object) -> str:
+def kind_text(value: object) -> str:
     name = type(value).__name__
     return "None" if value is None else f"{'an' if name[0] in 'aeiouAEIOU' else 'a'} {name}"

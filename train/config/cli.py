@@ -16,7 +16,7 @@ from conf.errors import UsageError
 from train.config.compose import OWN, register
 from train.config.overrides import check_overrides
 from train.config.schema import Config
-from train.config.validation import shown
+from train.config.validation import as_setting
 from train.paths import CONF
 
 TRAINED = ("model", "encoding", "optimizer", "data", "seed", "batch", "objective")  # decided by the training
@@ -66,7 +66,7 @@ def function(key: str, path: Any) -> Callable[..., Any]:
     except (ImportError, AttributeError, ValueError):
         found = None
     if not callable(found):
-        raise UsageError(f"{key}={shown(path)} should be the dotted path of a function.")
+        raise UsageError(f"{key}={as_setting(path)} should be the dotted path of a function.")
     return found
 
 

@@ -35,7 +35,7 @@ def register() -> None:
     OmegaConf.register_new_resolver("name", lambda _root_: name(config_of(_root_)), replace=True)
 
 
-def composed(*overrides: str, name: str = "config") -> Config:
+def compose_config(*overrides: str, name: str = "config") -> Config:
     """The settings of a run as `python -m train` with these overrides has them; or of `conf/<name>.yaml`."""
     register()
     check_overrides(overrides)
@@ -122,7 +122,7 @@ def check_code(settings: Mapping[str, Any], code: Mapping[str, str], folder: Pat
         )
 
 
-def swept(*overrides: str) -> tuple[Config, list[str]]:
+def sweep_settings(*overrides: str) -> tuple[Config, list[str]]:
     """The settings of a sweep's first job, and the encodings of all its jobs."""
     register()
     check_overrides(overrides, is_multirun=True)
@@ -133,5 +133,5 @@ def swept(*overrides: str) -> tuple[Config, list[str]]:
         varied = parser.parse_overrides([*(f"{key}={value}" for key, value in own.items()), *overrides])
         (jobs,) = BasicSweeper.split_arguments(varied, None)
     settings = [dict(one.partition("=")[::2] for one in job) for job in jobs]
-    first = composed(*jobs[0])
+    first = compose_config(*jobs[0])
     return first, [one.get("encoding", first.names.encoding) for one in settings]

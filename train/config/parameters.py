@@ -10,7 +10,7 @@ from models.effect import Encoding
 from models.extension import Extension
 from models.registry import OPTIONS, SHAPE
 from train.config.schema import Config
-from train.config.validation import check_value, did_you_mean, shown
+from train.config.validation import as_setting, check_value, did_you_mean
 
 METHODS = (Encoding, Sequence[Encoding])  # kinds of parameters that are built from settings of their own
 GIVEN = ("encoding", "name")  # by whoever builds an extension or a source
@@ -27,7 +27,7 @@ def check_parameters(config: Config) -> None:
 
 def check(key: str, settings: Mapping[str, Any], kind: type = object) -> None:
     """Check the class that `_target_` names, a `kind` of method, and all inside it."""
-    constructor = located(f"{key}._target_", settings.get("_target_"), kind)
+    constructor = class_at(f"{key}._target_", settings.get("_target_"), kind)
     hints = get_type_hints(constructor.__init__, include_extras=True)  # type: ignore[misc]  # a class
     own = {name: p for name, p in inspect.signature(constructor).parameters.items() if name not in SHAPE}
     known = [name for name, p in own.items() if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
@@ -63,10 +63,12 @@ def check_methods(key: str, value: Any) -> None:
     else:
         if parts:
             return
-    raise UsageError(f"{key}={shown(value)} should be a method with its parameters, as in conf/encoding.")
+    raise UsageError(
+        f"{key}={as_setting(value)} should be a method with its parameters, as in conf/encoding."
+    )
 
 
-def located(key: str, target: Any, kind: type) -> type:
+def class_at(key: str, target: Any, kind: type) -> type:
     """The class at a dotted path."""
     module, _, name = target.rpartition(".") if isinstance(target, str) else ("", "", "")
     try:
@@ -77,5 +79,5 @@ def located(key: str, target: Any, kind: type) -> type:
         result = None
     if not (isinstance(result, type) and issubclass(result, kind)) or inspect.isabstract(result):
         wanted = f"a class of the kind {kind.__name__}" if kind is not object else "a class"
-        raise UsageError(f"{key}={shown(target)} should be the dotted path of {wanted}.")
+        raise UsageError(f"{key}={as_setting(target)} should be the dotted path of {wanted}.")
     return result

@@ -8,7 +8,7 @@ from omegaconf import OmegaConf
 
 from conf.errors import UsageError
 from train.config.schema import Config
-from train.config.validation import shown
+from train.config.validation import as_setting
 from train.paths import CONF
 from train.results.about import About, about_run
 from train.results.done import RUN, check_finished
@@ -36,7 +36,7 @@ def check_classes(settings: Mapping[str, object], folder: Path) -> None:
         for name in targets(settings.get(group)):
             if name not in known:
                 raise UsageError(
-                    f"{folder}/run.json names {shown(name)} in its {group}, a class that no file of "
+                    f"{folder}/run.json names {as_setting(name)} in its {group}, a class that no file of "
                     f"conf/{group} names. If it is yours, add its YAML there; if you do not know it, do not "
                     "use the run."
                 )

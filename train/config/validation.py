@@ -46,7 +46,7 @@ def check_value(key: str, value: Any, annotation: Any) -> None:
     try:
         TypeAdapter(annotation, config=STRICT).validate_python(value)
     except ValidationError as error:
-        raise UsageError(f"{key}={shown(value)} {allowed(error.errors())}.") from None
+        raise UsageError(f"{key}={as_setting(value)} {allowed(error.errors())}.") from None
 
 
 def explanation(error: ValidationError, section: type[Section], settings: Mapping[str, object]) -> str:
@@ -64,7 +64,7 @@ def explanation(error: ValidationError, section: type[Section], settings: Mappin
     value: Any = settings
     for part in path:
         value = value[part]
-    return f"{key}={shown(value)} {allowed(e for e in error.errors() if path_of(e, section) == path)}."
+    return f"{key}={as_setting(value)} {allowed(e for e in error.errors() if path_of(e, section) == path)}."
 
 
 def detail(error: ValidationError) -> str:
@@ -115,7 +115,7 @@ def keys(section: type[BaseModel], prefix: str = "") -> Iterable[str]:
             yield from keys(cast(type[BaseModel], field.annotation), f"{prefix}{name}.")
 
 
-def shown(value: Any) -> str:
+def as_setting(value: Any) -> str:
     """Return a value as the command line takes it; of a long one the beginning."""
     text = value if isinstance(value, str) else json.dumps(value).replace('"', "").replace(", ", ",")
     return text if len(text) < 300 else f"{text[:300]}..."

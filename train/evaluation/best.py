@@ -17,7 +17,7 @@ from data.source import Problems, ProblemSource, Windows
 from models.gpt import GPT
 from train.context import Run
 from train.evaluation.problems import ProblemEvaluator, has_problems
-from train.evaluation.temperature import unscored
+from train.evaluation.temperature import unscored_windows
 from train.evaluation.text import TextEvaluator, amounts
 from train.fit.checkpoints import restore
 from train.fit.objective import objective_of
@@ -55,7 +55,7 @@ def best(run: Run, model: GPT, files: list[Path], cell: str, windows: Windows | 
     models = {file.stem: deepcopy(model) for file in files}
     for file in files:
         restore(file, models[file.stem], cell)
-    search = searched(run, models, windows)
+    search = selection_evaluator(run, models, windows)
     run.trainer().validate(search, verbose=False)
     scored = [row for row in search.results() if row.metric == "loss" and row.protocol in (SAME, ANSWERS)]
     losses = {
@@ -66,7 +66,9 @@ def best(run: Run, model: GPT, files: list[Path], cell: str, windows: Windows | 
     return models[name], name
 
 
-def searched(run: Run, models: dict[str, GPT], windows: Windows | None) -> ProblemEvaluator | TextEvaluator:
+def selection_evaluator(
+    run: Run, models: dict[str, GPT], windows: Windows | None
+) -> ProblemEvaluator | TextEvaluator:
     """All of them on answers, or where the data have none on text. UsageError where everything is scored."""
     config, trained = run.config.evaluation, run.trained_length
     objective = objective_of(run.config.objective, run.source.mask_token)
@@ -75,7 +77,7 @@ def searched(run: Run, models: dict[str, GPT], windows: Windows | None) -> Probl
         problems = Others(run.source, config.problems, lengths)
         return ProblemEvaluator(models, problems, lengths, config.problems, config.tokens, objective)
     assert windows is not None
-    tokens = unscored(run.source, windows, max(run.lengths))[:, -trained - 1 :]
+    tokens = unscored_windows(run.source, windows, max(run.lengths))[:, -trained - 1 :]
     text = Windows(tokens, torch.arange(len(tokens)), torch.ones_like(tokens))
     pieces = amounts(config, lengths, trained)
     return TextEvaluator(models, text, pieces, (SAME,), config.tokens, objective)

@@ -12,7 +12,7 @@ from models.attention import choose
 from models.gpt import GPT
 from train.context import Run
 from train.evaluation.problems import ProblemEvaluator, has_problems
-from train.evaluation.temperature import TemperatureSearch, unscored
+from train.evaluation.temperature import TemperatureSearch, unscored_windows
 from train.evaluation.text import TextEvaluator, amounts
 from train.fit.checkpoints import Trained
 from train.fit.objective import objective_of
@@ -31,7 +31,7 @@ def evaluate(
     if windows is not None:
         pieces = amounts(evaluation, run.lengths, run.config.model.length)
         if "temperature" in models:
-            search = TemperatureSearch(models, unscored(run.source, windows, pieces.longest), pieces)
+            search = TemperatureSearch(models, unscored_windows(run.source, windows, pieces.longest), pieces)
             trainer.validate(search, verbose=False)
             results += search.results()
         text = TextEvaluator(models, windows, pieces, evaluation.protocols, evaluation.tokens, objective)

@@ -7,17 +7,17 @@ from pathlib import Path
 
 from models.effect import Encoding
 from models.gpt import GPT
-from models.registry import RECIPE, encoding_fits, extend, extended, names, read, seeded
+from models.registry import RECIPE, encoding_fits, extend, extension_of, names, read, seeded
 from train.config.run_id import finetuned_cell
 from train.config.schema import Config
 from train.config.sections import ExtensionConfig
 from train.context import Run
-from train.fit.trainer import Stage, trained
+from train.fit.trainer import Stage, load_or_train
 
 Chosen = dict[str, ExtensionConfig]  # by name, in the order of evaluation
 
 
-def chosen(config: Config, encodings: Sequence[Encoding]) -> Chosen:
+def selected_extensions(config: Config, encodings: Sequence[Encoding]) -> Chosen:
     """Return the extensions to evaluate under: none, to compare with; the chosen one; and
     `evaluation.extensions`."""
     listed = config.evaluation.named
@@ -28,7 +28,7 @@ def chosen(config: Config, encodings: Sequence[Encoding]) -> Chosen:
     for name, own in every.items():
         if name not in fitting:
             extend(name, encodings[0])  # an error that names the encodings that fit
-        applied(name, own, encodings)  # an error where a parameter makes no sense
+        encodings_under(name, own, encodings)  # an error where a parameter makes no sense
     return every
 
 
@@ -45,11 +45,11 @@ def recipe(config: Config, name: str) -> ExtensionConfig:
     return ExtensionConfig.of(seeded(settings, config.seed))
 
 
-def applied(name: str, own: ExtensionConfig, encodings: Sequence[Encoding]) -> list[Encoding]:
+def encodings_under(name: str, own: ExtensionConfig, encodings: Sequence[Encoding]) -> list[Encoding]:
     """Encodings under an extension; in a schedule, the layers that it does not fit stay as they are."""
     if own.parameters.get("_target_") is None:
         return list(encodings)
-    return [extended(name, own.parameters, e) if encoding_fits(name, e) else e for e in encodings]
+    return [extension_of(name, own.parameters, e) if encoding_fits(name, e) else e for e in encodings]
 
 
 def extended_models(run: Run, model: GPT, chosen: Chosen, training: str) -> dict[str, GPT]:
@@ -57,9 +57,9 @@ def extended_models(run: Run, model: GPT, chosen: Chosen, training: str) -> dict
     the cell of its own training."""
     result = {}
     for name, own in chosen.items():
-        changed = model.under(applied(name, own, model.tiled))
+        changed = model.under(encodings_under(name, own, model.tiled))
         if own.finetune_steps:
-            changed = finetuned(run, changed, name, own, training)
+            changed = finetune(run, changed, name, own, training)
         result[f"{name}+{own.finetune_steps}" if own.finetune_steps else name] = changed
     return result
 
@@ -73,7 +73,7 @@ def finetuning(config: Config, own: ExtensionConfig) -> tuple[int, int]:
     return length, max(1, config.batch * config.model.length // length)
 
 
-def finetuned(run: Run, model: GPT, name: str, own: ExtensionConfig, training: str) -> GPT:
+def finetune(run: Run, model: GPT, name: str, own: ExtensionConfig, training: str) -> GPT:
     """A copy of the model, trained further under the extension; its checkpoint is reused."""
     config = run.config
     length, batch = finetuning(config, own)
@@ -83,5 +83,5 @@ def finetuned(run: Run, model: GPT, name: str, own: ExtensionConfig, training: s
     folder = Path(config.outputs) / "trained" / f"{config.names.encoding}-s{config.seed}-{name}-{cell}"
     tuned = deepcopy(model)
     stage = Stage(cell, folder, length, own.finetune_steps, rate="extension.finetune_learning_rate")
-    trained(changed, tuned, stage)
+    load_or_train(changed, tuned, stage)
     return tuned

@@ -96,11 +96,11 @@ class ProblemEvaluator(Evaluator):
         tokens, targets, mask = (
             x[part.some].to(self.device) for x in (problems.tokens, problems.targets, problems.mask)
         )
-        scores = scored(model, tokens, targets, mask, part.draw)  # (3, B)
+        scores = score_answers(model, tokens, targets, mask, part.draw)  # (3, B)
         if problems.wrong is not None:
             wrong = problems.wrong[part.some].to(self.device)
             other = tokens.where(~shown_answers(tokens, targets, mask), wrong.roll(1, 1))
-            margin = (scored(model, other, wrong, mask, part.draw)[2] - scores[2]) * mask.sum(1).cpu()
+            margin = (score_answers(model, other, wrong, mask, part.draw)[2] - scores[2]) * mask.sum(1).cpu()
             scores = torch.cat([scores, margin[None]])
         self.scores[part.extension, part.length][: len(scores), part.some] = scores
 
@@ -135,7 +135,7 @@ class ProblemEvaluator(Evaluator):
         }
 
 
-def scored(model: GPT, tokens: Tensor, targets: Tensor, mask: Tensor, draw: int) -> Tensor:
+def score_answers(model: GPT, tokens: Tensor, targets: Tensor, mask: Tensor, draw: int) -> Tensor:
     """(3, B) float64: the share of an answer that is right, whether all of it is, nats per token of it."""
     losses, right = answer_losses(model, tokens, targets, mask, draw)
     mask, count = mask.cpu(), mask.sum(1).clamp(min=1).cpu()

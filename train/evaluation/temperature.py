@@ -22,7 +22,7 @@ FINE = 4  # more between the neighbours of the best of them
 Part = tuple[str, int]  # extension, length
 
 
-def unscored(source: Source, scored: Windows, length: int) -> Tensor:
+def unscored_windows(source: Source, scored: Windows, length: int) -> Tensor:
     """(N, T + 1): windows of documents of which none is scored."""
     windows = source.windows(scored.tokens.size(0) + 4 * WINDOWS, length)
     assert windows is not None

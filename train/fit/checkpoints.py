@@ -18,7 +18,7 @@ from pydantic import ValidationError
 from torch import Tensor
 
 from conf.errors import UsageError
-from data.disk import written
+from data.disk import atomic_write
 from models.gpt import GPT
 from train.config.validation import Section
 from train.runtime.ranks import is_rank_zero
@@ -56,7 +56,7 @@ class States(TorchCheckpointIO):
     def save_checkpoint(
         self, checkpoint: dict[str, Any], path: str | Path, storage_options: Any = None
     ) -> None:
-        with written(Path(path)) as out:
+        with atomic_write(Path(path)) as out:
             torch.save(checkpoint, out)
 
 
@@ -77,7 +77,7 @@ def forget(last: Path) -> None:
 
 
 def save(file: Path, weights: dict[str, Tensor], trained: Trained) -> None:
-    with written(file) as out:
+    with atomic_write(file) as out:
         torch.save({"model": weights} | trained.model_dump(), out)
 
 

@@ -63,7 +63,7 @@ class Stage:
         return [self.folder / kept_at(step) for step in self.keep]
 
 
-def trained(run: Run, model: GPT, stage: Stage) -> Trained:
+def load_or_train(run: Run, model: GPT, stage: Stage) -> Trained:
     """`model` with trained weights: from the checkpoint of this cell, or by training now."""
     with locked(stage.folder, f"Another run is training {stage.folder.name}"):
         wanted = [stage.final, *stage.kept]

@@ -11,7 +11,7 @@ from typing import Self
 
 from filelock import FileLock
 
-from data.disk import written
+from data.disk import atomic_write
 from train.launch.worker import Job
 
 VARIED = ("encoding", "extension", "seed", "jobs", "outputs", "report", "wandb")  # within one experiment
@@ -49,7 +49,7 @@ def write_index(jobs: list[Job], started: datetime) -> Path:
     }
     with FileLock(folder / ".lock"):
         every = [asdict(job) for job in (*earlier(folder, own), *own)]
-        with written(folder / "sweep.json") as out:
+        with atomic_write(folder / "sweep.json") as out:
             out.write(json.dumps(about | {"jobs": every}, indent=1).encode())
     return folder
 

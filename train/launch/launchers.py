@@ -20,7 +20,7 @@ from train.launch import resources as shares
 from train.launch.launcher import Elsewhere, Here, Launcher, Started
 from train.launch.resources import Share
 from train.launch.worker import Job, Worker, run
-from train.runtime.signals import handle, held
+from train.runtime.signals import block_sigint, handle
 
 PRELOADED = ["train.runtime.preload"]
 
@@ -30,7 +30,7 @@ def basic(options: DictConfig, jobs: list[Job]) -> Iterator[Launcher]:
     """Processes forked from a server that has imported torch and Lightning once: a job starts at once."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(PRELOADED)
-    with held():
+    with block_sigint():
         ensure_running()
 
     def start(job: Job, share: Share) -> Started:
@@ -129,7 +129,7 @@ LAUNCHERS = {
 
 
 @contextmanager
-def launched(name: str, options: DictConfig, jobs: list[Job]) -> Iterator[Launcher]:
+def open_launcher(name: str, options: DictConfig, jobs: list[Job]) -> Iterator[Launcher]:
     """The launcher of `hydra/launcher=<name>`."""
     if name not in LAUNCHERS:
         raise UsageError(f"hydra/launcher={name} should be one of {', '.join(LAUNCHERS)}.")

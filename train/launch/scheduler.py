@@ -8,7 +8,7 @@ from omegaconf import DictConfig
 
 from conf.errors import UsageError
 from train.launch.launcher import Started
-from train.launch.launchers import launched
+from train.launch.launchers import open_launcher
 from train.launch.resources import share
 from train.launch.worker import Job
 from train.results.done import DONE, has_gaps
@@ -29,7 +29,7 @@ def run_all(jobs: list[Job], launcher: str = "basic", options: DictConfig | None
     if not missing:
         return 0
     running: dict[Path, Running] = {}
-    with launched(launcher, options or DictConfig({}), jobs) as by:
+    with open_launcher(launcher, options or DictConfig({}), jobs) as by:
         try:
             with by.batch():
                 for folder, job in missing.items():

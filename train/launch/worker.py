@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from train.config.schema import Config
-from train.errors import explained, logged
+from train.errors import explain_errors, logged
 from train.launch.resources import Share, cores
 from train.results.done import is_done
-from train.runtime.signals import PATIENCE, SIGNALS, end_with_parent, handled
+from train.runtime.signals import PATIENCE, SIGNALS, end_with_parent, handle_signals
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ def run(job: Job, share: Share) -> None:
     else:
         from train.run import run_job
 
-        with explained(), logged(job.folder):
+        with explain_errors(), logged(job.folder):
             run_job(job.config, job.folder, job.id)
 
 
@@ -68,7 +68,7 @@ class Worker:
         multiprocessing.set_start_method("spawn", force=True)
         self.process = multiprocessing.Process(target=run, args=(job, share))
         self.process.start()
-        with handled(self.end, SIGNALS):
+        with handle_signals(self.end, SIGNALS):
             while self.process.exitcode is None:
                 self.process.join(1)
                 if os.getppid() != parent:  # nor does a job outlive whoever started its worker

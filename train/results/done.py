@@ -8,7 +8,7 @@ from pathlib import Path
 
 from conf.errors import UsageError
 from data.digest import of_file
-from data.disk import content, written
+from data.disk import atomic_write, content
 
 DONE, RESULTS, RUN, DOCUMENTS = "DONE", "results.jsonl", "run.json", "documents.npz"
 VOUCHED = (RESULTS, RUN, DOCUMENTS)
@@ -19,7 +19,7 @@ OUT_OF_MEMORY = "out_of_memory"  # the metric that marks a length at which memor
 def finish(folder: Path, cell: str) -> None:
     """Vouch for what is in a run folder."""
     lines = [f"{of_file(folder / name)}  {name}" for name in VOUCHED]
-    with written(folder / DONE) as out:
+    with atomic_write(folder / DONE) as out:
         out.write("\n".join([cell, *lines, ""]).encode())
 
 

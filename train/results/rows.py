@@ -14,7 +14,7 @@ from typing import ClassVar, NamedTuple, TypedDict
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from conf.errors import UsageError
-from data.disk import content, named
+from data.disk import content, errors_name_file
 from train.config.validation import STRICT, detail
 from train.results.done import OUT_OF_MEMORY as OUT_OF_MEMORY
 from train.results.done import check_finished, finished
@@ -89,7 +89,7 @@ ROW = TypeAdapter(Row)
 def append(file: Path, rows: Iterable[Row]) -> None:
     """Add rows to a results file; they are on the disk when this returns."""
     text = "".join(line(row) + "\n" for row in rows)
-    with named(file), file.open("a") as out:
+    with errors_name_file(file), file.open("a") as out:
         out.write(text)
         out.flush()
         os.fsync(out.fileno())

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from conf.errors import UsageError
-from data.disk import written
+from data.disk import atomic_write
 from train.fit.checkpoints import FINAL
 from train.results.done import DOCUMENTS, DONE, RESULTS, RUN, damage, finished, has_gaps
 from train.results.rows import Row, append
@@ -50,9 +50,9 @@ class Folder:
         """All of the results; the first checkpoint is the one that was evaluated."""
         for old in (DONE, RESULTS):
             (self.path / old).unlink(missing_ok=True)
-        with written(self.path / DOCUMENTS) as out:
+        with atomic_write(self.path / DOCUMENTS) as out:
             np.savez_compressed(out, **scores)  # type: ignore[arg-type]  # takes any names
-        with written(self.path / RUN) as out:
+        with atomic_write(self.path / RUN) as out:
             out.write(json.dumps(about, indent=1).encode())
         link(checkpoints[0], self.path / FINAL)
         for kept in checkpoints[1:]:

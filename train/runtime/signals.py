@@ -56,7 +56,9 @@ def handle(handler: Handler = at_once, signals: Iterable[int] = (*SIGNALS, *REQU
 
 
 @contextmanager
-def handled(handler: Handler = at_once, signals: Iterable[int] = (*SIGNALS, *REQUEUE)) -> Iterator[None]:
+def handle_signals(
+    handler: Handler = at_once, signals: Iterable[int] = (*SIGNALS, *REQUEUE)
+) -> Iterator[None]:
     """Signals raise `Stopped`, until the block is left."""
     before = {number: signal.getsignal(number) for number in signals}
     handle(handler, signals)
@@ -83,7 +85,7 @@ def requeue(number: int) -> None:
 
 
 @contextmanager
-def held() -> Iterator[None]:
+def block_sigint() -> Iterator[None]:
     """Ctrl-C waits, here and in processes that are started inside, whose Python would tell it as an error."""
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:

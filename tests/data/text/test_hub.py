@@ -10,7 +10,7 @@ import pytest
 
 import data
 from data.text import hub
-from data.text.hub import Hub, answers, joined
+from data.text.hub import Hub, answers, articles_of
 from data.text.tokens import Text
 
 ARTICLES = [
@@ -59,7 +59,7 @@ def test_without_one_documents_are_held_out_by_their_hash(
 
 
 def test_lines_are_joined_into_articles() -> None:
-    found = joined(line for article in ARTICLES for line in article)
+    found = articles_of(line for article in ARTICLES for line in article)
     assert [text for text in found if text] == ["".join(article) for article in ARTICLES]
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from tests.composing import composed
 from tests.train.checks.test_dry_run import SMALLER
-from train.checks.attributed import attributed
+from train.checks.attributed import attribute_errors
 from train.checks.dry_run import check
 
 HEAD = """import torch
@@ -30,7 +30,7 @@ def tried(text: str, folder: Path, monkeypatch: pytest.MonkeyPatch, *more: str) 
     monkeypatch.delitem(sys.modules, "mine", raising=False)
     (folder / "mine.py").write_text(text)
     config = composed(*SMALLER, "encoding=alibi", "encoding._target_=mine.Mine", "names.encoding=mine", *more)
-    with attributed(config):
+    with attribute_errors(config):
         check(config)
 
 
@@ -156,5 +156,5 @@ def test_mistakes_around_it(
 def test_errors_of_this_projects_code_keep_their_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
     config = composed(*SMALLER, "encoding=alibi")
     monkeypatch.setattr("models.encodings.alibi.ALiBi.slopes", lambda self: {}[0])
-    with pytest.raises(KeyError), attributed(config):
+    with pytest.raises(KeyError), attribute_errors(config):
         check(config)

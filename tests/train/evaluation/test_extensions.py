@@ -4,7 +4,7 @@ import pytest
 
 from tests.composing import composed
 from train import build
-from train.evaluation.extensions import chosen
+from train.evaluation.extensions import selected_extensions
 
 
 @pytest.mark.parametrize(
@@ -13,4 +13,4 @@ from train.evaluation.extensions import chosen
 )
 def test_controls_are_those_that_fit(small: list[str], encoding: str, expected: list[str]) -> None:
     settings = composed(*small, f"encoding={encoding}", "evaluation.extensions=controls")
-    assert list(chosen(settings, build.encodings(settings))) == expected
+    assert list(selected_extensions(settings, build.encodings(settings))) == expected

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from data import made
+from data import instantiate
 from data.source import Windows
 from models.effect import Effect, Encoding, Positions
 from models.gpt import GPT
@@ -71,7 +71,7 @@ def test_text_of_other_lengths_is_scored(capsys: pytest.CaptureFixture[str]) -> 
 
 
 def test_problems_of_other_lengths_are_scored() -> None:
-    source = made(composed("data=copy", "data.lengths=[1,4]").data | {"name": "copy"}).open(40, Path())
+    source = instantiate(composed("data=copy", "data.lengths=[1,4]").data | {"name": "copy"}).open(40, Path())
     found = evaluated(ProblemEvaluator({"none": gpt(16)}, source, [4, 20], 6, 64))
     assert isinstance(found, ProblemEvaluator)
     values = {(one.length, one.metric): one.value for one in found.results()}

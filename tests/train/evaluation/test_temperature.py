@@ -12,7 +12,7 @@ from models.registry import extend, load
 from tests.composing import composed
 from tests.train.conftest import CPU
 from train.context import Run, trainer
-from train.evaluation.temperature import TemperatureSearch, unscored
+from train.evaluation.temperature import TemperatureSearch, unscored_windows
 from train.evaluation.text import amounts
 from train.fit.loss import token_losses
 from train.results.rows import read
@@ -57,7 +57,7 @@ def test_no_other_factor_is_better(source: Source) -> None:
 def test_no_document_is_both_scored_and_searched(source: Source) -> None:
     scored = source.windows(3, 64)
     assert scored is not None
-    others = unscored(source, scored, 64)
+    others = unscored_windows(source, scored, 64)
     assert len(others) > 1
     same = (others[:, None] == scored.tokens[None]).all(-1)
     assert not same.any()
@@ -67,7 +67,7 @@ def test_without_other_documents_it_is_refused(source: Source) -> None:
     every = source.windows(10**6, 64)
     assert every is not None
     with pytest.raises(ValueError, match=r"lower evaluation\.windows"):
-        unscored(source, every, 64)
+        unscored_windows(source, every, 64)
 
 
 def test_a_run_tells_its_temperatures_and_what_it_retrieves(small: list[str], tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from tests.composing import composed
 from train import build
 from train.config.run_id import code
 from train.context import Run
-from train.fit.trainer import Stage, trained
+from train.fit.trainer import Stage, load_or_train
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def test_what_is_evaluated_is_not_compiled(run: Run, tmp_path: Path) -> None:
     model = build.gpt(run.config)
     before = {name: weight.clone() for name, weight in model.state_dict().items()}
     with torch.compiler.set_stance("force_eager"):
-        trained(run, model, Stage("a cell", tmp_path / "trained", run.config.model.length, 2))
+        load_or_train(run, model, Stage("a cell", tmp_path / "trained", run.config.model.length, 2))
     tokens = torch.zeros(1, 4, dtype=torch.long)
     with torch.compiler.set_stance("fail_on_recompile"):
         model(tokens)

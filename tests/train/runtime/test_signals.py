@@ -13,9 +13,9 @@ import pytest
 from tests.forked import SERVER, forked, redirected
 from tests.processes import family, is_alive, wait_for
 from tests.train.conftest import ROOT, command
-from train.errors import explained
+from train.errors import explain_errors
 from train.fit.checkpoints import is_whole
-from train.runtime.signals import Stopped, held
+from train.runtime.signals import Stopped, block_sigint
 
 pytestmark = pytest.mark.slow
 ENDLESS = ["trainer.max_steps=1000000", "trainer.log_every=4", "trainer.checkpoint_every=1000000"]
@@ -54,7 +54,7 @@ def test_a_signal_ends_a_run_with_a_sentence(
 
 
 def a_failing_clean_up() -> None:
-    with explained():
+    with explain_errors():
         try:
             raise Stopped(signal.SIGTERM)
         finally:
@@ -68,7 +68,7 @@ def test_an_error_on_the_way_out_is_not_told() -> None:
 
 
 def ctrl_c_while_it_is_held() -> None:
-    with explained(), held():
+    with explain_errors(), block_sigint():
         os.kill(os.getpid(), signal.SIGINT)
         print("goes on", flush=True)
 
