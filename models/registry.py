@@ -56,8 +56,8 @@ def extension_of(name: str, settings: Mapping[str, Any], encoding: Encoding) -> 
     """`encoding` under an extension, or a schedule or wrapper with those inside extended that it fits."""
     kind: type[Extension] = locate(settings["_target_"])
     if applies(kind, encoding):
-        own = {key: value for key, value in settings.items() if key != "log_n"}
-        result: Encoding = construct(own, encoding.shape, encoding=encoding)
+        parameters = {key: value for key, value in settings.items() if key != "log_n"}
+        result: Encoding = construct(parameters, encoding.shape, encoding=encoding)
         result.shape = encoding.shape
         return extend("log_n", result) if settings.get("log_n", False) else result
     if not applies_inside(kind, encoding):
@@ -128,16 +128,16 @@ def build(settings: Mapping[str, Any], shape: Mapping[str, int]) -> Encoding:
 def construct(settings: Mapping[str, Any], shape: Mapping[str, int], **given: Any) -> Any:
     """An object from `_target_` and its parameters; nested ones are built in the same way."""
     kind = locate(settings["_target_"])
-    own = {key: nested(value, shape) for key, value in settings.items() if key != "_target_"}
+    parameters = {key: nested(value, shape) for key, value in settings.items() if key != "_target_"}
     wanted = [key for key in inspect.signature(kind).parameters if key not in given]
-    for key in own:
+    for key in parameters:
         if key not in wanted:
             known = ", ".join(wanted) or "none"
             raise UsageError(f"{kind.__name__} has no parameter '{key}'; it has: {known}.")
-    missing = [key for key in SHAPE if key in wanted and key not in shape and key not in own]
+    missing = [key for key in SHAPE if key in wanted and key not in shape and key not in parameters]
     if missing:
         raise UsageError(f"{kind.__name__} depends on the model's {', '.join(missing)}: pass it as well.")
-    return kind(**{key: value for key, value in shape.items() if key in wanted} | own, **given)
+    return kind(**{key: value for key, value in shape.items() if key in wanted} | parameters, **given)
 
 
 def nested(value: Any, shape: Mapping[str, int]) -> Any:

@@ -136,11 +136,11 @@ def cost(effects: list[Effect]) -> str:
 
 def change(name: str) -> Change:
     settings = read("extension", name)
-    own = ", ".join(f"{k}={short(v)}" for k, v in settings.items() if k != "_target_")
+    parameters = ", ".join(f"{k}={short(v)}" for k, v in settings.items() if k != "_target_")
     fitting = [encoding for encoding in names("encoding") if fits(name, encoding)]
     return Change(
         name, changes(name, fitting[0] if "rope" not in fitting else "rope"),
-        own, names_text(fitting, names("encoding")), *source("extension", name),
+        parameters, names_text(fitting, names("encoding")), *source("extension", name),
     )  # fmt: skip
 
 

@@ -55,36 +55,36 @@ def quantities_of(folder: Path) -> pd.DataFrame:
     return pd.DataFrame(table).rename_axis(["method", "seed"])
 
 
-def agreement(one: pd.Series, other: pd.Series) -> dict[str, float]:
+def agreement(first: pd.Series, other: pd.Series) -> dict[str, float]:
     """Kendall's tau of the means over seeds, its interval over methods and seeds, and how many methods."""
     both = [
-        {str(m): own.to_numpy() for m, own in scale.dropna().groupby(level="method")}
-        for scale in (one, other)
+        {str(m): row.to_numpy() for m, row in scale.dropna().groupby(level="method")}
+        for scale in (first, other)
     ]
     methods = sorted(set(both[0]) & set(both[1]))
     if len(methods) < FEWEST:
         return {"tau": np.nan, "low": np.nan, "high": np.nan, "methods": len(methods)}
     draw = np.random.default_rng(0)
-    some = draw.integers(len(methods), size=(RESAMPLES, len(methods)))
-    drawn = taus(*(means([scale[m] for m in methods], some, draw) for scale in both))
+    sample = draw.integers(len(methods), size=(RESAMPLES, len(methods)))
+    drawn = taus(*(means([scale[m] for m in methods], sample, draw) for scale in both))
     low, high = np.nanpercentile(drawn, [2.5, 97.5])
     (whole,) = taus(*(np.array([[scale[m].mean() for m in methods]]) for scale in both))
     return {"tau": float(whole), "low": float(low), "high": float(high), "methods": len(methods)}
 
 
-def means(values: list[Array], some: Array, draw: np.random.Generator) -> Array:
+def means(values: list[Array], sample: Array, draw: np.random.Generator) -> Array:
     """(R, M) of some methods, each over its seeds, drawn again."""
-    counts = np.array([len(own) for own in values])
-    padded = np.stack([np.pad(own, (0, counts.max() - len(own))) for own in values])  # (M, S)
-    seeds = (draw.random((*some.shape, counts.max())) * counts[some, None]).astype(int)  # (R, M, S)
-    counted = np.arange(counts.max()) < counts[some, None]
-    mean: Array = np.where(counted, padded[some[..., None], seeds], 0.0).sum(-1) / counts[some]
+    counts = np.array([len(row) for row in values])
+    padded = np.stack([np.pad(row, (0, counts.max() - len(row))) for row in values])  # (M, S)
+    seeds = (draw.random((*sample.shape, counts.max())) * counts[sample, None]).astype(int)  # (R, M, S)
+    counted = np.arange(counts.max()) < counts[sample, None]
+    mean: Array = np.where(counted, padded[sample[..., None], seeds], 0.0).sum(-1) / counts[sample]
     return mean
 
 
-def taus(one: Array, other: Array) -> Array:
+def taus(first: Array, other: Array) -> Array:
     """(R,) Kendall's tau-b of each row of (R, M) values: scipy's `kendalltau`, all rows at once."""
-    a, b = (np.sign(values[:, :, None] - values[:, None]) for values in (one, other))  # (R, M, M)
+    a, b = (np.sign(values[:, :, None] - values[:, None]) for values in (first, other))  # (R, M, M)
     with np.errstate(invalid="ignore"):  # undefined where all values of a row are equal
         tau: Array = (a * b).sum((1, 2)) / np.sqrt((a**2).sum((1, 2)) * (b**2).sum((1, 2)))
     return tau

@@ -92,8 +92,8 @@ def unpack(archive: Path, folder: Path) -> list[Path]:
         place.mkdir(parents=True, exist_ok=True)
         (place / "run.json").write_text(about)
         (place / "results.jsonl").unlink(missing_ok=True)
-        own = rows[rows["run"] == run].astype(object)
-        records = own.where(own.notna(), None).to_dict("records")
+        run_rows = rows[rows["run"] == run].astype(object)
+        records = run_rows.where(run_rows.notna(), None).to_dict("records")
         append(place / "results.jsonl", (Row(**record) for record in records))
         kept = saved[saved["run"] == run][["name", "whole", "scores"]].itertuples(index=False)
         arrays = {name: np.asarray(values, np.int64 if whole else np.float64) for name, whole, values in kept}

@@ -39,8 +39,8 @@ def scored_runs(folder: Path) -> Group:
     """The runs of a sweep or an archive."""
     with unpacked(folder) as place:
         sweep = load(place)
-    for one in sweep.unreadable:
-        print(f"yardstick: {one.name} is left out. {one.reason}", file=sys.stderr)
+    for failure in sweep.unreadable:
+        print(f"yardstick: {failure.name} is left out. {failure.reason}", file=sys.stderr)
     comparable = [group for group in groups(sweep) if SCORES in group.cells]
     if len(comparable) != 1:
         several = "Runs in {} differ in data or training length: name a folder whose runs do not."
@@ -61,7 +61,11 @@ def gains(curves: Curves, trained: int, against: str) -> pd.DataFrame:
     order = np.argsort(np.nan_to_num(intervals.value[:, middle], nan=np.inf))
     columns = {"value": intervals.value, "low": intervals.low, "high": intervals.high, "verdict": verdicts}
     return pd.DataFrame(
-        {"method": names[m], "length": curves.lengths[t], **{key: one[m, t] for key, one in columns.items()}}
+        {
+            "method": names[m],
+            "length": curves.lengths[t],
+            **{key: failure[m, t] for key, failure in columns.items()},
+        }
         for t in longer
         for m in order
     )
@@ -73,10 +77,10 @@ def table(curves: Curves, trained: int, against: str) -> list[str]:
     heads = " | ".join(f"{length // trained}x" for length in frame["length"].unique())
     lines = [f"| method | seeds | loss at {trained} | {heads} |"]
     lines.append("|---" * (3 + frame["length"].nunique()) + "|")
-    for name, own in frame.groupby("method", sort=False):
+    for name, lines_of in frame.groupby("method", sort=False):
         plain = curves.of([str(name)], [trained])
         seeds, loss = int(np.isfinite(plain).all(-1).sum()), curves.interval(plain).value.item()
-        lines.append(f"| `{name}` | {seeds} | {loss:.3f} | {' | '.join(map(cell, own.itertuples()))} |")
+        lines.append(f"| `{name}` | {seeds} | {loss:.3f} | {' | '.join(map(cell, lines_of.itertuples()))} |")
     return lines
 
 
@@ -97,11 +101,11 @@ def figure(curves: Curves, trained: int, against: str) -> Figure:
         scale=SYMLOG, ticks=[-0.2, 0, 0.2, 1],
         title=f"nats per token, relative to own {against}",
     )  # fmt: skip
-    many = f"{plural(len(curves.seeds), 'seed')}, {len(curves.counts)} documents"
+    counts = f"{plural(len(curves.seeds), 'seed')}, {len(curves.counts)} documents"
     caption = Caption(
         f"What context beyond the training length of {trained} tokens is worth",
         f"Loss with the whole context minus loss under the control ({against});"
-        f" 95 % intervals, {many}. {AXIS}",
+        f" 95 % intervals, {counts}. {AXIS}",
     )
     rows = frame.dropna(subset="value").to_dict("records")
     return Figure(f"gain_over_{against}", {"gain": faceted(panel, rows, "context", 4, caption)})

@@ -29,10 +29,10 @@ def along(folders: list[Path]) -> pd.DataFrame:
     groups = sorted(map(scored_runs, folders), key=tokens)
     lines = []
     for group, curves in zip(groups, shared(groups), strict=True):
-        own = gains(curves, group.trained, "window")
-        own["tokens"], own["times"] = tokens(group), own["length"] // group.trained
-        own["seeds"], own["order"] = len(curves.seeds), range(len(own))
-        lines.append(own)
+        part = gains(curves, group.trained, "window")
+        part["tokens"], part["times"] = tokens(group), part["length"] // group.trained
+        part["seeds"], part["order"] = len(curves.seeds), range(len(part))
+        lines.append(part)
     every = pd.concat(lines, ignore_index=True)
     return every[every.groupby("method")["tokens"].transform("nunique") > 1]
 
@@ -51,10 +51,10 @@ def shared(groups: list[Group]) -> list[Curves]:
         replace(
             curves,
             seeds=sorted(seeds),
-            samples=curves.samples[:, :, np.isin(curves.seeds, list(seeds))][..., np.isin(own, common)],
-            counts=curves.counts[np.isin(own, common)],
+            samples=curves.samples[:, :, np.isin(curves.seeds, list(seeds))][..., np.isin(part, common)],
+            counts=curves.counts[np.isin(part, common)],
         )
-        for curves, own in zip(every, documents, strict=True)
+        for curves, part in zip(every, documents, strict=True)
     ]
 
 
@@ -74,8 +74,8 @@ def table(frame: pd.DataFrame, times: int) -> list[str]:
     lines = [f"| method | {' | '.join(f'{count / 1e6:.1f}M tokens' for count in every)} |"]
     lines.append("|---" * (1 + len(every)) + "|")
     for name in order_methods(frame):
-        own = {line.tokens: cell(line) for line in frame[frame["method"] == name].itertuples()}
-        lines.append(f"| `{name}` | {' | '.join(own.get(count, '') for count in every)} |")
+        part = {line.tokens: cell(line) for line in frame[frame["method"] == name].itertuples()}
+        lines.append(f"| `{name}` | {' | '.join(part.get(count, '') for count in every)} |")
     return lines
 
 

@@ -57,10 +57,10 @@ def big(value: float | None) -> str:
     return f"{value:g}"
 
 
-def list_text(names: list[str], most: int = 4) -> str:
+def list_text(names: list[str], limit: int = 4) -> str:
     """a, b and c; past `most`, how many more."""
-    if len(names) > most:
-        return f"{', '.join(names[: most - 1])} and {len(names) - most + 1} more"
+    if len(names) > limit:
+        return f"{', '.join(names[: limit - 1])} and {len(names) - limit + 1} more"
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 

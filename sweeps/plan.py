@@ -166,14 +166,18 @@ class Forecast:
 
 def forecast(arguments: Sequence[str]) -> Forecast:
     """Return the forecast of a command line: `Assumptions`, and what `python -m train` would be given."""
-    own = [one for one in arguments if one.partition("=")[0] in Assumptions.model_fields]
-    given = Assumptions.of(dotted(own))
-    config, names = sweep_settings(*(one for one in arguments if one not in own))
+    assumptions = [
+        argument for argument in arguments if argument.partition("=")[0] in Assumptions.model_fields
+    ]
+    given = Assumptions.of(dotted(assumptions))
+    config, names = sweep_settings(*(argument for argument in arguments if argument not in assumptions))
     work, count = Work(config), given.cells or len(names)
     names = [names[number % len(names)] for number in range(count)]
     if given.gpus < work.gpus:
         raise UsageError(f"gpus={given.gpus} is fewer than the {work.gpus} that one run takes.")
-    sweep = next((one.partition("=")[2] for one in arguments if one.startswith("sweeps=")), "one run")
+    sweep = next(
+        (argument.partition("=")[2] for argument in arguments if argument.startswith("sweeps=")), "one run"
+    )
     return Forecast(sweep, work, given, list(rates(work, names, given)))
 
 

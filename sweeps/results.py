@@ -39,9 +39,11 @@ class Run:
     @cached_property
     def settings(self) -> dict[str, Any]:
         """Return the settings that determined the training, beside data and seed."""
-        own = {key.removeprefix("settings."): value for key, value in self.facts.items()}
-        parts = {key: key.split(".") for key in own if key not in TRAINING[:4]}
-        return {key: own[key] for key, p in parts.items() if p[0] in TRAINING and p[-1] not in NOT_RESULT}
+        plain_facts = {key.removeprefix("settings."): value for key, value in self.facts.items()}
+        parts = {key: key.split(".") for key in plain_facts if key not in TRAINING[:4]}
+        return {
+            key: plain_facts[key] for key, p in parts.items() if p[0] in TRAINING and p[-1] not in NOT_RESULT
+        }
 
 
 @dataclass(frozen=True)
@@ -123,8 +125,8 @@ def load_run(place: Path) -> Run:
     file = place / "results.jsonl"
     rows = read(file)
     if not rows or min(min(row.length, row.trained_length) for row in rows) < 1:
-        what = "has a length below 1" if rows else "is empty"
-        raise UsageError(f"{file} {what}: delete its folder and run again.")
+        fault = "has a length below 1" if rows else "is empty"
+        raise UsageError(f"{file} {fault}: delete its folder and run again.")
     about = about_run(place)
     facts = flat(about.model_dump(exclude_unset=True))
     return Run(place, about.encoding, about.seed, rows, facts, scores(place / "documents.npz"))

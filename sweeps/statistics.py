@@ -83,11 +83,11 @@ def student(value: Array, documents: Array, seeds: Array, freedom: Array, others
     return value - half, value + half, np.where(error == 0, np.where(value == 0, 1.0, 0.0), p)
 
 
-def satterthwaite(one: Array, freedom_of_one: float, other: Array, freedom_of_other: Array) -> Array:
+def satterthwaite(first: Array, freedom_of_one: float, other: Array, freedom_of_other: Array) -> Array:
     """Degrees of freedom of a sum of two variances (Satterthwaite, 1946)."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        freedom = (one + other) ** 2 / (one**2 / freedom_of_one + other**2 / freedom_of_other)
-    return np.where(one + other == 0, 1e6, np.minimum(freedom, 1e6))
+        freedom = (first + other) ** 2 / (first**2 / freedom_of_one + other**2 / freedom_of_other)
+    return np.where(first + other == 0, 1e6, np.minimum(freedom, 1e6))
 
 
 def pooled(variances: Array, freedom: Array) -> tuple[Array, Array]:
@@ -103,12 +103,12 @@ def pooled(variances: Array, freedom: Array) -> tuple[Array, Array]:
         known = variances[:, column] > 0
         if known.sum() < 3:
             continue
-        own, d = variances[known, column], freedom[known, column]
-        logs = np.log(own) - psi(d / 2) + np.log(d / 2)
+        variance, d = variances[known, column], freedom[known, column]
+        logs = np.log(variance) - psi(d / 2) + np.log(d / 2)
         excess = logs.var(ddof=1) - polygamma(1, d / 2).mean()
         prior = min(2 * trigamma_inverse(excess), 3 * d.mean()) if excess > 0 else 3 * d.mean()
         common = np.exp(logs.mean() + psi(prior / 2) - np.log(prior / 2))
-        variances[known, column] = (prior * common + d * own) / (prior + d)
+        variances[known, column] = (prior * common + d * variance) / (prior + d)
         freedom[known, column] = d + prior
     return variances, freedom
 
@@ -173,7 +173,7 @@ def enough(documents: int) -> bool:
 def variance(resampled: Array) -> Array:
     """Over resamples; those that drew no seed of a method do not count."""
     valid = np.isfinite(resampled)
-    many = np.maximum(valid.sum(-1), 1)
-    mean = np.where(valid, resampled, 0.0).sum(-1) / many
-    squares: Array = np.where(valid, (resampled - mean[..., None]) ** 2, 0.0).sum(-1) / many
+    count = np.maximum(valid.sum(-1), 1)
+    mean = np.where(valid, resampled, 0.0).sum(-1) / count
+    squares: Array = np.where(valid, (resampled - mean[..., None]) ** 2, 0.0).sum(-1) / count
     return squares

@@ -53,24 +53,24 @@ def diagnose(config: Config, amount: Amount) -> Diagnosis:
     models = extended_models(run, model, extensions, trained.cell)
     device = "cuda" if torch.cuda.is_available() and config.trainer.accelerator != "cpu" else "cpu"
     lengths = sorted({run.trained_length, *run.lengths})
-    shown = list(sequences(run, amount.sequences, lengths))
+    batches = list(sequences(run, amount.sequences, lengths))
     farthest = attention.farthest(model, config.model.length)
-    variants = [of_model(name, m.to(device), shown, farthest, amount.queries) for name, m in models.items()]
+    variants = [of_model(name, m.to(device), batches, farthest, amount.queries) for name, m in models.items()]
     return Diagnosis(
         folder.name, names.encoding, config.seed, names.data, run.trained_length, config.model.depth,
-        shown[0][1].size(0), amount.queries, lengths, all(tokens.size(1) == n for n, tokens, _ in shown),
+        batches[0][1].size(0), amount.queries, lengths, all(tokens.size(1) == n for n, tokens, _ in batches),
         known_results(folder), farthest, variants, rotary.rotations(model, farthest, variants[0].farthest),
     )  # fmt: skip
 
 
-def of_model(name: str, model: GPT, shown: list[Sequences], trained: list[int], queries: int) -> Heads:
+def of_model(name: str, model: GPT, batches: list[Sequences], trained: list[int], queries: int) -> Heads:
     """Measure how heads attend at every length that the model is defined at."""
     context, limit = model.context or FAR, model.limit or FAR
-    defined = [one for one in shown if min(one[1].size(1), context) <= limit]
+    defined = [item for item in batches if min(item[1].size(1), context) <= limit]
     farthest = [attention.farthest(model, min(tokens.size(1), context)) for _, tokens, _ in defined]
     ends = attention.distance_ends(max(map(max, farthest)))
-    measured = [attention.measure(model, *one[1:], queries, trained, ends) for one in defined]
-    measures = ([rounded(getattr(one, name)) for one in measured] for name in attention.MEASURES)
+    measured = [attention.measure(model, *item[1:], queries, trained, ends) for item in defined]
+    measures = ([rounded(getattr(item, name)) for item in measured] for name in attention.MEASURES)
     return Heads(name, [length for length, _, _ in defined], farthest, ends, *measures)
 
 

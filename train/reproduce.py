@@ -72,13 +72,13 @@ class Comparison:
         if self.is_equal:
             yield f"All {self.rows} rows are equal, bit for bit."
         else:
-            yield f"{sum(one.rows for one in self.differences)} of {self.rows} rows differ."
+            yield f"{sum(entry.rows for entry in self.differences)} of {self.rows} rows differ."
             yield from map(str, self.differences)
         yield from (f"  Only one of the two has {' '.join(map(str, key))}." for key in self.unpaired)
         yield from self.elsewhere or ["Machine and versions are the same."]
 
 
-def compare(then: Iterable[Row], now: Iterable[Row], elsewhere: list[str]) -> Comparison:
+def compare(then: Iterable[Row], now: Iterable[Row], changes_value: list[str]) -> Comparison:
     """Row by row; what a machine costs is left out."""
     first, second = by_key(then), by_key(now)
     changes = defaultdict(list)
@@ -87,11 +87,11 @@ def compare(then: Iterable[Row], now: Iterable[Row], elsewhere: list[str]) -> Co
         if (a.value, a.error, a.sequences) != (b.value, b.error, b.sequences):
             changes[key[-1]].append((distance(a, b), distance(a, b) / abs(a.value or 1), key))
     differences = [
-        Difference(metric, len(every), max(every)[0], max(one[1] for one in every), max(every)[2])
+        Difference(metric, len(every), max(every)[0], max(entry[1] for entry in every), max(every)[2])
         for metric, every in sorted(changes.items())
     ]
     return Comparison(
-        len(first.keys() & second.keys()), differences, sorted(first.keys() ^ second.keys()), elsewhere
+        len(first.keys() & second.keys()), differences, sorted(first.keys() ^ second.keys()), changes_value
     )
 
 
@@ -119,18 +119,18 @@ def reproduce(folder: Path, into: Path, threads: int | None = None) -> Compariso
     config = repeated(about, threads or about.threads, into)
     run_job(config, into / folder.name)
     then, now = circumstances(about), circumstances(about_run(into / folder.name))
-    told = [f"The {name} was {then[name]}, and is {now[name]}." for name in then if then[name] != now[name]]
+    notes = [f"The {name} was {then[name]}, and is {now[name]}." for name in then if then[name] != now[name]]
     edited = [part for part, digest in code(config).items() if about.code.get(part) != digest]
-    told += [f"The code of its {part} was edited since." for part in edited]
-    return compare(read(folder / "results.jsonl"), read(into / folder.name / "results.jsonl"), told)
+    notes += [f"The code of its {part} was edited since." for part in edited]
+    return compare(read(folder / "results.jsonl"), read(into / folder.name / "results.jsonl"), notes)
 
 
 def circumstances(about: About) -> dict[str, str]:
     """Return what rounding depends on besides the settings of a run."""
 
     def told(key: str) -> str:
-        here, there = getattr(about, key), getattr(about.trained_with, key)
-        return str(here) + (f" ({there} in training)" if there not in (None, here) else "")
+        current, original = getattr(about, key), getattr(about.trained_with, key)
+        return str(current) + (f" ({original} in training)" if original not in (None, current) else "")
 
     return {
         "machine": told("machine"), "number of threads": told("threads"), "commit": about.commit,

@@ -73,12 +73,12 @@ class Tracker:
                 self.tell(lambda run: run.log(media))
             self.tell(lambda run: run.finish(exit_code=exit_code), last=True)
 
-    def tell(self, what: Callable[[Any], object], last: bool = False) -> None:
+    def tell(self, action: Callable[[Any], object], last: bool = False) -> None:
         """A full disk, a killed W&B process, a server that is gone: the view ends, the run goes on."""
         if self.run is None or (self.lost and not last):
             return
         try:
-            what(self.run)
+            action(self.run)
         except Exception as error:  # W&B's own have no common class
             if not self.lost:
                 warn(f"{first_line(error)} From here on only the run folder has the results.")

@@ -144,4 +144,4 @@ def random_string(alphabet: str, length: int, draw: Generator) -> str:
 
 def parameters(source: Any) -> dict[str, Any]:
     """The settings of a source, without its name."""
-    return {one.name: getattr(source, one.name) for one in fields(source) if one.name != "name"}
+    return {item.name: getattr(source, item.name) for item in fields(source) if item.name != "name"}

@@ -123,12 +123,12 @@ def completed(body: Tensor, end: Tensor, answer: int) -> tuple[Tensor, Tensor, T
     return tokens, targets, mask
 
 
-def load_beside(settings: dict[str, Any], vocab: int, own: int, name: str, cache: Path) -> Source:
+def load_beside(settings: dict[str, Any], vocab: int, reserved: int, name: str, cache: Path) -> Source:
     """The data of these settings, for a model that needs `own` of its ids for something else."""
     try:
-        return load(settings, vocab - own, cache)
+        return load(settings, vocab - reserved, cache)
     except VocabularyTooSmallError as error:
         raise VocabularyTooSmallError(
-            f"model.vocab={vocab} is too small for data={name}, which needs {own} ids beside those of "
-            f"{settings['name']}: add {own} to model.vocab."
+            f"model.vocab={vocab} is too small for data={name}, which needs {reserved} ids beside those of "
+            f"{settings['name']}: add {reserved} to model.vocab."
         ) from error

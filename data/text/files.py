@@ -57,8 +57,8 @@ class Files(Corpus):
             raise UsageError(f"data={self.name} needs data.path: {HINT}.")
         files = local_files(self.path)
         if not files:
-            what = "holds no files" if Path(self.path).expanduser().is_dir() else "does not exist"
-            raise UsageError(f"data.path={self.path} {what}: {HINT}.")
+            fault = "holds no files" if Path(self.path).expanduser().is_dir() else "does not exist"
+            raise UsageError(f"data.path={self.path} {fault}: {HINT}.")
         return files
 
 

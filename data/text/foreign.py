@@ -52,9 +52,9 @@ class ForeignTokenizer:
         for name in names:
             if name in known:
                 return known[name]
-        listed = f"its special tokens are {', '.join(special)}" if special else "it has no special tokens"
+        candidates = f"its special tokens are {', '.join(special)}" if special else "it has no special tokens"
         raise UsageError(
-            f"{self.file} does not say which token ends a text; {listed}. Name a token that no text holds: "
+            f"{self.file} does not say which token ends a text; {candidates}. Name one that no text holds: "
             "data.end_token=..."
         )
 

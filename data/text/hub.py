@@ -71,10 +71,12 @@ class Hub(Corpus):
             raise UsageError(self.failed(f"{constants.ENDPOINT} does not answer"))
         from datasets import load_dataset
 
-        some = limit is not None and not offline
+        is_partial = limit is not None and not offline
         try:
-            dataset = load_dataset(path, self.subset, split=split, revision=self.revision, streaming=some)
-            texts = (row[self.text_key] for row in dataset) if some else dataset[self.text_key]
+            dataset = load_dataset(
+                path, self.subset, split=split, revision=self.revision, streaming=is_partial
+            )
+            texts = (row[self.text_key] for row in dataset) if is_partial else dataset[self.text_key]
             return texts if limit is None else first(texts, limit)
         except Exception as error:  # of `datasets` and of all that it calls
             raise UsageError(self.failed(str(error).partition("\n")[0])) from error

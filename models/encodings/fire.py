@@ -30,13 +30,15 @@ class FIRE(Encoding):
         fast = at_once(network, self.c)
 
         def bias(i: Tensor, j: Tensor) -> Tensor:
-            own = self.psi(torch.maximum(i.float(), self.tokens())) + TINY
+            threshold = self.psi(torch.maximum(i.float(), self.tokens())) + TINY
             if fast is not None and i.shape[1:] == j.shape[:-1] == (1,):
-                return fast(i, j, own)
-            return network(self.psi(i.float() - j.float()) / own)  # (H, ..., R, K)
+                return fast(i, j, threshold)
+            return network(self.psi(i.float() - j.float()) / threshold)  # (H, ..., R, K)
 
-        many = fast is not None and positions.at.dim() == 1  # pairs at once need no memory besides the result
-        return Effect(positions, bias=Surface(bias) if many else bias)
+        is_blockwise = (
+            fast is not None and positions.at.dim() == 1
+        )  # pairs at once need no memory besides the result
+        return Effect(positions, bias=Surface(bias) if is_blockwise else bias)
 
     def tokens(self) -> Tensor:
         """The threshold."""

@@ -24,8 +24,8 @@ class SSMax(Wrapper):
 def visible_keys(effect: Effect) -> Tensor:
     """(..., 1 or H, T) float32: how many keys each query sees."""
     positions, visible = effect.positions, effect.visible
-    here = torch.arange(1, positions.length + 1, device=positions.at.device)
-    last = here if positions.causal else torch.full_like(here, positions.length)
+    counts = torch.arange(1, positions.length + 1, device=positions.at.device)
+    last = counts if positions.causal else torch.full_like(counts, positions.length)
     at, width = positions.at.unsqueeze(-2), horizon(effect)
     if width is None:
         return last.float()[None]

@@ -28,9 +28,9 @@ def now() -> float:
     return time.perf_counter()  # that of a process adds up over threads
 
 
-def seconds(what: Callable[[], Any]) -> float:
+def seconds(call: Callable[[], Any]) -> float:
     start = now()
-    what()
+    call()
     return now() - start
 
 
@@ -64,18 +64,18 @@ def resident() -> int:
     return peak_memory() or 0
 
 
-def in_child(what: Callable[[], Any]) -> Any:
+def in_child(call: Callable[[], Any]) -> Any:
     """Return the result of a call in a forked process, which leaves its memory behind with it."""
-    here, there = FORK.Pipe()
+    receiver, sender = FORK.Pipe()
 
     def child() -> None:
         torch.set_num_threads(1)  # OpenMP would wait for threads that a fork leaves behind
-        there.send(what())
+        sender.send(call())
 
     process = FORK.Process(target=child)
     process.start()
-    there.close()
+    sender.close()
     try:
-        return here.recv()
+        return receiver.recv()
     finally:
         process.join()

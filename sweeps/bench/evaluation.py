@@ -33,10 +33,13 @@ def measure(chosen: list[str]) -> Iterator[Result]:
         made = encoding(name, LENGTHS[-1])
         lengths = [length for length in LENGTHS if made.limit is None or length <= made.limit]
         for length in lengths:
-            own, plain = in_child(partial(times, made, length))
-            yield Result(f"evaluate_{length}_{name}", own * 1e3, "ms", HOW)
+            seconds_of_method, plain = in_child(partial(times, made, length))
+            yield Result(f"evaluate_{length}_{name}", seconds_of_method * 1e3, "ms", HOW)
             yield Result(
-                f"evaluate_{length}_{name}_vs_causal", own / plain, "x", f"{HOW}; against causal SDPA"
+                f"evaluate_{length}_{name}_vs_causal",
+                seconds_of_method / plain,
+                "x",
+                f"{HOW}; against causal SDPA",
             )
             used = memory(partial(ours, made, length))
             yield Result(f"evaluate_memory_{length}_{name}", used / 2**20, "MiB", HOW)
@@ -101,8 +104,8 @@ def times(made: Encoding, length: int, dtype: torch.dtype = torch.bfloat16) -> t
     taken = [[seconds(run) for run in both]]
     while len(taken) < (2 if taken[0][0] > 1 else 5):
         taken.append([seconds(run) for run in both])
-    own, plain = (min(column) for column in zip(*taken, strict=True))
-    return own, plain
+    seconds_of_method, plain = (min(column) for column in zip(*taken, strict=True))
+    return seconds_of_method, plain
 
 
 def against_causal(chosen: list[str]) -> tuple[str, dict[str, float]]:
@@ -112,8 +115,8 @@ def against_causal(chosen: list[str]) -> tuple[str, dict[str, float]]:
     for name in chosen:
         made = encoding(name, LONG)
         if made.limit is None or made.limit >= LONG:
-            own, plain = in_child(partial(times, made, LONG, dtype))
-            ratios[name] = own / plain
+            seconds_of_method, plain = in_child(partial(times, made, LONG, dtype))
+            ratios[name] = seconds_of_method / plain
     return precision, ratios
 
 

@@ -34,33 +34,36 @@ LIMITS: dict[str, tuple[str, str, Callable[[], bool]]] = {  # what oneDNN and ot
 
 def limited(onednn: str, others: str) -> dict[str, str]:
     """The environment of a process whose libraries use no more than these instructions."""
-    own = {
+    limits = {
         "DNNL_MAX_CPU_ISA": onednn,
         "ATEN_CPU_CAPABILITY": others,
         "MKL_ENABLE_INSTRUCTIONS": others.upper(),
     }
-    return os.environ | own
+    return os.environ | limits
 
 
 def measure(rounds: int, *options: str) -> Iterator[Result]:
     """RoPE against the best peer under each set that this processor has; with --compiled, both compiled."""
     done = "_compiled" if "--compiled" in options else "_2_threads" if "--threads=2" in options else ""
     for name, taken in under_each("sweeps.bench.instructions", f"--rounds={rounds}", *options):
-        rope, best = fastest(taken, "rope"), min(taken, key=lambda one: (one.startswith("rope"), taken[one]))
-        for one, seconds in taken.items():
+        rope, best = (
+            fastest(taken, "rope"),
+            min(taken, key=lambda contender: (contender.startswith("rope"), taken[contender])),
+        )
+        for contender, seconds in taken.items():
             speed = Shape().batch * Shape().length / seconds
-            yield Result(f"train_{one.replace(' ', '_')}{done}_{name}", speed, "tokens/s", str(Shape()))
+            yield Result(f"train_{contender.replace(' ', '_')}{done}_{name}", speed, "tokens/s", str(Shape()))
         result = f"train_rope{done}_vs_best{done or '_peer'}_{name}"
-        how = f"{rope} against {best}, the fastest of {len(taken) - 1}; {Shape()}"
-        yield Result(result, taken[best] / taken[rope], "x", how)
+        note = f"{rope} against {best}, the fastest of {len(taken) - 1}; {Shape()}"
+        yield Result(result, taken[best] / taken[rope], "x", note)
 
 
 def measure_evaluation(chosen: list[str]) -> Iterator[Result]:
     """Long evaluation under each set, in the precision that it gets."""
     for name, (precision, ratios) in under_each("sweeps.bench.evaluation", ",".join(chosen)):
         for encoding, ratio in ratios.items():
-            how = f"{SHAPE}, {precision}; against causal SDPA"
-            yield Result(f"evaluate_{LONG}_{encoding}_vs_causal_{name}", ratio, "x", how)
+            note = f"{SHAPE}, {precision}; against causal SDPA"
+            yield Result(f"evaluate_{LONG}_{encoding}_vs_causal_{name}", ratio, "x", note)
 
 
 def under_each(module: str, *arguments: str) -> Iterator[tuple[str, Any]]:
@@ -77,8 +80,8 @@ def contenders(rounds: int, shape: Shape) -> dict[str, float]:
     precision = resolved_precision("auto", "cpu")
     emulated = bfloat16_gain() < 0.5  # which takes up to a minute per step
     precisions = ("fp32",) if emulated else ("bf16", "fp32")
-    own = f"rope {'bf16' if precision == 'bf16-mixed' else 'fp32'}"
-    made: dict[str, tuple[Make, str]] = {own: (partial(ours, "rope", shape), own[-4:])}
+    limits = f"rope {'bf16' if precision == 'bf16-mixed' else 'fp32'}"
+    made: dict[str, tuple[Make, str]] = {limits: (partial(ours, "rope", shape), limits[-4:])}
     for name, make in peers(shape).items():
         made |= {f"{name} {kind}": (make, kind) for kind in precisions}
     steps = {name: step(make, shape, kind == "bf16") for name, (make, kind) in made.items()}

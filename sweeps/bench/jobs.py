@@ -38,9 +38,9 @@ def lightning(rounds: int = 12, steps: int = 30) -> Iterator[Result]:
     for _ in range(rounds):
         loops += bare(steps)
         fits += fit_steps(steps)
-    how = f"median step, {rounds} x {steps} in turns; default size"
-    yield Result("loop_step", statistics.median(loops) * 1e3, "ms", how)
-    yield Result("lightning_vs_loop", statistics.median(fits) / statistics.median(loops), "x", how)
+    note = f"median step, {rounds} x {steps} in turns; default size"
+    yield Result("loop_step", statistics.median(loops) * 1e3, "ms", note)
+    yield Result("lightning_vs_loop", statistics.median(fits) / statistics.median(loops), "x", note)
 
 
 def model() -> GPT:
@@ -100,16 +100,18 @@ def sweep(steps: int = 600) -> Iterator[Result]:
             "evaluation.ladder=[1]",
         ]
         launch(place, "warm", "nope", "jobs=1", *tiny)  # builds the data
-        one = launch(place, "one", "nope", "jobs=1", "seed=1", *tiny)
+        single = launch(place, "one", "nope", "jobs=1", "seed=1", *tiny)
         five = launch(place, "five", "nope", "jobs=1", "seed=2,3,4,5,6", *tiny)
-        how = "what each further job adds to a sweep of jobs that train one step"
-        yield Result("job_startup_seconds", (five - one) / 4, "s", how)
+        note = "what each further job adds to a sweep of jobs that train one step"
+        yield Result("job_startup_seconds", (five - single) / 4, "s", note)
         launch(place, "data", "nope", "jobs=1", "trainer.max_steps=1")
         wall = launch(place, "real", ",".join(SOME), f"trainer.max_steps={steps}")
         cores = len(os.sched_getaffinity(0))
         work = sum(work_seconds(file) for file in (place / "real").glob("*/results.jsonl"))
-        how = f"{len(SOME)} jobs of {steps} steps: wall time / (training and evaluation time / {cores} cores)"
-        yield Result("sweep_wall_vs_work", wall * cores / work, "x", how)
+        note = (
+            f"{len(SOME)} jobs of {steps} steps: wall time / (training and evaluation time / {cores} cores)"
+        )
+        yield Result("sweep_wall_vs_work", wall * cores / work, "x", note)
 
 
 def headline() -> Iterator[Result]:
@@ -118,17 +120,21 @@ def headline() -> Iterator[Result]:
         place = Path(folder)
         minutes = timed("headline", "sweeps=encodings", f"outputs={place}", "wandb.mode=offline") / 60
         files = list(place.glob("sweeps/encodings/*/results.jsonl"))
-        how = f"make sweep, {len(files)} runs, {len(os.sched_getaffinity(0))} cores, data and report included"
-        yield Result("headline_minutes", minutes, "min", how)
-        training, everything = (sum(work_seconds(file, own) for file in files) for own in ({"training"}, ()))
+        note = (
+            f"make sweep, {len(files)} runs, {len(os.sched_getaffinity(0))} cores, data and report included"
+        )
+        yield Result("headline_minutes", minutes, "min", note)
+        training, everything = (
+            sum(work_seconds(file, given) for file in files) for given in ({"training"}, ())
+        )
         ratio = everything / training - 1
-        yield Result("sweep_evaluation_vs_training", ratio, "x", f"seconds of its rows; {how}")
+        yield Result("sweep_evaluation_vs_training", ratio, "x", f"seconds of its rows; {note}")
 
 
 def launch(place: Path, name: str, encodings: str, *arguments: str) -> float:
     """Seconds that a sweep takes from the command line on."""
-    own = [f"hydra.sweep.dir={place / name}", f"outputs={place}", f"encoding={encodings}", *arguments]
-    return timed(name, "hydra.mode=MULTIRUN", "data.limit=1", "wandb.mode=offline", *own)
+    given = [f"hydra.sweep.dir={place / name}", f"outputs={place}", f"encoding={encodings}", *arguments]
+    return timed(name, "hydra.mode=MULTIRUN", "data.limit=1", "wandb.mode=offline", *given)
 
 
 def timed(name: str, *arguments: str) -> float:

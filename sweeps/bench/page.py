@@ -47,7 +47,7 @@ def page(results: Sequence[Result], others: Sequence[str] = ()) -> str:
     """`others`: folders beside it, with pages of other processors."""
     value = {r.name: r.value for r in results}
     ratios = [r.name for r in results if r.name.endswith(RATIOS)]
-    names = list(dict.fromkeys(name for one in ratios if (name := encoding_of(one)) in families()))
+    names = list(dict.fromkeys(name for item in ratios if (name := encoding_of(item)) in families()))
     long, longest = f"evaluate_{LONG}_{{}}", f"evaluate_{LONGEST}_{{}}"
     keys = ["train_{}", "step_{}", "step_{}_vs_nope", "memory_{}", long, f"{long}_vs_causal"]
     keys += [f"evaluate_memory_{LONG}_{{}}", longest, f"evaluate_memory_{LONGEST}_{{}}"]
@@ -61,7 +61,7 @@ def page(results: Sequence[Result], others: Sequence[str] = ()) -> str:
         long=f"{LONG:,}",
         longest=f"{LONGEST:,}",
         encodings=[[name, *(number_text(value.get(key.format(name))) for key in keys)] for name in names],
-        sets=[one for one in SETS if any(set_of(r) == one for r in results)],
+        sets=[item for item in SETS if any(set_of(r) == item for r in results)],
         contenders=by_set(results),
         evaluations=long_by_set(results),
         rest=[r for r in results if not r.name.startswith(ABOVE) and r.name not in above and not set_of(r)],
@@ -70,18 +70,18 @@ def page(results: Sequence[Result], others: Sequence[str] = ()) -> str:
 
 def set_of(result: Result) -> str:
     """The instruction set of a speed; of all else none."""
-    return next((one for one in SETS if result.unit == "tokens/s" and result.name.endswith(f"_{one}")), "")
+    return next((item for item in SETS if result.unit == "tokens/s" and result.name.endswith(f"_{item}")), "")
 
 
 def by_set(results: Sequence[Result]) -> list[list[str]]:
     """Each contender with its tokens/s under every set."""
-    speeds = {(r.name.removesuffix(f"_{one}"), one): r.value for r in results if (one := set_of(r))}
-    measured = [one for one in SETS if any(key[1] == one for key in speeds)]
+    speeds = {(r.name.removesuffix(f"_{item}"), item): r.value for r in results if (item := set_of(r))}
+    measured = [item for item in SETS if any(key[1] == item for key in speeds)]
     names = dict.fromkeys(name for name, _ in speeds)
     return [
         [
             name.removeprefix("train_").replace("_", " "),
-            *(number_text(speeds.get((name, one))) for one in measured),
+            *(number_text(speeds.get((name, item))) for item in measured),
         ]
         for name in names
     ]
@@ -90,8 +90,8 @@ def by_set(results: Sequence[Result]) -> list[list[str]]:
 def long_by_set(results: Sequence[Result]) -> list[list[str]]:
     """Each encoding with its long evaluation under every set, below the sets that were measured."""
     values, key = {r.name: number_text(r.value) for r in results}, f"evaluate_{LONG}_{{}}_vs_causal_{{}}"
-    measured = [one for one in SETS if any(key.format(name, one) in values for name in families())]
-    rows = [[name, *(values.get(key.format(name, one), "") for one in measured)] for name in families()]
+    measured = [item for item in SETS if any(key.format(name, item) in values for name in families())]
+    rows = [[name, *(values.get(key.format(name, item), "") for item in measured)] for name in families()]
     return [measured, *(row for row in rows if any(row[1:]))] if measured else []
 
 

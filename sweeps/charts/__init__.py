@@ -13,19 +13,19 @@ KINDS = (by_length, by_position, against_crop, extensions, decomposition, protoc
 
 def figures(summary: Summary) -> list[dict[str, Figure]]:
     """Return the figures of each comparison, by kind; each has a file name of its own."""
-    missing = list_text([one.name for failed in summary.troubles.values() for one in failed], 8)
+    missing = list_text([item.name for failed in summary.troubles.values() for item in failed], 8)
     names: list[str] = []
     every = []
     for comparison in summary.comparisons:
-        own = {}
+        by_kind = {}
         for made in KINDS:
             if views := made(comparison):
                 kind = made.__name__
                 names.append(f"{before(kind, comparison)}{kind}{suffix(summary.comparisons, comparison)}")
-                many = names.count(names[-1])
+                repeated = names.count(names[-1])
                 drawn = {view: without(chart, missing) for view, chart in views.items()}
-                own[kind] = Figure(f"{names[-1]}{f'-{many}' * (many > 1)}", drawn)
-        every.append(own)
+                by_kind[kind] = Figure(f"{names[-1]}{f'-{repeated}' * (repeated > 1)}", drawn)
+        every.append(by_kind)
     return every
 
 
@@ -38,7 +38,7 @@ def before(kind: str, comparison: Comparison) -> str:
 def suffix(comparisons: list[Comparison], comparison: Comparison) -> str:
     """Return the part of a file's name that tells comparisons apart: nothing where all are of the same
     runs."""
-    lengths = {one.trained_length for one in comparisons if one.data == comparison.data}
-    parts = [comparison.data] * any(one.data != comparison.data for one in comparisons)
+    lengths = {item.trained_length for item in comparisons if item.data == comparison.data}
+    parts = [comparison.data] * any(item.data != comparison.data for item in comparisons)
     parts += [str(comparison.trained_length)] * (len(lengths) > 1)
     return "".join(f"-{part}" for part in parts)

@@ -16,12 +16,16 @@ Bar = tuple[str, float, float]  # part, where it begins, where it ends
 
 def decomposition(comparison: Comparison) -> dict[str, Spec]:
     """Draw losses on zero, gains hanging from it, and the whole change as a dot."""
-    shown = {name: one for name, one in comparison.decomposed(comparison.order).items() if any(bars(one))}
-    if not shown:
+    parts_of = {
+        name: change for name, change in comparison.decomposed(comparison.order).items() if any(bars(change))
+    }
+    if not parts_of:
         return {}
-    ends = [[end for bar in bars(one) for _, _, end in bar] for one in shown.values()]
-    axis = limits([Line("", [0] * len(own), [*own]) for own in ends], zero=True, share=False, whole=False)
-    rows = [row for name, one in shown.items() for row in rows_of(comparison, name, one, axis[1])]
+    ends = [[end for bar in bars(change) for _, _, end in bar] for change in parts_of.values()]
+    axis = limits(
+        [Line("", [0] * len(bar_ends), [*bar_ends]) for bar_ends in ends], zero=True, share=False, whole=False
+    )
+    rows = [row for name, change in parts_of.items() for row in rows_of(comparison, name, change, axis[1])]
     parts = list(dict.fromkeys(str(row["part"]) for row in rows if row["_kind"] == "bar"))
     title = "change in loss, nats per token"
     panel = describe("bars", axis=axis, parts=parts, colours=[COLOURS[part] for part in parts], title=title)
@@ -33,7 +37,7 @@ def bars(decomposed: Decomposition) -> list[list[Bar]]:
     """The parts of each bar, from zero on; none where the method is undefined."""
     every = []
     for t in range(len(decomposed.lengths)):
-        values = {part: one.value[t] for part, one in decomposed.parts.items()}
+        values = {part: change.value[t] for part, change in decomposed.parts.items()}
         ends, pieces = {True: 0.0, False: 0.0}, []
         for part, value in values.items():
             if value is None:
@@ -52,8 +56,8 @@ def rows_of(comparison: Comparison, name: str, decomposed: Decomposition, high: 
         for part, start, end in pieces:
             yield {"_kind": "bar", **about, "part": part, "value": end - start, "_start": start, "_end": end}
         if whole is not None:
-            told = ", ".join(f"{part} {signed(end - start)}" for part, start, end in pieces)
-            about |= {"_told": f"{name} at {length:,}: {signed(whole)}\n{told}"}
+            label = ", ".join(f"{part} {signed(end - start)}" for part, start, end in pieces)
+            about |= {"_told": f"{name} at {length:,}: {signed(whole)}\n{label}"}
             row = {"_kind": "dot", **about, "part": "whole change", "value": whole}
             off = {"_kind": "off", "_top": high, "_text": f"▲{signed(whole, 1)}"}
             yield row if whole <= high else row | off

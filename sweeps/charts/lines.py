@@ -62,8 +62,10 @@ def by_length(comparison: Comparison) -> dict[str, Spec]:
 
 def by_position(comparison: Comparison) -> dict[str, Spec]:
     """Loss at each position of the longest context."""
-    shown = views(comparison, BY_POSITION) if "loss" in comparison.scores.get(BY_POSITION, {}) else ()
-    return {view.title: chart(view) for view in shown}
+    position_views = (
+        views(comparison, BY_POSITION) if "loss" in comparison.scores.get(BY_POSITION, {}) else ()
+    )
+    return {view.title: chart(view) for view in position_views}
 
 
 def views(comparison: Comparison, protocol: str) -> Iterator[View]:
@@ -88,9 +90,9 @@ def chart(view: View) -> Spec:
     thin = list(dict.fromkeys(control for name in comparison.order for control in controls(view, name)))
     spread = ": lines are means over seeds, bands span all seeds" if len(scores.seeds) > 1 else ""
     named = f"; thin: {', '.join(f'{control} ({STYLES[control]})' for control in thin)}" if thin else ""
-    what = unit(view.metric).split(",")[0].capitalize()
+    quantity = unit(view.metric).split(",")[0].capitalize()
     caption = Caption(
-        f"{what} against evaluated length",
+        f"{quantity} against evaluated length",
         f"{comparison.title}; {plural(len(scores.seeds), 'seed')}{spread}{named}",
     )
     x = comparison.axis(view.protocol)
@@ -109,7 +111,7 @@ def chart(view: View) -> Spec:
 def lines(view: View) -> Iterator[Line]:
     """One line per method, of the same colour in every figure; many share a panel by family."""
     comparison, scores = view.comparison, view.scores
-    scattered = {one.method for one in comparison.two_groups if one.extension == "none"}
+    scattered = {pair.method for pair in comparison.two_groups if pair.extension == "none"}
     if view.metric != comparison.metric or view.protocol == BY_POSITION:
         scattered = set()
     families = list(dict.fromkeys(comparison.methods[name].family for name in comparison.order))
@@ -129,16 +131,16 @@ def lines(view: View) -> Iterator[Line]:
 def viewed(view: View, name: str) -> Curve | None:
     """A method's curve; of a change or a difference, the mean over its seeds."""
     methods = view.scores.methods
-    own = methods.get(name, {}).get("none")
-    if own is None or view.kind == "value":
-        return own
+    plain_curve = methods.get(name, {}).get("none")
+    if plain_curve is None or view.kind == "value":
+        return plain_curve
     if view.kind == "perplexity":
-        return Curve(exp(own.value), [], [], [exp(seed) for seed in own.seeds])
+        return Curve(exp(plain_curve.value), [], [], [exp(seed) for seed in plain_curve.seeds])
     if view.kind == "change":
         home = view.scores.lengths.index(view.comparison.trained_length)
-        seeds = [minus(seed, seed[home]) for seed in own.seeds]
+        seeds = [minus(seed, seed[home]) for seed in plain_curve.seeds]
     else:
-        seeds = [*map(minus, own.seeds, methods[view.comparison.reference]["none"].seeds)]
+        seeds = [*map(minus, plain_curve.seeds, methods[view.comparison.reference]["none"].seeds)]
     columns = ([value for value in column if value is not None] for column in zip(*seeds, strict=True))
     return Curve([sum(known) / len(known) if known else None for known in columns], [], [], seeds)
 

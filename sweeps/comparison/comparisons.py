@@ -67,7 +67,9 @@ def judge(intervals: Interval, names: list[str], sign: int) -> dict[str, Differe
     verdicts[p >= SIGNIFICANT] = "not separable"
     verdicts[np.isnan(p)] = None  # nothing may be said
     each = zip(names, estimates(intervals), p, verdicts.tolist(), strict=True)
-    return {name: Difference(**vars(own), p=plain(p), verdict=verdict) for name, own, p, verdict in each}
+    return {
+        name: Difference(**vars(estimate), p=plain(p), verdict=verdict) for name, estimate, p, verdict in each
+    }
 
 
 def best(curves: Curves, names: list[str], sign: int) -> list[Best | None]:
@@ -96,11 +98,11 @@ def effective(
     change = curves.interval(samples - samples[:, :1], pool=True)
     holds = np.stack([end <= tolerance for end in toward_worse(change, sign)], axis=1)  # (names, 3, T)
     held = []
-    for name, own in zip(names, holds, strict=True):
+    for name, estimate in zip(names, holds, strict=True):
         at = [place for place, length in enumerate(lengths) if length not in skipped.get(name, [])]
-        held += longest([*own[:, None, at]], [lengths[place] for place in at])
+        held += longest([*estimate[:, None, at]], [lengths[place] for place in at])
     each = zip(names, held, estimates(change), strict=True)
-    return {name: EffectiveLength(**vars(length), change=own) for name, length, own in each}
+    return {name: EffectiveLength(**vars(length), change=estimate) for name, length, estimate in each}
 
 
 def toward_worse(intervals: Interval, sign: int) -> tuple[Array, Array, Array]:
@@ -112,7 +114,7 @@ def toward_worse(intervals: Interval, sign: int) -> tuple[Array, Array, Array]:
 def longest(holds: list[NDArray[np.bool_]], lengths: list[int]) -> list[LongestLength]:
     """Return the longest length of each row at which the mean holds, and both ends of its interval."""
     return [
-        LongestLength(*(longest_unbroken(one, lengths) for one in row)) for row in zip(*holds, strict=True)
+        LongestLength(*(longest_unbroken(held, lengths) for held in row)) for row in zip(*holds, strict=True)
     ]
 
 
@@ -148,8 +150,8 @@ def extensions(
     others: list[Variant] = [(method, other) for method, _ in variants]
     intervals = curves.interval(curves.at(variants, lengths) - crop.at(others, lengths), pool=True)
     better = longest([end < 0 for end in toward_worse(intervals, sign)], lengths)
-    for (method, extension), own, beats in zip(variants, estimates(intervals), better, strict=True):
-        result.setdefault(method, {})[extension] = Gain(**vars(own), lengths=lengths, better=beats)
+    for (method, extension), estimate, beats in zip(variants, estimates(intervals), better, strict=True):
+        result.setdefault(method, {})[extension] = Gain(**vars(estimate), lengths=lengths, better=beats)
     return result
 
 

@@ -99,16 +99,16 @@ class Group:
         documents: Documents = {}
         for number, run in enumerate(self.runs):
             content = dict(run.documents)
-            own = content.pop(ANSWERS if self.answers else "document", None)
-            if own is None or not np.array_equal(own, own if windows is None else windows):
+            entries = content.pop(ANSWERS if self.answers else "document", None)
+            if entries is None or not np.array_equal(entries, entries if windows is None else windows):
                 self.notes.append(
                     f"{run.folder.name} was scored on different windows: intervals are over seeds only."
                 )
                 return None, {}
-            windows = own.astype(np.int64)
+            windows = entries.astype(np.int64)
             for key, scores in content.items():
                 parts = key.split("|")
-                if len(parts) < 3 or not parts[2].isdigit() or scores.shape != own.shape:
+                if len(parts) < 3 or not parts[2].isdigit() or scores.shape != entries.shape:
                     continue
                 extension, protocol, length, metric = [*parts, "loss"][:4]
                 if variant := self.variant.get((number, extension)):
@@ -118,19 +118,21 @@ class Group:
     def gaps(self, protocol: str, metric: str) -> Gaps:
         """Why methods have no value at which lengths, and under extensions those without memory."""
         gaps: Gaps = {FULL: {}, SKIPPED: {}, UNDEFINED: {}, NOT_FINITE: {}}
-        full = {cell[:2] for (_, kind), own in self.cells.items() if kind == OUT_OF_MEMORY for cell in own}
+        full = {
+            cell[:2] for (_, kind), entries in self.cells.items() if kind == OUT_OF_MEMORY for cell in entries
+        }
         for (method, extension), length in sorted(full):
             name = method if extension == "none" else f"{method} + {extension}"
             gaps[FULL].setdefault(name, []).append(length)
         cells = {key: value for key, value in self.cells[protocol, metric].items() if key[0][1] == "none"}
         lengths = sorted({length for _, length, _ in cells})
         for place in product(sorted({variant for variant, _, _ in cells}), lengths):
-            own = [value for key, value in cells.items() if key[:2] == place]
-            if place not in full and not np.isfinite(own).any():
+            entries = [value for key, value in cells.items() if key[:2] == place]
+            if place not in full and not np.isfinite(entries).any():
                 undefined = (protocol, *place) in self.undefined
-                reason = SKIPPED if not own else UNDEFINED if undefined else NOT_FINITE
+                reason = SKIPPED if not entries else UNDEFINED if undefined else NOT_FINITE
                 gaps[reason].setdefault(place[0][0], []).append(place[1])
-        return {reason: own for reason, own in gaps.items() if own}
+        return {reason: entries for reason, entries in gaps.items() if entries}
 
     def curves(self, protocol: str, metric: str, extensions: bool = True) -> Curves:
         cells = self.cells[protocol, metric]
@@ -159,8 +161,8 @@ class Group:
             scores = self.documents.get((protocol, metric, variant, length, seed))
             if not np.isfinite(value) or (scores is not None and np.isclose(scores.mean(), value, rtol=1e-3)):
                 continue
-            what = f"{'losses' if metric == 'loss' else metric} per document"
-            trouble = f"no {what}" if scores is None else f"{what} that disagree with its rows"
+            noun = f"{'losses' if metric == 'loss' else metric} per document"
+            trouble = f"no {noun}" if scores is None else f"{noun} that disagree with its rows"
             where = f"{protocol}: {variant[0]}, seed {seed}, has {trouble} at {length} tokens"
             parts = protocol == BY_POSITION or protocol.startswith(DEPTH)  # of what others are about
             if not parts and not any(note.startswith(f"{protocol}:") for note in self.notes):

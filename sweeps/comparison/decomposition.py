@@ -45,7 +45,7 @@ def decompose(group: Group, names: list[str]) -> dict[str, Decomposition]:
     changes = {"whole": c - a, EARLY: early, PAST: c - b, DISTANCES: w - b, POSITIONS: c - w}
     counts = same.counts if by_document else np.ones(1)
     intervals = {part: interval(values, counts, pool=True) for part, values in changes.items()}
-    every = {part: estimates(one) for part, one in intervals.items()}
+    every = {part: estimates(interval) for part, interval in intervals.items()}
     result = {}
     for n, name in enumerate(names):
         if np.isfinite(intervals[EARLY].value[n]).any():

@@ -49,8 +49,8 @@ def columns(runs: list[Run], others: list[str]) -> dict[str, str]:
 
 def shared_parameters(run: Run) -> int | None:
     measured = {row.metric: row.value for row in run.rows if row.protocol == ONCE}
-    total, own = measured.get("parameters"), measured.get("encoding_parameters")
-    return None if total is None else round(total) - round(own or 0)
+    total, of_encoding = measured.get("parameters"), measured.get("encoding_parameters")
+    return None if total is None else round(total) - round(of_encoding or 0)
 
 
 def tokens(run: Run) -> int | None:
@@ -67,23 +67,23 @@ def join_values(values: list[Any], by: str) -> str:
     """The distinct values of a method's runs, as text."""
     known = sorted({value for value in values if value is not None}, key=lambda v: (str(type(v)), v))
     large = [isinstance(value, int) and value >= 10_000 for value in known]
-    return by.join(f"{v:,}" if many else short(v) for v, many in zip(known, large, strict=True))
+    return by.join(f"{v:,}" if is_large else short(v) for v, is_large in zip(known, large, strict=True))
 
 
 def provenance(group: Group) -> Provenance:
     """Return what the runs share: settings, data, machine, versions, commits, commands, time."""
     rows = [row for run in group.runs for row in run.rows]
     facts = [run.facts for run in group.runs]
-    dates = sorted(str(one["started"]) for one in facts if one.get("started"))
+    dates = sorted(str(fact["started"]) for fact in facts if fact.get("started"))
     return Provenance(
         settings=dict(shared(facts)),
         description=distinct(facts, "corpus_description"),
         machine=distinct(facts, "machine"),
         versions=sorted({row.versions for row in rows}),
         commits=sorted({row.commit for row in rows}),
-        command=next((str(one["command"]) for one in facts if one.get("command")), ""),
+        command=next((str(fact["command"]) for fact in facts if fact.get("command")), ""),
         dates=f"{dates[0]} to {dates[-1]}" if dates else "",
-        seconds=sum(float(one.get("seconds") or 0) for one in facts),
+        seconds=sum(float(fact.get("seconds") or 0) for fact in facts),
         runs={name: [run.folder.name for run in runs] for name, runs in group.members.items()},
     )
 
@@ -93,16 +93,16 @@ def shared(facts: list[dict[str, Any]]) -> Iterator[tuple[str, str]]:
     for key, value in facts[0].items():
         name = key.removeprefix("settings.")
         described = key != name and value is not None and name.split(".")[0] not in NOT_DESCRIBED
-        if described and all(one.get(key) == value for one in facts):
+        if described and all(fact.get(key) == value for fact in facts):
             yield name, str(value)
 
 
 def distinct(facts: list[dict[str, Any]], key: str) -> str:
     """The values of a fact over all runs; nested ones as pairs."""
     values = {
-        str(one[key])
-        if key in one
-        else ", ".join(f"{k.removeprefix(key + '.')} {v}" for k, v in one.items() if k.startswith(key + "."))
-        for one in facts
+        str(fact[key])
+        if key in fact
+        else ", ".join(f"{k.removeprefix(key + '.')} {v}" for k, v in fact.items() if k.startswith(key + "."))
+        for fact in facts
     }
     return "; ".join(sorted(value for value in values if value))

@@ -55,8 +55,8 @@ def name_with_settings(name: str, settings: dict[str, Any], keys: list[str]) -> 
 
 def different(settings: list[dict[str, Any]]) -> list[str]:
     """The keys whose values are not the same in all."""
-    keys = sorted({key for one in settings for key in one})
-    return [key for key in keys if len({str(one.get(key)) for one in settings}) > 1]
+    keys = sorted({key for setting in settings for key in setting})
+    return [key for key in keys if len({str(setting.get(key)) for setting in settings}) > 1]
 
 
 def newest(runs: list[Run]) -> tuple[list[Run], list[str]]:
@@ -66,9 +66,11 @@ def newest(runs: list[Run]) -> tuple[list[Run], list[str]]:
         same[name, run.seed][str(run.facts.get("training"))].append(run)
     kept, notes = set(), []
     for (name, seed), trainings in same.items():
-        by_start = sorted(trainings.values(), key=lambda own: max(str(r.facts.get("started")) for r in own))
+        by_start = sorted(
+            trainings.values(), key=lambda training: max(str(r.facts.get("started")) for r in training)
+        )
         kept |= {run.folder for run in by_start[-1]}
-        older = ", ".join(run.folder.name for own in by_start[:-1] for run in own)
+        older = ", ".join(run.folder.name for training in by_start[:-1] for run in training)
         if older:
             which = f"the newest of {len(by_start)} trainings, which differ in code, packages or precision"
             notes.append(f"{name}, seed {seed}: {which}; left out: {older}.")
@@ -90,8 +92,8 @@ def extension_labels(runs: list[Run], names: list[str]) -> dict[tuple[int, str],
     for (_, extension), numbers in same.items():
         settings = [of_extension(runs[number]) for number in numbers]
         keys = different(settings)
-        for number, one in zip(numbers, settings, strict=True):
-            result[number, extension] = name_with_settings(extension, one, keys)
+        for number, setting in zip(numbers, settings, strict=True):
+            result[number, extension] = name_with_settings(extension, setting, keys)
     return result
 
 

@@ -33,8 +33,8 @@ def spread(comparison: Comparison) -> str:
     every = [curve.half(t) for curve in curves for t in range(len(comparison.lengths))]
     if not (halves := [half for half in every if half is not None]):
         return NO_INTERVALS
-    few, many = (number(end, 2) for end in (min(halves), max(halves)))
-    over, widths = comparison.over, f"±{few}{'' if few == many else f' to ±{many}'}"
+    narrowest, widest = (number(end, 2) for end in (min(halves), max(halves)))
+    over, widths = comparison.over, f"±{narrowest}{'' if narrowest == widest else f' to ±{widest}'}"
     scope = f"95 % intervals over {over}: {widths}."
     if len(comparison.seeds) == 1:
         return f"{scope} A single seed says nothing about variation between seeds."
@@ -78,9 +78,9 @@ def chance(comparison: Comparison) -> str:
 
 def two_groups(comparison: Comparison) -> str:
     lengths: dict[str, list[int]] = {}
-    for one in comparison.two_groups:
-        name = one.method if one.extension == "none" else f"{one.method} + {one.extension}"
-        lengths.setdefault(name, []).append(one.length)
+    for group in comparison.two_groups:
+        name = group.method if group.extension == "none" else f"{group.method} + {group.extension}"
+        lengths.setdefault(name, []).append(group.length)
     names = [f"{name} ({'from' if len(at) > 1 else 'at'} {tokens(at[0])})" for name, at in lengths.items()]
     return f"Seeds fall into two groups, so means are misleading: {list_text(names, 6)}." if names else ""
 

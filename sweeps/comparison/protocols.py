@@ -40,13 +40,13 @@ def agreed(runs: list[Run], name: str) -> Any:
     return values.pop() if len(values) == 1 else None
 
 
-def changes(comparison: Comparison, most: int = MOST) -> dict[str, dict[str, Change]]:
+def changes(comparison: Comparison, limit: int = MOST) -> dict[str, dict[str, Change]]:
     """Return the changes of the reference and the best by protocol, where there are enough protocols to
     compare."""
     compared = [name for name in PROTOCOLS if "loss" in comparison.scores.get(name, {})]
     names = [comparison.reference, *(name for name in comparison.methods if name != comparison.reference)]
     result: dict[str, dict[str, Change]] = {}
-    for name in sorted(names[:most], key=comparison.order.index):
+    for name in sorted(names[:limit], key=comparison.order.index):
         for protocol in compared if len(compared) >= FEWEST else ():
             scores = comparison.scores[protocol]["loss"]
             curve = scores.methods.get(name, {}).get("none")

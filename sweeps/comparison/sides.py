@@ -22,8 +22,8 @@ def both(comparisons: Sequence[Comparison]) -> str:
         return ""
     loss, answers = ({name for name in side.methods if side.beats_crop(name)} for side in sides)
     parts = [
-        f"{what}, {list_text([name for name in sides[0].methods if name in names], 12) if names else 'none'}"
-        for what, names in (
+        f"{side}, {list_text([name for name in sides[0].methods if name in names], 12) if names else 'none'}"
+        for side, names in (
             ("in both loss and retrieval", loss & answers),
             ("in loss alone", loss - answers),
             ("in retrieval alone", answers - loss),

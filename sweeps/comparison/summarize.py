@@ -29,8 +29,8 @@ def summarise(sweep: Sweep, reference: str | None = None, tolerance: float = TOL
             notes.append(f"{group.data}: none of its runs was evaluated.")
         else:
             comparisons.append(compare(group, reference, tolerance))
-    if reference and comparisons and not any(one.reference == reference for one in comparisons):
-        known = ", ".join(sorted({name for one in comparisons for name in one.methods}))
+    if reference and comparisons and not any(comparison.reference == reference for comparison in comparisons):
+        known = ", ".join(sorted({name for comparison in comparisons for name in comparison.methods}))
         raise UsageError(
             f"There is no method '{reference}' to compare with in {sweep.folder}; there are: {known}."
         )
@@ -143,8 +143,10 @@ def method(name: str, group: Group) -> Method:
     """A method, with the mean over seeds of what was measured in training."""
     cost: dict[str, float] = {}
     for (protocol, metric), cells in group.cells.items():
-        own = [value for (variant, *_), value in cells.items() if variant[0] == name and np.isfinite(value)]
-        if protocol == ONCE and own:
-            cost[metric] = float(np.mean(own))
+        values_of = [
+            value for (variant, *_), value in cells.items() if variant[0] == name and np.isfinite(value)
+        ]
+        if protocol == ONCE and values_of:
+            cost[metric] = float(np.mean(values_of))
     run = group.members[name][0]
     return Method(run.encoding, family(run), cost)

@@ -165,8 +165,8 @@ class Comparison:
 
     def by_temperature(self, method: str) -> float | None:
         """Return the change of the score by the best temperature at the longest length."""
-        tempered, own = self.controls(method).get(TEMPERATURE), self.curve(method).value
-        return None if tempered is None else records.minus(tempered, own)[-1]
+        tempered, untempered = self.controls(method).get(TEMPERATURE), self.curve(method).value
+        return None if tempered is None else records.minus(tempered, untempered)[-1]
 
     def best_first(self, values: Mapping[str, records.Estimate], names: Iterable[str]) -> list[str]:
         """Names, the best at the longest length first; what has no value there comes last."""
@@ -196,7 +196,11 @@ class Summary:
         """The jobs that left nothing to report, by what became of them."""
         failures = {"did not finish": self.failures, "cannot be read": self.unreadable}
         jobs = plural(self.jobs, "job")
-        return {f"{len(own)} of {jobs} {what}": own for what, own in failures.items() if own}
+        return {
+            f"{len(untempered)} of {jobs} {reason}": untempered
+            for reason, untempered in failures.items()
+            if untempered
+        }
 
 
 def unit(metric: str) -> str:

@@ -15,15 +15,15 @@ def verdict(summary: Summary) -> list[str]:
     every = [[say(comparison) for say in SENTENCES] for comparison in summary.comparisons]
     paragraphs = [" ".join(filter(None, sentences)) for sentences in every]
     paragraphs += filter(None, [both(summary.comparisons)])
-    failed = {what: [one.name for one in own] for what, own in summary.troubles.items()}
-    return paragraphs + [f"{what}: {list_text(names, 6)}." for what, names in failed.items()]
+    failed = {word: [item.name for item in chosen] for word, chosen in summary.troubles.items()}
+    return paragraphs + [f"{word}: {list_text(names, 6)}." for word, names in failed.items()]
 
 
 def opening(comparison: Comparison) -> str:
-    many = f"{plural(len(comparison.methods), 'method')}, {plural(len(comparison.seeds), 'seed')}"
+    counts = f"{plural(len(comparison.methods), 'method')}, {plural(len(comparison.seeds), 'seed')}"
     trained = f"trained on {comparison.data} at {comparison.at_training}"
     ladder = f"up to {tokens(comparison.longest)} ({comparison.times_longer})"
-    return f"{many}, {trained} and evaluated {ladder} under {comparison.protocol}."
+    return f"{counts}, {trained} and evaluated {ladder} under {comparison.protocol}."
 
 
 def winner(comparison: Comparison) -> str:
@@ -46,8 +46,8 @@ def unharmed(comparison: Comparison) -> str:
     if not comparison.effective or comparison.longest == comparison.trained_length:
         return ""
     effective, longest = comparison.effective, comparison.longest
-    sure = [name for name, own in effective.items() if own.low == longest]
-    mean = [name for name, own in effective.items() if own.length == longest and name not in sure]
+    sure = [name for name, chosen in effective.items() if chosen.low == longest]
+    mean = [name for name, chosen in effective.items() if chosen.length == longest and name not in sure]
     parts = [list_text(sure, 6)] if sure else []
     parts += [f"in the mean only, {list_text(mean)}"] if mean else []
     if parts:
@@ -74,15 +74,17 @@ def worth(comparison: Comparison) -> str:
     if comparison.metric != "loss" or comparison.longest == comparison.trained_length or not comparison.worth:
         return ""
     middle, parts = comparison.halfway, []
-    for what, whom in (("lowers", "better"), ("raises", "worse")):
-        own = {name: one for name, one in comparison.worth.items() if one.verdict[middle] == whom}
-        sizes = {name: abs(value) for name, one in own.items() if (value := one.value[middle]) is not None}
+    for word, whom in (("lowers", "better"), ("raises", "worse")):
+        chosen = {name: item for name, item in comparison.worth.items() if item.verdict[middle] == whom}
+        sizes = {
+            name: abs(value) for name, item in chosen.items() if (value := item.value[middle]) is not None
+        }
         names = sorted(sizes, key=sizes.__getitem__, reverse=True)
         ends = dict.fromkeys(number(sizes[name], 2) for name in (names[-1:] + names[:1]))
-        parts += [f"{what} the loss of {list_text(names, 6)} by {' to '.join(ends)}"] if names else []
+        parts += [f"{word} the loss of {list_text(names, 6)} by {' to '.join(ends)}"] if names else []
     window = f"Compared with a sliding window of {comparison.at_training}"
-    told = f"{' and '.join(parts)} nats per token" if parts else "makes no separable difference to the loss"
-    return f"{window}, the whole context of {comparison.at(comparison.lengths[middle])} {told}."
+    text = f"{' and '.join(parts)} nats per token" if parts else "makes no separable difference to the loss"
+    return f"{window}, the whole context of {comparison.at(comparison.lengths[middle])} {text}."
 
 
 def recovered(comparison: Comparison) -> str:
@@ -109,27 +111,29 @@ def reference(comparison: Comparison) -> str:
     effective, parts = comparison.effective.get(name), []
     if effective and effective.change.value[-1] is not None and len(effective.change.value) > 1:
         who = f"{name}, the reference," if len(comparison.methods) > 1 else name
-        what = comparison.metric.replace("_", " ")
+        word = comparison.metric.replace("_", " ")
         change = f"{signed(effective.change.value[-1], 2)}{between(effective.change.ends(-1), signed, 2)}"
         home = tokens(comparison.trained_length)
-        parts.append(f"the {what} of {who} changes by {change} from {home} to {longest}")
+        parts.append(f"the {word} of {who} changes by {change} from {home} to {longest}")
     whom = "it" if parts else name
-    told = count_text({other: difference.verdict[-1] for other, difference in comparison.difference.items()})
-    if told:
-        parts.append(f"compared with {whom} at {longest}, {told}")
+    text_value = count_text(
+        {other: difference.verdict[-1] for other, difference in comparison.difference.items()}
+    )
+    if text_value:
+        parts.append(f"compared with {whom} at {longest}, {text_value}")
     text = "; ".join(parts)
     return text and f"{text[0].upper()}{text[1:]}."
 
 
 def count_text(verdicts: dict[str, str | None]) -> str:
     """Return how many methods are better, worse, not separable; few are named."""
-    told = []
+    text = []
     for verdict in ("better", "worse", "not separable"):
-        names = [name for name, own in verdicts.items() if own == verdict]
+        names = [name for name, chosen in verdicts.items() if chosen == verdict]
         who = f"{len(names)} methods" if len(names) > 3 else list_text(names)
-        told += [f"{who} {'is' if len(names) == 1 else 'are'} {verdict}"] if names else []
-    total = plural(sum(own is not None for own in verdicts.values()), "comparison")
-    return f"{list_text(told)} (corrected for {total})" if told else ""
+        text += [f"{who} {'is' if len(names) == 1 else 'are'} {verdict}"] if names else []
+    total = plural(sum(chosen is not None for chosen in verdicts.values()), "comparison")
+    return f"{list_text(text)} (corrected for {total})" if text else ""
 
 
 def causes(comparison: Comparison) -> str:
@@ -137,8 +141,8 @@ def causes(comparison: Comparison) -> str:
     decomposed = comparison.decomposition.get(comparison.reference)
     if decomposed is None or decomposed.whole.value[-1] is None:
         return ""
-    told = [f"{part} {signed(estimate.value[-1], 2)}" for part, estimate in decomposed.parts.items()]
-    return f"The change of {comparison.reference} at {comparison.at_longest} is the sum of {list_text(told)}."
+    text = [f"{part} {signed(estimate.value[-1], 2)}" for part, estimate in decomposed.parts.items()]
+    return f"The change of {comparison.reference} at {comparison.at_longest} is the sum of {list_text(text)}."
 
 
 def extension_verdict(comparison: Comparison) -> str:
@@ -166,10 +170,10 @@ def changed(comparison: Comparison, groups: dict[str, dict[str, Gain]]) -> str:
     last = {(name, e): gain.value[-1] or 0.0 for name, group in groups.items() for e, gain in group.items()}
     name, extension = max(last, key=lambda pair: abs(last[pair]))
     still = sum(abs(value) < NEGLIGIBLE for value in last.values())
-    most = f"{name} + {extension} ({signed(last[name, extension], 2)})"
-    few = f"; {still} of {len(last)} make one of less than {NEGLIGIBLE:g}" if still else ""
-    many = plural(len(last), "extension")
-    return f"Of {many}, {most} makes the largest difference at {comparison.at_longest}{few}."
+    largest = f"{name} + {extension} ({signed(last[name, extension], 2)})"
+    small = f"; {still} of {len(last)} make one of less than {NEGLIGIBLE:g}" if still else ""
+    counts = plural(len(last), "extension")
+    return f"Of {counts}, {largest} makes the largest difference at {comparison.at_longest}{small}."
 
 
 def one_seed(comparison: Comparison) -> str:

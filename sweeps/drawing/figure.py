@@ -85,11 +85,11 @@ def titled(title: str, chart: Spec, table: Sequence[Row]) -> Spec:
     return {**chart, "title": heading, "data": data, "datasets": {title: csv(table)}}
 
 
-def combine(charts: Sequence[Spec], how: str, **layout: object) -> Spec:
+def combine(charts: Sequence[Spec], direction: str, **layout: object) -> Spec:
     """Titled charts as one: `how` is hconcat, vconcat or concat; their tables move to the top."""
     tables = {name: text for chart in charts for name, text in chart["datasets"].items()}
     bare = [{key: value for key, value in chart.items() if key != "datasets"} for chart in charts]
-    return {"datasets": tables, how: bare, **layout}
+    return {"datasets": tables, direction: bare, **layout}
 
 
 def numbers(table: Sequence[Row]) -> dict[str, str]:

@@ -54,13 +54,13 @@ def limits(lines: Sequence[Line], zero: bool, share: bool, whole: bool) -> tuple
     spreads = [line.spread for line in fitting if line.spread] or [[0.0, 1.0]]
     highest = sorted(map(max, spreads))
     controls = [y for line in lines for values in line.controls.values() for y in values if y is not None]
-    low, most, high = (
+    low, top, high = (
         min([*controls, *map(min, spreads)]),
         highest[int(0.9 * (len(highest) - 1))],
         highest[-1],
     )
-    if high > low + 2 * (most - low) > low and not (share or whole):
-        high = low + 1.3 * (most - low)
+    if high > low + 2 * (top - low) > low and not (share or whole):
+        high = low + 1.3 * (top - low)
     if zero:
         low, high = min(low, 0.0), max(high, 0.0)
     margin = 0.06 * (high - low) or 0.1

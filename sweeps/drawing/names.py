@@ -58,8 +58,8 @@ def spaced(wanted: Sequence[float], gap: float, low: float, high: float) -> list
     for place, at in enumerate(wanted):
         groups.append((at - place * gap, 1))
         while len(groups) > 1 and groups[-2][0] / groups[-2][1] > groups[-1][0] / groups[-1][1]:
-            (total, many), (one, count) = groups.pop(), groups.pop()
-            groups.append((total + one, many + count))
+            (total, largest_size), (key, count) = groups.pop(), groups.pop()
+            groups.append((total + key, largest_size + count))
     starts = [total / count for total, count in groups for _ in range(count)]
     room = max(low, high - gap * (len(wanted) - 1))
     return [min(max(start, low), room) + place * gap for place, start in enumerate(starts)]

@@ -20,8 +20,8 @@ def panels(lines: Sequence[Line], axes: Axes) -> Spec:
     height = 250 if several else max(400, 14 * len(lines) + 60)
     rows = list(curves(lines))
     for place, title in enumerate(count):
-        own = [line for line in lines if line.panel == title]
-        rows += [*endings(own, axes.zero, axis, height), *notes(own, axes, axis, place == 0)]
+        members = [line for line in lines if line.panel == title]
+        rows += [*endings(members, axes.zero, axis, height), *notes(members, axes, axis, place == 0)]
     lengths = sorted({length for line in lines for length in line.lengths})
     powers = [length for length in lengths if length & (length - 1) == 0]
     margin = max(2.0, lengths[-1] / lengths[0]) ** 0.033

@@ -14,9 +14,9 @@ def curves(lines: Sequence[Line]) -> Iterator[Row]:
         about = {"panel": line.panel, "name": line.name, "_colour": colour(line), "_stroke": stroke}
         for t, (length, value, band) in enumerate(zip(line.lengths, line.value, line.band, strict=True)):
             low, high = (line.low[t], line.high[t]) if line.low else (None, None)
-            least, most = band or (None, None)
+            least, greatest = band or (None, None)
             row: Row = {"_kind": "curve", **about, "length": length, "value": value, "low": low, "high": high}
-            row |= {"least": least, "most": most, "crop": None, "window": None, "temperature": None}
+            row |= {"least": least, "most": greatest, "crop": None, "window": None, "temperature": None}
             yield row | {name: values[t] for name, values in line.controls.items()}
             for seed in line.seeds if line.scattered else []:
                 yield {"_kind": "seed", **about, "length": length, "value": seed[t]}

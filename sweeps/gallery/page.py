@@ -49,7 +49,7 @@ def page() -> str:
         "Encodings": [*map(encoding, table.encodings())],
         "Extensions": [*map(extension, table.extensions())],
     }
-    figures = [one.figure for articles in groups.values() for one in articles if one.figure]
+    figures = [article.figure for articles in groups.values() for article in articles if article.figure]
     facts = {"shape": SHAPE, "longest": LONGEST, "words": len(WORDS)}
     template = Path(__file__).with_name("gallery.html.j2")
     return rendered(template, [first, *figures], first=first, groups=groups, **facts)
@@ -117,8 +117,8 @@ def score(built: Encoding, before: Encoding | None = None) -> list[Spec]:
     if whole.abs().max() < 1e-6:
         built, title = stirred(built), f"{title}; starts at 0, random here"
         whole = added_parts(built, longest)
-    one = "all heads" if before is None else "with it"
-    heads = [f"head {h + 1}" if len(whole) > 1 else one for h in range(len(whole))]
+    article = "all heads" if before is None else "with it"
+    heads = [f"head {h + 1}" if len(whole) > 1 else article for h in range(len(whole))]
     series = dict(zip(heads, whole, strict=True))
     shorter = min(LENGTH, longest)
     if before is not None:
@@ -146,11 +146,11 @@ def bends(before: RoPE, after: Encoding) -> list[Spec]:
     ratio, seen = bent(before, after, longest)
     if not ratio.isfinite().any():
         return []
-    kept, shown = "frequency among neighbours, times RoPE's", "distance that the slowest pair sees"
+    kept, distance_title = "frequency among neighbours, times RoPE's", "distance that the slowest pair sees"
     zero, level = {"zero": True}, [{"y": LENGTH}]
     return [
         lines(kept, {"ratio": ratio}, "pair of features, fastest first", level=[{"y": 1}], scale=zero),
-        lines(shown, {"distance": seen}, BACK, upright=TRAINED, level=level, scale=zero),
+        lines(distance_title, {"distance": seen}, BACK, upright=TRAINED, level=level, scale=zero),
     ]
 
 

@@ -20,7 +20,10 @@ class Explained(Diagnosis):
 
     def figures(self) -> list[Figure]:
         """One for each extension that the run was diagnosed under."""
-        return [Figure(f"{self.run}-{one.extension}", {"heads": heads(self, one)}) for one in self.variants]
+        return [
+            Figure(f"{self.run}-{variant.extension}", {"heads": heads(self, variant)})
+            for variant in self.variants
+        ]
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,9 @@ def draw(folder: Path) -> None:
     """Draw what summary.json describes, and delete the figures that only the report before had."""
     summary = read(folder)
     drawn = figures(summary)
-    saved = [file for own in drawn for figure in own.values() for file in figure.save(folder / "figures")]
+    saved = [
+        file for by_view in drawn for figure in by_view.values() for file in figure.save(folder / "figures")
+    ]
     (folder / "report.html").write_text(page(summary, drawn))
     files = ["report.html", "table.txt", *(f"figures/{file.name}" for file in saved)]
     for stale in {name for name in summary.files if name.startswith("figures/")} - {*files}:

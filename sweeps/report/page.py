@@ -46,7 +46,7 @@ def page(summary: Summary, figures: list[dict[str, Figure]]) -> str:
     ]
     return rendered(
         Path(__file__).with_name("report.html.j2"),
-        [*every, *(figure for one in diagnosed for figure in one.figures)],
+        [*every, *(figure for entry in diagnosed for figure in entry.figures)],
         summary=summary,
         both=both(summary.comparisons),
         jobs=plural(summary.jobs, "job"),
@@ -62,7 +62,7 @@ def page(summary: Summary, figures: list[dict[str, Figure]]) -> str:
 
 def parts(comparison: Comparison, figures: dict[str, Figure]) -> Iterator[Part]:
     """Return the parts of the page, in the order of `texts.yml`."""
-    filled = {
+    content = {
         "metric": comparison.metric.replace("_", " ").capitalize(),
         "cropped": comparison.cropped,
         "better": "below" if comparison.sign > 0 else "above",
@@ -70,7 +70,7 @@ def parts(comparison: Comparison, figures: dict[str, Figure]) -> Iterator[Part]:
     for kind, text in PARTS.items():
         figure, table = figures.get(kind), TABLES[kind](comparison) if kind in TABLES else None
         if figure or table:
-            yield Part(text.title.format(**filled), text.note.format(**filled), figure, table)
+            yield Part(text.title.format(**content), text.note.format(**content), figure, table)
 
 
 def tiles(comparison: Comparison) -> Iterator[tuple[str, str]]:
@@ -82,13 +82,13 @@ def tiles(comparison: Comparison) -> Iterator[tuple[str, str]]:
         where = f"{comparison.at_longest} ({comparison.times_longer})"
         yield best.method, f"best at {where}: {value}{tied}"
     if comparison.effective:
-        held = sum(one.length == comparison.longest for one in comparison.effective.values())
-        what = f"no worse at {tokens(comparison.longest)} than at {comparison.at_training}"
-        yield f"{held} of {len(comparison.methods)}", what
+        held = sum(entry.length == comparison.longest for entry in comparison.effective.values())
+        phrase = f"no worse at {tokens(comparison.longest)} than at {comparison.at_training}"
+        yield f"{held} of {len(comparison.methods)}", phrase
         change = signed(comparison.effective[comparison.reference].change.value[-1], 2)
-        what = "nats per token" if comparison.metric == "loss" else comparison.metric.replace("_", " ")
+        phrase = "nats per token" if comparison.metric == "loss" else comparison.metric.replace("_", " ")
         ends = f"from {tokens(comparison.trained_length)} to {comparison.at_longest}"
-        yield change, f"{what}, {comparison.reference} {ends}"
+        yield change, f"{phrase}, {comparison.reference} {ends}"
     beats = [group["none"].better.low for group in comparison.extensions.values() if "none" in group]
     if beats:
         yield f"{beats.count(comparison.longest)} of {len(beats)}", "better than crop at every length"

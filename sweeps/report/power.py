@@ -42,8 +42,8 @@ def main() -> None:
 def power(folder: Path, seeds: int, reference: str | None = None) -> "list[tuple[Table, str]]":
     """A table and a sentence for each comparison of a sweep."""
     if seeds < 2:
-        one = "one seed says nothing about variation between seeds"
-        raise UsageError(f"--seeds must be at least 2, not {seeds}: {one}.")
+        reason = "one seed says nothing about variation between seeds"
+        raise UsageError(f"--seeds must be at least 2, not {seeds}: {reason}.")
     results = [
         power_text(folder, group, seeds, reference) for group in groups(load(folder)) if headline(group)
     ]
@@ -61,10 +61,10 @@ def power_text(folder: Path, group: Group, seeds: int, reference: str | None) ->
     curves = group.curves(protocol, metric, extensions=False)
     every = ranked(curves, -1 if metric in HIGHER_IS_BETTER else 1)
     if len(curves.seeds) < 2 or len(every) < 2:
-        what = "one seed" if len(curves.seeds) < 2 else "one method"
+        noun = "one seed" if len(curves.seeds) < 2 else "one method"
         where = f"{group.data}, trained at {group.trained} tokens"
         needed = "power needs at least two seeds of at least two methods"
-        raise UsageError(f"{folder} has {what} ({where}): {needed}.")
+        raise UsageError(f"{folder} has {noun} ({where}): {needed}.")
     if reference and reference not in every:
         raise UsageError(f"There is no method '{reference}' in {folder}; there are: {', '.join(every)}.")
     chosen = chosen_reference(every, group, reference)
@@ -74,19 +74,19 @@ def power_text(folder: Path, group: Group, seeds: int, reference: str | None) ->
     needed_by = {n: smallest(curves, names, chosen, n) for n in sorted({*COUNTS, seeds})}  # each (names, T)
     for count, differences in needed_by.items():
         known = [column[~np.isnan(column)] for column in differences.T]
-        medians = [float(np.median(one)) if len(one) else None for one in known]
+        medians = [float(np.median(reason)) if len(reason) else None for reason in known]
         table.add_row(str(count), *map(number, medians), style="bold" if count == seeds else "")
     last = needed_by[seeds][:, -1]
     if np.isnan(last).all():
         return table, "No method besides the reference has two seeds at the longest length."
     hardest = names[int(np.nanargmax(last))]
-    middle, most = number(float(np.nanmedian(last))), number(float(np.nanmax(last)))
-    what, longest = unit(metric), tokens(curves.lengths[-1])
+    middle, largest = number(float(np.nanmedian(last))), number(float(np.nanmax(last)))
+    noun, longest = unit(metric), tokens(curves.lengths[-1])
     where = f"{longest} tokens" if in_tokens(group) else f"length {longest}"
     return table, (
-        f"{what[0].upper()}{what[1:]} under {protocol}: the difference from {chosen} that is detected with "
+        f"{noun[0].upper()}{noun[1:]} under {protocol}: the difference from {chosen} that is detected with "
         f"80 % power at the 5 % level, corrected for {plural(len(names), 'comparison')}; median over "
-        f"methods. With {seeds} seeds at {where}: {middle}, at worst {most} ({hardest})."
+        f"methods. With {seeds} seeds at {where}: {middle}, at worst {largest} ({hardest})."
     )
 
 

@@ -37,5 +37,5 @@ def cells(comparison: Comparison, name: str, brief: bool) -> list[Cell]:
 
 
 def places(comparison: Comparison, brief: bool) -> list[int]:
-    shown = {comparison.home or 0, len(comparison.lengths) - 1}
-    return sorted(shown if brief else shown | {comparison.halfway})
+    places = {comparison.home or 0, len(comparison.lengths) - 1}
+    return sorted(places if brief else places | {comparison.halfway})

@@ -29,11 +29,11 @@ BEATS = Column("beats crop", "up to")
 def extensions(comparison: Comparison) -> Table | None:
     """Every method with more than controls: itself, crop, then its extensions, best at the end first."""
     every, rows = comparison.headline.methods, []
-    shown = {name: every[name] for name in comparison.methods if set(every[name]) - {"none", *CONTROLS}}
-    many = sum(map(len, shown.values())) > MANY
-    for name, group in shown.items():
+    groups_of = {name: every[name] for name in comparison.methods if set(every[name]) - {"none", *CONTROLS}}
+    is_long = sum(map(len, groups_of.values())) > MANY
+    for name, group in groups_of.items():
         others = comparison.best_first(group, set(group) - {"none", CROP})
-        for extension in ["none", CROP, *(others[:1] if many else others)]:
+        for extension in ["none", CROP, *(others[:1] if is_long else others)]:
             if extension in group:
                 cells = [value_cell(group[extension], place) for place in range(len(comparison.lengths))]
                 label = name if extension == "none" else f"  + {extension}"
@@ -79,9 +79,10 @@ def parts(comparison: Comparison) -> Table | None:
     decomposed = comparison.decomposed(comparison.methods)
     groups = {
         name: {
-            part: changes(estimate, 1) for part, estimate in {**one.parts, "whole change": one.whole}.items()
+            part: changes(estimate, 1)
+            for part, estimate in {**change.parts, "whole change": change.whole}.items()
         }
-        for name, one in decomposed.items()
+        for name, change in decomposed.items()
     }
     lengths = next(iter(decomposed.values())).lengths
     columns = [left_column("method"), left_column("part"), *length_columns(comparison, lengths)]
@@ -91,17 +92,17 @@ def parts(comparison: Comparison) -> Table | None:
 def parts_at_longest(comparison: Comparison) -> Table | None:
     """One row per method, one column per part."""
     decomposed = comparison.decomposed(comparison.methods)
-    names = list(dict.fromkeys(part for one in decomposed.values() for part in one.parts))
+    names = list(dict.fromkeys(part for change in decomposed.values() for part in change.parts))
     rows = []
-    for name, one in decomposed.items():
-        every = [one.whole, *map(one.parts.get, names)]
+    for name, change in decomposed.items():
+        every = [change.whole, *map(change.parts.get, names)]
         rows.append([text(name), *(Cell(signed(part.value[-1] if part else None)) for part in every)])
     columns = [left_column(f"change at {tokens(comparison.longest)}"), Column("whole")]
     columns += [Column(head, below) for head, _, below in (part.partition(" ") for part in names)]
     return Table(PARTS["decomposition"].title, columns, rows) if rows else None
 
 
-def by_protocol(comparison: Comparison, most: int = MOST) -> Table | None:
+def by_protocol(comparison: Comparison, limit: int = MOST) -> Table | None:
     """The change in loss since the training length, and the loss itself."""
 
     def cell(curve: Change, place: int) -> Cell:
@@ -114,7 +115,7 @@ def by_protocol(comparison: Comparison, most: int = MOST) -> Table | None:
         name: {
             labels.get(key, key): [cell(curve, place) for place in places] for key, curve in curves.items()
         }
-        for name, curves in protocols.changes(comparison, most).items()
+        for name, curves in protocols.changes(comparison, limit).items()
     }
     columns = [
         left_column("method"),

@@ -43,10 +43,10 @@ def value(comparison: Comparison, name: str, place: int) -> Cell:
     """Return the cell of one length."""
     curve, best = comparison.curve(name), comparison.best[place]
     home = None if comparison.home is None else curve.value[comparison.home]
-    own = curve.value[place]
+    value_here = curve.value[place]
     first = best is not None and name in (best.method, *best.tied)
     kind = "best" if best and best.separable and best.method == name else "tied" if first else ""
-    style = "" if own is None or home is None else tint(own - home, comparison.sign)
+    style = "" if value_here is None or home is None else tint(value_here - home, comparison.sign)
     seeds = f"seeds: {', '.join(number(seed[place]) for seed in curve.seeds)}"
     return value_cell(curve, place, kind=kind, style=style, title=seeds)
 
@@ -102,6 +102,6 @@ def to_reference(comparison: Comparison, name: str) -> Cell:
 def costs(cost: dict[str, float]) -> list[Cell]:
     """Parameters, and the speed of training."""
     keys = ("parameters", "encoding_parameters", "tokens_per_second")
-    total, own, speed = (cost.get(key) for key in keys)
-    encoding = "" if own is None else f"encoding: {own:,.0f}"
+    total, value_here, speed = (cost.get(key) for key in keys)
+    encoding = "" if value_here is None else f"encoding: {value_here:,.0f}"
     return [Cell(big(total), encoding, value=total), Cell(big(speed), value=speed)]

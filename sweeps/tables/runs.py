@@ -15,10 +15,10 @@ def fairness(comparison: Comparison) -> Table:
     for name, texts in facts.rows.items():
         columns = zip(facts.columns, texts, facts.usual, strict=True)
         kinds = [
-            (own, "" if own == usual else "noted" if c == "kernel" else "differs")
-            for c, own, usual in columns
+            (value, "" if value == usual else "noted" if c == "kernel" else "differs")
+            for c, value, usual in columns
         ]
-        rows.append([text(name), *(Cell(own or MISSING, kind=kind) for own, kind in kinds)])
+        rows.append([text(name), *(Cell(value or MISSING, kind=kind) for value, kind in kinds)])
     unequal = "; ".join(differences(facts))
     line = (
         f"Methods differ in more than the encoding: {unequal} (in red)."
@@ -48,5 +48,8 @@ def provenance(comparison: Comparison) -> dict[str, str]:
 
 
 def failures(title: str, jobs: list[Failure]) -> Table:
-    rows = [[text(one.name), Cell(one.reason, kind="wrap"), Cell(one.log, kind="wrap code")] for one in jobs]
+    rows = [
+        [text(failure.name), Cell(failure.reason, kind="wrap"), Cell(failure.log, kind="wrap code")]
+        for failure in jobs
+    ]
     return Table(title, [left_column("job"), left_column("reason"), left_column("log")], rows)

@@ -54,14 +54,16 @@ def show(summary: Summary, console: "Console") -> None:
         said(table.title, style="bold")
         said(fit_table(table, summary.comparisons[0], console))
         said()
-    for what, jobs in summary.troubles.items():
-        lines = [f"{what}:", *map(failure, jobs)]
+    for reason, jobs in summary.troubles.items():
+        lines = [f"{reason}:", *map(failure, jobs)]
         said("\n".join(lines), style="red", soft_wrap=True)
 
 
-def failure(one: Failure) -> str:
+def failure(failed_job: Failure) -> str:
     """A job, why it failed, and where its log is, if it left one."""
-    return f"  {one.name}: {one.reason}" + (f"\n    log: {one.log}" if one.log else "")
+    return f"  {failed_job.name}: {failed_job.reason}" + (
+        f"\n    log: {failed_job.log}" if failed_job.log else ""
+    )
 
 
 def text(summary: Summary, width: int) -> str:
@@ -88,10 +90,10 @@ def forms(table: Table, trained: int) -> Iterator[Form]:
     first = [column for column in table.columns if column.kind == "left" or not column.head]
     lengths = [column for column in table.columns if column.length is not None]
     facts = [column for column in table.columns if column not in first + lengths and is_shown(table, column)]
-    for decimals, errors, most in ((3, True, 9), (2, True, 9), (2, True, 4), (2, True, 3)):
-        yield Form(first + lengths + facts[:most], decimals, errors, details=True)
-    for errors, most in ((True, 9), (True, 4), (True, 3), (True, 1), (True, 0), (False, 0)):
-        yield Form(first + lengths + facts[:most], 2, errors)
+    for decimals, errors, width_limit in ((3, True, 9), (2, True, 9), (2, True, 4), (2, True, 3)):
+        yield Form(first + lengths + facts[:width_limit], decimals, errors, details=True)
+    for errors, width_limit in ((True, 9), (True, 4), (True, 3), (True, 1), (True, 0), (False, 0)):
+        yield Form(first + lengths + facts[:width_limit], 2, errors)
     while middle := [column for column in lengths[1:-1] if column.length != trained]:
         lengths.remove(middle[len(middle) // 2])
         yield Form(first + lengths)

@@ -30,8 +30,8 @@ def attribute_errors(config: Config) -> Iterator[None]:
 
 def files(config: Config) -> set[Path]:
     """Return the files of the run's encoding, extensions and data that are not this project's."""
-    listed = [extension_content(name) for name in config.evaluation.named]
-    settings = [config.encoding.parameters, config.extension.parameters, config.data, *listed]
+    contents = [extension_content(name) for name in config.evaluation.named]
+    settings = [config.encoding.parameters, config.extension.parameters, config.data, *contents]
     methods = (module_file(module) for module in modules(settings))
     return {file for file in methods if file is not None and not file.is_relative_to(ROOT)}
 

@@ -54,9 +54,9 @@ def check(config: Config) -> Chosen:
             config.model_copy(update={"model": config.model.model_copy(update={"depth": layers})})
         )
         check_memory(config, model)
-        for name, own in selected_extensions(config, model.tiled).items():
-            changed = model.under(encodings_under(name, own, model.tiled))
-            check_training(config, name, own, changed)
+        for name, extension in selected_extensions(config, model.tiled).items():
+            changed = model.under(encodings_under(name, extension, model.tiled))
+            check_training(config, name, extension, changed)
             for encoding in changed.tiled:
                 for length in defined(encoding, {SHORT}):
                     check_effect(encoding, Positions.of(length, "meta", config.model.causal), config.model)
@@ -67,8 +67,8 @@ def check(config: Config) -> Chosen:
                     some_logits(config, encoding, positions, torch.empty(1, length, config.model.width))
     encodings = build.encodings(config)
     extensions = selected_extensions(config, encodings)
-    for name, own in extensions.items():
-        check_numbers(config, name, own, encodings_under(name, own, encodings), lengths)
+    for name, extension in extensions.items():
+        check_numbers(config, name, extension, encodings_under(name, extension, encodings), lengths)
     return extensions
 
 
@@ -88,7 +88,7 @@ def check_data(run: Run, extensions: Chosen) -> Windows | None:
     problems = problem_source(run)
     if problems is not None:
         has_problems(problems, lengths)
-    tuned = [finetuning(config, own) for own in extensions.values() if own.finetune_steps]
+    tuned = [finetuning(config, extension) for extension in extensions.values() if extension.finetune_steps]
     for length, batch in [(config.model.length, config.batch), *tuned]:
         source.batch(0, length, batch, config.seed)
     return windows
@@ -104,8 +104,8 @@ def tokens(config: Config) -> list[int]:
 
 def defined(encoding: Encoding, lengths: Iterable[int]) -> set[int]:
     """The lengths, or in their place the longest that an encoding has an effect for."""
-    most = min(encoding.limit or 1 << 62, encoding.context or 1 << 62)
-    return {min(length, most) for length in lengths}
+    longest = min(encoding.limit or 1 << 62, encoding.context or 1 << 62)
+    return {min(length, longest) for length in lengths}
 
 
 def some_logits(config: Config, encoding: Encoding, positions: Positions, x: Tensor) -> Tensor:
@@ -117,26 +117,27 @@ def some_logits(config: Config, encoding: Encoding, positions: Positions, x: Ten
     return logits(q, q.roll(1, -1), effect, x=x, rows=slice(-SHORT, None))
 
 
-def check_training(config: Config, name: str, own: ExtensionConfig, model: GPT) -> None:
+def check_training(config: Config, name: str, extension: ExtensionConfig, model: GPT) -> None:
     """UsageError where a model is undefined on what it is trained on."""
     key, length = "model.length", config.model.length
-    if name == "none" and own.finetune_steps:
+    if name == "none" and extension.finetune_steps:
         raise UsageError(
-            f"extension.finetune_steps={own.finetune_steps} needs an extension to train under: add "
+            f"extension.finetune_steps={extension.finetune_steps} needs an extension to train under: add "
             "extension=pi, or raise trainer.max_steps."
         )
     if name != "none":
-        key, length = "extension.finetune_length", own.finetune_length or length
-    if own.finetune_steps:
-        batch, processes = finetuning(config, own)[1], config.trainer.processes
+        key, length = "extension.finetune_length", extension.finetune_length or length
+    if extension.finetune_steps:
+        batch, processes = finetuning(config, extension)[1], config.trainer.processes
         if batch // processes < config.trainer.accumulate:
             raise UsageError(
                 f"{key}={length} leaves {batch} sequences of a step, too few for {processes} processes and "
                 f"trainer.accumulate={config.trainer.accumulate}: raise batch, or lower one of these."
             )
-    if (name == "none" or own.finetune_steps) and model.limit is not None and length > model.limit:
+    if (name == "none" or extension.finetune_steps) and model.limit is not None and length > model.limit:
         raise UsageError(
-            f"{key}={length} is past what {settings(config, name, own)} is defined on, {model.limit} tokens."
+            f"{key}={length} is past what {settings(config, name, extension)} is defined on, {model.limit} "
+            "tokens."
         )
 
 
@@ -152,17 +153,17 @@ def check_memory(config: Config, model: GPT) -> None:
     needed = {f"{parameters:,} parameters": parameters * STATE, "the hidden states of a step": states}
     if torch.cuda.is_available() and knobs.accelerator != "cpu":
         needed = {f"{parameters:,} parameters": parameters * WEIGHT}  # they start in the machine's memory
-    for what, size in needed.items():
+    for item, size in needed.items():
         if size > room:
             raise UsageError(
                 f"model.vocab={config.model.vocab}, model.width={config.model.width}, model.depth="
-                f"{config.model.depth}, model.length={config.model.length} and batch={config.batch}: {what} "
+                f"{config.model.depth}, model.length={config.model.length} and batch={config.batch}: {item} "
                 f"need {size / 1e9:,.0f} GB or more, this machine has {room / 1e9:,.0f}: lower one of them."
             )
 
 
 def check_numbers(
-    config: Config, name: str, own: ExtensionConfig, encodings: list[Encoding], lengths: list[int]
+    config: Config, name: str, extension: ExtensionConfig, encodings: list[Encoding], lengths: list[int]
 ) -> None:
     """UsageError where logits are not finite, as those of rotations by infinite angles are not."""
     for encoding, length in ((e, n) for e in encodings for n in defined(e, {lengths[0], lengths[-1]})):
@@ -174,26 +175,26 @@ def check_numbers(
             first, again, changed = (
                 some_logits(config, encoding, positions, y) for y in (x[:1], x[:1], other)
             )
-        diagonal, told = first.diagonal(dim1=-2, dim2=-1), settings(config, name, own)
+        diagonal, text = first.diagonal(dim1=-2, dim2=-1), settings(config, name, extension)
         if first.isnan().any() or first.isposinf().any() or not diagonal.isfinite().all():
             raise UsageError(
-                f"{told} gives logits that are not numbers at {length:,} tokens: a parameter is too small or "
+                f"{text} gives logits that are not numbers at {length:,} tokens: a parameter is too small or "
                 "too large, or the formula is wrong."
             )
         if not torch.equal(first, again):
             raise UsageError(
-                f"{told} gives other logits every time: draw from a generator seeded with positions.draw."
+                f"{text} gives other logits every time: draw from a generator seeded with positions.draw."
             )
         if positions.causal and not torch.allclose(first[..., :-1, :], changed[..., :-1, :], 1e-4, 1e-4):
-            raise UsageError(f"{told} lets tokens see what comes after them, which training would exploit.")
+            raise UsageError(f"{text} lets tokens see what comes after them, which training would exploit.")
 
 
-def settings(config: Config, name: str, own: ExtensionConfig) -> str:
+def settings(config: Config, name: str, extension: ExtensionConfig) -> str:
     """The encoding and the extension with their parameters, as the command line takes them."""
-    told = [f"encoding={config.names.encoding}", *told_of("encoding", config.encoding.parameters)]
+    text = [f"encoding={config.names.encoding}", *told_of("encoding", config.encoding.parameters)]
     if name != "none":
-        told += [f"extension={name}", *told_of("extension", own.parameters)]
-    return " ".join(told)
+        text += [f"extension={name}", *told_of("extension", extension.parameters)]
+    return " ".join(text)
 
 
 def told_of(group: str, parameters: dict[str, Any]) -> Iterator[str]:

@@ -41,7 +41,7 @@ def check_effect(encoding: Encoding, positions: Positions, model: ModelConfig) -
 def is_kind(part: str, value: object) -> bool:
     match part:
         case "far":
-            return isinstance(value, tuple) and all(isinstance(one, Region) for one in value)
+            return isinstance(value, tuple) and all(isinstance(part, Region) for part in value)
         case "adjust":
             return isinstance(value, Adjust)
         case "visible":
@@ -94,7 +94,7 @@ def rotation_sizes(part: str, pair: object, q: Tensor) -> Iterator[tuple[str, ob
 
 def fits(shape: torch.Size, sizes: Sizes) -> bool:
     allowed = [size if isinstance(size, tuple) else (size,) for size in sizes]
-    return len(shape) == len(allowed) and all(n in some for n, some in zip(shape, allowed, strict=True))
+    return len(shape) == len(allowed) and all(n in sizes for n, sizes in zip(shape, allowed, strict=True))
 
 
 def sizes_text(sizes: Sizes) -> str:

@@ -80,16 +80,16 @@ def restore_variable(name: str, value: str | None) -> None:
 
 def check_dashes(arguments: list[str]) -> None:
     """UsageError where a setting is written as an option; Hydra's own options are none."""
-    for one in arguments:
-        key = one.removeprefix("--").partition("=")[0]
-        if one.startswith("--") and key.partition(".")[0] in Config.model_fields:
-            raise UsageError(f"{one} is a setting, which is written without dashes: {key}=...")
+    for argument in arguments:
+        key = argument.removeprefix("--").partition("=")[0]
+        if argument.startswith("--") and key.partition(".")[0] in Config.model_fields:
+            raise UsageError(f"{argument} is a setting, which is written without dashes: {key}=...")
 
 
 def check_evaluation(arguments: list[str]) -> None:
     """UsageError where something is to be changed that the training of the run has decided."""
-    for one in arguments:
-        key = one.lstrip("+~").partition("=")[0]
+    for argument in arguments:
+        key = argument.lstrip("+~").partition("=")[0]
         if key == "hydra/launcher":
             raise UsageError("hydra/launcher is for the sweeps of python -m train: leave it out.")
         group, _, rest = key.partition(".")

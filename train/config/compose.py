@@ -80,12 +80,12 @@ def check_names(config: Config) -> None:
 
 def plain(root: DictConfig) -> dict[str, Any]:
     """The settings without Hydra's own."""
-    own = OmegaConf.masked_copy(root, [str(key) for key in root if key != "hydra"])
+    params = OmegaConf.masked_copy(root, [str(key) for key in root if key != "hydra"])
     choices = OmegaConf.select(root, "hydra.runtime.choices")
     if choices is not None and isinstance(root.names, DictConfig):
         for key in [key for key in map(str, root.names) if OmegaConf.is_interpolation(root.names, key)]:
-            own.names[key] = choices.get(key)
-    return cast(dict[str, Any], OmegaConf.to_container(own, resolve=True, throw_on_missing=True))
+            params.names[key] = choices.get(key)
+    return cast(dict[str, Any], OmegaConf.to_container(params, resolve=True, throw_on_missing=True))
 
 
 def dotted(arguments: Sequence[str]) -> dict[str, Any]:
@@ -126,12 +126,12 @@ def sweep_settings(*overrides: str) -> tuple[Config, list[str]]:
     """The settings of a sweep's first job, and the encodings of all its jobs."""
     register()
     check_overrides(overrides, is_multirun=True)
-    chosen = [one for one in overrides if one.startswith("sweeps=")]
+    chosen = [item for item in overrides if item.startswith("sweeps=")]
     with initialize_config_dir(str(CONF), version_base="1.3"):
-        own = compose("config", chosen, return_hydra_config=True).hydra.sweeper.params or {}
+        params = compose("config", chosen, return_hydra_config=True).hydra.sweeper.params or {}
         parser = OverridesParser.create(GlobalHydra.instance().config_loader())
-        varied = parser.parse_overrides([*(f"{key}={value}" for key, value in own.items()), *overrides])
+        varied = parser.parse_overrides([*(f"{key}={value}" for key, value in params.items()), *overrides])
         (jobs,) = BasicSweeper.split_arguments(varied, None)
-    settings = [dict(one.partition("=")[::2] for one in job) for job in jobs]
+    settings = [dict(item.partition("=")[::2] for item in job) for job in jobs]
     first = compose_config(*jobs[0])
-    return first, [one.get("encoding", first.names.encoding) for one in settings]
+    return first, [item.get("encoding", first.names.encoding) for item in settings]

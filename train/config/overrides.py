@@ -58,17 +58,17 @@ def check_choice(override: Override) -> None:
     """Raise UsageError where a choice is not the name of a file of its group, or matches none."""
     group, value = override.key_or_group, override.value()
     names = files(group)
-    listed = f"There are: {', '.join(names)}."
+    choices = f"There are: {', '.join(names)}."
     if isinstance(value, Glob) and not value.filter(names):
-        raise UsageError(f"{override.input_line} matches nothing. {listed}")
+        raise UsageError(f"{override.input_line} matches nothing. {choices}")
     for choice in value.list if isinstance(value, ChoiceSweep) else [value]:
         name = choice.text if isinstance(choice, QuotedString) else choice
         if isinstance(choice, Sweep | Glob) or name in names:
             continue
         if not isinstance(name, str) or not NAME.fullmatch(name):
-            raise UsageError(f"{override.input_line} should be the name of a file of conf/{group}. {listed}")
-        what = group.removesuffix("s")
-        raise UsageError(f"There is no {what} '{name}'.{did_you_mean(name, names)} {listed}")
+            raise UsageError(f"{override.input_line} should be the name of a file of conf/{group}. {choices}")
+        noun = group.removesuffix("s")
+        raise UsageError(f"There is no {noun} '{name}'.{did_you_mean(name, names)} {choices}")
 
 
 def is_setting(key: str) -> bool:

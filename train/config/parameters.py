@@ -29,10 +29,12 @@ def check(key: str, settings: Mapping[str, Any], kind: type = object) -> None:
     """Check the class that `_target_` names, a `kind` of method, and all inside it."""
     constructor = class_at(f"{key}._target_", settings.get("_target_"), kind)
     hints = get_type_hints(constructor.__init__, include_extras=True)  # type: ignore[misc]  # a class
-    own = {name: p for name, p in inspect.signature(constructor).parameters.items() if name not in SHAPE}
-    known = [name for name, p in own.items() if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+    parameters = {
+        name: p for name, p in inspect.signature(constructor).parameters.items() if name not in SHAPE
+    }
+    known = [name for name, p in parameters.items() if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
     for name in known:
-        if own[name].default is inspect.Parameter.empty and name not in (*settings, *GIVEN):
+        if parameters[name].default is inspect.Parameter.empty and name not in (*settings, *GIVEN):
             raise UsageError(f"{key}.{name} must be given: {constructor.__name__} has no default for it.")
     for name, value in settings.items():
         path = f"{key}.{name}"

@@ -44,12 +44,12 @@ def name(config: Config) -> str:
 
 def code(config: Config) -> Code:
     """Return a digest of the code behind each part of a run, as it is on the disk now."""
-    listed = [extension_content(name) for name in config.evaluation.named]
+    contents = [extension_content(name) for name in config.evaluation.named]
     return {
         "model": model_code(config.encoding.parameters),
         "data": code_digest(modules(config.data)),
         "training": code_digest(TRAINING),
-        "evaluation": code_digest([*EVALUATION, *modules([config.extension.parameters, listed])]),
+        "evaluation": code_digest([*EVALUATION, *modules([config.extension.parameters, contents])]),
     }
 
 
@@ -63,10 +63,10 @@ def cell(config: Config) -> str:
     settings = config.model_dump(mode="json", exclude=NOT_RESULT) | {"data": data_identity(config)}
     if config.run is not None:
         settings["run"] = finished(Path(config.run))
-    listed = {
+    contents = {
         name: extension_content(name) for name in config.evaluation.named if name != config.names.extension
     }
-    return digest([settings, listed, code(config), packages()])
+    return digest([settings, contents, code(config), packages()])
 
 
 def data_identity(config: Config) -> dict[str, Any]:

@@ -55,8 +55,8 @@ class Config(Section):
     def processes_can_share(self) -> Self:
         parts = self.trainer.processes * self.trainer.accumulate
         if self.batch % parts and (self.run is None or self.extension.finetune_steps):
-            told = f"batch={self.batch} cannot be split evenly over {parts} devices and parts: change it or"
-            raise UsageError(f"{told} trainer.devices, trainer.num_nodes, trainer.accumulate.")
+            text = f"batch={self.batch} cannot be split evenly over {parts} devices and parts: change it or"
+            raise UsageError(f"{text} trainer.devices, trainer.num_nodes, trainer.accumulate.")
         return self
 
     @model_validator(mode="after")

@@ -159,8 +159,8 @@ class EvaluationConfig(Section):
         if self.lengths == "ladder":
             lengths = sorted({round(trained_length * times) for times in self.ladder})
             if not 1 <= lengths[0] <= lengths[-1] <= LONGEST:
-                told = f"evaluation.ladder=[{','.join(map(str, self.ladder))}] times {trained_length} tokens"
-                raise UsageError(f"{told} of training must lie between 1 and {LONGEST:,}.")
+                text = f"evaluation.ladder=[{','.join(map(str, self.ladder))}] times {trained_length} tokens"
+                raise UsageError(f"{text} of training must lie between 1 and {LONGEST:,}.")
             return lengths
         return sorted(set(self.lengths))
 

@@ -124,7 +124,7 @@ def as_setting(value: Any) -> str:
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """A hint at what was probably meant."""
     known = list(known)
-    short = [one for one in known if initials(one) == name]
+    short = [candidate for candidate in known if initials(candidate) == name]
     close = short or difflib.get_close_matches(name, known, 1)
     return f" Did you mean '{close[0]}'?" if close else ""
 

@@ -60,10 +60,10 @@ def measure(
     share /= share.sum()
     heads = cast(Sequence[Block], model.blocks)[0].attention.heads
     result = Statistics(heads, trained, ends, sequences.device)
-    for number, (sequence, own) in enumerate(zip(sequences, share, strict=True)):
+    for number, (sequence, weight) in enumerate(zip(sequences, share, strict=True)):
 
-        def show(layer: int, logits: Tensor, effect: Effect, own: Tensor = own) -> None:
-            result.add(layer, logits[0], effect, rows, own)
+        def show(layer: int, logits: Tensor, effect: Effect, weight: Tensor = weight) -> None:
+            result.add(layer, logits[0], effect, rows, weight)
 
         with hooked(model, rows, show), torch.no_grad():
             model.hidden(sequence[None], number % model.draws)

@@ -23,8 +23,8 @@ def of_results(known: Known, diagnosis: Diagnosis) -> str:
     """Return what is to be explained."""
     unit = ", nats per token" if known.metric == "loss" else ""
     ends = known.values[0], known.values[-1]
-    shown = [f"{value:.2f} at {size(diagnosis, length)}" for length, value in ends]
-    return f"{diagnosis.encoding}: {known.metric}{unit}: {', '.join(shown)}."
+    values = [f"{value:.2f} at {size(diagnosis, length)}" for length, value in ends]
+    return f"{diagnosis.encoding}: {known.metric}{unit}: {', '.join(values)}."
 
 
 def of_heads(heads: Heads, diagnosis: Diagnosis) -> Iterator[str]:
@@ -47,10 +47,10 @@ def of_heads(heads: Heads, diagnosis: Diagnosis) -> Iterator[str]:
     if heads.lengths[-1] == heads.lengths[trained]:
         return
     before, after = np.array(heads.entropy[trained]), np.array(heads.entropy[-1])
-    how = "more evenly" if after.mean() > before.mean() else "less evenly"
+    comparison = "more evenly" if after.mean() > before.mean() else "less evenly"
     uniform = int((after > UNIFORM).sum())
     yield (
-        f"{name}: heads attend {how} at {last} than at {first}: the entropy of attention is "
+        f"{name}: heads attend {comparison} at {last} than at {first}: the entropy of attention is "
         f"{after.mean():.2f} of its maximum, from {before.mean():.2f}"
         f"{f'; {uniform} of {after.size} heads are above {UNIFORM}' if uniform else ''}."
     )

@@ -34,8 +34,8 @@ def rotary(model: GPT) -> list[tuple[list[int], RoPE]]:
         if any(isinstance(module, RoPE2D) for module in modules):
             continue  # that rotates by rows and columns
         for rope in (module for module in modules if isinstance(module, RoPE)):
-            own = frequencies(rope)
-            same = [layers for layers, other in different if np.array_equal(frequencies(other), own)]
+            angles_of = frequencies(rope)
+            same = [layers for layers, other in different if np.array_equal(frequencies(other), angles_of)]
             if same:
                 same[0].append(layer)
             else:

@@ -45,8 +45,8 @@ def others(source: ProblemSource, count: int, length: int) -> Problems:
     known = {row.numpy().tobytes() for row in scored.tokens}
     other = torch.tensor([row.numpy().tobytes() not in known for row in more.tokens])
     if not other.any():
-        told = f"checkpoint=best needs problems of length {length} that are not scored"
-        raise UsageError(f"{told}: lower evaluation.problems={count}.")
+        text = f"checkpoint=best needs problems of length {length} that are not scored"
+        raise UsageError(f"{text}: lower evaluation.problems={count}.")
     return replace(more, **{key: value[other] for key, value in vars(more).items() if value is not None})
 
 

@@ -52,8 +52,8 @@ class Evaluator(LightningModule):
         """Some windows or problems, at most `size` at a time, and their draw: they take draws in turn."""
         draws = self.under(extension).draws
         for draw in range(draws):
-            some = mine[mine % draws == draw]
-            yield from ((draw, batch) for batch in some.split(size) if len(batch))
+            indices = mine[mine % draws == draw]
+            yield from ((draw, batch) for batch in indices.split(size) if len(batch))
 
     def val_dataloader(self) -> Iterable[Any]:
         return Parts(self)
@@ -121,9 +121,9 @@ class Evaluator(LightningModule):
         for key in table:
             table[key] = self.reduced(table[key], "sum")
 
-    def reduced(self, value: Tensor, how: str) -> Tensor:
+    def reduced(self, value: Tensor, operation: str) -> Tensor:
         """Return the sum or the maximum over all processes."""
-        return cast(Tensor, self.trainer.strategy.reduce(value.to(self.device), reduce_op=how)).cpu()
+        return cast(Tensor, self.trainer.strategy.reduce(value.to(self.device), reduce_op=operation)).cpu()
 
     def costs(self) -> Iterator[Result]:
         """Yield what each length of a protocol took."""

@@ -20,15 +20,15 @@ Chosen = dict[str, ExtensionConfig]  # by name, in the order of evaluation
 def selected_extensions(config: Config, encodings: Sequence[Encoding]) -> Chosen:
     """Return the extensions to evaluate under: none, to compare with; the chosen one; and
     `evaluation.extensions`."""
-    listed = config.evaluation.named
+    requested = config.evaluation.named
     fitting = [name for name in names("extension") if any(encoding_fits(name, e) for e in encodings)]
     if isinstance(config.evaluation.extensions, str):  # a group, of which what fits is meant
-        listed = tuple(name for name in listed if name in fitting and not needs_more(name))
-    every = {name: recipe(config, name) for name in ("none", config.names.extension, *listed)}
-    for name, own in every.items():
+        requested = tuple(name for name in requested if name in fitting and not needs_more(name))
+    every = {name: recipe(config, name) for name in ("none", config.names.extension, *requested)}
+    for name, extension in every.items():
         if name not in fitting:
             extend(name, encodings[0])  # an error that names the encodings that fit
-        encodings_under(name, own, encodings)  # an error where a parameter makes no sense
+        encodings_under(name, extension, encodings)  # an error where a parameter makes no sense
     return every
 
 
@@ -45,43 +45,43 @@ def recipe(config: Config, name: str) -> ExtensionConfig:
     return ExtensionConfig.of(seeded(settings, config.seed))
 
 
-def encodings_under(name: str, own: ExtensionConfig, encodings: Sequence[Encoding]) -> list[Encoding]:
+def encodings_under(name: str, extension: ExtensionConfig, encodings: Sequence[Encoding]) -> list[Encoding]:
     """Encodings under an extension; in a schedule, the layers that it does not fit stay as they are."""
-    if own.parameters.get("_target_") is None:
+    if extension.parameters.get("_target_") is None:
         return list(encodings)
-    return [extension_of(name, own.parameters, e) if encoding_fits(name, e) else e for e in encodings]
+    return [extension_of(name, extension.parameters, e) if encoding_fits(name, e) else e for e in encodings]
 
 
 def extended_models(run: Run, model: GPT, chosen: Chosen, training: str) -> dict[str, GPT]:
     """The model under each extension, by the name in its rows: `pi`, or `pi+50` after 50 steps; `training` is
     the cell of its own training."""
     result = {}
-    for name, own in chosen.items():
-        changed = model.under(encodings_under(name, own, model.tiled))
-        if own.finetune_steps:
-            changed = finetune(run, changed, name, own, training)
-        result[f"{name}+{own.finetune_steps}" if own.finetune_steps else name] = changed
+    for name, extension in chosen.items():
+        changed = model.under(encodings_under(name, extension, model.tiled))
+        if extension.finetune_steps:
+            changed = finetune(run, changed, name, extension, training)
+        result[f"{name}+{extension.finetune_steps}" if extension.finetune_steps else name] = changed
     return result
 
 
-def finetuning(config: Config, own: ExtensionConfig) -> tuple[int, int]:
+def finetuning(config: Config, extension: ExtensionConfig) -> tuple[int, int]:
     """Return the tokens of a sequence and the sequences of a step of a fine-tuning.
 
     A step has about as many tokens as in the training.
     """
-    length = own.finetune_length or config.model.length
+    length = extension.finetune_length or config.model.length
     return length, max(1, config.batch * config.model.length // length)
 
 
-def finetune(run: Run, model: GPT, name: str, own: ExtensionConfig, training: str) -> GPT:
+def finetune(run: Run, model: GPT, name: str, extension: ExtensionConfig, training: str) -> GPT:
     """A copy of the model, trained further under the extension; its checkpoint is reused."""
     config = run.config
-    length, batch = finetuning(config, own)
-    optimizer = config.optimizer.model_copy(update={"learning_rate": own.finetune_learning_rate})
+    length, batch = finetuning(config, extension)
+    optimizer = config.optimizer.model_copy(update={"learning_rate": extension.finetune_learning_rate})
     changed = replace(run, config=config.model_copy(update={"optimizer": optimizer, "batch": batch}))
-    cell = finetuned_cell(training, name, own)
+    cell = finetuned_cell(training, name, extension)
     folder = Path(config.outputs) / "trained" / f"{config.names.encoding}-s{config.seed}-{name}-{cell}"
     tuned = deepcopy(model)
-    stage = Stage(cell, folder, length, own.finetune_steps, rate="extension.finetune_learning_rate")
+    stage = Stage(cell, folder, length, extension.finetune_steps, rate="extension.finetune_learning_rate")
     load_or_train(changed, tuned, stage)
     return tuned

@@ -76,8 +76,8 @@ class ProblemEvaluator(Evaluator):
                     continue
                 self.cost[extension, ANSWERS, length]  # on every process, whether it has problems or not
                 self.scores[extension, length] = torch.zeros(len(METRICS), count, dtype=torch.float64)
-                for draw, some in self.batches(extension, mine, max(1, self.tokens // tokens)):
-                    yield Part(extension, length, draw, problems, some)
+                for draw, indices in self.batches(extension, mine, max(1, self.tokens // tokens)):
+                    yield Part(extension, length, draw, problems, indices)
 
     def problems(self, length: int) -> Problems:
         """The problems of a length, as the objective shows them."""
@@ -120,9 +120,9 @@ class ProblemEvaluator(Evaluator):
                 if scores is None:
                     yield from (Result(extension, ANSWERS, length, metric, None) for metric in self.metrics)
                     continue
-                for protocol, some in protocols(self.depths[length]).items():
-                    for metric, values in zip(self.metrics, scores[:, some], strict=False):
-                        statistics = mean_and_error(values, self.document[length][some])
+                for protocol, indices in protocols(self.depths[length]).items():
+                    for metric, values in zip(self.metrics, scores[:, indices], strict=False):
+                        statistics = mean_and_error(values, self.document[length][indices])
                         yield Result(extension, protocol, length, metric, *statistics)
         yield from self.costs()
 
@@ -160,8 +160,8 @@ def majority(tokens: Tensor) -> float:
 
 def protocols(depth: Tensor | None) -> dict[str, Tensor | slice]:
     """Return which problems count for which protocol: all of them, and those of every quarter of depth."""
-    some: dict[str, Tensor | slice] = {ANSWERS: slice(None)}
+    indices: dict[str, Tensor | slice] = {ANSWERS: slice(None)}
     if depth is not None:
         quarters = (depth * 4).round() / 4
-        some |= {f"{DEPTH}{float(one):.2f}": quarters == one for one in quarters.unique()}
-    return some
+        indices |= {f"{DEPTH}{float(quarter):.2f}": quarters == quarter for quarter in quarters.unique()}
+    return indices

@@ -61,13 +61,13 @@ class TemperatureSearch(Evaluator):
         from scipy.optimize import minimize_scalar  # takes a tenth of the start of a command to import
 
         name, length = part
-        shown = self.windows[:, -length - 1 :].to(self.device)
+        window = self.windows[:, -length - 1 :].to(self.device)
 
         def loss(log_factor: float) -> float:
             for encoding in self.inside(name):
                 encoding.factors = {1: math.exp(log_factor)}
             first = length - self.amounts.common
-            losses = [token_losses(self.under(name), x[None, :-1], x[None, 1:], first=first) for x in shown]
+            losses = [token_losses(self.under(name), x[None, :-1], x[None, 1:], first=first) for x in window]
             return float(torch.cat(losses).mean())
 
         losses = {math.log(factor): loss(math.log(factor)) for factor in COARSE}

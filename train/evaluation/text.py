@@ -49,7 +49,7 @@ class Part:
 
 def costs(counted: Iterable[Counted]) -> list[Key]:
     """Return the evaluations that share the cost of a part; losses by position are by-products of others."""
-    keys = {(*one.result[:2], one.length) for one in counted}
+    keys = {(*counted_span.result[:2], counted_span.length) for counted_span in counted}
     return sorted(key for key in keys if key[1] != BY_POSITION) or sorted(keys)
 
 
@@ -83,18 +83,18 @@ class TextEvaluator(Evaluator):
 
     def parts(self, rank: int, world: int) -> Iterator[Part]:
         mine = torch.arange(self.windows.tokens.size(0))[rank::world]
-        shown: dict[tuple[str, int, int], list[Counted]] = defaultdict(list)
+        visible: dict[tuple[str, int, int], list[Counted]] = defaultdict(list)
         for extension in self.names:
             for length in self.defined(extension):
                 for start, stop, counted in self.wanted(extension, length):
                     self.sums[counted.result]
-                    shown[self.shared(extension, stop - start), start, stop].append(counted)
-        for (extension, start, stop), counts in shown.items():
+                    visible[self.shared(extension, stop - start), start, stop].append(counted)
+        for (extension, start, stop), counts in visible.items():
             span = Span(start, stop, min(counted.start for counted in counts))
             for key in costs(counts):
                 self.cost[key]  # on every process, whether it has windows of this part or not
-            for draw, some in self.batches(extension, mine, max(1, self.tokens // (stop - start))):
-                yield Part(extension, draw, some, span, tuple(counts))
+            for draw, indices in self.batches(extension, mine, max(1, self.tokens // (stop - start))):
+                yield Part(extension, draw, indices, span, tuple(counts))
 
     def wanted(self, extension: str, length: int) -> Iterator[tuple[int, int, Counted]]:
         """Yield what is scored at a length, and from which token to which it depends on."""
@@ -113,7 +113,11 @@ class TextEvaluator(Evaluator):
 
     def shared(self, extension: str, tokens: int) -> str:
         """The first extension whose model does the same to so few tokens."""
-        return next(one for one in self.names if self.does(one, tokens) == self.does(extension, tokens))
+        return next(
+            counted_span
+            for counted_span in self.names
+            if self.does(counted_span, tokens) == self.does(extension, tokens)
+        )
 
     def does(self, extension: str, tokens: int) -> list[Encoding]:
         """The encodings that are at work in so many tokens: all of them, up to a model's context."""
@@ -132,28 +136,28 @@ class TextEvaluator(Evaluator):
 
     def score(self, part: Part) -> None:
         model = self.under(part.extension)
-        shown, first = slice(part.span.start, part.span.stop), part.span.scored - part.span.start
-        tokens = self.batch.tokens[part.windows, shown].to(self.device)
-        targets = self.batch.targets[part.windows, shown].to(self.device)
+        visible, first = slice(part.span.start, part.span.stop), part.span.scored - part.span.start
+        tokens = self.batch.tokens[part.windows, visible].to(self.device)
+        targets = self.batch.targets[part.windows, visible].to(self.device)
         losses = token_losses(model, tokens, targets, part.draw, first)
         losses = losses.double().cpu()  # (windows, targets from `first` on)
         counts = torch.ones_like(losses)
         if self.batch.mask is not None:
-            counts = self.batch.mask[part.windows, shown][:, first:].double()
-        sizes = self.sizes[part.windows, shown][:, first:]
+            counts = self.batch.mask[part.windows, visible][:, first:].double()
+        sizes = self.sizes[part.windows, visible][:, first:]
         amounts = torch.stack([losses * counts, counts, sizes * counts])  # (3, windows, targets)
         for key, _, start, stop in part.counted:
-            some = slice(start - part.span.scored, stop - part.span.scored)
-            self.sums[key][:, part.windows] += amounts[:, :, some].sum(-1)
+            indices = slice(start - part.span.scored, stop - part.span.scored)
+            self.sums[key][:, part.windows] += amounts[:, :, indices].sum(-1)
 
     def on_validation_end(self) -> None:
         self.reduce(self.sums)
         super().on_validation_end()
         for name, length in self.full():
-            shown = {(name, protocol, length) for protocol in self.protocols}
+            visible = {(name, protocol, length) for protocol in self.protocols}
             if length == self.amounts.longest:
-                shown |= {(name, BY_POSITION, end) for end in position_bins(length)}
-            for key in shown & self.sums.keys():
+                visible |= {(name, BY_POSITION, end) for end in position_bins(length)}
+            for key in visible & self.sums.keys():
                 del self.sums[key]
 
     def results(self) -> Iterator[Result]:
@@ -166,8 +170,10 @@ class TextEvaluator(Evaluator):
                 yield Result(*key, "bits_per_byte", mean, error, documents)
         yield from self.costs()
         for extension in self.names:
-            there = {length for length in self.defined(extension) if (extension, length) not in self.full()}
-            for length in sorted(set(self.amounts.lengths) - there):
+            is_defined = {
+                length for length in self.defined(extension) if (extension, length) not in self.full()
+            }
+            for length in sorted(set(self.amounts.lengths) - is_defined):
                 for protocol in [p for p in self.protocols if p != BY_POSITION]:
                     yield Result(extension, protocol, length, "loss", None)
 
@@ -176,7 +182,11 @@ class TextEvaluator(Evaluator):
         numbers = self.windows.document
         documents = [numbers == number for number in numbers.unique()]
         means = torch.tensor(
-            [float(sums[own].sum() / counts[own].sum()) for own in documents if counts[own].sum()],
+            [
+                float(sums[members].sum() / counts[members].sum())
+                for members in documents
+                if counts[members].sum()
+            ],
             dtype=torch.float64,
         )
         if not len(means):

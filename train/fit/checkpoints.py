@@ -158,7 +158,7 @@ def has_its_checksums(file: Path, inode: int, size: int, time: int) -> bool:
 
 
 @contextmanager
-def locked(folder: Path, what: str) -> Iterator[None]:
+def locked(folder: Path, message: str) -> Iterator[None]:
     """One job at a time in this folder; the other ranks of the same job follow their first."""
     if not is_rank_zero():
         yield
@@ -168,7 +168,7 @@ def locked(folder: Path, what: str) -> Iterator[None]:
     try:
         lock.acquire(timeout=0)
     except Timeout:
-        print(f"{what}: waiting for it.", flush=True)
+        print(f"{message}: waiting for it.", flush=True)
         lock.acquire()
     try:
         yield

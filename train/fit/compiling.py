@@ -41,6 +41,9 @@ def keep_apart() -> None:
     """
     from torch._inductor.runtime.cache_dir_utils import cache_dir  # the compiler takes a second to import
 
-    place, own = cache_dir(), re.sub(r"\W+", "_", f"{processor()} {torch.backends.cpu.get_cpu_capability()}")
-    if os.path.basename(place) != own:
-        os.environ[FOLDER] = os.path.join(place, own)
+    place, processor_name = (
+        cache_dir(),
+        re.sub(r"\W+", "_", f"{processor()} {torch.backends.cpu.get_cpu_capability()}"),
+    )
+    if os.path.basename(place) != processor_name:
+        os.environ[FOLDER] = os.path.join(place, processor_name)

@@ -129,9 +129,9 @@ def parts(logits: Tensor) -> Iterator[slice]:
     return blocks(len(logits), logits.size(1), PART if logits.is_cpu else logits.numel())
 
 
-def blocks(count: int, vocab: int, most: int) -> Iterator[slice]:
+def blocks(count: int, vocab: int, limit: int) -> Iterator[slice]:
     """Return which tokens are taken at a time, for at most so many logits."""
-    size = max(1, most // vocab)
+    size = max(1, limit // vocab)
     return (slice(start, min(start + size, count)) for start in range(0, count, size))
 
 

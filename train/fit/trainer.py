@@ -154,8 +154,8 @@ class Checkpoints(Callback):
             return self.signal
         if step % self.progress.every:
             return 0
-        own = torch.tensor(self.signal, device=trainer.strategy.root_device)
-        return int(trainer.strategy.reduce(own, reduce_op="max"))
+        signal = torch.tensor(self.signal, device=trainer.strategy.root_device)
+        return int(trainer.strategy.reduce(signal, reduce_op="max"))
 
     def save(self, trainer: Trainer, file: Path) -> None:
         if not is_finite(self.model):

@@ -35,12 +35,12 @@ class Listed:
     @property
     def experiment(self) -> set[str]:
         """Return what it chose beyond its encoding, extension and seed, of what determines results."""
-        return {one for one in self.overrides if re.split("[.=]", one)[0] not in VARIED}
+        return {entry for entry in self.overrides if re.split("[.=]", entry)[0] not in VARIED}
 
 
 def write_index(jobs: list[Job], started: datetime) -> Path:
     """Keep the list of jobs of a sweep next to their results; the folder of the sweep."""
-    folder, own = jobs[0].folder.parent, [Listed.of(job) for job in jobs]
+    folder, listed_jobs = jobs[0].folder.parent, [Listed.of(job) for job in jobs]
     folder.mkdir(parents=True, exist_ok=True)
     about = {
         "name": folder.name,
@@ -48,19 +48,22 @@ def write_index(jobs: list[Job], started: datetime) -> Path:
         "started": started.astimezone(UTC).isoformat(timespec="seconds"),
     }
     with FileLock(folder / ".lock"):
-        every = [asdict(job) for job in (*earlier(folder, own), *own)]
+        every = [asdict(job) for job in (*earlier(folder, listed_jobs), *listed_jobs)]
         with atomic_write(folder / "sweep.json") as out:
             out.write(json.dumps(about | {"jobs": every}, indent=1).encode())
     return folder
 
 
-def earlier(folder: Path, own: list[Listed]) -> list[Listed]:
+def earlier(folder: Path, listed_jobs: list[Listed]) -> list[Listed]:
     """The jobs of earlier commands that belong beside these: others of the same experiment."""
     try:
-        known = [Listed(**one) for one in json.loads((folder / "sweep.json").read_text())["jobs"]]
+        known = [Listed(**entry) for entry in json.loads((folder / "sweep.json").read_text())["jobs"]]
     except (OSError, ValueError, KeyError, TypeError):
         return []
-    experiments, repeated = [job.experiment for job in own], [set(job.overrides) for job in own]
+    experiments, repeated = (
+        [job.experiment for job in listed_jobs],
+        [set(job.overrides) for job in listed_jobs],
+    )
     return [
         job
         for job in known

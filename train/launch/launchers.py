@@ -52,8 +52,8 @@ def submitit(options: DictConfig, jobs: list[Job]) -> Iterator[Launcher]:
     is_slurm = "partition" in options
     kind = "slurm" if is_slurm else "local"
     given = plain(options) | tasks(options, jobs)
-    folder, once = given.pop("submitit_folder"), given.pop("max_num_timeout", 3)
-    executor = AutoExecutor(folder, cluster=kind, slurm_max_num_timeout=once)
+    folder, timeouts = given.pop("submitit_folder"), given.pop("max_num_timeout", 3)
+    executor = AutoExecutor(folder, cluster=kind, slurm_max_num_timeout=timeouts)
     shared = AutoExecutor._valid_parameters()
     executor.update_parameters(**{k if k in shared else f"{kind}_{k}": v for k, v in given.items()})
 
@@ -110,9 +110,9 @@ def ray(options: DictConfig, jobs: list[Job]) -> Iterator[Launcher]:
         started = task.remote(Worker(), job, Share(max(1, int(room["num_cpus"]))))
         return Elsewhere(started.future(), lambda: ray.cancel(started))
 
-    most = len(jobs) if jobs[0].config.jobs == "auto" else jobs[0].config.jobs
+    limit = len(jobs) if jobs[0].config.jobs == "auto" else jobs[0].config.jobs
     try:
-        yield Launcher(start, lambda config: most, every=0.2)
+        yield Launcher(start, lambda config: limit, every=0.2)
     finally:
         ray.shutdown()
 
@@ -141,6 +141,6 @@ def open_launcher(name: str, options: DictConfig, jobs: list[Job]) -> Iterator[L
         try:
             launcher = stack.enter_context(LAUNCHERS[name](options, jobs))
         except Exception as error:  # of submitit or Ray, which have none in common
-            told = str(error).partition("\n")[0].rstrip(".")
-            raise UsageError(f"hydra/launcher={name} cannot start: {told}.") from error
+            text = str(error).partition("\n")[0].rstrip(".")
+            raise UsageError(f"hydra/launcher={name} cannot start: {text}.") from error
         yield launcher

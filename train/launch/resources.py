@@ -22,12 +22,12 @@ class Share:
 
 def share(config: Config, slot: int, side_by_side: int) -> Share:
     """Return the CPU threads and GPUs of one of the jobs that run side by side on this machine."""
-    threads, own = max(1, cores() // side_by_side), gpus()
-    if not own:
+    threads, names = max(1, cores() // side_by_side), gpus()
+    if not names:
         return Share(threads)
     count = per_job(config)
-    first = slot * count % (len(own) // count * count)
-    return Share(threads, own[first : first + count])
+    first = slot * count % (len(names) // count * count)
+    return Share(threads, names[first : first + count])
 
 
 def width(config: Config) -> int:
@@ -64,8 +64,8 @@ def work(config: Config) -> float:
 def gpus() -> tuple[str, ...]:
     """Their names for CUDA_VISIBLE_DEVICES, which may leave some of them out; without torch, which would take
     seconds to import."""
-    there = list(DRIVER.glob("*"))
+    drivers = list(DRIVER.glob("*"))
     chosen = os.environ.get("CUDA_VISIBLE_DEVICES")
-    if chosen is None or not there:
-        return tuple(map(str, range(len(there))))
+    if chosen is None or not drivers:
+        return tuple(map(str, range(len(drivers))))
     return tuple(name for name in chosen.replace(" ", "").split(",") if name not in ("", "-1"))

@@ -36,7 +36,7 @@ def run_all(jobs: list[Job], launcher: str = "basic", options: DictConfig | None
                     side_by_side = by.width(job.config)
                     while len(running) >= side_by_side:
                         collect(running, by.every)
-                    slot = min(set(range(side_by_side)) - {one.slot for one in running.values()})
+                    slot = min(set(range(side_by_side)) - {entry.slot for entry in running.values()})
                     folder.mkdir(parents=True, exist_ok=True)
                     started = by.start(job, share(job.config, slot, side_by_side))
                     running[folder] = Running(started, time.perf_counter(), slot)
@@ -60,27 +60,27 @@ def check_folders(jobs: list[Job]) -> None:
 
 def stop(running: dict[Path, Running]) -> None:
     """End the jobs, each with a state to go on from."""
-    for one in running.values():
-        one.job.stop()
+    for entry in running.values():
+        entry.job.stop()
     end = time.monotonic() + PATIENCE
-    while time.monotonic() < end and any(one.job.code() is None for one in running.values()):
+    while time.monotonic() < end and any(entry.job.code() is None for entry in running.values()):
         time.sleep(0.05)
-    for one in running.values():
-        one.job.kill()
+    for entry in running.values():
+        entry.job.kill()
 
 
 def collect(running: dict[Path, Running], every: float) -> None:
     """Wait until a job ends, and tell how."""
-    while all(one.job.code() is None for one in running.values()):
+    while all(entry.job.code() is None for entry in running.values()):
         time.sleep(every)
-    for folder, one in list(running.items()):
-        code = one.job.code()
+    for folder, entry in list(running.items()):
+        code = entry.job.code()
         if code is None:
             continue
         del running[folder]
         folder.chmod(folder.stat().st_mode)  # NFS may remember that there was no DONE
-        how = "done" if (folder / DONE).exists() else failed(folder, code)
-        print(f"{folder.name:<44} {time.perf_counter() - one.since:6.0f} s  {how}", flush=True)
+        outcome = "done" if (folder / DONE).exists() else failed(folder, code)
+        print(f"{folder.name:<44} {time.perf_counter() - entry.since:6.0f} s  {outcome}", flush=True)
 
 
 def failed(folder: Path, code: int | str) -> str:
@@ -88,7 +88,7 @@ def failed(folder: Path, code: int | str) -> str:
     log = folder / "train.log"
     if isinstance(code, int) and code >= 0:
         return f"FAILED, see {log}"
-    how = ending(code) if isinstance(code, int) else f"did not end: {code}"
+    outcome = ending(code) if isinstance(code, int) else f"did not end: {code}"
     with log.open("a") as lines:
-        lines.write(f"Killed: the job {how}.\n")
-    return f"FAILED, it {how}"
+        lines.write(f"Killed: the job {outcome}.\n")
+    return f"FAILED, it {outcome}"

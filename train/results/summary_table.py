@@ -20,8 +20,8 @@ def table(title: str, rows: list[Row]) -> str:
     lines = [[f"{title} ({first})", *(f"{length:,}" for length in lengths)]]
     for name in dict.fromkeys(extension for extension, _ in values):
         cells = [values.get((name, length)) for length in lengths]
-        shown = ["-" if value is None else f"{value:.3f}" for value in cells]
-        lines.append([rows[0].encoding if name == "none" else f"  + {name}", *shown])
+        texts = ["-" if value is None else f"{value:.3f}" for value in cells]
+        lines.append([rows[0].encoding if name == "none" else f"  + {name}", *texts])
     names = max(len(line[0]) for line in lines)
     width = GAP + max(len(cell) for line in lines for cell in line[1:])
     return "\n".join(line[0].ljust(names) + "".join(cell.rjust(width) for cell in line[1:]) for line in lines)

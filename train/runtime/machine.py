@@ -45,10 +45,10 @@ def bfloat16_gain() -> float:
     return statistics.median(ratios)
 
 
-def seconds(what: Callable[[], object]) -> float:
+def seconds(call: Callable[[], object]) -> float:
     """Return the seconds of processor time that a call takes."""
     start = time.process_time()
-    what()
+    call()
     return time.process_time() - start
 
 
@@ -59,11 +59,11 @@ def on_gpu(accelerator: str) -> bool:
 
 def check_devices(config: TrainerConfig) -> None:
     """UsageError where a device is asked for that is not there."""
-    there = {"cuda": torch.cuda.device_count(), "mps": int(torch.backends.mps.is_available())}
-    there["gpu"] = max(there.values())
-    if there["gpu"]:
-        there["auto"] = there["gpu"]
-    count = there.get(config.accelerator)
+    counts = {"cuda": torch.cuda.device_count(), "mps": int(torch.backends.mps.is_available())}
+    counts["gpu"] = max(counts.values())
+    if counts["gpu"]:
+        counts["auto"] = counts["gpu"]
+    count = counts.get(config.accelerator)
     if count is not None and count < (config.devices if isinstance(config.devices, int) else 1):
         fewer = "choose fewer, or" if count else "choose"
         raise UsageError(
