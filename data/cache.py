@@ -22,7 +22,7 @@ class DamagedError(Exception):
     """A cached folder is not what was written."""
 
 
-def cached(folder: Path, build: Callable[[Path], dict[str, Any]]) -> dict[str, Any]:
+def build_once(folder: Path, build: Callable[[Path], dict[str, Any]]) -> dict[str, Any]:
     """Return what `build` returned when it filled this folder, now or at any time before.
 
     One process builds while the others wait. It builds elsewhere and renames, so that a crash
@@ -30,24 +30,24 @@ def cached(folder: Path, build: Callable[[Path], dict[str, Any]]) -> dict[str, A
     """
     try:
         if folder.exists():
-            return read(folder)
+            return read_whole(folder)
     except DamagedError as error:
         log.warning("The prepared data in %s is damaged (%s); it is built again.", folder, error)
     try:
-        return locked(folder, build)
+        return build_locked(folder, build)
     except OSError as error:
         if error.errno not in (ENOSPC, EDQUOT, EFBIG):
             raise
         raise OSError(f"The disk is full: the prepared data needs more room in {folder.parent}.") from error
 
 
-def locked(folder: Path, build: Callable[[Path], dict[str, Any]]) -> dict[str, Any]:
+def build_locked(folder: Path, build: Callable[[Path], dict[str, Any]]) -> dict[str, Any]:
     from filelock import FileLock
 
     folder.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(folder.with_name(f".{folder.name}.lock")):
         try:
-            return read(folder)  # another process was first
+            return read_whole(folder)  # another process was first
         except (DamagedError, FileNotFoundError):
             shutil.rmtree(folder, ignore_errors=True)
         for left in folder.parent.glob(f".{folder.name}.part-*"):  # by a process that was killed
@@ -55,12 +55,12 @@ def locked(folder: Path, build: Callable[[Path], dict[str, Any]]) -> dict[str, A
         with TemporaryDirectory(prefix=f".{folder.name}.part-", dir=folder.parent) as part:
             inside = Path(part) / "new"
             inside.mkdir()
-            write(inside, build(inside))
+            write_record(inside, build(inside))
             os.replace(inside, folder)
-        return read(folder)
+        return read_whole(folder)
 
 
-def write(folder: Path, content: Mapping[str, object]) -> None:
+def write_record(folder: Path, content: Mapping[str, object]) -> None:
     """Put the record beside the files that it vouches for, all of it on the disk."""
     files = {file.name: of_file(file) for file in sorted(folder.iterdir())}
     remember(folder, content, files)
@@ -77,7 +77,7 @@ def remember(folder: Path, content: Mapping[str, object], files: dict[str, str])
         out.write(json.dumps(record, indent=1).encode())
 
 
-def read(folder: Path) -> dict[str, Any]:
+def read_whole(folder: Path) -> dict[str, Any]:
     """The content of the record of a folder, every file of which is as it was written. A file is read for
     this only where it was touched, copied or moved since."""
     if not folder.exists():

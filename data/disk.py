@@ -28,7 +28,7 @@ def atomic_write(file: Path) -> Iterator[BinaryIO]:
         part.unlink(missing_ok=True)
 
 
-def content(file: Path) -> bytes:
+def read_file(file: Path) -> bytes:
     """Return what a small file holds. UsageError where something else stands in its place, which might be
     read without an end."""
     if file.exists() and not file.is_file():

@@ -19,7 +19,7 @@ from sweeps import command
 from sweeps.archive import unpacked
 from sweeps.drawing.figure import Caption, Figure, Row, describe, faceted, figure_option
 from sweeps.results import run_folders
-from train.results.rows import ANSWERS, read
+from train.results.rows import ANSWERS, read_rows
 
 Array = NDArray[Any]
 RESAMPLES = 1000
@@ -39,7 +39,7 @@ def quantities_of(folder: Path) -> pd.DataFrame:
     """A line per method and seed, a column per quantity; nan where it was not measured or is undefined."""
     with unpacked(folder) as place:
         rows = pd.DataFrame(
-            [asdict(row) for run in run_folders(place) for row in read(run / "results.jsonl")]
+            [asdict(row) for run in run_folders(place) for row in read_rows(run / "results.jsonl")]
         )
     if rows.empty:
         raise UsageError(f"There are no results in {folder}.")
@@ -101,7 +101,7 @@ def transfer(folders: list[Path]) -> pd.DataFrame:
     return frame.dropna()
 
 
-def figure(frame: pd.DataFrame) -> Figure:
+def agreement_figure(frame: pd.DataFrame) -> Figure:
     """One panel per scale, what it predicts about the largest; one row per quantity."""
     rows: list[Row] = []
     for line in frame[frame["to"] == frame["to"].iloc[-1]].to_dict("records"):
@@ -134,7 +134,7 @@ def main() -> None:
         raise UsageError(f"No two of these scales share {FEWEST} methods with the same measurements.")
     print(frame.to_string(index=False, float_format="{:.2f}".format))
     if options.figure:
-        figure(frame).save(options.figure)
+        agreement_figure(frame).save(options.figure)
 
 
 if __name__ == "__main__":

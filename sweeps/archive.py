@@ -21,7 +21,7 @@ from sweeps import command
 from sweeps.results import run_folders
 from train.results.about import about_run
 from train.results.done import DONE, finish, finished
-from train.results.rows import Row, append, read
+from train.results.rows import Row, append, read_rows
 
 ROWS, SCORES, RUNS = "rows.parquet", "scores.parquet", "runs.parquet"
 
@@ -32,9 +32,9 @@ def pack(folder: Path, archive: Path) -> int:
     if not places:
         raise UsageError(f"There is no finished run in {folder}: nothing to archive.")
     archive.mkdir(parents=True, exist_ok=True)
-    rows = pd.DataFrame([asdict(row) for place in places for row in read(place / "results.jsonl")])
+    rows = pd.DataFrame([asdict(row) for place in places for row in read_rows(place / "results.jsonl")])
     add(rows, archive / ROWS)
-    add(pd.DataFrame([score for place in places for score in scores(place)]), archive / SCORES)
+    add(pd.DataFrame([score for place in places for score in saved_scores(place)]), archive / SCORES)
     return add(pd.DataFrame([facts(place) for place in places]), archive / RUNS)
 
 
@@ -50,7 +50,7 @@ def add(new: pd.DataFrame, file: Path) -> int:
     return new["run"].nunique()
 
 
-def scores(place: Path) -> Iterator[dict[str, object]]:
+def saved_scores(place: Path) -> Iterator[dict[str, object]]:
     """Yield the content of `documents.npz`: a name and the scores of all windows or problems, in float32."""
     with np.load(place / "documents.npz") as content:
         for name, values in content.items():

@@ -17,10 +17,10 @@ from sweeps import command
 from sweeps.archive import unpacked
 from sweeps.comparison.comparisons import SIGNIFICANT
 from sweeps.comparison.curves import Curves, Group
-from sweeps.comparison.summarize import groups
+from sweeps.comparison.summarize import comparable_groups
 from sweeps.drawing.figure import Caption, Figure, describe, faceted, figure_option
 from sweeps.numbers import plural
-from sweeps.results import load
+from sweeps.results import load_sweep
 from sweeps.statistics import holm
 
 SCORES = "same_tokens", "loss"
@@ -29,7 +29,7 @@ SYMLOG = {"type": "symlog", "constant": 0.05, "nice": False}
 AXIS = "The axis is linear within ±0.05, logarithmic beyond."
 
 
-def losses(folder: Path) -> tuple[Curves, int]:
+def losses_of(folder: Path) -> tuple[Curves, int]:
     """Return the losses of a sweep or an archive under same_tokens, and the training length."""
     group = scored_runs(folder)
     return group.curves(*SCORES), group.trained
@@ -38,10 +38,10 @@ def losses(folder: Path) -> tuple[Curves, int]:
 def scored_runs(folder: Path) -> Group:
     """The runs of a sweep or an archive."""
     with unpacked(folder) as place:
-        sweep = load(place)
+        sweep = load_sweep(place)
     for failure in sweep.unreadable:
         print(f"yardstick: {failure.name} is left out. {failure.reason}", file=sys.stderr)
-    comparable = [group for group in groups(sweep) if SCORES in group.cells]
+    comparable = [group for group in comparable_groups(sweep) if SCORES in group.cells]
     if len(comparable) != 1:
         several = "Runs in {} differ in data or training length: name a folder whose runs do not."
         wrong = several if comparable else "No run in {} was scored under same_tokens."
@@ -71,7 +71,7 @@ def gains(curves: Curves, trained: int, against: str) -> pd.DataFrame:
     )
 
 
-def table(curves: Curves, trained: int, against: str) -> list[str]:
+def gain_table(curves: Curves, trained: int, against: str) -> list[str]:
     """Markdown: the loss at the training length, then the gain at each length; bold: separable after Holm."""
     frame = gains(curves, trained, against)
     heads = " | ".join(f"{length // trained}x" for length in frame["length"].unique())
@@ -80,18 +80,20 @@ def table(curves: Curves, trained: int, against: str) -> list[str]:
     for name, lines_of in frame.groupby("method", sort=False):
         plain = curves.of([str(name)], [trained])
         seeds, loss = int(np.isfinite(plain).all(-1).sum()), curves.interval(plain).value.item()
-        lines.append(f"| `{name}` | {seeds} | {loss:.3f} | {' | '.join(map(cell, lines_of.itertuples()))} |")
+        lines.append(
+            f"| `{name}` | {seeds} | {loss:.3f} | {' | '.join(map(gain_cell, lines_of.itertuples()))} |"
+        )
     return lines
 
 
-def cell(gain: pd.Series) -> str:
+def gain_cell(gain: pd.Series) -> str:
     if np.isnan(gain.value):
         return ""
     text = f"{gain.value:+.3f} ±{(gain.high - gain.low) / 2:.3f}".replace(" ±nan", "")
     return text if gain.verdict == "not separable" else f"**{text}**"
 
 
-def figure(curves: Curves, trained: int, against: str) -> Figure:
+def gain_figure(curves: Curves, trained: int, against: str) -> Figure:
     """Draw which methods gain and lose from longer context: a panel per length, a row per method."""
     frame = gains(curves, trained, against)
     lengths, methods = frame.pop("length"), frame["method"].unique().tolist()
@@ -117,10 +119,10 @@ def main() -> None:
     parser.add_argument("--against", default="window", help="the control (default: window)")
     figure_option(parser)
     options = parser.parse_args()
-    scores = losses(options.folder)
-    print("\n".join(table(*scores, options.against)))
+    scores = losses_of(options.folder)
+    print("\n".join(gain_table(*scores, options.against)))
     if options.figure:
-        figure(*scores, options.against).save(options.figure)
+        gain_figure(*scores, options.against).save(options.figure)
 
 
 if __name__ == "__main__":

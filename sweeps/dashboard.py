@@ -37,8 +37,8 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--entity", help="entity on W&B (default: yours)")
     parser.add_argument("--offline", action="store_true", help="stay in the terminal, even with a key")
     options = parser.parse_args(arguments)
-    if not options.offline and is_signed_in():
-        print(save(options.entity, options.project))
+    if not options.offline and has_api_key():
+        print(save_workspace(options.entity, options.project))
     else:
         in_terminal(options.folder / "wandb")
 
@@ -54,7 +54,7 @@ def in_terminal(folder: Path) -> None:
     print(f"{len(runs)} runs. To see their curves, run this in a terminal: {shlex.join(command)}")
 
 
-def is_signed_in() -> bool:
+def has_api_key() -> bool:
     """Whether there is a W&B key; asks neither the user nor the server."""
     import wandb
 
@@ -65,7 +65,7 @@ def is_signed_in() -> bool:
         raise UsageError(f"{error} Add --offline to see the runs on this machine.") from None
 
 
-def save(entity: str | None, project: str) -> str:
+def save_workspace(entity: str | None, project: str) -> str:
     """Create the workspace; the address of it."""
     import wandb
 

@@ -16,7 +16,7 @@ import pandas as pd
 from conf.errors import UsageError
 from sweeps import command
 from sweeps.comparison.curves import Curves, Group
-from sweeps.context_gain import AXIS, SCORES, SYMLOG, cell, gains, scored_runs
+from sweeps.context_gain import AXIS, SCORES, SYMLOG, gain_cell, gains, scored_runs
 from sweeps.drawing.figure import Caption, Figure, describe, faceted, figure_option
 from sweeps.numbers import plural
 
@@ -26,18 +26,18 @@ SHOWN = (2, 4, 16)  # times the training length, in the figure
 def along(folders: list[Path]) -> pd.DataFrame:
     """One line per checkpoint, method and longer length, of the methods that several checkpoints have; the
     fewest tokens and the best methods first."""
-    groups = sorted(map(scored_runs, folders), key=tokens)
+    groups = sorted(map(scored_runs, folders), key=tokens_of)
     lines = []
-    for group, curves in zip(groups, shared(groups), strict=True):
+    for group, curves in zip(groups, shared_curves(groups), strict=True):
         part = gains(curves, group.trained, "window")
-        part["tokens"], part["times"] = tokens(group), part["length"] // group.trained
+        part["tokens"], part["times"] = tokens_of(group), part["length"] // group.trained
         part["seeds"], part["order"] = len(curves.seeds), range(len(part))
         lines.append(part)
     every = pd.concat(lines, ignore_index=True)
     return every[every.groupby("method")["tokens"].transform("nunique") > 1]
 
 
-def shared(groups: list[Group]) -> list[Curves]:
+def shared_curves(groups: list[Group]) -> list[Curves]:
     """Each with the seeds and on the documents that all of them have."""
     every = [group.curves(*SCORES) for group in groups]
     seeds = set.intersection(*(set(curves.seeds) for curves in every))
@@ -58,14 +58,14 @@ def shared(groups: list[Group]) -> list[Curves]:
     ]
 
 
-def tokens(group: Group) -> int:
+def tokens_of(group: Group) -> int:
     """Return the number of tokens that the weights were trained on."""
     about = {key.removeprefix("settings."): value for key, value in group.runs[0].facts.items()}
     steps = round((about.get("checkpoint") or 1.0) * about["trainer.max_steps"])
     return int(steps * about["batch"] * about["model.length"])
 
 
-def table(frame: pd.DataFrame, times: int) -> list[str]:
+def training_table(frame: pd.DataFrame, times: int) -> list[str]:
     """Markdown: the gain after each number of tokens, at one length; bold: separable after Holm."""
     frame = frame[frame["times"] == times].dropna(subset="value")
     if frame.empty:
@@ -74,7 +74,7 @@ def table(frame: pd.DataFrame, times: int) -> list[str]:
     lines = [f"| method | {' | '.join(f'{count / 1e6:.1f}M tokens' for count in every)} |"]
     lines.append("|---" * (1 + len(every)) + "|")
     for name in order_methods(frame):
-        part = {line.tokens: cell(line) for line in frame[frame["method"] == name].itertuples()}
+        part = {line.tokens: gain_cell(line) for line in frame[frame["method"] == name].itertuples()}
         lines.append(f"| `{name}` | {' | '.join(part.get(count, '') for count in every)} |")
     return lines
 
@@ -85,7 +85,7 @@ def order_methods(frame: pd.DataFrame) -> list[str]:
     return list(dict.fromkeys(last.sort_values("order")["method"]))
 
 
-def figure(frame: pd.DataFrame) -> Figure:
+def training_figure(frame: pd.DataFrame) -> Figure:
     """One panel per method, one line per length; without those that are a window themselves."""
     frame = frame[frame["times"].isin(SHOWN)].dropna(subset="value")
     frame = frame[frame.groupby("method")["value"].transform("std") > 0]
@@ -111,9 +111,9 @@ def main() -> None:
     figure_option(parser)
     options = parser.parse_args()
     frame = along(options.folders)
-    print("\n".join(table(frame, options.times)))
+    print("\n".join(training_table(frame, options.times)))
     if options.figure:
-        figure(frame).save(options.figure)
+        training_figure(frame).save(options.figure)
 
 
 if __name__ == "__main__":

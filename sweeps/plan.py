@@ -19,7 +19,7 @@ from sweeps import command
 from train.config.compose import dotted, sweep_settings
 from train.config.schema import Config
 from train.config.validation import Natural, Quantity, Section
-from train.results.rows import ONCE, read
+from train.results.rows import ONCE, read_rows
 
 POINT = 3  # values that a logged step has
 WEIGHT, RESUMABLE = 4, 12  # bytes of a parameter; with AdamW's two moments
@@ -93,17 +93,17 @@ class Work:
 
 def rates(work: Work, names: Sequence[str], given: Assumptions) -> Iterator[float]:
     """Tokens per second and GPU of each cell: measured, given, or a share of the peak."""
-    measured = dict(of_results(Path(given.results))) if given.results else {}
+    measured = dict(rates_of_results(Path(given.results))) if given.results else {}
     assumed = given.efficiency * given.peak * 1e12 / (3 * work.operations(work.config.model.length))
     common = given.throughput or (median(measured.values()) if measured else assumed)
     yield from (measured.get(name, common) for name in names)
 
 
-def of_results(folder: Path) -> Iterator[tuple[str, float]]:
+def rates_of_results(folder: Path) -> Iterator[tuple[str, float]]:
     """(encoding, tokens per second that its runs trained at) of a folder of runs."""
     measured: dict[str, list[float]] = {}
     for file in sorted(folder.rglob("results.jsonl")):
-        for row in read(file):
+        for row in read_rows(file):
             if row.protocol == ONCE and row.metric == "tokens_per_second" and row.value:
                 measured.setdefault(row.encoding, []).append(row.value)
     if not measured:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from conf.errors import UsageError, printable
 from sweeps.comparison.records import Failure
 from train.results.about import about_run
-from train.results.rows import Row, read
+from train.results.rows import Row, read_rows
 
 if TYPE_CHECKING:
     import numpy as np
@@ -26,7 +26,7 @@ FILES = ("results.jsonl", "documents.npz", "run.json", "DONE", "train.log", "dia
 
 
 @dataclass(frozen=True, eq=False)
-class Run:
+class FinishedRun:
     """One training and its evaluations."""
 
     folder: Path
@@ -47,7 +47,7 @@ class Run:
 
 
 @dataclass(frozen=True)
-class Job:
+class ListedJob:
     """A job as `sweep.json` lists it."""
 
     name: str
@@ -62,14 +62,14 @@ class Sweep:
     name: str
     command: str = ""
     started: str = ""
-    jobs: list[Job] = field(default_factory=list)
-    runs: list[Run] = field(default_factory=list)
+    jobs: list[ListedJob] = field(default_factory=list)
+    runs: list[FinishedRun] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
     unreadable: list[Failure] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
 
-def load(folder: Path) -> Sweep:
+def load_sweep(folder: Path) -> Sweep:
     """The sweep of a folder; a folder of runs without `sweep.json` is one too, and so is a single run."""
     sweep = jobs_of(folder)
     for job in sweep.jobs:
@@ -92,7 +92,10 @@ def jobs_of(folder: Path) -> Sweep:
         try:
             about = json_of(file)
             name, command, started = (text_of(about.get(key, "")) for key in ("name", "command", "started"))
-            jobs = [Job(text_of(job.get("name", job["folder"])), str(job["folder"])) for job in about["jobs"]]
+            jobs = [
+                ListedJob(text_of(job.get("name", job["folder"])), str(job["folder"]))
+                for job in about["jobs"]
+            ]
             return Sweep(folder, name or folder.name, command, started, jobs)
         except (ValueError, KeyError, TypeError, AttributeError):
             notes.append(f"{path_text(file)} is damaged: every run found in its folder is reported.")
@@ -100,7 +103,7 @@ def jobs_of(folder: Path) -> Sweep:
     if not folders:
         where = "no results.jsonl in it or in any folder below it"
         raise UsageError(f"There are no results in {folder}: {where}.")
-    jobs = [Job(printable(place.name), str(place.relative_to(folder))) for place in folders]
+    jobs = [ListedJob(printable(place.name), str(place.relative_to(folder))) for place in folders]
     return Sweep(folder, folder.resolve().name, jobs=jobs, notes=notes)
 
 
@@ -120,16 +123,16 @@ def run_folders(folder: Path) -> Iterator[Path]:
             yield from run_folders(Path(entry.path))
 
 
-def load_run(place: Path) -> Run:
+def load_run(place: Path) -> FinishedRun:
     """Everything that a run left; UsageError names the file that cannot be read."""
     file = place / "results.jsonl"
-    rows = read(file)
+    rows = read_rows(file)
     if not rows or min(min(row.length, row.trained_length) for row in rows) < 1:
         fault = "has a length below 1" if rows else "is empty"
         raise UsageError(f"{file} {fault}: delete its folder and run again.")
     about = about_run(place)
     facts = flat(about.model_dump(exclude_unset=True))
-    return Run(place, about.encoding, about.seed, rows, facts, scores(place / "documents.npz"))
+    return FinishedRun(place, about.encoding, about.seed, rows, facts, scores(place / "documents.npz"))
 
 
 def scores(file: Path) -> "dict[str, NDArray[np.float64]]":

@@ -39,7 +39,7 @@ def interval(values: Array, counts: Array, pool: bool = False) -> Interval:
     a common one; for differences between methods or lengths, not for means, whose seed effects are shared.
     """
     *shape, S, D = values.shape
-    value, documents, seeds, freedom = parts(values.reshape(-1, S, D), counts)
+    value, documents, seeds, freedom = variance_parts(values.reshape(-1, S, D), counts)
     if pool and S > 1:
         shrunk = pooled(seeds.reshape(shape[0], -1), freedom.reshape(shape[0], -1))
         seeds, freedom = shrunk[0].ravel(), shrunk[1].ravel()
@@ -47,7 +47,7 @@ def interval(values: Array, counts: Array, pool: bool = False) -> Interval:
     return Interval(*(part.reshape(shape) for part in (value, low, high, p, documents, seeds, freedom)))
 
 
-def parts(values: Array, counts: Array) -> tuple[Array, Array, Array, Array]:
+def variance_parts(values: Array, counts: Array) -> tuple[Array, Array, Array, Array]:
     """Return for each row of (K, S, D) the mean, the variance due to documents and to seeds, and the
     latter's freedom."""
     S, D = values.shape[1:]

@@ -100,7 +100,7 @@ def source() -> Source:
 
 def trained(config: Config) -> tuple[Numbers, GPT]:
     """The loss of each step but the first, and the norm of all weights after the last."""
-    model, progress = build.gpt(config), Progress(1, ignore)
+    model, progress = build.build_gpt(config), Progress(1, ignore)
     noise = torch.Generator().manual_seed(0)
     with torch.no_grad():
         for parameter in model.blocks.parameters():  # attention far from uniform shows what changes it
@@ -181,14 +181,14 @@ def text_protocols() -> Numbers:
     pieces = amounts(evaluation, evaluation.at(16), 16)
     text = TextEvaluator({"none": model}, windows, pieces, (*PROTOCOLS, BY_POSITION), 512)
     trainer(base().trainer, "32-true").validate(text, verbose=False)
-    return [result.value for result in text.results(None) if result.metric == "loss"]
+    return [result.value for result in text.results() if result.metric == "loss"]
 
 
 def problems() -> Numbers:
     """Accuracy and loss of an untrained model at every length."""
     config = composed(*TINY, "data=copy", "model.vocab=18", "model.length=41")
     task = data.load(config.data | {"name": "copy"}, 18, Path())
-    evaluator = ProblemEvaluator({"none": build.gpt(config)}, task, [5, 20, 30], 16, 512)
+    evaluator = ProblemEvaluator({"none": build.build_gpt(config)}, task, [5, 20, 30], 16, 512)
     trainer(config.trainer, "32-true").validate(evaluator, verbose=False)
     return [result.value for result in evaluator.results() if result.protocol == "answers" and result.error]
 

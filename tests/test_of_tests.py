@@ -44,7 +44,7 @@ FAULTS = [
     ),
     Fault(
         "a kernel that drops the bias", "models/attention/masks.py",
-        'values = by_distance(plan, "bias")', 'values = 0 * by_distance(plan, "bias")',
+        'numbers = by_pair(plan, "bias", distance', 'numbers = 0 * by_pair(plan, "bias", distance',
         "tests/test_conformance.py", "kernels_agree and alibi",
     ),
     Fault(

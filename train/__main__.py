@@ -40,7 +40,7 @@ def entry() -> None:
             run_job(config, folder)
 
     with explain_errors():
-        command.run("config", main)
+        command.run_command("config", main)
         if not jobs:
             return
         path = jobs[0].config.report

@@ -8,7 +8,7 @@ from models.registry import layers, seeded
 from train.config.schema import Config
 
 
-def encodings(config: Config) -> list[Encoding]:
+def build_encodings(config: Config) -> list[Encoding]:
     """Return the encodings of a run, drawn by a generator of their own: all else is the same for all."""
     parameters = seeded(config.encoding.parameters, config.seed)
     with torch.random.fork_rng(devices=[]):
@@ -16,7 +16,7 @@ def encodings(config: Config) -> list[Encoding]:
         return layers(parameters, config.model.depth, config.model.shape)
 
 
-def gpt(config: Config) -> GPT:
+def build_gpt(config: Config) -> GPT:
     """The model of a run with its initial weights."""
     model = config.model.model_dump(exclude={"length"})
-    return GPT(**model, encodings=encodings(config), seed=config.seed)
+    return GPT(**model, encodings=build_encodings(config), seed=config.seed)

@@ -16,9 +16,9 @@ from torch import Tensor
 from data.batch import Batch
 from models.gpt import GPT
 from train import build
-from train.checks.dry_run import check
+from train.checks.dry_run import dry_run
 from train.config import cli as command
-from train.config.compose import plain, validated
+from train.config.compose import plain_settings, validated
 from train.config.schema import Config
 from train.config.validation import Natural, Section
 from train.context import Run
@@ -28,7 +28,7 @@ from train.diagnostics.records import Diagnosis, Heads, Known
 from train.errors import explain_errors
 from train.evaluation.extensions import extended_models
 from train.fit.objective import objective_of
-from train.results.rows import ANSWERS, read
+from train.results.rows import ANSWERS, read_rows
 from train.run import trained_model
 
 FAR = 1 << 62  # longer than any sequence
@@ -46,8 +46,8 @@ class Amount(Section):
 
 def diagnose(config: Config, amount: Amount) -> Diagnosis:
     """Everything that is told of a run."""
-    extensions = check(config)
-    model, names, folder = build.gpt(config), config.names, Path(str(config.run))
+    extensions = dry_run(config)
+    model, names, folder = build.build_gpt(config), config.names, Path(str(config.run))
     run = Run.of(config)
     trained, _ = trained_model(run, model)
     models = extended_models(run, model, extensions, trained.cell)
@@ -70,11 +70,11 @@ def of_model(name: str, model: GPT, batches: list[Sequences], trained: list[int]
     farthest = [attention.farthest(model, min(tokens.size(1), context)) for _, tokens, _ in defined]
     ends = attention.distance_ends(max(map(max, farthest)))
     measured = [attention.measure(model, *item[1:], queries, trained, ends) for item in defined]
-    measures = ([rounded(getattr(item, name)) for item in measured] for name in attention.MEASURES)
+    measures = ([round_list(getattr(item, name)) for item in measured] for name in attention.MEASURES)
     return Heads(name, [length for length, _, _ in defined], farthest, ends, *measures)
 
 
-def rounded(values: Tensor) -> Any:
+def round_list(values: Tensor) -> Any:
     """Round for JSON, to what a picture can show."""
     return values.mul(1e5).round().div(1e5).tolist()
 
@@ -84,7 +84,9 @@ def known_results(folder: Path) -> Known | None:
     answers."""
     for protocol, metric in (("same_tokens", "loss"), (ANSWERS, "accuracy")):
         wanted = ("none", protocol, metric)
-        rows = [r for r in read(folder / "results.jsonl") if (r.extension, r.protocol, r.metric) == wanted]
+        rows = [
+            r for r in read_rows(folder / "results.jsonl") if (r.extension, r.protocol, r.metric) == wanted
+        ]
         values = sorted((row.length, row.value) for row in rows if row.value is not None)
         if values:
             return Known(metric, values)
@@ -109,7 +111,7 @@ def entry() -> None:
     """The command line."""
 
     def main(root: DictConfig) -> None:
-        settings = plain(root)
+        settings = plain_settings(root)
         amount = Amount.of({key: settings.pop(key) for key in Amount.model_fields})
         draw, config = command.function("pictures", settings.pop("pictures")), validated(settings)
         diagnosis, folder = diagnose(config, amount), Path(str(config.run))
@@ -119,7 +121,7 @@ def entry() -> None:
         print("\n".join([*lines, *map(str, draw(content, folder))]), flush=True)
 
     with explain_errors():
-        command.run("diagnose", main)
+        command.run_command("diagnose", main)
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ from yaml import MarkedYAMLError
 from conf.errors import UsageError, printable
 from train.config.validation import did_you_mean
 from train.runtime.ranks import is_rank_zero
-from train.runtime.signals import handle_signals, ignored, requeue, stop
+from train.runtime.signals import handle_signals, ignored, requeue, stop_of
 
 NO_ROOM = re.compile(
     "can't allocate memory|cannot allocate memory|bad_alloc|could not create a primitive|"
@@ -37,7 +37,7 @@ def explain_errors() -> Iterator[None]:
         with handle_signals():
             yield
     except BaseException as error:  # a panic of the tokenizer, in Rust, is no Exception
-        if stopped := stop(error):
+        if stopped := stop_of(error):
             ignored()
             if not is_rank_zero():
                 os._exit(stopped.number + 128)  # gloo's threads may abort a process that Python ends

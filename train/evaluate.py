@@ -21,7 +21,7 @@ def entry() -> None:
         run_job(config_of(root), Path(HydraConfig.get().runtime.output_dir))
 
     with explain_errors():
-        command.run("evaluate", main)
+        command.run_command("evaluate", main)
 
 
 if __name__ == "__main__":

@@ -23,7 +23,7 @@ from train.config.validation import Section
 from train.errors import explain_errors
 from train.results.about import About, about_run
 from train.results.done import check_finished
-from train.results.rows import Row, read
+from train.results.rows import Row, read_rows
 
 MEASURED = ("seconds", "tokens_per_second", "peak_memory")  # metrics of the machine, never twice the same
 Key = tuple[str, str, str, int, str]  # data, extension, protocol, length, metric
@@ -38,7 +38,7 @@ class Choice(Section):
 
 
 @dataclass(frozen=True)
-class Difference:
+class MetricDifference:
     """The difference between the rows of a metric."""
 
     metric: str
@@ -56,11 +56,11 @@ class Difference:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class RowComparison:
     """The rows of a run beside those of its repetition."""
 
     rows: int  # that can be compared
-    differences: list[Difference]
+    differences: list[MetricDifference]
     unpaired: list[Key]  # rows that only one of the two has
     elsewhere: list[str]  # what else is not as it was: the machine, versions
 
@@ -78,7 +78,7 @@ class Comparison:
         yield from self.elsewhere or ["Machine and versions are the same."]
 
 
-def compare(then: Iterable[Row], now: Iterable[Row], changes_value: list[str]) -> Comparison:
+def compare_rows(then: Iterable[Row], now: Iterable[Row], changes_value: list[str]) -> RowComparison:
     """Row by row; what a machine costs is left out."""
     first, second = by_key(then), by_key(now)
     changes = defaultdict(list)
@@ -87,10 +87,10 @@ def compare(then: Iterable[Row], now: Iterable[Row], changes_value: list[str]) -
         if (a.value, a.error, a.sequences) != (b.value, b.error, b.sequences):
             changes[key[-1]].append((distance(a, b), distance(a, b) / abs(a.value or 1), key))
     differences = [
-        Difference(metric, len(every), max(every)[0], max(entry[1] for entry in every), max(every)[2])
+        MetricDifference(metric, len(every), max(every)[0], max(entry[1] for entry in every), max(every)[2])
         for metric, every in sorted(changes.items())
     ]
-    return Comparison(
+    return RowComparison(
         len(first.keys() & second.keys()), differences, sorted(first.keys() ^ second.keys()), changes_value
     )
 
@@ -111,7 +111,7 @@ def distance(a: Row, b: Row) -> float:
     return 0.0
 
 
-def reproduce(folder: Path, into: Path, threads: int | None = None) -> Comparison:
+def reproduce(folder: Path, into: Path, threads: int | None = None) -> RowComparison:
     """Data, training and evaluation of a run folder made again in another one."""
     from train.run import run_job  # torch and lightning
 
@@ -122,7 +122,9 @@ def reproduce(folder: Path, into: Path, threads: int | None = None) -> Compariso
     notes = [f"The {name} was {then[name]}, and is {now[name]}." for name in then if then[name] != now[name]]
     edited = [part for part, digest in code(config).items() if about.code.get(part) != digest]
     notes += [f"The code of its {part} was edited since." for part in edited]
-    return compare(read(folder / "results.jsonl"), read(into / folder.name / "results.jsonl"), notes)
+    return compare_rows(
+        read_rows(folder / "results.jsonl"), read_rows(into / folder.name / "results.jsonl"), notes
+    )
 
 
 def circumstances(about: About) -> dict[str, str]:

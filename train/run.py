@@ -16,11 +16,11 @@ from data.source import Windows
 from models.gpt import GPT
 from train import build
 from train.checks.attributed import attribute_errors
-from train.checks.dry_run import check, check_data
+from train.checks.dry_run import check_data, dry_run
 from train.config.run_id import cell, code, packages, training_cell
 from train.config.schema import Config
 from train.context import Run
-from train.evaluation.best import best
+from train.evaluation.best import best_checkpoint
 from train.evaluation.evaluate import evaluate, kernels
 from train.evaluation.extensions import extended_models
 from train.fit.checkpoints import FINAL, Trained, kept_at, locked, restore
@@ -58,8 +58,8 @@ def complete(config: Config, place: Folder) -> None:
     """Train, evaluate, write."""
     started, code_at_start = time.perf_counter(), code(config)
     with attribute_errors(config):
-        extensions = check(config)
-        model = build.gpt(config)
+        extensions = dry_run(config)
+        model = build.build_gpt(config)
         run = Run.of(config, code_at_start)
         windows = check_data(run, extensions)
     with track(config, place.path, place.cell) as tracker:
@@ -67,8 +67,8 @@ def complete(config: Config, place: Folder) -> None:
         training, checkpoints = trained_model(run, model)
         models, chosen = extended_models(run, model, extensions, training.cell), {}
         if config.checkpoint == "best":
-            models["best"], chosen["best"] = best(run, model, checkpoints, training.cell, windows)
-        known = identity(run, model, place.path)
+            models["best"], chosen["best"] = best_checkpoint(run, model, checkpoints, training.cell, windows)
+        known = row_identity(run, model, place.path)
         if is_rank_zero():
             tell_windows(windows, config.evaluation.windows)
             print(f"Evaluating at lengths {min(run.lengths):,} to {max(run.lengths):,}", flush=True)
@@ -78,7 +78,7 @@ def complete(config: Config, place: Folder) -> None:
         about = known | chosen | {
             "settings": config.model_dump(mode="json"), "corpus_description": run.source.description,
             "code": code_at_start,
-            "command": command(config), "machine": machine.description(),
+            "command": command_of(config), "machine": machine.description(),
             "threads": torch.get_num_threads(),
             "trained_with": {key: getattr(training, key) for key in ("machine", "threads", "processes")},
             "started": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -117,7 +117,7 @@ def tell_windows(windows: Windows | None, wanted: int) -> None:
         print(f"Held-out text has {count:,} windows of {length:,} tokens; evaluation.windows={wanted:,}.")
 
 
-def identity(run: Run, model: GPT, folder: Path) -> Identity:
+def row_identity(run: Run, model: GPT, folder: Path) -> Identity:
     """Return what all rows share."""
     config = run.config
     return {
@@ -129,7 +129,7 @@ def identity(run: Run, model: GPT, folder: Path) -> Identity:
     }  # fmt: skip
 
 
-def command(config: Config) -> str:
+def command_of(config: Config) -> str:
     """Return the command that makes this run again."""
     module = "train" if config.run is None else "train.evaluate"
     return f"python -m {module} " + shlex.join(arg for arg in sys.argv[1:] if not arg.startswith("hydra."))

@@ -19,7 +19,7 @@ from typing import Any
 from conf.errors import UsageError
 from data.code import digest
 from train.config.schema import Config
-from train.results.curves import TEXT, accuracies, label, losses, points, summary
+from train.results.curves import TEXT, accuracies, label, losses, points, summary_numbers
 from train.results.rows import ANSWERS, Row
 from train.runtime.ranks import is_rank_zero
 
@@ -51,7 +51,7 @@ class Tracker:
         for point in points(rows):
             self.step += 1
             self.tell(partial(self.log, *point))
-        numbers = summary(self.rows)
+        numbers = summary_numbers(self.rows)
         self.tell(lambda run: run.summary.update(numbers))
 
     def log(self, axis: str, x: int, values: dict[str, float], run: Any) -> None:
@@ -67,7 +67,7 @@ class Tracker:
         media: dict[str, object] = {}
         for place, rows in {TEXT: losses(self.rows), ANSWERS: accuracies(self.rows)}.items():
             if self.run is not None and rows:
-                media |= {f"{place}/table": table(rows), f"{place}/figure": chart(rows)}
+                media |= {f"{place}/table": rows_table(rows), f"{place}/figure": chart(rows)}
         with scratch():
             if media:
                 self.tell(lambda run: run.log(media))
@@ -81,7 +81,7 @@ class Tracker:
             action(self.run)
         except Exception as error:  # W&B's own have no common class
             if not self.lost:
-                warn(f"{first_line(error)} From here on only the run folder has the results.")
+                warn_user(f"{first_line(error)} From here on only the run folder has the results.")
             self.lost = True
 
 
@@ -142,16 +142,16 @@ def start(mode: str, id: str, folder: Path, init: Callable[..., Any]) -> Any:
             if is_signed_in():
                 return init(id=id, resume="allow", mode="online")
             if mode == "online":
-                warn("There is no API key (`wandb login` sets it), so this run is kept offline.")
+                warn_user("There is no API key (`wandb login` sets it), so this run is kept offline.")
         except Exception as error:  # W&B's own have no common class
-            warn(f"{first_line(error)} This run is kept offline.")
+            warn_user(f"{first_line(error)} This run is kept offline.")
             wandb.teardown()  # its service would refuse the same id a second time
             for attempt in set(folder.glob(f"wandb/run-*-{id}")) - before:
                 shutil.rmtree(attempt)
     try:
         return init(id=id, mode="offline")
     except Exception as error:
-        warn(f"{first_line(error)} This run goes on without W&B.")
+        warn_user(f"{first_line(error)} This run goes on without W&B.")
         return None
 
 
@@ -178,7 +178,7 @@ def opened(**about: Any) -> Any:
     )
     wandb.setup(wandb.Settings(silent=True))
     run = wandb.init(**about, reinit="create_new", settings=settings)
-    print(f"W&B: {f'offline in {place(run)}' if run.offline else run.url}", flush=True)
+    print(f"W&B: {f'offline in {folder_of(run)}' if run.offline else run.url}", flush=True)
     return run
 
 
@@ -189,13 +189,13 @@ def find_home(folder: Path) -> None:
     except RuntimeError:  # a user without a name
         home = Path("/nowhere")
     if not os.access(home, os.W_OK):
-        warn(f"There is no home folder that can be written: W&B's own files go to {folder}/wandb.")
+        warn_user(f"There is no home folder that can be written: W&B's own files go to {folder}/wandb.")
         for kind in ("CONFIG", "CACHE", "DATA"):
             os.environ.setdefault(f"WANDB_{kind}_DIR", str(folder / "wandb" / kind.lower()))
         os.environ["HOME"] = str(folder / "wandb")
 
 
-def table(rows: list[Row]) -> Any:
+def rows_table(rows: list[Row]) -> Any:
     """One metric, a value a row: W&B joins the tables of many runs."""
     import wandb
 
@@ -228,7 +228,7 @@ def scratch() -> Iterator[None]:
         tempfile.tempdir = None  # the system's
 
 
-def place(run: Any) -> Path:
+def folder_of(run: Any) -> Path:
     """offline-run-20260131_120000-alibi-s0-1a2b3c4d"""
     return Path(run.dir).parent
 
@@ -238,5 +238,5 @@ def first_line(error: Exception) -> str:
     return f"{lines[0].rstrip('.:')}."
 
 
-def warn(text: str) -> None:
+def warn_user(text: str) -> None:
     print(f"W&B: {text}", file=sys.stderr, flush=True)

@@ -22,7 +22,7 @@ class Addition(Task):
 
     def problem(self, length: int, draw: Generator) -> tuple[str, str]:
         more = int(draw.integers(1 - length, length))  # digits that the first has more than the second
-        a, b = (number(size, draw) for size in (length + min(more, 0), length - max(more, 0)))
+        a, b = (number_text(size, draw) for size in (length + min(more, 0), length - max(more, 0)))
         return f"{a}+{b}", str(int(a) + int(b))
 
     def size(self, length: int) -> tuple[int, int]:
@@ -116,7 +116,7 @@ class SolveEquation(Task):
         return f"{text[:place]}x{text[place + 1 :]}={value}", text[place]
 
 
-def number(length: int, draw: Generator) -> str:
+def number_text(length: int, draw: Generator) -> str:
     if length == 1:
         return random_string(DIGITS, 1, draw)
     return random_string(DIGITS[1:], 1, draw) + random_string(DIGITS, length - 1, draw)

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from conf.errors import UsageError
-from data.cache import cached
+from data.cache import build_once
 from data.code import code_digest
 from data.digest import of_content, of_json
 from data.text.documents import Documents
@@ -27,11 +27,11 @@ class Corpus(Documents):
         folder = cache / f"{self.name}-{self.key(vocab)}"
 
         def fill(empty: Path) -> dict[str, Any]:
-            from data.text.prepare import build  # the tokenizers, which a warm cache does without
+            from data.text.prepare import prepare  # the tokenizers, which a warm cache does without
 
-            return asdict(build(self, vocab, empty))
+            return asdict(prepare(self, vocab, empty))
 
-        return Text(folder, Prepared(**cached(folder, fill)), self.repeat)
+        return Text(folder, Prepared(**build_once(folder, fill)), self.repeat)
 
     def key(self, vocab: int) -> str:
         """Return twelve hex digits that change with anything that the token ids depend on."""

@@ -66,8 +66,8 @@ def rows(file: Path, key: str) -> Iterator[tuple[str, Any]]:
     """Yield (place in the file, value of the key there); of a plain file, all of it."""
     suffix = os.path.splitext(file.name.lower().removesuffix(".gz"))[1]
     readers = {
-        ".jsonl": json_lines, ".ndjson": json_lines, ".json": json_list, ".csv": table, ".tsv": table,
-        ".parquet": parquet,
+        ".jsonl": json_lines, ".ndjson": json_lines, ".json": json_list,
+        ".csv": table_rows, ".tsv": table_rows, ".parquet": parquet,
     }  # fmt: skip
     with gzip.open(file) if file.suffix.lower() == ".gz" else file.open("rb") as handle:
         yield from readers.get(suffix, plain)(file, cast(IO[bytes], handle), key)
@@ -103,7 +103,7 @@ def json_list(file: Path, handle: IO[bytes], key: str) -> Iterator[tuple[str, An
         yield f":{number}", value_of(row, key, f"Entry {number} of {file}")
 
 
-def table(file: Path, handle: IO[bytes], key: str) -> Iterator[tuple[str, Any]]:
+def table_rows(file: Path, handle: IO[bytes], key: str) -> Iterator[tuple[str, Any]]:
     """Read comma- or tab-separated values under a line of names."""
     csv.field_size_limit(1 << 30)
     delimiter = "\t" if ".tsv" in file.name.lower() else ","

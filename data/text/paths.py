@@ -12,12 +12,12 @@ def local_files(name: str) -> list[tuple[str, Path]]:
     """
     path = Path(name).expanduser()
     if path.is_file():
-        return [(printable(path.name), path)]
+        return [(utf8_name(path.name), path)]
     root = path if path.is_dir() else fixed(path)
     paths = path.rglob("*") if path.is_dir() else map(Path, glob.glob(str(path), recursive=True))
     files = [(file.relative_to(root), file) for file in paths if file.is_file()]
     return sorted(
-        (printable(relative.as_posix()), file)
+        (utf8_name(relative.as_posix()), file)
         for relative, file in files
         if not any(part.startswith(".") for part in relative.parts)
     )
@@ -29,6 +29,6 @@ def fixed(pattern: Path) -> Path:
     return Path(*pattern.parts[:wild])
 
 
-def printable(name: str) -> str:
+def utf8_name(name: str) -> str:
     """Return the name of a file in UTF-8, whatever its bytes are."""
     return os.fsencode(name).decode(errors="backslashreplace")

@@ -21,7 +21,7 @@ LOST = 0.01  # share of a text that may have no tokens
 log = logging.getLogger(__name__)
 
 
-def build(corpus: Documents, vocab: int, folder: Path) -> Prepared:
+def prepare(corpus: Documents, vocab: int, folder: Path) -> Prepared:
     """Fill a folder with token ids, and with the bytes that each token of the held-out text stands for."""
     log.info("Preparing data=%s from %s, once ...", corpus.name, corpus.origin())
     training, held_out = split(corpus)
@@ -40,7 +40,7 @@ def build(corpus: Documents, vocab: int, folder: Path) -> Prepared:
     rows = [f"{name}\t{key}\t{part[key].source}\n" for name, part in parts.items() for key in sorted(part)]
     (folder / "documents.tsv").write_text("".join(rows), encoding="utf-8")
     tokens = {name: sum(count.lengths) for name, count in counts.items()}
-    about = [f"{name.replace('_', ' ')}: {summary(part, tokens[name])}" for name, part in parts.items()]
+    about = [f"{name.replace('_', ' ')}: {part_summary(part, tokens[name])}" for name, part in parts.items()]
     description = [f"{corpus.name}: {corpus.origin()}", tokenizer.description, *about]
     return Prepared(
         name=corpus.name,
@@ -127,9 +127,9 @@ def portions(documents: Iterable[str]) -> Iterator[list[str]]:
         yield waiting
 
 
-def size(part: Entries) -> int:
+def total_size(part: Entries) -> int:
     return sum(entry.size for entry in part.values())
 
 
-def summary(part: Entries, tokens: int) -> str:
-    return f"{len(part):,} documents, {size(part) / MEGABYTE:.1f} MB, {tokens:,} tokens"
+def part_summary(part: Entries, tokens: int) -> str:
+    return f"{len(part):,} documents, {total_size(part) / MEGABYTE:.1f} MB, {tokens:,} tokens"

@@ -24,12 +24,12 @@ PLACES = ("positions", "distances", "frequencies", "biases")
 class BFloat16(Extension):
     """`what`: all, or which of positions, distances, frequencies and biases are rounded, joined by `+`."""
 
-    def __init__(self, encoding: Encoding, part_name: str = "all") -> None:
+    def __init__(self, encoding: Encoding, what: str = "all") -> None:
         super().__init__(encoding)
-        self.what = PLACES if part_name == "all" else tuple(part_name.split("+"))
+        self.what = PLACES if what == "all" else tuple(what.split("+"))
         for place in self.what:
             if place not in PLACES:
-                raise UsageError(f"extension.what={part_name} must be all, or some of {'+'.join(PLACES)}.")
+                raise UsageError(f"extension.what={what} must be all, or some of {'+'.join(PLACES)}.")
         self.relative = self.relative and "positions" not in self.what
 
     @classmethod

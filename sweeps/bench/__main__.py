@@ -10,7 +10,7 @@ import torch
 
 from models.encodings import names
 from sweeps.bench import evaluation, instructions, jobs, training
-from sweeps.bench.page import DOCS, Result, write
+from sweeps.bench.page import DOCS, Measurement, write_page
 from train.runtime.machine import keep_memory
 
 PARTS = (
@@ -53,7 +53,7 @@ def main() -> None:
     warnings.filterwarnings("ignore")
     torch.set_num_threads(1)
     keep_memory()
-    results: list[Result] = []
+    results: list[Measurement] = []
     measures = {
         "train": lambda: training.measure(chosen.rounds),
         "compiled": lambda: training.measure_compiled(chosen.rounds),
@@ -62,10 +62,10 @@ def main() -> None:
         "instructions_compiled": lambda: instructions.measure(chosen.rounds, "--compiled"),
         "instructions_evaluate": lambda: instructions.measure_evaluation(encodings),
         "evaluate": lambda: evaluation.measure(encodings),
-        "longest": lambda: evaluation.longest(encodings),
+        "longest": lambda: evaluation.measure_longest(encodings),
         "lightning": jobs.lightning,
         "sweep": jobs.sweep,
-        "headline": jobs.headline,
+        "headline": jobs.default_sweep,
     }
     for part in wanted:
         try:
@@ -73,7 +73,7 @@ def main() -> None:
                 print(f"{result.name:44} {result.value:12.4g} {result.unit}", flush=True)
                 results.append(result)
         finally:  # what was measured before anything failed
-            write(results, chosen.into)
+            write_page(results, chosen.into)
 
 
 if __name__ == "__main__":

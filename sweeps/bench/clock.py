@@ -45,7 +45,7 @@ def median_times(contenders: Mapping[str, Callable[[], Any]], rounds: int) -> di
     return {name: statistics.median(times) for name, times in taken.items()}
 
 
-def memory(prepare: Callable[[], Callable[[], Any]]) -> int:
+def added_memory(prepare: Callable[[], Callable[[], Any]]) -> int:
     """Bytes that running what `prepare` makes adds at the most to what was there before."""
 
     def measured() -> int:

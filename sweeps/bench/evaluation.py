@@ -17,8 +17,8 @@ from models.attention import attend, choose
 from models.effect import Encoding, Positions
 from models.encodings import layers
 from models.registry import read
-from sweeps.bench.clock import device, in_child, memory, resident, seconds
-from sweeps.bench.page import LONG, LONGEST, Result
+from sweeps.bench.clock import added_memory, device, in_child, resident, seconds
+from sweeps.bench.page import LONG, LONGEST, Measurement
 from train.runtime.machine import keep_memory, peak_memory, resolved_precision
 
 HEADS, HEAD_WIDTH = 4, 32
@@ -28,27 +28,27 @@ SHAPE = f"attention of one layer, {HEADS} heads of {HEAD_WIDTH}, one sequence"
 HOW = f"{SHAPE}, bf16"
 
 
-def measure(chosen: list[str]) -> Iterator[Result]:
+def measure(chosen: list[str]) -> Iterator[Measurement]:
     for name in chosen:
-        made = encoding(name, LENGTHS[-1])
+        made = moved_encoding(name, LENGTHS[-1])
         lengths = [length for length in LENGTHS if made.limit is None or length <= made.limit]
         for length in lengths:
-            seconds_of_method, plain = in_child(partial(times, made, length))
-            yield Result(f"evaluate_{length}_{name}", seconds_of_method * 1e3, "ms", HOW)
-            yield Result(
+            seconds_of_method, plain = in_child(partial(attention_times, made, length))
+            yield Measurement(f"evaluate_{length}_{name}", seconds_of_method * 1e3, "ms", HOW)
+            yield Measurement(
                 f"evaluate_{length}_{name}_vs_causal",
                 seconds_of_method / plain,
                 "x",
                 f"{HOW}; against causal SDPA",
             )
-            used = memory(partial(ours, made, length))
-            yield Result(f"evaluate_memory_{length}_{name}", used / 2**20, "MiB", HOW)
+            used = added_memory(partial(our_attention, made, length))
+            yield Measurement(f"evaluate_memory_{length}_{name}", used / 2**20, "MiB", HOW)
 
 
-def longest(chosen: list[str]) -> Iterator[Result]:
+def measure_longest(chosen: list[str]) -> Iterator[Measurement]:
     """Yield the cost of a sequence that is far too long for a table of pairs."""
     for name in chosen:
-        made = encoding(name, LONGEST)
+        made = moved_encoding(name, LONGEST)
         if made.limit is not None and made.limit < LONGEST:
             continue
         with torch.no_grad():
@@ -56,18 +56,18 @@ def longest(chosen: list[str]) -> Iterator[Result]:
             fused = choose(torch.empty(1, dtype=torch.bfloat16, device=device()), effect) == "fused"
         if fused or effect.adjust is None or effect.adjust.far_keys is not None:
             spent, used = in_child(partial(measure_once, made, LONGEST))
-            yield Result(f"evaluate_{LONGEST}_{name}", spent, "s", f"{HOW}, once")
-            yield Result(f"evaluate_memory_{LONGEST}_{name}", used / 2**20, "MiB", HOW)
+            yield Measurement(f"evaluate_{LONGEST}_{name}", spent, "s", f"{HOW}, once")
+            yield Measurement(f"evaluate_memory_{LONGEST}_{name}", used / 2**20, "MiB", HOW)
 
 
 def measure_once(made: Encoding, length: int) -> tuple[float, int]:
     """Seconds, and bytes at the most."""
-    run, before = ours(made, length), resident()
+    run, before = our_attention(made, length), resident()
     spent = seconds(run)
     return spent, max(0, (peak_memory() or 0) - before)
 
 
-def encoding(name: str, length: int) -> Encoding:
+def moved_encoding(name: str, length: int) -> Encoding:
     """Return an encoding with every weight moved a little, as some methods start as another one. Its
     training was so short that `length` is TIMES as long."""
     shape = {"heads": HEADS, "head_width": HEAD_WIDTH, "width": HEADS * HEAD_WIDTH}
@@ -77,7 +77,7 @@ def encoding(name: str, length: int) -> Encoding:
     return made.to(device()).eval()
 
 
-def ours(made: Encoding, length: int, dtype: torch.dtype = torch.bfloat16) -> Callable[[], Tensor]:
+def our_attention(made: Encoding, length: int, dtype: torch.dtype = torch.bfloat16) -> Callable[[], Tensor]:
     q, k, v = sequence(length, dtype)
     x = torch.randn(1, length, HEADS * HEAD_WIDTH, device=device())
     positions = Positions.of(length, device())
@@ -98,9 +98,9 @@ def sequence(length: int, dtype: torch.dtype) -> list[Tensor]:
     return [torch.randn(1, HEADS, length, HEAD_WIDTH, device=device()).to(dtype) for _ in range(3)]
 
 
-def times(made: Encoding, length: int, dtype: torch.dtype = torch.bfloat16) -> tuple[float, float]:
+def attention_times(made: Encoding, length: int, dtype: torch.dtype = torch.bfloat16) -> tuple[float, float]:
     """Seconds of attention under the encoding, and of plain causal attention, each the best of a few."""
-    both = ours(made, length, dtype), causal(length, dtype)
+    both = our_attention(made, length, dtype), causal(length, dtype)
     taken = [[seconds(run) for run in both]]
     while len(taken) < (2 if taken[0][0] > 1 else 5):
         taken.append([seconds(run) for run in both])
@@ -113,9 +113,9 @@ def against_causal(chosen: list[str]) -> tuple[str, dict[str, float]]:
     precision = "bf16" if resolved_precision("auto", "cpu") == "bf16-mixed" else "fp32"
     dtype, ratios = torch.bfloat16 if precision == "bf16" else torch.float32, {}
     for name in chosen:
-        made = encoding(name, LONG)
+        made = moved_encoding(name, LONG)
         if made.limit is None or made.limit >= LONG:
-            seconds_of_method, plain = in_child(partial(times, made, LONG, dtype))
+            seconds_of_method, plain = in_child(partial(attention_times, made, LONG, dtype))
             ratios[name] = seconds_of_method / plain
     return precision, ratios
 

@@ -20,7 +20,7 @@ import torch
 from sweeps.bench.clock import median_times
 from sweeps.bench.contenders import PEERS, Make, Shape, compile_model, ours, peers
 from sweeps.bench.evaluation import SHAPE
-from sweeps.bench.page import LONG, Result
+from sweeps.bench.page import LONG, Measurement
 from sweeps.bench.training import fastest, step
 from train.runtime.machine import bfloat16_gain, keep_memory, resolved_precision
 
@@ -32,7 +32,7 @@ LIMITS: dict[str, tuple[str, str, Callable[[], bool]]] = {  # what oneDNN and ot
 }
 
 
-def limited(onednn: str, others: str) -> dict[str, str]:
+def limited_environment(onednn: str, others: str) -> dict[str, str]:
     """The environment of a process whose libraries use no more than these instructions."""
     limits = {
         "DNNL_MAX_CPU_ISA": onednn,
@@ -42,7 +42,7 @@ def limited(onednn: str, others: str) -> dict[str, str]:
     return os.environ | limits
 
 
-def measure(rounds: int, *options: str) -> Iterator[Result]:
+def measure(rounds: int, *options: str) -> Iterator[Measurement]:
     """RoPE against the best peer under each set that this processor has; with --compiled, both compiled."""
     done = "_compiled" if "--compiled" in options else "_2_threads" if "--threads=2" in options else ""
     for name, taken in under_each("sweeps.bench.instructions", f"--rounds={rounds}", *options):
@@ -52,25 +52,27 @@ def measure(rounds: int, *options: str) -> Iterator[Result]:
         )
         for contender, seconds in taken.items():
             speed = Shape().batch * Shape().length / seconds
-            yield Result(f"train_{contender.replace(' ', '_')}{done}_{name}", speed, "tokens/s", str(Shape()))
+            yield Measurement(
+                f"train_{contender.replace(' ', '_')}{done}_{name}", speed, "tokens/s", str(Shape())
+            )
         result = f"train_rope{done}_vs_best{done or '_peer'}_{name}"
         note = f"{rope} against {best}, the fastest of {len(taken) - 1}; {Shape()}"
-        yield Result(result, taken[best] / taken[rope], "x", note)
+        yield Measurement(result, taken[best] / taken[rope], "x", note)
 
 
-def measure_evaluation(chosen: list[str]) -> Iterator[Result]:
+def measure_evaluation(chosen: list[str]) -> Iterator[Measurement]:
     """Long evaluation under each set, in the precision that it gets."""
     for name, (precision, ratios) in under_each("sweeps.bench.evaluation", ",".join(chosen)):
         for encoding, ratio in ratios.items():
             note = f"{SHAPE}, {precision}; against causal SDPA"
-            yield Result(f"evaluate_{LONG}_{encoding}_vs_causal_{name}", ratio, "x", note)
+            yield Measurement(f"evaluate_{LONG}_{encoding}_vs_causal_{name}", ratio, "x", note)
 
 
 def under_each(module: str, *arguments: str) -> Iterator[tuple[str, Any]]:
     """Yield the last line that a module prints under each set that this processor has."""
     for name, (onednn, others, has) in LIMITS.items():
         if has():
-            command, limits = [sys.executable, "-m", module, *arguments], limited(onednn, others)
+            command, limits = [sys.executable, "-m", module, *arguments], limited_environment(onednn, others)
             done = subprocess.run(command, env=limits, check=True, capture_output=True, text=True)
             yield name, json.loads(done.stdout.splitlines()[-1])
 

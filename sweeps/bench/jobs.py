@@ -19,7 +19,7 @@ from data.batch import Batch
 from models.encodings import load
 from models.gpt import GPT
 from sweeps.bench.clock import now
-from sweeps.bench.page import Result
+from sweeps.bench.page import Measurement
 from train.config.compose import compose_config
 from train.context import ignore, trainer
 from train.fit.callbacks import Progress
@@ -32,15 +32,15 @@ SOME = ("nope", "rope", "xpos", "alibi", "t5", "sandwich", "fire", "fox")  # the
 VOCAB, WIDTH, DEPTH, HEADS, LENGTH, BATCH = 2048, 128, 4, 4, 64, 16
 
 
-def lightning(rounds: int = 12, steps: int = 30) -> Iterator[Result]:
+def lightning(rounds: int = 12, steps: int = 30) -> Iterator[Measurement]:
     """The same steps by the Trainer, as a job runs it, and by a bare loop, in turns."""
     loops, fits = [], []
     for _ in range(rounds):
         loops += bare(steps)
         fits += fit_steps(steps)
     note = f"median step, {rounds} x {steps} in turns; default size"
-    yield Result("loop_step", statistics.median(loops) * 1e3, "ms", note)
-    yield Result("lightning_vs_loop", statistics.median(fits) / statistics.median(loops), "x", note)
+    yield Measurement("loop_step", statistics.median(loops) * 1e3, "ms", note)
+    yield Measurement("lightning_vs_loop", statistics.median(fits) / statistics.median(loops), "x", note)
 
 
 def model() -> GPT:
@@ -48,7 +48,7 @@ def model() -> GPT:
     return GPT(VOCAB, WIDTH, DEPTH, HEADS, [load("rope", **shape)])
 
 
-def source(stamps: list[float]) -> Any:
+def endless_source(stamps: list[float]) -> Any:
     """Text without end; notes when each batch was asked for."""
     noise = torch.Generator().manual_seed(0)
 
@@ -60,13 +60,13 @@ def source(stamps: list[float]) -> Any:
     return SimpleNamespace(batch=batch)
 
 
-def differences(stamps: list[float]) -> list[float]:
+def step_times(stamps: list[float]) -> list[float]:
     return [b - a for a, b in pairwise(stamps[3:])]  # the first ones warm up
 
 
 def bare(steps: int) -> list[float]:
     stamps: list[float] = []
-    gpt, config, data = model(), compose_config().optimizer, source(stamps)
+    gpt, config, data = model(), compose_config().optimizer, endless_source(stamps)
     optimizer = optimizer_of(gpt, config, fused=True)
     for _ in range(steps):
         batch = data.batch()
@@ -76,7 +76,7 @@ def bare(steps: int) -> list[float]:
         loss.backward()
         torch.nn.utils.clip_grad_norm_(gpt.parameters(), config.clip or 0)
         optimizer.step()
-    return differences(stamps)
+    return step_times(stamps)
 
 
 def fit_steps(steps: int) -> list[float]:
@@ -84,11 +84,13 @@ def fit_steps(steps: int) -> list[float]:
     config = compose_config("trainer=cpu", f"batch={BATCH}")
     callbacks = [Progress(config.trainer.log_every, ignore)]
     more = {"max_steps": steps, "callbacks": callbacks}
-    trainer(config.trainer, "bf16-mixed", **more).fit(Training(model(), source(stamps), config, LENGTH))
-    return differences(stamps)
+    trainer(config.trainer, "bf16-mixed", **more).fit(
+        Training(model(), endless_source(stamps), config, LENGTH)
+    )
+    return step_times(stamps)
 
 
-def sweep(steps: int = 600) -> Iterator[Result]:
+def sweep(steps: int = 600) -> Iterator[Measurement]:
     """Whole sweeps in processes of their own."""
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
@@ -103,7 +105,7 @@ def sweep(steps: int = 600) -> Iterator[Result]:
         single = launch(place, "one", "nope", "jobs=1", "seed=1", *tiny)
         five = launch(place, "five", "nope", "jobs=1", "seed=2,3,4,5,6", *tiny)
         note = "what each further job adds to a sweep of jobs that train one step"
-        yield Result("job_startup_seconds", (five - single) / 4, "s", note)
+        yield Measurement("job_startup_seconds", (five - single) / 4, "s", note)
         launch(place, "data", "nope", "jobs=1", "trainer.max_steps=1")
         wall = launch(place, "real", ",".join(SOME), f"trainer.max_steps={steps}")
         cores = len(os.sched_getaffinity(0))
@@ -111,10 +113,10 @@ def sweep(steps: int = 600) -> Iterator[Result]:
         note = (
             f"{len(SOME)} jobs of {steps} steps: wall time / (training and evaluation time / {cores} cores)"
         )
-        yield Result("sweep_wall_vs_work", wall * cores / work, "x", note)
+        yield Measurement("sweep_wall_vs_work", wall * cores / work, "x", note)
 
 
-def headline() -> Iterator[Result]:
+def default_sweep() -> Iterator[Measurement]:
     """The default sweep, whole: data, all encodings, report."""
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
@@ -123,12 +125,12 @@ def headline() -> Iterator[Result]:
         note = (
             f"make sweep, {len(files)} runs, {len(os.sched_getaffinity(0))} cores, data and report included"
         )
-        yield Result("headline_minutes", minutes, "min", note)
+        yield Measurement("headline_minutes", minutes, "min", note)
         training, everything = (
             sum(work_seconds(file, given) for file in files) for given in ({"training"}, ())
         )
         ratio = everything / training - 1
-        yield Result("sweep_evaluation_vs_training", ratio, "x", f"seconds of its rows; {note}")
+        yield Measurement("sweep_evaluation_vs_training", ratio, "x", f"seconds of its rows; {note}")
 
 
 def launch(place: Path, name: str, encodings: str, *arguments: str) -> float:

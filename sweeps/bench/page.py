@@ -22,7 +22,7 @@ RATIOS = ("_vs_nope", "_vs_causal")  # how those of the figure end
 
 
 @dataclass(frozen=True)
-class Result:
+class Measurement:
     name: str
     value: float
     unit: str
@@ -30,20 +30,20 @@ class Result:
     date: str = field(default_factory=lambda: f"{datetime.now(UTC):%Y-%m-%d}")
 
 
-def write(results: Sequence[Result], docs: Path = DOCS) -> None:
+def write_page(results: Sequence[Measurement], docs: Path = DOCS) -> None:
     """`benchmarks.json`, `.md` and `.svg`; what was measured earlier and not now is kept."""
     file = docs / "benchmarks.json"
     known = {r["name"]: r for r in json.loads(file.read_text())} if file.exists() else {}
     known |= {r.name: asdict(r) | {"value": float(f"{r.value:.4g}")} for r in results}
     file.write_text("[\n" + ",\n".join(json.dumps(r) for r in known.values()) + "\n]\n")
-    everything = [Result(**r) for r in known.values()]
+    everything = [Measurement(**r) for r in known.values()]
     others = sorted(file.parent.name for file in docs.glob("*/benchmarks.md"))
-    (docs / "benchmarks.md").write_text(page(everything, others))
+    (docs / "benchmarks.md").write_text(bench_page(everything, others))
     if any(r.name.endswith(RATIOS) for r in everything):
-        (docs / "benchmarks.svg").write_text(draw(everything).svg())
+        (docs / "benchmarks.svg").write_text(bench_figure(everything).svg())
 
 
-def page(results: Sequence[Result], others: Sequence[str] = ()) -> str:
+def bench_page(results: Sequence[Measurement], others: Sequence[str] = ()) -> str:
     """`others`: folders beside it, with pages of other processors."""
     value = {r.name: r.value for r in results}
     ratios = [r.name for r in results if r.name.endswith(RATIOS)]
@@ -68,12 +68,12 @@ def page(results: Sequence[Result], others: Sequence[str] = ()) -> str:
     )
 
 
-def set_of(result: Result) -> str:
+def set_of(result: Measurement) -> str:
     """The instruction set of a speed; of all else none."""
     return next((item for item in SETS if result.unit == "tokens/s" and result.name.endswith(f"_{item}")), "")
 
 
-def by_set(results: Sequence[Result]) -> list[list[str]]:
+def by_set(results: Sequence[Measurement]) -> list[list[str]]:
     """Each contender with its tokens/s under every set."""
     speeds = {(r.name.removesuffix(f"_{item}"), item): r.value for r in results if (item := set_of(r))}
     measured = [item for item in SETS if any(key[1] == item for key in speeds)]
@@ -87,7 +87,7 @@ def by_set(results: Sequence[Result]) -> list[list[str]]:
     ]
 
 
-def long_by_set(results: Sequence[Result]) -> list[list[str]]:
+def long_by_set(results: Sequence[Measurement]) -> list[list[str]]:
     """Each encoding with its long evaluation under every set, below the sets that were measured."""
     values, key = {r.name: number_text(r.value) for r in results}, f"evaluate_{LONG}_{{}}_vs_causal_{{}}"
     measured = [item for item in SETS if any(key.format(name, item) in values for name in families())]
@@ -95,7 +95,7 @@ def long_by_set(results: Sequence[Result]) -> list[list[str]]:
     return [measured, *(row for row in rows if any(row[1:]))] if measured else []
 
 
-def draw(results: Sequence[Result]) -> Figure:
+def bench_figure(results: Sequence[Measurement]) -> Figure:
     """Two rows of bars: the step against NoPE, a long evaluation against causal attention."""
     steps = ratios("training step, x NoPE", [r for r in results if r.name.endswith("_vs_nope")], 0)
     longest = [r for r in results if r.name.endswith("_vs_causal")]
@@ -103,7 +103,7 @@ def draw(results: Sequence[Result]) -> Figure:
     return Figure("benchmarks", {"ratios": combine([*steps, *evaluations], "hconcat", spacing=40)})
 
 
-def ratios(title: str, results: Sequence[Result], start: int) -> list[Spec]:
+def ratios(title: str, results: Sequence[Measurement], start: int) -> list[Spec]:
     """Bars that start at 0, or at 1 on a logarithmic axis; none where there are no results."""
     names = {encoding: r.value for r in results if (encoding := encoding_of(r.name)) in families()}
     rows: list[Row] = [{"encoding": name, "ratio": value} for name, value in names.items()]

@@ -6,9 +6,9 @@ from functools import partial
 import torch
 
 from models.encodings import names
-from sweeps.bench.clock import device, median_times, memory
+from sweeps.bench.clock import added_memory, device, median_times
 from sweeps.bench.contenders import PEERS, Make, Shape, compile_model, ours, peers
-from sweeps.bench.page import Result
+from sweeps.bench.page import Measurement
 
 SHAPE = Shape()
 
@@ -17,13 +17,13 @@ def shape_text() -> str:
     return f"{SHAPE}, bf16"
 
 
-def measure(rounds: int) -> Iterator[Result]:
+def measure(rounds: int) -> Iterator[Measurement]:
     """Step times, ratios to NoPE and to peers, peak memory."""
     makes: dict[str, Make] = {name: partial(ours, name, SHAPE) for name in names()}
     makes |= peers(SHAPE)
     for name, make in makes.items():
-        used = memory(partial(step, make))
-        yield Result(
+        used = added_memory(partial(step, make))
+        yield Measurement(
             f"memory_{name.replace(' ', '_')}",
             used / 2**20,
             "MiB",
@@ -32,19 +32,21 @@ def measure(rounds: int) -> Iterator[Result]:
     taken = median_times({name: step(make) for name, make in makes.items()}, rounds)
     tokens = SHAPE.batch * SHAPE.length
     for name in names():
-        yield Result(f"train_{name}", tokens / taken[name], "tokens/s", f"one thread; {shape_text()}")
-        yield Result(
+        yield Measurement(f"train_{name}", tokens / taken[name], "tokens/s", f"one thread; {shape_text()}")
+        yield Measurement(
             f"step_{name}", taken[name] * 1e3, "ms", f"median of {rounds} interleaved steps; {shape_text()}"
         )
-        yield Result(f"step_{name}_vs_nope", taken[name] / taken["nope"], "x", f"step time; {shape_text()}")
+        yield Measurement(
+            f"step_{name}_vs_nope", taken[name] / taken["nope"], "x", f"step time; {shape_text()}"
+        )
     for name in PEERS:
         contender = fastest(taken, name)
         attention = f"{contender.removeprefix(name).strip()} attention, its fastest"
-        yield Result(
+        yield Measurement(
             f"train_{name}", tokens / taken[contender], "tokens/s", f"one thread; {attention}; {shape_text()}"
         )
         ratio = taken[contender] / taken["rope"]
-        yield Result(f"train_rope_vs_{name}", ratio, "x", f"tokens/s; {attention}; {shape_text()}")
+        yield Measurement(f"train_rope_vs_{name}", ratio, "x", f"tokens/s; {attention}; {shape_text()}")
 
 
 def fastest(taken: Mapping[str, float], peer: str) -> str:
@@ -52,7 +54,7 @@ def fastest(taken: Mapping[str, float], peer: str) -> str:
     return min((name for name in taken if name.startswith(peer)), key=taken.__getitem__)
 
 
-def measure_compiled(rounds: int) -> Iterator[Result]:
+def measure_compiled(rounds: int) -> Iterator[Measurement]:
     """Our uncompiled step of RoPE, and a compiled one, against peers through torch.compile."""
     rope: Make = partial(ours, "rope", SHAPE)
     makes: dict[str, Make] = {"rope": rope, "rope_compiled": partial(compile_model, rope)}
@@ -61,7 +63,7 @@ def measure_compiled(rounds: int) -> Iterator[Result]:
     for name in ("rope_compiled", *PEERS):
         contender = fastest(taken, name)
         note = f"tokens/s, the compilation not counted; {contender.replace('_', ' ')}; {shape_text()}"
-        yield Result(
+        yield Measurement(
             f"train_rope_vs_{name.removesuffix('_compiled')}_compiled",
             taken[contender] / taken["rope"],
             "x",

@@ -2,13 +2,21 @@
 
 from sweeps.charts.decomposition import decomposition
 from sweeps.charts.depths import by_depth
-from sweeps.charts.extensions import against_crop, extensions
-from sweeps.charts.lines import by_length, by_position, protocols
+from sweeps.charts.extensions import against_crop, extension_figures
+from sweeps.charts.lines import by_position, lines_by_length, protocol_figure
 from sweeps.comparison.summary import Comparison, Summary
 from sweeps.drawing.figure import Figure, without
 from sweeps.numbers import list_text
 
-KINDS = (by_length, by_position, against_crop, extensions, decomposition, protocols, by_depth)
+KINDS = (
+    lines_by_length,
+    by_position,
+    against_crop,
+    extension_figures,
+    decomposition,
+    protocol_figure,
+    by_depth,
+)
 
 
 def figures(summary: Summary) -> list[dict[str, Figure]]:

@@ -13,7 +13,7 @@ def depths(comparison: Comparison) -> list[str]:
     return sorted(name.removeprefix(DEPTH) for name in names if name.startswith(DEPTH))
 
 
-def accuracies(comparison: Comparison, method: str, depth: str) -> Values:
+def depth_accuracies(comparison: Comparison, method: str, depth: str) -> Values:
     """Return the accuracy at each length; None where it is undefined."""
     scores = comparison.scores[DEPTH + depth]["accuracy"]
     values = scores.methods[method]["none"].value if method in scores.methods else []
@@ -24,10 +24,10 @@ def accuracies(comparison: Comparison, method: str, depth: str) -> Values:
 def by_depth(comparison: Comparison) -> dict[str, Spec]:
     """Grey where there is no value; a line after the training length."""
     rows: list[Row] = [
-        {"method": name, "length": length, "depth": depth, "value": value, "_text": short(value)}
+        {"method": name, "length": length, "depth": depth, "value": value, "_text": short_name(value)}
         for name in comparison.order
         for depth in depths(comparison)
-        for length, value in zip(comparison.lengths, accuracies(comparison, name, depth), strict=True)
+        for length, value in zip(comparison.lengths, depth_accuracies(comparison, name, depth), strict=True)
     ]
     if not rows:
         return {}
@@ -45,6 +45,6 @@ def by_depth(comparison: Comparison) -> dict[str, Spec]:
     }
 
 
-def short(value: float | None) -> str:
+def short_name(value: float | None) -> str:
     """.97, 1; two or three characters."""
     return "–" if value is None else f"{value:.2f}".removeprefix("0") if value < 0.995 else "1"

@@ -15,7 +15,7 @@ LABELLED = 32  # heads that have a name each
 LEGEND = {"format": ".0%", "title": None, "gradientLength": 160}
 
 
-def heads(diagnosis: Diagnosis, variant: Heads) -> Spec:
+def head_figure(diagnosis: Diagnosis, variant: Heads) -> Spec:
     """Entropy, distances, what was never seen; below, RoPE's rotations and similarity by distance."""
     rope = diagnosis.rotary[0] if diagnosis.rotary and variant.extension == "none" else None
     under = "" if variant.extension == "none" else f" under {variant.extension}"
@@ -23,7 +23,7 @@ def heads(diagnosis: Diagnosis, variant: Heads) -> Spec:
     above = [entropy(variant), profile(diagnosis, variant, variant.lengths.index(diagnosis.trained_length))]
     above += [profile(diagnosis, variant, len(variant.lengths) - 1), unseen(variant)]
     rows = [combine(above, "hconcat", spacing=24, resolve={"scale": {"color": "independent"}})]
-    rows += [combine([rotations(rope), similarity(rope)], "hconcat", spacing=40)] if rope else []
+    rows += [combine([rotation_figure(rope), similarity_figure(rope)], "hconcat", spacing=40)] if rope else []
     note = f"{diagnosis.data}, trained at length {tokens(diagnosis.trained_length)}; {sequences}"
     title = {"text": f"What the heads of {diagnosis.run} do{under}", "subtitle": note}
     return combine(rows, "vconcat", title=title, spacing=24)
@@ -91,7 +91,7 @@ def unseen(variant: Heads) -> Spec:
     return titled("Attention to distances never seen in training", describe("unseen", **look), rows)
 
 
-def rotations(rope: Rotation) -> Spec:
+def rotation_figure(rope: Rotation) -> Spec:
     """Draw the rotations of each pair within the longest distance of training."""
     rotations = rope.trained * np.array(rope.frequencies) / (2 * np.pi)
     rows: list[Row] = [{"pair": int(n), "rotations": rotations[n]} for n in np.flatnonzero(rotations)]
@@ -99,7 +99,7 @@ def rotations(rope: Rotation) -> Spec:
     return titled(f"Rotations within {tokens(rope.trained)} tokens: {never}", describe("rotations"), rows)
 
 
-def similarity(rope: Rotation) -> Spec:
+def similarity_figure(rope: Rotation) -> Spec:
     """B(m) of Men et al. over the number of pairs, up to the longest distance that is evaluated."""
     longest, bound = max(rope.spans), rope.bounds[-1]
     distance = np.unique(np.geomspace(1, longest, 2000).astype(int))

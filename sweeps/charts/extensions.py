@@ -17,18 +17,22 @@ def against_crop(comparison: Comparison) -> dict[str, Spec]:
         return {}
     note = f"crop: the same model shown only {comparison.cropped}; to do better is to gain from context"
     charts = {
-        "extensions": chart(comparison, extension_lines(comparison), "Extensions against crop", note),
-        "every method without extension": chart(comparison, plain(comparison), "Methods against crop", note),
+        "extensions": extension_chart(
+            comparison, extension_lines(comparison), "Extensions against crop", note
+        ),
+        "every method without extension": extension_chart(
+            comparison, plain_names(comparison), "Methods against crop", note
+        ),
     }
     return {view: drawn for view, drawn in charts.items() if drawn}
 
 
-def extensions(comparison: Comparison) -> dict[str, Spec]:
+def extension_figures(comparison: Comparison) -> dict[str, Spec]:
     """The same where nothing was cropped, against no extension."""
     note = "the same trained model on the same tokens, with and without an extension"
     if comparison.is_cropped:
         return {}
-    drawn = chart(comparison, extension_lines(comparison), "What extensions change", note)
+    drawn = extension_chart(comparison, extension_lines(comparison), "What extensions change", note)
     return {"extensions": drawn} if drawn else {}
 
 
@@ -45,25 +49,27 @@ def extension_lines(comparison: Comparison) -> list[Line]:
         for place, (extension, gain) in enumerate(gains.items()):
             label, fits = extension.removeprefix(common), extension != "none"
             look = {"panel": panel, "place": place, "fits": fits}
-            lines.append(line(gain, label if fits else "no extension", comparison.source(name), **look))
+            lines.append(
+                extension_line(gain, label if fits else "no extension", comparison.source(name), **look)
+            )
     return lines
 
 
-def plain(comparison: Comparison) -> list[Line]:
+def plain_names(comparison: Comparison) -> list[Line]:
     """Every method itself."""
     lines = []
     for name in comparison.order:
         if gain := comparison.extensions.get(name, {}).get("none"):
             panel, place = comparison.panel(name)
-            lines.append(line(gain, name, comparison.source(name), panel=panel, place=place))
+            lines.append(extension_line(gain, name, comparison.source(name), panel=panel, place=place))
     return lines
 
 
-def line(gain: Gain, label: str, source: str, **look: Any) -> Line:
+def extension_line(gain: Gain, label: str, source: str, **look: Any) -> Line:
     return Line(label, gain.lengths, gain.value, gain.low, gain.high, source=source, **look)
 
 
-def chart(comparison: Comparison, lines: list[Line], title: str, note: str) -> Spec:
+def extension_chart(comparison: Comparison, lines: list[Line], title: str, note: str) -> Spec:
     axes = Axes(
         Caption(title, f"{note}; bands are 95 % intervals"),
         x=comparison.axis(comparison.protocol),

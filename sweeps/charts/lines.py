@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from sweeps.comparison.protocols import changes
+from sweeps.comparison.protocols import protocol_changes
 from sweeps.comparison.records import Curve, Scores, Values, minus
 from sweeps.comparison.summary import SHARES, Comparison, unit
 from sweeps.drawing.figure import Caption, Spec
@@ -54,10 +54,10 @@ class View:
         return f"{self.texts[0]}{'' if self.apart else ', one panel'} ({self.protocol})"
 
 
-def by_length(comparison: Comparison) -> dict[str, Spec]:
+def lines_by_length(comparison: Comparison) -> dict[str, Spec]:
     """Every metric under every protocol, the one that methods are ranked by first."""
     protocols = [name for name in comparison.scores if name != BY_POSITION and not name.startswith(DEPTH)]
-    return {view.title: chart(view) for name in protocols for view in views(comparison, name)}
+    return {view.title: line_chart(view) for name in protocols for view in views(comparison, name)}
 
 
 def by_position(comparison: Comparison) -> dict[str, Spec]:
@@ -65,7 +65,7 @@ def by_position(comparison: Comparison) -> dict[str, Spec]:
     position_views = (
         views(comparison, BY_POSITION) if "loss" in comparison.scores.get(BY_POSITION, {}) else ()
     )
-    return {view.title: chart(view) for view in position_views}
+    return {view.title: line_chart(view) for view in position_views}
 
 
 def views(comparison: Comparison, protocol: str) -> Iterator[View]:
@@ -85,7 +85,7 @@ def views(comparison: Comparison, protocol: str) -> Iterator[View]:
             yield View(comparison, protocol, metric, "perplexity")
 
 
-def chart(view: View) -> Spec:
+def line_chart(view: View) -> Spec:
     comparison, scores, (_, y, zero) = view.comparison, view.scores, view.texts
     thin = list(dict.fromkeys(control for name in comparison.order for control in controls(view, name)))
     spread = ": lines are means over seeds, bands span all seeds" if len(scores.seeds) > 1 else ""
@@ -105,10 +105,10 @@ def chart(view: View) -> Spec:
         share=view.metric in SHARES,
         chance=list(comparison.chance.items()) if (view.metric, view.kind) == ("accuracy", "value") else [],
     )  # fmt: skip
-    return panels(list(lines(view)), axes)
+    return panels(list(length_lines(view)), axes)
 
 
-def lines(view: View) -> Iterator[Line]:
+def length_lines(view: View) -> Iterator[Line]:
     """One line per method, of the same colour in every figure; many share a panel by family."""
     comparison, scores = view.comparison, view.scores
     scattered = {pair.method for pair in comparison.two_groups if pair.extension == "none"}
@@ -159,14 +159,14 @@ def exp(values: Values) -> Values:
     return [None if value is None else math.exp(min(value, 700.0)) for value in values]
 
 
-def protocols(comparison: Comparison) -> dict[str, Spec]:
+def protocol_figure(comparison: Comparison) -> dict[str, Spec]:
     """The change in loss since the training length: a panel per method, a line per protocol."""
     lines = [
         Line(
             comparison.labels.get(protocol, protocol), comparison.lengths, curve.change, seeds=curve.seeds,
             panel=name, place=place, source=comparison.source(name),
         )
-        for name, curves in changes(comparison).items()
+        for name, curves in protocol_changes(comparison).items()
         for place, (protocol, curve) in enumerate(curves.items())
     ]  # fmt: skip
     caption = Caption(PARTS["protocols"].title, f"{comparison.title}; each panel is one trained model")

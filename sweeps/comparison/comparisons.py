@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeps.comparison.curves import Curves, Group, Variant, estimates, plain
-from sweeps.comparison.methods import family, place
+from sweeps.comparison.curves import Curves, Group, Variant, estimates, plain_values
+from sweeps.comparison.methods import family, family_place
 from sweeps.comparison.records import Best, Difference, EffectiveLength, Gain, LongestLength, TwoGroups
 from sweeps.comparison.summary import CROP, WINDOW
 from sweeps.statistics import Array, Interval, bimodal, holm, longest_unbroken
@@ -29,7 +29,7 @@ def ranked(curves: Curves, sign: int) -> list[str]:
 
 def order_names(names: list[str], group: Group) -> list[str]:
     """Families in their order, methods by name."""
-    return sorted(names, key=lambda name: (place(family(group.members[name][0])), name))
+    return sorted(names, key=lambda name: (family_place(family(group.members[name][0])), name))
 
 
 def chosen_reference(names: list[str], group: Group, wanted: str | None) -> str:
@@ -68,11 +68,12 @@ def judge(intervals: Interval, names: list[str], sign: int) -> dict[str, Differe
     verdicts[np.isnan(p)] = None  # nothing may be said
     each = zip(names, estimates(intervals), p, verdicts.tolist(), strict=True)
     return {
-        name: Difference(**vars(estimate), p=plain(p), verdict=verdict) for name, estimate, p, verdict in each
+        name: Difference(**vars(estimate), p=plain_values(p), verdict=verdict)
+        for name, estimate, p, verdict in each
     }
 
 
-def best(curves: Curves, names: list[str], sign: int) -> list[Best | None]:
+def best_methods(curves: Curves, names: list[str], sign: int) -> list[Best | None]:
     """Return for each length the best method, and those that it is not separable from."""
     means = sign * curves.interval(curves.of(names)).value
     present = np.isfinite(means)
@@ -135,7 +136,7 @@ def opponent(crop: Curves) -> str:
     return CROP if any(extension == CROP for _, extension in crop.variants) else "none"
 
 
-def extensions(
+def extension_comparisons(
     curves: Curves, crop: Curves, names: list[str], trained: int, sign: int
 ) -> dict[str, dict[str, Gain]]:
     """Every method and its extensions against the same model that sees only the last tokens (crop), or else

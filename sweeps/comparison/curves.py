@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from sweeps.comparison.methods import extension_labels, labels, newest
 from sweeps.comparison.records import FULL, NOT_FINITE, SKIPPED, UNDEFINED, Estimate, Gaps, Values
-from sweeps.results import Run
+from sweeps.results import FinishedRun
 from sweeps.statistics import Array, Interval, by_document, enough, interval
 from train.results.protocols import BY_POSITION
 from train.results.rows import ANSWERS, CHANCE, DEPTH, OUT_OF_MEMORY
@@ -62,13 +62,13 @@ class Curves:
 class Group:
     """The runs that may be compared: the same data and training length, and text or answers, not both."""
 
-    def __init__(self, runs: list[Run]) -> None:
+    def __init__(self, runs: list[FinishedRun]) -> None:
         runs, older = newest(runs)
         first = runs[0].rows[0]
         self.runs, self.data, self.trained = runs, first.data, first.trained_length
         self.answers = any(row.is_answer for run in runs for row in run.rows)
         self.names = labels(runs)
-        self.members: dict[str, list[Run]] = defaultdict(list)  # the runs of each method
+        self.members: dict[str, list[FinishedRun]] = defaultdict(list)  # the runs of each method
         self.cells: Cells = defaultdict(dict)
         self.undefined: set[tuple[str, Variant, int]] = set()  # where a run said that there is nothing
         self.notes = older
@@ -174,9 +174,9 @@ class Group:
 def estimates(intervals: Interval) -> list[Estimate]:
     """One for each row of intervals (V, T)."""
     rows = zip(intervals.value, intervals.low, intervals.high, strict=True)
-    return [Estimate(*map(plain, row)) for row in rows]
+    return [Estimate(*map(plain_values, row)) for row in rows]
 
 
-def plain(values: Array) -> Values:
+def plain_values(values: Array) -> Values:
     """A list with six digits; what is not finite is None, as JSON has it."""
     return [float(f"{value:.6g}") if np.isfinite(value) else None for value in values]

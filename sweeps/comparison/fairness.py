@@ -7,7 +7,7 @@ from typing import Any
 from sweeps.comparison.curves import Group
 from sweeps.comparison.methods import different, short
 from sweeps.comparison.records import Fairness, Provenance
-from sweeps.results import Run
+from sweeps.results import FinishedRun
 from train.results.rows import ONCE
 
 SHOWN = {
@@ -20,7 +20,7 @@ NOT_DESCRIBED = ("outputs", "wandb", "names", "jobs", "hydra", "sweeps", "extens
 
 def fairness(group: Group) -> Fairness:
     """Return what a reader checks first, then every other setting that differs and is not the encoding's."""
-    members: dict[str, list[Run]] = {}
+    members: dict[str, list[FinishedRun]] = {}
     for run, name in zip(group.runs, group.names, strict=True):
         members.setdefault(name, []).append(run)
     differing = different([run.settings for run in group.runs])
@@ -31,13 +31,13 @@ def fairness(group: Group) -> Fairness:
     return Fairness(names, {name: list(row.values()) for name, row in every.items()}, usual)
 
 
-def columns(runs: list[Run], others: list[str]) -> dict[str, str]:
+def columns(runs: list[FinishedRun], others: list[str]) -> dict[str, str]:
     """Over the runs of one method."""
     evaluated = [row for run in runs for row in run.rows if row.extension == "none"] or runs[0].rows
     facts: dict[str, list[Any]] = {
         "parameters besides the encoding": [shared_parameters(run) for run in runs],
         **{name: [run.settings.get(key) for run in runs] for name, key in SHOWN.items()},
-        "tokens": [tokens(run) for run in runs],
+        "tokens": [trained_tokens(run) for run in runs],
         "precision": [row.precision for row in evaluated],
         "kernel": [row.kernel for row in evaluated],
         "data": [f"{row.data} {row.corpus[:8]}" for row in evaluated],
@@ -47,13 +47,13 @@ def columns(runs: list[Run], others: list[str]) -> dict[str, str]:
     return {name: join_values(values, ", " if name == "seeds" else " / ") for name, values in facts.items()}
 
 
-def shared_parameters(run: Run) -> int | None:
+def shared_parameters(run: FinishedRun) -> int | None:
     measured = {row.metric: row.value for row in run.rows if row.protocol == ONCE}
     total, of_encoding = measured.get("parameters"), measured.get("encoding_parameters")
     return None if total is None else round(total) - round(of_encoding or 0)
 
 
-def tokens(run: Run) -> int | None:
+def trained_tokens(run: FinishedRun) -> int | None:
     """Seen in training; None where a task counts lengths in another way, and a step has as many as it has."""
     try:
         steps, batch = int(run.settings["trainer.max_steps"]), int(run.settings["batch"])

@@ -6,7 +6,7 @@ from typing import Any
 
 import yaml
 
-from sweeps.results import Run
+from sweeps.results import FinishedRun
 from train.paths import CONF
 
 FAMILIES = (
@@ -21,7 +21,7 @@ OTHER = "other"
 KEY = "settings.encoding.family"
 
 
-def family(run: Run) -> str:
+def family(run: FinishedRun) -> str:
     """The family that the run's own settings name, or the file of its encoding."""
     return str(run.facts.get(KEY) or families().get(run.encoding, OTHER))
 
@@ -34,14 +34,14 @@ def families() -> dict[str, str]:
     return {name: str(content.get("family", OTHER)) for name, content in contents.items()}
 
 
-def place(family: str) -> tuple[int, str]:
+def family_place(family: str) -> tuple[int, str]:
     """Return the place of a family among others."""
     return (FAMILIES.index(family) if family in FAMILIES else len(FAMILIES) + (family == OTHER), family)
 
 
-def labels(runs: list[Run]) -> list[str]:
+def labels(runs: list[FinishedRun]) -> list[str]:
     """A name for each run's method: its encoding, and the settings in which runs of that encoding differ."""
-    same: dict[str, list[Run]] = defaultdict(list)
+    same: dict[str, list[FinishedRun]] = defaultdict(list)
     for run in runs:
         same[run.encoding].append(run)
     differing = {encoding: different([run.settings for run in group]) for encoding, group in same.items()}
@@ -59,9 +59,9 @@ def different(settings: list[dict[str, Any]]) -> list[str]:
     return [key for key in keys if len({str(setting.get(key)) for setting in settings}) > 1]
 
 
-def newest(runs: list[Run]) -> tuple[list[Run], list[str]]:
+def newest(runs: list[FinishedRun]) -> tuple[list[FinishedRun], list[str]]:
     """Return for each method and seed the runs of its newest training, and a sentence for each older one."""
-    same: dict[tuple[str, int], dict[str, list[Run]]] = defaultdict(lambda: defaultdict(list))
+    same: dict[tuple[str, int], dict[str, list[FinishedRun]]] = defaultdict(lambda: defaultdict(list))
     for run, name in zip(runs, labels(runs), strict=True):
         same[name, run.seed][str(run.facts.get("training"))].append(run)
     kept, notes = set(), []
@@ -81,7 +81,7 @@ def short(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def extension_labels(runs: list[Run], names: list[str]) -> dict[tuple[int, str], str]:
+def extension_labels(runs: list[FinishedRun], names: list[str]) -> dict[tuple[int, str], str]:
     """(number of the run, extension) -> a name that says in which settings that extension differs."""
     same: dict[tuple[str, str], list[int]] = defaultdict(list)
     for number, run in enumerate(runs):
@@ -97,6 +97,6 @@ def extension_labels(runs: list[Run], names: list[str]) -> dict[tuple[int, str],
     return result
 
 
-def of_extension(run: Run) -> dict[str, Any]:
+def of_extension(run: FinishedRun) -> dict[str, Any]:
     prefix = "settings.extension."
     return {key.removeprefix(prefix): value for key, value in run.facts.items() if key.startswith(prefix)}

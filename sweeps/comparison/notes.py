@@ -11,8 +11,8 @@ NO_INTERVALS = "No intervals: they need at least two seeds or five documents."
 def notes(comparison: Comparison) -> list[str]:
     """The lines under a table."""
     counted = ", ".join(filter(None, [plural(len(comparison.seeds), "seed"), scored_note(comparison)]))
-    lines = [f"{counted}. {spread(comparison)}", *ties(comparison)]
-    lines += [say(comparison) for say in (chance, gaps, two_groups)] + comparison.notes
+    lines = [f"{counted}. {spread_note(comparison)}", *ties(comparison)]
+    lines += [say(comparison) for say in (chance, gaps, two_groups_note)] + comparison.notes
     return [line for line in lines if line]
 
 
@@ -27,7 +27,7 @@ def scored_note(comparison: Comparison) -> str:
     return f"{plural(comparison.windows, 'problem')}{inside} of each length"
 
 
-def spread(comparison: Comparison) -> str:
+def spread_note(comparison: Comparison) -> str:
     """Return what the intervals are over, and how wide they are."""
     curves = [curves["none"] for curves in comparison.headline.methods.values() if "none" in curves]
     every = [curve.half(t) for curve in curves for t in range(len(comparison.lengths))]
@@ -51,7 +51,9 @@ def ties(comparison: Comparison) -> list[str]:
     if any(best and best.separable for best in comparison.best):
         lines.append("* best, and separable from every other method (paired test, Holm-corrected).")
     for names, lengths in tied.items():
-        lines.append(f"At {places(lengths)}, tied for best (not separable): {list_text(list(names), 6)}.")
+        lines.append(
+            f"At {length_places(lengths)}, tied for best (not separable): {list_text(list(names), 6)}."
+        )
     return lines
 
 
@@ -65,7 +67,7 @@ def gaps(comparison: Comparison) -> str:
                 end = comparison.at(max(comparison.trained_length, before[-1]))
                 parts.append(f"{name} past {end}: {reason}")
             else:
-                parts.append(f"{name} at {places(lengths)}{unit}: {reason}")
+                parts.append(f"{name} at {length_places(lengths)}{unit}: {reason}")
     return f"No value for {'; '.join(parts)}." if parts else ""
 
 
@@ -76,7 +78,7 @@ def chance(comparison: Comparison) -> str:
     return f"Majority baseline: {' to '.join(dict.fromkeys([levels[0], levels[-1]]))}."
 
 
-def two_groups(comparison: Comparison) -> str:
+def two_groups_note(comparison: Comparison) -> str:
     lengths: dict[str, list[int]] = {}
     for group in comparison.two_groups:
         name = group.method if group.extension == "none" else f"{group.method} + {group.extension}"
@@ -85,5 +87,5 @@ def two_groups(comparison: Comparison) -> str:
     return f"Seeds fall into two groups, so means are misleading: {list_text(names, 6)}." if names else ""
 
 
-def places(lengths: list[int]) -> str:
+def length_places(lengths: list[int]) -> str:
     return list_text([tokens(length) for length in lengths], 9)

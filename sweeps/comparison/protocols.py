@@ -5,7 +5,7 @@ from typing import Any
 
 from sweeps.comparison.records import Values, minus
 from sweeps.comparison.summary import Comparison
-from sweeps.results import Run
+from sweeps.results import FinishedRun
 from train.results.protocols import PROTOCOLS
 
 FEWEST = 3  # protocols that make a comparison
@@ -13,7 +13,7 @@ MOST = 6  # methods that are shown
 
 
 @dataclass(frozen=True)
-class Change:
+class ProtocolChange:
     """A method's loss under one protocol, and its change since the training length."""
 
     loss: Values
@@ -21,7 +21,7 @@ class Change:
     seeds: list[Values]  # of the change
 
 
-def labels(runs: list[Run], trained: int) -> dict[str, str]:
+def protocol_labels(runs: list[FinishedRun], trained: int) -> dict[str, str]:
     """Return the names of protocols for axes, in order, with the number of tokens; without it where runs
     differ."""
     stride, last = agreed(runs, "stride"), agreed(runs, "last")
@@ -34,18 +34,18 @@ def labels(runs: list[Run], trained: int) -> dict[str, str]:
     return result
 
 
-def agreed(runs: list[Run], name: str) -> Any:
+def agreed(runs: list[FinishedRun], name: str) -> Any:
     """A setting of the evaluation that is the same in all runs; None where it is not."""
     values = {run.facts.get(f"settings.evaluation.{name}") for run in runs}
     return values.pop() if len(values) == 1 else None
 
 
-def changes(comparison: Comparison, limit: int = MOST) -> dict[str, dict[str, Change]]:
+def protocol_changes(comparison: Comparison, limit: int = MOST) -> dict[str, dict[str, ProtocolChange]]:
     """Return the changes of the reference and the best by protocol, where there are enough protocols to
     compare."""
     compared = [name for name in PROTOCOLS if "loss" in comparison.scores.get(name, {})]
     names = [comparison.reference, *(name for name in comparison.methods if name != comparison.reference)]
-    result: dict[str, dict[str, Change]] = {}
+    result: dict[str, dict[str, ProtocolChange]] = {}
     for name in sorted(names[:limit], key=comparison.order.index):
         for protocol in compared if len(compared) >= FEWEST else ():
             scores = comparison.scores[protocol]["loss"]
@@ -53,5 +53,5 @@ def changes(comparison: Comparison, limit: int = MOST) -> dict[str, dict[str, Ch
             if curve and comparison.trained_length in scores.lengths and scores.lengths == comparison.lengths:
                 home = scores.lengths.index(comparison.trained_length)
                 change, *seeds = (minus(values, values[home]) for values in (curve.value, *curve.seeds))
-                result.setdefault(name, {})[protocol] = Change(curve.value, change, seeds)
+                result.setdefault(name, {})[protocol] = ProtocolChange(curve.value, change, seeds)
     return result

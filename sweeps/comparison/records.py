@@ -130,7 +130,7 @@ class Provenance:
 
 
 @dataclass(frozen=True)
-class Method:
+class MethodRecord:
     """A method, and what its training cost."""
 
     encoding: str

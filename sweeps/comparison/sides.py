@@ -15,7 +15,7 @@ def two_sides(comparisons: Sequence[Comparison]) -> tuple[Comparison, Comparison
     return loss, answers
 
 
-def both(comparisons: Sequence[Comparison]) -> str:
+def sides_of(comparisons: Sequence[Comparison]) -> str:
     """Return which methods gain from longer context: in loss, in retrieval, or in both."""
     sides = two_sides(comparisons)
     if sides is None:

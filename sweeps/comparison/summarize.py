@@ -7,14 +7,14 @@ import numpy as np
 from conf.errors import UsageError
 from sweeps.comparison import comparisons
 from sweeps.comparison.comparisons import chosen_reference, order_names, ranked
-from sweeps.comparison.curves import BESIDE, Curves, Group, estimates, plain
+from sweeps.comparison.curves import BESIDE, Curves, Group, estimates, plain_values
 from sweeps.comparison.decomposition import decompose
 from sweeps.comparison.fairness import fairness, provenance
 from sweeps.comparison.methods import family
-from sweeps.comparison.protocols import labels
-from sweeps.comparison.records import SKIPPED, Curve, Method, Scores
+from sweeps.comparison.protocols import protocol_labels
+from sweeps.comparison.records import SKIPPED, Curve, MethodRecord, Scores
 from sweeps.comparison.summary import HIGHER_IS_BETTER, Comparison, Summary
-from sweeps.results import Run, Sweep
+from sweeps.results import FinishedRun, Sweep
 from train.results.protocols import BY_POSITION
 from train.results.rows import ANSWERS, CHANCE, ONCE, OUT_OF_MEMORY
 
@@ -24,11 +24,11 @@ TOLERANCE = 0.02  # nats per token: a loss that is higher by no more than this i
 def summarise(sweep: Sweep, reference: str | None = None, tolerance: float = TOLERANCE) -> Summary:
     """Everything that the report says about a sweep; ValueError if no method is called `reference`."""
     comparisons, notes = [], list(sweep.notes)
-    for group in groups(sweep):
-        if headline(group) is None:
+    for group in comparable_groups(sweep):
+        if main_score(group) is None:
             notes.append(f"{group.data}: none of its runs was evaluated.")
         else:
-            comparisons.append(compare(group, reference, tolerance))
+            comparisons.append(comparison_of(group, reference, tolerance))
     if reference and comparisons and not any(comparison.reference == reference for comparison in comparisons):
         known = ", ".join(sorted({name for comparison in comparisons for name in comparison.methods}))
         raise UsageError(
@@ -48,10 +48,10 @@ def summarise(sweep: Sweep, reference: str | None = None, tolerance: float = TOL
     )
 
 
-def groups(sweep: Sweep) -> list[Group]:
+def comparable_groups(sweep: Sweep) -> list[Group]:
     """The runs that may be compared: by data, corpus and training length; what a run says of text and what
     it answers are looked at apart."""
-    alike: dict[tuple[str, str, int, bool], list[Run]] = {}
+    alike: dict[tuple[str, str, int, bool], list[FinishedRun]] = {}
     for run in sweep.runs:
         kinds = {row.is_answer for row in run.rows if row.protocol != ONCE}
         for answers in kinds or {False}:
@@ -61,7 +61,7 @@ def groups(sweep: Sweep) -> list[Group]:
     return [Group(runs) for _, runs in sorted(alike.items())]
 
 
-def headline(group: Group) -> tuple[str, str] | None:
+def main_score(group: Group) -> tuple[str, str] | None:
     """The protocol and metric that methods are ranked by: loss under same_tokens, accuracy of all answers."""
     every = [key for key in group.cells if key[0] not in (ONCE, BY_POSITION) and key[1] not in BESIDE]
     return min(every, key=importance, default=None)
@@ -71,9 +71,9 @@ def importance(key: tuple[str, str]) -> tuple[bool, bool, tuple[str, str]]:
     return key[0] not in ("same_tokens", ANSWERS), key[1] not in ("loss", "accuracy"), key
 
 
-def compare(group: Group, reference: str | None, tolerance: float) -> Comparison:
+def comparison_of(group: Group, reference: str | None, tolerance: float) -> Comparison:
     """Return what the report says about runs with the same data and the same training length."""
-    key = headline(group)
+    key = main_score(group)
     assert key is not None
     (protocol, metric), curves, trained = key, group.curves(*key), group.trained
     sign = -1 if metric in HIGHER_IS_BETTER else 1
@@ -103,20 +103,20 @@ def compare(group: Group, reference: str | None, tolerance: float) -> Comparison
         documents=len(windows),
         windows=int(windows.sum()),
         over=curves.over.replace("documents", "problems") if group.answers else curves.over,
-        methods={name: method(name, group) for name in names},
+        methods={name: method_record(name, group) for name in names},
         order=order_names(names, group),
         reference=chosen,
         scores=scores,
-        labels=labels(group.runs, trained),
+        labels=protocol_labels(group.runs, trained),
         chance=dict(chance),
         gaps=gaps,
         difference=comparisons.differences(curves, names, [chosen] * len(curves.lengths), sign),
         worth=comparisons.worth(curves, names, sign),
-        best=comparisons.best(curves, names, sign),
+        best=comparisons.best_methods(curves, names, sign),
         effective=comparisons.effective(curves, names, trained, tolerance, sign, gaps.get(SKIPPED, {})),
         opponent=comparisons.opponent(crop),
         crop=crop_protocol,
-        extensions=comparisons.extensions(curves, crop, names, trained, sign),
+        extensions=comparisons.extension_comparisons(curves, crop, names, trained, sign),
         decomposition=decompose(group, names),
         two_groups=comparisons.two_groups(curves),
         fairness=fairness(group),
@@ -135,11 +135,13 @@ def scores_of(curves: Curves) -> Scores:
     methods: dict[str, dict[str, Curve]] = {}
     each = zip(curves.variants, estimates(curves.interval(curves.samples)), curves.values, strict=True)
     for (name, extension), estimate, values in each:
-        methods.setdefault(name, {})[extension] = Curve(**vars(estimate), seeds=[*map(plain, values.T)])
+        methods.setdefault(name, {})[extension] = Curve(
+            **vars(estimate), seeds=[*map(plain_values, values.T)]
+        )
     return Scores(curves.lengths, curves.seeds, methods)
 
 
-def method(name: str, group: Group) -> Method:
+def method_record(name: str, group: Group) -> MethodRecord:
     """A method, with the mean over seeds of what was measured in training."""
     cost: dict[str, float] = {}
     for (protocol, metric), cells in group.cells.items():
@@ -149,4 +151,4 @@ def method(name: str, group: Group) -> Method:
         if protocol == ONCE and values_of:
             cost[metric] = float(np.mean(values_of))
     run = group.members[name][0]
-    return Method(run.encoding, family(run), cost)
+    return MethodRecord(run.encoding, family(run), cost)

@@ -39,7 +39,7 @@ class Comparison:
     documents: int
     windows: int
     over: str  # what intervals are over
-    methods: dict[str, records.Method]  # the best at the longest length first
+    methods: dict[str, records.MethodRecord]  # the best at the longest length first
     order: list[str]  # of families, and of methods in them
     reference: str
     scores: dict[str, dict[str, records.Scores]]  # by protocol and metric

@@ -1,8 +1,8 @@
 """The statistics in plain sentences."""
 
-from sweeps.comparison.notes import gaps, two_groups
+from sweeps.comparison.notes import gaps, two_groups_note
 from sweeps.comparison.records import Fairness, Gain
-from sweeps.comparison.sides import both
+from sweeps.comparison.sides import sides_of
 from sweeps.comparison.summary import CONTROLS, TEMPERATURE, Comparison, Summary
 from sweeps.numbers import between, list_text, number, plural, signed, tokens
 
@@ -14,7 +14,7 @@ def verdict(summary: Summary) -> list[str]:
     """One paragraph per comparison, and one for the jobs that left nothing."""
     every = [[say(comparison) for say in SENTENCES] for comparison in summary.comparisons]
     paragraphs = [" ".join(filter(None, sentences)) for sentences in every]
-    paragraphs += filter(None, [both(summary.comparisons)])
+    paragraphs += filter(None, [sides_of(summary.comparisons)])
     failed = {word: [item.name for item in chosen] for word, chosen in summary.troubles.items()}
     return paragraphs + [f"{word}: {list_text(names, 6)}." for word, names in failed.items()]
 
@@ -68,7 +68,7 @@ def gaining(comparison: Comparison) -> str:
     return f"{first}; never better: {list_text(never, 6)}." if never else f"{first}."
 
 
-def worth(comparison: Comparison) -> str:
+def worth_sentence(comparison: Comparison) -> str:
     """Return the gain from longer context in nats, half way to the longest, and the methods that gain or
     lose."""
     if comparison.metric != "loss" or comparison.longest == comparison.trained_length or not comparison.worth:
@@ -183,11 +183,11 @@ def one_seed(comparison: Comparison) -> str:
 
 
 def unequal(comparison: Comparison) -> str:
-    unequal = differences(comparison.fairness)
+    unequal = difference_sentence(comparison.fairness)
     return f"Methods differ in more than the encoding: {list_text(unequal, 6)}." if unequal else ""
 
 
-def differences(fairness: Fairness) -> list[str]:
+def difference_sentence(fairness: Fairness) -> list[str]:
     """The columns of the fairness table in which methods differ; the kernel follows from the encoding."""
     texts = []
     for n, (column, usual) in enumerate(zip(fairness.columns, fairness.usual, strict=True)):
@@ -198,6 +198,6 @@ def differences(fairness: Fairness) -> list[str]:
 
 
 SENTENCES = (
-    opening, winner, unharmed, gaining, worth, recovered, reference, causes, extension_verdict, gaps,
-    one_seed, two_groups, unequal,
+    opening, winner, unharmed, gaining, worth_sentence, recovered, reference, causes, extension_verdict, gaps,
+    one_seed, two_groups_note, unequal,
 )  # fmt: skip

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from sweeps.drawing.figure import Spec, describe, faceted, place_beside
 from sweeps.drawing.lines import COLOURS, Axes, Line, limits
-from sweeps.drawing.rows import curves, endings, notes
+from sweeps.drawing.rows import axis_notes, curves, endings
 
 FEW = 9  # lengths that are marked one by one
 CHOSEN = "hover.name ? hover.name[0] === datum.name : pick.name && indexof(pick.name, datum.name) >= 0"
@@ -21,7 +21,7 @@ def panels(lines: Sequence[Line], axes: Axes) -> Spec:
     rows = list(curves(lines))
     for place, title in enumerate(count):
         members = [line for line in lines if line.panel == title]
-        rows += [*endings(members, axes.zero, axis, height), *notes(members, axes, axis, place == 0)]
+        rows += [*endings(members, axes.zero, axis, height), *axis_notes(members, axes, axis, place == 0)]
     lengths = sorted({length for line in lines for length in line.lengths})
     powers = [length for length in lengths if length & (length - 1) == 0]
     margin = max(2.0, lengths[-1] / lengths[0]) ** 0.033

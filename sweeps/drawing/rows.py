@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from sweeps.drawing.figure import Row
 from sweeps.drawing.lines import COLOURS, Axes, Line
-from sweeps.drawing.names import Name, ending, place_labels
+from sweeps.drawing.names import Name, curve_end, place_labels
 
 
 def curves(lines: Sequence[Line]) -> Iterator[Row]:
@@ -31,7 +31,7 @@ def endings(lines: Sequence[Line], zero: str, axis: tuple[float, float], height:
     names = [Name(zero, zero, "ink", 0.0)] if zero else []
     last = max(length for line in lines for length in line.lengths)
     for line in lines:
-        name, mark = ending(line, colour(line), axis, signed=bool(zero))
+        name, mark = curve_end(line, colour(line), axis, signed=bool(zero))
         names.append(name)
         if mark:
             about = {"_kind": "mark", "panel": line.panel, "name": line.name, "_colour": name.colour}
@@ -42,7 +42,7 @@ def endings(lines: Sequence[Line], zero: str, axis: tuple[float, float], height:
         yield about | {"_text": name.text, "value": place} | end
 
 
-def notes(lines: Sequence[Line], axes: Axes, axis: tuple[float, float], first: bool) -> Iterator[Row]:
+def axis_notes(lines: Sequence[Line], axes: Axes, axis: tuple[float, float], first: bool) -> Iterator[Row]:
     """The rules of a panel, and in the first one what they mean."""
     start, low, high = min(line.lengths[0] for line in lines), *axis
     about: Row = {"panel": lines[0].panel}

@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 
 from sweeps import command
-from sweeps.gallery.page import page
+from sweeps.gallery.page import gallery_page
 
 
 def main() -> None:
@@ -12,7 +12,7 @@ def main() -> None:
     parser.add_argument("folder", nargs="?", type=Path, default=Path("outputs/gallery"))
     folder: Path = parser.parse_args().folder
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "index.html").write_text(page())
+    (folder / "index.html").write_text(gallery_page())
     print(folder / "index.html")
 
 

@@ -25,7 +25,7 @@ def added_parts(encoding: Encoding, length: int) -> Tensor:
         return (unit @ unit[-1] - 1).flip(0)[None]
     q = torch.full((1, SHAPE["heads"], length, SHAPE["head_width"]), SHAPE["head_width"] ** -0.25)
     row = logits(q, q, effect, x=one_word().expand(1, length, -1))[0, :, -1] - 1
-    return alike(row.flip(-1))
+    return are_alike(row.flip(-1))
 
 
 def stirred(encoding: Encoding) -> Encoding:
@@ -41,7 +41,7 @@ def one_word() -> Tensor:
     return torch.randn(SHAPE["width"], generator=torch.Generator().manual_seed(2))
 
 
-def alike(rows: Tensor) -> Tensor:
+def are_alike(rows: Tensor) -> Tensor:
     """One line where all heads do the same."""
     same = torch.allclose(rows.nan_to_num(neginf=-1e9), rows[:1].nan_to_num(neginf=-1e9), atol=1e-5)
     return rows[:1] if same else rows
@@ -69,12 +69,12 @@ def bent(rope: RoPE, extended: Encoding, length: int) -> tuple[Tensor, Tensor]:
     effect, frequencies = extended.effect_at(positions), rope.frequencies()
     if effect.rotate is None:
         return torch.full_like(frequencies, torch.nan), torch.full((length,), torch.nan)
-    near = angles(rope, effect.rotate, length)
+    near = rotation_angles(rope, effect.rotate, length)
     ratio = near[:, -2] / frequencies
     seen = near[-1] / frequencies[-1]  # by key
     distance = length - 1 - positions.at
     for region in effect.far:
-        far = angles(rope, region.rotate, length)[-1] / frequencies[-1]
+        far = rotation_angles(rope, region.rotate, length)[-1] / frequencies[-1]
         seen = torch.where(distance >= region.start, far, seen)
     if effect.visible is not None:
         last = positions.at[-1:]
@@ -82,7 +82,7 @@ def bent(rope: RoPE, extended: Encoding, length: int) -> tuple[Tensor, Tensor]:
     return ratio, seen.flip(0)
 
 
-def angles(rope: RoPE, rotate: Rotate, length: int) -> Tensor:
+def rotation_angles(rope: RoPE, rotate: Rotate, length: int) -> Tensor:
     """(D/2, length) the angle between the last query and each key, by pair."""
     first = torch.zeros(SHAPE["head_width"], dtype=torch.float64)
     pairs = SHAPE["head_width"] // 2

@@ -42,11 +42,11 @@ class Article:
 
 @torch.no_grad()
 @torch.random.fork_rng(devices=[])
-def page() -> str:
+def gallery_page() -> str:
     torch.manual_seed(0)
     first = Figure("wavelengths", {"turns": wavelengths()})
     groups = {
-        "Encodings": [*map(encoding, table.encodings())],
+        "Encodings": [*map(encoding_article, table.encodings())],
         "Extensions": [*map(extension, table.extensions())],
     }
     figures = [article.figure for articles in groups.values() for article in articles if article.figure]
@@ -61,14 +61,14 @@ def wavelengths() -> Spec:
     rotations = LENGTH / (2 * torch.pi)
     series = {f"base {base:,}": rotations * geometric(SHAPE["head_width"], base) for base in bases}
     title = f"rotations of each pair within {LENGTH} tokens; below 1, no full rotation was ever seen"
-    return lines(title, series, "pair of features", level=[{"y": 1}], scale={"type": "log"})
+    return line_chart_of(title, series, "pair of features", level=[{"y": 1}], scale={"type": "log"})
 
 
-def encoding(row: table.Method) -> Article:
+def encoding_article(row: table.Method) -> Article:
     built = load(row.name, **SHAPE)
     relative = "Relative" if row.relative else "Not relative"
     facts = f"Enters: {row.enters}. Parameters: {row.parameters:,}. {relative}."
-    drawn = score(built)
+    drawn = score_figure(built)
     return article("encoding", row, facts, [*drawn, *maps(row.name)], "" if drawn else NOWHERE)
 
 
@@ -76,7 +76,7 @@ def extension(row: table.Change) -> Article:
     before = load("rope" if table.fits(row.name, "rope") else row.fits.split(", ")[0], **SHAPE)
     after = extend(row.name, before)
     parameters = f" Parameters: {row.parameters}." if row.parameters else ""
-    drawn = [] if after is before else score(after, before)
+    drawn = [] if after is before else score_figure(after, before)
     if drawn and isinstance(before, RoPE):
         drawn += bends(before, after)
     facts, silent = (
@@ -104,7 +104,7 @@ def words(text: str) -> Markup:
     return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", plain))
 
 
-def score(built: Encoding, before: Encoding | None = None) -> list[Spec]:
+def score_figure(built: Encoding, before: Encoding | None = None) -> list[Spec]:
     """Score by distance, next to that of `before` its extension; none where position enters nowhere."""
     enters = table.enters(built.effect_at(Positions.of(8)))
     if enters == "nowhere":
@@ -128,7 +128,7 @@ def score(built: Encoding, before: Encoding | None = None) -> list[Spec]:
     elif not torch.allclose(whole[:, :shorter], y := added_parts(built, shorter), atol=1e-3):
         series[f"{heads[0]}, at {LENGTH} tokens"] = y[0]
     end = f"; at most {longest} tokens" if longest < LONGEST else ""
-    return [lines(title + end, series, BACK, upright=TRAINED if longest > LENGTH else [])]
+    return [line_chart_of(title + end, series, BACK, upright=TRAINED if longest > LENGTH else [])]
 
 
 def maps(name: str) -> list[Spec]:
@@ -137,7 +137,7 @@ def maps(name: str) -> list[Spec]:
     last = SHAPE["heads"] - 1
     every = {"without position, head 1": without[0], "with it, head 1": seen[0]}
     every[f"with it, head {last + 1}"] = seen[last]
-    return [heat(title, values, place == 0) for place, (title, values) in enumerate(every.items())]
+    return [heat_map(title, values, place == 0) for place, (title, values) in enumerate(every.items())]
 
 
 def bends(before: RoPE, after: Encoding) -> list[Spec]:
@@ -149,12 +149,14 @@ def bends(before: RoPE, after: Encoding) -> list[Spec]:
     kept, distance_title = "frequency among neighbours, times RoPE's", "distance that the slowest pair sees"
     zero, level = {"zero": True}, [{"y": LENGTH}]
     return [
-        lines(kept, {"ratio": ratio}, "pair of features, fastest first", level=[{"y": 1}], scale=zero),
-        lines(distance_title, {"distance": seen}, BACK, upright=TRAINED, level=level, scale=zero),
+        line_chart_of(
+            kept, {"ratio": ratio}, "pair of features, fastest first", level=[{"y": 1}], scale=zero
+        ),
+        line_chart_of(distance_title, {"distance": seen}, BACK, upright=TRAINED, level=level, scale=zero),
     ]
 
 
-def lines(title: str, series: Series, across: str, **look: object) -> Spec:
+def line_chart_of(title: str, series: Series, across: str, **look: object) -> Spec:
     """Curves over 0, 1, ...; a gap where they are not finite."""
     rows: list[Row] = [
         {"of": name, "x": x, "y": float(f"{y:.4g}") if math.isfinite(y) else None}
@@ -165,7 +167,7 @@ def lines(title: str, series: Series, across: str, **look: object) -> Spec:
     return titled(title, describe("curve", across=across, alone=len(series) == 1, **values), rows)
 
 
-def heat(title: str, values: Tensor, named: bool) -> Spec:
+def heat_map(title: str, values: Tensor, named: bool) -> Spec:
     """A map of values (T, T) between 0 and 1; the words of the rows on its left."""
     rows: list[Row] = [
         {"query": WORDS[i], "key": WORDS[j], "attention": round(value, 3), "_query": i, "_key": j}

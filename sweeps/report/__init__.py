@@ -12,8 +12,8 @@ from rich.console import Console
 from sweeps.comparison.summarize import TOLERANCE, summarise
 from sweeps.comparison.summary import Summary
 from sweeps.comparison.verdict import verdict
-from sweeps.results import load
-from sweeps.tables.terminal import show, text
+from sweeps.results import load_sweep
+from sweeps.tables.terminal import show, terminal_text
 from train.paths import ROOT
 
 WIDTH = 150  # of table.txt
@@ -29,11 +29,11 @@ def make(
     alone.
     """
     folder, into = Path(folder), Path(into or folder)
-    summary = summarise(load(folder), reference, TOLERANCE if tolerance is None else tolerance)
+    summary = summarise(load_sweep(folder), reference, TOLERANCE if tolerance is None else tolerance)
     summary = replace(summary, verdict=verdict(summary), files=drawn_before(into))
     into.mkdir(parents=True, exist_ok=True)
-    (into / "table.txt").write_text(text(summary, WIDTH))
-    write(summary, into)
+    (into / "table.txt").write_text(terminal_text(summary, WIDTH))
+    write_summary(summary, into)
     show(summary, Console(markup=False))  # messages and names hold brackets
     environment = os.environ | {"PYTHONPATH": f"{ROOT}:{os.environ.get('PYTHONPATH', '')}"}
     drawing = [sys.executable, "-m", "sweeps.report.draw", str(into)]
@@ -48,17 +48,17 @@ def make(
 def drawn_before(folder: Path) -> list[str]:
     """Return what the last report of a folder drew."""
     try:
-        return read(folder).files
+        return read_summary(folder).files
     except (OSError, ValueError):
         return []
 
 
-def read(folder: Path) -> Summary:
+def read_summary(folder: Path) -> Summary:
     """Return the summary that a report wrote."""
     return SUMMARY.validate_json((folder / "summary.json").read_bytes())
 
 
-def write(summary: Summary, folder: Path) -> None:
+def write_summary(summary: Summary, folder: Path) -> None:
     """Write summary.json, whole or not at all."""
     aside = folder / "summary.json.part"
     aside.write_bytes(SUMMARY.dump_json(summary))

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from sweeps.charts.diagnostics import heads
+from sweeps.charts.diagnostics import head_figure
 from sweeps.drawing.figure import Figure
 from train.diagnostics.records import Diagnosis
 
@@ -21,7 +21,7 @@ class Explained(Diagnosis):
     def figures(self) -> list[Figure]:
         """One for each extension that the run was diagnosed under."""
         return [
-            Figure(f"{self.run}-{variant.extension}", {"heads": heads(self, variant)})
+            Figure(f"{self.run}-{variant.extension}", {"heads": head_figure(self, variant)})
             for variant in self.variants
         ]
 

@@ -7,14 +7,14 @@ from pathlib import Path
 from rich.console import Console
 
 from sweeps.charts import figures
-from sweeps.report import read, write
+from sweeps.report import read_summary, write_summary
 from sweeps.report.page import page
 from sweeps.results import path_text
 
 
 def draw(folder: Path) -> None:
     """Draw what summary.json describes, and delete the figures that only the report before had."""
-    summary = read(folder)
+    summary = read_summary(folder)
     drawn = figures(summary)
     saved = [
         file for by_view in drawn for figure in by_view.values() for file in figure.save(folder / "figures")
@@ -23,7 +23,7 @@ def draw(folder: Path) -> None:
     files = ["report.html", "table.txt", *(f"figures/{file.name}" for file in saved)]
     for stale in {name for name in summary.files if name.startswith("figures/")} - {*files}:
         (folder / "figures" / Path(stale).name).unlink(missing_ok=True)
-    write(replace(summary, files=files), folder)
+    write_summary(replace(summary, files=files), folder)
     for name in files:
         Console(markup=False).print(path_text(folder / name), soft_wrap=True, highlight=False)
 

@@ -11,18 +11,18 @@ from sweeps.numbers import number, plural, signed, tokens
 from sweeps.report.diagnostics import diagnoses
 from sweeps.statistics import FEWEST_DOCUMENTS, GAP
 from sweeps.tables import changes, runs
-from sweeps.tables.both import both
+from sweeps.tables.both import sides_table
 from sweeps.tables.methods import methods
 from sweeps.tables.table import Table
 from sweeps.texts import PARTS, TEXTS
 
 TABLES: dict[str, Callable[[Comparison], Table | None]] = {
     "methods": methods,
-    "against_crop": lambda comparison: changes.gains(comparison) if comparison.is_cropped else None,
-    "extensions": lambda comparison: None if comparison.is_cropped else changes.gains(comparison),
-    "decomposition": changes.parts,
+    "against_crop": lambda comparison: changes.gains_table(comparison) if comparison.is_cropped else None,
+    "extensions": lambda comparison: None if comparison.is_cropped else changes.gains_table(comparison),
+    "decomposition": changes.parts_table,
     "protocols": changes.by_protocol,
-    "fairness": runs.fairness,
+    "fairness": runs.fairness_table,
 }
 
 
@@ -41,14 +41,19 @@ def page(summary: Summary, figures: list[dict[str, Figure]]) -> str:
     diagnosed = list(diagnoses([Path(folder) for folder in summary.runs]))
     every = [figure for drawn in figures for figure in drawn.values()]
     sections = [
-        (comparison, list(tiles(comparison)), list(parts(comparison, drawn)), runs.provenance(comparison))
+        (
+            comparison,
+            list(tiles(comparison)),
+            list(page_parts(comparison, drawn)),
+            runs.provenance_table(comparison),
+        )
         for comparison, drawn in zip(summary.comparisons, figures, strict=True)
     ]
     return rendered(
         Path(__file__).with_name("report.html.j2"),
         [*every, *(figure for entry in diagnosed for figure in entry.figures)],
         summary=summary,
-        both=both(summary.comparisons),
+        both=sides_table(summary.comparisons),
         jobs=plural(summary.jobs, "job"),
         sections=sections,
         diagnoses=diagnosed,
@@ -60,7 +65,7 @@ def page(summary: Summary, figures: list[dict[str, Figure]]) -> str:
     )
 
 
-def parts(comparison: Comparison, figures: dict[str, Figure]) -> Iterator[Part]:
+def page_parts(comparison: Comparison, figures: dict[str, Figure]) -> Iterator[Part]:
     """Return the parts of the page, in the order of `texts.yml`."""
     content = {
         "metric": comparison.metric.replace("_", " ").capitalize(),

@@ -13,10 +13,10 @@ from conf.errors import UsageError
 from sweeps import command
 from sweeps.comparison.comparisons import chosen_reference, paired, ranked
 from sweeps.comparison.curves import Curves, Group
-from sweeps.comparison.summarize import groups, headline, in_tokens
+from sweeps.comparison.summarize import comparable_groups, in_tokens, main_score
 from sweeps.comparison.summary import HIGHER_IS_BETTER, unit
 from sweeps.numbers import number, plural, tokens
-from sweeps.results import load
+from sweeps.results import load_sweep
 from sweeps.statistics import Array, satterthwaite, smallest_difference
 
 if TYPE_CHECKING:
@@ -45,7 +45,9 @@ def power(folder: Path, seeds: int, reference: str | None = None) -> "list[tuple
         reason = "one seed says nothing about variation between seeds"
         raise UsageError(f"--seeds must be at least 2, not {seeds}: {reason}.")
     results = [
-        power_text(folder, group, seeds, reference) for group in groups(load(folder)) if headline(group)
+        power_text(folder, group, seeds, reference)
+        for group in comparable_groups(load_sweep(folder))
+        if main_score(group)
     ]
     if not results:
         raise UsageError(f"There is nothing to compare in {folder}: no finished run in it has a loss.")
@@ -57,7 +59,7 @@ def power_text(folder: Path, group: Group, seeds: int, reference: str | None) ->
     from rich import box
     from rich.table import Column, Table
 
-    protocol, metric = headline(group) or ("", "")
+    protocol, metric = main_score(group) or ("", "")
     curves = group.curves(protocol, metric, extensions=False)
     every = ranked(curves, -1 if metric in HIGHER_IS_BETTER else 1)
     if len(curves.seeds) < 2 or len(every) < 2:

@@ -1,18 +1,18 @@
 """Tables of changes and differences: extensions against crop, the parts of a loss, protocols side by side."""
 
 from sweeps.comparison import protocols
-from sweeps.comparison.protocols import MOST, Change
+from sweeps.comparison.protocols import MOST, ProtocolChange
 from sweeps.comparison.summary import CONTROLS, CROP, Comparison
 from sweeps.numbers import MISSING, at_least, number, signed, tokens
 from sweeps.tables.table import (
     Cell,
     Column,
     Table,
-    changes,
+    change_columns,
     group_rows,
     left_column,
     length_columns,
-    text,
+    text_cell,
     tint,
     value_cell,
 )  # fmt: skip
@@ -26,7 +26,7 @@ TITLES = {
 BEATS = Column("beats crop", "up to")
 
 
-def extensions(comparison: Comparison) -> Table | None:
+def extensions_table(comparison: Comparison) -> Table | None:
     """Every method with more than controls: itself, crop, then its extensions, best at the end first."""
     every, rows = comparison.headline.methods, []
     groups_of = {name: every[name] for name in comparison.methods if set(every[name]) - {"none", *CONTROLS}}
@@ -37,7 +37,7 @@ def extensions(comparison: Comparison) -> Table | None:
             if extension in group:
                 cells = [value_cell(group[extension], place) for place in range(len(comparison.lengths))]
                 label = name if extension == "none" else f"  + {extension}"
-                rows.append([text(label), *cells, change_text(comparison, name, extension)])
+                rows.append([text_cell(label), *cells, change_text(comparison, name, extension)])
     last = BEATS if comparison.is_cropped else Column("change", f"at {tokens(comparison.longest)}")
     columns = [left_column(""), *length_columns(comparison, comparison.lengths), last]
     return Table(TITLES[comparison.opponent], columns, rows) if rows else None
@@ -53,7 +53,7 @@ def change_text(comparison: Comparison, name: str, extension: str) -> Cell:
     return Cell(at_least(gain.better.low, comparison.longest) if gain else MISSING)
 
 
-def gains(comparison: Comparison) -> Table | None:
+def gains_table(comparison: Comparison) -> Table | None:
     """The paired difference to crop, or to no extension, method by method, best extension first."""
     if not comparison.extensions:
         return None
@@ -63,7 +63,7 @@ def gains(comparison: Comparison) -> Table | None:
         best_first = comparison.best_first(group, group)
         for extension in sorted(best_first, key=lambda extension: extension != "none"):
             gain = group[extension]
-            cells = changes(gain, comparison.sign)
+            cells = change_columns(gain, comparison.sign)
             cells += [Cell(at_least(gain.better.low, comparison.longest))] if comparison.is_cropped else []
             groups.setdefault(name, {})[MISSING if extension == "none" else extension] = cells
     columns = [left_column("trained with"), left_column("extension"), *length_columns(comparison, lengths)]
@@ -72,14 +72,14 @@ def gains(comparison: Comparison) -> Table | None:
     return Table(f"differences from {comparison.against}", columns, group_rows(groups), [note])
 
 
-def parts(comparison: Comparison) -> Table | None:
+def parts_table(comparison: Comparison) -> Table | None:
     """One row per method and part of the change in its loss; the parts add up to the last row."""
     if not comparison.decomposition:
         return None
     decomposed = comparison.decomposed(comparison.methods)
     groups = {
         name: {
-            part: changes(estimate, 1)
+            part: change_columns(estimate, 1)
             for part, estimate in {**change.parts, "whole change": change.whole}.items()
         }
         for name, change in decomposed.items()
@@ -96,7 +96,7 @@ def parts_at_longest(comparison: Comparison) -> Table | None:
     rows = []
     for name, change in decomposed.items():
         every = [change.whole, *map(change.parts.get, names)]
-        rows.append([text(name), *(Cell(signed(part.value[-1] if part else None)) for part in every)])
+        rows.append([text_cell(name), *(Cell(signed(part.value[-1] if part else None)) for part in every)])
     columns = [left_column(f"change at {tokens(comparison.longest)}"), Column("whole")]
     columns += [Column(head, below) for head, _, below in (part.partition(" ") for part in names)]
     return Table(PARTS["decomposition"].title, columns, rows) if rows else None
@@ -105,7 +105,7 @@ def parts_at_longest(comparison: Comparison) -> Table | None:
 def by_protocol(comparison: Comparison, limit: int = MOST) -> Table | None:
     """The change in loss since the training length, and the loss itself."""
 
-    def cell(curve: Change, place: int) -> Cell:
+    def cell(curve: ProtocolChange, place: int) -> Cell:
         loss, change = number(curve.loss[place]), curve.change[place]
         home = comparison.lengths[place] == comparison.trained_length
         return Cell(loss if home else signed(change), "" if home else loss, style=tint(change, 1))
@@ -115,7 +115,7 @@ def by_protocol(comparison: Comparison, limit: int = MOST) -> Table | None:
         name: {
             labels.get(key, key): [cell(curve, place) for place in places] for key, curve in curves.items()
         }
-        for name, curves in protocols.changes(comparison, limit).items()
+        for name, curves in protocols.protocol_changes(comparison, limit).items()
     }
     columns = [
         left_column("method"),

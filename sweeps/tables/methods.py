@@ -1,10 +1,10 @@
 """The methods, ranked: values by length, effective length, difference to the reference, cost."""
 
-from sweeps.comparison.notes import gaps, spread, two_groups
+from sweeps.comparison.notes import gaps, spread_note, two_groups_note
 from sweeps.comparison.records import LongestLength, Scores
 from sweeps.comparison.summary import TEMPERATURE, Comparison
 from sweeps.numbers import MISSING, at_least, between, big, number, signed, tokens
-from sweeps.tables.table import Cell, Column, Table, left_column, length_columns, text, tint, value_cell
+from sweeps.tables.table import Cell, Column, Table, left_column, length_columns, text_cell, tint, value_cell
 from sweeps.texts import PARTS
 from train.results.rows import ANSWERS
 
@@ -27,15 +27,15 @@ def methods(comparison: Comparison) -> Table:
     ]
     rows, places = [], range(len(comparison.lengths))
     for rank, name in enumerate(comparison.methods, 1):
-        row = [Cell("", str(rank)), text(name), *(value(comparison, name, place) for place in places)]
-        row += [score(worst(comparison, name))] if several else []
-        row += [score(at_longest(exact, name))] if exact else []
+        row = [Cell("", str(rank)), text_cell(name), *(value(comparison, name, place) for place in places)]
+        row += [score_cell(worst(comparison, name))] if several else []
+        row += [score_cell(at_longest(exact, name))] if exact else []
         row += [length_cell(comparison.effective.get(name), comparison.longest)]
         row += [beaten(comparison, name)] if comparison.is_cropped else []
         row += [temperature_cell(comparison, name, factors)] if factors else []
-        rows.append([*row, to_reference(comparison, name), *costs(comparison.methods[name].cost)])
-    first = f"Protocol {comparison.protocol}. {spread(comparison)}"
-    notes = [first, gaps(comparison), two_groups(comparison)]
+        rows.append([*row, to_reference(comparison, name), *cost_cells(comparison.methods[name].cost)])
+    first = f"Protocol {comparison.protocol}. {spread_note(comparison)}"
+    notes = [first, gaps(comparison), two_groups_note(comparison)]
     return Table(PARTS["methods"].title, columns, rows, notes, sortable=True)
 
 
@@ -61,7 +61,7 @@ def at_longest(scores: Scores, name: str) -> float | None:
     return scores.methods[name]["none"].value[-1] if name in scores.methods else None
 
 
-def score(value: float | None) -> Cell:
+def score_cell(value: float | None) -> Cell:
     return Cell(number(value), value=value)
 
 
@@ -99,7 +99,7 @@ def to_reference(comparison: Comparison, name: str) -> Cell:
     return Cell(signed(difference.value[-1]), f"{ends} {verdict or ''}".strip(), value=difference.value[-1])
 
 
-def costs(cost: dict[str, float]) -> list[Cell]:
+def cost_cells(cost: dict[str, float]) -> list[Cell]:
     """Parameters, and the speed of training."""
     keys = ("parameters", "encoding_parameters", "tokens_per_second")
     total, value_here, speed = (cost.get(key) for key in keys)

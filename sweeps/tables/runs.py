@@ -3,13 +3,13 @@
 from sweeps.comparison.notes import scored_note
 from sweeps.comparison.records import Failure
 from sweeps.comparison.summary import Comparison
-from sweeps.comparison.verdict import differences
+from sweeps.comparison.verdict import difference_sentence
 from sweeps.numbers import MISSING, plural
-from sweeps.tables.table import Cell, Column, Table, left_column, text
+from sweeps.tables.table import Cell, Column, Table, left_column, text_cell
 from sweeps.texts import PARTS
 
 
-def fairness(comparison: Comparison) -> Table:
+def fairness_table(comparison: Comparison) -> Table:
     """Return the settings that should be the same for all; what is not the encoding and differs is red."""
     facts, rows = comparison.fairness, []
     for name, texts in facts.rows.items():
@@ -18,8 +18,8 @@ def fairness(comparison: Comparison) -> Table:
             (value, "" if value == usual else "noted" if c == "kernel" else "differs")
             for c, value, usual in columns
         ]
-        rows.append([text(name), *(Cell(value or MISSING, kind=kind) for value, kind in kinds)])
-    unequal = "; ".join(differences(facts))
+        rows.append([text_cell(name), *(Cell(value or MISSING, kind=kind) for value, kind in kinds)])
+    unequal = "; ".join(difference_sentence(facts))
     line = (
         f"Methods differ in more than the encoding: {unequal} (in red)."
         if unequal
@@ -28,7 +28,7 @@ def fairness(comparison: Comparison) -> Table:
     return Table(PARTS["fairness"].title, [left_column("method"), *map(Column, facts.columns)], rows, [line])
 
 
-def provenance(comparison: Comparison) -> dict[str, str]:
+def provenance_table(comparison: Comparison) -> dict[str, str]:
     """Return the circumstances of the runs by name, without what is not known."""
     origin = comparison.provenance
     runs = plural(sum(map(len, origin.runs.values())), "run")
@@ -49,7 +49,7 @@ def provenance(comparison: Comparison) -> dict[str, str]:
 
 def failures(title: str, jobs: list[Failure]) -> Table:
     rows = [
-        [text(failure.name), Cell(failure.reason, kind="wrap"), Cell(failure.log, kind="wrap code")]
+        [text_cell(failure.name), Cell(failure.reason, kind="wrap"), Cell(failure.log, kind="wrap code")]
         for failure in jobs
     ]
     return Table(title, [left_column("job"), left_column("reason"), left_column("log")], rows)

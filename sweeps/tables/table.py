@@ -46,7 +46,7 @@ def left_column(head: str, below: str = "") -> Column:
     return Column(head, below, kind="left")
 
 
-def text(content: str, kind: str = "") -> Cell:
+def text_cell(content: str, kind: str = "") -> Cell:
     return Cell(content, kind=f"left {kind}".rstrip())
 
 
@@ -60,13 +60,13 @@ def length_columns(comparison: Comparison, lengths: list[int]) -> list[Column]:
 def group_rows(groups: dict[str, dict[str, list[Cell]]]) -> list[list[Cell]]:
     """Rows of methods and their parts; the name of a method stands in the first of its rows."""
     return [
-        [text("" if place else name, "" if place else "first"), text(part), *cells]
+        [text_cell("" if place else name, "" if place else "first"), text_cell(part), *cells]
         for name, parts in groups.items()
         for place, (part, cells) in enumerate(parts.items())
     ]
 
 
-def changes(estimate: Estimate, sign: int) -> list[Cell]:
+def change_columns(estimate: Estimate, sign: int) -> list[Cell]:
     """A difference at each length, its interval, coloured by how much worse or better it is."""
     return [
         Cell(signed(value), plus_minus(estimate.half(place)), style=tint(value, sign))

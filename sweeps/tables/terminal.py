@@ -11,7 +11,7 @@ from sweeps.comparison.records import Failure
 from sweeps.comparison.summary import Comparison, Summary, unit
 from sweeps.numbers import MISSING, number
 from sweeps.tables import changes
-from sweeps.tables.both import both
+from sweeps.tables.both import sides_table
 from sweeps.tables.methods import methods
 from sweeps.tables.table import Cell, Column, Table
 
@@ -23,7 +23,7 @@ FEW = 2  # methods whose protocols are shown
 
 
 @dataclass(frozen=True)
-class Form:
+class TableForm:
     """The extent to which a table is shown."""
 
     columns: list[Column]
@@ -44,13 +44,13 @@ def show(summary: Summary, console: "Console") -> None:
         for line in notes(comparison):
             said(line, style="dim")
         said()
-        tables = [changes.extensions(comparison), changes.parts_at_longest(comparison)]
+        tables = [changes.extensions_table(comparison), changes.parts_at_longest(comparison)]
         for table in (*tables, changes.by_protocol(comparison, FEW)):
             if table:
                 said(table.title, style="bold")
                 said(fit_table(table, comparison, console))
                 said()
-    if table := both(summary.comparisons, brief=True):
+    if table := sides_table(summary.comparisons, brief=True):
         said(table.title, style="bold")
         said(fit_table(table, summary.comparisons[0], console))
         said()
@@ -66,7 +66,7 @@ def failure(failed_job: Failure) -> str:
     )
 
 
-def text(summary: Summary, width: int) -> str:
+def terminal_text(summary: Summary, width: int) -> str:
     """The same without colours, for a file."""
     from rich.console import Console
 
@@ -78,25 +78,25 @@ def text(summary: Summary, width: int) -> str:
 def fit_table(table: Table, comparison: Comparison, console: "Console") -> "Grid":
     """The richest form of a table that fits: decimals, facts, intervals, then middle lengths give way."""
     wide = console.options.update(width=10_000)
-    for form in forms(table, comparison.trained_length):
+    for form in table_forms(table, comparison.trained_length):
         grid = fill_table(table, form)
         if console.measure(grid, options=wide).maximum <= console.width:
             break
     return grid
 
 
-def forms(table: Table, trained: int) -> Iterator[Form]:
+def table_forms(table: Table, trained: int) -> Iterator[TableForm]:
     """Richest first; the last is shown whatever the width."""
     first = [column for column in table.columns if column.kind == "left" or not column.head]
     lengths = [column for column in table.columns if column.length is not None]
     facts = [column for column in table.columns if column not in first + lengths and is_shown(table, column)]
     for decimals, errors, width_limit in ((3, True, 9), (2, True, 9), (2, True, 4), (2, True, 3)):
-        yield Form(first + lengths + facts[:width_limit], decimals, errors, details=True)
+        yield TableForm(first + lengths + facts[:width_limit], decimals, errors, details=True)
     for errors, width_limit in ((True, 9), (True, 4), (True, 3), (True, 1), (True, 0), (False, 0)):
-        yield Form(first + lengths + facts[:width_limit], 2, errors)
+        yield TableForm(first + lengths + facts[:width_limit], 2, errors)
     while middle := [column for column in lengths[1:-1] if column.length != trained]:
         lengths.remove(middle[len(middle) // 2])
-        yield Form(first + lengths)
+        yield TableForm(first + lengths)
 
 
 def is_shown(table: Table, column: Column) -> bool:
@@ -105,7 +105,7 @@ def is_shown(table: Table, column: Column) -> bool:
     return any(row[place].text != MISSING or row[place].small for row in table.rows)
 
 
-def fill_table(table: Table, form: Form) -> "Grid":
+def fill_table(table: Table, form: TableForm) -> "Grid":
     from rich import box
     from rich.table import Table as Grid
     from rich.text import Text
@@ -120,12 +120,15 @@ def fill_table(table: Table, form: Form) -> "Grid":
     for row in table.rows:
         cells = zip((row[place] for place in places), form.columns, strict=True)
         grid.add_row(
-            *(Text(content(*pair, form), style="bold green" * (pair[0].kind == "best")) for pair in cells)
+            *(
+                Text(cell_content(*pair, form), style="bold green" * (pair[0].kind == "best"))
+                for pair in cells
+            )
         )
     return grid
 
 
-def content(cell: Cell, column: Column, form: Form) -> str:
+def cell_content(cell: Cell, column: Column, form: TableForm) -> str:
     """Return what a terminal shows of a cell."""
     if column.length is None:
         detail = f" {cell.small}" if form.details and not column.brief else ""

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from tests.chaos.case import Case
 from tests.chaos.scenarios import Ended
-from train.reproduce import by_key, compare
-from train.results.rows import OUT_OF_MEMORY, read
+from train.reproduce import by_key, compare_rows
+from train.results.rows import OUT_OF_MEMORY, read_rows
 
 ADVICE = re.compile(r"delete (\S+) and run again")
 CLOSE = 1e-6  # of a training that was resumed
@@ -76,14 +76,14 @@ def different(case: Case) -> list[str]:
             wrong.append(f"there are no rows in {name.parent}")
             continue
         try:
-            expected, rows = by_key(read(file)), by_key(read(found))
+            expected, rows = by_key(read_rows(file)), by_key(read_rows(found))
         except ValueError as error:
             wrong.append(str(error))
             continue
         if any(row.metric == OUT_OF_MEMORY for row in rows.values()):  # what else there is, is right
             rows = {key: row for key, row in rows.items() if row.value is not None and key in expected}
             expected = {key: row for key, row in expected.items() if key in rows}
-        against = compare(expected.values(), rows.values(), [])
+        against = compare_rows(expected.values(), rows.values(), [])
         if against.unpaired or any(one.absolute > CLOSE for one in against.differences):
             wrong.append(f"{name} is different: {' '.join(against.sentences())}")
     return wrong

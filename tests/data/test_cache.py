@@ -153,7 +153,7 @@ def test_a_copy_is_measured_once(
 def test_any_record_that_is_not_ours_is_damage(content: str, tmp_path: Path) -> None:
     (tmp_path / "meta.json").write_text(content, encoding="latin-1")
     with pytest.raises(folders.DamagedError):
-        folders.read(tmp_path)
+        folders.read_whole(tmp_path)
 
 
 def test_a_full_disk_is_said_and_leaves_nothing(small: dict[str, Any], tmp_path: Path) -> None:

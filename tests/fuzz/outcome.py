@@ -10,7 +10,7 @@ from data import instantiate
 from data.tasks.base import Generated
 from data.text.files import Files
 from train import build
-from train.checks.dry_run import check, check_data
+from train.checks.dry_run import check_data, dry_run
 from train.config.compose import compose_config
 from train.config.schema import Config
 from train.context import Run
@@ -40,7 +40,7 @@ def outcome(line: list[str], folder: Path) -> Outcome:
     """How a command line is dealt with."""
     try:
         config = compose_config(*line, name="evaluate" if line[0].startswith("run=") else "config")
-        extensions = check(config)
+        extensions = dry_run(config)
         prepared(config, extensions, folder)
     except Exception as error:
         return of_refusal(line, error)
@@ -92,7 +92,7 @@ def carry_out(config: Config, extensions: Chosen) -> None:
     size = model.vocab * model.width + 12 * model.width**2 * model.depth
     if size > LARGE or model.length > 256 or config.model.kernel == "flex":
         return
-    gpt = build.gpt(config)
+    gpt = build.build_gpt(config)
     draw = torch.Generator().manual_seed(0)
     tokens = torch.randint(model.vocab, (2, model.length + 1), generator=draw)
     loss = mean_loss(gpt.train(), tokens[:, :-1], tokens[:, 1:])

@@ -15,7 +15,7 @@ from tests.composing import composed
 from tests.papers.loops import found, geometric, rotary
 from tests.papers.pairs import HEADS, SHAPE, WIDTH, biased, content
 from tests.tolerance import agree
-from train.build import encodings
+from train.build import build_encodings
 from train.evaluation.extensions import recipe
 
 
@@ -141,5 +141,5 @@ def test_positions_between_whole_numbers_are_refused(inner: str) -> None:
 
 def test_the_seed_of_a_run_reaches_every_method_that_draws() -> None:
     first, other = (composed("encoding=randomized_rope", "extension=pose", f"seed={seed}") for seed in (0, 3))
-    assert (encodings(first)[0].seed, encodings(other)[0].seed) == (0, 3)
+    assert (build_encodings(first)[0].seed, build_encodings(other)[0].seed) == (0, 3)
     assert (recipe(first, "pose").parameters["seed"], recipe(other, "pose").parameters["seed"]) == (0, 3)

@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import kendalltau
 
 from sweeps import command
-from sweeps.agreement import agreement, figure, main, means, quantities_of, taus, transfer
+from sweeps.agreement import agreement, agreement_figure, main, means, quantities_of, taus, transfer
 from tests.sweeps.synthetic import HEADLINE, make_sweep
 
 
@@ -72,7 +72,7 @@ def test_a_sweep_predicts_itself(tmp_path: Path) -> None:
     make_sweep(tmp_path / "large", seeds=2, windows=8)
     found = transfer([tmp_path / "small", tmp_path / "large"]).set_index("quantity")
     assert found.loc["change at 16x", "tau"] == pytest.approx(1)
-    drawn = figure(transfer([tmp_path / "small", tmp_path / "large"]))
+    drawn = agreement_figure(transfer([tmp_path / "small", tmp_path / "large"]))
     table = drawn.views["tau"]["datasets"]["table"].splitlines()
     assert any(line.startswith("small to large,change at 16x,same order,1,") for line in table)
     assert drawn.save(tmp_path)[0].stat().st_size > 10_000

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from sweeps.archive import pack, portable, unpack, unpacked
-from sweeps.results import load
+from sweeps.results import load_sweep
 from tests.sweeps.synthetic import make_sweep
 from train.results.done import finished
-from train.results.rows import read
+from train.results.rows import read_rows
 
 
 @pytest.fixture
@@ -22,14 +22,14 @@ def test_a_sweep_survives_the_archive(sweep: Path, tmp_path: Path) -> None:
     unpack(tmp_path / "archive", tmp_path / "again")
     for place in sorted(sweep.glob("*-s*")):
         again = tmp_path / "again" / place.name
-        assert read(again / "results.jsonl") == read(place / "results.jsonl")
+        assert read_rows(again / "results.jsonl") == read_rows(place / "results.jsonl")
         assert finished(again) == finished(place)
         with np.load(place / "documents.npz") as old, np.load(again / "documents.npz") as new:
             assert set(old) == set(new)
             for name in old:
                 assert old[name].shape == new[name].shape
                 np.testing.assert_allclose(new[name], old[name], rtol=1e-6)
-    loaded = load(tmp_path / "again")
+    loaded = load_sweep(tmp_path / "again")
     assert {(run.encoding, run.seed) for run in loaded.runs} == {
         (e, s) for e in ("rope", "learned") for s in (0, 1)
     }
@@ -52,7 +52,7 @@ def test_an_archive_grows_by_other_runs(sweep: Path, tmp_path: Path) -> None:
 def test_reports_read_archives(sweep: Path, tmp_path: Path) -> None:
     pack(sweep, tmp_path / "archive")
     with unpacked(tmp_path / "archive") as place:
-        assert len(load(place).runs) == 4
+        assert len(load_sweep(place).runs) == 4
     with unpacked(sweep) as place:
         assert place == sweep
 

@@ -12,7 +12,7 @@ import torch
 from models.encodings import names
 from sweeps.bench import clock, evaluation, instructions, page, training
 from sweeps.bench.contenders import PEERS, Shape, ours, peers
-from sweeps.bench.page import Result
+from sweeps.bench.page import Measurement
 from train.runtime.machine import keep_memory
 
 SMALL = Shape(vocab=64, width=32, depth=1, heads=2, length=16, batch=2)
@@ -53,7 +53,7 @@ def test_evaluation_has_every_length() -> None:
 def test_the_longest_is_for_what_needs_no_table(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(evaluation, "LONGEST", 512)
     monkeypatch.setenv("CC", "none")  # loops in C need no table for DAPE
-    found = [(r.name, r.unit) for r in evaluation.longest(["xpos", "dape_kerple", "learned"])]
+    found = [(r.name, r.unit) for r in evaluation.measure_longest(["xpos", "dape_kerple", "learned"])]
     assert found == [("evaluate_512_xpos", "s"), ("evaluate_memory_512_xpos", "MiB")]
 
 
@@ -86,7 +86,7 @@ def test_long_evaluation_is_compared_under_each_set(monkeypatch: pytest.MonkeyPa
         assert ratio.value > 0
         assert "fp32" in ratio.how
         earlier = replace(ratio, name="step_alibi_vs_nope", date="2026-01-31")
-        page.write([replace(ratio, value=0.5, date="2026-02-28"), earlier], tmp_path)
+        page.write_page([replace(ratio, value=0.5, date="2026-02-28"), earlier], tmp_path)
         text = (tmp_path / "benchmarks.md").read_text()
         assert "on 2026-01-31 to 2026-02-28: " in text
         assert "| encoding | avx2 |\n|---|---:|\n| window_rope | 0.5 |\n" in text
@@ -94,14 +94,14 @@ def test_long_evaluation_is_compared_under_each_set(monkeypatch: pytest.MonkeyPa
 
 @pytest.mark.parametrize("name", names())
 def test_every_encoding_can_be_evaluated(name: str) -> None:
-    run = evaluation.ours(evaluation.encoding(name, 4096), 64)
+    run = evaluation.our_attention(evaluation.moved_encoding(name, 4096), 64)
     assert run().shape == (1, evaluation.HEADS, 64, evaluation.HEAD_WIDTH)
 
 
 def test_memory_is_that_of_what_runs() -> None:
-    used = clock.memory(lambda: lambda: torch.ones(16 << 20).sum())
+    used = clock.added_memory(lambda: lambda: torch.ones(16 << 20).sum())
     assert used > 60 << 20
-    assert clock.memory(lambda: lambda: None) < 20 << 20
+    assert clock.added_memory(lambda: lambda: None) < 20 << 20
 
 
 def test_medians_are_per_contender() -> None:
@@ -118,11 +118,18 @@ def test_threads_are_timed_by_the_clock(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_what_is_not_measured_again_is_kept(tmp_path: Path) -> None:
-    page.write(
-        [Result("step_rope_vs_nope", 1.23456, "x", "so"), Result("lightning_vs_loop", 1, "x", "so")], tmp_path
+    page.write_page(
+        [
+            Measurement("step_rope_vs_nope", 1.23456, "x", "so"),
+            Measurement("lightning_vs_loop", 1, "x", "so"),
+        ],
+        tmp_path,
     )
-    page.write(
-        [Result("step_rope_vs_nope", 2, "x", "so"), Result("evaluate_8192_rope_vs_causal", 3, "x", "so")],
+    page.write_page(
+        [
+            Measurement("step_rope_vs_nope", 2, "x", "so"),
+            Measurement("evaluate_8192_rope_vs_causal", 3, "x", "so"),
+        ],
         tmp_path,
     )
     rows = json.loads((tmp_path / "benchmarks.json").read_text())
@@ -142,4 +149,4 @@ def test_memory_that_was_freed_counts_again() -> None:
         return lambda: torch.ones(1 << 24)
 
     keep_memory()
-    assert 60 << 20 < clock.memory(prepare) < 80 << 20
+    assert 60 << 20 < clock.added_memory(prepare) < 80 << 20

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from sweeps.drawing.figure import DARK, LIGHT, Caption, Figure, Spec, describe, still, without
 from sweeps.drawing.lines import Axes, Line, limits
-from sweeps.drawing.names import GAP, ending, spaced
+from sweeps.drawing.names import GAP, curve_end, spaced
 from sweeps.drawing.panels import panels
 
 AXES = Axes(Caption("Loss", "python"), "length", "loss", 64)
@@ -89,11 +89,11 @@ def test_a_few_curves_that_explode_do_not_flatten_the_others() -> None:
     wild = line("wild", 4, 6, 8, 20)
     assert limits([*flat, wild], False, False, False)[1] < 5
     assert limits([*flat, wild], False, False, True)[1] > 20
-    name, mark = ending(wild, "0", limits([*flat, wild], False, False, False), signed=False)
+    name, mark = curve_end(wild, "0", limits([*flat, wild], False, False, False), signed=False)
     assert name.text == "▲ wild 20.00"
     assert mark
     assert 64 < mark.x < 128
-    name, mark = ending(line("short", 4, 4.1, None, None), "0", (3.0, 5.0), signed=False)
+    name, mark = curve_end(line("short", 4, 4.1, None, None), "0", (3.0, 5.0), signed=False)
     assert name.text == "× short: none past 128"
     assert mark
     assert (mark.x, mark.y) == (128, 4.1)

@@ -13,13 +13,13 @@ from sweeps.comparison.decomposition import DISTANCES, EARLY, PAST, POSITIONS
 from sweeps.comparison.summarize import summarise
 from sweeps.comparison.summary import Comparison, Summary
 from sweeps.report import make
-from sweeps.results import load
-from sweeps.tables.terminal import text
+from sweeps.results import load_sweep
+from sweeps.tables.terminal import terminal_text
 from sweeps.texts import PARTS
 from tests.sweeps import synthetic
 from tests.sweeps.synthetic import make_sweep
 from train.results.protocols import PROTOCOLS
-from train.results.rows import read
+from train.results.rows import read_rows
 
 SHAPE: dict[str, Any] = {"windows": 24, "lengths": (64, 128, 256, 512), "seeds": 2}
 METHODS = ["rope", "alibi", "learned"]
@@ -34,7 +34,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def summary(folder: Path) -> Summary:
-    return summarise(load(folder))
+    return summarise(load_sweep(folder))
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +45,7 @@ def of(summary: Summary) -> Comparison:
 def loss(folder: Path, extension: str, protocol: str, length: int) -> float:
     """Of alibi, the mean over seeds."""
     wanted = (extension, protocol, length, "loss")
-    rows = [row for seed in range(2) for row in read(folder / f"alibi-s{seed}" / "results.jsonl")]
+    rows = [row for seed in range(2) for row in read_rows(folder / f"alibi-s{seed}" / "results.jsonl")]
     found = [row.value for row in rows if (row.extension, row.protocol, row.length, row.metric) == wanted]
     return float(np.mean([value for value in found if value is not None]))
 
@@ -75,12 +75,12 @@ def test_every_method_adds_up(of: Comparison) -> None:
 
 def test_without_the_window_what_is_past_is_one_part(tmp_path: Path) -> None:
     folder = make_sweep(tmp_path, METHODS, protocols=("same_tokens", "sliding"), extend=(), **SHAPE)
-    found = summarise(load(folder)).comparisons[0].decomposition["rope"]
+    found = summarise(load_sweep(folder)).comparisons[0].decomposition["rope"]
     assert list(found.parts) == [EARLY, PAST]
     for t, whole in enumerate(found.whole.value):
         assert sum(end - start for _, start, end in bars(found)[t]) == pytest.approx(whole, abs=1e-5)
     plain = make_sweep(tmp_path / "plain", METHODS, extend=(), **SHAPE)
-    assert summarise(load(plain)).comparisons[0].decomposition == {}
+    assert summarise(load_sweep(plain)).comparisons[0].decomposition == {}
 
 
 def test_crop_is_with_its_full_context_where_that_is_known(folder: Path, of: Comparison) -> None:
@@ -103,11 +103,11 @@ def test_lengths_have_intervals(of: Comparison) -> None:
 
 
 def test_protocols_side_by_side(summary: Summary, of: Comparison) -> None:
-    found = protocols.changes(of)
+    found = protocols.protocol_changes(of)
     assert set(found) == set(METHODS)
     assert list(found["rope"]) == list(PROTOCOLS)
     assert all(change.change[0] == 0 for change in found["rope"].values())
-    shown = text(summary, 200)
+    shown = terminal_text(summary, 200)
     assert PARTS["protocols"].title in shown
     assert PARTS["decomposition"].title in shown
 
@@ -118,7 +118,7 @@ def test_names_of_protocols_say_their_amounts(tmp_path: Path) -> None:
             self.facts = {"settings.evaluation.stride": stride, "settings.evaluation.last": last}
 
     runs: Any = [Of("auto", "auto"), Of("auto", "auto")]
-    assert list(protocols.labels(runs, 64).values()) == [
+    assert list(protocols.protocol_labels(runs, 64).values()) == [
         "same_tokens",
         "sliding, stride 1/8",
         "nonoverlapping",
@@ -127,8 +127,8 @@ def test_names_of_protocols_say_their_amounts(tmp_path: Path) -> None:
         "last_k, k = 32",
     ]
     runs = [Of(16, 8), Of(16, 4)]
-    assert protocols.labels(runs, 64)["sliding"] == "sliding, stride 16"
-    assert protocols.labels(runs, 64)["last_k"] == "last_k"
+    assert protocols.protocol_labels(runs, 64)["sliding"] == "sliding, stride 16"
+    assert protocols.protocol_labels(runs, 64)["last_k"] == "last_k"
 
 
 def test_pictures_and_page(folder: Path, summary: Summary, of: Comparison) -> None:

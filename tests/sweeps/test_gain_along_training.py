@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from sweeps.archive import pack
-from sweeps.context_gain import gains, losses
-from sweeps.gain_along_training import along, figure, table
+from sweeps.context_gain import gains, losses_of
+from sweeps.gain_along_training import along, training_figure, training_table
 from tests.sweeps.synthetic import make_sweep, vouch
 
 METHODS = ("rope", "fox", "learned")
@@ -28,21 +28,21 @@ def test_seeds_and_documents_are_those_that_all_have(folders: list[Path]) -> Non
     found = along(folders)
     assert found["seeds"].unique().tolist() == [2]
     assert found["tokens"].unique().tolist() == [300 * 32 * 64, 600 * 32 * 64]
-    own = gains(*losses(folders[1]), "window").set_index(["method", "length"])
+    own = gains(*losses_of(folders[1]), "window").set_index(["method", "length"])
     half = found[found["tokens"] == 300 * 32 * 64].set_index(["method", "length"])
     assert half.loc[("fox", 256), "value"] == pytest.approx(own.loc[("fox", 256), "value"])
 
 
 def test_the_table_has_a_column_a_checkpoint(folders: list[Path]) -> None:
-    lines = table(along(folders), 4)
+    lines = training_table(along(folders), 4)
     assert lines[0] == "| method | 0.6M tokens | 1.2M tokens |"
     assert [line.split("`")[1] for line in lines[2:]] == ["fox", "rope"]  # learned has no window
     with pytest.raises(ValueError, match="at 3 times the training length"):
-        table(along(folders), 3)
+        training_table(along(folders), 3)
 
 
 def test_the_figure_has_a_panel_a_method(folders: list[Path], tmp_path: Path) -> None:
-    drawn = figure(along(folders))
+    drawn = training_figure(along(folders))
     rows = drawn.views["gain"]["datasets"]["table"].splitlines()[1:]
     assert len(rows) == 2 * 3 * 2  # methods, lengths, checkpoints
     assert drawn.save(tmp_path)[0].stat().st_size > 10_000

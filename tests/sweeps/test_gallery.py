@@ -10,12 +10,12 @@ from models.encodings import extend, load
 from models.registry import names
 from models.table import SHAPE
 from sweeps.gallery import measure
-from sweeps.gallery.page import lines, page
+from sweeps.gallery.page import gallery_page, line_chart_of
 
 
 @pytest.fixture(scope="module")
 def html() -> str:
-    return page()
+    return gallery_page()
 
 
 def test_every_method_is_drawn_or_says_why_not(html: str) -> None:
@@ -61,6 +61,6 @@ def test_bent_distances() -> None:
 
 def test_gaps() -> None:
     y = torch.tensor([1.0, float("-inf"), float("nan"), 3.0])
-    chart = lines("title", {"line": y}, "x", level=[{"y": 2}])
+    chart = line_chart_of("title", {"line": y}, "x", level=[{"y": 2}])
     assert chart["datasets"]["title"].splitlines() == ["of,x,y", "line,0,1", "line,1,", "line,2,", "line,3,3"]
     assert chart["layer"][1]["data"]["values"] == [{"y": 2}]

@@ -18,15 +18,15 @@ from sweeps.charts.extensions import in_common
 from sweeps.comparison.notes import gaps
 from sweeps.comparison.summarize import summarise
 from sweeps.comparison.summary import Comparison, Summary
-from sweeps.comparison.verdict import differences, recovered, verdict
+from sweeps.comparison.verdict import difference_sentence, recovered, verdict
 from sweeps.report import make
 from sweeps.report.diagnostics import diagnoses
 from sweeps.report.power import power
-from sweeps.results import load, path_text
+from sweeps.results import load_sweep, path_text
 from sweeps.tables.methods import methods
-from sweeps.tables.terminal import text
+from sweeps.tables.terminal import terminal_text
 from tests.sweeps.synthetic import EVERY, make_sweep, vouch
-from train.results.rows import append, read
+from train.results.rows import append, read_rows
 
 SMALL: dict[str, Any] = {"windows": 24, "lengths": (64, 128, 256, 512)}
 
@@ -38,7 +38,7 @@ def headline(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def summary(headline: Path) -> Summary:
-    found = summarise(load(headline))
+    found = summarise(load_sweep(headline))
     return replace(found, verdict=verdict(found))
 
 
@@ -47,12 +47,12 @@ def crowd(tmp_path_factory: pytest.TempPathFactory) -> Summary:
     """Every method, and three of no known family."""
     names = [*EVERY, "mine_1", "mine_2", "mine_3"]
     folder = make_sweep(tmp_path_factory.mktemp("crowd"), names, windows=24, protocols=("same_tokens",))
-    return summarise(load(folder))
+    return summarise(load_sweep(folder))
 
 
 def compared(folder: Path, reference: str | None = None) -> Comparison:
     """The only comparison of a sweep."""
-    (found,) = summarise(load(folder), reference).comparisons
+    (found,) = summarise(load_sweep(folder), reference).comparisons
     return found
 
 
@@ -115,7 +115,7 @@ def test_figures_that_a_report_no_longer_has_are_deleted(tmp_path: Path) -> None
 
 def test_numbers_are_those_of_the_rows(headline: Path, summary: Summary) -> None:
     """The mean over seeds; differences on the seeds that both have."""
-    runs = {(run.encoding, run.seed): run for run in load(headline).runs}
+    runs = {(run.encoding, run.seed): run for run in load_sweep(headline).runs}
 
     def value(encoding: str, seed: int) -> float:
         rows = [
@@ -158,12 +158,12 @@ def test_equal_methods_are_not_separated(tmp_path: Path) -> None:
     best = compared(folder).best[-1]
     assert best
     assert best.tied
-    assert "tied for best (not separable)" in text(summarise(load(folder)), 80)
+    assert "tied for best (not separable)" in terminal_text(summarise(load_sweep(folder)), 80)
 
 
 @pytest.mark.parametrize("width", [40, 60, 80, 100, 140, 200])
 def test_the_table_fits(summary: Summary, width: int) -> None:
-    lines = text(summary, width).splitlines()
+    lines = terminal_text(summary, width).splitlines()
     rows = [line for line in lines if re.match(r"( *\d+ {2,}[a-z]|  \+ )", line)]
     assert len(rows) == 10 + 7  # methods, and what extends rope
     assert max(map(len, rows)) <= max(width, 55)
@@ -173,7 +173,7 @@ def test_the_table_fits(summary: Summary, width: int) -> None:
 
 def test_the_best_is_marked_only_where_it_is_separable(summary: Summary) -> None:
     (of,) = summary.comparisons
-    rows = [line for line in text(summary, 80).splitlines() if re.match(r" *\d+ +kerple_log", line)]
+    rows = [line for line in terminal_text(summary, 80).splitlines() if re.match(r" *\d+ +kerple_log", line)]
     stars = rows[0].count("*")
     assert stars == sum(
         best is not None and best.method == "kerple_log" and not best.tied for best in of.best
@@ -182,17 +182,17 @@ def test_the_best_is_marked_only_where_it_is_separable(summary: Summary) -> None
 
 
 def test_one_seed_is_said_to_be_one(tmp_path: Path) -> None:
-    found = summarise(load(make_sweep(tmp_path, seeds=1, **SMALL)))
+    found = summarise(load_sweep(make_sweep(tmp_path, seeds=1, **SMALL)))
     assert found.comparisons[0].over == "documents"
-    assert "A single seed says nothing about variation between seeds" in text(found, 200)
+    assert "A single seed says nothing about variation between seeds" in terminal_text(found, 200)
     assert "With one seed, intervals and verdicts cover only the choice of documents." in verdict(found)[0]
 
 
 def test_no_interval_is_printed_where_there_is_too_little(tmp_path: Path) -> None:
     folder = make_sweep(tmp_path, ["rope", "alibi"], seeds=1, **SMALL | {"windows": 3})
-    found = summarise(load(folder))
-    assert "No intervals: they need at least two seeds or five documents." in text(found, 200)
-    assert "±" not in text(found, 200)
+    found = summarise(load_sweep(folder))
+    assert "No intervals: they need at least two seeds or five documents." in terminal_text(found, 200)
+    assert "±" not in terminal_text(found, 200)
     assert "separable" not in " ".join(verdict(found))
 
 
@@ -268,7 +268,7 @@ def test_settings_that_differ_name_methods_and_are_red(tmp_path: Path) -> None:
     vouch(folder)
     of = compared(folder)
     assert set(of.methods) == {"rope base=500", "rope base=10000", "alibi", "t5"}
-    unequal = " ".join(differences(of.fairness))
+    unequal = " ".join(difference_sentence(of.fairness))
     assert "sequences per step (alibi)" in unequal
     assert "tokens (alibi)" in unequal
     assert "encoding" not in unequal
@@ -309,7 +309,7 @@ def test_extensions_without_crop_are_compared_with_none(tmp_path: Path) -> None:
     assert "crop" not in page[page.index("<main") : page.index("How to read this")]
     assert "change" in printed
     assert "crop" not in printed
-    assert "Of 12 extensions, rope + rerope (−" in verdict(summarise(load(folder)))[0]
+    assert "Of 12 extensions, rope + rerope (−" in verdict(summarise(load_sweep(folder)))[0]
     assert (folder / "figures/extensions.png").exists()
     assert not (folder / "figures/against_crop.png").exists()
 
@@ -433,7 +433,7 @@ def test_runs_that_cannot_be_read_are_left_out_and_told(
     assert make(folder) == len(DAMAGE)
     page, printed = (folder / "report.html").read_text().replace("&#39;", "'"), capsys.readouterr().out
     assert f"{len(DAMAGE)} of {2 * len(DAMAGE) + 2} jobs cannot be read" in printed
-    sweep = load(folder)
+    sweep = load_sweep(folder)
     for seed, (_, _, reason) in enumerate(DAMAGE):
         (found,) = [one.reason for one in sweep.unreadable if one.name == f"rope-s{seed}"]
         assert reason in found
@@ -464,7 +464,7 @@ def test_a_row_of_another_kind_is_damage(key: str, value: Any, reason: str, tmp_
     first, *rest = file.read_text().splitlines(keepends=True)
     file.write_text(json.dumps(json.loads(first) | {key: value}) + "\n" + "".join(rest))
     vouch(folder)
-    sweep = load(folder)
+    sweep = load_sweep(folder)
     assert [one.name for one in sweep.unreadable] == ["rope-s1"]
     assert reason in sweep.unreadable[0].reason
     assert {(run.encoding, run.seed) for run in sweep.runs} == {("rope", 0), ("alibi", 0), ("alibi", 1)}
@@ -476,7 +476,7 @@ def test_scores_of_another_kind_are_damage(scores: Any, tmp_path: Path) -> None:
     file = folder / "rope-s1/documents.npz"
     np.savez(file, **dict(np.load(file)) | {"none|same_tokens|64": scores})
     vouch(folder)
-    assert "documents.npz is damaged" in load(folder).unreadable[0].reason
+    assert "documents.npz is damaged" in load_sweep(folder).unreadable[0].reason
 
 
 def test_scores_of_no_length_are_not_used(tmp_path: Path) -> None:
@@ -489,7 +489,7 @@ def test_scores_of_no_length_are_not_used(tmp_path: Path) -> None:
 
 def test_settings_may_be_lists(tmp_path: Path) -> None:
     folder = make_sweep(tmp_path, ["rope", "alibi"], changed={"rope": {"batch": [16, 32]}}, **SMALL)
-    assert "sequences per step" in " ".join(differences(compared(folder).fairness))
+    assert "sequences per step" in " ".join(difference_sentence(compared(folder).fairness))
 
 
 @pytest.mark.parametrize("content", [b"", b"[]", b"{", b'{"run": "rope"}'])
@@ -538,7 +538,7 @@ def test_the_exit_code_says_whether_jobs_failed(failed: list[str], tmp_path: Pat
 def test_without_a_list_of_jobs_every_run_is_reported(content: str, tmp_path: Path) -> None:
     folder = make_sweep(tmp_path, ["rope", "alibi"], seeds=1, **SMALL)
     (folder / "sweep.json").write_text(content)
-    sweep = load(folder)
+    sweep = load_sweep(folder)
     assert {run.folder.name for run in sweep.runs} == {"rope-s0", "alibi-s0"}
     assert "is damaged: every run found in its folder is reported" in sweep.notes[0]
 
@@ -604,7 +604,7 @@ def test_a_length_without_memory_is_a_gap_with_its_reason(tmp_path: Path) -> Non
     assert found.curve("alibi").value[-1] is not None
     assert (
         "No value for alibi + crop at 2,048 tokens: out of memory; rope at 2,048 tokens: out of memory."
-        in (text(summarise(load(folder)), 200))
+        in (terminal_text(summarise(load_sweep(folder)), 200))
     )
     make(folder)
 
@@ -613,7 +613,7 @@ def test_what_a_temperature_recovers(tmp_path: Path) -> None:
     """A column with the best factor and what it changes, and a sentence on whose attention is diluted."""
     folder = make_sweep(tmp_path, ["rope", "t5"], 2, controls=("crop", "temperature"), extend=(), windows=8)
     for place in folder.glob("*-s*"):
-        rows = read(place / "results.jsonl")
+        rows = read_rows(place / "results.jsonl")
         plain = {(r.protocol, r.length): r.value for r in rows if (r.extension, r.metric) == ("none", "loss")}
         kept = [row for row in rows if row.extension != "temperature"]
         for row in (row for row in rows if (row.extension, row.metric) == ("temperature", "loss")):
@@ -624,7 +624,7 @@ def test_what_a_temperature_recovers(tmp_path: Path) -> None:
         append(place / "results.jsonl", kept)
         np.savez(place / "documents.npz")
     vouch(folder)
-    (of,) = summarise(load(folder)).comparisons
+    (of,) = summarise(load_sweep(folder)).comparisons
     table = methods(of)
     place = [column.head for column in table.columns].index("temperature")
     cells = {row[1].text: (row[place].text, row[place].small) for row in table.rows}

@@ -8,21 +8,21 @@ import numpy as np
 import pytest
 
 from sweeps.charts import by_depth, by_length
-from sweeps.charts.depths import accuracies, depths, short
+from sweeps.charts.depths import depth_accuracies, depths, short_name
 from sweeps.comparison.records import Gain, LongestLength
-from sweeps.comparison.sides import both
-from sweeps.comparison.summarize import groups, summarise
+from sweeps.comparison.sides import sides_of
+from sweeps.comparison.summarize import comparable_groups, summarise
 from sweeps.comparison.summary import Comparison
 from sweeps.comparison.verdict import verdict
 from sweeps.report import make
 from sweeps.report.power import power
-from sweeps.results import load
-from sweeps.tables.both import both as table_of_both
+from sweeps.results import load_sweep
+from sweeps.tables.both import sides_table as table_of_both
 from sweeps.tables.methods import methods
-from sweeps.tables.terminal import text
+from sweeps.tables.terminal import terminal_text
 from sweeps.texts import PARTS
 from tests.sweeps.synthetic import make_sweep, vouch
-from train.results.rows import append, read
+from train.results.rows import append, read_rows
 
 SLOPES = {"alibi": 0.1, "t5": 0.5, "nope": 1.1, "rope": 2.2, "learned": 0.0}  # accuracy lost an octave
 CHANCE = 0.0625
@@ -47,7 +47,7 @@ def answers(folder: Path, length: int, trained: int, seed: int, deep: bool) -> d
 def add_answers(folder: Path, lengths: tuple[int, ...], deep: bool = False, data: str = "copy") -> None:
     """To every run of a sweep; of text, nothing is left where the lengths are a task's own."""
     for place in sorted(path.parent for path in folder.glob("*/results.jsonl")):
-        rows, about = read(place / "results.jsonl"), json.loads((place / "run.json").read_text())
+        rows, about = read_rows(place / "results.jsonl"), json.loads((place / "run.json").read_text())
         first, alone = rows[0], lengths[0] != rows[0].trained_length
         about["settings"]["model"]["length"] = 41 if alone else first.trained_length
         documents = {} if alone else dict(np.load(place / "documents.npz"))
@@ -90,13 +90,13 @@ def mixed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def values(folder: Path, encoding: str, length: int) -> list[float]:
-    rows = [row for run in load(folder).runs for row in run.rows if row.encoding == encoding]
+    rows = [row for run in load_sweep(folder).runs for row in run.rows if row.encoding == encoding]
     chosen = [r for r in rows if (r.protocol, r.metric, r.length) == ("answers", "accuracy", length)]
     return [row.value for row in chosen if row.value is not None]
 
 
 def test_a_task_is_ranked_by_accuracy(copied: Path) -> None:
-    (of,) = summarise(load(copied)).comparisons
+    (of,) = summarise(load_sweep(copied)).comparisons
     assert (of.protocol, of.metric, of.sign) == ("answers", "accuracy", -1)
     assert list(of.methods) == ["alibi", "t5", "nope", "rope", "learned"]
     assert of.headline.methods["t5"]["none"].value[-1] == pytest.approx(
@@ -111,8 +111,8 @@ def test_a_task_is_ranked_by_accuracy(copied: Path) -> None:
 
 def test_intervals_are_over_problems(copied: Path) -> None:
     """Of one seed: the standard error of the mean over problems, by Student's t."""
-    runs = [run for run in load(copied).runs if run.seed == 0]
-    (group,) = groups(replace(load(copied), runs=runs))
+    runs = [run for run in load_sweep(copied).runs if run.seed == 0]
+    (group,) = comparable_groups(replace(load_sweep(copied), runs=runs))
     curves = group.curves("answers", "accuracy")
     found = curves.interval(curves.samples)
     place = curves.variants.index(("t5", "none"))
@@ -123,8 +123,8 @@ def test_intervals_are_over_problems(copied: Path) -> None:
 
 
 def test_lengths_are_not_called_tokens_where_a_task_counts_otherwise(copied: Path) -> None:
-    found = summarise(load(copied))
-    said = " ".join(verdict(found)) + text(found, 200)
+    found = summarise(load_sweep(copied))
+    said = " ".join(verdict(found)) + terminal_text(found, 200)
     for part in (
         "trained on copy at length 20 and evaluated up to 40 (2x) under answers",
         "At length 40, alibi has the highest accuracy",
@@ -138,7 +138,7 @@ def test_lengths_are_not_called_tokens_where_a_task_counts_otherwise(copied: Pat
 
 
 def test_a_mixture_gives_a_loss_and_answers(mixed: Path) -> None:
-    found = summarise(load(mixed))
+    found = summarise(load_sweep(mixed))
     of_text, of_answers = found.comparisons
     assert (of_text.protocol, of_text.metric) == ("same_tokens", "loss")
     assert (of_answers.protocol, of_answers.metric) == ("answers", "accuracy")
@@ -146,7 +146,7 @@ def test_a_mixture_gives_a_loss_and_answers(mixed: Path) -> None:
     assert of_answers.in_tokens
     assert not depths(of_text)
     assert "answers" not in of_text.scores
-    said = text(found, 200)
+    said = terminal_text(found, 200)
     assert "loss, nats per token · same_tokens · python+passkey" in said
     assert "accuracy, share of the answer · answers · python+passkey · trained at 64 tokens" in said
     assert of_text.notes == of_answers.notes == []
@@ -164,18 +164,18 @@ def test_who_holds_both_sides(mixed: Path) -> None:
         }
         return replace(of, opponent="crop", extensions=gains)
 
-    of_text, of_answers = summarise(load(mixed)).comparisons
-    assert both([of_text, of_answers]) == ""
-    said = both([holding(of_text, ["alibi", "t5"]), holding(of_answers, ["t5", "nope"])])
+    of_text, of_answers = summarise(load_sweep(mixed)).comparisons
+    assert sides_of([of_text, of_answers]) == ""
+    said = sides_of([holding(of_text, ["alibi", "t5"]), holding(of_answers, ["t5", "nope"])])
     assert said == (
         "Better than crop at every length: in both loss and retrieval, t5;"
         " in loss alone, alibi; in retrieval alone, nope."
     )
-    assert both([holding(of_text, []), replace(holding(of_answers, []), corpus="another")]) == ""
+    assert sides_of([holding(of_text, []), replace(holding(of_answers, []), corpus="another")]) == ""
 
 
 def test_both_sides_stand_in_one_table(mixed: Path) -> None:
-    found = summarise(load(mixed)).comparisons
+    found = summarise(load_sweep(mixed)).comparisons
     assert table_of_both(found) is None  # nothing was cropped
     of_text, of_answers = (replace(of, opponent="crop") for of in found)
     less = replace(of_answers, methods={n: m for n, m in of_answers.methods.items() if n != "rope"})
@@ -190,35 +190,35 @@ def test_both_sides_stand_in_one_table(mixed: Path) -> None:
     assert [cell.value for cell in rows["t5"][1:4]] == [of_text.curve("t5").value[n] for n in (0, 1, 3)]
     assert [cell.value for cell in rows["t5"][5:8]] == [of_answers.curve("t5").value[n] for n in (0, 1, 3)]
     assert [cell.text for cell in rows["rope"][5:]] == ["–"] * 4
-    summary = replace(summarise(load(mixed)), comparisons=[of_text, less])
-    assert table.title in text(summary, 200)
+    summary = replace(summarise(load_sweep(mixed)), comparisons=[of_text, less])
+    assert table.title in terminal_text(summary, 200)
 
 
 def test_the_worst_seed_is_shown(copied: Path, mixed: Path) -> None:
-    of = summarise(load(copied)).comparisons[0]
+    of = summarise(load_sweep(copied)).comparisons[0]
     table = methods(of)
     place = [column.head for column in table.columns].index("worst seed")
     shown = {row[1].text: row[place].value for row in table.rows}
     assert shown["t5"] == pytest.approx(min(values(copied, "t5", 40)), abs=1e-5)
     assert shown["learned"] is None
-    of_text = methods(summarise(load(mixed)).comparisons[0])
+    of_text = methods(summarise(load_sweep(mixed)).comparisons[0])
     assert "worst seed" not in [column.head for column in of_text.columns]
 
 
 def test_accuracy_by_length_and_depth(mixed: Path) -> None:
-    of = summarise(load(mixed)).comparisons[1]
+    of = summarise(load_sweep(mixed)).comparisons[1]
     assert depths(of) == ["0.00", "0.25", "0.50", "0.75", "1.00"]
-    found = accuracies(of, "t5", "0.25")
+    found = depth_accuracies(of, "t5", "0.25")
     chosen = [
         row.value
-        for run in load(mixed).runs
+        for run in load_sweep(mixed).runs
         for row in run.rows
         if (row.encoding, row.protocol, row.length) == ("t5", "depth_0.25", 128)
     ]
     assert len(chosen) == 2
     assert found[1] == pytest.approx(np.mean([value for value in chosen if value is not None]), abs=1e-5)
-    assert accuracies(of, "learned", "0.00")[1:] == [None] * 3
-    assert [short(value) for value in (None, 0.0, 0.47, 0.999, 1.0)] == ["–", ".00", ".47", "1", "1"]
+    assert depth_accuracies(of, "learned", "0.00")[1:] == [None] * 3
+    assert [short_name(value) for value in (None, 0.0, 0.47, 0.999, 1.0)] == ["–", ".00", ".47", "1", "1"]
 
 
 def test_pictures(mixed: Path, copied: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -239,7 +239,7 @@ def test_pictures(mixed: Path, copied: Path, capsys: pytest.CaptureFixture[str])
 
 
 def test_accuracy_is_drawn_from_zero_to_one(mixed: Path) -> None:
-    of_text, of_answers = summarise(load(mixed)).comparisons
+    of_text, of_answers = summarise(load_sweep(mixed)).comparisons
     first = next(iter(by_length(of_answers).values()))
     low, high = first["spec"]["encoding"]["y"]["scale"]["domain"]
     assert low < 0 < 1 < high < 1.1
@@ -251,14 +251,14 @@ def test_accuracy_is_drawn_from_zero_to_one(mixed: Path) -> None:
 
 
 def test_chance_is_marked_and_never_ranked(copied: Path, mixed: Path) -> None:
-    found = summarise(load(copied))
+    found = summarise(load_sweep(copied))
     (of,) = found.comparisons
     assert of.chance == dict.fromkeys(LENGTHS, CHANCE)
     assert "chance" not in of.scores["answers"]
-    assert "Majority baseline: 0.06." in text(found, 200)
+    assert "Majority baseline: 0.06." in terminal_text(found, 200)
     rows = next(iter(by_length(of).values()))["datasets"]["table"].splitlines()
     assert len([row for row in rows if row.startswith("chance,") and str(CHANCE) in row]) == len(LENGTHS)
-    of_text, of_answers = summarise(load(mixed)).comparisons
+    of_text, of_answers = summarise(load_sweep(mixed)).comparisons
     assert not of_text.chance
     assert of_answers.chance
 
@@ -275,6 +275,6 @@ def test_other_problems_give_no_paired_intervals(tmp_path: Path) -> None:
     file = folder / "rope-s1/documents.npz"
     np.savez(file, **{**np.load(file), "answers": np.arange(PROBLEMS) // 2})
     vouch(folder)
-    (of,) = summarise(load(folder)).comparisons
+    (of,) = summarise(load_sweep(folder)).comparisons
     assert of.over == "seeds"
     assert "was scored on different windows" in of.notes[0]

@@ -15,7 +15,7 @@ from tests.train.conftest import ROOT, call, command
 from tests.train.runtime.test_signals import ENDLESS, family, is_alive, started, wait_for
 from tests.train.tasks import TOGETHER, ended, srun, start
 from tests.train.test_run import close
-from train.results.rows import read
+from train.results.rows import read_rows
 
 pytestmark = pytest.mark.slow
 STEPS = ["trainer.max_steps=50", "encoding=t5", "batch=12"]
@@ -79,7 +79,7 @@ def test_processes_train_as_one(alone: Path, small: list[str], tmp_path: Path, l
     for folder in runs:
         curve = wandb_file.read(folder).curve("train/step", "train/loss")
         (row,) = [
-            row for row in read(tmp_path / "run/results.jsonl") if (row.protocol, row.metric) == TRAINED
+            row for row in read_rows(tmp_path / "run/results.jsonl") if (row.protocol, row.metric) == TRAINED
         ]
         assert [step for step, _ in curve] == list(range(2, 51, 2))
         assert curve[-1][1] == pytest.approx(row.value, abs=1e-6)

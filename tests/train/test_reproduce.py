@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from tests.train.conftest import call
-from train.reproduce import compare
+from train.reproduce import compare_rows
 from train.results.done import finish, finished
-from train.results.rows import Row, read
+from train.results.rows import Row, read_rows
 
 pytestmark = pytest.mark.slow
 
@@ -23,7 +23,9 @@ def done(small: list[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_the_same_rows_again(done: Path, tmp_path: Path) -> None:
     said = call(f"run={done}", f"into={tmp_path}", module="train.reproduce")
-    compared = len([row for row in read(done / "results.jsonl") if row.metric in ("loss", "bits_per_byte")])
+    compared = len(
+        [row for row in read_rows(done / "results.jsonl") if row.metric in ("loss", "bits_per_byte")]
+    )
     assert f"All {compared + 2} rows are equal, bit for bit." in said.stdout  # and two numbers of parameters
     assert "Machine and versions are the same." in said.stdout
     assert (tmp_path / "rope" / "DONE").exists()
@@ -98,8 +100,8 @@ def test_weights_that_others_trained_are_told(small: list[str], tmp_path: Path) 
 
 
 def test_rows_that_only_one_has(done: Path) -> None:
-    rows: list[Row] = read(done / "results.jsonl")
-    found = compare(rows, [row for row in rows if row.metric != "loss"], [])
+    rows: list[Row] = read_rows(done / "results.jsonl")
+    found = compare_rows(rows, [row for row in rows if row.metric != "loss"], [])
     assert not found.differences
     assert {key[-1] for key in found.unpaired} == {"loss"}
     assert not found.is_equal

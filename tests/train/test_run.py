@@ -14,13 +14,13 @@ import pytest
 from tests.forked import SERVER
 from tests.train.conftest import call, command
 from tests.train.tasks import together
-from train.results.rows import Row, read
+from train.results.rows import Row, read_rows
 
 pytestmark = pytest.mark.slow
 
 
 def losses(folder: Path) -> dict[tuple[str, str, int], float | None]:
-    rows = read(folder / "results.jsonl")
+    rows = read_rows(folder / "results.jsonl")
     return {(r.extension, r.protocol, r.length): r.value for r in rows if r.metric == "loss"}
 
 
@@ -39,7 +39,7 @@ def done(small: list[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_rows_are_complete(done: Path) -> None:
-    rows = read(done / "results.jsonl")
+    rows = read_rows(done / "results.jsonl")
     assert {"results.jsonl", "DONE", "run.json", "documents.npz", "final.ckpt"} <= {
         f.name for f in done.iterdir()
     }
@@ -88,7 +88,7 @@ def test_what_is_missing_of_a_finished_run_is_made_again(
     done: Path, small: list[str], tmp_path: Path
 ) -> None:
     """Without training; and of several runs that start together one does it, while the others wait."""
-    folder, rows = tmp_path / "rope", read(done / "results.jsonl")
+    folder, rows = tmp_path / "rope", read_rows(done / "results.jsonl")
     shutil.copytree(done, folder)
     (folder / "results.jsonl").unlink()
     run = ["encoding=rope", *small, "evaluation.extensions=[pi,crop]", f"hydra.run.dir={folder}"]
@@ -97,7 +97,7 @@ def test_what_is_missing_of_a_finished_run_is_made_again(
     assert sum(f"In {folder} results.jsonl is missing: it is evaluated again." in out for out in outputs) == 1
     assert sum("is done already" in out for out in outputs) == 2
     assert not any("step " in out for out in outputs)
-    assert len(read(folder / "results.jsonl")) == len(rows)
+    assert len(read_rows(folder / "results.jsonl")) == len(rows)
 
 
 def test_damaged_weights_are_trained_again(small: list[str], tmp_path: Path) -> None:
@@ -175,7 +175,7 @@ def test_kept_weights_are_evaluated(small: list[str], done: Path, tmp_path: Path
     call(f"run={folder}", "checkpoint=0.67", "trainer=cpu", f"outputs={tmp_path}/o", module="train.evaluate")
     (evaluation,) = (folder / "evaluations").iterdir()
     assert evaluation.name.startswith("rope@0.67-")
-    rows = read(evaluation / "results.jsonl")
+    rows = read_rows(evaluation / "results.jsonl")
     assert find(rows, protocol="training", metric="loss")[0].value is not None
     assert losses(evaluation)["none", "same_tokens", 16] != losses(done)["none", "same_tokens", 16]
     refused = call(f"run={folder}", "checkpoint=0.5", module="train.evaluate", check=False)

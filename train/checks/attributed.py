@@ -21,14 +21,14 @@ def attribute_errors(config: Config) -> Iterator[None]:
     except (UsageError, OSError):
         raise
     except Exception as error:
-        place = where(error, files(config))
+        place = where(error, user_files(config))
         if place is None or is_out_of_memory(error):
             raise
         first = error.msg if isinstance(error, SyntaxError) else next(iter(str(error).splitlines()), "")
         raise UsageError(f"{place}: {type(error).__name__}: {first}") from error
 
 
-def files(config: Config) -> set[Path]:
+def user_files(config: Config) -> set[Path]:
     """Return the files of the run's encoding, extensions and data that are not this project's."""
     contents = [extension_content(name) for name in config.evaluation.named]
     settings = [config.encoding.parameters, config.extension.parameters, config.data, *contents]

@@ -37,7 +37,7 @@ LAYERS, SHORT = 4, 16  # tokens that all of the model reads; of longer sequences
 WEIGHT, STATE = 4, 16  # bytes of a parameter; with its gradient and the two moments of AdamW
 
 
-def check(config: Config) -> Chosen:
+def dry_run(config: Config) -> Chosen:
     """The extensions to evaluate under. UsageError says which setting makes no sense."""
     check_parameters(config)
     machine.check_devices(config.trainer)
@@ -47,10 +47,10 @@ def check(config: Config) -> Chosen:
         raise UsageError("model.kernel=flex has gradients on CUDA alone: choose model.kernel=auto.")
     if kernel == "fused" and (on_gpu or native.missing()):
         raise UsageError("model.kernel=fused needs a CPU and a C compiler: choose model.kernel=auto.")
-    lengths = tokens(config)
+    lengths = sequence_lengths(config)
     layers = min(LAYERS, config.model.depth)
     with torch.device("meta"), torch.no_grad():
-        model = build.gpt(
+        model = build.build_gpt(
             config.model_copy(update={"model": config.model.model_copy(update={"depth": layers})})
         )
         check_memory(config, model)
@@ -65,7 +65,7 @@ def check(config: Config) -> Chosen:
                 for length in defined(encoding, {lengths[0], lengths[-1]}):
                     positions = Positions.of(length, "meta", config.model.causal)
                     some_logits(config, encoding, positions, torch.empty(1, length, config.model.width))
-    encodings = build.encodings(config)
+    encodings = build.build_encodings(config)
     extensions = selected_extensions(config, encodings)
     for name, extension in extensions.items():
         check_numbers(config, name, extension, encodings_under(name, extension, encodings), lengths)
@@ -94,7 +94,7 @@ def check_data(run: Run, extensions: Chosen) -> Windows | None:
     return windows
 
 
-def tokens(config: Config) -> list[int]:
+def sequence_lengths(config: Config) -> list[int]:
     """Tokens of the sequences that are trained on and evaluated, shortest first."""
     data = instantiate(config.data | {"name": config.names.data})
     counted = config.evaluation.at(getattr(data, "trained_length", None) or config.model.length)
@@ -136,8 +136,8 @@ def check_training(config: Config, name: str, extension: ExtensionConfig, model:
             )
     if (name == "none" or extension.finetune_steps) and model.limit is not None and length > model.limit:
         raise UsageError(
-            f"{key}={length} is past what {settings(config, name, extension)} is defined on, {model.limit} "
-            "tokens."
+            f"{key}={length} is past what {settings_text(config, name, extension)} is defined on, "
+            f"{model.limit} tokens."
         )
 
 
@@ -175,7 +175,7 @@ def check_numbers(
             first, again, changed = (
                 some_logits(config, encoding, positions, y) for y in (x[:1], x[:1], other)
             )
-        diagonal, text = first.diagonal(dim1=-2, dim2=-1), settings(config, name, extension)
+        diagonal, text = first.diagonal(dim1=-2, dim2=-1), settings_text(config, name, extension)
         if first.isnan().any() or first.isposinf().any() or not diagonal.isfinite().all():
             raise UsageError(
                 f"{text} gives logits that are not numbers at {length:,} tokens: a parameter is too small or "
@@ -189,7 +189,7 @@ def check_numbers(
             raise UsageError(f"{text} lets tokens see what comes after them, which training would exploit.")
 
 
-def settings(config: Config, name: str, extension: ExtensionConfig) -> str:
+def settings_text(config: Config, name: str, extension: ExtensionConfig) -> str:
     """The encoding and the extension with their parameters, as the command line takes them."""
     text = [f"encoding={config.names.encoding}", *told_of("encoding", config.encoding.parameters)]
     if name != "none":

@@ -30,7 +30,7 @@ class Collected(Callback):
             config.hydra.launcher = {"_target_": "hydra._internal.core_plugins.basic_launcher.BasicLauncher"}
 
 
-def run(name: str, main: Callable[[DictConfig], None]) -> None:
+def run_command(name: str, main: Callable[[DictConfig], None]) -> None:
     """Call `main` with `conf/<name>.yaml` and the command line's overrides, once for each job of a sweep. Its
     first error is raised after all of them."""
     register()

@@ -45,7 +45,7 @@ def compose_config(*overrides: str, name: str = "config") -> Config:
 
 def config_of(root: DictConfig) -> Config:
     """UsageError says which setting makes no sense."""
-    return validated(plain(root))
+    return validated(plain_settings(root))
 
 
 def validated(settings: dict[str, Any]) -> Config:
@@ -78,7 +78,7 @@ def check_names(config: Config) -> None:
             )
 
 
-def plain(root: DictConfig) -> dict[str, Any]:
+def plain_settings(root: DictConfig) -> dict[str, Any]:
     """The settings without Hydra's own."""
     params = OmegaConf.masked_copy(root, [str(key) for key in root if key != "hydra"])
     choices = OmegaConf.select(root, "hydra.runtime.choices")

@@ -22,12 +22,12 @@ FREE = ("encoding", "extension", "data")  # groups whose classes may have parame
 
 def check_overrides(arguments: Iterable[str], is_multirun: bool = False) -> None:
     """Raise UsageError at the first argument that Hydra would not take, in words about settings."""
-    overrides = [parsed(argument) for argument in arguments]
+    overrides = [parse_override(argument) for argument in arguments]
     for override in overrides:
         key = override.key_or_group
         if key in FOLDERS and override.value() in ("", None):
             raise UsageError(f"{key}= names no folder: give one, or leave it out.")
-        if key in groups():
+        if key in group_names():
             check_choice(override)
         elif not is_setting(key):
             raise UsageError(f"There is no setting '{key}'.{did_you_mean(key, settings())}")
@@ -43,7 +43,7 @@ def check_overrides(arguments: Iterable[str], is_multirun: bool = False) -> None
             raise UsageError(f"{override.input_line} starts the jobs of a sweep: add hydra.mode=MULTIRUN.")
 
 
-def parsed(argument: str) -> Override:
+def parse_override(argument: str) -> Override:
     """Return an argument as Hydra's grammar reads it."""
     with suppress(HydraException):
         override: Override = OverridesParser.create().parse_override(argument)
@@ -57,7 +57,7 @@ def parsed(argument: str) -> Override:
 def check_choice(override: Override) -> None:
     """Raise UsageError where a choice is not the name of a file of its group, or matches none."""
     group, value = override.key_or_group, override.value()
-    names = files(group)
+    names = choices_of(group)
     choices = f"There are: {', '.join(names)}."
     if isinstance(value, Glob) and not value.filter(names):
         raise UsageError(f"{override.input_line} matches nothing. {choices}")
@@ -85,7 +85,7 @@ def is_multirun_choice(override: Override) -> bool:
     return override.key_or_group == "hydra.mode" and override.value() == "MULTIRUN"
 
 
-def groups() -> list[str]:
+def group_names() -> list[str]:
     """Return the names of all groups of files, of which an override chooses one."""
     return [folder.name for folder in CONF.iterdir() if any(folder.glob("*.yaml"))] + [
         "sweeps",
@@ -93,7 +93,7 @@ def groups() -> list[str]:
     ]
 
 
-def files(group: str) -> list[str]:
+def choices_of(group: str) -> list[str]:
     """Return the names of the files of a group."""
     folder = SWEEPS if group == "sweeps" else CONF / group
     launchers = ["basic"] if group == "hydra/launcher" else []  # Hydra's own
@@ -103,7 +103,7 @@ def files(group: str) -> list[str]:
 @cache
 def settings() -> list[str]:
     """Return the groups of `conf/`, and the dotted names of all settings that any file of it has."""
-    keys = groups()
+    keys = group_names()
     for file in sorted(CONF.rglob("*.yaml")):
         is_whole = file.parent == CONF or file.read_text().startswith("# @package _global_")
         group = ".".join(file.parent.relative_to(CONF).parts)

@@ -38,7 +38,7 @@ class Section(BaseModel):
         try:
             return cls.model_validate(settings)
         except ValidationError as error:
-            raise UsageError(explanation(error, cls, settings)) from None
+            raise UsageError(first_fault(error, cls, settings)) from None
 
 
 def check_value(key: str, value: Any, annotation: Any) -> None:
@@ -49,7 +49,7 @@ def check_value(key: str, value: Any, annotation: Any) -> None:
         raise UsageError(f"{key}={as_setting(value)} {allowed(error.errors())}.") from None
 
 
-def explanation(error: ValidationError, section: type[Section], settings: Mapping[str, object]) -> str:
+def first_fault(error: ValidationError, section: type[Section], settings: Mapping[str, object]) -> str:
     """Return what is wrong with the first setting that does not fit."""
     first = error.errors()[0]
     path = path_of(first, section)

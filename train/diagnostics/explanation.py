@@ -12,18 +12,18 @@ UNIFORM = 0.95  # share of the largest entropy from which a head attends to all 
 def sentences(diagnosis: Diagnosis) -> Iterator[str]:
     """Return sentences that explain the curve of a run."""
     if diagnosis.known:
-        yield of_results(diagnosis.known, diagnosis)
+        yield results_sentence(diagnosis.known, diagnosis)
     for heads in diagnosis.variants:
         yield from of_heads(heads, diagnosis)
     for rotation in diagnosis.rotary:
         yield from of_rotation(rotation, diagnosis)
 
 
-def of_results(known: Known, diagnosis: Diagnosis) -> str:
+def results_sentence(known: Known, diagnosis: Diagnosis) -> str:
     """Return what is to be explained."""
     unit = ", nats per token" if known.metric == "loss" else ""
     ends = known.values[0], known.values[-1]
-    values = [f"{value:.2f} at {size(diagnosis, length)}" for length, value in ends]
+    values = [f"{value:.2f} at {size_text(diagnosis, length)}" for length, value in ends]
     return f"{diagnosis.encoding}: {known.metric}{unit}: {', '.join(values)}."
 
 
@@ -31,7 +31,7 @@ def of_heads(heads: Heads, diagnosis: Diagnosis) -> Iterator[str]:
     """Return how far and how evenly heads attend, at the training length and at the longest."""
     name = diagnosis.encoding + ("" if heads.extension == "none" else f" + {heads.extension}")
     trained = heads.lengths.index(diagnosis.trained_length)
-    first, last = size(diagnosis, heads.lengths[trained]), size(diagnosis, heads.lengths[-1])
+    first, last = size_text(diagnosis, heads.lengths[trained]), size_text(diagnosis, heads.lengths[-1])
     if heads.lengths[-1] < diagnosis.lengths[-1]:
         yield f"{name} is not defined past {last}."
     unseen, keys = np.array(heads.unseen[-1]), np.mean(heads.keys[-1])  # (layers, H)
@@ -54,14 +54,14 @@ def of_heads(heads: Heads, diagnosis: Diagnosis) -> Iterator[str]:
         f"{after.mean():.2f} of its maximum, from {before.mean():.2f}"
         f"{f'; {uniform} of {after.size} heads are above {UNIFORM}' if uniform else ''}."
     )
-    near, far = (half(heads.profile[n], heads.ends) for n in (trained, -1))
+    near, far = (half_sentence(heads.profile[n], heads.ends) for n in (trained, -1))
     yield (
         f"{name}: half of the attention goes less than {near:,} tokens back at {first}, "
         f"less than {far:,} at {last}."
     )
 
 
-def half(profile: list[list[list[float]]], ends: list[int]) -> int:
+def half_sentence(profile: list[list[list[float]]], ends: list[int]) -> int:
     """The end of the bin of distances in which the attention of all heads adds up to a half."""
     total = np.array(profile).mean((0, 1)).cumsum()
     return ends[int(np.searchsorted(total, 0.5))]
@@ -69,7 +69,7 @@ def half(profile: list[list[list[float]]], ends: list[int]) -> int:
 
 def of_rotation(rotation: Rotation, diagnosis: Diagnosis) -> Iterator[str]:
     """Angles that training never showed, and whether the base is large enough."""
-    where = "" if len(rotation.layers) == diagnosis.depth else f" of {layers(rotation.layers)}"
+    where = "" if len(rotation.layers) == diagnosis.depth else f" of {layers_text(rotation.layers)}"
     count = f"{rotation.unfinished or 'None'} of {rotation.rotating} rotary pairs{where}"
     yield f"{count} never completed a rotation in training, within {rotation.trained:,} tokens."
     longest, bound = rotation.spans[-1], rotation.bounds[-1]
@@ -78,17 +78,17 @@ def of_rotation(rotation: Rotation, diagnosis: Diagnosis) -> Iterator[str]:
     side = "below" if rotation.base < bound else "above"
     enough = f"; it is enough for {rotation.enough_for:,}" if rotation.enough_for < longest else ""
     yield (
-        f"RoPE's base {rotation.base:,.0f} is {side} the lower bound {rounded(bound)} for {longest:,} tokens "
-        f"(Men et al., 2024){enough}."
+        f"RoPE's base {rotation.base:,.0f} is {side} the lower bound {two_digits(bound)} "
+        f"for {longest:,} tokens (Men et al., 2024){enough}."
     )
 
 
-def size(diagnosis: Diagnosis, length: int) -> str:
+def size_text(diagnosis: Diagnosis, length: int) -> str:
     """A length as the data count it."""
     return f"{length:,} tokens" if diagnosis.in_tokens else f"length {length:,}"
 
 
-def layers(numbers: list[int]) -> str:
+def layers_text(numbers: list[int]) -> str:
     return f"layer{'s' if len(numbers) > 1 else ''} {', '.join(str(n + 1) for n in numbers)}"
 
 
@@ -96,6 +96,6 @@ def percent(share: float) -> str:
     return f"{100 * share:.0f} %" if share >= 0.005 or share == 0 else "less than 1 %"
 
 
-def rounded(number: float) -> str:
+def two_digits(number: float) -> str:
     """Round to two digits."""
     return f"{float(f'{number:.1e}'):,.0f}"

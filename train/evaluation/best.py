@@ -50,7 +50,9 @@ def others(source: ProblemSource, count: int, length: int) -> Problems:
     return replace(more, **{key: value[other] for key, value in vars(more).items() if value is not None})
 
 
-def best(run: Run, model: GPT, files: list[Path], cell: str, windows: Windows | None) -> tuple[GPT, str]:
+def best_checkpoint(
+    run: Run, model: GPT, files: list[Path], cell: str, windows: Windows | None
+) -> tuple[GPT, str]:
     """The model with the weights of the best checkpoint, and the name of that."""
     models = {file.stem: deepcopy(model) for file in files}
     for file in files:

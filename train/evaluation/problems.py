@@ -28,7 +28,7 @@ def has_problems(source: ProblemSource, lengths: list[int]) -> bool:
 
 
 @dataclass(frozen=True)
-class Part:
+class ProblemPart:
     """Problems that are scored together."""
 
     extension: str
@@ -60,7 +60,7 @@ class ProblemEvaluator(Evaluator):
         self.majority: dict[int, float] = {}
         self.metrics: tuple[str, ...] = METRICS[:-1]
 
-    def parts(self, rank: int, world: int) -> Iterator[Part]:
+    def parts(self, rank: int, world: int) -> Iterator[ProblemPart]:
         for length in self.lengths:
             problems = self.problems(length)
             count, tokens = problems.tokens.shape
@@ -77,7 +77,7 @@ class ProblemEvaluator(Evaluator):
                 self.cost[extension, ANSWERS, length]  # on every process, whether it has problems or not
                 self.scores[extension, length] = torch.zeros(len(METRICS), count, dtype=torch.float64)
                 for draw, indices in self.batches(extension, mine, max(1, self.tokens // tokens)):
-                    yield Part(extension, length, draw, problems, indices)
+                    yield ProblemPart(extension, length, draw, problems, indices)
 
     def problems(self, length: int) -> Problems:
         """The problems of a length, as the objective shows them."""
@@ -86,12 +86,12 @@ class ProblemEvaluator(Evaluator):
         batch = self.objective(Batch(problems.tokens, problems.targets, problems.mask), 0, 0)
         return replace(problems, tokens=batch.tokens, targets=batch.targets)
 
-    def validation_step(self, part: Part, index: int) -> None:
+    def validation_step(self, part: ProblemPart, index: int) -> None:
         passes = 1 if part.problems.wrong is None else 2
         tokens = part.problems.tokens[part.some].numel()
         self.attempt(part, [(part.extension, ANSWERS, part.length)], passes * tokens)
 
-    def score(self, part: Part) -> None:
+    def score(self, part: ProblemPart) -> None:
         model, problems = self.under(part.extension), part.problems
         tokens, targets, mask = (
             x[part.some].to(self.device) for x in (problems.tokens, problems.targets, problems.mask)
@@ -120,7 +120,7 @@ class ProblemEvaluator(Evaluator):
                 if scores is None:
                     yield from (Result(extension, ANSWERS, length, metric, None) for metric in self.metrics)
                     continue
-                for protocol, indices in protocols(self.depths[length]).items():
+                for protocol, indices in problem_protocols(self.depths[length]).items():
                     for metric, values in zip(self.metrics, scores[:, indices], strict=False):
                         statistics = mean_and_error(values, self.document[length][indices])
                         yield Result(extension, protocol, length, metric, *statistics)
@@ -158,7 +158,7 @@ def majority(tokens: Tensor) -> float:
     return float(tokens.unique(return_counts=True)[1].max() / tokens.numel())
 
 
-def protocols(depth: Tensor | None) -> dict[str, Tensor | slice]:
+def problem_protocols(depth: Tensor | None) -> dict[str, Tensor | slice]:
     """Return which problems count for which protocol: all of them, and those of every quarter of depth."""
     indices: dict[str, Tensor | slice] = {ANSWERS: slice(None)}
     if depth is not None:

@@ -37,7 +37,7 @@ class Counted(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Part:
+class TextPart:
     """Windows that are scored together: one forward pass of equally long spans."""
 
     extension: str  # whose model is shown them
@@ -81,7 +81,7 @@ class TextEvaluator(Evaluator):
         count = windows.tokens.size(0)
         self.sums: dict[Key, Tensor] = defaultdict(lambda: torch.zeros(3, count, dtype=torch.float64))
 
-    def parts(self, rank: int, world: int) -> Iterator[Part]:
+    def parts(self, rank: int, world: int) -> Iterator[TextPart]:
         mine = torch.arange(self.windows.tokens.size(0))[rank::world]
         visible: dict[tuple[str, int, int], list[Counted]] = defaultdict(list)
         for extension in self.names:
@@ -94,7 +94,7 @@ class TextEvaluator(Evaluator):
             for key in costs(counts):
                 self.cost[key]  # on every process, whether it has windows of this part or not
             for draw, indices in self.batches(extension, mine, max(1, self.tokens // (stop - start))):
-                yield Part(extension, draw, indices, span, tuple(counts))
+                yield TextPart(extension, draw, indices, span, tuple(counts))
 
     def wanted(self, extension: str, length: int) -> Iterator[tuple[int, int, Counted]]:
         """Yield what is scored at a length, and from which token to which it depends on."""
@@ -131,10 +131,10 @@ class TextEvaluator(Evaluator):
         limit = model.limit or self.amounts.longest
         return [length for length in self.amounts.lengths if min(length, model.context or length) <= limit]
 
-    def validation_step(self, part: Part, index: int) -> None:
+    def validation_step(self, part: TextPart, index: int) -> None:
         self.attempt(part, costs(part.counted), len(part.windows) * (part.span.stop - part.span.start))
 
-    def score(self, part: Part) -> None:
+    def score(self, part: TextPart) -> None:
         model = self.under(part.extension)
         visible, first = slice(part.span.start, part.span.stop), part.span.scored - part.span.start
         tokens = self.batch.tokens[part.windows, visible].to(self.device)

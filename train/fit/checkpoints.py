@@ -76,7 +76,7 @@ def forget(last: Path) -> None:
         state.unlink(missing_ok=True)
 
 
-def save(file: Path, weights: dict[str, Tensor], trained: Trained) -> None:
+def save_checkpoint(file: Path, weights: dict[str, Tensor], trained: Trained) -> None:
     with atomic_write(file) as out:
         torch.save({"model": weights} | trained.model_dump(), out)
 

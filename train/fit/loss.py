@@ -23,7 +23,7 @@ def token_losses(model: GPT, tokens: Tensor, targets: Tensor, draw: int = 0, fir
         flat = targets.flatten()
         likelihoods = [
             log_likelihood(product(hidden[rows], weight.T), flat[rows])
-            for rows in blocks(flat.numel(), weight.size(0), BLOCK)
+            for rows in token_blocks(flat.numel(), weight.size(0), BLOCK)
         ]
         return -torch.cat(likelihoods).view_as(targets)
 
@@ -40,7 +40,7 @@ def answer_losses(
         asked = targets[mask]
         hidden, weight = in_precision(hidden, model.head.weight)
         losses, right = [], []
-        for rows in blocks(asked.numel(), weight.size(0), BLOCK):
+        for rows in token_blocks(asked.numel(), weight.size(0), BLOCK):
             logits = product(hidden[rows], weight.T)
             losses.append(-log_likelihood(logits, asked[rows]))
             right.append(logits.argmax(-1) == asked[rows])
@@ -67,7 +67,7 @@ class MeanCrossEntropy(torch.autograd.Function):
         across = by_onednn(h, w)  # which copies what is transposed on the left
         to_hidden, to_weight = torch.empty_like(h), weight.new_zeros((w.T if across else w).shape)
         total = torch.zeros((), device=h.device)
-        for rows in blocks(targets.numel(), weight.size(0), BLOCK):
+        for rows in token_blocks(targets.numel(), weight.size(0), BLOCK):
             logits = product(h[rows], w.T)  # (rows, vocab)
             likely = replaced_by_gradient(logits, targets[rows])
             total -= likely.clamp_min(torch.finfo(torch.float32).tiny).log().sum()
@@ -90,7 +90,7 @@ def replaced_by_gradient(logits: Tensor, targets: Tensor) -> Tensor:
     cross-entropy."""
     by_c = loops("softmax", logits)
     if by_c is None:
-        chosen = [part_replaced(logits[part], targets[part, None]) for part in parts(logits)]
+        chosen = [part_replaced(logits[part], targets[part, None]) for part in row_parts(logits)]
         return torch.cat(chosen).squeeze(1)
     likely = torch.empty(len(logits))
     lines = torch.empty(torch.get_num_threads(), logits.size(1), dtype=WIDE)
@@ -113,7 +113,7 @@ def log_likelihood(logits: Tensor, targets: Tensor) -> Tensor:
     """(rows,) log p, float32, of the targets by their logits (rows, vocab)."""
     by_c = loops("softmax", logits)
     if by_c is None:
-        likelihoods = (log_softmax(logits[part]).gather(1, targets[part, None]) for part in parts(logits))
+        likelihoods = (log_softmax(logits[part]).gather(1, targets[part, None]) for part in row_parts(logits))
         return torch.cat([*likelihoods]).squeeze(1)
     result = torch.empty(len(logits))
     by_c("log_likelihood", *logits.shape, logits, targets.long().contiguous(), result)
@@ -124,12 +124,12 @@ def log_softmax(logits: Tensor) -> Tensor:
     return torch.log_softmax(logits, dim=-1, dtype=torch.float32)
 
 
-def parts(logits: Tensor) -> Iterator[slice]:
+def row_parts(logits: Tensor) -> Iterator[slice]:
     """Return which rows of a block are taken at a time."""
-    return blocks(len(logits), logits.size(1), PART if logits.is_cpu else logits.numel())
+    return token_blocks(len(logits), logits.size(1), PART if logits.is_cpu else logits.numel())
 
 
-def blocks(count: int, vocab: int, limit: int) -> Iterator[slice]:
+def token_blocks(count: int, vocab: int, limit: int) -> Iterator[slice]:
     """Return which tokens are taken at a time, for at most so many logits."""
     size = max(1, limit // vocab)
     return (slice(start, min(start + size, count)) for start in range(0, count, size))

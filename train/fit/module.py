@@ -70,7 +70,7 @@ class Batches:
             share = trainer.global_rank, trainer.world_size
             batch = module.source.batch(step, module.length, config.batch, config.seed, *share)
             batch = module.objective(batch, step, config.seed, *share)
-            yield from parts(batch, config.trainer.accumulate, self.targets(batch))
+            yield from weighted_parts(batch, config.trainer.accumulate, self.targets(batch))
             step += 1
 
     def targets(self, batch: Batch) -> float:
@@ -83,7 +83,7 @@ class Batches:
         return float(strategy.reduce(count, reduce_op="mean"))
 
 
-def parts(batch: Batch, count: int, total: float) -> Iterator[Batch]:
+def weighted_parts(batch: Batch, count: int, total: float) -> Iterator[Batch]:
     """Yield a batch in `count` parts, each weighted by its share of the `total` targets that count."""
     masks = [None] * count if batch.mask is None else batch.mask.tensor_split(count)
     sequences = batch.tokens.tensor_split(count), batch.targets.tensor_split(count)

@@ -29,7 +29,7 @@ from train.fit.checkpoints import (
     kept_at,
     locked,
     restore,
-    save,
+    save_checkpoint,
 )
 from train.fit.compiling import compile_each
 from train.fit.module import Training
@@ -171,4 +171,4 @@ class Checkpoints(Callback):
                 peak_memory=int(peak) or None, machine=description(), threads=torch.get_num_threads(),
                 processes=self.processes,
             )  # fmt: skip
-            save(file, self.model.state_dict(), done)
+            save_checkpoint(file, self.model.state_dict(), done)

@@ -19,7 +19,7 @@ from conf.errors import UsageError
 from train.launch import resources as shares
 from train.launch.launcher import Elsewhere, Here, Launcher, Started
 from train.launch.resources import Share
-from train.launch.worker import Job, Worker, run
+from train.launch.worker import Job, Worker, run_worker
 from train.runtime.signals import block_sigint, handle
 
 PRELOADED = ["train.runtime.preload"]
@@ -34,7 +34,7 @@ def basic(options: DictConfig, jobs: list[Job]) -> Iterator[Launcher]:
         ensure_running()
 
     def start(job: Job, share: Share) -> Started:
-        process = context.Process(target=run, args=(job, share))
+        process = context.Process(target=run_worker, args=(job, share))
         try:
             process.start()
         except (EOFError, ConnectionError):
@@ -51,7 +51,7 @@ def submitit(options: DictConfig, jobs: list[Job]) -> Iterator[Launcher]:
 
     is_slurm = "partition" in options
     kind = "slurm" if is_slurm else "local"
-    given = plain(options) | tasks(options, jobs)
+    given = plain_options(options) | tasks(options, jobs)
     folder, timeouts = given.pop("submitit_folder"), given.pop("max_num_timeout", 3)
     executor = AutoExecutor(folder, cluster=kind, slurm_max_num_timeout=timeouts)
     shared = AutoExecutor._valid_parameters()
@@ -97,7 +97,7 @@ def ray(options: DictConfig, jobs: list[Job]) -> Iterator[Launcher]:
 
     if any(processes(job) and job.config.trainer.num_nodes > 1 for job in jobs):
         raise UsageError("it gives a job one machine, so trainer.num_nodes should be 1")
-    ray.init(**plain(options.ray.init))
+    ray.init(**plain_options(options.ray.init))
     handle()  # again: Ray's own handler aborts
     has_gpus = "GPU" in ray.cluster_resources()
 
@@ -105,7 +105,7 @@ def ray(options: DictConfig, jobs: list[Job]) -> Iterator[Launcher]:
         knobs, room = job.config.trainer, {"num_cpus": float(processes(job))}
         if has_gpus and knobs.accelerator != "cpu":
             room["num_gpus"] = processes(job) if knobs.is_distributed else 1 / shares.per_gpu(job.config)
-        room |= plain(options.ray.remote)
+        room |= plain_options(options.ray.remote)
         task = ray.remote(Worker.__call__).options(**room)
         started = task.remote(Worker(), job, Share(max(1, int(room["num_cpus"]))))
         return Elsewhere(started.future(), lambda: ray.cancel(started))
@@ -117,7 +117,7 @@ def ray(options: DictConfig, jobs: list[Job]) -> Iterator[Launcher]:
         ray.shutdown()
 
 
-def plain(options: DictConfig) -> dict[str, Any]:
+def plain_options(options: DictConfig) -> dict[str, Any]:
     content = cast(dict[str, Any], OmegaConf.to_container(options, resolve=True))
     content.pop("_target_", None)  # of Hydra's own plugin, where that is installed, too
     return content

@@ -43,7 +43,7 @@ def run_all(jobs: list[Job], launcher: str = "basic", options: DictConfig | None
             while running:
                 collect(running, by.every)
         except BaseException:
-            stop(running)
+            stop_jobs(running)
             raise
     return sum(not job.is_done for job in jobs)
 
@@ -58,7 +58,7 @@ def check_folders(jobs: list[Job]) -> None:
             )
 
 
-def stop(running: dict[Path, Running]) -> None:
+def stop_jobs(running: dict[Path, Running]) -> None:
     """End the jobs, each with a state to go on from."""
     for entry in running.values():
         entry.job.stop()

@@ -31,7 +31,7 @@ class Job:
         return is_done(self.folder, self.id)
 
 
-def run(job: Job, share: Share) -> None:
+def run_worker(job: Job, share: Share) -> None:
     """Run a job in the new process, its output in `train.log`."""
     end_with_parent()
     log = os.open(job.folder / "train.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
@@ -66,7 +66,7 @@ class Worker:
         job.folder.mkdir(parents=True, exist_ok=True)
         # not forked from a server: SLURM's signals are for all processes of a step, and would end it
         multiprocessing.set_start_method("spawn", force=True)
-        self.process = multiprocessing.Process(target=run, args=(job, share))
+        self.process = multiprocessing.Process(target=run_worker, args=(job, share))
         self.process.start()
         with handle_signals(self.end, SIGNALS):
             while self.process.exitcode is None:

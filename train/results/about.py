@@ -6,7 +6,7 @@ from typing import Any
 from pydantic import Field, ValidationError
 
 from conf.errors import UsageError
-from data.disk import content
+from data.disk import read_file
 from train.config.validation import Section, detail
 from train.results.done import RUN
 
@@ -50,6 +50,6 @@ def about_run(folder: Path) -> About:
     """Return what `run.json` says; UsageError names the file where that is not about a run."""
     file = folder / RUN
     try:
-        return About.model_validate_json(content(file))
+        return About.model_validate_json(read_file(file))
     except ValidationError as error:
         raise UsageError(f"{file} is damaged{detail(error)}: delete its folder and run again.") from None

@@ -39,7 +39,7 @@ def points(rows: list[Row]) -> list[tuple[str, int, dict[str, float]]]:
     return [(name, x, values) for (name, x), values in sorted(by_x.items())]
 
 
-def summary(rows: list[Row]) -> dict[str, float]:
+def summary_numbers(rows: list[Row]) -> dict[str, float]:
     """extrapolation/loss@2048, extrapolation/ratio@8x (to the training length), training/seconds"""
     values = {(curve(row), row.length): row.value for row in rows}
     result = {}
@@ -56,13 +56,13 @@ def summary(rows: list[Row]) -> dict[str, float]:
 
 def losses(rows: list[Row]) -> list[Row]:
     """Return the losses of text by context length, the shortest first."""
-    return by_length([row for row in rows if row.metric == "loss" and panel(row) == TEXT])
+    return rows_by_length([row for row in rows if row.metric == "loss" and panel(row) == TEXT])
 
 
 def accuracies(rows: list[Row]) -> list[Row]:
     """Return the accuracies of answers by length, the shortest first."""
-    return by_length([row for row in rows if row.metric == "accuracy" and panel(row) == ANSWERS])
+    return rows_by_length([row for row in rows if row.metric == "accuracy" and panel(row) == ANSWERS])
 
 
-def by_length(rows: list[Row]) -> list[Row]:
+def rows_by_length(rows: list[Row]) -> list[Row]:
     return sorted(rows, key=lambda row: row.length)

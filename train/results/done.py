@@ -8,7 +8,7 @@ from pathlib import Path
 
 from conf.errors import UsageError
 from data.digest import of_file
-from data.disk import atomic_write, content
+from data.disk import atomic_write, read_file
 
 DONE, RESULTS, RUN, DOCUMENTS = "DONE", "results.jsonl", "run.json", "documents.npz"
 VOUCHED = (RESULTS, RUN, DOCUMENTS)
@@ -25,17 +25,17 @@ def finish(folder: Path, cell: str) -> None:
 
 def finished(folder: Path) -> str | None:
     """Return the id of the run that was finished here; None where there is no DONE."""
-    return text(folder).partition("\n")[0].strip() if (folder / DONE).exists() else None
+    return done_text(folder).partition("\n")[0].strip() if (folder / DONE).exists() else None
 
 
-def text(folder: Path) -> str:
+def done_text(folder: Path) -> str:
     """Return all of DONE, whatever it is."""
-    return content(folder / DONE).decode(errors="replace")
+    return read_file(folder / DONE).decode(errors="replace")
 
 
 def damage(folder: Path) -> str | None:
     """Return the first of the results that is not what was written, and how; None where all of them are."""
-    vouched = TEXT.fullmatch(text(folder))
+    vouched = TEXT.fullmatch(done_text(folder))
     if vouched is None:
         return "DONE is damaged"
     for name, digest in zip(VOUCHED, vouched.groups(), strict=True):

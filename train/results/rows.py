@@ -14,7 +14,7 @@ from typing import ClassVar, NamedTuple, TypedDict
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from conf.errors import UsageError
-from data.disk import content, errors_name_file
+from data.disk import errors_name_file, read_file
 from train.config.validation import STRICT, detail
 from train.results.done import OUT_OF_MEMORY as OUT_OF_MEMORY
 from train.results.done import check_finished, finished
@@ -88,18 +88,18 @@ ROW = TypeAdapter(Row)
 
 def append(file: Path, rows: Iterable[Row]) -> None:
     """Add rows to a results file; they are on the disk when this returns."""
-    text = "".join(line(row) + "\n" for row in rows)
+    text = "".join(row_line(row) + "\n" for row in rows)
     with errors_name_file(file), file.open("a") as out:
         out.write(text)
         out.flush()
         os.fsync(out.fileno())
 
 
-def read(file: Path) -> list[Row]:
+def read_rows(file: Path) -> list[Row]:
     """The rows of a results file; a last line torn by a crash is left out, any other damage is an error."""
     if finished(file.parent) is not None:
         check_finished(file.parent)
-    lines, rows = content(file).split(b"\n"), []
+    lines, rows = read_file(file).split(b"\n"), []
     for number, line in enumerate(lines, 1):
         if not line:
             continue
@@ -114,7 +114,7 @@ def read(file: Path) -> list[Row]:
     return rows
 
 
-def line(row: Row) -> str:
+def row_line(row: Row) -> str:
     """A row as JSON, which has no nan: what is not finite becomes null."""
     items = asdict(row).items()
     return json.dumps({k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in items})

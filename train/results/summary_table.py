@@ -10,10 +10,10 @@ def outcome(rows: list[Row]) -> str:
     """The loss at each length by the first protocol, and the accuracy of answers, where there are any: a line
     for the model itself and for each extension."""
     tables = {"loss, nats per token": losses(rows), "accuracy": accuracies(rows)}
-    return "".join(f"\n{table(title, lines)}\n" for title, lines in tables.items() if lines)
+    return "".join(f"\n{results_table(title, lines)}\n" for title, lines in tables.items() if lines)
 
 
-def table(title: str, rows: list[Row]) -> str:
+def results_table(title: str, rows: list[Row]) -> str:
     """One line an extension, one column a length."""
     first, lengths = rows[0].protocol, list(dict.fromkeys(row.length for row in rows))
     values = {(row.extension, row.length): row.value for row in rows if row.protocol == first}

@@ -41,11 +41,11 @@ def bfloat16_gain() -> float:
     product(*slow), product(*fast)  # the first makes the kernel
     ratios: list[float] = []
     while len(ratios) < 9 and min(ratios, default=1.0) > 0.1:  # nine of emulated ones would take a second
-        ratios.append(seconds(lambda: product(*slow)) / seconds(lambda: product(*fast)))
+        ratios.append(processor_seconds(lambda: product(*slow)) / processor_seconds(lambda: product(*fast)))
     return statistics.median(ratios)
 
 
-def seconds(call: Callable[[], object]) -> float:
+def processor_seconds(call: Callable[[], object]) -> float:
     """Return the seconds of processor time that a call takes."""
     start = time.process_time()
     call()

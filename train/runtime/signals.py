@@ -27,7 +27,7 @@ class Stopped(SystemExit):
         return f"Stopped by {signal.Signals(self.number).name}. The same command resumes from here."
 
 
-def stop(error: BaseException | None) -> Stopped | None:
+def stop_of(error: BaseException | None) -> Stopped | None:
     """Return the stop that a run was told to make, where it was; somebody's clean-up may have failed on the
     way out."""
     while error is not None and not isinstance(error, Stopped):
@@ -43,11 +43,11 @@ def ending(code: int) -> str:
     return f"was killed by signal {-code} ({why})"
 
 
-def at_once(number: int, frame: object = None) -> None:
+def raise_stopped(number: int, frame: object = None) -> None:
     raise Stopped(number)
 
 
-def handle(handler: Handler = at_once, signals: Iterable[int] = (*SIGNALS, *REQUEUE)) -> None:
+def handle(handler: Handler = raise_stopped, signals: Iterable[int] = (*SIGNALS, *REQUEUE)) -> None:
     """All signals call this, in place of what Lightning does: it ends with exit code 0, or waits for other
     processes."""
     for number in signals:
@@ -57,7 +57,7 @@ def handle(handler: Handler = at_once, signals: Iterable[int] = (*SIGNALS, *REQU
 
 @contextmanager
 def handle_signals(
-    handler: Handler = at_once, signals: Iterable[int] = (*SIGNALS, *REQUEUE)
+    handler: Handler = raise_stopped, signals: Iterable[int] = (*SIGNALS, *REQUEUE)
 ) -> Iterator[None]:
     """Signals raise `Stopped`, until the block is left."""
     before = {number: signal.getsignal(number) for number in signals}

@@ -8,7 +8,7 @@ import pytest
 from tests.composing import composed
 from tests.train.checks.test_dry_run import SMALLER
 from train.checks.attributed import attribute_errors
-from train.checks.dry_run import check
+from train.checks.dry_run import dry_run
 
 HEAD = """import torch
 from torch import nn
@@ -31,7 +31,7 @@ def tried(text: str, folder: Path, monkeypatch: pytest.MonkeyPatch, *more: str) 
     (folder / "mine.py").write_text(text)
     config = composed(*SMALLER, "encoding=alibi", "encoding._target_=mine.Mine", "names.encoding=mine", *more)
     with attribute_errors(config):
-        check(config)
+        dry_run(config)
 
 
 def test_a_method_that_is_right(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -157,4 +157,4 @@ def test_errors_of_this_projects_code_keep_their_traceback(monkeypatch: pytest.M
     config = composed(*SMALLER, "encoding=alibi")
     monkeypatch.setattr("models.encodings.alibi.ALiBi.slopes", lambda self: {}[0])
     with pytest.raises(KeyError), attribute_errors(config):
-        check(config)
+        dry_run(config)

@@ -6,7 +6,7 @@ import torch
 from models.registry import names
 from tests.composing import composed
 from tests.train.conftest import SMALL
-from train.checks.dry_run import check
+from train.checks.dry_run import dry_run
 
 SMALLER = [*SMALL, "data=copy", "model.vocab=18", "model.length=41", "evaluation.lengths=[20,40]"]
 
@@ -15,13 +15,13 @@ def test_it_draws_nothing_from_the_generator_of_the_run() -> None:
     config = composed(*SMALLER, "encoding=randomized_learned")
     torch.manual_seed(5)
     before = torch.get_rng_state()
-    check(config)
+    dry_run(config)
     assert torch.equal(before, torch.get_rng_state())
 
 
 @pytest.mark.parametrize("encoding", names("encoding"))
 def test_every_encoding_passes(encoding: str) -> None:
-    assert "none" in check(composed(*SMALLER, f"encoding={encoding}", "evaluation.extensions=controls"))
+    assert "none" in dry_run(composed(*SMALLER, f"encoding={encoding}", "evaluation.extensions=controls"))
 
 
 @pytest.mark.parametrize(
@@ -43,4 +43,4 @@ def test_every_encoding_passes(encoding: str) -> None:
 )
 def test_numbers_that_no_model_can_be_trained_with(arguments: list[str], expected: str) -> None:
     with pytest.raises(ValueError, match=expected):
-        check(composed(*SMALLER, *arguments))
+        dry_run(composed(*SMALLER, *arguments))

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from sweeps.comparison.summarize import summarise
-from sweeps.results import load
+from sweeps.results import load_sweep
 from tests.composing import composed
 from tests.train.conftest import SMALL, call
 from train import build
@@ -15,7 +15,7 @@ from train.context import Run
 from train.evaluation.best import Others, others
 from train.fit.checkpoints import restore
 from train.fit.loss import answer_losses
-from train.results.rows import read
+from train.results.rows import read_rows
 
 TASK = """data=copy model.width=32 model.depth=1 data.lengths=[1,4] model.length=9 batch=16 trainer=cpu
     trainer.precision=32-true trainer.max_steps=30 trainer.keep=[0.1,0.5]
@@ -43,7 +43,7 @@ def test_nothing_that_is_scored_chooses(tmp_path: Path) -> None:
 
 def test_the_best_is_that_of_the_lowest_loss_up_to_the_training_length(folder: Path) -> None:
     config = composed(*TASK, f"outputs={folder.parent.parent}/o")
-    run, model, about = Run.of(config), build.gpt(config), json.loads((folder / "run.json").read_text())
+    run, model, about = Run.of(config), build.build_gpt(config), json.loads((folder / "run.json").read_text())
     losses = {}
     for file in folder.glob("*.ckpt"):
         restore(file, model, about["training"])
@@ -58,7 +58,9 @@ def test_the_best_is_that_of_the_lowest_loss_up_to_the_training_length(folder: P
     assert set(losses) == {"final", "step-3", "step-15"}
     assert about["best"] == min(losses, key=losses.__getitem__) != "final"
     rows = [
-        row for row in read(folder / "results.jsonl") if (row.protocol, row.metric) == ("answers", "loss")
+        row
+        for row in read_rows(folder / "results.jsonl")
+        if (row.protocol, row.metric) == ("answers", "loss")
     ]
     values = {(row.extension, row.length): row.value for row in rows}
     assert values.keys() == {(name, length) for name in ("none", "best") for length in (2, 4, 8)}
@@ -66,7 +68,7 @@ def test_the_best_is_that_of_the_lowest_loss_up_to_the_training_length(folder: P
 
 
 def test_the_report_shows_it_beside_the_last(folder: Path) -> None:
-    (of,) = summarise(load(folder.parent)).comparisons
+    (of,) = summarise(load_sweep(folder.parent)).comparisons
     assert set(of.headline.methods["rope"]) == {"none", "best"}
     assert set(of.extensions["rope"]) == {"best"}
 
@@ -79,7 +81,7 @@ def test_a_trained_run_is_asked_for_its_best(folder: Path, text: Path, tmp_path:
     (found,) = (tmp_path / "run/evaluations").iterdir()
     assert found.name.startswith("run@best-")
     assert json.loads((found / "run.json").read_text())["best"] in ("final", "step-3")
-    rows = read(found / "results.jsonl")
+    rows = read_rows(found / "results.jsonl")
     assert {row.extension for row in rows if row.protocol == "same_tokens"} == {"none", "best"}
 
 

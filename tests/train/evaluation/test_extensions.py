@@ -13,4 +13,4 @@ from train.evaluation.extensions import selected_extensions
 )
 def test_controls_are_those_that_fit(small: list[str], encoding: str, expected: list[str]) -> None:
     settings = composed(*small, f"encoding={encoding}", "evaluation.extensions=controls")
-    assert list(selected_extensions(settings, build.encodings(settings))) == expected
+    assert list(selected_extensions(settings, build.build_encodings(settings))) == expected

@@ -19,7 +19,7 @@ from train.evaluation.problems import ProblemEvaluator
 from train.evaluation.text import TextEvaluator
 from train.results.done import RESULTS, finish, finished
 from train.results.protocols import Amounts
-from train.results.rows import append, read
+from train.results.rows import append, read_rows
 
 PROTOCOLS = ("same_tokens", "by_position")
 
@@ -94,7 +94,7 @@ def test_what_it_is_and_what_to_do() -> None:
 def test_the_same_command_tries_again(small: list[str], tmp_path: Path) -> None:
     run = [*small, f"hydra.run.dir={tmp_path}/run"]
     call(*run)
-    whole = read(tmp_path / "run" / RESULTS)
+    whole = read_rows(tmp_path / "run" / RESULTS)
     folder = tmp_path / "run"
     (folder / RESULTS).unlink()
     append(folder / RESULTS, [*whole, replace(whole[-1], metric="out_of_memory", value=1.0)])
@@ -102,5 +102,5 @@ def test_the_same_command_tries_again(small: list[str], tmp_path: Path) -> None:
     again = call(*run)
     assert f"In {folder} memory ran out at a length: it is evaluated again." in again.stdout
     losses = [(row.length, row.value) for row in whole if row.metric == "loss"]
-    assert [(row.length, row.value) for row in read(folder / RESULTS) if row.metric == "loss"] == losses
+    assert [(row.length, row.value) for row in read_rows(folder / RESULTS) if row.metric == "loss"] == losses
     assert "is done already" in call(*run).stdout

@@ -13,13 +13,13 @@ from data.source import Problems, Windows
 from models.encodings import extend, load
 from models.gpt import GPT
 from sweeps.comparison.summarize import summarise
-from sweeps.results import load as load_sweep
+from sweeps.results import load_sweep as load_sweep
 from tests.composing import composed
 from tests.train.conftest import CPU, launch
 from train.context import trainer
-from train.evaluation.problems import ProblemEvaluator, has_problems, mean_and_error, protocols
+from train.evaluation.problems import ProblemEvaluator, has_problems, mean_and_error, problem_protocols
 from train.fit.objective import Objective, masked_tokens, next_token, objective_of, shown_answers
-from train.results.rows import Row, read
+from train.results.rows import Row, read_rows
 from train.run import run_job
 
 MASK = 0
@@ -140,7 +140,7 @@ def test_every_pass_is_counted(models: dict[str, GPT]) -> None:
 
 
 def test_depths_are_told_apart_by_quarters() -> None:
-    found = protocols(torch.tensor([0.0, 0.1, 0.3, 0.74, 1.0]))
+    found = problem_protocols(torch.tensor([0.0, 0.1, 0.3, 0.74, 1.0]))
     assert {name: torch.as_tensor(some).tolist() for name, some in found.items() if name != "answers"} == {
         "depth_0.00": [True, True, False, False, False],
         "depth_0.25": [False, False, True, False, False],
@@ -250,7 +250,7 @@ OTHER += ["model.length=16"]
 
 
 def values(folder: Path) -> dict[tuple[str, str, int, str], float | None]:
-    rows = [row for row in read(folder / "results.jsonl") if row.protocol != "training"]
+    rows = [row for row in read_rows(folder / "results.jsonl") if row.protocol != "training"]
     costs = ("tokens_per_second", "seconds", "peak_memory")
     return {(r.extension, r.protocol, r.length, r.metric): r.value for r in rows if r.metric not in costs}
 
@@ -260,7 +260,7 @@ def test_processes_evaluate_a_task_as_one(tmp_path: Path) -> None:
     """And by one command, which evaluates at the lengths of the run, without naming them."""
     chosen = ["encoding=alibi", "evaluation.extensions=[crop]", f"outputs={tmp_path}/o"]
     run_job(composed(*TINY, *chosen), tmp_path / "run")
-    rows: list[Row] = read(tmp_path / "run/results.jsonl")
+    rows: list[Row] = read_rows(tmp_path / "run/results.jsonl")
     assert {row.trained_length for row in rows} == {4}
     one = values(tmp_path / "run")
     lengths = itertools.product(

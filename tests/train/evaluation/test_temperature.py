@@ -15,7 +15,7 @@ from train.context import Run, trainer
 from train.evaluation.temperature import TemperatureSearch, unscored_windows
 from train.evaluation.text import amounts
 from train.fit.loss import token_losses
-from train.results.rows import read
+from train.results.rows import read_rows
 from train.run import run_job
 
 LENGTHS = [16, 64]
@@ -81,7 +81,7 @@ def test_a_run_tells_its_temperatures_and_what_it_retrieves(small: list[str], tm
     with pytest.raises(ValueError, match="at least 47 tokens, not 16"):
         run_job(composed(*small, HALF, "encoding=alibi", lengths, *more), tmp_path / "short")
     run_job(composed(*small, HALF, "encoding=alibi", "evaluation.lengths=[64,128]", *more), tmp_path / "run")
-    rows = read(tmp_path / "run" / "results.jsonl")
+    rows = read_rows(tmp_path / "run" / "results.jsonl")
     assert {r.length for r in rows if r.metric == "temperature"} == {64, 128}
     asked = [r for r in rows if r.is_answer and r.metric == "accuracy"]
     assert {r.data for r in asked} == {"files+needle"}

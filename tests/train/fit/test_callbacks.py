@@ -17,7 +17,7 @@ def history(small: list[str], outputs: Path, every: int, *more: str) -> list[tup
     source = data.load(config.data | {"name": "files"}, config.model.vocab, outputs / "data")
     progress, parts = Progress(every, ignore), config.trainer.accumulate
     some = {"max_steps": 5, "callbacks": [progress], "accumulate_grad_batches": parts}
-    training = Training(build.gpt(config), source, config, config.model.length)
+    training = Training(build.build_gpt(config), source, config, config.model.length)
     trainer(config.trainer, "32-true", **some).fit(training)
     return progress.history
 

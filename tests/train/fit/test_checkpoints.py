@@ -15,7 +15,7 @@ import torch
 from conf.errors import UsageError
 from models.gpt import GPT
 from tests.harm import files_of_at_most, flip
-from train.fit.checkpoints import States, Trained, is_resumable, is_whole, restore, save
+from train.fit.checkpoints import States, Trained, is_resumable, is_whole, restore, save_checkpoint
 
 STATE = {"cell": "cell", "model": {"a": torch.arange(5000.0)}, "step": 3, "text": "x" * 100}
 
@@ -113,7 +113,7 @@ def test_weights_that_are_not_finite_are_refused(value: float, tmp_path: Path) -
     model, file = GPT(13, 32, 1, 2, []), tmp_path / "final.ckpt"
     weights = model.state_dict()
     next(iter(weights.values()))[0, 0] = value
-    save(file, weights, TRAINED)
+    save_checkpoint(file, weights, TRAINED)
     with pytest.raises(UsageError, match="has weights that are not finite: delete it, and train again"):
         restore(file, model, "cell")
 
@@ -129,14 +129,14 @@ def test_weights_that_are_not_finite_are_refused(value: float, tmp_path: Path) -
 )
 def test_weights_of_another_form_are_refused(change: Callable[..., Any], tmp_path: Path) -> None:
     model, file = GPT(13, 32, 1, 2, []), tmp_path / "final.ckpt"
-    save(file, change(model.state_dict()), TRAINED)
+    save_checkpoint(file, change(model.state_dict()), TRAINED)
     with pytest.raises(UsageError, match="does not fit this model"):
         restore(file, model, "cell")
 
 
 def test_damaged_weights_are_not_used(tmp_path: Path) -> None:
     model, file, trained = GPT(13, 32, 1, 2, []), tmp_path / "final.ckpt", TRAINED
-    save(file, model.state_dict(), trained)
+    save_checkpoint(file, model.state_dict(), trained)
     assert restore(file, model, "cell") == trained
     flip(file, file.stat().st_size // 2)
     with pytest.raises(ValueError, match="is damaged, or not"):

@@ -11,13 +11,13 @@ from models.effect import Positions
 from models.registry import names
 from tests.composing import composed
 from train import build
-from train.fit.module import parts, warmup_cosine
+from train.fit.module import warmup_cosine, weighted_parts
 from train.fit.objective import masked_tokens
 
 
 def test_the_start_is_the_same_for_every_encoding(small: list[str]) -> None:
     def start(encoding: str, seed: int = 0) -> dict[str, torch.Tensor]:
-        model = build.gpt(composed(*small, f"encoding={encoding}", f"seed={seed}"))
+        model = build.build_gpt(composed(*small, f"encoding={encoding}", f"seed={seed}"))
         return {k: v for k, v in model.state_dict().items() if not k.startswith("encodings.")}
 
     first = start("nope")
@@ -30,15 +30,15 @@ def test_the_start_is_the_same_for_every_encoding(small: list[str]) -> None:
 def test_the_same_seed_draws_the_same_encoding(small: list[str]) -> None:
     config = composed(*small, "encoding=shaw")
     torch.rand(3)
-    first = build.encodings(config)[0].state_dict()
+    first = build.build_encodings(config)[0].state_dict()
     torch.rand(5)
-    again = build.encodings(config)[0].state_dict()
+    again = build.build_encodings(config)[0].state_dict()
     assert all(torch.equal(a, b) for a, b in zip(first.values(), again.values(), strict=True))
 
 
 def test_runs_of_different_seeds_draw_different_positions(small: list[str]) -> None:
     def stands(seed: int) -> torch.Tensor:
-        encoding = build.encodings(composed(*small, "encoding=randomized_alibi", f"seed={seed}"))[0]
+        encoding = build.build_encodings(composed(*small, "encoding=randomized_alibi", f"seed={seed}"))[0]
         return encoding.effect_at(Positions.of(16)).positions.at
 
     assert torch.equal(stands(1), stands(1))
@@ -75,7 +75,7 @@ def test_parts_of_uneven_processes_weigh_as_their_targets(world: int, count: int
     mean = 0.0
     for rank in range(world):
         batch = Batch(losses[rank::world], losses[rank::world])
-        for part in parts(batch, count, 7 / world * 3):
+        for part in weighted_parts(batch, count, 7 / world * 3):
             assert part.weight is not None
             mean += float(part.tokens.mean()) * part.weight / count / world
     assert mean == pytest.approx(float(losses.mean()))

@@ -13,7 +13,7 @@ from train.fit.optimizer import optimizer_of
 
 def test_only_matrices_outside_the_encodings_are_decayed(small: list[str]) -> None:
     config = composed(*small, "encoding=learned")
-    model = build.gpt(config)
+    model = build.build_gpt(config)
     decayed, others = optimizer_of(model, config.optimizer, fused=True).param_groups
     assert decayed["weight_decay"] > 0 == others["weight_decay"]
     assert all(p.ndim == 2 for p in decayed["params"])
@@ -25,7 +25,7 @@ def test_only_matrices_outside_the_encodings_are_decayed(small: list[str]) -> No
 @pytest.mark.parametrize("encoding", ["learned", "fox"])
 def test_muon_trains_the_matrices_of_the_layers(small: list[str], encoding: str) -> None:
     config = composed(*small, f"encoding={encoding}", "optimizer=muon")
-    model = build.gpt(config)
+    model = build.build_gpt(config)
     muon, *adamw = optimizer_of(model, config.optimizer, fused=True).param_groups
     assert {id(p) for p in muon["params"]} == {id(p) for p in model.blocks.parameters() if p.ndim == 2}
     every = [id(p) for group in (muon, *adamw) for p in group["params"]]
@@ -34,7 +34,7 @@ def test_muon_trains_the_matrices_of_the_layers(small: list[str], encoding: str)
 
 def test_muon_resumes_exactly(small: list[str]) -> None:
     config = composed(*small, "encoding=learned", "optimizer=muon")
-    model = build.gpt(config)
+    model = build.build_gpt(config)
     optimizer = optimizer_of(model, config.optimizer, fused=False)
     for seed in range(3):
         step(model, optimizer, seed)

@@ -22,7 +22,7 @@ def run(small: list[str], outputs: Path) -> Run:
 
 def test_what_is_evaluated_is_not_compiled(run: Run, tmp_path: Path) -> None:
     """It would be compiled again for each length, and so would kernels that are compiled functions."""
-    model = build.gpt(run.config)
+    model = build.build_gpt(run.config)
     before = {name: weight.clone() for name, weight in model.state_dict().items()}
     with torch.compiler.set_stance("force_eager"):
         load_or_train(run, model, Stage("a cell", tmp_path / "trained", run.config.model.length, 2))

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from train.results.curves import accuracies, curve, label, losses, points, summary
+from train.results.curves import accuracies, curve, label, losses, points, summary_numbers
 from train.results.rows import Row
 
 ROW = Row(
@@ -63,7 +63,7 @@ def test_the_summary_compares_with_the_training_length_of_the_same_curve() -> No
         replace(ROW, protocol="by_position", value=3.0),
         replace(ROW, protocol="training", metric="seconds", value=9.0),
     ]
-    assert summary(rows) == {
+    assert summary_numbers(rows) == {
         "extrapolation/loss@32": 4.2,
         "extrapolation/loss@64": 4.0,
         "extrapolation/loss@96": 4.4,

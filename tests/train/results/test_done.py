@@ -25,7 +25,7 @@ from train.results.done import (
     finished,
     is_done,
 )
-from train.results.rows import read
+from train.results.rows import read_rows
 from train.results.run_folder import Folder
 
 
@@ -53,7 +53,7 @@ def test_what_is_not_is_done_again(folder: Path, name: str, harm: Callable[[Path
     assert not is_done(folder, "01234567")
     if (folder / RESULTS).exists():
         with pytest.raises(ValueError, match=rf"In .* {name} is .*: run it again\."):
-            read(folder / RESULTS)
+            read_rows(folder / RESULTS)
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_a_done_vouches_for_its_lines_alone(folder: Path, harm: Callable[[str], 
     assert damage(folder) == "DONE is damaged"
     assert not is_done(folder, "01234567")
     with pytest.raises(UsageError, match=r"DONE is damaged: run it again\."):
-        read(folder / RESULTS)
+        read_rows(folder / RESULTS)
 
 
 @pytest.mark.parametrize("name", [DONE, RESULTS, RUN, DOCUMENTS])

@@ -14,7 +14,7 @@ from models.gpt import GPT
 from tests.composing import composed
 from tests.train.conftest import CPU
 from train.context import trainer
-from train.evaluation.text import Part, TextEvaluator, amounts
+from train.evaluation.text import TextEvaluator, TextPart, amounts
 from train.results.protocols import BY_POSITION, PROTOCOLS, Amounts, Span
 
 N, TRAINED, LENGTHS = 24, 8, [8, 12, 24]  # tokens of a window, of a training sequence, evaluated
@@ -165,7 +165,7 @@ def test_shares_of_processes_add_up(models: dict[str, GPT], windows: Windows) ->
     """With more processes than windows, some of them have nothing to do."""
 
     def scored(rank: int, world: int) -> TextEvaluator:
-        scoring, listed = parts(models, windows), list[Part]()
+        scoring, listed = parts(models, windows), list[TextPart]()
         listed += scoring.parts(rank, world)
         for index, part in enumerate(listed):
             scoring.validation_step(part, index)

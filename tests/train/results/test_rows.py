@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from train.results.rows import Row, append, read
+from train.results.rows import Row, append, read_rows
 
 ROW = Row(
     run="rope-s0", encoding="rope", extension="none", seed=0, trained_length=64, data="python",
@@ -19,19 +19,19 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
     rows = [ROW, replace(ROW, value=None, error=None)]
     append(file, rows[:1])
     append(file, rows[1:])
-    assert read(file) == rows
+    assert read_rows(file) == rows
 
 
 def test_what_is_not_finite_is_null(tmp_path: Path) -> None:
     append(tmp_path / "r", [replace(ROW, value=float("nan"))])
-    assert read(tmp_path / "r")[0].value is None
+    assert read_rows(tmp_path / "r")[0].value is None
 
 
 def test_a_torn_last_line_is_left_out(tmp_path: Path) -> None:
     file = tmp_path / "results.jsonl"
     append(file, [ROW, ROW])
     file.write_text(file.read_text()[:-20])
-    assert read(file) == [ROW]
+    assert read_rows(file) == [ROW]
 
 
 def test_other_damage_is_said(tmp_path: Path) -> None:
@@ -39,4 +39,4 @@ def test_other_damage_is_said(tmp_path: Path) -> None:
     append(file, [ROW, ROW])
     file.write_text("x" + file.read_text())
     with pytest.raises(ValueError, match="damaged at line 1"):
-        read(file)
+        read_rows(file)
