@@ -8,15 +8,15 @@ from sweeps.comparison.summary import Comparison, Summary
 from sweeps.drawing.figure import Figure, without
 from sweeps.numbers import list_text
 
-KINDS = (
-    lines_by_length,
-    by_position,
-    against_crop,
-    extension_figures,
-    decomposition,
-    protocol_figure,
-    by_depth,
-)
+KINDS = {
+    "by_length": lines_by_length,
+    "by_position": by_position,
+    "against_crop": against_crop,
+    "extensions": extension_figures,
+    "decomposition": decomposition,
+    "protocols": protocol_figure,
+    "by_depth": by_depth,
+}
 
 
 def figures(summary: Summary) -> list[dict[str, Figure]]:
@@ -26,9 +26,8 @@ def figures(summary: Summary) -> list[dict[str, Figure]]:
     every = []
     for comparison in summary.comparisons:
         by_kind = {}
-        for made in KINDS:
-            if views := made(comparison):
-                kind = made.__name__
+        for kind, draw in KINDS.items():
+            if views := draw(comparison):
                 names.append(f"{before(kind, comparison)}{kind}{suffix(summary.comparisons, comparison)}")
                 repeated = names.count(names[-1])
                 drawn = {view: without(chart, missing) for view, chart in views.items()}

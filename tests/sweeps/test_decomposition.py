@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sweeps.charts import by_length, figures
+from sweeps.charts import figures, lines_by_length
 from sweeps.charts.decomposition import bars
 from sweeps.comparison import protocols
 from sweeps.comparison.decomposition import DISTANCES, EARLY, PAST, POSITIONS
@@ -92,7 +92,7 @@ def test_crop_is_with_its_full_context_where_that_is_known(folder: Path, of: Com
     thin = of.controls("alibi")
     assert thin["crop"][-1] == pytest.approx(loss(folder, "crop", "sliding", 512), abs=1e-5)
     assert thin["window"][-1] == pytest.approx(loss(folder, "window", "same_tokens", 512), abs=1e-5)
-    first = next(iter(by_length(of).values()))
+    first = next(iter(lines_by_length(of).values()))
     assert "thin: crop (dotted), window (dashed)" in first["title"]["subtitle"]
 
 

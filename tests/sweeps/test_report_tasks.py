@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sweeps.charts import by_depth, by_length
+from sweeps.charts import by_depth, lines_by_length
 from sweeps.charts.depths import depth_accuracies, depths, short_name
 from sweeps.comparison.records import Gain, LongestLength
 from sweeps.comparison.sides import sides_of
@@ -240,7 +240,7 @@ def test_pictures(mixed: Path, copied: Path, capsys: pytest.CaptureFixture[str])
 
 def test_accuracy_is_drawn_from_zero_to_one(mixed: Path) -> None:
     of_text, of_answers = summarise(load_sweep(mixed)).comparisons
-    first = next(iter(by_length(of_answers).values()))
+    first = next(iter(lines_by_length(of_answers).values()))
     low, high = first["spec"]["encoding"]["y"]["scale"]["domain"]
     assert low < 0 < 1 < high < 1.1
     drawn = by_depth(of_answers)["accuracy"]
@@ -256,7 +256,7 @@ def test_chance_is_marked_and_never_ranked(copied: Path, mixed: Path) -> None:
     assert of.chance == dict.fromkeys(LENGTHS, CHANCE)
     assert "chance" not in of.scores["answers"]
     assert "Majority baseline: 0.06." in terminal_text(found, 200)
-    rows = next(iter(by_length(of).values()))["datasets"]["table"].splitlines()
+    rows = next(iter(lines_by_length(of).values()))["datasets"]["table"].splitlines()
     assert len([row for row in rows if row.startswith("chance,") and str(CHANCE) in row]) == len(LENGTHS)
     of_text, of_answers = summarise(load_sweep(mixed)).comparisons
     assert not of_text.chance

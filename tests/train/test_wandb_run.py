@@ -222,9 +222,9 @@ def test_without_wandb_it_is_not_even_imported() -> None:
     code = """if True:
         import sys
         from pathlib import Path
-        from train.config.compose import composed
-        from train.wandb_run import tracked
-        with tracked(composed("wandb.mode=disabled"), Path("a"), "") as run:
+        from train.config.compose import compose_config
+        from train.wandb_run import track
+        with track(compose_config("wandb.mode=disabled"), Path("a"), "") as run:
             run.log_training(1, {"train/loss": 1.0})
         print({"wandb", "pandas", "torch"} & set(sys.modules))"""
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
