@@ -12,7 +12,6 @@ from conf.errors import UsageError
 from models.attention import attend
 from models.attention.plan import Plan
 from models.effect import Effect, Encoding, Positions
-from models.ops.gelu import gelu
 from models.ops.linear import Linear, init_std, split_heads
 from models.ops.norm import rms_norm
 
@@ -188,4 +187,4 @@ class MLP(nn.Module):
         self.up, self.down = Linear(width, 4 * width), Linear(4 * width, width)
 
     def forward(self, x: Tensor) -> Tensor:
-        return cast(Tensor, self.down(gelu(self.up(x))))
+        return cast(Tensor, self.down(F.gelu(self.up(x))))

@@ -12,7 +12,6 @@ from torch import Tensor
 from models.attention import masks
 from models.attention.plan import Form, Plan
 from models.attention.sdpa import augment_qk
-from models.cpu import WIDE, loops
 from models.ops.first_order import first_order
 
 BUDGET = 1 << 22  # logits held at a time
@@ -67,7 +66,7 @@ def by_logits(q: Tensor, k: Tensor, v: Tensor, plan: Plan, x: Tensor | None) -> 
     """Return what queries read where an effect changes each logit, or reads them: (B, H, R, D)."""
     logits, out, values = block_logits(q, k, plan, v.dtype, x), [], plan.effect.values
     for rows, keys in reversed(divide(q, plan, min(BUDGET, TOUCHED))):  # as in `evaluate`
-        probs = softmax(logits(rows, keys), plan, rows, keys, v.dtype)
+        probs = softmax(logits(rows, keys), plan, rows, v.dtype)
         read = probs @ v[:, :, keys]
         if values is not None:
             i, j = masks.positions(plan, rows, keys)
@@ -118,21 +117,14 @@ def add_bias(plan: Plan, logits: Tensor, rows: slice, keys: slice, factor: Tenso
     return logits
 
 
-def softmax(logits: Tensor, plan: Plan, rows: slice, keys: slice, dtype: torch.dtype) -> Tensor:
-    """Return the weights that finished logits (B, H, R, K) have beside a sink; without gradient, in place."""
+def softmax(logits: Tensor, plan: Plan, rows: slice, dtype: torch.dtype) -> Tensor:
+    """Return the weights that finished logits (B, H, R, K) have beside a sink."""
     sink = plan.effect.sink
     if sink is not None:
         column = masks.of_queries(sink.to(logits.dtype), rows)
         logits = torch.cat([logits, column.expand(*logits.shape[:-1], 1)], dim=-1)
         return logits.softmax(-1).to(dtype)[..., :-1]
-    kernel = None if torch.is_grad_enabled() or logits.dtype != dtype else loops("softmax", logits)
-    if kernel is None:
-        return logits.softmax(-1).to(dtype)
-    logits, ends = logits.contiguous(), masks.causal_ends(plan, rows, keys)
-    lines = torch.empty(torch.get_num_threads(), logits.size(-1), dtype=WIDE)
-    sizes = logits.numel() // logits.size(-1), logits.size(-1)
-    kernel("forward", *sizes, logits, ends.numel(), ends, len(lines), lines)
-    return logits
+    return logits.softmax(-1).to(dtype)
 
 
 def masked_softmax(q: Tensor, k: Tensor, mask: Tensor, dtype: torch.dtype) -> Tensor:

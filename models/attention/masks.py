@@ -50,11 +50,6 @@ def visible_keys(plan: Plan, rows: slice) -> slice:
     return slice(start, rows.stop if plan.causal else plan.positions.length)
 
 
-def causal_ends(plan: Plan, rows: slice, keys: slice) -> Tensor:
-    """Return how many of some keys each query sees by causality, (R,)."""
-    return plan.index[rows] + 1 - keys.start if plan.causal else plan.index[rows] * 0 + keys.stop - keys.start
-
-
 def by_pair(plan: Plan, name: str, i: Tensor, j: Tensor) -> Tensor:
     """Return the effect's `bias` or `score_scale` at i and j: (1 or H, R, K) or (B, 1 or H, R, K)."""
     value: Tensor = function_of_pairs(plan, name)(i, j).float()

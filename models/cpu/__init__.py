@@ -89,24 +89,10 @@ def missing() -> bool:
     return loops("norm", WIDE) is None
 
 
-def integers(*values: int) -> ctypes.Array:
-    return (ctypes.c_int64 * len(values))(*values)
-
-
 def dense(x: Tensor) -> Tensor:
     """With the numbers of a row side by side, and those that it has: PyTorch may put a sign off."""
     x = x.resolve_neg()
     return x if x.stride(-1) == 1 else x.contiguous()
-
-
-def strides(x: Tensor) -> ctypes.Array:
-    """Of all dimensions but the last, in numbers."""
-    return integers(*x.stride()[:-1])
-
-
-def pointers(rows: Tensor) -> ctypes.Array:
-    """To the first number of each row."""
-    return (ctypes.c_void_p * len(rows))(*[row.data_ptr() for row in rows])
 
 
 @cache

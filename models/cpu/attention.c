@@ -1,6 +1,5 @@
 /* Softmax attention, whose logits never leave the processor's cache. */
 #include "attention.h"
-#include "functions.h"
 
 #ifdef HIDDEN
 #include "across_heads.h"
@@ -175,16 +174,10 @@ static int64_t block_of(const Params *of) { return of->probs.at ? up(of->keys) :
 static Workspace workspace(const Params *of, Memory *memory) {
   int64_t deep = up(of->inner), wide = up(of->width), all = up(of->keys), gap = block_of(of) + GAP;
   return (Workspace){
-      take(memory, TOGETHER * all * deep, sizeof(operand)),
-      take(memory, TOGETHER * all * wide, sizeof(operand)),
-      take(memory, TOGETHER * group_of(of) * deep, sizeof(operand)),
-      take(memory, SIDE * gap, sizeof(operand)),
-      take(memory, TOGETHER * SIDE * gap, sizeof(float)),
-      take(memory, TOGETHER * group_of(of) * wide, sizeof(float)),
-      deep,
-      wide,
-      all,
-      gap,
+      take(memory, TOGETHER * all * deep, sizeof(operand)), take(memory, TOGETHER * all * wide, sizeof(operand)),
+      take(memory, TOGETHER * group_of(of) * deep, sizeof(operand)), take(memory, SIDE * gap, sizeof(operand)),
+      take(memory, TOGETHER * SIDE * gap, sizeof(float)), take(memory, TOGETHER * group_of(of) * wide, sizeof(float)),
+      deep, wide, all, gap,
   };
 }
 

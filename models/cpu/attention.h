@@ -1,25 +1,14 @@
 /* What attention is done to, and with. */
 #include "operands.h"
 
-#ifdef _OPENMP
-#include <omp.h>
-#else
-static inline int omp_get_thread_num(void) { return 0; }
-#endif
-
 #define GAP 32 /* numbers between lines, whose distance must be no power of 2 */
 
-/* A tensor (B, H, count, width): numbers from one sequence, head and token to the next. */
+/* A tensor (B, H, count, width), or a float for each pair or query, null where there is none: strides are numbers from
+   one sequence, head and token to the next. */
 typedef struct {
-  element *at;
+  void *at;
   int64_t strides[3];
 } StridedTensor;
-
-/* A number for each pair (B, H, queries, keys), or for each query; `at` is null where there is none. */
-typedef struct {
-  float *at;
-  int64_t strides[3];
-} Lines;
 
 typedef struct {
   int64_t sequences, heads, queries, keys, inner, width; /* of q and k, and of v */
@@ -27,12 +16,10 @@ typedef struct {
   int64_t causal, window; /* the latter: how many of the last keys a query sees, or 0 for all */
   int64_t parts;          /* of each head's queries, for as many threads */
   int64_t is_decay;       /* whether the mask is one of keys alone, of which that of a query's own is taken off */
-  StridedTensor q, k, v, out;
-  StridedTensor probs; /* the weights, (B, H, queries, keys rounded up), for the backward pass */
-  StridedTensor gradient, to_q, to_k, to_v;
-  Lines factor, mask, sink, to_mask;
-  Lines lse; /* the logarithm of the sum of a query's weights, where it is asked for */
-  Lines units; /* of a network across heads: what distances give to its units, and then to heads */
+  StridedTensor q, k, v, out, probs; /* the last: weights (B, H, queries, keys rounded up) for the backward pass */
+  StridedTensor gradient, to_q, to_k, to_v, factor, mask, sink, to_mask;
+  StridedTensor lse; /* the logarithm of the sum of a query's weights, where it is asked for */
+  StridedTensor units; /* of a network across heads: what distances give to its units, and then to heads */
   const float *to_units, *from_units; /* (HIDDEN, HEADS) its weights for heads */
   float scale, leak;
   char *memory; /* zeros: `per_thread` bytes for each of `threads` */
@@ -56,10 +43,12 @@ static inline int64_t offset(Head own, const int64_t *strides, int64_t n) {
   return own.b * strides[0] + own.h * strides[1] + n * strides[2];
 }
 
-static inline element *row(Head own, const StridedTensor *of, int64_t n) { return of->at + offset(own, of->strides, n); }
+static inline element *row(Head own, const StridedTensor *of, int64_t n) {
+  return (element *)of->at + offset(own, of->strides, n);
+}
 
-static inline float *line(Head own, const Lines *of, int64_t n) {
-  return of->at ? of->at + offset(own, of->strides, n) : NULL;
+static inline float *line(Head own, const StridedTensor *of, int64_t n) {
+  return of->at ? (float *)of->at + offset(own, of->strides, n) : NULL;
 }
 
 /* Up to SIDE queries, and which keys they see. */

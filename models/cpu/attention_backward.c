@@ -79,20 +79,12 @@ static void of_head(Head own, const Workspace *room) {
 static Workspace workspace(const Params *of, Memory *memory) {
   int64_t deep = up(of->inner), wide = up(of->width), all = up(of->keys), gap = all + GAP;
   return (Workspace){
-      take(memory, all * deep, sizeof(operand)),
-      take(memory, all * wide, sizeof(operand)),
-      take(memory, SIDE * wide, sizeof(operand)),
-      take(memory, SIDE * most(deep, wide), sizeof(operand)),
-      take(memory, SIDE * gap, sizeof(operand)),
-      take(memory, SIDE * gap, sizeof(operand)),
-      take(memory, SIDE * gap, sizeof(float)),
-      take(memory, SIDE * deep, sizeof(float)),
-      take(memory, deep * all, sizeof(float)),
-      take(memory, wide * all, sizeof(float)),
-      deep,
-      wide,
-      all,
-      gap,
+      take(memory, all * deep, sizeof(operand)), take(memory, all * wide, sizeof(operand)),
+      take(memory, SIDE * wide, sizeof(operand)), take(memory, SIDE * most(deep, wide), sizeof(operand)),
+      take(memory, SIDE * gap, sizeof(operand)), take(memory, SIDE * gap, sizeof(operand)),
+      take(memory, SIDE * gap, sizeof(float)), take(memory, SIDE * deep, sizeof(float)),
+      take(memory, deep * all, sizeof(float)), take(memory, wide * all, sizeof(float)),
+      deep, wide, all, gap,
   };
 }
 

@@ -2,6 +2,11 @@
 #include <math.h>
 #include <stdint.h>
 #include <string.h>
+#ifdef _OPENMP
+#include <omp.h>
+#else
+static inline int omp_get_thread_num(void) { return 0; }
+#endif
 
 #ifndef MANY
 #define MANY 32768 /* numbers that are worth a second thread */
@@ -31,26 +36,22 @@ static inline float widen(element x) { return x; }
 static inline element narrow(float x) { return x; }
 #endif
 
-/* Two neighbours. As one word they take half the instructions. */
-static inline void read_two(const element *from, float *first, float *second) {
-#if defined BFLOAT16 && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-  uint32_t both, low, high;
-  memcpy(&both, from, sizeof both);
-  low = both << 16, high = both & 0xffff0000;
-  memcpy(first, &low, sizeof low);
-  memcpy(second, &high, sizeof high);
-#else
-  *first = widen(from[0]);
-  *second = widen(from[1]);
-#endif
-}
-
-static inline void write_two(float first, float second, element *to) {
-#if defined BFLOAT16 && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-  uint32_t both = narrow(first) | (uint32_t)narrow(second) << 16;
-  memcpy(to, &both, sizeof both);
-#else
-  to[0] = narrow(first);
-  to[1] = narrow(second);
-#endif
+/* e^x for x <= 0 and 0 from 2^-127 on: 2^n 2^r, |r| <= 1/2, by the polynomial of degree 5 whose greatest
+   error, 1.1e-7, is smallest. */
+static inline float weight(float x) {
+  float from = -88.029693f > x ? -88.029693f : x; /* which keeps what is not a number */
+  float whole = from * 1.44269504f + 12583039.0f; /* whose last bits are n + 127 */
+  float r = from * 1.44269504f - (whole - 12583039.0f);
+  float series = 1.32647e-3f;
+  series = series * r + 9.67151e-3f;
+  series = series * r + 5.550734e-2f;
+  series = series * r + 2.4022242e-1f;
+  series = series * r + 6.9314698e-1f;
+  series = series * r + 1.0f;
+  uint32_t bits;
+  memcpy(&bits, &whole, sizeof bits);
+  bits <<= 23;
+  float scale;
+  memcpy(&scale, &bits, sizeof scale);
+  return scale * series;
 }

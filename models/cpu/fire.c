@@ -1,10 +1,28 @@
 /* FIRE's bias of HEADS heads: a function of psi(i - j) / psi(i), psi(x) = log(1 + |c x|), that bends at UNITS
    places and is straight between them. */
 #include "element.h"
-#include "functions.h"
 
 #define PAIRS 64 /* at a time */
 #define EACH for (int n = 0; n < PAIRS; n++)
+
+/* log(1 + x) of x >= 0: of the mantissa of 1 + x by a series of its distance from 1, and what 1 + x rounds off. */
+static inline float log1p_of(float x) {
+  float whole = 1.0f + x;
+  int32_t bits, exponent;
+  memcpy(&bits, &whole, sizeof bits);
+  exponent = (bits - 0x3f3504f3) >> 23; /* so that the mantissa is between sqrt(1/2) and sqrt(2) */
+  bits -= exponent << 23;
+  float mantissa;
+  memcpy(&mantissa, &bits, sizeof mantissa);
+  float once = 1.0f / ((mantissa + 1.0f) * whole);
+  float s = (mantissa - 1.0f) * whole * once, z = s * s; /* log m = 2 artanh s */
+  float series = 2.0f / 9;
+  series = series * z + 2.0f / 7;
+  series = series * z + 2.0f / 5;
+  series = series * z + 2.0f / 3;
+  float log = s * z * series + 2.0f * s;
+  return exponent * 0.69314718f + (log + (x - (whole - 1.0f)) * (mantissa + 1.0f) * once);
+}
 
 /* `out` (HEADS, rows, keys) of queries at i, whose psi is `own`, and of keys at j. Between the bend before it
    and the next a number x is on the line (level, slope) that `lines` (HEADS, UNITS + 1, 2) has there. */

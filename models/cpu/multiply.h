@@ -3,7 +3,24 @@
    A left matrix lies row by row. A right one lies in panels of 32 columns, row by row; bfloat16, two rows in turns.
    Sizes are rounded up to 32, with zeros. */
 #include "element.h"
-#include "vectors.h"
+
+/* Vectors of floats, as wide as this processor's. */
+#if defined __AVX512F__
+#define LANES 16
+#elif defined __AVX__
+#define LANES 8
+#else
+#define LANES 4
+#endif
+#define LANE for (int n = 0; n < LANES; n++)
+
+typedef float vector __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
+
+/* b, where one of them is no number. */
+static inline vector greater(vector a, vector b) {
+  LANE a[n] = a[n] > b[n] ? a[n] : b[n];
+  return a;
+}
 
 #define SIDE 32 /* of what is multiplied at once */
 
@@ -63,26 +80,15 @@ static inline Right corner(Right b, int64_t r, int64_t n) {
   return b;
 }
 
-/* Weights of far keys may be the smallest floats, which x86 multiplies a hundred times slower: they become 0. What
-   was set before. */
-static inline unsigned drop_smallest(void) {
-#ifdef __SSE__
-  unsigned before = __builtin_ia32_stmxcsr();
-  __builtin_ia32_ldmxcsr(before | 0x8040);
-  return before;
-#else
-  return 0;
-#endif
-}
-
-static inline void restore(unsigned before) {
-#ifdef __SSE__
-  __builtin_ia32_ldmxcsr(before);
-#endif
-}
-
-#ifdef TILES
+/* Weights of far keys may be the smallest floats, which x86 multiplies a hundred times slower: they become 0. Returns
+   what was set before. */
 static unsigned begin_products(void) {
+  unsigned before = 0;
+#ifdef __SSE__
+  before = __builtin_ia32_stmxcsr();
+  __builtin_ia32_ldmxcsr(before | 0x8040);
+#endif
+#ifdef TILES
   struct {
     uint8_t palette, first, none[14];
     uint16_t bytes[16];
@@ -90,14 +96,20 @@ static unsigned begin_products(void) {
   } all = {.palette = 1};
   for (int n = 0; n < 8; n++) all.bytes[n] = 64, all.rows[n] = 16;
   _tile_loadconfig(&all);
-  return drop_smallest();
+#endif
+  return before;
 }
 
 static void end_products(unsigned before) {
-  restore(before);
+#ifdef __SSE__
+  __builtin_ia32_ldmxcsr(before);
+#endif
+#ifdef TILES
   _tile_release();
+#endif
 }
 
+#ifdef TILES
 /* c (rows, columns) = a (rows, inner) b (inner, columns), plus c itself if `add`. */
 static void multiply(int64_t rows, int64_t columns, int64_t inner, const operand *a, int64_t a_row, Right b, float *c,
                      int64_t c_row, int add) {
@@ -133,9 +145,6 @@ static void multiply(int64_t rows, int64_t columns, int64_t inner, const operand
     }
 }
 #else
-static unsigned begin_products(void) { return drop_smallest(); }
-static void end_products(unsigned before) { restore(before); }
-
 #define TALL (LANES == 16 ? 8 : 4)
 
 #ifdef PAIRS

@@ -7,12 +7,12 @@ the sum of softplus(q) softplus(k) cos((j - i) * frequency + delta), delta learn
 import math
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from models.bounds import Base
 from models.effect import Effect, Encoding, Positions
 from models.encodings.rope import angles, geometric
-from models.ops.polar import polar
 
 
 class PoPE(Encoding):
@@ -34,3 +34,10 @@ class PoPE(Encoding):
             return polar(q, *of_q), polar(k, *of_k)
 
         return Effect(positions, rotate=rotate)
+
+
+def polar(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+    """Return softplus(x) of x (B, H, T, D) at angles whose cos and sin are (T, D), (H, T, D) or
+    (B, H or 1, T, D) float32: (B, H, T, 2D), a cosine and a sine for each feature."""
+    radius = F.softplus(x.float())
+    return torch.stack([radius * cos, radius * sin], dim=-1).flatten(-2).to(x.dtype)

@@ -3,20 +3,17 @@
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.nn.functional import leaky_relu
 
-from models.cpu import WIDE, Loops, dense, loops, pointers
+from models.cpu import loops
 from models.effect import ByDistance, ByPair
-from models.ops.first_order import first_order
 from models.ops.precision import inspectable, without_autocast
 
 PAIRS = 1 << 15  # at a time: few enough for a cache, many enough that a product's start costs little
-ON_A_STACK = 1 << 13  # units times heads: sums for their weights lie there, for each of 16 shares
 LEAK = 0.01  # of leaky_relu
 UNSEEN = -1e9  # a network needs a finite logit; what is added to the true one is still minus infinity
 
@@ -54,13 +51,6 @@ def adapted(read: nn.Linear, write: nn.Linear, logits: Tensor, bias: Tensor) -> 
     """(B, H, N) logits + bias + write(leaky_relu(read(logits and biases of all heads))), in float32."""
     inner = torch.cat([read.weight, read.bias[:, None]], dim=1).float()
     outer = torch.cat([write.weight, write.bias[:, None]], dim=1).float()
-    sizes = {"heads": logits.size(1), "hidden": len(inner)}
-    by_c = (
-        loops("dape", logits, inner, outer, bias, **sizes) if len(inner) * len(outer) <= ON_A_STACK else None
-    )
-    if by_c is not None:
-        result: Tensor = Adapted.apply(by_c, inner, outer.T.contiguous(), logits, bias)
-        return result
     content, size = logits.float().clamp(min=UNSEEN), max(1, PAIRS // len(logits))
     parts = zip(content.split(size, -1), bias.split(size, -1), strict=True)
     change = bias + torch.cat([both_layers(inner, outer, *part) for part in parts], dim=-1)
@@ -74,70 +64,18 @@ def both_layers(inner: Tensor, outer: Tensor, *given: Tensor) -> Tensor:
     return torch.baddbmm(outer[:, -1:], outer[:, :-1].expand(len(x), -1, -1), hidden)
 
 
-class Adapted(torch.autograd.Function):
-    """The same in one pass, which keeps no hidden units: `outer` (hidden + 1, H)."""
-
-    @staticmethod
-    def forward(ctx: Any, by_c: Loops, inner: Tensor, outer: Tensor, logits: Tensor, bias: Tensor) -> Tensor:
-        logits, bias = dense(logits), dense(bias)
-        out = torch.empty(logits.shape, dtype=logits.dtype)
-        for x, b, y in zip(logits, bias, out, strict=True):
-            by_c("forward", x.size(-1), pointers(x), pointers(b), inner, outer, LEAK, pointers(y))
-        ctx.by_c = by_c
-        ctx.save_for_backward(inner, outer, logits, bias)
-        return out
-
-    @staticmethod
-    @first_order
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
-        (inner, outer, logits, bias), g = ctx.saved_tensors, dense(gradients[0])
-        to_inner, to_outer = torch.zeros_like(inner), torch.zeros_like(outer)
-        to_logits, to_bias = torch.empty(logits.shape, dtype=logits.dtype), torch.empty(bias.shape)
-        for x, b, y, to_x, to_b in zip(logits, bias, g, to_logits, to_bias, strict=True):
-            ctx.by_c(
-                "backward", x.size(-1), pointers(x), pointers(b), inner, outer, LEAK, pointers(y),
-                pointers(to_x), pointers(to_b), to_inner, to_outer,
-            )  # fmt: skip
-        return None, to_inner, to_outer, to_logits, to_bias
-
-
 def relu_network(read: nn.Linear, write: nn.Linear) -> Callable[[Tensor], Tensor]:
     """Return a function of numbers x (...): `write(relu(read(x)))` in float32, (features, ...)."""
     lines = torch.cat([read.weight, read.bias[:, None]], dim=1).float()  # (hidden, 2) slope and start
     weights, level = write.weight.float(), write.bias.float()[:, None]
     if inspectable(lines):
         return PiecewiseLinear(lines, weights, level)
-    features, units = weights.shape
 
     def network(x: Tensor) -> Tensor:
-        by_c = loops("relu", WIDE, x, lines, weights, level, features=features, units=units)
-        if by_c is not None:
-            result: Tensor = ReLUNetwork.apply(by_c, x.flatten(), lines, weights, level)
-            return result.unflatten(-1, x.shape)
         given = torch.stack([x, torch.ones_like(x)]).flatten(1)  # (2, N)
         return torch.addmm(level, weights, (lines @ given).relu_()).unflatten(-1, x.shape)
 
     return network
-
-
-class ReLUNetwork(torch.autograd.Function):
-    """The same in one pass, which keeps no hidden units."""
-
-    @staticmethod
-    def forward(ctx: Any, by_c: Loops, x: Tensor, lines: Tensor, weights: Tensor, level: Tensor) -> Tensor:
-        x, lines, weights = x.contiguous(), lines.contiguous(), weights.contiguous()
-        ctx.by_c, out = by_c, x.new_empty(len(weights), x.numel())
-        by_c("forward", x.numel(), x, lines, weights, level.contiguous(), out)
-        ctx.save_for_backward(x, lines, weights)
-        return out
-
-    @staticmethod
-    @first_order
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
-        (x, lines, weights), g = ctx.saved_tensors, gradients[0].contiguous()
-        to_x, to = torch.empty_like(x), x.new_zeros(len(lines), 2 + len(weights))
-        ctx.by_c("backward", x.numel(), x, lines, weights, g, to_x, to)
-        return None, to_x, to[:, :2], to[:, 2:].mT, g.sum(1, keepdim=True)
 
 
 class PiecewiseLinear:

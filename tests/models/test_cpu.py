@@ -20,12 +20,9 @@ from models.cpu.attention import Scores
 from models.cpu.attention_backward import flash
 from models.effect import ByDistance, Effect, Positions, Window
 from models.encodings import load
-from models.ops.gelu import gelu
 from models.ops.norm import rms_norm
-from models.ops.pairwise_mlp import adapted, at_once, relu_network
-from models.ops.polar import polar
+from models.ops.pairwise_mlp import at_once, relu_network
 from models.ops.processor import has_tiles
-from models.ops.rotary import composed, rotate_pairs
 from models.ops.toeplitz import Toeplitz
 from tests.tolerance import Outcome, agree, as_accurate, float64
 from train.fit.loss import MeanCrossEntropy, log_likelihood
@@ -60,31 +57,6 @@ def norm(dtype: torch.dtype) -> Outcome:
     x, gain = random(3, 11, 24, dtype=wide(dtype)), random(24, dtype=wide(dtype))
     with torch.autocast("cpu", dtype, enabled=dtype == torch.bfloat16):
         return with_gradients(rms_norm(x, gain), {"x": x, "gain": gain})
-
-
-def mlp(dtype: torch.dtype) -> Outcome:
-    x = random(5, 30, dtype=dtype)
-    return with_gradients(gelu(4 * x), {"x": x})
-
-
-def rotation(layout: str, angles: tuple[int, ...], learned: bool = False) -> Case:
-    def case(dtype: torch.dtype) -> Outcome:
-        x = random(2, 7, 3, 12, dtype=dtype)
-        angle = random(*angles, dtype=wide(dtype)).detach().requires_grad_(learned)
-        y = rotate_pairs(x.transpose(1, 2), angle.cos(), angle.sin(), layout)
-        return with_gradients(y, {"x": x, "angle": angle} if learned else {"x": x})
-
-    return case
-
-
-def positive(angles: tuple[int, ...], learned: bool = False) -> Case:
-    def case(dtype: torch.dtype) -> Outcome:
-        x = random(3, 70, 2, 10, dtype=dtype)
-        angle = random(*angles, dtype=wide(dtype)).detach().requires_grad_(learned)
-        y = polar(4 * x.transpose(1, 2), angle.cos(), angle.sin())
-        return with_gradients(y, {"x": x, "angle": angle} if learned else {"x": x})
-
-    return case
 
 
 def attention(mask: tuple[int, ...], tokens: int, causal: bool) -> Case:
@@ -136,21 +108,6 @@ def cross_entropy(vocab: int) -> Case:
     return case
 
 
-def dape(count: int, hidden_from: int) -> Case:
-    torch.manual_seed(0)
-    layers = nn.Linear(6, 20), nn.Linear(20, 3)
-
-    def case(dtype: torch.dtype) -> Outcome:
-        read, write = (deepcopy(layer).to(wide(dtype)) for layer in layers)
-        logits, bias = random(2, 3, count, dtype=dtype), random(2, 3, count, dtype=wide(dtype))
-        unseen = (torch.arange(3) < hidden_from)[:, None] & (torch.arange(count) % 3 == 1)
-        y = adapted(read, write, logits.masked_fill(unseen, HIDDEN), bias).masked_fill(unseen, 0)
-        weights = dict(read.named_parameters("read")) | dict(write.named_parameters("write"))
-        return with_gradients(y, {"logits": logits, "bias": bias, **weights})
-
-    return case
-
-
 def fire(first: int, queries: int) -> Case:
     torch.manual_seed(0)
     built = load("fire", heads=3, head_width=8, width=24, depth=1, length=20)
@@ -176,16 +133,6 @@ def far(dtype: torch.dtype) -> Outcome:
 
 CASES = {
     "norm": norm,
-    "gelu": mlp,
-    "rotation of halves": rotation("half", (7, 6)),
-    "rotation of neighbours": rotation("interleaved", (7, 6)),
-    "rotation by sequence": rotation("half", (2, 1, 7, 6)),
-    "rotation by head": rotation("interleaved", (2, 3, 7, 6)),
-    "rotation by learned angles": rotation("interleaved", (2, 3, 7, 6), learned=True),
-    "rotation of halves by learned angles": rotation("half", (2, 1, 7, 6), learned=True),
-    "polar": positive((70, 10)),
-    "polar by learned angles": positive((2, 70, 10), learned=True),
-    "polar by learned angles of sequences": positive((3, 1, 70, 10), learned=True),
     "one mask": attention((1,), 33, True),
     "a mask a head": attention((3,), 50, True),
     "a mask a sequence": attention((2, 1), 20, True),
@@ -194,8 +141,6 @@ CASES = {
     "loss of many words": cross_entropy(700),
     "fire": fire(0, 70),
     "fire far away": fire(5000, 3),
-    "dape": dape(70, 0),
-    "dape of heads that see less": dape(31, 2),
     "a product": method("rope"),
     "a product of all keys": method("rope", causal=False),
     "a product of many keys": method("rope", length=1100),
@@ -263,7 +208,7 @@ def test_however_bfloat16_is_multiplied(
 
 
 @needs_compiler
-@pytest.mark.parametrize("name", ["norm", "polar by learned angles", "a mask a head", "a factor", "dape"])
+@pytest.mark.parametrize("name", ["norm", "a mask a head", "a factor"])
 def test_sums_do_not_depend_on_the_number_of_threads(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     before = torch.get_num_threads()
     monkeypatch.setattr(native, "FLAGS", [*native.FLAGS, "-DMANY=0"])
@@ -300,20 +245,6 @@ def test_powers_and_logarithms_have_all_digits_of_a_float() -> None:
 
 
 @needs_compiler
-def test_gelu_has_all_digits_of_a_float_and_its_slope_is_rounded_once() -> None:
-    x = torch.linspace(-9, 9, 20_001).bfloat16()
-    (exact,) = torch.autograd.grad(F.gelu(at := x.double().requires_grad_()).sum(), at)
-    wide, narrow = x.float().requires_grad_(), x.clone().requires_grad_()
-    y = gelu(wide)
-    torch.testing.assert_close(y.double(), F.gelu(at), rtol=2e-7, atol=6e-7)
-    (slope,) = torch.autograd.grad(y.sum(), wide)
-    torch.testing.assert_close(slope.double(), exact, rtol=0, atol=6e-7)
-    (rounded,) = torch.autograd.grad(gelu(narrow).sum(), narrow)
-    off = (rounded != exact.bfloat16())[exact.abs() > 0.1]
-    assert off.float().mean() < 0.015
-
-
-@needs_compiler
 def test_a_sink_of_another_precision_is_read_as_what_it_is() -> None:
     q, k, v = (random(1, 2, 9, 8, seed=seed).detach() for seed in range(3))
     sink = torch.tensor([[0.5], [2.0]])
@@ -337,21 +268,6 @@ def test_one_query_beside_a_sink_has_its_whole_bias(tokens: int) -> None:
     with torch.no_grad():
         found = attend(q, k, v, Plan(effect).from_query(tokens - 1), kernel="fused")
     agree(found, attend(q, k, v, effect, kernel="reference")[:, :, tokens - 1 :])
-
-
-@needs_compiler
-def test_tensors_that_lie_otherwise_in_memory() -> None:
-    x, gain = random(2, 3, 8).detach().transpose(0, 1), torch.ones(8)
-    agree(rms_norm(x, gain), F.rms_norm(x, (8,), gain, 1e-6))
-    read, write = nn.Linear(6, 5), nn.Linear(5, 3)
-    logits, bias = random(2, 200, 3).detach().mT, random(2, 200, 3, seed=1).detach().mT
-    agree(adapted(read, write, logits, bias), adapted(read, write, logits.contiguous(), bias.contiguous()))
-    x, angle = random(1, 2, 3, 4).detach(), random(2, 3, 4).detach()
-    sin = angle.sin().transpose(0, 1).contiguous().transpose(0, 1)
-    agree(polar(x, angle.cos(), sin), polar(x, angle.cos(), angle.sin()))
-    one, many = angle[0, :, :2], angle[None, :, :, :2]
-    found = rotate_pairs(x, one.cos(), many.sin())
-    agree(found, rotate_pairs(x, one.cos().expand_as(many).contiguous(), many.sin()))
 
 
 @pytest.mark.parametrize("name", ["rope", "fox", "fire", "dape_kerple"])
@@ -463,7 +379,7 @@ def test_a_library_that_others_could_have_planted_is_not_loaded(
         kept.symlink_to(tmp_path / "elsewhere")
     native.compiled.cache_clear()
     assert native.loops("norm", torch.float32) is not None
-    assert native.loops("softmax", torch.float32) is not None
+    assert native.loops("loss", torch.float32) is not None
     assert not list(kept.iterdir())
     assert capfd.readouterr().err.count("is not yours alone; each process compiles them again.") == 1
     native.compiled.cache_clear()
@@ -489,7 +405,7 @@ def test_a_compiler_that_does_not_work_is_told_once(
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("CC", str(compiler))
     assert native.loops("norm", torch.float32) is None
-    assert native.loops("softmax", torch.float32) is None
+    assert native.loops("loss", torch.float32) is None
     assert capfd.readouterr().err.count("does not work") == 1
 
 
@@ -506,31 +422,6 @@ def test_nothing_of_a_hidden_key_is_read_beside_a_factor(window: int) -> None:
         whole, found = (attend(q, x, v, effect) for x in (k, hidden))
     for rows in (slice(30), slice(30 + window, None) if window else slice(0)):
         assert torch.equal(found[:, :, rows], whole[:, :, rows])
-
-
-def test_gradients_of_sines_alone() -> None:
-    x, cos, sin = random(1, 2, 5, 8).detach(), random(5, 4).detach(), random(5, 4, seed=3)
-    (found,) = torch.autograd.grad(rotate_pairs(x, cos, sin).square().sum(), sin)
-    (expected,) = torch.autograd.grad(composed(x, cos, sin, "interleaved").square().sum(), sin)
-    torch.testing.assert_close(found, expected)
-
-
-@pytest.mark.parametrize("shapes", [((2, 3, 5, 8), (2, 1, 5, 4)), ((3, 5, 8), (5, 4))], ids=str)
-def test_gradients_of_angles_of_any_shape(shapes: tuple[tuple[int, ...], tuple[int, ...]]) -> None:
-    x, *angles = random(*shapes[0]).detach(), random(5, 4), random(*shapes[1], seed=3)
-    found, expected = (
-        torch.autograd.grad(y.square().sum(), angles)
-        for y in (rotate_pairs(x, *angles), composed(x, *angles, "interleaved"))
-    )
-    torch.testing.assert_close(found, expected)
-
-
-@pytest.mark.parametrize("part", ["cos", "sin"])
-def test_gradients_of_one_coordinate_alone(part: str) -> None:
-    x, angles = random(2, 3, 40, 16).detach(), {"cos": torch.ones(40, 16), "sin": torch.zeros(40, 16)}
-    angles[part].requires_grad_()
-    (found,) = torch.autograd.grad(polar(x, **angles).sum(), angles[part])
-    torch.testing.assert_close(found, F.softplus(x).sum((0, 1)))
 
 
 def test_a_norm_of_any_width() -> None:

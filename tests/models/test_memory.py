@@ -9,9 +9,7 @@ from torch import Tensor
 
 from models.attention import attend
 from models.effect import Effect, Positions
-from models.ops.gelu import gelu
 from models.ops.norm import rms_norm
-from models.ops.polar import polar
 from models.ops.rotary import rotate_pairs
 from tests.tolerance import agree
 
@@ -28,11 +26,8 @@ def qkv(tokens: int = 40) -> list[Tensor]:
 
 
 FUNCTIONS: dict[str, Callable[[Tensor], Tensor]] = {
-    "gelu": gelu,
     "norm": lambda x: rms_norm(x, torch.ones(16)),
     "rotation": lambda x: rotate_pairs(x, ANGLES.cos(), ANGLES.sin()),
-    "angles": lambda x: rotate_pairs(random((2, 3, 40, 32)), x, x),
-    "polar": lambda x: polar(x, torch.ones(40, 16), torch.zeros(40, 16)),
     "queries": lambda x: attend(x, *qkv()[1:], Effect(Positions.of(40))),
     "keys": lambda x: attend(qkv()[0], x, qkv()[2], Effect(Positions.of(40))),
     "values": lambda x: attend(*qkv()[:2], x, Effect(Positions.of(40))),

@@ -10,9 +10,9 @@ from torch import Tensor
 
 from models.attention.eager import MaskedAttention
 from models.attention.sdpa import split_precision
+from models.encodings.pope import polar
 from models.ops.linear import split_heads
 from models.ops.norm import rms_norm
-from models.ops.polar import polar
 from models.ops.rotary import rotate_pairs
 from tests.tolerance import agree, float64
 from train.fit.loss import MeanCrossEntropy

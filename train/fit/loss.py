@@ -88,7 +88,7 @@ class MeanCrossEntropy(torch.autograd.Function):
 def replaced_by_gradient(logits: Tensor, targets: Tensor) -> Tensor:
     """The probability of each target (rows,); `logits` (rows, vocab) become the gradient of their
     cross-entropy."""
-    by_c = loops("softmax", logits)
+    by_c = loops("loss", logits)
     if by_c is None:
         chosen = [part_replaced(logits[part], targets[part, None]) for part in row_parts(logits)]
         return torch.cat(chosen).squeeze(1)
@@ -111,7 +111,7 @@ def part_replaced(logits: Tensor, targets: Tensor) -> Tensor:
 
 def log_likelihood(logits: Tensor, targets: Tensor) -> Tensor:
     """(rows,) log p, float32, of the targets by their logits (rows, vocab)."""
-    by_c = loops("softmax", logits)
+    by_c = loops("loss", logits)
     if by_c is None:
         likelihoods = (log_softmax(logits[part]).gather(1, targets[part, None]) for part in row_parts(logits))
         return torch.cat([*likelihoods]).squeeze(1)

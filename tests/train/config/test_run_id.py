@@ -156,7 +156,7 @@ def test_extensions_that_are_listed_count_as_their_files_are(
     [
         ("models/ops/rotary.py", "model"),
         ("models/effect.py", "model"),
-        ("models/cpu/softmax.c", "model"),
+        ("models/cpu/loss.c", "model"),
         ("train/fit/loss.py", "training"),
         ("data/text/split.py", "data"),
         ("train/evaluation/text.py", "evaluation"),
