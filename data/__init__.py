@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def load(settings: Mapping[str, Any], vocab: int, cache: Path) -> "Source":
-    """The source that `settings`, the content of `conf/data/<name>.yaml` and its `name`, describe.
+    """Return the source that `settings`, the content of `conf/data/<name>.yaml` and its `name`, describe.
 
     What is costly to make is kept in the folder `cache`.
     """
@@ -33,8 +33,8 @@ def identity(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def instantiate(settings: Mapping[str, Any]) -> Any:
-    """The same before it is opened: `_target_` names a class, the other settings are its parameters, and
-    `open(vocab, cache)` makes the source."""
+    """Return the same before it is opened: `_target_` names a class, the other settings are its parameters,
+    and `open(vocab, cache)` makes the source."""
     module, _, name = settings["_target_"].rpartition(".")
     kind = getattr(import_module(module), name)
     given = {key: value for key, value in settings.items() if key != "_target_"}

@@ -78,8 +78,8 @@ def remember(folder: Path, content: Mapping[str, object], files: dict[str, str])
 
 
 def read_whole(folder: Path) -> dict[str, Any]:
-    """The content of the record of a folder, every file of which is as it was written. A file is read for
-    this only where it was touched, copied or moved since."""
+    """Return the content of the record of a folder, every file of which is as it was written. A file is read
+    for this only where it was touched, copied or moved since."""
     if not folder.exists():
         raise FileNotFoundError(folder)
     try:

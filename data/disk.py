@@ -42,7 +42,7 @@ def read_file(file: Path) -> bytes:
 
 @contextmanager
 def errors_name_file(file: Path) -> Iterator[None]:
-    """An error of the disk names the file that was being written."""
+    """Name the file that was being written in an error of the disk."""
     try:
         yield
     except Exception as error:
@@ -53,7 +53,7 @@ def errors_name_file(file: Path) -> Iterator[None]:
 
 
 def sync(folder: Path) -> None:
-    """The names in a folder are on the disk, too."""
+    """Put the names in a folder on the disk, too."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -52,7 +52,7 @@ class Source:
     trained_length: int | None = None  # longest training problem, as the task counts; None: model.length
 
     def batch(self, step: int, length: int, size: int, seed: int, rank: int = 0, world: int = 1) -> Batch:
-        """The rows rank, rank + world, ... of the `size` sequences of a step.
+        """Return the rows rank, rank + world, ... of the `size` sequences of a step.
 
         A function of its arguments alone, whatever was called before, and whatever the model.
         """

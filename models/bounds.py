@@ -1,4 +1,4 @@
-"""What numbers may be, as types that constructors declare and `train.config.parameters` checks."""
+"""Bounds of numbers, as types that constructors declare and `train.config.parameters` checks."""
 
 from typing import Annotated, Literal
 

@@ -209,7 +209,7 @@ class Encoding(nn.Module):
         self.needs_causal = type(self).needs_causal or any(e.needs_causal for e in inside)
 
     def effect_at(self, positions: Positions) -> Effect:
-        """The effect at `positions`, or an error that says why there is none."""
+        """Return the effect at `positions`, or an error that says why there is none."""
         name = type(self).__name__
         if self.limit is not None and positions.span > self.limit:
             raise UsageError(f"{name} is not defined past {self.limit} tokens: {positions.span} is more.")

@@ -50,7 +50,7 @@ def given_factor(factor: float | str) -> float | str:
 
 
 def tokens(name: str, value: int | str, auto: int) -> int:
-    """A parameter that counts tokens; `auto` is the method's own choice."""
+    """Return a parameter that counts tokens; `auto` is the method's own choice."""
     if value == "auto":
         return max(1, auto)
     if isinstance(value, str) or value < 1 or value != int(value):

@@ -81,7 +81,7 @@ class GPT(nn.Module):
         return max(e.draws for e in self.tiled)
 
     def under(self, encodings: Sequence[Encoding]) -> "GPT":
-        """The same model, its weights shared, with other encodings."""
+        """Return the same model, its weights shared, with other encodings."""
         other = copy(self)
         other._modules = dict(self._modules) | {"encodings": nn.ModuleList(encodings).train(self.training)}
         return other

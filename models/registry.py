@@ -1,4 +1,4 @@
-"""From a name in `conf/` to an encoding.
+"""Encodings and extensions by their names in `conf/`.
 
 `conf/encoding/` and `conf/extension/` are the registry: a file there names its class in `_target_`
 and gives the method's own parameters. A method that depends on the model's heads, head_width, width,
@@ -34,7 +34,7 @@ def names(group: str = "encoding") -> list[str]:
 
 
 def load(name: str, **parameters: Any) -> Encoding:
-    """The encoding of `conf/encoding/<name>.yaml`.
+    """Return the encoding of `conf/encoding/<name>.yaml`.
 
     `parameters` are the model's heads, head_width, width, depth and length (training length, tokens), and
     whatever replaces a value of the file. UsageError names what is unknown.
@@ -44,7 +44,7 @@ def load(name: str, **parameters: Any) -> Encoding:
 
 
 def extend(name: str, encoding: Encoding, **parameters: Any) -> Encoding:
-    """`encoding`, its weights shared, under the extension of `conf/extension/<name>.yaml`.
+    """Return `encoding`, its weights shared, under the extension of `conf/extension/<name>.yaml`.
 
     UsageError names the encodings that an extension fits where it does not fit this one.
     """
@@ -53,7 +53,8 @@ def extend(name: str, encoding: Encoding, **parameters: Any) -> Encoding:
 
 
 def extension_of(name: str, settings: Mapping[str, Any], encoding: Encoding) -> Encoding:
-    """`encoding` under an extension, or a schedule or wrapper with those inside extended that it fits."""
+    """Return `encoding` under an extension, or a schedule or wrapper with those inside extended that it
+    fits."""
     kind: type[Extension] = locate(settings["_target_"])
     if applies(kind, encoding):
         parameters = {key: value for key, value in settings.items() if key != "log_n"}
@@ -80,7 +81,7 @@ def applies_inside(kind: type[Extension], encoding: Encoding) -> bool:
 
 
 def extensions(encoding: Encoding) -> list[str]:
-    """The names of all extensions that fit an encoding."""
+    """Return the names of all extensions that fit an encoding."""
     return [name for name in names("extension") if encoding_fits(name, encoding)]
 
 
@@ -111,7 +112,7 @@ def seeded(settings: Mapping[str, Any], seed: int) -> dict[str, Any]:
 
 
 def build(settings: Mapping[str, Any], shape: Mapping[str, int]) -> Encoding:
-    """The encoding that a file's content describes, for a model of this shape."""
+    """Return the encoding that a file's content describes, for a model of this shape."""
     others = ("family", "share", *OPTIONS)
     encoding: Encoding = construct({k: v for k, v in settings.items() if k not in others}, shape)
     for option, wrapper in OPTIONS.items():
@@ -126,7 +127,7 @@ def build(settings: Mapping[str, Any], shape: Mapping[str, int]) -> Encoding:
 
 
 def construct(settings: Mapping[str, Any], shape: Mapping[str, int], **given: Any) -> Any:
-    """An object from `_target_` and its parameters; nested ones are built in the same way."""
+    """Return an object from `_target_` and its parameters; nested ones are built in the same way."""
     kind = locate(settings["_target_"])
     parameters = {key: nested(value, shape) for key, value in settings.items() if key != "_target_"}
     wanted = [key for key in inspect.signature(kind).parameters if key not in given]
@@ -147,7 +148,7 @@ def nested(value: Any, shape: Mapping[str, int]) -> Any:
 
 
 def read(group: str, name: str) -> dict[str, Any]:
-    """The content of `conf/<group>/<name>.yaml`."""
+    """Return the content of `conf/<group>/<name>.yaml`."""
     file = CONF / group / f"{name}.yaml"
     if not file.exists():
         close = difflib.get_close_matches(name, names(group), 1)
@@ -158,11 +159,11 @@ def read(group: str, name: str) -> dict[str, Any]:
 
 @cache
 def parsed(file: Path) -> Container:
-    """The content of a file, read once, as parsing takes milliseconds."""
+    """Return the content of a file, read once, as parsing takes milliseconds."""
     return OmegaConf.load(file)
 
 
 def locate(path: str) -> Any:
-    """The class at a dotted path."""
+    """Return the class at a dotted path."""
     module, _, name = path.rpartition(".")
     return getattr(import_module(module), name)

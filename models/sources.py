@@ -8,13 +8,13 @@ from models.registry import CONF, locate, read
 
 
 def comment(group: str, name: str) -> str:
-    """The comment at the head of a method's file in `conf/`: what to expect of it."""
+    """Return the comment at the head of a method's file in `conf/`: what to expect of it."""
     lines = (CONF / group / f"{name}.yaml").read_text().splitlines()
     return " ".join(line.lstrip("# ") for line in takewhile(lambda line: line.startswith("#"), lines))
 
 
 def about(group: str, name: str) -> str:
-    """The docstring of a method's module."""
+    """Return the docstring of a method's module."""
     target = read(group, name).get("_target_")
     return (inspect.getdoc(inspect.getmodule(locate(target))) or "") if target else ""
 
@@ -27,7 +27,7 @@ SOURCES = (
 
 
 def source(group: str, name: str) -> tuple[str, str]:
-    """(authors and year, link) of a method, or two empty strings where there is none."""
+    """Return (authors and year, link) of a method, or two empty strings where there is none."""
     for text in (comment(group, name), *about(group, name).split("\n\n")):
         for pattern in SOURCES:
             if match := pattern.search(" ".join(text.split())):

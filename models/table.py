@@ -125,7 +125,7 @@ def legend() -> str:
 
 
 def rotary() -> list[str]:
-    """The encodings whose frequencies an extension can change."""
+    """Return the encodings whose frequencies an extension can change."""
     return [name for name in names("encoding") if fits("pi", name)]
 
 

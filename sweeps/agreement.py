@@ -36,7 +36,8 @@ QUANTITIES: dict[str, list[tuple[str, str, int]]] = {  # a value, or one less an
 
 
 def quantities_of(folder: Path) -> pd.DataFrame:
-    """A line per method and seed, a column per quantity; nan where it was not measured or is undefined."""
+    """Return a line per method and seed, a column per quantity; nan where it was not measured or is
+    undefined."""
     with unpacked(folder) as place:
         rows = pd.DataFrame(
             [asdict(row) for run in run_folders(place) for row in read_rows(run / "results.jsonl")]

@@ -104,7 +104,7 @@ def unpack(archive: Path, folder: Path) -> list[Path]:
 
 @contextmanager
 def unpacked(folder: Path) -> Iterator[Path]:
-    """The folder itself, or for an archive a temporary folder with its runs."""
+    """Return the folder itself, or for an archive a temporary folder with its runs."""
     if not (folder / ROWS).exists():
         yield folder
         return

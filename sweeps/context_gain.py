@@ -36,7 +36,7 @@ def losses_of(folder: Path) -> tuple[Curves, int]:
 
 
 def scored_runs(folder: Path) -> Group:
-    """The runs of a sweep or an archive."""
+    """Return the runs of a sweep or an archive."""
     with unpacked(folder) as place:
         sweep = load_sweep(place)
     for failure in sweep.unreadable:

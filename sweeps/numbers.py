@@ -28,7 +28,7 @@ def plus_minus(half: float | None) -> str:
 def between(
     ends: tuple[float | None, float | None], show: Callable[[float, int], str] = number, decimals: int = 3
 ) -> str:
-    """An interval in brackets after its value; nothing where there is none."""
+    """Return an interval in brackets after its value; nothing where there is none."""
     low, high = ends
     return "" if low is None or high is None else f" [{show(low, decimals)}, {show(high, decimals)}]"
 
@@ -38,12 +38,12 @@ def tokens(length: int | None) -> str:
 
 
 def times(length: int, trained: int) -> str:
-    """A length in training lengths: 2x, 0.5x."""
+    """Return a length in training lengths: 2x, 0.5x."""
     return f"{length / trained:g}x"
 
 
 def at_least(length: int | None, longest: int) -> str:
-    """An effective length; the longest evaluated one is a lower bound."""
+    """Return an effective length; the longest evaluated one is a lower bound."""
     return MISSING if length is None else f"{'≥ ' if length == longest else ''}{length:,}"
 
 
@@ -58,7 +58,7 @@ def big(value: float | None) -> str:
 
 
 def list_text(names: list[str], limit: int = 4) -> str:
-    """a, b and c; past `most`, how many more."""
+    """Return a, b and c; past `most`, how many more."""
     if len(names) > limit:
         return f"{', '.join(names[: limit - 1])} and {len(names) - limit + 1} more"
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)

@@ -100,7 +100,7 @@ def rates(work: Work, names: Sequence[str], given: Assumptions) -> Iterator[floa
 
 
 def rates_of_results(folder: Path) -> Iterator[tuple[str, float]]:
-    """(encoding, tokens per second that its runs trained at) of a folder of runs."""
+    """Yield (encoding, tokens per second that its runs trained at) of a folder of runs."""
     measured: dict[str, list[float]] = {}
     for file in sorted(folder.rglob("results.jsonl")):
         for row in read_rows(file):

@@ -70,7 +70,8 @@ class Sweep:
 
 
 def load_sweep(folder: Path) -> Sweep:
-    """The sweep of a folder; a folder of runs without `sweep.json` is one too, and so is a single run."""
+    """Return the sweep of a folder; a folder of runs without `sweep.json` is one too, and so is a single
+    run."""
     sweep = jobs_of(folder)
     for job in sweep.jobs:
         place = Path(os.path.normpath(folder / job.folder))
@@ -86,7 +87,7 @@ def load_sweep(folder: Path) -> Sweep:
 
 
 def jobs_of(folder: Path) -> Sweep:
-    """The jobs that `sweep.json` lists; where it does not, or is damaged, all runs below."""
+    """Return the jobs that `sweep.json` lists; where it does not, or is damaged, all runs below."""
     file, notes = folder / "sweep.json", []
     if file.is_file():
         try:
@@ -136,7 +137,7 @@ def load_run(place: Path) -> FinishedRun:
 
 
 def scores(file: Path) -> "dict[str, NDArray[np.float64]]":
-    """The scores by window."""
+    """Return the scores by window."""
     import numpy as np
 
     try:

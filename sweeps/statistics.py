@@ -73,7 +73,7 @@ def variance_parts(values: Array, counts: Array) -> tuple[Array, Array, Array, A
 
 
 def student(value: Array, documents: Array, seeds: Array, freedom: Array, others: int) -> tuple[Array, ...]:
-    """The ends of the interval and the p-value."""
+    """Return the ends of the interval and the p-value."""
     from scipy.special import stdtr, stdtrit
 
     error, freedom = np.sqrt(documents + seeds), satterthwaite(documents, others, seeds, freedom)
@@ -114,7 +114,7 @@ def pooled(variances: Array, freedom: Array) -> tuple[Array, Array]:
 
 
 def trigamma_inverse(y: float) -> float:
-    """x with trigamma(x) = y, by Newton's method on 1 / trigamma, which is nearly straight."""
+    """Return x with trigamma(x) = y, by Newton's method on 1 / trigamma, which is nearly straight."""
     from scipy.special import polygamma
 
     x = 0.5 + 1 / y
@@ -146,7 +146,8 @@ def bimodal(seeds: Array) -> bool:
 
 
 def smallest_difference(error: Array, freedom: Array, comparisons: int, power: float = 0.8) -> Array:
-    """The difference that a two-sided test at 5 %, corrected (Bonferroni), finds with probability `power`."""
+    """Return the difference that a two-sided test at 5 %, corrected (Bonferroni), finds with probability
+    `power`."""
     from scipy.special import nctdtrinc, stdtrit
 
     bound = stdtrit(freedom, 1 - (1 - LEVEL) / (2 * comparisons))
@@ -154,13 +155,13 @@ def smallest_difference(error: Array, freedom: Array, comparisons: int, power: f
 
 
 def longest_unbroken(holds: NDArray[np.bool_], lengths: list[int]) -> int | None:
-    """The last length before a condition first fails; None where it fails at once."""
+    """Return the last length before a condition first fails; None where it fails at once."""
     kept = int(np.cumprod(holds).sum())
     return lengths[kept - 1] if kept else None
 
 
 def by_document(values: Array, document: NDArray[np.int64]) -> tuple[Array, Array]:
-    """Sums over the windows of a document: (..., N) -> (..., D), and how many windows each has."""
+    """Return sums over the windows of a document (..., D) of values (..., N), and counts of windows (D,)."""
     order = np.argsort(document, kind="stable")
     _, starts, counts = np.unique(document[order], return_index=True, return_counts=True)
     return np.add.reduceat(values[..., order], starts, axis=-1), counts.astype(float)

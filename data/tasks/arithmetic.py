@@ -123,7 +123,7 @@ def number_text(length: int, draw: Generator) -> str:
 
 
 def expression(length: int, operators: str, draw: Generator) -> tuple[str, int]:
-    """An expression of `length` characters, and its value modulo 5.
+    """Return an expression of `length` characters, and its value modulo 5.
 
     (a+b), where a has any length, down to expressions of at most four characters: d, -d, (d) or (-d).
     """

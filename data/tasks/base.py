@@ -56,12 +56,13 @@ class Task(Generated, ABC):
         """Every character of questions and answers."""
 
     def problem(self, length: int, draw: Generator) -> tuple[str, str]:
-        """A question of this length and its answer, a function of the draws alone; by default any string."""
+        """Return a question of this length and its answer, a function of the draws alone; by default any
+        string."""
         question = random_string(self.alphabet, length, draw)
         return question, self.answer(question)
 
     def answer(self, question: str) -> str:
-        """The answer, where a question may be any string."""
+        """Return the answer, where a question may be any string."""
         raise NotImplementedError
 
     def size(self, length: int) -> tuple[int, int]:
@@ -78,7 +79,7 @@ class Task(Generated, ABC):
         self.description = f"{self.name}: problems of length {low} to {high}, such as {question} -> {answer}"
 
     def checked(self) -> tuple[int, int]:
-        """The range of lengths in training."""
+        """Return the range of lengths in training."""
         match self.lengths:
             case [int(low), int(high)] if low <= high:
                 self.check(low)
@@ -133,7 +134,7 @@ class Task(Generated, ABC):
 
 
 def draws(count: int, *seed: int, rank: int = 0, world: int = 1) -> Iterator[Generator]:
-    """A generator for each of the rows rank, rank + world, ..."""
+    """Return a generator for each of the rows rank, rank + world, ..."""
     return (np.random.default_rng([*seed, row]) for row in range(rank, count, world))
 
 
@@ -143,5 +144,5 @@ def random_string(alphabet: str, length: int, draw: Generator) -> str:
 
 
 def parameters(source: Any) -> dict[str, Any]:
-    """The settings of a source, without its name."""
+    """Return the settings of a source, without its name."""
     return {item.name: getattr(source, item.name) for item in fields(source) if item.name != "name"}

@@ -124,7 +124,7 @@ def completed(body: Tensor, end: Tensor, answer: int) -> tuple[Tensor, Tensor, T
 
 
 def load_beside(settings: dict[str, Any], vocab: int, reserved: int, name: str, cache: Path) -> Source:
-    """The data of these settings, for a model that needs `own` of its ids for something else."""
+    """Return the data of these settings, for a model that needs `own` of its ids for something else."""
     try:
         return load(settings, vocab - reserved, cache)
     except VocabularyTooSmallError as error:

@@ -63,7 +63,7 @@ class Hub(Corpus):
         return [("test", True, test), ("train", False, self.read(self.path, self.split, self.limit))]
 
     def read(self, path: str, split: str, limit: float | None) -> Iterable[str]:
-        """The texts of a split, or the first `limit` megabytes of them."""
+        """Return the texts of a split, or the first `limit` megabytes of them."""
         from huggingface_hub import constants
 
         offline = constants.HF_HUB_OFFLINE or Path(path).exists()
@@ -89,7 +89,7 @@ class Hub(Corpus):
 
 
 def first(texts: Iterable[str], limit: float) -> list[str]:
-    """The first texts, up to `limit` megabytes."""
+    """Return the first texts, up to `limit` megabytes."""
     kept, size = [], 0.0
     for text in texts:
         kept.append(text)

@@ -24,7 +24,7 @@ def local_files(name: str) -> list[tuple[str, Path]]:
 
 
 def fixed(pattern: Path) -> Path:
-    """The folders of a pattern before the first one with a wildcard."""
+    """Return the folders of a pattern before the first one with a wildcard."""
     wild = next((n for n, part in enumerate(pattern.parts) if glob.has_magic(part)), len(pattern.parts) - 1)
     return Path(*pattern.parts[:wild])
 

@@ -75,7 +75,7 @@ def texts(corpus: Documents) -> Iterator[tuple[str, Document]]:
 
 
 def halves(document: Document, held_out: float) -> Iterator[Document]:
-    """The beginning, to train on, and the rest, held out; split at the end of a line if one is near."""
+    """Yield the beginning, to train on, and the rest, held out; split at the end of a line if one is near."""
     text, source = document.text, document.source
     end = round(len(text) * (1 - held_out))
     cut = text.rfind("\n", int(0.9 * end), end) + 1 or end

@@ -83,5 +83,5 @@ def spread(length: int, size: int, count: int) -> np.ndarray:
 
 
 def mapped(file: Path, dtype: str) -> np.ndarray:
-    """A file as an array that is read on access."""
+    """Return a file as an array that is read on access."""
     return np.memmap(file, dtype, "r").view(np.ndarray)

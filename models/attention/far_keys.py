@@ -91,8 +91,9 @@ def band(q: Tensor, k: Tensor, v: Tensor, plan: Plan, tail: FarKeys, x: Tensor |
 
 
 def softmax(logits: Tensor, v: Tensor) -> Read:
-    """The logarithm of a sum of exponentials is the greatest logit less that of the greatest weight."""
+    """Return what queries read from keys by their logits, and the logarithm of the sum of weights."""
     probs = logits.softmax(-1, torch.float32)
+    # the greatest weight is e to the greatest logit, less the logarithm of the sum
     lse = logits.amax(-1).float() - probs.amax(-1).log()
     return (probs.to(v.dtype) @ v).float(), lse
 

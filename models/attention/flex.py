@@ -25,7 +25,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, plan: Plan, x: Tensor | None = None)
     seen = block_mask(plan, q.size(0) if plan.positions.at.dim() == 2 else None, k.size(-2), q.device.type)
     if q.is_meta and not q.is_cuda:  # FlexAttention refuses that device
         return torch.empty_like(v[..., : q.size(-2), :])
-    run: Any = compiled() if q.is_cuda else flex_attention
+    run: Any = compiled_flex() if q.is_cuda else flex_attention
     wanted = None if sink is None else AuxRequest(lse=True)
     out = run(q, k, v.to(q.dtype), score_of(plan, log_decay), seen, scale=scale, return_aux=wanted)
     if sink is not None:  # takes its share of the weights
@@ -39,7 +39,7 @@ def block_mask(plan: Plan, sequences: int | None, keys: int, device: str) -> Blo
 
 
 @cache
-def compiled() -> Callable:
+def compiled_flex() -> Callable:
     """Return the one compiled FlexAttention for all layers and lengths."""
     return torch.compile(flex_attention, dynamic=True)
 

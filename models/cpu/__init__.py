@@ -39,7 +39,7 @@ INSTRUCTIONS = {
 ELEMENTS = {torch.float32: (), torch.bfloat16: ("BFLOAT16",)}
 WIDE = torch.float32
 PATIENCE = 20  # seconds for a compiler to compile a line
-Given = Tensor | ctypes.Array | ctypes.Structure | int | float | None
+Argument = Tensor | ctypes.Structure | int | float
 
 
 class Loops:
@@ -48,24 +48,22 @@ class Loops:
     def __init__(self, library: ctypes.CDLL) -> None:
         self.library = library
 
-    def __call__(self, name: str, *given: Given) -> None:
-        """Tensors are passed as pointers to their numbers."""
-        getattr(self.library, name)(*[passed(one) for one in given])
+    def __call__(self, name: str, *arguments: Argument) -> None:
+        """Call a function; tensors are passed as pointers to their numbers."""
+        getattr(self.library, name)(*[as_c(argument) for argument in arguments])
 
 
-def passed(one: Given) -> object:
-    if isinstance(one, Tensor):
-        return ctypes.c_void_p(one.data_ptr())
-    if isinstance(one, ctypes.Structure):
-        return ctypes.byref(one)
-    if one is None or isinstance(one, ctypes.Array):
-        return one
-    return ctypes.c_int64(one) if isinstance(one, int) else ctypes.c_float(one)
+def as_c(argument: Argument) -> object:
+    if isinstance(argument, Tensor):
+        return ctypes.c_void_p(argument.data_ptr())
+    if isinstance(argument, ctypes.Structure):
+        return ctypes.byref(argument)
+    return ctypes.c_int64(argument) if isinstance(argument, int) else ctypes.c_float(argument)
 
 
 def loops(name: str, element: Tensor | torch.dtype, *wide: Tensor, **sizes: int) -> Loops | None:
-    """Those of `name`.c for numbers of the type of `element` beside others, `wide`, in float32; None if they
-    do not fit these tensors or this machine."""
+    """Return the functions of `name`.c for numbers of the type of `element` beside others, `wide`, in
+    float32; None where they do not fit these tensors or this machine."""
     given, dtype = ((element,), element.dtype) if isinstance(element, Tensor) else ((), element)
     if torch.compiler.is_compiling() or forward_ad._current_level >= 0:  # they know no tangents
         return None
@@ -77,11 +75,11 @@ def loops(name: str, element: Tensor | torch.dtype, *wide: Tensor, **sizes: int)
 
 
 def loops_of(name: str, dtype: torch.dtype, **sizes: int) -> Loops | None:
-    """Those of `name`.c for numbers of this type on a CPU, whatever calls them."""
+    """Return the functions of `name`.c for numbers of this type on a CPU, whatever calls them."""
     if dtype not in ELEMENTS:
         return None
     defines = ELEMENTS[dtype] + tuple(f"{key.upper()}={size}" for key, size in sizes.items())
-    return compiled(name, defines, os.environ.get("CC", "cc"))
+    return load_or_compile(name, defines, os.environ.get("CC", "cc"))
 
 
 def missing() -> bool:
@@ -90,13 +88,13 @@ def missing() -> bool:
 
 
 def dense(x: Tensor) -> Tensor:
-    """With the numbers of a row side by side, and those that it has: PyTorch may put a sign off."""
+    """Return x with the numbers of a row side by side, and with their signs, which PyTorch may put off."""
     x = x.resolve_neg()
     return x if x.stride(-1) == 1 else x.contiguous()
 
 
 @cache
-def compiled(name: str, defines: tuple[str, ...], compiler: str) -> Loops | None:
+def load_or_compile(name: str, defines: tuple[str, ...], compiler: str) -> Loops | None:
     """Return the functions of a file, compiled now or earlier; None where that cannot be done."""
     command = commands(compiler)
     if command is None:

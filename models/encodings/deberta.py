@@ -56,5 +56,5 @@ class Disentangled(Encoding):
         return (self.table.float() @ weight.float()).unflatten(-1, (self.heads, -1)).transpose(0, 1)
 
     def row(self, distance: Tensor) -> Tensor:
-        """The paper's delta: the row of the table for each distance."""
+        """Return the paper's delta: the row of the table for each distance."""
         return (distance + self.table.size(0) // 2).clamp(0, self.table.size(0) - 1)

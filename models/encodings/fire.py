@@ -41,7 +41,7 @@ class FIRE(Encoding):
         return Effect(positions, bias=Surface(bias) if is_blockwise else bias)
 
     def tokens(self) -> Tensor:
-        """The threshold."""
+        """Return the threshold."""
         return (self.threshold.float() * self.length).abs()
 
     def psi(self, x: Tensor) -> Tensor:

@@ -32,7 +32,7 @@ class Randomized(Encoding):
         self.limit = self.checked(inner)
 
     def checked(self, inner: Encoding) -> int | None:
-        """The longest sequence, or UsageError where `inner` has no effect at some of the positions."""
+        """Return the longest sequence, or UsageError where `inner` has no effect at some of the positions."""
         if inner.limit is not None and inner.limit < self.span:
             raise UsageError(
                 f"{type(inner).__name__} has positions up to {inner.limit}, fewer than span={self.span}: "
@@ -59,7 +59,8 @@ def order(count: int, seed: int, draw: int, device: torch.device | str) -> Tenso
 
 
 def scrambled(x: Tensor) -> Tensor:
-    """A one-to-one map of 32-bit integers (int64 tensors) that looks random: Wellons' two-round hash."""
+    """Return a one-to-one map of 32-bit integers (int64 tensors) that looks random: Wellons' two-round
+    hash."""
     for shift, factor in ((16, 0x21F0AAAD), (15, 0x735A2D97)):  # the products stay below 2^63
         x = ((x ^ (x >> shift)) * factor) & 0xFFFFFFFF
     return x ^ (x >> 15)

@@ -34,7 +34,7 @@ class Shaw(Encoding):
         return logits + scores.gather(-1, self.index(i, j).expand(logits.shape))
 
     def furthest(self, q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
-        """The same for keys at least `reach` back: all of them have the first vector."""
+        """Return the same for keys at least `reach` back: all of them have the first vector."""
         return q, k + self.table[0].to(k.dtype)
 
     def values(self, weights: Tensor, i: Tensor, j: Tensor) -> Tensor:

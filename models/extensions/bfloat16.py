@@ -67,7 +67,8 @@ class BFloat16(Extension):
         return rope.rotation(angle, angle)
 
     def apart(self, inner: Callable[..., Tensor]) -> Callable[..., Tensor]:
-        """A function of the positions of queries and keys, its last two arguments, as these seem to be."""
+        """Return a function of the positions of queries and keys, its last two arguments, as these seem to
+        be."""
 
         def changed(*given: Tensor) -> Tensor:
             i, j = (rounded(x) for x in given[-2:]) if "positions" in self.what else given[-2:]
@@ -76,11 +77,11 @@ class BFloat16(Extension):
         return changed
 
     def last(self, inner: Callable[..., Tensor]) -> Callable[..., Tensor]:
-        """A function whose result is rounded, if biases are."""
+        """Return a function whose result is rounded, if biases are."""
         return (lambda *given: rounded(inner(*given))) if "biases" in self.what else inner
 
 
 def rounded(x: Tensor) -> Tensor:
-    """The nearest bfloat16, as a number of x's own kind; the gradient is that of x."""
+    """Return the nearest bfloat16, as a number of x's own kind; the gradient is that of x."""
     nearest = x.detach().bfloat16().to(x.dtype)
     return x + (nearest - x.detach()) if x.requires_grad else nearest

@@ -10,8 +10,8 @@ Backward = Callable[..., Any]
 
 
 def first_order(backward: Backward) -> Backward:
-    """A `backward` that refuses to be differentiated again. PyTorch's `once_differentiable` takes its results
-    for constants where the incoming gradient is one, and second derivatives come out wrong."""
+    """Return a `backward` that refuses to be differentiated again. PyTorch's `once_differentiable` takes its
+    results for constants where the incoming gradient is one, and second derivatives come out wrong."""
 
     @wraps(backward)
     def first(ctx: Any, *gradients: Any) -> Any:

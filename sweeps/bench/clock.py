@@ -35,7 +35,7 @@ def seconds(call: Callable[[], Any]) -> float:
 
 
 def median_times(contenders: Mapping[str, Callable[[], Any]], rounds: int) -> dict[str, float]:
-    """The median seconds of each; a slow minute of the machine strikes all of them."""
+    """Return the median seconds of each; a slow minute of the machine strikes all of them."""
     for run in contenders.values():
         run()
     taken: dict[str, list[float]] = {name: [] for name in contenders}

@@ -55,7 +55,7 @@ def peers(shape: Shape) -> dict[str, Make]:
 
 
 def peer(name: str, attention: str, shape: Shape) -> tuple[nn.Module, Loss]:
-    """A model of the same shape, from the package index or in plain PyTorch."""
+    """Return a model of the same shape, from the package index or in plain PyTorch."""
     if name == "plain_pytorch":
         model: nn.Module = Plain(shape, attention)
         return model, lambda tokens, targets: cross_entropy(model(tokens), targets)
@@ -152,7 +152,7 @@ def rotate(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
 
 
 def compile_model(make: Make) -> tuple[nn.Module, Loss]:
-    """A model through torch.compile: ours block by block, as `trainer.compile` has it."""
+    """Return a model through torch.compile: ours block by block, as `trainer.compile` has it."""
     model, loss = make()
     compile_each(model.blocks if isinstance(model, GPT) else [model])
     return model, loss

@@ -33,7 +33,7 @@ LIMITS: dict[str, tuple[str, str, Callable[[], bool]]] = {  # what oneDNN and ot
 
 
 def limited_environment(onednn: str, others: str) -> dict[str, str]:
-    """The environment of a process whose libraries use no more than these instructions."""
+    """Return the environment of a process whose libraries use no more than these instructions."""
     limits = {
         "DNNL_MAX_CPU_ISA": onednn,
         "ATEN_CPU_CAPABILITY": others,
@@ -91,7 +91,7 @@ def contenders(rounds: int, shape: Shape) -> dict[str, float]:
 
 
 def contenders_compiled(rounds: int, shape: Shape) -> dict[str, float]:
-    """The same through torch.compile, each peer as it is fastest without."""
+    """Return the same through torch.compile, each peer as it is fastest without."""
     taken, makes = contenders(max(3, rounds // 3), shape), peers(shape)
     steps = {}
     for name in ("rope", *PEERS):

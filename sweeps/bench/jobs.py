@@ -33,7 +33,7 @@ VOCAB, WIDTH, DEPTH, HEADS, LENGTH, BATCH = 2048, 128, 4, 4, 64, 16
 
 
 def lightning(rounds: int = 12, steps: int = 30) -> Iterator[Measurement]:
-    """The same steps by the Trainer, as a job runs it, and by a bare loop, in turns."""
+    """Yield the same steps by the Trainer, as a job runs it, and by a bare loop, in turns."""
     loops, fits = [], []
     for _ in range(rounds):
         loops += bare(steps)
@@ -117,7 +117,7 @@ def sweep(steps: int = 600) -> Iterator[Measurement]:
 
 
 def default_sweep() -> Iterator[Measurement]:
-    """The default sweep, whole: data, all encodings, report."""
+    """Yield the default sweep, whole: data, all encodings, report."""
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
         minutes = timed("headline", "sweeps=encodings", f"outputs={place}", "wandb.mode=offline") / 60

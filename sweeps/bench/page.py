@@ -69,7 +69,7 @@ def bench_page(results: Sequence[Measurement], others: Sequence[str] = ()) -> st
 
 
 def set_of(result: Measurement) -> str:
-    """The instruction set of a speed; of all else none."""
+    """Return the instruction set of a speed; of all else none."""
     return next((item for item in SETS if result.unit == "tokens/s" and result.name.endswith(f"_{item}")), "")
 
 

@@ -50,7 +50,7 @@ def measure(rounds: int) -> Iterator[Measurement]:
 
 
 def fastest(taken: Mapping[str, float], peer: str) -> str:
-    """The contender of this peer that takes the fewest seconds."""
+    """Return the contender of this peer that takes the fewest seconds."""
     return min((name for name in taken if name.startswith(peer)), key=taken.__getitem__)
 
 

@@ -34,7 +34,7 @@ def decomposition(comparison: Comparison) -> dict[str, Spec]:
 
 
 def bars(decomposed: Decomposition) -> list[list[Bar]]:
-    """The parts of each bar, from zero on; none where the method is undefined."""
+    """Return the parts of each bar, from zero on; none where the method is undefined."""
     every = []
     for t in range(len(decomposed.lengths)):
         values = {part: change.value[t] for part, change in decomposed.parts.items()}

@@ -28,7 +28,7 @@ def against_crop(comparison: Comparison) -> dict[str, Spec]:
 
 
 def extension_figures(comparison: Comparison) -> dict[str, Spec]:
-    """The same where nothing was cropped, against no extension."""
+    """Return the same where nothing was cropped, against no extension."""
     note = "the same trained model on the same tokens, with and without an extension"
     if comparison.is_cropped:
         return {}

@@ -129,7 +129,7 @@ def length_lines(view: View) -> Iterator[Line]:
 
 
 def viewed(view: View, name: str) -> Curve | None:
-    """A method's curve; of a change or a difference, the mean over its seeds."""
+    """Return a method's curve; of a change or a difference, the mean over its seeds."""
     methods = view.scores.methods
     plain_curve = methods.get(name, {}).get("none")
     if plain_curve is None or view.kind == "value":
@@ -146,7 +146,7 @@ def viewed(view: View, name: str) -> Curve | None:
 
 
 def controls(view: View, name: str) -> dict[str, Values]:
-    """The thin lines of a method, beside what methods are ranked by."""
+    """Return the thin lines of a method, beside what methods are ranked by."""
     comparison = view.comparison
     is_headline = (view.protocol, view.metric) == (comparison.protocol, comparison.metric)
     if not is_headline or view.kind not in ("value", "perplexity"):
@@ -160,7 +160,7 @@ def exp(values: Values) -> Values:
 
 
 def protocol_figure(comparison: Comparison) -> dict[str, Spec]:
-    """The change in loss since the training length: a panel per method, a line per protocol."""
+    """Return the change in loss since the training length: a panel per method, a line per protocol."""
     lines = [
         Line(
             comparison.labels.get(protocol, protocol), comparison.lengths, curve.change, seeds=curve.seeds,

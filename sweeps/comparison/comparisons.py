@@ -90,8 +90,9 @@ def best_methods(curves: Curves, names: list[str], sign: int) -> list[Best | Non
 def effective(
     curves: Curves, names: list[str], trained: int, tolerance: float, sign: int, skipped: dict[str, list[int]]
 ) -> dict[str, EffectiveLength]:
-    """The longest length, none between failing, that is not worse than the training length: by the mean, and
-    at the two ends of the interval of the paired difference. `skipped`: lengths that were not evaluated."""
+    """Return the longest length, none between failing, that is not worse than the training length: by the
+    mean, and at the two ends of the interval of the paired difference. `skipped`: lengths that were not
+    evaluated."""
     lengths = [length for length in curves.lengths if length >= trained]
     if trained not in lengths:
         return {}
@@ -107,7 +108,7 @@ def effective(
 
 
 def toward_worse(intervals: Interval, sign: int) -> tuple[Array, Array, Array]:
-    """The mean, the worse end of the interval and the better one, so that a larger one is worse."""
+    """Return the mean, the worse end of the interval and the better one, so that a larger one is worse."""
     low, high = (intervals.low, intervals.high) if sign > 0 else (-intervals.high, -intervals.low)
     return sign * intervals.value, high, low
 
@@ -120,8 +121,9 @@ def longest(holds: list[NDArray[np.bool_]], lengths: list[int]) -> list[LongestL
 
 
 def cropped(group: Group, protocol: str, curves: Curves) -> tuple[str, Curves]:
-    """The protocol that crop is taken from, and its curves. Under same_tokens the first targets of a cropped
-    model see few tokens, and whatever sees more beats it; under sliding every target sees its last ones."""
+    """Return the protocol that crop is taken from, and its curves. Under same_tokens the first targets of a
+    cropped model see few tokens, and whatever sees more beats it; under sliding every target sees its last
+    ones."""
     if protocol == "same_tokens" and ("sliding", "loss") in group.cells:
         sliding = group.curves("sliding", "loss")
         alike = sliding.samples.shape[2:] == curves.samples.shape[2:] and sliding.seeds == curves.seeds

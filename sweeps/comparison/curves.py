@@ -178,5 +178,5 @@ def estimates(intervals: Interval) -> list[Estimate]:
 
 
 def plain_values(values: Array) -> Values:
-    """A list with six digits; what is not finite is None, as JSON has it."""
+    """Return a list with six digits; what is not finite is None, as JSON has it."""
     return [float(f"{value:.6g}") if np.isfinite(value) else None for value in values]

@@ -64,7 +64,7 @@ def trained_tokens(run: FinishedRun) -> int | None:
 
 
 def join_values(values: list[Any], by: str) -> str:
-    """The distinct values of a method's runs, as text."""
+    """Return the distinct values of a method's runs, as text."""
     known = sorted({value for value in values if value is not None}, key=lambda v: (str(type(v)), v))
     large = [isinstance(value, int) and value >= 10_000 for value in known]
     return by.join(f"{v:,}" if is_large else short(v) for v, is_large in zip(known, large, strict=True))
@@ -89,7 +89,7 @@ def provenance(group: Group) -> Provenance:
 
 
 def shared(facts: list[dict[str, Any]]) -> Iterator[tuple[str, str]]:
-    """The settings that are the same in all runs."""
+    """Yield the settings that are the same in all runs."""
     for key, value in facts[0].items():
         name = key.removeprefix("settings.")
         described = key != name and value is not None and name.split(".")[0] not in NOT_DESCRIBED
@@ -98,7 +98,7 @@ def shared(facts: list[dict[str, Any]]) -> Iterator[tuple[str, str]]:
 
 
 def distinct(facts: list[dict[str, Any]], key: str) -> str:
-    """The values of a fact over all runs; nested ones as pairs."""
+    """Return the values of a fact over all runs; nested ones as pairs."""
     values = {
         str(fact[key])
         if key in fact

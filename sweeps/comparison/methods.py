@@ -22,13 +22,13 @@ KEY = "settings.encoding.family"
 
 
 def family(run: FinishedRun) -> str:
-    """The family that the run's own settings name, or the file of its encoding."""
+    """Return the family that the run's own settings name, or the file of its encoding."""
     return str(run.facts.get(KEY) or families().get(run.encoding, OTHER))
 
 
 @cache
 def families() -> dict[str, str]:
-    """The family of every encoding in `conf/encoding/`."""
+    """Return the family of every encoding in `conf/encoding/`."""
     files = sorted(CONF.glob("encoding/*.yaml"))
     contents = {file.stem: yaml.safe_load(file.read_text()) or {} for file in files}
     return {name: str(content.get("family", OTHER)) for name, content in contents.items()}
@@ -40,7 +40,8 @@ def family_place(family: str) -> tuple[int, str]:
 
 
 def labels(runs: list[FinishedRun]) -> list[str]:
-    """A name for each run's method: its encoding, and the settings in which runs of that encoding differ."""
+    """Return a name for each run's method: its encoding, and the settings in which runs of that encoding
+    differ."""
     same: dict[str, list[FinishedRun]] = defaultdict(list)
     for run in runs:
         same[run.encoding].append(run)
@@ -49,12 +50,12 @@ def labels(runs: list[FinishedRun]) -> list[str]:
 
 
 def name_with_settings(name: str, settings: dict[str, Any], keys: list[str]) -> str:
-    """rope base=500"""
+    """Return a name such as "rope base=500"."""
     return " ".join([name, *(f"{key.split('.')[-1]}={short(settings.get(key))}" for key in keys)])
 
 
 def different(settings: list[dict[str, Any]]) -> list[str]:
-    """The keys whose values are not the same in all."""
+    """Return the keys whose values are not the same in all."""
     keys = sorted({key for setting in settings for key in setting})
     return [key for key in keys if len({str(setting.get(key)) for setting in settings}) > 1]
 
@@ -82,7 +83,7 @@ def short(value: Any) -> str:
 
 
 def extension_labels(runs: list[FinishedRun], names: list[str]) -> dict[tuple[int, str], str]:
-    """(number of the run, extension) -> a name that says in which settings that extension differs."""
+    """Return (number of the run, extension) -> a name that says in which settings that extension differs."""
     same: dict[tuple[str, str], list[int]] = defaultdict(list)
     for number, run in enumerate(runs):
         chosen = run.facts.get("settings.names.extension", run.facts.get("extension", "none"))

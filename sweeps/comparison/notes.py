@@ -9,7 +9,7 @@ NO_INTERVALS = "No intervals: they need at least two seeds or five documents."
 
 
 def notes(comparison: Comparison) -> list[str]:
-    """The lines under a table."""
+    """Return the lines under a table."""
     counted = ", ".join(filter(None, [plural(len(comparison.seeds), "seed"), scored_note(comparison)]))
     lines = [f"{counted}. {spread_note(comparison)}", *ties(comparison)]
     lines += [say(comparison) for say in (chance, gaps, two_groups_note)] + comparison.notes

@@ -35,7 +35,7 @@ def protocol_labels(runs: list[FinishedRun], trained: int) -> dict[str, str]:
 
 
 def agreed(runs: list[FinishedRun], name: str) -> Any:
-    """A setting of the evaluation that is the same in all runs; None where it is not."""
+    """Return a setting of the evaluation that is the same in all runs; None where it is not."""
     values = {run.facts.get(f"settings.evaluation.{name}") for run in runs}
     return values.pop() if len(values) == 1 else None
 

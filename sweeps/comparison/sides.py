@@ -7,7 +7,8 @@ from sweeps.numbers import list_text
 
 
 def two_sides(comparisons: Sequence[Comparison]) -> tuple[Comparison, Comparison] | None:
-    """The loss of a text and the accuracy of retrieval from it, of the same models, each against crop."""
+    """Return the loss of a text and the accuracy of retrieval from it, of the same models, each against
+    crop."""
     cropped = {comparison.metric: comparison for comparison in reversed(comparisons) if comparison.is_cropped}
     loss, answers = cropped.get("loss"), cropped.get("accuracy")
     if loss is None or answers is None or loss.corpus != answers.corpus:

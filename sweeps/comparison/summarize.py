@@ -49,8 +49,8 @@ def summarise(sweep: Sweep, reference: str | None = None, tolerance: float = TOL
 
 
 def comparable_groups(sweep: Sweep) -> list[Group]:
-    """The runs that may be compared: by data, corpus and training length; what a run says of text and what
-    it answers are looked at apart."""
+    """Return the runs that may be compared: by data, corpus and training length; what a run says of text and
+    what it answers are looked at apart."""
     alike: dict[tuple[str, str, int, bool], list[FinishedRun]] = {}
     for run in sweep.runs:
         kinds = {row.is_answer for row in run.rows if row.protocol != ONCE}
@@ -62,7 +62,8 @@ def comparable_groups(sweep: Sweep) -> list[Group]:
 
 
 def main_score(group: Group) -> tuple[str, str] | None:
-    """The protocol and metric that methods are ranked by: loss under same_tokens, accuracy of all answers."""
+    """Return the protocol and metric that methods are ranked by: loss under same_tokens, accuracy of all
+    answers."""
     every = [key for key in group.cells if key[0] not in (ONCE, BY_POSITION) and key[1] not in BESIDE]
     return min(every, key=importance, default=None)
 
@@ -142,7 +143,7 @@ def scores_of(curves: Curves) -> Scores:
 
 
 def method_record(name: str, group: Group) -> MethodRecord:
-    """A method, with the mean over seeds of what was measured in training."""
+    """Return a method, with the mean over seeds of what was measured in training."""
     cost: dict[str, float] = {}
     for (protocol, metric), cells in group.cells.items():
         values_of = [

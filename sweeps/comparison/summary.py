@@ -65,7 +65,7 @@ class Comparison:
         return self.scores[self.protocol][self.metric]
 
     def curve(self, name: str) -> records.Curve:
-        """A method's own, without extension, among these."""
+        """Return a method's own, without extension, among these."""
         return self.headline.methods[name]["none"]
 
     @property
@@ -95,7 +95,7 @@ class Comparison:
 
     @property
     def cropped(self) -> str:
-        """What a model sees under crop, in words."""
+        """The tokens that a model sees under crop, in words."""
         return f"the last {self.at_training}" if self.in_tokens else "as many tokens as in training"
 
     @property
@@ -122,16 +122,16 @@ class Comparison:
         return f"{tokens(length)} tokens" if self.in_tokens else f"length {tokens(length)}"
 
     def axis(self, protocol: str = "") -> str:
-        """The name of a chart's axis of lengths."""
+        """Return the name of a chart's axis of lengths."""
         name = f" ({self.labels.get(protocol, protocol)})" if protocol else ""
         return f"evaluated length{', tokens' * self.in_tokens}{name}"
 
     def decomposed(self, names: Iterable[str]) -> dict[str, records.Decomposition]:
-        """The methods whose change in loss is taken apart."""
+        """Return the methods whose change in loss is taken apart."""
         return {name: self.decomposition[name] for name in names if name in self.decomposition}
 
     def place(self, method: str) -> tuple[str, int]:
-        """A method's family, and which of its members it is."""
+        """Return a method's family, and which of its members it is."""
         family = self.methods[method].family
         return family, [name for name in self.order if self.methods[name].family == family].index(method)
 
@@ -145,11 +145,11 @@ class Comparison:
         return self.place(method) if self.is_split else ("", self.order.index(method))
 
     def source(self, method: str) -> str:
-        """The runs of a method."""
+        """Return the runs of a method."""
         return ", ".join(self.provenance.runs.get(method, []))
 
     def controls(self, method: str) -> dict[str, records.Values]:
-        """A method's values under each control; crop with its full context, where that is known."""
+        """Return a method's values under each control; crop with its full context, where that is known."""
         values = {}
         for control in CONTROLS:
             scores = self.scores[self.crop if control == CROP else self.protocol][self.metric]

@@ -146,7 +146,7 @@ def causes(comparison: Comparison) -> str:
 
 
 def extension_verdict(comparison: Comparison) -> str:
-    """The best extension of the method that has most of them."""
+    """Return the best extension of the method that has most of them."""
     groups = {
         name: {e: gain for e, gain in group.items() if e != "none" and gain.value[-1] is not None}
         for name, group in comparison.extensions.items()
@@ -166,7 +166,7 @@ def extension_verdict(comparison: Comparison) -> str:
 
 
 def changed(comparison: Comparison, groups: dict[str, dict[str, Gain]]) -> str:
-    """The extension that changes most, and how many change next to nothing."""
+    """Return the extension that changes most, and how many change next to nothing."""
     last = {(name, e): gain.value[-1] or 0.0 for name, group in groups.items() for e, gain in group.items()}
     name, extension = max(last, key=lambda pair: abs(last[pair]))
     still = sum(abs(value) < NEGLIGIBLE for value in last.values())
@@ -188,7 +188,8 @@ def unequal(comparison: Comparison) -> str:
 
 
 def difference_sentence(fairness: Fairness) -> list[str]:
-    """The columns of the fairness table in which methods differ; the kernel follows from the encoding."""
+    """Return the columns of the fairness table in which methods differ; the kernel follows from the
+    encoding."""
     texts = []
     for n, (column, usual) in enumerate(zip(fairness.columns, fairness.usual, strict=True)):
         other = [method for method, row in fairness.rows.items() if row[n] != usual]

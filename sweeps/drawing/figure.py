@@ -21,7 +21,7 @@ Row = dict[str, object]  # of the table behind a chart; what begins with _ is fo
 
 
 def figure_option(parser: ArgumentParser, required: bool = False) -> None:
-    """The folder that a command draws its figure into."""
+    """Add the option for the folder that a command draws its figure into."""
     parser.add_argument(
         "--figure", type=Path, metavar="FOLDER", required=required, help="draw a figure into this folder"
     )
@@ -35,14 +35,14 @@ class Figure:
     views: dict[str, Spec]
 
     def svg(self) -> str:
-        """The first view, in the light theme."""
+        """Return the first view, in the light theme."""
         import vl_convert
 
         spec = still(next(iter(self.views.values()))) | {"config": CONFIG}
         return str(vl_convert.vegalite_to_svg(resolve_colors(json.dumps(spec)), VEGA_LITE))
 
     def save(self, folder: Path) -> list[Path]:
-        """The first view as PNG and as SVG, in a folder that is made where there is none."""
+        """Return the first view as PNG and as SVG, in a folder that is made where there is none."""
         import vl_convert
 
         folder.mkdir(parents=True, exist_ok=True)
@@ -61,7 +61,7 @@ class Caption:
 
 
 def describe(name: str, **values: object) -> Spec:
-    """The chart of `<name>.yml`, with values in place of the words that begin with $."""
+    """Return the chart of `<name>.yml`, with values in place of the words that begin with $."""
     return dict(fill(content(name), values))
 
 
@@ -79,7 +79,7 @@ def fill(part: Any, values: dict[str, object]) -> Any:
 
 
 def titled(title: str, chart: Spec, table: Sequence[Row]) -> Spec:
-    """A chart among others, with a heading and a table of its own."""
+    """Return a chart among others, with a heading and a table of its own."""
     data = {"name": title, "format": {"type": "csv", "parse": numbers(table)}}
     heading = {"text": title, "fontSize": 12, "offset": 6}
     return {**chart, "title": heading, "data": data, "datasets": {title: csv(table)}}
@@ -93,13 +93,13 @@ def combine(charts: Sequence[Spec], direction: str, **layout: object) -> Spec:
 
 
 def numbers(table: Sequence[Row]) -> dict[str, str]:
-    """The columns that are read as numbers."""
+    """Return the columns that are read as numbers."""
     names = {key for row in table for key, value in row.items() if not isinstance(value, str)}
     return dict.fromkeys(sorted(names), "number")
 
 
 def faceted(panel: Spec, table: Sequence[Row], field: str, columns: int, caption: Caption) -> Spec:
-    """A panel for each value of a field, in the order of the table's rows; `panel` describes one.
+    """Return a panel for each value of a field, in the order of the table's rows; `panel` describes one.
 
     A page puts fewer side by side where it is narrow, and stretches them.
     """
@@ -123,19 +123,19 @@ def place_beside(names: int, narrowest: int) -> Spec:
 
 
 def without(chart: Spec, missing: str) -> Spec:
-    """A faceted chart that says what is missing from it."""
+    """Return a faceted chart that says what is missing from it."""
     facet = chart["facet"]
     header = facet["header"] | {"title": f"missing: {missing}" if missing else None}
     return {**chart, "facet": facet | {"header": header}}
 
 
 def resolve_colors(text: str) -> str:
-    """A text with the light theme's colours in place of its CSS variables."""
+    """Return a text with the light theme's colours in place of its CSS variables."""
     return re.sub(r"var\(--(\w+)\)", lambda match: LIGHT[match[1]], text)
 
 
 def still(part: Any) -> Any:
-    """A specification without what answers to a pointer: a file has none."""
+    """Return a specification without what answers to a pointer: a file has none."""
     if isinstance(part, list):
         return [still(item) for item in part if not (isinstance(item, dict) and "params" in item)]
     if not isinstance(part, dict):
@@ -146,7 +146,7 @@ def still(part: Any) -> Any:
 
 
 def csv(rows: Iterable[Row]) -> str:
-    """The table of a chart; what is None or missing in a row is empty."""
+    """Return the table of a chart; what is None or missing in a row is empty."""
     import pandas
 
     return str(pandas.DataFrame(rows).to_csv(index=False, float_format="%.10g"))

@@ -29,7 +29,7 @@ class Mark:
 
 
 def curve_end(line: Line, colour: str, axis: tuple[float, float], signed: bool) -> tuple[Name, Mark | None]:
-    """A curve's name, which says where it ends if not at the last length inside the panel."""
+    """Return a curve's name, which says where it ends if not at the last length inside the panel."""
     low, high = axis
     top = high - 0.04 * (high - low)  # a mark on the edge would reach over it
     x, y = line.known[-1] if line.known else (0, high)

@@ -11,7 +11,7 @@ from sweeps.drawing.figure import CONFIG, DARK, HERE, LIGHT, VEGA_LITE, Figure
 
 
 def rendered(template: Path, figures: Sequence[Figure], **content: object) -> str:
-    """A template that extends `frame.html.j2`, with the runtime that draws its figures."""
+    """Return a template that extends `frame.html.j2`, with the runtime that draws its figures."""
     environment = Environment(
         loader=FileSystemLoader([template.parent, HERE]), autoescape=True, undefined=StrictUndefined,
         trim_blocks=True, lstrip_blocks=True,

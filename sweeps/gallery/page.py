@@ -168,7 +168,7 @@ def line_chart_of(title: str, series: Series, across: str, **look: object) -> Sp
 
 
 def heat_map(title: str, values: Tensor, named: bool) -> Spec:
-    """A map of values (T, T) between 0 and 1; the words of the rows on its left."""
+    """Return a map of values (T, T) between 0 and 1; the words of the rows on its left."""
     rows: list[Row] = [
         {"query": WORDS[i], "key": WORDS[j], "attention": round(value, 3), "_query": i, "_key": j}
         for i, row in enumerate(values.tolist())

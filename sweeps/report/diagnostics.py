@@ -50,7 +50,8 @@ def diagnoses(folders: list[Path]) -> Iterator[Diagnosed]:
 
 
 def pictures(content: object, folder: Path) -> list[Path]:
-    """A PNG and an SVG for each extension that a run was diagnosed under, as `diagnostics.json` has it."""
+    """Return a PNG and an SVG for each extension that a run was diagnosed under, as `diagnostics.json` has
+    it."""
     from pydantic import TypeAdapter
 
     files = []

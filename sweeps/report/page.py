@@ -37,7 +37,7 @@ class Part:
 
 
 def page(summary: Summary, figures: list[dict[str, Figure]]) -> str:
-    """The whole file."""
+    """Return the whole file."""
     diagnosed = list(diagnoses([Path(folder) for folder in summary.runs]))
     every = [figure for drawn in figures for figure in drawn.values()]
     sections = [
@@ -79,7 +79,7 @@ def page_parts(comparison: Comparison, figures: dict[str, Figure]) -> Iterator[P
 
 
 def tiles(comparison: Comparison) -> Iterator[tuple[str, str]]:
-    """The four numbers to see first."""
+    """Yield the four numbers to see first."""
     best = comparison.best[-1]
     if best:
         value = number(comparison.curve(best.method).value[-1])

@@ -40,7 +40,7 @@ def main() -> None:
 
 
 def power(folder: Path, seeds: int, reference: str | None = None) -> "list[tuple[Table, str]]":
-    """A table and a sentence for each comparison of a sweep."""
+    """Return a table and a sentence for each comparison of a sweep."""
     if seeds < 2:
         reason = "one seed says nothing about variation between seeds"
         raise UsageError(f"--seeds must be at least 2, not {seeds}: {reason}.")
@@ -55,7 +55,7 @@ def power(folder: Path, seeds: int, reference: str | None = None) -> "list[tuple
 
 
 def power_text(folder: Path, group: Group, seeds: int, reference: str | None) -> "tuple[Table, str]":
-    """The smallest differences by length, for `seeds` and for other plans."""
+    """Return the smallest differences by length, for `seeds` and for other plans."""
     from rich import box
     from rich.table import Column, Table
 

@@ -54,7 +54,7 @@ def change_text(comparison: Comparison, name: str, extension: str) -> Cell:
 
 
 def gains_table(comparison: Comparison) -> Table | None:
-    """The paired difference to crop, or to no extension, method by method, best extension first."""
+    """Return the paired difference to crop, or to no extension, method by method, best extension first."""
     if not comparison.extensions:
         return None
     lengths = next(gain for group in comparison.extensions.values() for gain in group.values()).lengths
@@ -103,7 +103,7 @@ def parts_at_longest(comparison: Comparison) -> Table | None:
 
 
 def by_protocol(comparison: Comparison, limit: int = MOST) -> Table | None:
-    """The change in loss since the training length, and the loss itself."""
+    """Return the change in loss since the training length, and the loss itself."""
 
     def cell(curve: ProtocolChange, place: int) -> Cell:
         loss, change = number(curve.loss[place]), curve.change[place]

@@ -52,7 +52,7 @@ def value(comparison: Comparison, name: str, place: int) -> Cell:
 
 
 def worst(comparison: Comparison, name: str) -> float | None:
-    """The worst seed at the longest length: a mean hides the one that learned nothing."""
+    """Return the worst seed at the longest length: a mean hides the one that learned nothing."""
     known = [seed[-1] for seed in comparison.curve(name).seeds if seed[-1] is not None]
     return min(known, key=lambda one: -comparison.sign * one, default=None)
 
@@ -66,13 +66,13 @@ def score_cell(value: float | None) -> Cell:
 
 
 def beaten(comparison: Comparison, name: str) -> Cell:
-    """The longest length up to which crop is."""
+    """Return the longest length up to which crop is."""
     gain = comparison.extensions.get(name, {}).get("none")
     return length_cell(gain.better if gain else None, comparison.longest)
 
 
 def temperature_cell(comparison: Comparison, name: str, factors: Scores) -> Cell:
-    """The best factor on all logits at the longest length, and how it changes the score."""
+    """Return the best factor on all logits at the longest length, and how it changes the score."""
     factor = factors.methods.get(name, {}).get(TEMPERATURE)
     if factor is None or factors.lengths != comparison.lengths or factor.value[-1] is None:
         return Cell(MISSING)
@@ -81,7 +81,7 @@ def temperature_cell(comparison: Comparison, name: str, factors: Scores) -> Cell
 
 
 def length_cell(effective: LongestLength | None, longest: int) -> Cell:
-    """The longest length, and its interval."""
+    """Return the longest length, and its interval."""
     if effective is None:
         return Cell(MISSING)
     sure = effective.low == effective.length == effective.high

@@ -67,7 +67,7 @@ def group_rows(groups: dict[str, dict[str, list[Cell]]]) -> list[list[Cell]]:
 
 
 def change_columns(estimate: Estimate, sign: int) -> list[Cell]:
-    """A difference at each length, its interval, coloured by how much worse or better it is."""
+    """Return a difference at each length, its interval, coloured by how much worse or better it is."""
     return [
         Cell(signed(value), plus_minus(estimate.half(place)), style=tint(value, sign))
         for place, value in enumerate(estimate.value)
@@ -80,7 +80,7 @@ def value_cell(estimate: Estimate, place: int, **look: str) -> Cell:
 
 
 def tint(change: float | None, sign: int) -> str:
-    """A ground colour, stronger the larger the change; none for what is negligible."""
+    """Return a ground colour, stronger the larger the change; none for what is negligible."""
     if change is None or abs(change) < 0.005:
         return ""
     strength = min(0.42, 0.55 * abs(change) ** 0.5)

@@ -60,14 +60,14 @@ def show(summary: Summary, console: "Console") -> None:
 
 
 def failure(failed_job: Failure) -> str:
-    """A job, why it failed, and where its log is, if it left one."""
+    """Return a job, why it failed, and where its log is, if it left one."""
     return f"  {failed_job.name}: {failed_job.reason}" + (
         f"\n    log: {failed_job.log}" if failed_job.log else ""
     )
 
 
 def terminal_text(summary: Summary, width: int) -> str:
-    """The same without colours, for a file."""
+    """Return the same without colours, for a file."""
     from rich.console import Console
 
     out = StringIO()
@@ -76,7 +76,8 @@ def terminal_text(summary: Summary, width: int) -> str:
 
 
 def fit_table(table: Table, comparison: Comparison, console: "Console") -> "Grid":
-    """The richest form of a table that fits: decimals, facts, intervals, then middle lengths give way."""
+    """Return the richest form of a table that fits: decimals, facts, intervals, then middle lengths give
+    way."""
     wide = console.options.update(width=10_000)
     for form in table_forms(table, comparison.trained_length):
         grid = fill_table(table, form)

@@ -212,7 +212,7 @@ def test_however_bfloat16_is_multiplied(
 def test_sums_do_not_depend_on_the_number_of_threads(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     before = torch.get_num_threads()
     monkeypatch.setattr(native, "FLAGS", [*native.FLAGS, "-DMANY=0"])
-    native.compiled.cache_clear()
+    native.load_or_compile.cache_clear()
     found = []
     try:
         for threads in (1, 3):
@@ -220,7 +220,7 @@ def test_sums_do_not_depend_on_the_number_of_threads(name: str, monkeypatch: pyt
             found.append(CASES[name](torch.float32))
     finally:
         torch.set_num_threads(before)
-        native.compiled.cache_clear()
+        native.load_or_compile.cache_clear()
     one, several = found
     assert all(torch.equal(several[key], value) for key, value in one.items())
 
@@ -351,17 +351,17 @@ def test_a_target_that_is_no_word_is_not_a_number() -> None:
 def test_a_damaged_file_is_compiled_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole, damaged = tmp_path / "whole", tmp_path / "damaged"
     monkeypatch.setenv("XDG_CACHE_HOME", str(whole))
-    native.compiled.cache_clear()
+    native.load_or_compile.cache_clear()
     assert native.loops("norm", torch.float32) is not None
     [file] = (whole / "yardstick").iterdir()
     other = damaged / "yardstick" / file.name
     other.parent.mkdir(parents=True)
     other.write_bytes(file.read_bytes()[:1000])
     monkeypatch.setenv("XDG_CACHE_HOME", str(damaged))
-    native.compiled.cache_clear()
+    native.load_or_compile.cache_clear()
     assert native.loops("norm", torch.float32) is not None
     assert other.stat().st_size == file.stat().st_size
-    native.compiled.cache_clear()
+    native.load_or_compile.cache_clear()
 
 
 @needs_compiler
@@ -377,12 +377,12 @@ def test_a_library_that_others_could_have_planted_is_not_loaded(
     else:
         (tmp_path / "elsewhere").mkdir(mode=0o700)
         kept.symlink_to(tmp_path / "elsewhere")
-    native.compiled.cache_clear()
+    native.load_or_compile.cache_clear()
     assert native.loops("norm", torch.float32) is not None
     assert native.loops("loss", torch.float32) is not None
     assert not list(kept.iterdir())
     assert capfd.readouterr().err.count("is not yours alone; each process compiles them again.") == 1
-    native.compiled.cache_clear()
+    native.load_or_compile.cache_clear()
 
 
 @pytest.mark.parametrize("compiler", ["", "no-such-compiler", "cc '"])
@@ -468,7 +468,7 @@ def test_loops_that_were_compiled_wrongly_are_not_used(
 ) -> None:
     x = random(1, 1, 1, 1).detach()
     monkeypatch.setattr(native, "FLAGS", [*native.FLAGS, "-DBFLOAT16"])
-    native.compiled.cache_clear()
+    native.load_or_compile.cache_clear()
     assert attention_in_c.loops_for(x) is None
-    native.compiled.cache_clear()
+    native.load_or_compile.cache_clear()
     assert "compiled wrongly" in capfd.readouterr().err
