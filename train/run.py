@@ -23,8 +23,8 @@ from train.context import Run
 from train.evaluation.best import best_checkpoint
 from train.evaluation.evaluate import evaluate, kernels
 from train.evaluation.extensions import extended_models
-from train.fit.checkpoints import FINAL, Trained, kept_at, locked, restore
-from train.fit.trainer import Stage, load_or_train
+from train.fit.checkpoints import Stage, Trained, restore
+from train.fit.trainer import load_or_train
 from train.paths import ROOT
 from train.results.about import about_run
 from train.results.done import finish, has_gaps, is_done
@@ -32,7 +32,7 @@ from train.results.rows import Identity
 from train.results.run_folder import Folder
 from train.results.summary_table import outcome
 from train.runtime import machine
-from train.runtime.ranks import is_rank_zero
+from train.runtime.ranks import is_rank_zero, locked
 from train.wandb_run import track
 
 
@@ -93,21 +93,22 @@ def complete(config: Config, place: Folder) -> None:
 def trained_model(run: Run, model: GPT) -> tuple[Trained, list[Path]]:
     """The weights, of a run folder, of an earlier run of the same settings, or trained now; their file, and
     those of the steps that are kept."""
-    config, knobs = run.config, run.config.trainer
-    if config.run is not None:
-        about = about_run(Path(config.run))
+    config, knobs, share = run.config, run.config.trainer, run.config.checkpoint
+    if config.run is None:
+        training = training_cell(config, run.source.fingerprint, run.precision, run.code)
+        folder = Path(config.outputs) / "trained" / f"{config.names.encoding}-s{config.seed}-{training}"
+    else:
+        about, folder = about_run(Path(config.run)), Path(config.run)
+        training = about.training
         if about.corpus != run.source.fingerprint:
             raise UsageError(
-                f"What data={about.data} gives is not what {config.run} was trained on: run it again."
+                f"What data={about.data} gives is not what {folder} was trained on: run it again."
             )
-        share, last = config.checkpoint, Path(config.run) / FINAL
-        kept = [last.with_name(kept_at(step)) for step in knobs.kept]
-        file = last.with_name(kept_at(knobs.step(share))) if isinstance(share, float) else last
-        return restore(file, model, about.training), [file, *(kept if share == "best" else [])]
-    training = training_cell(config, run.source.fingerprint, run.precision, run.code)
-    folder = Path(config.outputs) / "trained" / f"{config.names.encoding}-s{config.seed}-{training}"
     stage = Stage(training, folder, config.model.length, knobs.max_steps, knobs.kept)
-    return load_or_train(run, model, stage), [stage.final, *stage.kept]
+    if config.run is None:
+        return load_or_train(run, model, stage), [stage.final, *stage.kept]
+    file = stage.at(knobs.step(share)) if isinstance(share, float) else stage.final
+    return restore(file, model, training), [file, *(stage.kept if share == "best" else [])]
 
 
 def tell_windows(windows: Windows | None, wanted: int) -> None:

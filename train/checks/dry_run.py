@@ -4,6 +4,9 @@ Two layers of its model on the meta device, where tensors have shapes and no mem
 encoding gives at a few positions of the longest sequence, which must be numbers.
 """
 
+import os
+import shutil
+import sys
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -29,7 +32,6 @@ from train.evaluation.evaluate import problem_source
 from train.evaluation.extensions import Chosen, encodings_under, finetuning, selected_extensions
 from train.evaluation.problems import has_problems
 from train.evaluation.temperature import unscored_windows
-from train.fit.compiling import check_compiler
 from train.runtime import machine
 from train.runtime.quota import memory
 
@@ -40,13 +42,7 @@ WEIGHT, STATE = 4, 16  # bytes of a parameter; with its gradient and the two mom
 def dry_run(config: Config) -> Chosen:
     """The extensions to evaluate under. UsageError says which setting makes no sense."""
     check_parameters(config)
-    machine.check_devices(config.trainer)
-    check_compiler(config.trainer)
-    kernel, on_gpu = config.model.kernel, machine.on_gpu(config.trainer.accelerator)
-    if kernel == "flex" and config.run is None and not on_gpu:
-        raise UsageError("model.kernel=flex has gradients on CUDA alone: choose model.kernel=auto.")
-    if kernel == "fused" and (on_gpu or native.missing()):
-        raise UsageError("model.kernel=fused needs a CPU and a C compiler: choose model.kernel=auto.")
+    check_machine(config)
     lengths = sequence_lengths(config)
     layers = min(LAYERS, config.model.depth)
     with torch.device("meta"), torch.no_grad():
@@ -70,6 +66,33 @@ def dry_run(config: Config) -> Chosen:
     for name, extension in extensions.items():
         check_numbers(config, name, extension, encodings_under(name, extension, encodings), lengths)
     return extensions
+
+
+def check_machine(config: Config) -> None:
+    """UsageError where a device, a compiler or a kernel is asked for that is not there."""
+    kernel, knobs = config.model.kernel, config.trainer
+    on_gpu = machine.on_gpu(knobs.accelerator)
+    counts = {"cuda": torch.cuda.device_count(), "mps": int(torch.backends.mps.is_available())}
+    counts["gpu"] = max(counts.values())
+    if counts["gpu"]:
+        counts["auto"] = counts["gpu"]
+    count = counts.get(knobs.accelerator)
+    if count is not None and count < (knobs.devices if isinstance(knobs.devices, int) else 1):
+        fewer = "choose fewer, or" if count else "choose"
+        raise UsageError(
+            f"trainer.accelerator={knobs.accelerator} with trainer.devices={knobs.devices}, but this "
+            f"machine has {count or 'none'}: {fewer} trainer=cpu."
+        )
+    name = os.environ.get("CXX", "clang++" if sys.platform == "darwin" else "g++")
+    if knobs.compile and not on_gpu and shutil.which(name) is None:
+        raise UsageError(
+            f"trainer.compile=true needs a C++ compiler, and there is no {name}: install one, name "
+            "it by CXX=..., or leave trainer.compile=false."
+        )
+    if kernel == "flex" and not on_gpu:
+        raise UsageError("model.kernel=flex has gradients on CUDA alone: choose model.kernel=auto.")
+    if kernel == "fused" and (on_gpu or native.missing()):
+        raise UsageError("model.kernel=fused needs a CPU and a C compiler: choose model.kernel=auto.")
 
 
 def check_data(run: Run, extensions: Chosen) -> Windows | None:

@@ -12,7 +12,8 @@ from train.config.run_id import finetuned_cell
 from train.config.schema import Config
 from train.config.sections import ExtensionConfig
 from train.context import Run
-from train.fit.trainer import Stage, load_or_train
+from train.fit.checkpoints import Stage
+from train.fit.trainer import load_or_train
 
 Chosen = dict[str, ExtensionConfig]  # by name, in the order of evaluation
 

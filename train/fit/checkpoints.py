@@ -4,15 +4,13 @@ training goes on its last state, `last.ckpt`.
 PyTorch's files are zip archives, with a checksum of every part: what was damaged is never used.
 """
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from functools import cache
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from zipfile import ZipFile
 
 import torch
-from filelock import FileLock, Timeout
 from lightning.pytorch.plugins.io import TorchCheckpointIO
 from pydantic import ValidationError
 from torch import Tensor
@@ -23,12 +21,47 @@ from models.gpt import GPT
 from train.config.validation import Section
 from train.runtime.ranks import is_rank_zero
 
-FINAL, LAST = "final.ckpt", "last.ckpt"
 
+@dataclass(frozen=True)
+class Stage:
+    """One training, and its files: from the first weights on, or further under an extension."""
 
-def kept_at(step: int) -> str:
-    """Return the name of the weights that are kept of a step."""
-    return f"step-{step}.ckpt"
+    cell: str
+    folder: Path
+    length: int  # tokens
+    steps: int
+    keep: tuple[int, ...] = ()  # steps whose weights stay
+    rate: str = "optimizer.learning_rate"  # the setting that it is trained with
+
+    @property
+    def final(self) -> Path:
+        return self.folder / "final.ckpt"
+
+    @property
+    def last(self) -> Path:
+        """The state to resume from."""
+        return self.folder / "last.ckpt"
+
+    @property
+    def kept(self) -> list[Path]:
+        return [self.at(step) for step in self.keep]
+
+    def at(self, step: int) -> Path:
+        return self.folder / f"step-{step}.ckpt"
+
+    def is_resumable(self) -> bool:
+        """Whether the training can go on from its state; one that is damaged is deleted."""
+        if read_checkpoint(self.last).get("cell") == self.cell:
+            return True
+        if self.last.exists() and is_rank_zero():
+            print(f"{self.last} is damaged: the training starts over.", flush=True)
+            self.last.unlink()
+        return False
+
+    def forget(self) -> None:
+        """Delete the state of the training, and what a crash left of one."""
+        for state in (self.last, *self.folder.glob("*.part")):
+            state.unlink(missing_ok=True)
 
 
 class Trained(Section):
@@ -44,14 +77,22 @@ class Trained(Section):
     processes: int | None = None
 
 
-class Checkpoint(Trained, arbitrary_types_allowed=True):
+class Weights(Trained, arbitrary_types_allowed=True):
     """The content of a file of weights."""
 
     model: dict[str, Tensor]
 
+    @classmethod
+    def read(cls, file: Path) -> "Weights | None":
+        """Return the content; None where it is missing, damaged, or not of this program."""
+        try:
+            return cls.model_validate(read_checkpoint(file))
+        except ValidationError:
+            return None
+
 
 class States(TorchCheckpointIO):
-    """The state of a training, which is whole at any time."""
+    """Files that are whole at any time."""
 
     def save_checkpoint(
         self, checkpoint: dict[str, Any], path: str | Path, storage_options: Any = None
@@ -60,30 +101,9 @@ class States(TorchCheckpointIO):
             torch.save(checkpoint, out)
 
 
-def is_resumable(last: Path, cell: str) -> bool:
-    """Whether a training can go on from its state; one that is damaged is deleted."""
-    if loaded(last).get("cell") == cell:
-        return True
-    if last.exists() and is_rank_zero():
-        print(f"{last} is damaged: the training starts over.", flush=True)
-        last.unlink()
-    return False
-
-
-def forget(last: Path) -> None:
-    """Delete the state of a training, and what a crash left of one."""
-    for state in (last, *last.parent.glob("*.part")):
-        state.unlink(missing_ok=True)
-
-
-def save_checkpoint(file: Path, weights: dict[str, Tensor], trained: Trained) -> None:
-    with atomic_write(file) as out:
-        torch.save({"model": weights} | trained.model_dump(), out)
-
-
 def restore(file: Path, model: GPT, cell: str) -> Trained:
     """Put the weights of a checkpoint into a model of the same configuration."""
-    content = checkpoint(file)
+    content = Weights.read(file)
     if content is None:
         state = "damaged, or not a checkpoint of this program" if file.exists() else "missing"
         raise UsageError(
@@ -111,66 +131,16 @@ def is_finite(model: GPT) -> bool:
     return all(bool(parameter.isfinite().all()) for parameter in model.parameters())
 
 
-def is_of(file: Path, cell: str) -> bool:
-    """Whether weights are there, whole, and of this training."""
-    content = checkpoint(file)
-    return content is not None and content.cell == cell
-
-
-def checkpoint(file: Path) -> Checkpoint | None:
-    """Return what a file of weights holds; None where it is missing, damaged, or not of this program."""
-    try:
-        return Checkpoint.model_validate(loaded(file))
-    except ValidationError:
-        return None
-
-
-def loaded(file: Path) -> dict[str, Any]:
+def read_checkpoint(file: Path) -> dict[str, Any]:
     """Return what a checkpoint holds; nothing where it is missing, damaged, or no mapping of plain values."""
-    if not is_whole(file):
+    if not file.is_file():  # a pipe would be waited for
         return {}
     try:
-        content = torch.load(file, map_location="cpu", mmap=True, weights_only=True)
+        with ZipFile(file) as archive:
+            is_whole = archive.testzip() is None
+        content = torch.load(file, map_location="cpu", mmap=True, weights_only=True) if is_whole else {}
     except OSError:
         raise
     except Exception:  # what this program did not write can raise anything
         return {}
     return content if isinstance(content, dict) else {}
-
-
-def is_whole(file: Path) -> bool:
-    """Whether a checkpoint is there, and what was written."""
-    if not file.is_file():  # a pipe would be waited for
-        return False
-    stat = file.stat()
-    return has_its_checksums(file, stat.st_ino, stat.st_size, stat.st_mtime_ns)
-
-
-@cache
-def has_its_checksums(file: Path, inode: int, size: int, time: int) -> bool:
-    try:
-        with ZipFile(file) as archive:
-            return archive.testzip() is None
-    except OSError:
-        raise
-    except Exception:  # a damaged archive can raise anything
-        return False
-
-
-@contextmanager
-def locked(folder: Path, message: str) -> Iterator[None]:
-    """One job at a time in this folder; the other ranks of the same job follow their first."""
-    if not is_rank_zero():
-        yield
-        return
-    folder.mkdir(parents=True, exist_ok=True)
-    lock = FileLock(folder / ".lock")
-    try:
-        lock.acquire(timeout=0)
-    except Timeout:
-        print(f"{message}: waiting for it.", flush=True)
-        lock.acquire()
-    try:
-        yield
-    finally:
-        lock.release()

@@ -6,7 +6,6 @@ determines the weights. A lock lets one process train and the others wait for it
 
 import time
 from copy import deepcopy
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,60 +16,24 @@ from conf.errors import UsageError
 from models.gpt import GPT
 from train.context import Run
 from train.fit.callbacks import Progress
-from train.fit.checkpoints import (
-    FINAL,
-    LAST,
-    States,
-    Trained,
-    forget,
-    is_finite,
-    is_of,
-    is_resumable,
-    kept_at,
-    locked,
-    restore,
-    save_checkpoint,
-)
+from train.fit.checkpoints import Stage, States, Trained, Weights, is_finite, restore
 from train.fit.compiling import compile_each
 from train.fit.module import Training
 from train.runtime.machine import description, peak_memory, reset_peak_memory
-from train.runtime.ranks import is_rank_zero
+from train.runtime.ranks import is_rank_zero, locked
 from train.runtime.signals import Stopped, handle
-
-
-@dataclass(frozen=True)
-class Stage:
-    """One training: from the first weights on, or further under an extension."""
-
-    cell: str
-    folder: Path
-    length: int  # tokens
-    steps: int
-    keep: tuple[int, ...] = ()  # steps whose weights stay as `step-<n>.ckpt`
-    rate: str = "optimizer.learning_rate"  # the setting that it is trained with
-
-    @property
-    def final(self) -> Path:
-        return self.folder / FINAL
-
-    @property
-    def last(self) -> Path:
-        """The state to resume from."""
-        return self.folder / LAST
-
-    @property
-    def kept(self) -> list[Path]:
-        return [self.folder / kept_at(step) for step in self.keep]
 
 
 def load_or_train(run: Run, model: GPT, stage: Stage) -> Trained:
     """`model` with trained weights: from the checkpoint of this cell, or by training now."""
     with locked(stage.folder, f"Another run is training {stage.folder.name}"):
         wanted = [stage.final, *stage.kept]
-        missing = [file.name for file in wanted if not is_of(file, stage.cell)]
-        if missing and is_rank_zero() and any((stage.folder / name).exists() for name in (FINAL, *missing)):
-            print(f"{stage.folder.name} is trained again, for {', '.join(missing)}.", flush=True)
-            forget(stage.last)
+        contents = [Weights.read(file) for file in wanted]
+        missing = [f for f, c in zip(wanted, contents, strict=True) if c is None or c.cell != stage.cell]
+        if missing and is_rank_zero() and any(file.exists() for file in (stage.final, *missing)):
+            names = ", ".join(file.name for file in missing)
+            print(f"{stage.folder.name} is trained again, for {names}.", flush=True)
+            stage.forget()
         if missing:
             fit(run, model, stage)
         elif is_rank_zero():
@@ -96,13 +59,13 @@ def fit(run: Run, model: GPT, stage: Stage) -> None:
         compile_each(model.blocks)
     reset_peak_memory()
     training = Training(model, run.source, run.config, stage.length).train()
-    last = stage.last if is_resumable(stage.last, stage.cell) else None
+    last = stage.last if stage.is_resumable() else None
     if trainer.is_global_zero:
         print(f"{'Resuming' if last else 'Training'} {stage.folder.name}, {stage.steps:,} steps", flush=True)
     trainer.fit(training, ckpt_path=last)
     checkpoints.save(trainer, stage.final)
     if trainer.is_global_zero:
-        forget(stage.last)
+        stage.forget()
     trainer.strategy.barrier()
 
 
@@ -136,7 +99,7 @@ class Checkpoints(Callback):
             return
         step = trainer.global_step
         if step in self.stage.keep:
-            self.save(trainer, self.stage.folder / kept_at(step))
+            self.save(trainer, self.stage.at(step))
         number = self.agreed(trainer, step)
         if number or step % self.every == 0:
             trainer.save_checkpoint(self.stage.last)
@@ -171,4 +134,4 @@ class Checkpoints(Callback):
                 peak_memory=int(peak) or None, machine=description(), threads=torch.get_num_threads(),
                 processes=self.processes,
             )  # fmt: skip
-            save_checkpoint(file, self.model.state_dict(), done)
+            States().save_checkpoint({"model": self.model.state_dict()} | done.model_dump(), file)

@@ -11,7 +11,6 @@ import numpy as np
 
 from conf.errors import UsageError
 from data.disk import atomic_write
-from train.fit.checkpoints import FINAL
 from train.results.done import DOCUMENTS, DONE, RESULTS, RUN, damage, finished, has_gaps
 from train.results.rows import Row, append
 from train.runtime.ranks import is_rank_zero
@@ -54,7 +53,7 @@ class Folder:
             np.savez_compressed(out, **scores)  # type: ignore[arg-type]  # takes any names
         with atomic_write(self.path / RUN) as out:
             out.write(json.dumps(about, indent=1).encode())
-        link(checkpoints[0], self.path / FINAL)
+        link(checkpoints[0], self.path / "final.ckpt")
         for kept in checkpoints[1:]:
             link(kept, self.path / kept.name)
         append(self.path / RESULTS, rows)

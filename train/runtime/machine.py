@@ -15,7 +15,6 @@ import torch
 from conf.errors import UsageError
 from models import cpu as native
 from models.ops.linear import product
-from train.config.sections import TrainerConfig
 
 
 def resolved_precision(requested: str, accelerator: str) -> str:
@@ -55,21 +54,6 @@ def processor_seconds(call: Callable[[], object]) -> float:
 def on_gpu(accelerator: str) -> bool:
     """Whether it stands for CUDA here."""
     return accelerator in ("gpu", "cuda") or (accelerator == "auto" and torch.cuda.is_available())
-
-
-def check_devices(config: TrainerConfig) -> None:
-    """UsageError where a device is asked for that is not there."""
-    counts = {"cuda": torch.cuda.device_count(), "mps": int(torch.backends.mps.is_available())}
-    counts["gpu"] = max(counts.values())
-    if counts["gpu"]:
-        counts["auto"] = counts["gpu"]
-    count = counts.get(config.accelerator)
-    if count is not None and count < (config.devices if isinstance(config.devices, int) else 1):
-        fewer = "choose fewer, or" if count else "choose"
-        raise UsageError(
-            f"trainer.accelerator={config.accelerator} with trainer.devices={config.devices}, but this "
-            f"machine has {count or 'none'}: {fewer} trainer=cpu."
-        )
 
 
 def keep_memory() -> None:

@@ -15,7 +15,7 @@ import torch
 from conf.errors import UsageError
 from models.gpt import GPT
 from tests.harm import files_of_at_most, flip
-from train.fit.checkpoints import States, Trained, is_resumable, is_whole, restore, save_checkpoint
+from train.fit.checkpoints import Stage, States, Trained, read_checkpoint, restore
 
 STATE = {"cell": "cell", "model": {"a": torch.arange(5000.0)}, "step": 3, "text": "x" * 100}
 
@@ -26,13 +26,13 @@ def test_every_flipped_byte_is_noticed_or_harmless(tmp_path: Path) -> None:
     content, noticed = file.read_bytes(), 0
     for at in random.Random(0).sample(range(len(content)), 150):
         flip(file, at)
-        if is_whole(file):
+        if read_checkpoint(file):
             state = torch.load(file, weights_only=True)
             assert torch.equal(state["model"]["a"], STATE["model"]["a"])  # padding between the parts
         else:
             noticed += 1
         file.write_bytes(content)
-        assert is_whole(file)
+        assert read_checkpoint(file)
     assert noticed > 130
 
 
@@ -51,9 +51,9 @@ def test_a_state_that_is_not_of_this_training_is_not_used(
     last = tmp_path / "last.ckpt"
     for step in (1, 2, 3):
         States().save_checkpoint(STATE | {"step": step}, last)
-    assert is_resumable(last, "cell")
+    assert Stage("cell", last.parent, 64, 3).is_resumable()
     harm(last)
-    assert not is_resumable(last, "cell")
+    assert not Stage("cell", last.parent, 64, 3).is_resumable()
     assert f"{last} is damaged: the training starts over." in capsys.readouterr().out
     assert list(tmp_path.iterdir()) == []
 
@@ -69,7 +69,7 @@ def test_a_full_disk_keeps_the_state_before_and_names_the_file(
         States().save_checkpoint(STATE, last)
     assert caught.value.filename == str(last)
     assert [file.name for file in last.parent.iterdir()] == ["last.ckpt"]
-    assert is_resumable(last, "cell")
+    assert Stage("cell", last.parent, 64, 3).is_resumable()
     assert torch.load(last, weights_only=True)["step"] == 1
     assert list(temporary.iterdir()) == []
 
@@ -113,7 +113,7 @@ def test_weights_that_are_not_finite_are_refused(value: float, tmp_path: Path) -
     model, file = GPT(13, 32, 1, 2, []), tmp_path / "final.ckpt"
     weights = model.state_dict()
     next(iter(weights.values()))[0, 0] = value
-    save_checkpoint(file, weights, TRAINED)
+    States().save_checkpoint(TRAINED.model_dump() | {"model": weights}, file)
     with pytest.raises(UsageError, match="has weights that are not finite: delete it, and train again"):
         restore(file, model, "cell")
 
@@ -129,14 +129,14 @@ def test_weights_that_are_not_finite_are_refused(value: float, tmp_path: Path) -
 )
 def test_weights_of_another_form_are_refused(change: Callable[..., Any], tmp_path: Path) -> None:
     model, file = GPT(13, 32, 1, 2, []), tmp_path / "final.ckpt"
-    save_checkpoint(file, change(model.state_dict()), TRAINED)
+    States().save_checkpoint(TRAINED.model_dump() | {"model": change(model.state_dict())}, file)
     with pytest.raises(UsageError, match="does not fit this model"):
         restore(file, model, "cell")
 
 
 def test_damaged_weights_are_not_used(tmp_path: Path) -> None:
     model, file, trained = GPT(13, 32, 1, 2, []), tmp_path / "final.ckpt", TRAINED
-    save_checkpoint(file, model.state_dict(), trained)
+    States().save_checkpoint(trained.model_dump() | {"model": model.state_dict()}, file)
     assert restore(file, model, "cell") == trained
     flip(file, file.stat().st_size // 2)
     with pytest.raises(ValueError, match="is damaged, or not"):

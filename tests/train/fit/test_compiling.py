@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from train.fit.compiling import FOLDER, keep_apart
+from train.fit.compiling import FOLDER, compile_each
 
 NORM = """
 import torch
@@ -40,13 +40,13 @@ def test_one_cache_for_several_instruction_sets(tmp_path: Path) -> None:
 
 def test_a_folder_is_found_again(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv(FOLDER, str(tmp_path))
-    keep_apart()
+    compile_each([])
     found = Path(os.environ[FOLDER])
     assert found.parent == tmp_path
-    keep_apart()
+    compile_each([])
     assert Path(os.environ[FOLDER]) == found
     monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: "ANOTHER")
-    keep_apart()
+    compile_each([])
     assert Path(os.environ[FOLDER]) != found
 
 

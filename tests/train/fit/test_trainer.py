@@ -10,7 +10,8 @@ from tests.composing import composed
 from train import build
 from train.config.run_id import code
 from train.context import Run
-from train.fit.trainer import Stage, load_or_train
+from train.fit.checkpoints import Stage
+from train.fit.trainer import load_or_train
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from tests.train import slurm
 from tests.train.conftest import call, launch
 from tests.train.runtime.test_signals import ENDLESS, family, is_alive, started, wait_for
 from tests.train.test_run import close
-from train.fit.checkpoints import is_whole
+from train.fit.checkpoints import read_checkpoint
 
 pytestmark = pytest.mark.slow
 LAUNCHERS = [("submitit_local", 2), ("ray", 1)]  # processes of a job; submitit has a task for each
@@ -112,6 +112,6 @@ def test_no_orphans(small: list[str], tmp_path: Path, launcher: str, number: sig
         assert process.returncode == 143
         assert errors.endswith("yardstick: Stopped by SIGTERM. The same command resumes from here.\n")
     (state,) = tmp_path.glob("o/trained/*/last.ckpt")
-    assert is_whole(state)
+    assert read_checkpoint(state)
     (log,) = tmp_path.glob("s/*/train.log")
     assert log.read_text().endswith("Stopped by SIGTERM. The same command resumes from here.\n")

@@ -14,7 +14,7 @@ from tests.forked import SERVER, forked, redirected
 from tests.processes import family, is_alive, wait_for
 from tests.train.conftest import ROOT, command
 from train.errors import explain_errors
-from train.fit.checkpoints import is_whole
+from train.fit.checkpoints import read_checkpoint
 from train.runtime.signals import Stopped, block_sigint
 
 pytestmark = pytest.mark.slow
@@ -49,7 +49,7 @@ def test_a_signal_ends_a_run_with_a_sentence(
     assert process.exitcode == code
     assert err.read_text() == f"yardstick: Stopped by {number.name}. The same command resumes from here.\n"
     (state,) = tmp_path.glob("trained/*/last.ckpt")
-    assert is_whole(state)
+    assert read_checkpoint(state)
     assert not (tmp_path / "run/DONE").exists()
 
 
@@ -117,7 +117,7 @@ def test_a_job_of_slurm_is_queued_again(small: list[str], tmp_path: Path) -> Non
     assert err.read_text() == "yardstick: Stopped by SIGUSR1. The same command resumes from here.\n"
     assert (tmp_path / "asked").read_text() == "requeue 7\n"
     (state,) = tmp_path.glob("trained/*/last.ckpt")
-    assert is_whole(state)
+    assert read_checkpoint(state)
 
 
 @pytest.mark.parametrize(
