@@ -89,7 +89,7 @@ def check_machine(config: Config) -> None:
             f"trainer.compile=true needs a C++ compiler, and there is no {name}: install one, name "
             "it by CXX=..., or leave trainer.compile=false."
         )
-    if kernel == "flex" and not on_gpu:
+    if kernel == "flex" and config.run is None and not on_gpu:
         raise UsageError("model.kernel=flex has gradients on CUDA alone: choose model.kernel=auto.")
     if kernel == "fused" and (on_gpu or native.missing()):
         raise UsageError("model.kernel=fused needs a CPU and a C compiler: choose model.kernel=auto.")
