@@ -67,11 +67,13 @@ class Tracker:
         media: dict[str, object] = {}
         for place, rows in {TEXT: losses(self.rows), ANSWERS: accuracies(self.rows)}.items():
             if self.run is not None and rows:
-                media |= {f"{place}/table": rows_table(rows), f"{place}/figure": chart(rows)}
-        with scratch():
+                media |= views(place, rows)
+        # W&B deletes its temporary files at Python's exit, which a sweep's jobs skip
+        with TemporaryDirectory(ignore_cleanup_errors=True) as tempfile.tempdir:
             if media:
                 self.tell(lambda run: run.log(media))
             self.tell(lambda run: run.finish(exit_code=exit_code), last=True)
+        tempfile.tempdir = None  # the system's
 
     def tell(self, action: Callable[[Any], object], last: bool = False) -> None:
         """A full disk, a killed W&B process, a server that is gone: the view ends, the run goes on."""
@@ -81,7 +83,7 @@ class Tracker:
             action(self.run)
         except Exception as error:  # W&B's own have no common class
             if not self.lost:
-                warn_user(f"{first_line(error)} From here on only the run folder has the results.")
+                warn_user(f"{sentence(error)} From here on only the run folder has the results.")
             self.lost = True
 
 
@@ -139,28 +141,21 @@ def start(mode: str, id: str, folder: Path, init: Callable[..., Any]) -> Any:
     before = set(folder.glob("wandb/run-*"))
     if mode != "offline":
         try:
-            if is_signed_in():
+            wandb.setup(wandb.Settings(silent=True))  # else login asks the server for a name, to greet
+            if wandb.login(prompt=False, verify=False):
                 return init(id=id, resume="allow", mode="online")
             if mode == "online":
                 warn_user("There is no API key (`wandb login` sets it), so this run is kept offline.")
         except Exception as error:  # W&B's own have no common class
-            warn_user(f"{first_line(error)} This run is kept offline.")
+            warn_user(f"{sentence(error)} This run is kept offline.")
             wandb.teardown()  # its service would refuse the same id a second time
             for attempt in set(folder.glob(f"wandb/run-*-{id}")) - before:
                 shutil.rmtree(attempt)
     try:
         return init(id=id, mode="offline")
     except Exception as error:
-        warn_user(f"{first_line(error)} This run goes on without W&B.")
+        warn_user(f"{sentence(error)} This run goes on without W&B.")
         return None
-
-
-def is_signed_in() -> bool:
-    """Whether there is an API key; asks neither the user nor the server."""
-    import wandb
-
-    wandb.setup(wandb.Settings(silent=True))  # else login asks the server for the name of the user, to greet
-    return bool(wandb.login(prompt=False, verify=False))
 
 
 def opened(**about: Any) -> Any:
@@ -178,7 +173,7 @@ def opened(**about: Any) -> Any:
     )
     wandb.setup(wandb.Settings(silent=True))
     run = wandb.init(**about, reinit="create_new", settings=settings)
-    print(f"W&B: {f'offline in {folder_of(run)}' if run.offline else run.url}", flush=True)
+    print(f"W&B: {f'offline in {Path(run.dir).parent}' if run.offline else run.url}", flush=True)
     return run
 
 
@@ -195,45 +190,24 @@ def find_home(folder: Path) -> None:
         os.environ["HOME"] = str(folder / "wandb")
 
 
-def rows_table(rows: list[Row]) -> Any:
-    """One metric, a value a row: W&B joins the tables of many runs."""
+def views(place: str, rows: list[Row]) -> dict[str, Any]:
+    """Return one metric as a table, which W&B joins with those of other runs, and as its chart by length."""
     import wandb
 
-    content = wandb.Table(columns=[*COLUMNS, rows[0].metric])
-    for row in rows:
-        content.add_data(row.encoding, row.extension, row.seed, row.protocol, row.length, row.value)
-    return content
+    first, metric = rows[0], rows[0].metric
+    table = wandb.Table([*COLUMNS, metric], [[*(getattr(r, c) for c in COLUMNS), r.value] for r in rows])
+    points = [
+        [label(row), row.length, log2(row.length / row.trained_length), row.value]
+        for row in rows
+        if row.value is not None
+    ]
+    curves = wandb.Table(["curve", "length", DOUBLINGS, metric], points)
+    title = f"{first.encoding}, trained at {first.trained_length}: {metric} by length"
+    chart = wandb.plot.line(curves, DOUBLINGS, metric, "curve", title)
+    return {f"{place}/table": table, f"{place}/figure": chart}
 
 
-def chart(rows: list[Row]) -> Any:
-    """One metric against length, as a chart that W&B draws from a table: a line a curve."""
-    import wandb
-
-    metric, trained = rows[0].metric, rows[0].trained_length
-    content = wandb.Table(columns=["curve", "length", DOUBLINGS, metric])
-    for row in rows:
-        if row.value is not None:
-            content.add_data(label(row), row.length, log2(row.length / row.trained_length), row.value)
-    title = f"{rows[0].encoding}, trained at {trained}: {metric} by length"
-    return wandb.plot.line(content, DOUBLINGS, metric, "curve", title)
-
-
-@contextmanager
-def scratch() -> Iterator[None]:
-    """Temporary files go with the block: W&B deletes its own at Python's exit, which a sweep's jobs skip."""
-    try:
-        with TemporaryDirectory(ignore_cleanup_errors=True) as tempfile.tempdir:
-            yield
-    finally:
-        tempfile.tempdir = None  # the system's
-
-
-def folder_of(run: Any) -> Path:
-    """offline-run-20260131_120000-alibi-s0-1a2b3c4d"""
-    return Path(run.dir).parent
-
-
-def first_line(error: Exception) -> str:
+def sentence(error: Exception) -> str:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
     return f"{lines[0].rstrip('.:')}."
 

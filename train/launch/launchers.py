@@ -7,22 +7,68 @@ first job fails. Here a job is what was composed, and the sweep waits for all.
 import multiprocessing
 import os
 import signal
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from dataclasses import dataclass
 from importlib.util import find_spec
 from multiprocessing.forkserver import ensure_running
-from typing import Any, cast
+from typing import Any, Protocol, cast
 
 from omegaconf import DictConfig, OmegaConf
 
 from conf.errors import UsageError
-from train.launch import resources as shares
-from train.launch.launcher import Elsewhere, Here, Launcher, Started
-from train.launch.resources import Share
+from train.config.schema import Config
+from train.launch.resources import Share, per_gpu, width
 from train.launch.worker import Job, Worker, run_worker
 from train.runtime.signals import block_sigint, handle
 
 PRELOADED = ["train.runtime.preload"]
+
+
+class Started(Protocol):
+    """A job on its way: a process that this one started, or what stands for that of a worker."""
+
+    @property
+    def exitcode(self) -> int | str | None:
+        """Its exit code, or what became of its worker; None until it ends."""
+
+    def terminate(self) -> None:
+        """Ask it to write its state and end."""
+
+    def kill(self) -> None: ...
+
+
+@dataclass(frozen=True)
+class Elsewhere:
+    """The process of a worker, which belongs to whoever started that."""
+
+    future: Any  # done(), and result() or for several tasks results()
+    ask: Callable[[], object]  # to end
+
+    @property
+    def exitcode(self) -> int | str | None:
+        if not self.future.done():
+            return None
+        try:
+            codes = self.future.results() if hasattr(self.future, "results") else [self.future.result()]
+        except Exception as error:  # of submitit and ray, which have none in common
+            return str(error).partition("\n")[0].strip() or type(error).__name__
+        return int(max(codes, key=abs))
+
+    def terminate(self) -> None:
+        if not self.future.done():
+            self.ask()
+
+    def kill(self) -> None:
+        """Do nothing: whoever started the worker ends it."""
+
+
+@dataclass(frozen=True)
+class Launcher:
+    start: Callable[[Job, Share], Started]
+    width: Callable[[Config], int] = width  # how many jobs at a time
+    batch: Callable[[], AbstractContextManager[None]] = nullcontext  # around all starts
+    every: float = 0.05  # seconds between two looks at the jobs
 
 
 @contextmanager
@@ -39,7 +85,7 @@ def basic(options: DictConfig, jobs: list[Job]) -> Iterator[Launcher]:
             process.start()
         except (EOFError, ConnectionError):
             raise ChildProcessError("The process that starts the jobs is gone: run it again.") from None
-        return Here(process)
+        return process
 
     yield Launcher(start)
 
@@ -104,7 +150,7 @@ def ray(options: DictConfig, jobs: list[Job]) -> Iterator[Launcher]:
     def start(job: Job, share: Share) -> Started:
         knobs, room = job.config.trainer, {"num_cpus": float(processes(job))}
         if has_gpus and knobs.accelerator != "cpu":
-            room["num_gpus"] = processes(job) if knobs.is_distributed else 1 / shares.per_gpu(job.config)
+            room["num_gpus"] = processes(job) if knobs.is_distributed else 1 / per_gpu(job.config)
         room |= plain_options(options.ray.remote)
         task = ray.remote(Worker.__call__).options(**room)
         started = task.remote(Worker(), job, Share(max(1, int(room["num_cpus"]))))

@@ -7,8 +7,7 @@ from pathlib import Path
 from omegaconf import DictConfig
 
 from conf.errors import UsageError
-from train.launch.launcher import Started
-from train.launch.launchers import open_launcher
+from train.launch.launchers import Started, open_launcher
 from train.launch.resources import share
 from train.launch.worker import Job
 from train.results.done import DONE, has_gaps
@@ -61,9 +60,9 @@ def check_folders(jobs: list[Job]) -> None:
 def stop_jobs(running: dict[Path, Running]) -> None:
     """End the jobs, each with a state to go on from."""
     for entry in running.values():
-        entry.job.stop()
+        entry.job.terminate()
     end = time.monotonic() + PATIENCE
-    while time.monotonic() < end and any(entry.job.code() is None for entry in running.values()):
+    while time.monotonic() < end and any(entry.job.exitcode is None for entry in running.values()):
         time.sleep(0.05)
     for entry in running.values():
         entry.job.kill()
@@ -71,10 +70,10 @@ def stop_jobs(running: dict[Path, Running]) -> None:
 
 def collect(running: dict[Path, Running], every: float) -> None:
     """Wait until a job ends, and tell how."""
-    while all(entry.job.code() is None for entry in running.values()):
+    while all(entry.job.exitcode is None for entry in running.values()):
         time.sleep(every)
     for folder, entry in list(running.items()):
-        code = entry.job.code()
+        code = entry.job.exitcode
         if code is None:
             continue
         del running[folder]
