@@ -19,6 +19,8 @@ from train.errors import explanation, logged
             "There is no setting 'trainer.max_step'. Did you mean 'trainer.max_steps'?",
         ),
         (["sed=3"], "Did you mean 'seed'?"),
+        (["optimizer._target_=os.system"], "should be a class of torch.optim"),
+        (["+optimizer.momentum=1"], "unexpected keyword argument 'momentum'"),
         (["optimizer.lr=3"], "Did you mean 'optimizer.learning_rate'?"),
         (["--encoding=rope"], "--encoding=rope is a setting, which is written without dashes: encoding=..."),
         (["--encoding", "rope"], "--encoding is a setting, which is written without dashes: encoding=..."),

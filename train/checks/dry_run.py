@@ -32,6 +32,7 @@ from train.evaluation.evaluate import problem_source
 from train.evaluation.extensions import Chosen, encodings_under, finetuning, selected_extensions
 from train.evaluation.problems import has_problems
 from train.evaluation.temperature import unscored_windows
+from train.fit.optimizer import optimizer_of
 from train.runtime import machine
 from train.runtime.quota import memory
 
@@ -50,6 +51,7 @@ def dry_run(config: Config) -> Chosen:
             config.model_copy(update={"model": config.model.model_copy(update={"depth": layers})})
         )
         check_memory(config, model)
+        optimizer_of(model, config.optimizer, fused=False)
         for name, extension in selected_extensions(config, model.tiled).items():
             changed = model.under(encodings_under(name, extension, model.tiled))
             check_training(config, name, extension, changed)

@@ -17,7 +17,12 @@ from train.paths import CONF, SWEEPS
 
 NAME = re.compile(r"[\w+.-]*\w")  # of a file of a group: no way out of its folder
 FOLDERS = ("outputs", "hydra.run.dir", "hydra.sweep.dir")
-FREE = ("encoding", "extension", "data")  # groups whose classes may have parameters that no file has
+FREE = (
+    "encoding",
+    "extension",
+    "data",
+    "optimizer",
+)  # groups whose classes may have parameters that no file has
 
 
 def check_overrides(arguments: Iterable[str], is_multirun: bool = False) -> None:

@@ -77,7 +77,9 @@ class ExtensionConfig(Section, extra="allow"):
         return dict(self.model_extra or {})
 
 
-class OptimizerConfig(Section):
+class OptimizerConfig(Section, extra="allow"):
+    """The optimizer; what is not declared here is a parameter of the class that `_target_` names."""
+
     matrices: Literal["adamw", "muon"]  # of the layers
     learning_rate: Quantity
     weight_decay: Annotated[float, Field(ge=0, le=1e6)]
@@ -85,6 +87,10 @@ class OptimizerConfig(Section):
     warmup: Share  # of the steps
     final: Share  # of the learning rate, at the last step
     clip: Annotated[float, Field(ge=0, le=1e6)] | None  # largest gradient norm; 0 or null: any
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        return dict(self.model_extra or {})
 
 
 class TrainerConfig(Section):

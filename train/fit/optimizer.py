@@ -1,10 +1,12 @@
-"""AdamW for all weights, or Muon for the matrices of the layers and AdamW for the rest."""
+"""An optimizer of PyTorch's for all weights, or Muon for the matrices of the layers and it for the rest."""
 
+import inspect
 from typing import Any, cast
 
 import torch
 from torch.optim import Optimizer
 
+from conf.errors import UsageError
 from models.gpt import GPT
 from train.config.sections import OptimizerConfig
 from train.fit.muon import Muon
@@ -21,11 +23,26 @@ def optimizer_of(model: GPT, config: OptimizerConfig, fused: bool) -> Optimizer:
         {"params": [p for p in decayed if id(p) not in of_layers], "weight_decay": decay},
         {"params": others, "weight_decay": 0.0},
     ]
-    adamw = torch.optim.AdamW(groups, lr=rate, betas=config.betas, fused=fused)
+    optimizer = torch_optimizer(config, groups, fused)
     if not of_layers:
-        return adamw
+        return optimizer
     matrices = [p for p in decayed if id(p) in of_layers]
-    return Together([Muon(matrices, rate, decay), adamw])
+    return Together([Muon(matrices, rate, decay), optimizer])
+
+
+def torch_optimizer(config: OptimizerConfig, groups: list[dict[str, Any]], fused: bool) -> Optimizer:
+    """Return the optimizer that `_target_` names. UsageError where it is none, or takes other parameters."""
+    given: dict[str, Any] = {"_target_": "torch.optim.AdamW"} | config.parameters  # older runs do not name it
+    path = str(given.pop("_target_"))
+    kind = getattr(torch.optim, path.removeprefix("torch.optim."), None)
+    if not (isinstance(kind, type) and issubclass(kind, Optimizer)):
+        raise UsageError(f"optimizer._target_={path} should be a class of torch.optim: torch.optim.SGD.")
+    known = inspect.signature(kind).parameters
+    usual = {"lr": config.learning_rate, "betas": config.betas, "fused": fused}
+    try:
+        return kind(groups, **{key: value for key, value in usual.items() if key in known} | given)
+    except (TypeError, ValueError) as error:
+        raise UsageError(f"{path} cannot be built of the settings of optimizer: {error}.") from None
 
 
 class Together(Optimizer):

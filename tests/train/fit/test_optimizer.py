@@ -32,6 +32,17 @@ def test_muon_trains_the_matrices_of_the_layers(small: list[str], encoding: str)
     assert sorted(every) == sorted(id(p) for p in model.parameters())
 
 
+@pytest.mark.parametrize(
+    ("target", "more"), [("SGD", ["+optimizer.momentum=0.5"]), ("RMSprop", []), ("Adagrad", [])]
+)
+def test_any_class_of_pytorch_trains(small: list[str], target: str, more: list[str]) -> None:
+    config = composed(*small, f"optimizer._target_=torch.optim.{target}", *more)
+    optimizer = optimizer_of(build.build_gpt(config), config.optimizer, fused=False)
+    assert type(optimizer).__name__ == target
+    assert not more or optimizer.param_groups[0]["momentum"] == 0.5
+    assert optimizer.param_groups[0]["lr"] == config.optimizer.learning_rate
+
+
 def test_muon_resumes_exactly(small: list[str]) -> None:
     config = composed(*small, "encoding=learned", "optimizer=muon")
     model = build.build_gpt(config)
