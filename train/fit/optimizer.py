@@ -38,7 +38,7 @@ def torch_optimizer(config: OptimizerConfig, groups: list[dict[str, Any]], fused
     if not (isinstance(kind, type) and issubclass(kind, Optimizer)):
         raise UsageError(f"optimizer._target_={path} should be a class of torch.optim: torch.optim.SGD.")
     known = inspect.signature(kind).parameters
-    usual = {"lr": config.learning_rate, "betas": config.betas, "fused": fused}
+    usual: dict[str, Any] = {"lr": config.learning_rate, "betas": config.betas, "fused": fused}
     try:
         return kind(groups, **{key: value for key, value in usual.items() if key in known} | given)
     except (TypeError, ValueError) as error:
