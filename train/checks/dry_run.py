@@ -7,8 +7,7 @@ encoding gives at a few positions of the longest sequence, which must be numbers
 import os
 import shutil
 import sys
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections.abc import Iterable
 
 import torch
 from torch import Tensor
@@ -52,7 +51,8 @@ def dry_run(config: Config) -> Chosen:
         )
         check_memory(config, model)
         optimizer_of(model, config.optimizer, fused=False)
-        for name, extension in selected_extensions(config, model.tiled).items():
+        extensions = selected_extensions(config, model.tiled)
+        for name, extension in extensions.items():
             changed = model.under(encodings_under(name, extension, model.tiled))
             check_training(config, name, extension, changed)
             for encoding in changed.tiled:
@@ -64,7 +64,6 @@ def dry_run(config: Config) -> Chosen:
                     positions = Positions.of(length, "meta", config.model.causal)
                     some_logits(config, encoding, positions, torch.empty(1, length, config.model.width))
     encodings = build.build_encodings(config)
-    extensions = selected_extensions(config, encodings)
     for name, extension in extensions.items():
         check_numbers(config, name, extension, encodings_under(name, extension, encodings), lengths)
     return extensions
@@ -168,10 +167,8 @@ def check_training(config: Config, name: str, extension: ExtensionConfig, model:
 
 def check_memory(config: Config, model: GPT) -> None:
     """UsageError where not even the weights, or one step's hidden states, have room on this machine."""
-    per_layer = sum(p.numel() for p in model.blocks[0].parameters())
-    parameters = (
-        sum(p.numel() for p in model.parameters()) + (config.model.depth - len(model.blocks)) * per_layer
-    )
+    sizes = [sum(p.numel() for p in module.parameters()) for module in (model, model.blocks[0])]
+    parameters = sizes[0] + (config.model.depth - len(model.blocks)) * sizes[1]
     knobs, room = config.trainer, memory()
     sequences = config.batch // (knobs.processes * knobs.accumulate)
     states = 4 * sequences * config.model.length * config.model.width * config.model.depth
@@ -216,13 +213,13 @@ def check_numbers(
 
 def settings_text(config: Config, name: str, extension: ExtensionConfig) -> str:
     """The encoding and the extension with their parameters, as the command line takes them."""
-    text = [f"encoding={config.names.encoding}", *told_of("encoding", config.encoding.parameters)]
-    if name != "none":
-        text += [f"extension={name}", *told_of("extension", extension.parameters)]
+    text = []
+    chosen = {
+        "encoding": (config.names.encoding, config.encoding.parameters),
+        "extension": (name, extension.parameters),
+    }
+    for group, (choice, parameters) in chosen.items():
+        if (group, choice) != ("extension", "none"):
+            values = {k: v for k, v in parameters.items() if k not in ("_target_", "family", "share")}
+            text += [f"{group}={choice}", *(f"{group}.{k}={as_setting(v)}" for k, v in values.items())]
     return " ".join(text)
-
-
-def told_of(group: str, parameters: dict[str, Any]) -> Iterator[str]:
-    for key, value in parameters.items():
-        if key not in ("_target_", "family", "share"):
-            yield f"{group}.{key}={as_setting(value)}"

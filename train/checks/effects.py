@@ -9,11 +9,9 @@ from conf.errors import UsageError
 from models.effect import Adjust, ByDistance, Effect, Encoding, Positions, Region, Window
 from train.config.sections import ModelConfig
 
-A_FUNCTION = "a function"
-KINDS = {
-    "far": "a tuple of Regions", "score_scale": "a ByDistance or a function",
-    "bias": "a ByDistance or a function",
-    "adjust": "an Adjust", "logit_scale": "a Tensor", "visible": "a Window", "sink": "a Tensor",
+KINDS: dict[str, tuple[type, str]] = {  # of the parts that are no function
+    "far": (tuple, "a tuple of Regions"), "adjust": (Adjust, "an Adjust"), "visible": (Window, "a Window"),
+    "logit_scale": (Tensor, "a Tensor"), "sink": (Tensor, "a Tensor"),
 }  # fmt: skip
 Sizes = tuple[int | tuple[int, ...], ...]  # of a tensor; several where any of them will do
 
@@ -24,10 +22,12 @@ def check_effect(encoding: Encoding, positions: Positions, model: ModelConfig) -
     if not isinstance(effect, Effect):
         raise UsageError(f"{name}.forward should return an Effect, not {kind_text(effect)}.")
     for part in sorted(effect.parts):
-        if not is_kind(part, value := getattr(effect, part)):
-            raise UsageError(
-                f"{name}: {part} should be {KINDS.get(part, A_FUNCTION)}, not {kind_text(value)}."
-            )
+        kind, value = KINDS.get(part), getattr(effect, part)
+        is_right = isinstance(value, kind[0]) if kind else callable(value)
+        if not is_right or (part == "far" and not all(isinstance(region, Region) for region in value)):
+            either = "a ByDistance or " if part in ("score_scale", "bias") else ""
+            wanted = kind[1] if kind else f"{either}a function"
+            raise UsageError(f"{name}: {part} should be {wanted}, not {kind_text(value)}.")
     for part, result, sizes in results(effect, model):
         if not isinstance(result, Tensor):
             raise UsageError(f"{name}: {part} should give a Tensor, not {kind_text(result)}.")
@@ -36,19 +36,6 @@ def check_effect(encoding: Encoding, positions: Positions, model: ModelConfig) -
                 f"{name}: {part} should have the shape {sizes_text(sizes)}, not {tuple(result.shape)}."
             )
     return effect
-
-
-def is_kind(part: str, value: object) -> bool:
-    match part:
-        case "far":
-            return isinstance(value, tuple) and all(isinstance(part, Region) for part in value)
-        case "adjust":
-            return isinstance(value, Adjust)
-        case "visible":
-            return isinstance(value, Window)
-        case "logit_scale" | "sink":
-            return isinstance(value, Tensor)
-    return callable(value)
 
 
 def results(effect: Effect, model: ModelConfig) -> Iterator[tuple[str, object, Sizes]]:

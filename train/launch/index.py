@@ -60,10 +60,8 @@ def earlier(folder: Path, listed_jobs: list[Listed]) -> list[Listed]:
         known = [Listed(**entry) for entry in json.loads((folder / "sweep.json").read_text())["jobs"]]
     except (OSError, ValueError, KeyError, TypeError):
         return []
-    experiments, repeated = (
-        [job.experiment for job in listed_jobs],
-        [set(job.overrides) for job in listed_jobs],
-    )
+    experiments = [job.experiment for job in listed_jobs]
+    repeated = [set(job.overrides) for job in listed_jobs]
     return [
         job
         for job in known
