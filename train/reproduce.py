@@ -5,7 +5,6 @@ python -m train.reproduce run=outputs/runs/rope-s0-1a2b3c4d
 
 import sys
 import tempfile
-from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -81,18 +80,14 @@ class RowComparison:
 def compare_rows(then: Iterable[Row], now: Iterable[Row], changes_value: list[str]) -> RowComparison:
     """Row by row; what a machine costs is left out."""
     first, second = by_key(then), by_key(now)
-    changes = defaultdict(list)
-    for key in first.keys() & second.keys():
-        a, b = first[key], second[key]
-        if (a.value, a.error, a.sequences) != (b.value, b.error, b.sequences):
-            changes[key[-1]].append((distance(a, b), distance(a, b) / abs(a.value or 1), key))
-    differences = [
-        MetricDifference(metric, len(every), max(every)[0], max(entry[1] for entry in every), max(every)[2])
-        for metric, every in sorted(changes.items())
-    ]
-    return RowComparison(
-        len(first.keys() & second.keys()), differences, sorted(first.keys() ^ second.keys()), changes_value
-    )
+    common, differences = first.keys() & second.keys(), []
+    off = {key: size for key in common if (size := distance(first[key], second[key]))}
+    for metric in sorted({key[-1] for key in off}):
+        changed = {key: size for key, size in off.items() if key[-1] == metric}
+        relative = max(size / abs(first[key].value or 1) for key, size in changed.items())
+        worst = max(changed, key=changed.__getitem__)
+        differences.append(MetricDifference(metric, len(changed), changed[worst], relative, worst))
+    return RowComparison(len(common), differences, sorted(first.keys() ^ second.keys()), changes_value)
 
 
 def by_key(rows: Iterable[Row]) -> dict[Key, Row]:
@@ -115,27 +110,25 @@ def reproduce(folder: Path, into: Path, threads: int | None = None) -> RowCompar
     """Data, training and evaluation of a run folder made again in another one."""
     from train.run import run_job  # torch and lightning
 
-    about = trained_run(folder)
+    about, again = trained_run(folder), into / folder.name
     config = repeated(about, threads or about.threads, into)
-    run_job(config, into / folder.name)
-    then, now = circumstances(about), circumstances(about_run(into / folder.name))
+    run_job(config, again)
+    then, now = circumstances(about), circumstances(about_run(again))
     notes = [f"The {name} was {then[name]}, and is {now[name]}." for name in then if then[name] != now[name]]
     edited = [part for part, digest in code(config).items() if about.code.get(part) != digest]
     notes += [f"The code of its {part} was edited since." for part in edited]
-    return compare_rows(
-        read_rows(folder / "results.jsonl"), read_rows(into / folder.name / "results.jsonl"), notes
-    )
+    return compare_rows(read_rows(folder / "results.jsonl"), read_rows(again / "results.jsonl"), notes)
 
 
 def circumstances(about: About) -> dict[str, str]:
     """Return what rounding depends on besides the settings of a run."""
-
-    def told(key: str) -> str:
-        current, original = getattr(about, key), getattr(about.trained_with, key)
-        return str(current) + (f" ({original} in training)" if original not in (None, current) else "")
-
+    pairs = {key: (getattr(about, key), getattr(about.trained_with, key)) for key in ("machine", "threads")}
+    texts = {
+        key: str(current) + (f" ({original} in training)" if original not in (None, current) else "")
+        for key, (current, original) in pairs.items()
+    }
     return {
-        "machine": told("machine"), "number of threads": told("threads"), "commit": about.commit,
+        "machine": texts["machine"], "number of threads": texts["threads"], "commit": about.commit,
         "number of processes in training": str(about.trained_with.processes or 1),
         "list of versions": about.versions,
     }  # fmt: skip

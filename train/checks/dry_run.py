@@ -44,11 +44,9 @@ def dry_run(config: Config) -> Chosen:
     check_parameters(config)
     check_machine(config)
     lengths = sequence_lengths(config)
-    layers = min(LAYERS, config.model.depth)
+    shallow = config.model.model_copy(update={"depth": min(LAYERS, config.model.depth)})
     with torch.device("meta"), torch.no_grad():
-        model = build.build_gpt(
-            config.model_copy(update={"model": config.model.model_copy(update={"depth": layers})})
-        )
+        model = build.build_gpt(config.model_copy(update={"model": shallow}))
         check_memory(config, model)
         optimizer_of(model, config.optimizer, fused=False)
         extensions = selected_extensions(config, model.tiled)
@@ -58,11 +56,10 @@ def dry_run(config: Config) -> Chosen:
             for encoding in changed.tiled:
                 for length in defined(encoding, {SHORT}):
                     check_effect(encoding, Positions.of(length, "meta", config.model.causal), config.model)
-            changed(torch.zeros(1, min(SHORT, lengths[0]), dtype=torch.long))
-            for encoding in changed.tiled:
                 for length in defined(encoding, {lengths[0], lengths[-1]}):
                     positions = Positions.of(length, "meta", config.model.causal)
                     some_logits(config, encoding, positions, torch.empty(1, length, config.model.width))
+            changed(torch.zeros(1, min(SHORT, lengths[0]), dtype=torch.long))
     encodings = build.build_encodings(config)
     for name, extension in extensions.items():
         check_numbers(config, name, extension, encodings_under(name, extension, encodings), lengths)
@@ -71,18 +68,16 @@ def dry_run(config: Config) -> Chosen:
 
 def check_machine(config: Config) -> None:
     """UsageError where a device, a compiler or a kernel is asked for that is not there."""
-    kernel, knobs = config.model.kernel, config.trainer
-    on_gpu = machine.on_gpu(knobs.accelerator)
+    kernel, knobs, on_gpu = config.model.kernel, config.trainer, machine.on_gpu(config.trainer.accelerator)
     counts = {"cuda": torch.cuda.device_count(), "mps": int(torch.backends.mps.is_available())}
     counts["gpu"] = max(counts.values())
     if counts["gpu"]:
         counts["auto"] = counts["gpu"]
     count = counts.get(knobs.accelerator)
     if count is not None and count < (knobs.devices if isinstance(knobs.devices, int) else 1):
-        fewer = "choose fewer, or" if count else "choose"
         raise UsageError(
             f"trainer.accelerator={knobs.accelerator} with trainer.devices={knobs.devices}, but this "
-            f"machine has {count or 'none'}: {fewer} trainer=cpu."
+            f"machine has {count or 'none'}: choose {'fewer, or ' if count else ''}trainer=cpu."
         )
     name = os.environ.get("CXX", "clang++" if sys.platform == "darwin" else "g++")
     if knobs.compile and not on_gpu and shutil.which(name) is None:

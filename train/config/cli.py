@@ -3,7 +3,6 @@
 import os
 import sys
 from collections.abc import Callable
-from functools import partial
 from pkgutil import resolve_name
 from typing import Any
 
@@ -19,6 +18,7 @@ from train.config.schema import Config
 from train.config.validation import as_setting
 from train.paths import CONF
 
+FULL_ERROR = "HYDRA_FULL_ERROR"
 TRAINED = ("model", "encoding", "optimizer", "data", "seed", "batch", "objective")  # decided by the training
 
 
@@ -41,11 +41,11 @@ def run_command(name: str, main: Callable[[DictConfig], None]) -> None:
     if not options.shell_completion:
         check_overrides(options.overrides, options.multirun)
     errors: list[Exception] = []
-    restore = partial(restore_variable, "HYDRA_FULL_ERROR", os.environ.get("HYDRA_FULL_ERROR"))
-    os.environ["HYDRA_FULL_ERROR"] = "1"  # else Hydra prints errors in its own way
+    asked = os.environ.get(FULL_ERROR, "0")
+    os.environ[FULL_ERROR] = "1"  # else Hydra prints errors in its own way
 
     def caught(config: DictConfig) -> None:
-        restore()
+        os.environ[FULL_ERROR] = asked
         try:
             main(config)
         except Exception as error:
@@ -54,7 +54,7 @@ def run_command(name: str, main: Callable[[DictConfig], None]) -> None:
     try:
         hydra.main(version_base="1.3", config_path=str(CONF), config_name=name)(caught)()
     finally:
-        restore()
+        os.environ[FULL_ERROR] = asked
     if errors:
         raise errors[0]
 
@@ -68,14 +68,6 @@ def function(key: str, path: Any) -> Callable[..., Any]:
     if not callable(found):
         raise UsageError(f"{key}={as_setting(path)} should be the dotted path of a function.")
     return found
-
-
-def restore_variable(name: str, value: str | None) -> None:
-    """Set an environment variable, or remove it where it had no value."""
-    if value is None:
-        os.environ.pop(name, None)
-    else:
-        os.environ[name] = value
 
 
 def check_dashes(arguments: list[str]) -> None:

@@ -58,16 +58,12 @@ def check(key: str, settings: Mapping[str, Any], kind: type = object) -> None:
 def check_methods(key: str, value: Any) -> None:
     """Check one method, or several in a row."""
     parts = value if isinstance(value, list) else [value]
+    if not parts or not all(isinstance(part, Mapping) for part in parts):
+        raise UsageError(
+            f"{key}={as_setting(value)} should be a method with its parameters, as in conf/encoding."
+        )
     for number, part in enumerate(parts):
-        if not isinstance(part, Mapping):
-            break
         check(key if part is value else f"{key}.{number}", part, Encoding)
-    else:
-        if parts:
-            return
-    raise UsageError(
-        f"{key}={as_setting(value)} should be a method with its parameters, as in conf/encoding."
-    )
 
 
 def class_at(key: str, target: Any, kind: type) -> type:

@@ -113,15 +113,14 @@ def log_likelihood(logits: Tensor, targets: Tensor) -> Tensor:
     """(rows,) log p, float32, of the targets by their logits (rows, vocab)."""
     by_c = loops("loss", logits)
     if by_c is None:
-        likelihoods = (log_softmax(logits[part]).gather(1, targets[part, None]) for part in row_parts(logits))
+        likelihoods = (
+            logits[part].log_softmax(-1, torch.float32).gather(1, targets[part, None])
+            for part in row_parts(logits)
+        )
         return torch.cat([*likelihoods]).squeeze(1)
     result = torch.empty(len(logits))
     by_c("log_likelihood", *logits.shape, logits, targets.long().contiguous(), result)
     return result
-
-
-def log_softmax(logits: Tensor) -> Tensor:
-    return torch.log_softmax(logits, dim=-1, dtype=torch.float32)
 
 
 def row_parts(logits: Tensor) -> Iterator[slice]:
