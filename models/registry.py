@@ -7,7 +7,7 @@ depth or length has parameters of these names in its constructor.
 
 import difflib
 import inspect
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -68,6 +68,19 @@ def extension_of(name: str, settings: Mapping[str, Any], encoding: Encoding) -> 
         )
     inside = [extension_of(name, settings, e) if applies_inside(kind, e) else e for e in encoding.inside]
     return encoding.around(inside)
+
+
+def encodings_under(name: str, settings: Mapping[str, Any], encodings: Sequence[Encoding]) -> list[Encoding]:
+    """Return encodings under an extension; in a schedule, layers that it does not fit stay as they are."""
+    if settings.get("_target_") is None:
+        return list(encodings)
+    return [extension_of(name, settings, e) if encoding_fits(name, e) else e for e in encodings]
+
+
+def needs_more(extension: str) -> bool:
+    """Return whether an extension has a parameter that only the user can give."""
+    parameters = read("extension", extension).items()
+    return any(value is None for key, value in parameters if key not in ("_target_", *RECIPE))
 
 
 def applies(kind: type[Extension], encoding: Encoding) -> bool:

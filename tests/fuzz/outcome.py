@@ -9,13 +9,14 @@ import torch
 from data import instantiate
 from data.tasks.base import Generated
 from data.text.files import Files
+from models.registry import encodings_under
 from train import build
 from train.checks.dry_run import check_data, dry_run
 from train.config.compose import compose_config
 from train.config.schema import Config
 from train.context import Run
 from train.errors import explanation
-from train.evaluation.extensions import Chosen, encodings_under
+from train.evaluation.extensions import Chosen
 from train.fit.loss import mean_loss, token_losses
 
 LONG = 900  # characters: a list of all names has room
@@ -102,7 +103,7 @@ def carry_out(config: Config, extensions: Chosen) -> None:
         "a gradient is not finite"
     )
     for name, own in extensions.items():
-        changed = gpt.under(encodings_under(name, own, gpt.tiled)).eval()
+        changed = gpt.under(encodings_under(name, own.parameters, gpt.tiled)).eval()
         for length in {1, *config.evaluation.at(model.length)}:
             if length > 256 or min(length, changed.context or length) > (changed.limit or length):
                 continue

@@ -19,6 +19,7 @@ from models import cpu as native
 from models.attention import logits
 from models.effect import Encoding, Positions
 from models.gpt import GPT
+from models.registry import encodings_under
 from train import build
 from train.checks.effects import check_effect
 from train.config.parameters import check_parameters
@@ -28,7 +29,7 @@ from train.config.validation import as_setting
 from train.context import Run
 from train.evaluation.best import selection_evaluator
 from train.evaluation.evaluate import problem_source
-from train.evaluation.extensions import Chosen, encodings_under, finetuning, selected_extensions
+from train.evaluation.extensions import Chosen, finetuning, selected_extensions
 from train.evaluation.problems import has_problems
 from train.evaluation.temperature import unscored_windows
 from train.fit.optimizer import optimizer_of
@@ -51,7 +52,7 @@ def dry_run(config: Config) -> Chosen:
         optimizer_of(model, config.optimizer, fused=False)
         extensions = selected_extensions(config, model.tiled)
         for name, extension in extensions.items():
-            changed = model.under(encodings_under(name, extension, model.tiled))
+            changed = model.under(encodings_under(name, extension.parameters, model.tiled))
             check_training(config, name, extension, changed)
             for encoding in changed.tiled:
                 for length in defined(encoding, {SHORT}):
@@ -62,7 +63,9 @@ def dry_run(config: Config) -> Chosen:
             changed(torch.zeros(1, min(SHORT, lengths[0]), dtype=torch.long))
     encodings = build.build_encodings(config)
     for name, extension in extensions.items():
-        check_numbers(config, name, extension, encodings_under(name, extension, encodings), lengths)
+        check_numbers(
+            config, name, extension, encodings_under(name, extension.parameters, encodings), lengths
+        )
     return extensions
 
 
@@ -123,15 +126,13 @@ def sequence_lengths(config: Config) -> list[int]:
 
 def defined(encoding: Encoding, lengths: Iterable[int]) -> set[int]:
     """The lengths, or in their place the longest that an encoding has an effect for."""
-    longest = min(encoding.limit or 1 << 62, encoding.context or 1 << 62)
-    return {min(length, longest) for length in lengths}
+    return {min(n, encoding.limit or n, encoding.context or n) for n in lengths}
 
 
 def some_logits(config: Config, encoding: Encoding, positions: Positions, x: Tensor) -> Tensor:
     """(B, H, R, T) those of the last queries, for the hidden state `x` (B, T, C)."""
     effect = encoding.effect_at(positions)
-    if effect.embed is not None:
-        x = effect.embed(x)
+    x = x if effect.embed is None else effect.embed(x)
     q = x.unflatten(-1, (config.model.heads, -1)).transpose(1, 2)  # (1, H, T, D)
     return logits(q, q.roll(1, -1), effect, x=x, rows=slice(-SHORT, None))
 
@@ -183,15 +184,14 @@ def check_numbers(
     config: Config, name: str, extension: ExtensionConfig, encodings: list[Encoding], lengths: list[int]
 ) -> None:
     """UsageError where logits are not finite, as those of rotations by infinite angles are not."""
-    for encoding, length in ((e, n) for e in encodings for n in defined(e, {lengths[0], lengths[-1]})):
+    changed = encodings_under(name, extension.parameters, encodings)
+    for encoding, length in ((e, n) for e in changed for n in defined(e, {lengths[0], lengths[-1]})):
         at = torch.tensor(sorted({0, min(1, length - 1), length // 2, length - 1}))
         positions = Positions(at, length, config.model.causal)
         x = torch.randn(2, len(at), config.model.width, generator=torch.Generator().manual_seed(0))
         other = torch.cat([x[:1, :-1], x[1:, -1:]], dim=1)  # differs in its last token
         with torch.no_grad(), torch.random.fork_rng(devices=[]):
-            first, again, changed = (
-                some_logits(config, encoding, positions, y) for y in (x[:1], x[:1], other)
-            )
+            first, again, after = (some_logits(config, encoding, positions, y) for y in (x[:1], x[:1], other))
         diagonal, text = first.diagonal(dim1=-2, dim2=-1), settings_text(config, name, extension)
         if first.isnan().any() or first.isposinf().any() or not diagonal.isfinite().all():
             raise UsageError(
@@ -202,7 +202,7 @@ def check_numbers(
             raise UsageError(
                 f"{text} gives other logits every time: draw from a generator seeded with positions.draw."
             )
-        if positions.causal and not torch.allclose(first[..., :-1, :], changed[..., :-1, :], 1e-4, 1e-4):
+        if positions.causal and not torch.allclose(first[..., :-1, :], after[..., :-1, :], 1e-4, 1e-4):
             raise UsageError(f"{text} lets tokens see what comes after them, which training would exploit.")
 
 

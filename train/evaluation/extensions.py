@@ -7,7 +7,7 @@ from pathlib import Path
 
 from models.effect import Encoding
 from models.gpt import GPT
-from models.registry import RECIPE, encoding_fits, extend, extension_of, names, read, seeded
+from models.registry import encoding_fits, encodings_under, extend, names, needs_more, read, seeded
 from train.config.run_id import finetuned_cell
 from train.config.schema import Config
 from train.config.sections import ExtensionConfig
@@ -29,14 +29,8 @@ def selected_extensions(config: Config, encodings: Sequence[Encoding]) -> Chosen
     for name, extension in every.items():
         if name not in fitting:
             extend(name, encodings[0])  # an error that names the encodings that fit
-        encodings_under(name, extension, encodings)  # an error where a parameter makes no sense
+        encodings_under(name, extension.parameters, encodings)  # an error where a parameter makes no sense
     return every
-
-
-def needs_more(name: str) -> bool:
-    """Whether an extension has a parameter that only the user can give."""
-    parameters = read("extension", name).items()
-    return any(value is None for key, value in parameters if key not in ("_target_", *RECIPE))
 
 
 def recipe(config: Config, name: str) -> ExtensionConfig:
@@ -46,19 +40,12 @@ def recipe(config: Config, name: str) -> ExtensionConfig:
     return ExtensionConfig.of(seeded(settings, config.seed))
 
 
-def encodings_under(name: str, extension: ExtensionConfig, encodings: Sequence[Encoding]) -> list[Encoding]:
-    """Encodings under an extension; in a schedule, the layers that it does not fit stay as they are."""
-    if extension.parameters.get("_target_") is None:
-        return list(encodings)
-    return [extension_of(name, extension.parameters, e) if encoding_fits(name, e) else e for e in encodings]
-
-
 def extended_models(run: Run, model: GPT, chosen: Chosen, training: str) -> dict[str, GPT]:
     """The model under each extension, by the name in its rows: `pi`, or `pi+50` after 50 steps; `training` is
     the cell of its own training."""
     result = {}
     for name, extension in chosen.items():
-        changed = model.under(encodings_under(name, extension, model.tiled))
+        changed = model.under(encodings_under(name, extension.parameters, model.tiled))
         if extension.finetune_steps:
             changed = finetune(run, changed, name, extension, training)
         result[f"{name}+{extension.finetune_steps}" if extension.finetune_steps else name] = changed
