@@ -69,11 +69,13 @@ class Tracker:
             if self.run is not None and rows:
                 media |= views(place, rows)
         # W&B deletes its temporary files at Python's exit, which a sweep's jobs skip
-        with TemporaryDirectory(ignore_cleanup_errors=True) as tempfile.tempdir:
-            if media:
-                self.tell(lambda run: run.log(media))
-            self.tell(lambda run: run.finish(exit_code=exit_code), last=True)
-        tempfile.tempdir = None  # the system's
+        try:
+            with TemporaryDirectory(ignore_cleanup_errors=True) as tempfile.tempdir:
+                if media:
+                    self.tell(lambda run: run.log(media))
+                self.tell(lambda run: run.finish(exit_code=exit_code), last=True)
+        finally:
+            tempfile.tempdir = None  # the system's
 
     def tell(self, action: Callable[[Any], object], last: bool = False) -> None:
         """A full disk, a killed W&B process, a server that is gone: the view ends, the run goes on."""
