@@ -111,7 +111,7 @@ def settings() -> list[str]:
     keys = group_names()
     for file in sorted(CONF.rglob("*.yaml")):
         is_whole = file.parent == CONF or file.read_text().startswith("# @package _global_")
-        group = ".".join(file.parent.relative_to(CONF).parts)
+        group = ".".join(part for part in file.parent.relative_to(CONF).parts if part != "base")
         keys += leaves(OmegaConf.load(file), "" if is_whole else f"{group}.")
     return [key for key in keys if not re.match(r"defaults|hydra\.(?!launcher)", key)]
 
