@@ -20,6 +20,7 @@ from train.errors import explanation, logged
         ),
         (["sed=3"], "Did you mean 'seed'?"),
         (["optimizer._target_=os.system"], "should be a class of torch.optim"),
+        (["+optimizer.lr=1"], "multiple values for keyword argument 'lr'"),
         (["+optimizer.momentum=1"], "unexpected keyword argument 'momentum'"),
         (["optimizer.lr=3"], "Did you mean 'optimizer.learning_rate'?"),
         (["--encoding=rope"], "--encoding=rope is a setting, which is written without dashes: encoding=..."),

@@ -40,7 +40,7 @@ def torch_optimizer(config: OptimizerConfig, groups: list[dict[str, Any]], fused
     known = inspect.signature(kind).parameters
     usual: dict[str, Any] = {"lr": config.learning_rate, "betas": config.betas, "fused": fused}
     try:
-        return kind(groups, **{key: value for key, value in usual.items() if key in known} | given)
+        return kind(groups, **{key: value for key, value in usual.items() if key in known}, **given)
     except (TypeError, ValueError) as error:
         raise UsageError(f"{path} cannot be built of the settings of optimizer: {error}.") from None
 
