@@ -2,9 +2,10 @@
 
 import ast
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from data.digest import of_json
 
@@ -39,6 +40,21 @@ def code_digest(modules: Iterable[str]) -> str:
             if (other := module_file(module)) and any(other.is_relative_to(folder) for folder in folders)
         ]
     return digest([codes[name] for name in sorted(codes)])
+
+
+def modules(settings: Any) -> list[str]:
+    """Return the modules of all classes that settings name."""
+    return sorted({str(target).rpartition(".")[0] for target in targets(settings)})
+
+
+def targets(tree: Any) -> Iterator[Any]:
+    """Every `_target_` in a tree of mappings and lists."""
+    if isinstance(tree, dict):
+        if tree.get("_target_") is not None:
+            yield tree["_target_"]
+        tree = list(tree.values())
+    for branch in tree if isinstance(tree, list) else []:
+        yield from targets(branch)
 
 
 def digest(content: object) -> str:

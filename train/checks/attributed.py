@@ -6,8 +6,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from conf.errors import UsageError
-from data.code import module_file
-from train.config.run_id import extension_content, modules
+from data.code import module_file, modules
+from train.config.run_id import extension_content
 from train.config.schema import Config
 from train.errors import is_out_of_memory
 from train.paths import ROOT

@@ -14,10 +14,11 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from omegaconf import DictConfig, OmegaConf
 
 from conf.errors import UsageError
+from data.code import targets
 from train.config.overrides import check_overrides
 from train.config.run_id import model_code, name
 from train.config.schema import Config
-from train.config.trained_run import targets, trained_run
+from train.config.trained_run import trained_run
 from train.config.validation import check_value
 from train.paths import CONF, ROOT, SWEEPS
 

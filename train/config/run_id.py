@@ -8,10 +8,9 @@ from typing import Any, cast
 from omegaconf import OmegaConf
 
 import data
-from data.code import code_digest, digest
+from data.code import code_digest, digest, modules
 from train.config.schema import Config
 from train.config.sections import ExtensionConfig
-from train.config.trained_run import targets
 from train.paths import CONF, ROOT
 from train.results.done import finished
 
@@ -90,11 +89,6 @@ def finetuned_cell(training: str, name: str, extension: ExtensionConfig) -> str:
     """Return the id of a training that continues another one under an extension."""
     settings = extension.model_dump(mode="json")
     return digest([training, name, settings, code_digest(modules(settings))])
-
-
-def modules(settings: Any) -> list[str]:
-    """Return the modules of all classes that settings name."""
-    return sorted({str(target).rpartition(".")[0] for target in targets(settings)})
 
 
 def extension_content(name: str) -> dict[str, Any]:

@@ -1,12 +1,12 @@
 """The use of a run folder: it may come from anybody, and building what it names runs code."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from omegaconf import OmegaConf
 
 from conf.errors import UsageError
+from data.code import targets
 from train.config.schema import Config
 from train.config.validation import as_setting
 from train.paths import CONF
@@ -40,13 +40,3 @@ def check_classes(settings: Mapping[str, object], folder: Path) -> None:
                     f"conf/{group} names. If it is yours, add its YAML there; if you do not know it, do not "
                     "use the run."
                 )
-
-
-def targets(tree: Any) -> Iterator[Any]:
-    """Every `_target_` in a tree of mappings and lists."""
-    if isinstance(tree, dict):
-        if tree.get("_target_") is not None:
-            yield tree["_target_"]
-        tree = list(tree.values())
-    for branch in tree if isinstance(tree, list) else []:
-        yield from targets(branch)
