@@ -1,6 +1,7 @@
 """The interface of every choice of data, whether text or task."""
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol
 
 from torch import Tensor
@@ -49,6 +50,7 @@ class Source:
     vocab: int  # every id is below it
     mask_token: int = 0  # the id in place of a masked token; tasks begin their ids after it
     has_text: bool = False  # whether there is text to be modelled
+    tokenizer: Path | None = None  # its tokenizer.json
     trained_length: int | None = None  # longest training problem, as the task counts; None: model.length
 
     def batch(self, step: int, length: int, size: int, seed: int, rank: int = 0, world: int = 1) -> Batch:

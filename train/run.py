@@ -84,7 +84,8 @@ def complete(config: Config, place: Folder) -> None:
             "started": datetime.now(UTC).isoformat(timespec="seconds"),
             "seconds": time.perf_counter() - started, "training": training.cell, "history": training.history,
         }  # fmt: skip
-        place.write(rows, scores, about, checkpoints)
+        tokenizer = [run.source.tokenizer] if run.source.tokenizer else []
+        place.write(rows, scores, about, [*checkpoints, *tokenizer])
         tracker.log_rows(rows)
         finish(place.path, place.cell)
         print(f"{outcome(rows)}\nResults in {place.path}", flush=True)

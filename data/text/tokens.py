@@ -20,6 +20,8 @@ class Text(Source):
         self.name, self.fingerprint = prepared.name, of_json([prepared.fingerprint, repeat])
         self.description, self.vocab = prepared.description, prepared.vocab
         self.mask_token, self.has_text = prepared.mask_token, True
+        file = folder / "tokenizer.json"
+        self.tokenizer = file if file.exists() else None
         self.training = mapped(folder / "training.bin", prepared.dtype)
         self.held_out = mapped(folder / "held_out.bin", prepared.dtype)
         self.bytes = mapped(folder / "held_out.bytes", "uint32")

@@ -44,17 +44,17 @@ class Folder:
         rows: list[Row],
         scores: dict[str, np.ndarray],
         about: Mapping[str, object],
-        checkpoints: Sequence[Path],
+        files: Sequence[Path],
     ) -> None:
-        """All of the results; the first checkpoint is the one that was evaluated."""
+        """Write all of the results, and files that stay, first the weights that were evaluated."""
         for old in (DONE, RESULTS):
             (self.path / old).unlink(missing_ok=True)
         with atomic_write(self.path / DOCUMENTS) as out:
             np.savez_compressed(out, **scores)  # type: ignore[arg-type]  # takes any names
         with atomic_write(self.path / RUN) as out:
             out.write(json.dumps(about, indent=1).encode())
-        link(checkpoints[0], self.path / "final.ckpt")
-        for kept in checkpoints[1:]:
+        link(files[0], self.path / "final.ckpt")
+        for kept in files[1:]:
             link(kept, self.path / kept.name)
         append(self.path / RESULTS, rows)
 

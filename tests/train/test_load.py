@@ -1,0 +1,87 @@
+"""A trained model, from its run folder alone: logits, text past the training length, and refusals."""
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from conf.errors import UsageError
+from tests.composing import composed
+from tests.train.conftest import call
+from train.evaluation.extensions import encodings_under, recipe
+from train.fit.checkpoints import FINAL
+from train.load import load
+from train.results.about import about_run
+from train.run import run_job
+
+FEW = ["trainer.max_steps=2", "evaluation.windows=2"]
+
+
+@pytest.fixture(scope="module")
+def folder(small: list[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("load") / "rope"
+    run_job(composed(*small, *FEW), place)
+    return place
+
+
+def test_logits_are_those_of_the_checkpoint_under_the_extension(folder: Path) -> None:
+    loaded = load(folder, "yarn", factor=4)
+    settings = composed("extension=yarn", "extension.factor=4")
+    plain = load(folder).model
+    plain.load_state_dict(torch.load(folder / FINAL, weights_only=True)["model"])
+    expected = plain.under(encodings_under("yarn", recipe(settings, "yarn"), plain.tiled))
+    text = "import os\n" * 9
+    ids = loaded.encode(text)
+    assert len(ids) > 2 * about_run(folder).trained_length
+    with torch.no_grad():
+        torch.testing.assert_close(loaded.logits(text), expected(ids[None])[0])
+    assert not torch.equal(loaded.logits(text), load(folder).logits(text))
+
+
+def test_the_likeliest_text_is_generated_past_the_training_length(folder: Path) -> None:
+    loaded, prompt = load(folder), "import "
+    assert loaded.codec is not None
+    ids = loaded.encode(prompt).tolist()
+    for _ in range(20):
+        with torch.no_grad():
+            ids.append(int(loaded.model(torch.tensor([ids]))[0, -1, : loaded.codec.vocab].argmax()))
+    made = loaded.generate(prompt, tokens=20, temperature=0)
+    assert prompt + made == loaded.codec.decode(ids)
+    assert loaded.generate(prompt, 9, seed=1) == loaded.generate(prompt, 9, seed=1)
+
+
+def test_text_on_the_command_line(folder: Path) -> None:
+    said = call(f"run={folder}", "prompt=a = b", "tokens=5", "temperature=0", module="train.sample").stdout
+    assert said == "a = b" + load(folder).generate("a = b", 5, temperature=0) + "\n"
+    done = call(f"run={folder}", "prompt=", module="train.sample", check=False)
+    assert (done.returncode, done.stderr) == (2, "yardstick: The prompt is empty: give at least one token.\n")
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        (["encoding=learned"], "is defined up to 16 tokens"),
+        (["model.causal=false", "objective=mlm"], "sees what comes after"),
+        (["data=copy", "model.length=41"], "not trained on text"),
+    ],
+    ids=str,
+)
+def test_a_model_that_cannot_generate_says_why(
+    settings: list[str], said: str, small: list[str], tmp_path: Path
+) -> None:
+    kept = [item for item in small if "data=copy" not in settings or not item.startswith("data")]
+    run_job(composed(*kept, *FEW, *settings), tmp_path / "run")
+    with pytest.raises(UsageError, match=said):
+        load(tmp_path / "run").generate("import os", 40)
+
+
+def test_bytes_need_no_file(small: list[str], tmp_path: Path) -> None:
+    run_job(composed(*small, *FEW, "data.tokenizer=bytes"), tmp_path / "run")
+    loaded = load(tmp_path / "run")
+    assert loaded.encode("é").tolist() == [0xC3, 0xA9]
+    assert len(loaded.generate("é", 5).encode()) >= 5
+
+
+def test_an_extension_that_does_not_fit_is_refused(folder: Path) -> None:
+    with pytest.raises(UsageError, match="does not fit RoPE; it fits"):
+        load(folder, "learned_interpolated")

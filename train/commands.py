@@ -1,0 +1,54 @@
+"""`yardstick <command> ...`: every command by its name; `yardstick key=value ...` trains."""
+
+import runpy
+import sys
+
+from train.config.validation import did_you_mean
+
+COMMANDS = {  # module, what it does, an example
+    "train": ("train", "train and evaluate one encoding, or a sweep of many", "encoding=alibi"),
+    "evaluate": ("train.evaluate", "evaluate a trained run again", "run=outputs/runs/<run> extension=yarn"),
+    "diagnose": (
+        "train.diagnose",
+        "show why a model fails beyond its training length",
+        "run=outputs/runs/<run>",
+    ),
+    "sample": ("train.sample", "let a trained model write text", 'run=outputs/runs/<run> prompt="def "'),
+    "reproduce": ("train.reproduce", "run a finished run again and compare", "run=outputs/runs/<run>"),
+    "report": ("sweeps.report", "rebuild the tables and figures of a sweep", "outputs/sweeps/encodings"),
+    "plan": ("sweeps.plan", "estimate the cost of a sweep", "sweeps=encodings_gpu gpus=64"),
+    "gallery": ("sweeps.gallery", "draw every method on one page", ""),
+    "dashboard": ("sweeps.dashboard", "show W&B's curves, in the terminal or online", "--offline"),
+}
+
+
+def entry() -> None:
+    """Run the command that the first argument names; without one, train."""
+    first, rest = (sys.argv[1], sys.argv[2:]) if len(sys.argv) > 1 else ("help", [])
+    if first in ("help", "--help", "-h"):
+        print(help_text())
+        return
+    if first not in COMMANDS:
+        if first.isalpha():
+            known = f"There are: {', '.join(COMMANDS)}."
+            print(
+                f"yardstick: There is no command '{first}'.{did_you_mean(first, COMMANDS)} {known}",
+                file=sys.stderr,
+            )
+            sys.exit(2)
+        first, rest = "train", sys.argv[1:]
+    sys.argv[1:] = rest
+    runpy.run_module(COMMANDS[first][0], run_name="__main__", alter_sys=True)
+
+
+def help_text() -> str:
+    """Return one line for each command, and an example."""
+    lines = ["Usage: yardstick [command] ...", ""]
+    for name, (_, purpose, example) in COMMANDS.items():
+        lines += [f"  {name:<10} {purpose}", f"  {'':<10}   yardstick {name} {example}".rstrip()]
+    return "\n".join([
+        *lines, "",
+        "Settings are key=value, as in conf/:  yardstick encoding=rope extension=yarn extension.factor=8",
+        "Sweeps are files of sweeps/:          yardstick sweeps=encodings encoding=alibi,rope seed=0,1",
+        'Tab completion:                       eval "$(yardstick -sc install=bash)"',
+    ])  # fmt: skip

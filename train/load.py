@@ -1,0 +1,142 @@
+"""A trained model for use from Python, at any length and under any extension:
+
+from train.load import load
+
+model = load("outputs/runs/rope-s0-1a2b3c4d", extension="yarn", factor=8)
+print(model.generate("def ", tokens=200, temperature=0.8))
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import torch
+from tokenizers import Tokenizer
+from torch import Tensor
+
+from conf.errors import UsageError
+from models.gpt import GPT
+from models.registry import encoding_fits, encodings_under, extend, read, seeded
+from train.build import build_gpt
+from train.config.compose import check_code
+from train.config.schema import Config
+from train.config.sections import ExtensionConfig
+from train.config.trained_run import trained_run
+from train.fit.checkpoints import restore
+
+
+class Codec(Protocol):
+    """Text to token ids and back."""
+
+    vocab: int  # every id is below it
+
+    def encode(self, text: str) -> list[int]: ...
+
+    def decode(self, ids: list[int]) -> str: ...
+
+
+class ByteCodec:
+    """Every byte of UTF-8 is a token."""
+
+    vocab = 256
+
+    def encode(self, text: str) -> list[int]:
+        return list(text.encode())
+
+    def decode(self, ids: list[int]) -> str:
+        return bytes(ids).decode(errors="replace")
+
+
+class FileCodec:
+    """The tokens of a tokenizer.json; special tokens that a text spells out are text."""
+
+    def __init__(self, file: Path) -> None:
+        self.model = Tokenizer.from_file(str(file))
+        self.model.encode_special_tokens = True
+        self.vocab = max(self.model.get_vocab().values()) + 1
+
+    def encode(self, text: str) -> list[int]:
+        return list(self.model.encode(text, add_special_tokens=False).ids)
+
+    def decode(self, ids: list[int]) -> str:
+        return str(self.model.decode(ids, skip_special_tokens=False))
+
+
+@dataclass(frozen=True)
+class TrainedModel:
+    """A GPT with its text; `model` alone maps ids (B, T) to logits (B, T, vocab)."""
+
+    model: GPT
+    codec: Codec | None  # None: its data are no text
+
+    def encode(self, text: str) -> Tensor:
+        """Return token ids (T,). UsageError where the model was not trained on text."""
+        if self.codec is None:
+            raise UsageError("This model was not trained on text: give ids (B, T) to its `model`.")
+        return torch.tensor(self.codec.encode(text), dtype=torch.long)
+
+    @torch.no_grad()
+    def logits(self, text: str) -> Tensor:
+        """Return (T, vocab) float32, the logits of what comes after each token."""
+        result: Tensor = self.model(self.encode(text)[None])[0]
+        return result.float()
+
+    @torch.no_grad()
+    def generate(self, prompt: str, tokens: int = 100, temperature: float = 1.0, seed: int = 0) -> str:
+        """Return the text of so many tokens after a prompt; the likeliest ones where `temperature` is 0.
+
+        Each token is read anew from all before it. UsageError where the model cannot generate, or is not
+        defined up to that length.
+        """
+        ids, model = self.encode(prompt), self.model
+        if not len(ids):
+            raise UsageError("The prompt is empty: give at least one token.")
+        if not model.causal:
+            raise UsageError("This model sees what comes after a token, so it cannot generate.")
+        if model.limit is not None and model.context is None and len(ids) + tokens - 1 > model.limit:
+            raise UsageError(
+                f"This model is defined up to {model.limit} tokens: ask for fewer, or an extension."
+            )
+        start, draw = len(ids), torch.Generator().manual_seed(seed)
+        for _ in range(tokens):
+            hidden = model.hidden(ids[None], first=len(ids) - 1)  # (1, 1, C)
+            scores = model.head(hidden)[0, 0, : self.codec.vocab if self.codec else None].float()
+            if temperature == 0:
+                following = scores.argmax()[None]
+            else:
+                following = torch.multinomial((scores / temperature).softmax(-1), 1, generator=draw)
+            ids = torch.cat([ids, following])
+        assert self.codec is not None
+        return self.codec.decode(ids[start:].tolist())
+
+
+def load(folder: str | Path, extension: str = "none", **parameters: Any) -> TrainedModel:
+    """Return the model of a finished run, under an extension with these parameters.
+
+    UsageError where the folder is not that of a finished run, its code was edited since, or the extension
+    does not fit or is trained first.
+    """
+    folder = Path(folder)
+    about = trained_run(folder)
+    config = Config.of(about.settings)
+    check_code(about.settings, about.code, folder)
+    model = build_gpt(config)
+    restore(folder / "final.ckpt", model, about.training)
+    if extension != "none":
+        settings = ExtensionConfig.of(seeded(read("extension", extension) | parameters, config.seed))
+        if settings.finetune_steps:
+            raise UsageError(
+                f"The extension '{extension}' trains the model further: leave out finetune_steps."
+            )
+        if not any(encoding_fits(extension, encoding) for encoding in model.tiled):
+            extend(extension, model.tiled[0])  # an error that names the encodings that it fits
+        model = model.under(encodings_under(extension, settings, model.tiled))
+    return TrainedModel(model.eval(), codec(folder, config))
+
+
+def codec(folder: Path, config: Config) -> Codec | None:
+    """Return how the run's text became tokens."""
+    file = folder / "tokenizer.json"
+    if file.is_file():
+        return FileCodec(file)
+    return ByteCodec() if config.data.get("tokenizer") == "bytes" else None

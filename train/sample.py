@@ -1,0 +1,41 @@
+"""Text from a trained model:
+
+python -m train.sample run=outputs/runs/rope-s0-1a2b3c4d prompt="def " tokens=200 extension=yarn
+"""
+
+import sys
+from typing import Annotated
+
+from pydantic import Field
+
+from conf.errors import UsageError
+from train.config.validation import Natural, Section
+from train.errors import explain_errors
+
+
+class Choice(Section, strict=False):
+    """The command line of `train.sample`."""
+
+    run: str  # the folder of a finished run
+    prompt: str
+    tokens: Natural = 100  # to generate
+    temperature: Annotated[float, Field(ge=0, le=100)] = 1.0  # 0: the likeliest token
+    seed: Annotated[int, Field(ge=0, lt=1 << 32)] = 0
+    extension: str = "none"
+
+
+def entry() -> None:
+    """The command line."""
+    with explain_errors():
+        if not all("=" in argument for argument in sys.argv[1:]):
+            raise UsageError('Give key=value, such as run=outputs/runs/<run> prompt="def " tokens=100.')
+        choice = Choice.of(dict(argument.split("=", 1) for argument in sys.argv[1:]))
+        from train.load import load  # torch and lightning: not for a command line that is refused
+
+        model = load(choice.run, choice.extension)
+        print(choice.prompt, end="", flush=True)
+        print(model.generate(choice.prompt, choice.tokens, choice.temperature, choice.seed))
+
+
+if __name__ == "__main__":
+    entry()
