@@ -130,7 +130,7 @@ def load(folder: str | Path, extension: str = "none", **parameters: Any) -> Trai
             )
         if not any(encoding_fits(extension, encoding) for encoding in model.tiled):
             extend(extension, model.tiled[0])  # an error that names the encodings that it fits
-        model = model.under(encodings_under(extension, settings, model.tiled))
+        model = model.under(encodings_under(extension, settings.parameters, model.tiled))
     return TrainedModel(model.eval(), codec(folder, config))
 
 

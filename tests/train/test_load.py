@@ -6,10 +6,9 @@ import pytest
 import torch
 
 from conf.errors import UsageError
+from models.registry import encodings_under
 from tests.composing import composed
 from tests.train.conftest import call
-from train.evaluation.extensions import encodings_under, recipe
-from train.fit.checkpoints import FINAL
 from train.load import load
 from train.results.about import about_run
 from train.run import run_job
@@ -28,8 +27,8 @@ def test_logits_are_those_of_the_checkpoint_under_the_extension(folder: Path) ->
     loaded = load(folder, "yarn", factor=4)
     settings = composed("extension=yarn", "extension.factor=4")
     plain = load(folder).model
-    plain.load_state_dict(torch.load(folder / FINAL, weights_only=True)["model"])
-    expected = plain.under(encodings_under("yarn", recipe(settings, "yarn"), plain.tiled))
+    plain.load_state_dict(torch.load(folder / "final.ckpt", weights_only=True)["model"])
+    expected = plain.under(encodings_under("yarn", settings.extension.parameters, plain.tiled))
     text = "import os\n" * 9
     ids = loaded.encode(text)
     assert len(ids) > 2 * about_run(folder).trained_length
