@@ -22,7 +22,7 @@ from train.launch.worker import Job
 
 
 def entry() -> None:
-    """The command line."""
+    """Take the command line."""
     jobs: list[Job] = []
     started = datetime.now(UTC)
     sweep: list[HydraConf] = []  # Hydra's own settings of each job

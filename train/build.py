@@ -17,6 +17,6 @@ def build_encodings(config: Config) -> list[Encoding]:
 
 
 def build_gpt(config: Config) -> GPT:
-    """The model of a run with its initial weights."""
+    """Return the model of a run with its initial weights."""
     model = config.model.model_dump(exclude={"length"})
     return GPT(**model, encodings=build_encodings(config), seed=config.seed)

@@ -94,7 +94,7 @@ def known_results(folder: Path) -> Known | None:
 
 
 def sequences(run: Run, count: int, lengths: list[int]) -> Iterator[Sequences]:
-    """The sequences of each length: the ends of held-out windows, or a task's problems."""
+    """Yield the sequences of each length: the ends of held-out windows, or a task's problems."""
     windows = run.source.windows(count, max(lengths))
     for length in lengths:
         if windows is None:
@@ -108,7 +108,7 @@ def sequences(run: Run, count: int, lengths: list[int]) -> Iterator[Sequences]:
 
 
 def entry() -> None:
-    """The command line."""
+    """Take the command line."""
 
     def main(root: DictConfig) -> None:
         settings = plain_settings(root)

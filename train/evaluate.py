@@ -15,7 +15,7 @@ from train.run import run_job
 
 
 def entry() -> None:
-    """The command line."""
+    """Take the command line."""
 
     def main(root: DictConfig) -> None:
         run_job(config_of(root), Path(HydraConfig.get().runtime.output_dir))

@@ -107,7 +107,7 @@ def distance(a: Row, b: Row) -> float:
 
 
 def reproduce(folder: Path, into: Path, threads: int | None = None) -> RowComparison:
-    """Data, training and evaluation of a run folder made again in another one."""
+    """Prepare, train and evaluate a run folder's settings again, in another folder."""
     from train.run import run_job  # torch and lightning
 
     about, again = trained_run(folder), into / folder.name
@@ -135,7 +135,7 @@ def circumstances(about: About) -> dict[str, str]:
 
 
 def repeated(about: About, threads: int | None, into: Path) -> Config:
-    """The settings of a run for one process, with so many threads; nothing that it made is used."""
+    """Return the settings of a run for one process, with so many threads; nothing that it made is used."""
     if threads is None:
         raise UsageError(f"{about.run} does not say with how many threads it ran: run it again first.")
     settings = about.settings
@@ -148,7 +148,7 @@ def repeated(about: About, threads: int | None, into: Path) -> Config:
 
 
 def entry() -> None:
-    """The command line: exit code 0 where all rows are equal, 1 where some differ."""
+    """Take the command line: exit code 0 where all rows are equal, 1 where some differ."""
     with explain_errors(), ExitStack() as stack:
         try:
             chosen = Choice.of(dotted(sys.argv[1:]))

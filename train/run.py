@@ -92,8 +92,8 @@ def complete(config: Config, place: Folder) -> None:
 
 
 def trained_model(run: Run, model: GPT) -> tuple[Trained, list[Path]]:
-    """The weights, of a run folder, of an earlier run of the same settings, or trained now; their file, and
-    those of the steps that are kept."""
+    """Return the weights, of a run folder, of an earlier run of the same settings, or trained now; their
+    file, and those of the steps that are kept."""
     config, knobs, share = run.config, run.config.trainer, run.config.checkpoint
     if config.run is None:
         training = training_cell(config, run.source.fingerprint, run.precision, run.code)
@@ -138,7 +138,8 @@ def command_of(config: Config) -> str:
 
 
 def commit() -> str:
-    """The commit of the code, with `+` where its files were changed or added; empty outside a repository."""
+    """Return the commit of the code, with `+` where its files were changed or added; empty outside a
+    repository."""
     run = partial(subprocess.run, cwd=ROOT, capture_output=True, text=True, check=False)
     try:
         head = run(["git", "rev-parse", "--short=12", "HEAD"]).stdout.strip()

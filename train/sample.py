@@ -25,7 +25,7 @@ class Choice(Section, strict=False):
 
 
 def entry() -> None:
-    """The command line."""
+    """Take the command line."""
     with explain_errors():
         if not all("=" in argument for argument in sys.argv[1:]):
             raise UsageError('Give key=value, such as run=outputs/runs/<run> prompt="def " tokens=100.')

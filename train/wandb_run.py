@@ -45,7 +45,7 @@ class Tracker:
         self.tell(partial(self.log, "train/step", step, values))
 
     def log_rows(self, rows: list[Row]) -> None:
-        """A point a length on every curve; the summary covers all rows so far."""
+        """Log a point a length on every curve; the summary covers all rows so far."""
         self.rows += rows
         self.step = max(self.step, self.steps)
         for point in points(rows):
@@ -78,7 +78,7 @@ class Tracker:
             tempfile.tempdir = None  # the system's
 
     def tell(self, action: Callable[[Any], object], last: bool = False) -> None:
-        """A full disk, a killed W&B process, a server that is gone: the view ends, the run goes on."""
+        """End the view, not the run: a full disk, a killed W&B process, a server that is gone."""
         if self.run is None or (self.lost and not last):
             return
         try:
@@ -133,7 +133,8 @@ def resolved_mode(mode: str) -> str:
 
 
 def start(mode: str, id: str, folder: Path, init: Callable[..., Any]) -> Any:
-    """The W&B run: online if that can be had within seconds, else offline; None if W&B cannot start."""
+    """Return the W&B run: online if that can be had within seconds, else offline; None if W&B cannot
+    start."""
     # W&B's reports about itself hold up the exit where there is no network
     os.environ.setdefault("WANDB_ERROR_REPORTING", "false")
     folder.mkdir(parents=True, exist_ok=True)
@@ -161,7 +162,7 @@ def start(mode: str, id: str, folder: Path, init: Callable[..., Any]) -> Any:
 
 
 def opened(**about: Any) -> Any:
-    """A W&B run that costs little and prints one line."""
+    """Return a W&B run that costs little and prints one line."""
     import wandb
 
     settings = wandb.Settings(

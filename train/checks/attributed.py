@@ -37,7 +37,7 @@ def user_files(config: Config) -> set[Path]:
 
 
 def where(error: Exception, within: set[Path]) -> str | None:
-    """The innermost line of these files that was being executed: models/encodings/mine.py, line 12."""
+    """Return the innermost line of these files that was being executed: models/encodings/mine.py, line 12."""
     lines = [(frame.filename, frame.lineno) for frame in traceback.extract_tb(error.__traceback__)]
     if isinstance(error, SyntaxError) and error.filename:
         lines.append((error.filename, error.lineno))

@@ -41,7 +41,7 @@ WEIGHT, STATE = 4, 16  # bytes of a parameter; with its gradient and the two mom
 
 
 def dry_run(config: Config) -> Chosen:
-    """The extensions to evaluate under. UsageError says which setting makes no sense."""
+    """Return the extensions to evaluate under. UsageError says which setting makes no sense."""
     check_parameters(config)
     check_machine(config)
     lengths = sequence_lengths(config)
@@ -95,7 +95,7 @@ def check_machine(config: Config) -> None:
 
 
 def check_data(run: Run, extensions: Chosen) -> Windows | None:
-    """The held-out windows. UsageError where the data do not give what is trained on or evaluated."""
+    """Return the held-out windows. UsageError where the data do not give what is trained on or evaluated."""
     config, source, lengths = run.config, run.source, run.lengths
     windows = source.windows(config.evaluation.windows, max(lengths))
     if windows is None and config.evaluation.protocols:
@@ -125,7 +125,7 @@ def sequence_lengths(config: Config) -> list[int]:
 
 
 def defined(encoding: Encoding, lengths: Iterable[int]) -> set[int]:
-    """The lengths, or in their place the longest that an encoding has an effect for."""
+    """Return the lengths, or in their place the longest that an encoding has an effect for."""
     return {min(n, encoding.limit or n, encoding.context or n) for n in lengths}
 
 
@@ -207,7 +207,7 @@ def check_numbers(
 
 
 def settings_text(config: Config, name: str, extension: ExtensionConfig) -> str:
-    """The encoding and the extension with their parameters, as the command line takes them."""
+    """Return the encoding and the extension with their parameters, as the command line takes them."""
     text = []
     chosen = {
         "encoding": (config.names.encoding, config.encoding.parameters),

@@ -17,7 +17,7 @@ Sizes = tuple[int | tuple[int, ...], ...]  # of a tensor; several where any of t
 
 
 def check_effect(encoding: Encoding, positions: Positions, model: ModelConfig) -> Effect:
-    """The effect of an encoding. UsageError names what of it is not as `models/effect.py` says."""
+    """Return the effect of an encoding. UsageError names what of it is not as `models/effect.py` says."""
     effect, name = encoding.effect_at(positions), type(encoding).__name__
     if not isinstance(effect, Effect):
         raise UsageError(f"{name}.forward should return an Effect, not {kind_text(effect)}.")
@@ -71,7 +71,7 @@ def results(effect: Effect, model: ModelConfig) -> Iterator[tuple[str, object, S
 
 
 def rotation_sizes(part: str, pair: object, q: Tensor) -> Iterator[tuple[str, object, Sizes]]:
-    """q and k keep all but their width, which is the same for both."""
+    """Yield the sizes of q and k, which keep all but their width; that is the same for both."""
     if not (isinstance(pair, tuple) and len(pair) == 2):
         raise UsageError(f"{part} should give a pair of q and k, not {kind_text(pair)}.")
     width = pair[0].size(-1) if isinstance(pair[0], Tensor) and pair[0].dim() else 0

@@ -37,7 +37,8 @@ def register() -> None:
 
 
 def compose_config(*overrides: str, name: str = "config") -> Config:
-    """The settings of a run as `python -m train` with these overrides has them; or of `conf/<name>.yaml`."""
+    """Return the settings of a run as `python -m train` with these overrides has them; or of
+    `conf/<name>.yaml`."""
     register()
     check_overrides(overrides)
     with initialize_config_dir(str(CONF), version_base="1.3"):
@@ -80,7 +81,7 @@ def check_names(config: Config) -> None:
 
 
 def plain_settings(root: DictConfig) -> dict[str, Any]:
-    """The settings without Hydra's own."""
+    """Return the settings without Hydra's own."""
     params = OmegaConf.masked_copy(root, [str(key) for key in root if key != "hydra"])
     choices = OmegaConf.select(root, "hydra.runtime.choices")
     if choices is not None and isinstance(root.names, DictConfig):
@@ -95,7 +96,8 @@ def dotted(arguments: Sequence[str]) -> dict[str, Any]:
 
 
 def of_trained(chosen: dict[str, Any]) -> dict[str, Any]:
-    """The settings of the run folder `run`, with what is chosen in their place; null: as the run has it."""
+    """Return the settings of the run folder `run`, with what is chosen in their place; null: as the run has
+    it."""
     folder = Path(chosen["run"])
     check_value("names", chosen["names"], dict)
     about = trained_run(folder)
@@ -124,7 +126,7 @@ def check_code(settings: Mapping[str, Any], code: Mapping[str, str], folder: Pat
 
 
 def sweep_settings(*overrides: str) -> tuple[Config, list[str]]:
-    """The settings of a sweep's first job, and the encodings of all its jobs."""
+    """Return the settings of a sweep's first job, and the encodings of all its jobs."""
     register()
     check_overrides(overrides, is_multirun=True)
     chosen = [item for item in overrides if item.startswith("sweeps=")]

@@ -67,7 +67,7 @@ def check_methods(key: str, value: Any) -> None:
 
 
 def class_at(key: str, target: Any, kind: type) -> type:
-    """The class at a dotted path."""
+    """Return the class at a dotted path."""
     module, _, name = target.rpartition(".") if isinstance(target, str) else ("", "", "")
     try:
         result = getattr(import_module(module), name, None) if module.strip(".") == module != "" else None

@@ -108,7 +108,7 @@ class TrainerConfig(Section):
     keep: Annotated[tuple[Annotated[float, Field(gt=0, lt=1)], ...], Field(strict=False)] = ()  # of the steps
 
     def step(self, share: float) -> int:
-        """The step at a share of the training."""
+        """Return the step at a share of the training."""
         return max(1, round(share * self.max_steps))
 
     @property
@@ -161,7 +161,7 @@ class EvaluationConfig(Section):
         return self.extensions
 
     def at(self, trained_length: int) -> list[int]:
-        """The lengths to evaluate at."""
+        """Return the lengths to evaluate at."""
         if self.lengths == "ladder":
             lengths = sorted({round(trained_length * times) for times in self.ladder})
             if not 1 <= lengths[0] <= lengths[-1] <= LONGEST:
@@ -172,7 +172,7 @@ class EvaluationConfig(Section):
 
 
 def extension_files() -> tuple[str, ...]:
-    """The name of every file of `conf/extension/`."""
+    """Return the name of every file of `conf/extension/`."""
     return tuple(sorted(file.stem for file in (CONF / "extension").glob("*.yaml")))
 
 

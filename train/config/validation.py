@@ -108,7 +108,7 @@ def kind_of(error: ErrorDetails) -> str | None:
 
 
 def keys(section: type[BaseModel], prefix: str = "") -> Iterable[str]:
-    """The dotted names of all settings of a section."""
+    """Return the dotted names of all settings of a section."""
     for name, field in section.model_fields.items():
         yield prefix + name
         if hasattr(field.annotation, "model_fields"):
@@ -122,7 +122,7 @@ def as_setting(value: Any) -> str:
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """A hint at what was probably meant."""
+    """Return a hint at what was probably meant."""
     known = list(known)
     short = [candidate for candidate in known if initials(candidate) == name]
     close = short or difflib.get_close_matches(name, known, 1)

@@ -92,7 +92,7 @@ def hooked(model: GPT, rows: slice, show: Show) -> Iterator[None]:
 
 
 def farthest(model: GPT, length: int) -> list[int]:
-    """The longest distance at which each layer sees a key, in sequences of so many tokens."""
+    """Return the longest distance at which each layer sees a key, in sequences of so many tokens."""
     effects = model.effects(length, next(model.parameters()).device)
     longest = [effect.positions.span - 1 for effect in effects]
     for layer, effect in enumerate(effects):
@@ -102,6 +102,6 @@ def farthest(model: GPT, length: int) -> list[int]:
 
 
 def distance_ends(longest: int) -> list[int]:
-    """The first distance past each bin: half-octaves, with 0 in a bin of its own."""
+    """Return the first distance past each bin: half-octaves, with 0 in a bin of its own."""
     ends = {round(2 ** (k / 2)) for k in range(64)}
     return [*sorted(end for end in ends if end <= longest), longest + 1]

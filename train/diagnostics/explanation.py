@@ -62,7 +62,7 @@ def of_heads(heads: Heads, diagnosis: Diagnosis) -> Iterator[str]:
 
 
 def half_sentence(profile: list[list[list[float]]], ends: list[int]) -> int:
-    """The end of the bin of distances in which the attention of all heads adds up to a half."""
+    """Return the end of the bin of distances in which the attention of all heads adds up to a half."""
     total = np.array(profile).mean((0, 1)).cumsum()
     return ends[int(np.searchsorted(total, 0.5))]
 
@@ -84,7 +84,7 @@ def of_rotation(rotation: Rotation, diagnosis: Diagnosis) -> Iterator[str]:
 
 
 def size_text(diagnosis: Diagnosis, length: int) -> str:
-    """A length as the data count it."""
+    """Return a length as the data count it."""
     return f"{length:,} tokens" if diagnosis.in_tokens else f"length {length:,}"
 
 

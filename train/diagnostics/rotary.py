@@ -82,13 +82,13 @@ def similarity(theta: Array, length: int) -> Array:
 
 
 def enough_for(theta: Array, longest: int) -> int:
-    """The longest context, at most `longest`, below which B is nowhere negative."""
+    """Return the longest context, at most `longest`, below which B is nowhere negative."""
     negative = np.flatnonzero(similarity(theta, longest) < 0)
     return int(negative[0]) if len(negative) else longest
 
 
 def lower_bound(rates: Callable[[float], Array], length: int, start: float = 2.0) -> float | None:
-    """The smallest base from `start` on, to 0.05 %, with which B is nowhere negative below `length`;
+    """Return the smallest base from `start` on, to 0.05 %, with which B is nowhere negative below `length`;
     None where there is none. `rates` gives the frequencies of a base.
 
     The feasible bases are not an interval, so all are tried; one distance is enough to rule out a base, and

@@ -53,7 +53,7 @@ def others(source: ProblemSource, count: int, length: int) -> Problems:
 def best_checkpoint(
     run: Run, model: GPT, files: list[Path], cell: str, windows: Windows | None
 ) -> tuple[GPT, str]:
-    """The model with the weights of the best checkpoint, and the name of that."""
+    """Return the model with the weights of the best checkpoint, and the name of that."""
     models = {file.stem: deepcopy(model) for file in files}
     for file in files:
         restore(file, models[file.stem], cell)

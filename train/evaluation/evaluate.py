@@ -76,7 +76,8 @@ def of_training(trained: Trained, model: GPT, length: int) -> Iterator[Result]:
 
 
 def kernels(model: GPT, kernel: str, longest: int) -> str:
-    """The kernels that carry out the effects of the encodings, in short sequences and in the longest."""
+    """Return the kernels that carry out the effects of the encodings, in short sequences and in the
+    longest."""
     if kernel != "auto":
         return kernel
     parameter, chosen = next(model.parameters()), set()

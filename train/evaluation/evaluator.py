@@ -42,14 +42,14 @@ class Evaluator(LightningModule):
         self.told = time.monotonic()
 
     def parts(self, rank: int, world: int) -> Iterator[Any]:
-        """This process's share; every process goes through the same keys in the same order."""
+        """Return this process's share; every process goes through the same keys in the same order."""
         raise NotImplementedError
 
     def under(self, extension: str) -> GPT:
         return cast(GPT, self.models[self.names.index(extension)])
 
     def batches(self, extension: str, mine: Tensor, size: int) -> Iterator[tuple[int, Tensor]]:
-        """Some windows or problems, at most `size` at a time, and their draw: they take draws in turn."""
+        """Yield some windows or problems, at most `size` at a time, and their draw: they take draws in turn."""
         draws = self.under(extension).draws
         for draw in range(draws):
             indices = mine[mine % draws == draw]

@@ -34,15 +34,16 @@ def selected_extensions(config: Config, encodings: Sequence[Encoding]) -> Chosen
 
 
 def recipe(config: Config, name: str) -> ExtensionConfig:
-    """The settings of an extension: the command line's for the chosen one, its file's for the others."""
+    """Return the settings of an extension: the command line's for the chosen one, its file's for the
+    others."""
     is_chosen = name == config.names.extension
     settings = config.extension.model_dump() if is_chosen else read("extension", name)
     return ExtensionConfig.of(seeded(settings, config.seed))
 
 
 def extended_models(run: Run, model: GPT, chosen: Chosen, training: str) -> dict[str, GPT]:
-    """The model under each extension, by the name in its rows: `pi`, or `pi+50` after 50 steps; `training` is
-    the cell of its own training."""
+    """Return the model under each extension, by the name in its rows: `pi`, or `pi+50` after 50 steps;
+    `training` is the cell of its own training."""
     result = {}
     for name, extension in chosen.items():
         changed = model.under(encodings_under(name, extension.parameters, model.tiled))
@@ -62,7 +63,7 @@ def finetuning(config: Config, extension: ExtensionConfig) -> tuple[int, int]:
 
 
 def finetune(run: Run, model: GPT, name: str, extension: ExtensionConfig, training: str) -> GPT:
-    """A copy of the model, trained further under the extension; its checkpoint is reused."""
+    """Return a copy of the model, trained further under the extension; its checkpoint is reused."""
     config = run.config
     length, batch = finetuning(config, extension)
     optimizer = config.optimizer.model_copy(update={"learning_rate": extension.finetune_learning_rate})

@@ -80,7 +80,7 @@ class ProblemEvaluator(Evaluator):
                     yield ProblemPart(extension, length, draw, problems, indices)
 
     def problems(self, length: int) -> Problems:
-        """The problems of a length, as the objective shows them."""
+        """Return the problems of a length, as the objective shows them."""
         problems = self.source.problems(self.count, length)
         assert problems is not None
         batch = self.objective(Batch(problems.tokens, problems.targets, problems.mask), 0, 0)
@@ -127,7 +127,7 @@ class ProblemEvaluator(Evaluator):
         yield from self.costs()
 
     def documents(self) -> dict[str, Tensor]:
-        """The scores of every problem, and its document, for paired statistics."""
+        """Return the scores of every problem, and its document, for paired statistics."""
         return {ANSWERS: self.document[max(self.lengths)]} | {
             f"{extension}|{ANSWERS}|{length}|{metric}": values
             for (extension, length), scores in self.scores.items()
@@ -146,7 +146,8 @@ def score_answers(model: GPT, tokens: Tensor, targets: Tensor, mask: Tensor, dra
 
 
 def mean_and_error(values: Tensor, document: Tensor) -> tuple[float, float | None, int]:
-    """The mean over problems; its standard error over documents, whose problems are correlated; how many."""
+    """Return the mean over problems; its standard error over documents, whose problems are correlated; how
+    many."""
     _, number, counts = document.unique(return_inverse=True, return_counts=True)
     means = torch.zeros(len(counts), dtype=values.dtype).index_add(0, number, values) / counts
     error = float(means.std() / len(means) ** 0.5) if len(means) > 1 else None
@@ -154,7 +155,7 @@ def mean_and_error(values: Tensor, document: Tensor) -> tuple[float, float | Non
 
 
 def majority(tokens: Tensor) -> float:
-    """The share of the most frequent token."""
+    """Return the share of the most frequent token."""
     return float(tokens.unique(return_counts=True)[1].max() / tokens.numel())
 
 

@@ -112,7 +112,7 @@ class TextEvaluator(Evaluator):
                     yield 0, length, Counted((extension, protocol, end), length, start, end)
 
     def shared(self, extension: str, tokens: int) -> str:
-        """The first extension whose model does the same to so few tokens."""
+        """Return the first extension whose model does the same to so few tokens."""
         return next(
             counted_span
             for counted_span in self.names
@@ -120,13 +120,13 @@ class TextEvaluator(Evaluator):
         )
 
     def does(self, extension: str, tokens: int) -> list[Encoding]:
-        """The encodings that are at work in so many tokens: all of them, up to a model's context."""
+        """Return the encodings that are at work in so many tokens: all of them, up to a model's context."""
         model = self.under(extension)
         whole = tokens <= (model.context or tokens)
         return [encoding.uncut if whole else encoding for encoding in model.tiled]
 
     def defined(self, extension: str) -> list[int]:
-        """The lengths at which the encodings are defined."""
+        """Return the lengths at which the encodings are defined."""
         model = self.under(extension)
         limit = model.limit or self.amounts.longest
         return [length for length in self.amounts.lengths if min(length, model.context or length) <= limit]

@@ -55,7 +55,7 @@ class Progress(Callback):
         self.newest_loss(trainer)
 
     def newest_loss(self, trainer: Trainer) -> float | None:
-        """The loss of this step, after a look at all since the last call; None where there is none."""
+        """Return the loss of this step, after a look at all since the last call; None where there is none."""
         if not self.losses:
             return None
         losses: Tensor = trainer.strategy.reduce(torch.stack([*self.losses.values()]), reduce_op="mean")

@@ -50,7 +50,7 @@ def answer_losses(
 def mean_loss(
     model: GPT, tokens: Tensor, targets: Tensor, mask: Tensor | None = None, draw: int = 0
 ) -> Tensor:
-    """The mean over all targets, or those in `mask` (B, T), in nats; with gradient."""
+    """Return the mean over all targets, or those in `mask` (B, T), in nats; with gradient."""
     hidden = model.hidden(tokens, draw)
     hidden, targets = (x.flatten(0, 1) if mask is None else x[mask] for x in (hidden, targets))
     loss: Tensor = MeanCrossEntropy.apply(hidden, model.head.weight, targets)
@@ -86,7 +86,7 @@ class MeanCrossEntropy(torch.autograd.Function):
 
 
 def replaced_by_gradient(logits: Tensor, targets: Tensor) -> Tensor:
-    """The probability of each target (rows,); `logits` (rows, vocab) become the gradient of their
+    """Return the probability of each target (rows,); `logits` (rows, vocab) become the gradient of their
     cross-entropy."""
     by_c = loops("loss", logits)
     if by_c is None:
@@ -99,7 +99,7 @@ def replaced_by_gradient(logits: Tensor, targets: Tensor) -> Tensor:
 
 
 def part_replaced(logits: Tensor, targets: Tensor) -> Tensor:
-    """The same of some rows, targets and probabilities (rows, 1), by PyTorch."""
+    """Return the same of some rows, targets and probabilities (rows, 1), by PyTorch."""
     p = logits.to(torch.promote_types(logits.dtype, torch.float32))  # the logits themselves if of float32
     torch.softmax(p, dim=-1, out=p)
     chosen = p.gather(1, targets)

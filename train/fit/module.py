@@ -93,7 +93,7 @@ def weighted_parts(batch: Batch, count: int, total: float) -> Iterator[Batch]:
 
 
 def warmup_cosine(step: int, steps: int, warmup: float, final: float) -> float:
-    """The factor on the learning rate at a step."""
+    """Return the factor on the learning rate at a step."""
     rising = max(1, round(warmup * steps))
     if step < rising:
         return (step + 1) / rising

@@ -112,7 +112,7 @@ class Checkpoints(Callback):
         checkpoint["cell"] = self.stage.cell
 
     def agreed(self, trainer: Trainer, step: int) -> int:
-        """The signal that ends the training here, on all processes; 0: none."""
+        """Return the signal that ends the training here, on all processes; 0: none."""
         if trainer.world_size == 1:
             return self.signal
         if step % self.progress.every:

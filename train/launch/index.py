@@ -55,7 +55,7 @@ def write_index(jobs: list[Job], started: datetime) -> Path:
 
 
 def earlier(folder: Path, listed_jobs: list[Listed]) -> list[Listed]:
-    """The jobs of earlier commands that belong beside these: others of the same experiment."""
+    """Return the jobs of earlier commands that belong beside these: others of the same experiment."""
     try:
         known = [Listed(**entry) for entry in json.loads((folder / "sweep.json").read_text())["jobs"]]
     except (OSError, ValueError, KeyError, TypeError):

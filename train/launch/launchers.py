@@ -73,7 +73,7 @@ class Launcher:
 
 @contextmanager
 def basic(options: DictConfig, jobs: list[Job]) -> Iterator[Launcher]:
-    """Processes forked from a server that has imported torch and Lightning once: a job starts at once."""
+    """Return a pool of processes, forked from a server that has imported torch once: a job starts at once."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(PRELOADED)
     with block_sigint():
@@ -138,7 +138,7 @@ def processes(job: Job) -> int:
 
 @contextmanager
 def ray(options: DictConfig, jobs: list[Job]) -> Iterator[Launcher]:
-    """The cluster at `ray.init.address`, or this machine: as many jobs as it has room for."""
+    """Return the cluster at `ray.init.address`, or this machine: as many jobs as it has room for."""
     import ray
 
     if any(processes(job) and job.config.trainer.num_nodes > 1 for job in jobs):
@@ -176,7 +176,7 @@ LAUNCHERS = {
 
 @contextmanager
 def open_launcher(name: str, options: DictConfig, jobs: list[Job]) -> Iterator[Launcher]:
-    """The launcher of `hydra/launcher=<name>`."""
+    """Return the launcher of `hydra/launcher=<name>`."""
     if name not in LAUNCHERS:
         raise UsageError(f"hydra/launcher={name} should be one of {', '.join(LAUNCHERS)}.")
     package = name.partition("_")[0]

@@ -84,8 +84,7 @@ class Worker:
         self.process.terminate()
 
     def checkpoint(self, job: Job, share: Share) -> Any:
-        """Called by submitit where the queue takes the machine back: the state is written, and the job is
-        queued again."""
+        """Write the state and queue the job again: submitit calls this where the queue takes the machine back."""
         from submitit.helpers import DelayedSubmission
 
         self.process.terminate()
@@ -94,7 +93,7 @@ class Worker:
 
 
 def number_tasks() -> None:
-    """The tasks of a submitit job are numbered as torchrun would."""
+    """Number the tasks of a submitit job as torchrun would."""
     if "SUBMITIT_EXECUTOR" not in os.environ:
         return
     from submitit import JobEnvironment
@@ -107,5 +106,5 @@ def number_tasks() -> None:
 
 
 def quoted(path: Path) -> str:
-    """A path as Hydra's grammar wants it."""
+    """Return a path as Hydra's grammar wants it."""
     return "'" + str(path).replace("\\", "\\\\").replace("'", "\\'") + "'"

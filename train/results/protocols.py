@@ -35,15 +35,19 @@ class Amounts:
 
 
 def same_tokens(length: int, amounts: Amounts) -> Iterable[Span]:
-    """The same last targets at every length: what the curve shows is what longer context does. At the
-    training length their context is 1 token to all of them, the early-token curse in full."""
+    """Score the same last targets at every length, so that the curve shows what longer context does.
+
+    At the training length their contexts have 1 token to all of them: the early-token curse in full.
+    """
     yield Span(amounts.longest - length, amounts.longest, amounts.longest - amounts.common)
 
 
 def sliding(length: int, amounts: Amounts) -> Iterable[Span]:
-    """The same targets, `stride` new ones a piece: each sees the last `length` tokens, or up to `stride` - 1
-    fewer (Press et al., 2021, appendix B, https://arxiv.org/abs/2108.12409, has a stride of 1). Pieces
-    never begin before the window, which only the longest lengths feel."""
+    """Score the same targets in pieces, `stride` new ones each, that see `length` tokens or up to `stride` - 1 fewer.
+
+    Press et al., 2021, appendix B, https://arxiv.org/abs/2108.12409, have a stride of 1. Pieces never begin
+    before the window, which only the longest lengths feel.
+    """
     stride = min(amounts.stride or max(1, min(length, amounts.context or length) // 8), amounts.common)
     first = amounts.longest - amounts.common
     for stop in range(amounts.longest, first, -stride):
@@ -66,9 +70,10 @@ def overlapping_mean(length: int, amounts: Amounts) -> Iterable[Span]:
 
 
 def truncated(length: int, amounts: Amounts) -> Iterable[Span]:
-    """The first `length` tokens, every target counts (Peng et al., 2023,
-    https://arxiv.org/abs/2309.00071, whose script truncates where the paper slides): each length scores
-    other tokens."""
+    """Score every target of the first `length` tokens, so that each length scores other tokens.
+
+    Peng et al., 2023, https://arxiv.org/abs/2309.00071: their script truncates where the paper slides.
+    """
     yield Span(0, length, 0)
 
 
@@ -92,6 +97,6 @@ BY_POSITION = "by_position"  # the loss at each position of the longest context
 
 
 def position_bins(longest: int) -> list[int]:
-    """The ends of bins of positions, half-octaves from 8 on."""
+    """Return the ends of bins of positions, half-octaves from 8 on."""
     ends = {round(8 * 2 ** (k / 2)) for k in range(64)}
     return [*sorted(end for end in ends if end < longest), longest]

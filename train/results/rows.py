@@ -96,7 +96,8 @@ def append(file: Path, rows: Iterable[Row]) -> None:
 
 
 def read_rows(file: Path) -> list[Row]:
-    """The rows of a results file; a last line torn by a crash is left out, any other damage is an error."""
+    """Return the rows of a results file; a last line torn by a crash is left out, any other damage is an
+    error."""
     if finished(file.parent) is not None:
         check_finished(file.parent)
     lines, rows = read_file(file).split(b"\n"), []
@@ -115,6 +116,6 @@ def read_rows(file: Path) -> list[Row]:
 
 
 def row_line(row: Row) -> str:
-    """A row as JSON, which has no nan: what is not finite becomes null."""
+    """Return a row as JSON, which has no nan: what is not finite becomes null."""
     items = asdict(row).items()
     return json.dumps({k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in items})

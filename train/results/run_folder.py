@@ -60,7 +60,7 @@ class Folder:
 
 
 def link(source: Path, target: Path) -> None:
-    """The same file under a second name, or a copy where the file system has no links."""
+    """Give a file a second name, or copy it where the file system has no links."""
     target.unlink(missing_ok=True)
     try:
         os.link(source, target)

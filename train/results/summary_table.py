@@ -7,8 +7,8 @@ GAP = 3  # spaces between columns
 
 
 def outcome(rows: list[Row]) -> str:
-    """The loss at each length by the first protocol, and the accuracy of answers, where there are any: a line
-    for the model itself and for each extension."""
+    """Return the loss at each length by the first protocol, and the accuracy of answers, where there are any:
+    a line for the model itself and for each extension."""
     tables = {"loss, nats per token": losses(rows), "accuracy": accuracies(rows)}
     return "".join(f"\n{results_table(title, lines)}\n" for title, lines in tables.items() if lines)
 

@@ -95,7 +95,7 @@ def block_sigint() -> Iterator[None]:
 
 
 def end_with_parent() -> None:
-    """A process that multiprocessing started gets SIGTERM when the one that started it is gone."""
+    """End a process of multiprocessing by SIGTERM when the one that started it is gone."""
     parent = parent_process()
     if parent is not None:
         follow(parent.join)
