@@ -49,7 +49,7 @@ class Evaluator(LightningModule):
         return cast(GPT, self.models[self.names.index(extension)])
 
     def batches(self, extension: str, mine: Tensor, size: int) -> Iterator[tuple[int, Tensor]]:
-        """Yield some windows or problems, at most `size` at a time, and their draw: they take draws in turn."""
+        """Yield windows or problems, at most `size` at a time, and their draw: they take draws in turn."""
         draws = self.under(extension).draws
         for draw in range(draws):
             indices = mine[mine % draws == draw]

@@ -84,7 +84,7 @@ class Worker:
         self.process.terminate()
 
     def checkpoint(self, job: Job, share: Share) -> Any:
-        """Write the state and queue the job again: submitit calls this where the queue takes the machine back."""
+        """Write the state and queue the job again: submitit calls this when the machine is taken back."""
         from submitit.helpers import DelayedSubmission
 
         self.process.terminate()
@@ -93,7 +93,7 @@ class Worker:
 
 
 def number_tasks() -> None:
-    """Number the tasks of a submitit job as torchrun would."""
+    """Set the ranks of a submitit job's tasks as torchrun would."""
     if "SUBMITIT_EXECUTOR" not in os.environ:
         return
     from submitit import JobEnvironment

@@ -43,7 +43,7 @@ def same_tokens(length: int, amounts: Amounts) -> Iterable[Span]:
 
 
 def sliding(length: int, amounts: Amounts) -> Iterable[Span]:
-    """Score the same targets in pieces, `stride` new ones each, that see `length` tokens or up to `stride` - 1 fewer.
+    """Score the same targets in pieces of `stride`, which see `length` tokens or up to `stride` - 1 fewer.
 
     Press et al., 2021, appendix B, https://arxiv.org/abs/2108.12409, have a stride of 1. Pieces never begin
     before the window, which only the longest lengths feel.
