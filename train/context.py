@@ -1,7 +1,6 @@
 """The context of a run: its settings, and what follows from them before anything is trained."""
 
 import logging
-import sys
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -75,7 +74,7 @@ def trainer(config: TrainerConfig, precision: str, **more: Any) -> Trainer:
         precision=precision,  # type: ignore[arg-type]  # is one of those it lists
         logger=False,
         enable_checkpointing=False,  # train.fit.trainer has its own
-        enable_progress_bar=sys.stdout.isatty(),
+        enable_progress_bar=False,  # it does not know how many steps there are: train.runtime.progress
         enable_model_summary=False,
         use_distributed_sampler=False,
         num_sanity_val_steps=0,

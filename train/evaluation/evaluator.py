@@ -15,10 +15,11 @@ from models.gpt import GPT
 from train.errors import is_out_of_memory
 from train.results.rows import OUT_OF_MEMORY, Result
 from train.runtime.machine import peak_memory, reset_peak_memory
+from train.runtime.progress import Status
 from train.runtime.signals import handle
 
 Key = tuple[str, str, int]  # extension, protocol, length
-EVERY = 30.0  # seconds
+EVERY = 1.0, 30.0  # seconds between two lines in a terminal, in a log
 
 
 @dataclass
@@ -39,7 +40,7 @@ class Evaluator(LightningModule):
         self.names = list(models)
         self.models = nn.ModuleList(models.values())
         self.cost: dict[Key, Cost] = defaultdict(Cost)
-        self.told = time.monotonic()
+        self.told, self.status = time.monotonic(), Status()
 
     def parts(self, rank: int, world: int) -> Iterator[Any]:
         """Return this process's share; every process goes through the same keys in the same order."""
@@ -91,11 +92,12 @@ class Evaluator(LightningModule):
             cost.peak = max(cost.peak, peak_memory() or 0)
 
     def tell(self, keys: Collection[Key]) -> None:
-        """Now and then a line about where it is, where no bar shows it."""
-        if time.monotonic() - self.told > EVERY and self.trainer.is_global_zero and not sys.stdout.isatty():
+        """Tell now and then where it is."""
+        every = EVERY[not sys.stdout.isatty()]
+        if time.monotonic() - self.told > every and self.trainer.is_global_zero:
             self.told = time.monotonic()
             extension, _, length = max(keys, key=lambda key: key[-1])
-            print(f"Evaluating at length {length:,}, extension={extension}", flush=True)
+            self.status.show(f"Evaluating at length {length:,}, extension={extension}")
 
     def full(self) -> list[tuple[str, int]]:
         """Return the extensions and lengths at which memory ran out, on any of the processes."""

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from conf.errors import UsageError
 from train.context import Log
+from train.runtime.progress import Status, duration
 
 
 class Progress(Callback):
@@ -27,6 +28,7 @@ class Progress(Callback):
         self.losses: dict[int, Tensor] = {}  # by step, on the device: reading one would wait for it
         self.tokens = 0  # of all processes, since then
         self.since: tuple[int, float] | None = None  # step, time
+        self.status = Status()
 
     def state_dict(self) -> dict[str, Any]:
         return {"history": self.history, "speeds": self.speeds}
@@ -80,7 +82,7 @@ class Progress(Callback):
             self.speeds.append(speed)
             self.since, self.tokens = (step, now), 0
             values["train/tokens_per_second"] = speed
-            if trainer.is_global_zero and not sys.stdout.isatty() and step % (self.every * 5) == 0:
-                line = f"step {step}/{steps}  loss {loss:.3f}  {speed:,.0f} tokens/s  {left:.0f} s left"
-                print(line, flush=True)
+            if trainer.is_global_zero and (sys.stdout.isatty() or step % (self.every * 5) == 0):
+                pace = f"{speed / 1000:,.1f}k tokens/s, {duration(left)} left"
+                self.status.show(f"step {step:,}/{steps:,}, loss {loss:.3f}, {pace}")
         self.tell(step, values)

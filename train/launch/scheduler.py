@@ -1,7 +1,8 @@
 """The jobs of a sweep: each in a process of its own, several side by side. Success is `DONE`."""
 
+import sys
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from omegaconf import DictConfig
@@ -10,8 +11,13 @@ from conf.errors import UsageError
 from train.launch.launchers import Started, open_launcher
 from train.launch.resources import share
 from train.launch.worker import Job
-from train.results.done import DONE, has_gaps
+from train.results.done import DONE, RESULTS, has_gaps
+from train.results.rows import read_rows
+from train.results.summary_table import headline
+from train.runtime.progress import Status, duration
 from train.runtime.signals import PATIENCE, ending
+
+WIDTH = 20  # characters of a bar
 
 
 @dataclass(frozen=True)
@@ -21,6 +27,33 @@ class Running:
     slot: int  # of those side by side
 
 
+@dataclass
+class Progress:
+    """How far a sweep is: a bar in a terminal, a line a job in a log."""
+
+    total: int  # jobs
+    seconds: list[float] = field(default_factory=list)  # of each job that ended
+    started: float = field(default_factory=time.perf_counter)
+    status: Status = field(default_factory=Status)
+
+    def show(self, running: dict[Path, Running], *lines: str) -> None:
+        """Print lines about jobs that ended, and how far that brings the sweep."""
+        ended, now = len(self.seconds), time.perf_counter()
+        place = f"{ended} of {self.total}"
+        if 0 < ended < self.total:
+            mean, ages = sum(self.seconds) / ended, [now - entry.since for entry in running.values()]
+            at_once = (sum(self.seconds) + sum(ages)) / (now - self.started)
+            left = mean * (self.total - ended) - sum(min(mean, age) for age in ages)
+            place += f", about {duration(left / at_once)} left"
+        if sys.stdout.isatty():
+            filled = round(WIDTH * ended / self.total)
+            names = ", ".join(folder.name for folder in running)
+            self.status.show(*lines, f"[{'#' * filled:-<{WIDTH}}] {place}  {names}")
+        else:
+            for line in lines:
+                print(f"{line} ({place})", flush=True)
+
+
 def run_all(jobs: list[Job], launcher: str = "basic", options: DictConfig | None = None) -> int:
     """Run what is not done yet; the number of jobs that failed."""
     check_folders(jobs)
@@ -28,19 +61,21 @@ def run_all(jobs: list[Job], launcher: str = "basic", options: DictConfig | None
     if not missing:
         return 0
     running: dict[Path, Running] = {}
+    progress = Progress(len(missing))
     with open_launcher(launcher, options or DictConfig({}), jobs) as by:
         try:
             with by.batch():
                 for folder, job in missing.items():
                     side_by_side = by.width(job.config)
                     while len(running) >= side_by_side:
-                        collect(running, by.every)
+                        collect(running, progress, by.every)
                     slot = min(set(range(side_by_side)) - {entry.slot for entry in running.values()})
                     folder.mkdir(parents=True, exist_ok=True)
                     started = by.start(job, share(job.config, slot, side_by_side))
                     running[folder] = Running(started, time.perf_counter(), slot)
+                    progress.show(running)
             while running:
-                collect(running, by.every)
+                collect(running, progress, by.every)
         except BaseException:
             stop_jobs(running)
             raise
@@ -68,7 +103,7 @@ def stop_jobs(running: dict[Path, Running]) -> None:
         entry.job.kill()
 
 
-def collect(running: dict[Path, Running], every: float) -> None:
+def collect(running: dict[Path, Running], progress: Progress, every: float) -> None:
     """Wait until a job ends, and tell how."""
     while all(entry.job.exitcode is None for entry in running.values()):
         time.sleep(every)
@@ -78,8 +113,17 @@ def collect(running: dict[Path, Running], every: float) -> None:
             continue
         del running[folder]
         folder.chmod(folder.stat().st_mode)  # NFS may remember that there was no DONE
-        outcome = "done" if (folder / DONE).exists() else failed(folder, code)
-        print(f"{folder.name:<44} {time.perf_counter() - entry.since:6.0f} s  {outcome}", flush=True)
+        progress.seconds.append(time.perf_counter() - entry.since)
+        outcome = finished(folder) if (folder / DONE).exists() else failed(folder, code)
+        progress.show(running, f"{folder.name:<36} {progress.seconds[-1]:6.0f} s  {outcome}")
+
+
+def finished(folder: Path) -> str:
+    """Return what came out of a job."""
+    try:
+        return f"done{headline(read_rows(folder / RESULTS))}"
+    except UsageError as error:  # for the report to tell
+        return f"done, but {error}"
 
 
 def failed(folder: Path, code: int | str) -> str:

@@ -13,6 +13,17 @@ def outcome(rows: list[Row]) -> str:
     return "".join(f"\n{results_table(title, lines)}\n" for title, lines in tables.items() if lines)
 
 
+def headline(rows: list[Row]) -> str:
+    """Return the loss of the model itself, or the accuracy of its answers, at the shortest and the longest
+    length."""
+    lines = [row for row in losses(rows) or accuracies(rows) if row.extension == "none"]
+    values = [row for row in lines if row.protocol == lines[0].protocol and row.value is not None]
+    if not values:
+        return ""
+    first, last = values[0], values[-1]
+    return f", {first.metric} {first.value:.3f} at {first.length:,}, {last.value:.3f} at {last.length:,}"
+
+
 def results_table(title: str, rows: list[Row]) -> str:
     """One line an extension, one column a length."""
     first, lengths = rows[0].protocol, list(dict.fromkeys(row.length for row in rows))
