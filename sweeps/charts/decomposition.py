@@ -22,9 +22,7 @@ def decomposition(comparison: Comparison) -> dict[str, Spec]:
     if not parts_of:
         return {}
     ends = [[end for bar in bars(change) for _, _, end in bar] for change in parts_of.values()]
-    axis = limits(
-        [Line("", [0] * len(bar_ends), [*bar_ends]) for bar_ends in ends], zero=True, share=False, whole=False
-    )
+    axis = limits([Line("", [0] * len(bar_ends), [*bar_ends]) for bar_ends in ends], zero=True, share=False)
     rows = [row for name, change in parts_of.items() for row in rows_of(comparison, name, change, axis[1])]
     parts = list(dict.fromkeys(str(row["part"]) for row in rows if row["_kind"] == "bar"))
     title = "change in loss, nats per token"

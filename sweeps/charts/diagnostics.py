@@ -6,13 +6,14 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeps.drawing.figure import Row, Spec, combine, describe, titled
+from sweeps.drawing.figure import Row, Spec, combine, describe, place_beside, titled
 from sweeps.drawing.lines import COLOURS
 from sweeps.numbers import tokens
 from train.diagnostics.records import Diagnosis, Heads, Rotation
 
 LABELLED = 32  # heads that have a name each
-LEGEND = {"format": ".0%", "title": None, "gradientLength": 160}
+LEGEND = {"format": ".0%", "title": None, "symbolType": "square", "symbolFillColor": "var(--c0)"}
+SHADES = [0.05, 1]  # the opacity of the smallest and of the largest share
 
 
 def head_figure(diagnosis: Diagnosis, variant: Heads) -> Spec:
@@ -22,15 +23,17 @@ def head_figure(diagnosis: Diagnosis, variant: Heads) -> Spec:
     sequences = f"the last {diagnosis.queries} queries of {diagnosis.sequences} held-out sequences"
     above = [entropy(variant), profile(diagnosis, variant, variant.lengths.index(diagnosis.trained_length))]
     above += [profile(diagnosis, variant, len(variant.lengths) - 1), unseen(variant)]
-    rows = [combine(above, "hconcat", spacing=24, resolve={"scale": {"color": "independent"}})]
-    rows += [combine([rotation_figure(rope), similarity_figure(rope)], "hconcat", spacing=40)] if rope else []
+    apart = {"scale": dict.fromkeys(("color", "opacity"), "independent")}
+    rows = [combine(above, "concat", columns=4, spacing=24, resolve=apart) | place_beside(0, 330)]
+    below = [rotation_figure(rope), similarity_figure(rope)] if rope else []
+    rows += [combine(below, "concat", columns=2, spacing=40) | place_beside(0, 640)] if rope else []
     note = f"{diagnosis.data}, trained at length {tokens(diagnosis.trained_length)}; {sequences}"
     title = {"text": f"What the heads of {diagnosis.run} do{under}", "subtitle": note}
     return combine(rows, "vconcat", title=title, spacing=24)
 
 
 def entropy(variant: Heads) -> Spec:
-    scale = {"scheme": "viridis", "domain": [0, 1]}
+    scale = {"range": SHADES, "domain": [0, 1]}
     look = {"width": 190, "x": "evaluated length", "scale": scale, "legend": LEGEND, **by_length(variant)}
     return heat("Entropy of attention, share of its maximum", np.array(variant.entropy), look)
 
@@ -44,7 +47,7 @@ def profile(diagnosis: Diagnosis, variant: Heads, place: int) -> Spec:
     edge = int(np.searchsorted(starts, max(diagnosis.farthest) + 1))
     past = edge < last
     look = {"width": 10 * last + 70, "x": "tokens back", "legend": LEGEND if past else None, **ticked(ticks)}
-    look["scale"] = {"scheme": "magma", "type": "sqrt", "domain": [0, float(every.max())]}
+    look["scale"] = {"range": SHADES, "type": "sqrt", "domain": [0, float(every.max())]}
     look["edge"] = [{"_x": edge}] if past else []
     title = f"Attention by distance at length {tokens(variant.lengths[place])}"
     return heat(title, np.moveaxis(every[place], -1, 0)[:last], look)

@@ -47,11 +47,8 @@ def extension_lines(comparison: Comparison) -> list[Line]:
         common = in_common([extension for extension in gains if extension != "none"])
         panel = f"{name} + {common}…" if common else name
         for place, (extension, gain) in enumerate(gains.items()):
-            label, fits = extension.removeprefix(common), extension != "none"
-            look = {"panel": panel, "place": place, "fits": fits}
-            lines.append(
-                extension_line(gain, label if fits else "no extension", comparison.source(name), **look)
-            )
+            label = "no extension" if extension == "none" else extension.removeprefix(common)
+            lines.append(extension_line(gain, label, comparison.source(name), panel=panel, place=place))
     return lines
 
 
@@ -66,7 +63,7 @@ def plain_names(comparison: Comparison) -> list[Line]:
 
 
 def extension_line(gain: Gain, label: str, source: str, **look: Any) -> Line:
-    return Line(label, gain.lengths, gain.value, gain.low, gain.high, source=source, **look)
+    return Line(label, gain.lengths, gain.value, gain.low, gain.high, source=source, is_whole=True, **look)
 
 
 def extension_chart(comparison: Comparison, lines: list[Line], title: str, note: str) -> Spec:
@@ -78,7 +75,6 @@ def extension_chart(comparison: Comparison, lines: list[Line], title: str, note:
         zero=comparison.against,
         better="below" if comparison.sign > 0 else "above",
         share=comparison.metric in SHARES,
-        whole=not comparison.is_cropped,
     )
     return panels(lines, axes) if lines else {}
 

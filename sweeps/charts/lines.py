@@ -124,6 +124,7 @@ def length_lines(view: View) -> Iterator[Line]:
                 controls=controls(view, name),
                 panel=panel if view.apart else "",
                 place=place if view.apart else families.index(panel),
+                is_whole=name == comparison.reference,
                 source=comparison.source(name),
             )  # fmt: skip
 

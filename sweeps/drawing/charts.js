@@ -10,7 +10,8 @@ const tooltip = { formatTooltip: (value, sanitize) => sanitize(said(value)).repl
 // the panels that fit side by side, stretched to the room that there is
 function fitted(spec, width) {
   const { title, ...rest } = spec;  // the page has a heading
-  if (spec.concat) return { ...rest, columns: Math.max(1, Math.min(spec.columns, Math.floor(width / 290))) };
+  if (spec.vconcat) return { ...spec, vconcat: spec.vconcat.map((row) => fitted(row, width)) };
+  if (spec.concat) return { ...rest, columns: Math.max(1, Math.min(spec.columns, Math.floor(width / spec.usermeta.narrowest))) };
   if (!spec.facet) return spec;
   const { beside, narrowest } = spec.usermeta, axis = 62, gap = 16;
   const columns = Math.max(1, Math.min(spec.columns, Math.floor((width - axis) / (narrowest + beside + gap))));
@@ -75,3 +76,4 @@ addEventListener("resize", () => {
   if (innerWidth !== width) waiting = setTimeout(() => { width = innerWidth; all.forEach((figure) => { watch.unobserve(figure); watch.observe(figure); }); }, 200);
 });
 addEventListener("beforeprint", () => all.forEach(draw));
+document.querySelector("nav details").open = innerWidth >= 1100;  // a phone shows the page first

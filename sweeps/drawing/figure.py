@@ -79,9 +79,10 @@ def fill(part: Any, values: dict[str, object]) -> Any:
 
 
 def titled(title: str, chart: Spec, table: Sequence[Row]) -> Spec:
-    """Return a chart among others, with a heading and a table of its own."""
+    """Return a chart among others, with a table of its own; the parts of its title are lines."""
     data = {"name": title, "format": {"type": "csv", "parse": numbers(table)}}
-    heading = {"text": title, "fontSize": 12, "offset": 6}
+    text, *below = title.split("; ")
+    heading = {"text": text, "fontSize": 12, "offset": 6} | ({"subtitle": below} if below else {})
     return {**chart, "title": heading, "data": data, "datasets": {title: csv(table)}}
 
 

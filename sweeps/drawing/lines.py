@@ -23,7 +23,7 @@ class Line:
     controls: dict[str, Values] = field(default_factory=dict)  # thin lines of the same colour
     panel: str = ""
     place: int = 0  # among the lines that colours tell apart
-    fits: bool = True  # whether the axis makes room for it
+    is_whole: bool = False  # the axis makes room for it, however far it goes
     source: str = ""  # the runs behind it
 
     @property
@@ -45,22 +45,18 @@ class Line:
         return [value for values in (self.value, *self.seeds) for value in values if value is not None]
 
 
-def limits(lines: Sequence[Line], zero: bool, share: bool, whole: bool) -> tuple[float, float]:
-    """Return the limits of the y axis: all curves; unless `whole`, a few that explode do not flatten the
+def limits(lines: Sequence[Line], zero: bool, share: bool) -> tuple[float, float]:
+    """Return the limits of the y axis: of ten curves or more, a tenth that explode do not flatten the
     others."""
     if share and not zero:
         return -0.03, 1.03
-    fitting = [line for line in lines if line.fits] or lines
-    spreads = [line.spread for line in fitting if line.spread] or [[0.0, 1.0]]
+    spreads = [line.spread for line in lines if line.spread] or [[0.0, 1.0]]
     highest = sorted(map(max, spreads))
     controls = [y for line in lines for values in line.controls.values() for y in values if y is not None]
-    low, top, high = (
-        min([*controls, *map(min, spreads)]),
-        highest[int(0.9 * (len(highest) - 1))],
-        highest[-1],
-    )
-    if high > low + 2 * (top - low) > low and not (share or whole):
-        high = low + 1.3 * (top - low)
+    low, high = min([*controls, *map(min, spreads)]), highest[-1]
+    fitting = [highest[-1 - len(highest) // 10], *(y for line in lines if line.is_whole for y in line.spread)]
+    if high > low + 2 * (max(fitting) - low) > low and not share:
+        high = low + 1.3 * (max(fitting) - low)
     if zero:
         low, high = min(low, 0.0), max(high, 0.0)
     margin = 0.06 * (high - low) or 0.1
@@ -88,5 +84,4 @@ class Axes:
     zero: str = ""  # what the line at zero stands for; without it there is none
     better: str = "below"  # the side of zero that is
     share: bool = False  # values from 0 to 1
-    whole: bool = False  # every curve is seen whole, however far it goes
     chance: list[tuple[int, float]] = field(default_factory=list)  # its accuracy at each length

@@ -16,7 +16,7 @@ def panels(lines: Sequence[Line], axes: Axes) -> Spec:
     """Panels in the order of their lines; in each, the lines of all others in grey."""
     count = Counter(line.panel for line in lines)
     several, crowded = len(count) > 1, max(count.values()) > COLOURS
-    axis = limits(lines, bool(axes.zero), axes.share, axes.whole)
+    axis = limits(lines, bool(axes.zero), axes.share)
     height = 250 if several else max(400, 14 * len(lines) + 60)
     rows = list(curves(lines))
     for place, title in enumerate(count):

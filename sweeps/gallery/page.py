@@ -16,7 +16,7 @@ from models.effect import Encoding, Positions
 from models.encodings.rope import RoPE, geometric
 from models.registry import extend, load
 from models.table import SHAPE
-from sweeps.drawing.figure import Figure, Row, Spec, combine, describe, titled
+from sweeps.drawing.figure import Figure, Row, Spec, combine, describe, place_beside, titled
 from sweeps.drawing.page import rendered
 from sweeps.gallery.measure import LONGEST, WORDS, added_parts, attention, bent, stirred
 
@@ -94,6 +94,7 @@ def article(
     figure = None
     if charts:
         look = {"columns": 4, "spacing": 22, "resolve": {"scale": {"color": "independent"}}}
+        look |= place_beside(0, 260 if group == "encoding" else 345)
         figure = Figure(row.name, {"effect": combine(charts, "concat", title=row.name, **look)})
     return Article(row.name, row.paper, row.link, texts, facts, figure, silent)
 

@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -54,9 +55,11 @@ def test_both_themes_have_every_colour() -> None:
     }
     assert used <= set(LIGHT)
     assert set(LIGHT) == set(DARK)
+    for file in set(folder.glob("drawing/*.yml")) - {folder / "drawing/theme.yml"}:
+        assert not re.search(r"#[0-9a-f]{6}|scheme:|: (white|black)\b", file.read_text()), file
 
 
-@pytest.mark.parametrize("file", sorted(Path("sweeps/charts").glob("*.yml")), ids=lambda file: file.stem)
+@pytest.mark.parametrize("file", sorted(Path("sweeps/drawing").glob("*.yml")), ids=lambda file: file.stem)
 def test_a_description_says_what_is_missing(file: Path) -> None:
     if "$" in file.read_text():
         with pytest.raises(KeyError):
@@ -87,9 +90,10 @@ def test_names_do_not_overlap(panel: str) -> None:
 def test_a_few_curves_that_explode_do_not_flatten_the_others() -> None:
     flat = [line(f"m{n}", 4, 4.1, 4.2, 4.3) for n in range(9)]
     wild = line("wild", 4, 6, 8, 20)
-    assert limits([*flat, wild], False, False, False)[1] < 5
-    assert limits([*flat, wild], False, False, True)[1] > 20
-    name, mark = curve_end(wild, "0", limits([*flat, wild], False, False, False), signed=False)
+    assert limits([*flat, wild], False, False)[1] < 5
+    assert limits([*flat, replace(wild, is_whole=True)], False, False)[1] > 20
+    assert limits([*flat[:2], wild], False, False)[1] > 20, "of few, none is cut off"
+    name, mark = curve_end(wild, "0", limits([*flat, wild], False, False), signed=False)
     assert name.text == "▲ wild 20.00"
     assert mark
     assert 64 < mark.x < 128
@@ -100,7 +104,7 @@ def test_a_few_curves_that_explode_do_not_flatten_the_others() -> None:
 
 
 def test_zero_is_in_a_difference() -> None:
-    low, high = limits([line("m", 0.2, 0.3, 0.4, 0.5)], True, False, False)
+    low, high = limits([line("m", 0.2, 0.3, 0.4, 0.5)], True, False)
     assert low < 0 < 0.5 < high
 
 
