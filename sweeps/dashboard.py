@@ -31,9 +31,14 @@ BAND = {"groupby": "encoding", "groupby_aggfunc": "mean", "groupby_rangefunc": "
 def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m sweeps.dashboard", description=__doc__)
     parser.add_argument(
-        "folder", nargs="?", type=Path, default=OUTPUTS, help="holds wandb/ (default: outputs)"
+        "folder",
+        nargs="?",
+        type=Path,
+        default=os.environ.get("WANDB_DIR") or OUTPUTS,
+        help="holds wandb/ (default: WANDB_DIR, else outputs)",
     )
-    parser.add_argument("--project", default="yardstick", help="project on W&B (default: yardstick)")
+    project = os.environ.get("WANDB_PROJECT") or "yardstick"
+    parser.add_argument("--project", default=project, help=f"project on W&B (default: {project})")
     parser.add_argument("--entity", help="entity on W&B (default: yours)")
     parser.add_argument("--offline", action="store_true", help="stay in the terminal, even with a key")
     options = parser.parse_args(arguments)

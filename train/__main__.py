@@ -19,6 +19,7 @@ from train.errors import explain_errors, logged
 from train.launch.index import write_index
 from train.launch.scheduler import run_all
 from train.launch.worker import Job
+from train.wandb_run import run_id, tell_offline
 
 
 def entry() -> None:
@@ -50,6 +51,7 @@ def entry() -> None:
         failed = run_all(jobs, by, sweep[0].launcher)
         if report:
             report(folder)
+        tell_offline(jobs[0].config.outputs, (run_id(job.folder, job.id) for job in jobs))
     sys.exit(1 if failed else 0)
 
 

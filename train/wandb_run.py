@@ -5,10 +5,11 @@ wandb takes half a second to import, so it is imported inside functions, and by 
 
 import os
 import re
+import shlex
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from math import log2
@@ -27,6 +28,7 @@ PATIENCE = 8.0  # seconds for the server to accept a run; W&B's own default is 9
 UPLOAD = 60.0  # seconds at the end for what is not uploaded yet; all of it is on the disk
 DOUBLINGS = "doublings of the training length"  # the axis of a chart: W&B's lines have no logarithmic one
 LONGEST = 128  # letters of a name that W&B takes
+PROJECT = "yardstick"
 COLUMNS = ["encoding", "extension", "seed", "protocol", "length"]
 
 
@@ -96,19 +98,19 @@ def track(config: Config, folder: Path, cell: str) -> Iterator[Tracker]:
     if mode == "disabled" or not is_rank_zero():
         yield Tracker()
         return
-    settings, encoding = config.model_dump(mode="json"), config.names.encoding
+    settings, encoding, chosen = config.model_dump(mode="json"), config.names.encoding, config.wandb
     init = partial(
         opened,
-        project=config.wandb.project,
-        entity=config.wandb.entity,
-        name=folder.name[:LONGEST],
-        group=folder.parent.name[:LONGEST],
-        dir=config.outputs,
+        project=chosen.project or os.environ.get("WANDB_PROJECT") or PROJECT,
+        entity=chosen.entity,
+        name=(chosen.name or os.environ.get("WANDB_NAME") or folder.name)[:LONGEST],
+        group=(chosen.group or os.environ.get("WANDB_RUN_GROUP") or folder.parent.name)[:LONGEST],
+        dir=place(config.outputs),
         config=settings | {"encoding": encoding, "encoding_settings": settings["encoding"]},
-        tags=[encoding],
+        tags=[encoding, *(chosen.tags or filter(None, os.environ.get("WANDB_TAGS", "").split(",")))],
         job_type="train",
     )
-    run = start(mode, run_id(folder, cell), Path(config.outputs), init)
+    run = start(mode, run_id(folder, cell), place(config.outputs), init)
     tracker, exit_code = Tracker(run, config.trainer.max_steps), 1
     try:
         yield tracker
@@ -123,9 +125,25 @@ def run_id(folder: Path, cell: str) -> str:
     return f"{name}-{digest([cell, str(folder.resolve())])}"
 
 
+def place(outputs: str | Path) -> Path:
+    """Return the folder that holds W&B's, wandb/."""
+    return Path(os.environ.get("WANDB_DIR") or outputs)
+
+
+def tell_offline(outputs: str, ids: Iterable[str]) -> None:
+    """Print how to upload those of these W&B runs that are on this machine alone."""
+    folder = place(outputs) / "wandb"
+    files = [file for id in ids for file in folder.glob(f"offline-run-*-{id}/*.wandb")]
+    count = sum(not file.with_suffix(".wandb.synced").exists() for file in files)
+    if count:
+        print(f"W&B: {count} offline. To upload: wandb sync {shlex.quote(str(folder))}", flush=True)
+
+
 def resolved_mode(mode: str) -> str:
-    """auto, online, offline or disabled; WANDB_MODE decides where the settings leave it open."""
-    chosen = os.environ.get("WANDB_MODE", mode) if mode == "auto" else mode
+    """auto, online, offline or disabled; WANDB_DISABLED and WANDB_MODE decide where the settings leave it
+    open."""
+    is_off = os.environ.get("WANDB_DISABLED", "").lower() not in ("", "0", "false")
+    chosen = ("disabled" if is_off else os.environ.get("WANDB_MODE", mode)) if mode == "auto" else mode
     chosen = {"dryrun": "offline", "run": "online", "": mode}.get(chosen, chosen)
     if chosen not in ("auto", "online", "offline", "disabled"):
         raise UsageError(f"W&B has no mode '{chosen}': use auto, online, offline or disabled.")
@@ -176,7 +194,10 @@ def opened(**about: Any) -> Any:
     )
     wandb.setup(wandb.Settings(silent=True))
     run = wandb.init(**about, reinit="create_new", settings=settings)
-    print(f"W&B: {f'offline in {Path(run.dir).parent}' if run.offline else run.url}", flush=True)
+    print(
+        f"W&B: {f'offline. To upload: wandb sync {Path(run.dir).parent}' if run.offline else run.url}",
+        flush=True,
+    )
     return run
 
 

@@ -9,7 +9,7 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
@@ -52,8 +52,10 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
         yield server
 
 
-def begin(folder: Path, mode: str = "auto", name: str = ROW.run) -> AbstractContextManager[Tracker]:
-    config = composed(f"outputs={folder}", f"wandb.mode={mode}", "model.width=32")
+def begin(
+    folder: Path, mode: str = "auto", name: str = ROW.run, more: Sequence[str] = ()
+) -> AbstractContextManager[Tracker]:
+    config = composed(f"outputs={folder}", f"wandb.mode={mode}", "model.width=32", *more)
     return track(config, folder / "sweep" / name, "01234567")
 
 
@@ -96,7 +98,7 @@ def test_curves_have_their_own_x(tmp_path: Path, capfd: pytest.CaptureFixture[st
         "by_position/loss": ("by_position/position", False),
     }
     out = capfd.readouterr()
-    assert out.out == f"W&B: offline in {written(tmp_path)[0]}\n"
+    assert out.out == f"W&B: offline. To upload: wandb sync {written(tmp_path)[0]}\n"
     assert out.err == ""
 
 
@@ -130,6 +132,28 @@ def test_a_run_says_what_it_is(tmp_path: Path) -> None:
     chart = content.config["_wandb/visualize/extrapolation/figure"]["panel_config"]
     assert chart["panelDefId"] == "wandb/line/v0"
     assert chart["fieldSettings"] == {"x": "doublings of the training length", "y": "loss", "stroke": "curve"}
+
+
+@pytest.mark.parametrize("more", [[], ["wandb.project=a", "wandb.name=b", "wandb.group=c", "wandb.tags=[d]"]])
+def test_variables_of_the_environment_name_what_the_settings_leave_open(
+    more: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for key in ("PROJECT", "NAME", "RUN_GROUP", "NOTES"):
+        monkeypatch.setenv(f"WANDB_{key}", key.lower())
+    monkeypatch.setenv("WANDB_TAGS", "x,y")
+    monkeypatch.setenv("WANDB_DIR", str(tmp_path / "elsewhere"))
+    with begin(tmp_path, more=more):
+        pass
+    run = read(tmp_path / "elsewhere").run
+    named = ["a", "b", "c", "rope d"] if more else ["project", "name", "run_group", "rope x y"]
+    assert [run.project, run.display_name, run.run_group, " ".join(run.tags)] == named
+    assert run.notes == "notes"
+    capsys.readouterr()
+    wandb_run.tell_offline(str(tmp_path), ["another", id_of(tmp_path)])
+    assert capsys.readouterr().out == f"W&B: 1 offline. To upload: wandb sync {tmp_path}/elsewhere/wandb\n"
+    monkeypatch.setenv("WANDB_DISABLED", "true")
+    with begin(tmp_path / "disabled") as tracker:
+        assert tracker.run is None
 
 
 def test_wandb_reads_the_same(tmp_path: Path) -> None:
@@ -269,7 +293,7 @@ def test_without_a_key_nobody_is_asked_even_in_a_terminal(mode: str, tmp_path: P
         [sys.executable, "-c", code], stdin=terminal, stdout=terminal, stderr=terminal, timeout=20, check=True
     )
     lines = os.read(master, 9999).decode().replace("\r", "").splitlines()
-    assert lines[-1] == f"W&B: offline in {written(tmp_path)[0]}"
+    assert lines[-1] == f"W&B: offline. To upload: wandb sync {written(tmp_path)[0]}"
     assert lines[:-1] == ([] if mode == "auto" else [lines[0]])
     assert mode == "auto" or "no API key" in lines[0]
 
@@ -304,7 +328,7 @@ def test_a_silent_server_costs_seconds(
         run.log_rows(ROWS)
     assert time.perf_counter() - started < 6
     out = capfd.readouterr()
-    assert out.out == f"W&B: offline in {written(tmp_path)[0]}\n"
+    assert out.out == f"W&B: offline. To upload: wandb sync {written(tmp_path)[0]}\n"
     assert len(out.err.splitlines()) == 1
     assert "This run is kept offline." in out.err
     assert read(tmp_path).curve("extrapolation/length", "extrapolation/loss") == CURVE

@@ -178,8 +178,11 @@ def extension_files() -> tuple[str, ...]:
 
 class WandbConfig(Section):
     mode: Literal["auto", "online", "offline", "disabled"]
-    project: Annotated[str, Field(pattern=r"^[^/\\#?%:]{1,128}$")]  # what W&B takes
+    project: Annotated[str, Field(pattern=r"^[^/\\#?%:]{1,128}$")] | None  # what W&B takes
     entity: str | None
+    name: str | None = None
+    group: str | None = None
+    tags: Names = ()
 
 
 class ChosenNames(Section):
