@@ -1,1 +1,1 @@
-"""The speed of everything, side by side, on the machine at hand: python -m sweeps.bench [--only train,...]"""
+"""The speed of everything, side by side, on the machine at hand: `python -m sweeps.bench`."""

@@ -1,80 +1,74 @@
-"""python -m sweeps.bench [--only train,compiled,evaluate] [--rounds 15] [--into docs/epyc]"""
+"""Measure training, long evaluation and other libraries' models on this machine, and write a page about it.
+
+python -m sweeps.bench                                                  # to outputs/bench
+python -m sweeps.bench --only train,evaluate --encodings rope,alibi
+python -m sweeps.bench --to docs                                        # to the page of the documentation
+"""
 
 import argparse
-import logging
+import json
 import os
-import warnings
+import subprocess
+import sys
+from datetime import UTC, datetime
 from pathlib import Path
 
 import torch
 
 from models.encodings import names
-from sweeps.bench import evaluation, instructions, jobs, training
-from sweeps.bench.page import DOCS, Measurement, write_page
-from train.runtime.machine import keep_memory
+from sweeps import command
+from sweeps.bench.instructions import instruction_sets, limited_environment
+from sweeps.bench.measure import PARTS
+from sweeps.bench.page import Result, write_page
+from train.runtime.machine import processor
 
-PARTS = (
-    "train",
-    "compiled",
-    "instructions",
-    "instructions_threads",
-    "instructions_compiled",
-    "instructions_evaluate",
-    "evaluate",
-    "longest",
-    "lightning",
-    "sweep",
-    "headline",
-)
+EVERY_SET = "peers", "peers_compiled", "evaluate"  # the other parts are measured under the largest set alone
+
+
+def results_of(isa: str, part: str, threads: int, **options: object) -> list[Result]:
+    """Measure in a process of its own, as libraries choose their instructions when they load."""
+    job = json.dumps({"part": part, "threads": threads, **options})
+    line = [sys.executable, "-m", "sweeps.bench.measure", job]
+    done = subprocess.run(line, env=limited_environment(isa), capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RuntimeError(f"Measuring {part} failed: {done.stderr[-2000:]}")
+    gpu = torch.cuda.is_available()
+    name = torch.cuda.get_device_name() if gpu else f"{processor()}, {os.cpu_count()} cores"
+    machine, date = f"{name}, torch {torch.__version__}", f"{datetime.now(UTC):%Y-%m-%d}"
+    return [
+        Result(kind, model, length, isa, threads, value, machine, date)
+        for kind, model, length, value in json.loads(done.stdout.splitlines()[-1])
+    ]
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="make bench", description="Measure, and write docs/benchmarks.*")
-    parser.add_argument("--only", default=",".join(PARTS), help=f"some of {', '.join(PARTS)}")
-    parser.add_argument("--rounds", type=int, default=15, help="training steps per contender")
-    parser.add_argument("--encodings", default=",".join(names()), help="those that are evaluated")
-    parser.add_argument(
-        "--into", type=Path, default=DOCS, help="folder of benchmarks.*, for each processor its own"
+    parser = argparse.ArgumentParser(
+        prog="python -m sweeps.bench", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
-    chosen = parser.parse_args()
-    wanted = chosen.only.split(",")
-    if set(wanted) - set(PARTS):
-        parser.error(f"--only takes some of {', '.join(PARTS)}.")
-    encodings = chosen.encodings.split(",")
-    if unknown := set(encodings) - set(names()):
-        parser.error(f"--encodings: there is no {', '.join(sorted(unknown))}.")
-    try:
-        chosen.into.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        parser.error(f"--into={chosen.into} cannot be made: {error.strerror}.")
-    if not os.access(chosen.into, os.W_OK):
-        parser.error(f"--into={chosen.into} cannot be written.")
-    logging.getLogger("lightning.pytorch").setLevel(logging.ERROR)
-    warnings.filterwarnings("ignore")
-    torch.set_num_threads(1)
-    keep_memory()
-    results: list[Measurement] = []
-    measures = {
-        "train": lambda: training.measure(chosen.rounds),
-        "compiled": lambda: training.measure_compiled(chosen.rounds),
-        "instructions": lambda: instructions.measure(chosen.rounds),
-        "instructions_threads": lambda: instructions.measure(chosen.rounds, "--threads=2"),
-        "instructions_compiled": lambda: instructions.measure(chosen.rounds, "--compiled"),
-        "instructions_evaluate": lambda: instructions.measure_evaluation(encodings),
-        "evaluate": lambda: evaluation.measure(encodings),
-        "longest": lambda: evaluation.measure_longest(encodings),
-        "lightning": jobs.lightning,
-        "sweep": jobs.sweep,
-        "headline": jobs.default_sweep,
-    }
-    for part in wanted:
-        try:
-            for result in measures[part]():
-                print(f"{result.name:44} {result.value:12.4g} {result.unit}", flush=True)
-                results.append(result)
-        finally:  # what was measured before anything failed
-            write_page(results, chosen.into)
+    parser.add_argument("--only", default=",".join(PARTS), help=f"some of {', '.join(PARTS)}")
+    parser.add_argument("--encodings", default=",".join(names()), help="those that are measured")
+    parser.add_argument("--rounds", type=int, default=15, help="training steps of each model")
+    parser.add_argument("--batch", type=int, default=32, help="sequences of a training step")
+    parser.add_argument("--to", type=Path, default=Path("outputs/bench"), help="folder of benchmarks.*")
+    options = parser.parse_args()
+    only, encodings = options.only.split(","), options.encodings.split(",")
+    for option, given, known in (("--only", only, PARTS), ("--encodings", encodings, names())):
+        if unknown := set(given) - set(known):
+            parser.error(f"{option}: there is no {', '.join(sorted(unknown))}.")
+    options.to.mkdir(parents=True, exist_ok=True)
+    sets = instruction_sets()
+    shape = {"rounds": options.rounds, "batch": options.batch}
+    for part in only:
+        for isa in sets if part in EVERY_SET else sets[:1]:
+            for threads in (1, 2) if part == "peers" else (1,):
+                results = results_of(isa, part, threads, encodings=encodings, **shape)
+                for r in results:
+                    print(
+                        f"{r.kind:18} {r.model:32} {r.length:6} {isa:12} {threads} {r.value:10.4g}",
+                        flush=True,
+                    )
+                write_page(results, options.to)
 
 
 if __name__ == "__main__":
-    main()
+    command(main)

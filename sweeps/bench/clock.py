@@ -13,6 +13,7 @@ import torch
 from train.runtime.machine import peak_memory, reset_peak_memory
 
 FORK = multiprocessing.get_context("fork")  # children start with everything imported
+Measurement = tuple[str, str, int, float]  # kind, model, length, value: the first fields of a Result
 
 
 def device() -> str:
@@ -20,12 +21,12 @@ def device() -> str:
 
 
 def now() -> float:
-    """Seconds: of one thread's processor time, which other processes disturb less; else of the clock."""
+    """Return seconds: of processor time, which other processes disturb less; else of the clock."""
     if torch.cuda.is_available():
         torch.cuda.synchronize()
     elif torch.get_num_threads() == 1:
         return time.process_time()
-    return time.perf_counter()  # that of a process adds up over threads
+    return time.perf_counter()  # processor time adds up over threads
 
 
 def seconds(call: Callable[[], Any]) -> float:
@@ -38,34 +39,28 @@ def median_times(contenders: Mapping[str, Callable[[], Any]], rounds: int) -> di
     """Return the median seconds of each; a slow minute of the machine strikes all of them."""
     for run in contenders.values():
         run()
-    taken: dict[str, list[float]] = {name: [] for name in contenders}
+    spent: dict[str, list[float]] = {name: [] for name in contenders}
     for _ in range(rounds):
         for name, run in contenders.items():
-            taken[name].append(seconds(run))
-    return {name: statistics.median(times) for name, times in taken.items()}
+            spent[name].append(seconds(run))
+    return {name: statistics.median(times) for name, times in spent.items()}
 
 
-def added_memory(prepare: Callable[[], Callable[[], Any]]) -> int:
-    """Bytes that running what `prepare` makes adds at the most to what was there before."""
-
-    def measured() -> int:
-        run, before = prepare(), resident()
-        run()
-        return max(0, (peak_memory() or 0) - before)
-
-    return measured() if torch.cuda.is_available() else in_child(measured)
-
-
-def resident() -> int:
-    """Bytes in use now. What was freed is given back first, or it would be used again without a trace."""
-    with suppress(OSError, AttributeError):  # where there is another C library
+def added_memory(run: Callable[[], Any]) -> float:
+    """Return the MiB that a call adds at the most to what is in use."""
+    with suppress(OSError, AttributeError):  # what was freed would be used again without a trace
         ctypes.CDLL("libc.so.6").malloc_trim(0)
     reset_peak_memory()
-    return peak_memory() or 0
+    before = peak_memory() or 0
+    run()
+    return max(0, (peak_memory() or 0) - before) / 2**20
 
 
 def in_child(call: Callable[[], Any]) -> Any:
-    """Return the result of a call in a forked process, which leaves its memory behind with it."""
+    """Return the result of a call in a forked process, which leaves its memory behind with it; CUDA, which
+    cannot be forked, is called here."""
+    if torch.cuda.is_available():
+        return call()
     receiver, sender = FORK.Pipe()
 
     def child() -> None:

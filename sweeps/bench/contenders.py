@@ -1,9 +1,7 @@
-"""The models that are timed: ours, and others of its shape, each library's with every kind of attention it
-has."""
+"""The models that are timed: ours, and others of its shape with every kind of attention that they have."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 
 import torch
 import torch.nn.functional as F
@@ -12,12 +10,8 @@ from torch import Tensor, nn
 from models.encodings import layers
 from models.gpt import GPT
 from models.registry import read
-from train.fit.compiling import compile_each
 from train.fit.loss import mean_loss
 
-Loss = Callable[[Tensor, Tensor], Tensor]
-Make = Callable[[], tuple[nn.Module, Loss]]
-PEERS = ("transformers_gpt2", "transformers_llama", "x_transformers", "plain_pytorch")
 ATTENTION = ("eager", "sdpa")
 
 
@@ -30,75 +24,52 @@ class Shape:
     length: int = 128
     batch: int = 32
 
-    def __str__(self) -> str:
-        model = f"vocab {self.vocab}, width {self.width}, depth {self.depth}, heads {self.heads}"
-        return f"{model}, {self.length} tokens, batch {self.batch}"
-
     @property
-    def head(self) -> int:
-        """The width of one."""
+    def head_width(self) -> int:
         return self.width // self.heads
 
 
-def ours(name: str, shape: Shape) -> tuple[nn.Module, Loss]:
-    built = {"heads": shape.heads, "head_width": shape.head, "width": shape.width} | {
-        "depth": shape.depth, "length": shape.length,
-    }  # fmt: skip
-    encodings = layers(read("encoding", name), shape.depth, built)
-    model = GPT(shape.vocab, shape.width, shape.depth, shape.heads, encodings)
-    return model, lambda tokens, targets: mean_loss(model, tokens, targets)
+def ours(name: str, shape: Shape) -> GPT:
+    settings = {key: getattr(shape, key) for key in ("heads", "head_width", "width", "depth", "length")}
+    encodings = layers(read("encoding", name), shape.depth, settings)
+    return GPT(shape.vocab, shape.width, shape.depth, shape.heads, encodings)
 
 
-def peers(shape: Shape) -> dict[str, Make]:
-    """Every peer with every kind of attention, such as "x_transformers eager"."""
-    return {f"{name} {kind}": partial(peer, name, kind, shape) for name in PEERS for kind in ATTENTION}
+def loss(model: nn.Module, tokens: Tensor, targets: Tensor) -> Tensor:
+    """Return the mean loss of a model of ours, of transformers, or of another that returns logits."""
+    if isinstance(model, GPT):
+        return mean_loss(model, tokens, targets)
+    output = model(tokens)
+    logits = output if isinstance(output, Tensor) else output.logits  # (B, T, V)
+    return F.cross_entropy(logits.flatten(0, 1).float(), targets.flatten())
 
 
-def peer(name: str, attention: str, shape: Shape) -> tuple[nn.Module, Loss]:
-    """Return a model of the same shape, from the package index or in plain PyTorch."""
-    if name == "plain_pytorch":
-        model: nn.Module = Plain(shape, attention)
-        return model, lambda tokens, targets: cross_entropy(model(tokens), targets)
-    if name == "x_transformers":
-        model = x_transformers(shape, attention)
-        return model, lambda tokens, targets: cross_entropy(model(tokens), targets)
-    model = transformers(name, shape, attention)
-    return model, lambda tokens, targets: cross_entropy(model(tokens).logits, targets)
+def transformers(name: str, shape: Shape, attention: str) -> nn.Module:
+    from transformers import AutoConfig, AutoModelForCausalLM
+
+    config = AutoConfig.for_model(
+        name, vocab_size=shape.vocab, hidden_size=shape.width, num_hidden_layers=shape.depth,
+        num_attention_heads=shape.heads, max_position_embeddings=shape.length, tie_word_embeddings=True,
+        attn_implementation=attention, resid_pdrop=0.0, embd_pdrop=0.0, attn_pdrop=0.0,
+    )  # fmt: skip
+    if name == "llama":  # its three matrices of 8/3 of the width are as many weights as two of 4
+        config.intermediate_size = shape.width * 8 // 3
+    model: nn.Module = AutoModelForCausalLM.from_config(config)
+    return model
 
 
 def x_transformers(shape: Shape, attention: str) -> nn.Module:
     from x_transformers import Decoder, TransformerWrapper
 
     decoder = Decoder(
-        dim=shape.width, depth=shape.depth, heads=shape.heads, attn_dim_head=shape.head,
+        dim=shape.width, depth=shape.depth, heads=shape.heads, attn_dim_head=shape.head_width,
         rotary_pos_emb=True, attn_flash=attention == "sdpa", use_rmsnorm=True,
     )  # fmt: skip
     model: nn.Module = TransformerWrapper(
-        num_tokens=shape.vocab,
-        max_seq_len=shape.length,
-        attn_layers=decoder,
-        use_abs_pos_emb=False,
+        num_tokens=shape.vocab, max_seq_len=shape.length, attn_layers=decoder, use_abs_pos_emb=False,
         tie_embedding=True,
-    )
-    return model
-
-
-def transformers(name: str, shape: Shape, attention: str) -> nn.Module:
-    from transformers import GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM
-
-    if name == "transformers_gpt2":
-        gpt2 = GPT2Config(
-            vocab_size=shape.vocab, n_positions=shape.length, n_embd=shape.width, n_layer=shape.depth,
-            n_head=shape.heads, resid_pdrop=0.0, embd_pdrop=0.0, attn_pdrop=0.0,
-            attn_implementation=attention,
-        )  # fmt: skip
-        return GPT2LMHeadModel(gpt2)
-    llama = LlamaConfig(  # three matrices of 8/3 of the width are as many weights as two of 4
-        vocab_size=shape.vocab, hidden_size=shape.width, intermediate_size=shape.width * 8 // 3,
-        num_hidden_layers=shape.depth, num_attention_heads=shape.heads,
-        max_position_embeddings=shape.length, tie_word_embeddings=True, attn_implementation=attention,
     )  # fmt: skip
-    return LlamaForCausalLM(llama)
+    return model
 
 
 class Plain(nn.Module):
@@ -111,16 +82,16 @@ class Plain(nn.Module):
         self.norm, self.head = nn.RMSNorm(shape.width), nn.Linear(shape.width, shape.vocab, bias=False)
         nn.init.normal_(self.embed.weight, std=0.02)
         self.head.weight = self.embed.weight
-        rates = 10_000.0 ** -(torch.arange(0, shape.head, 2) / shape.head)
-        angle = torch.arange(shape.length)[:, None] * rates
+        rates = 10_000.0 ** -(torch.arange(0, shape.head_width, 2) / shape.head_width)
+        angle = torch.arange(shape.length)[:, None] * rates  # (T, D/2)
         self.register_buffer("cos", angle.cos())
         self.register_buffer("sin", angle.sin())
 
     def forward(self, tokens: Tensor) -> Tensor:
-        x = self.embed(tokens)
+        x = self.embed(tokens)  # (B, T, C)
         for block in self.blocks:
             x = block(x, self.cos, self.sin)
-        logits: Tensor = self.head(self.norm(x))
+        logits: Tensor = self.head(self.norm(x))  # (B, T, V)
         return logits
 
 
@@ -136,12 +107,12 @@ class PlainBlock(nn.Module):
 
     def forward(self, x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
         q, k, v = self.qkv(self.norm1(x)).unflatten(-1, (3, self.heads, -1)).permute(2, 0, 3, 1, 4)
-        q, k = rotate(q, cos, sin), rotate(k, cos, sin)
+        q, k = rotate(q, cos, sin), rotate(k, cos, sin)  # (B, H, T, D)
         if self.attention == "sdpa":
             read = F.scaled_dot_product_attention(q, k, v, is_causal=True)
         else:
             read = (q @ k.mT * q.size(-1) ** -0.5 + self.hidden).softmax(-1).to(v.dtype) @ v
-        x = x + self.out(read.transpose(1, 2).flatten(2))
+        x = x + self.out(read.transpose(1, 2).flatten(2))  # (B, T, C)
         result: Tensor = x + self.down(F.gelu(self.up(self.norm2(x))))
         return result
 
@@ -151,12 +122,9 @@ def rotate(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
     return torch.cat([a * cos - b * sin, a * sin + b * cos], dim=-1).to(x.dtype)
 
 
-def compile_model(make: Make) -> tuple[nn.Module, Loss]:
-    """Return a model through torch.compile: ours block by block, as `trainer.compile` has it."""
-    model, loss = make()
-    compile_each(model.blocks if isinstance(model, GPT) else [model])
-    return model, loss
-
-
-def cross_entropy(logits: Tensor, targets: Tensor) -> Tensor:
-    return F.cross_entropy(logits.flatten(0, 1).float(), targets.flatten())
+PEERS: dict[str, Callable[[Shape, str], nn.Module]] = {
+    "transformers_gpt2": lambda shape, attention: transformers("gpt2", shape, attention),
+    "transformers_llama": lambda shape, attention: transformers("llama", shape, attention),
+    "x_transformers": x_transformers,
+    "plain_pytorch": Plain,
+}

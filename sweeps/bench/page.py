@@ -1,134 +1,158 @@
-"""Results as a flat list, as a page and as a figure."""
+"""Results as a table of numbers, as a page and as a figure."""
 
-import json
-import platform
-import re
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
-from datetime import UTC, datetime
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-import torch
+import pandas as pd
 from jinja2 import Environment
 
-from sweeps.comparison.methods import families
-from sweeps.drawing.figure import Figure, Row, Spec, combine, describe, titled
+from sweeps.bench.instructions import LIMITS
+from sweeps.comparison.methods import families, family_place
+from sweeps.drawing.figure import Caption, Figure, describe, faceted
+from sweeps.numbers import plural
 
-DOCS = Path(__file__).resolve().parents[2] / "docs"
-ABOVE = ("step_", "memory_", "evaluate_")  # names of what the table of encodings is made from
-LONG, LONGEST = 8_192, 65_536  # tokens of the evaluations that the page shows
-SETS = ("amx", "avx512_bf16", "avx512", "avx2")  # of instructions, as names of results end
-RATIOS = ("_vs_nope", "_vs_causal")  # how those of the figure end
+HEADS = {  # of each kind of result
+    "train": "tokens/s", "train_vs_nope": "step, x NoPE", "train_memory": "MiB", "peers": "",
+    "peers_compiled": ", compiled", "evaluate_vs_causal": "x causal", "evaluate": "s",
+    "evaluate_memory": "MiB", "sweep": "", "sweep_evaluation": "",
+}  # fmt: skip
+ORDER = {name: place for place, name in enumerate([*HEADS, *LIMITS, ""])}
+KEY = ["machine", "kind", "threads", "length", "isa", "model"]
+QUESTIONS = {  # each is answered by the largest of these results, and by the model that has it
+    "training with RoPE, tokens/s": "kind == 'peers' and model == 'rope'",
+    "the fastest other library, tokens/s": "kind == 'peers' and model != 'rope'",
+    "RoPE through `torch.compile`, tokens/s": "kind == 'peers_compiled' and model == 'rope'",
+    "the fastest other library through it, tokens/s": "kind == 'peers_compiled' and model != 'rope'",
+    "step of the slowest method, x NoPE": "kind == 'train_vs_nope'",
+    "attention over 8,192 tokens with RoPE, x causal": "kind == 'evaluate_vs_causal' and model == 'rope'",
+    "the same with the slowest method, x causal": "kind == 'evaluate_vs_causal'",
+    "attention over 65,536 tokens with RoPE, s": "kind == 'evaluate' and length == 65536 and model == 'rope'",
+    "`make sweep` with data and report, minutes": "kind == 'sweep'",
+    "its evaluation, x its training": "kind == 'sweep_evaluation'",
+}
 
 
 @dataclass(frozen=True)
-class Measurement:
-    name: str
+class Result:
+    """A number, and the conditions that it was measured under."""
+
+    kind: str  # of HEADS
+    model: str  # an encoding; a peer with its attention and precision; "" of a sweep
+    length: int  # tokens; 0 of a sweep
+    isa: str  # the instruction set that libraries were limited to; "" for none
+    threads: int
     value: float
-    unit: str
-    how: str
-    date: str = field(default_factory=lambda: f"{datetime.now(UTC):%Y-%m-%d}")
+    machine: str
+    date: str  # "" where it is not known
 
 
-def write_page(results: Sequence[Measurement], docs: Path = DOCS) -> None:
-    """`benchmarks.json`, `.md` and `.svg`; what was measured earlier and not now is kept."""
-    file = docs / "benchmarks.json"
-    known = {r["name"]: r for r in json.loads(file.read_text())} if file.exists() else {}
-    known |= {r.name: asdict(r) | {"value": float(f"{r.value:.4g}")} for r in results}
-    file.write_text("[\n" + ",\n".join(json.dumps(r) for r in known.values()) + "\n]\n")
-    everything = [Measurement(**r) for r in known.values()]
-    others = sorted(file.parent.name for file in docs.glob("*/benchmarks.md"))
-    (docs / "benchmarks.md").write_text(bench_page(everything, others))
-    if any(r.name.endswith(RATIOS) for r in everything):
-        (docs / "benchmarks.svg").write_text(bench_figure(everything).svg())
+def write_page(results: Sequence[Result], folder: Path) -> None:
+    """Write `benchmarks.csv`, `.md` and `.svg`; what was measured earlier and not now is kept."""
+    file, frame = folder / "benchmarks.csv", pd.DataFrame(results)
+    if file.exists():
+        frame = pd.concat([pd.read_csv(file, keep_default_na=False), frame])
+    frame = frame.drop_duplicates(KEY, keep="last").sort_values(KEY, key=in_order, ignore_index=True)
+    frame["value"] = [float(f"{value:.4g}") for value in frame["value"]]
+    frame.to_csv(file, index=False)
+    (folder / "benchmarks.md").write_text(bench_page(frame))
+    (folder / "benchmarks.svg").write_text(bench_figure(frame).svg())
 
 
-def bench_page(results: Sequence[Measurement], others: Sequence[str] = ()) -> str:
-    """`others`: folders beside it, with pages of other processors."""
-    value = {r.name: r.value for r in results}
-    ratios = [r.name for r in results if r.name.endswith(RATIOS)]
-    names = list(dict.fromkeys(name for item in ratios if (name := encoding_of(item)) in families()))
-    long, longest = f"evaluate_{LONG}_{{}}", f"evaluate_{LONGEST}_{{}}"
-    keys = ["train_{}", "step_{}", "step_{}_vs_nope", "memory_{}", long, f"{long}_vs_causal"]
-    keys += [f"evaluate_memory_{LONG}_{{}}", longest, f"evaluate_memory_{LONGEST}_{{}}"]
-    above = [key.format(name) for key in keys for name in names]
-    dates = [r.date for r in results]
-    environment = Environment(trim_blocks=True, keep_trailing_newline=True)
-    return environment.from_string(Path(__file__).with_name("benchmarks.md.j2").read_text()).render(
-        dates=" to ".join(dict.fromkeys((min(dates), max(dates)))),
-        machine=machine(),
-        others=others,
-        long=f"{LONG:,}",
-        longest=f"{LONGEST:,}",
-        encodings=[[name, *(number_text(value.get(key.format(name))) for key in keys)] for name in names],
-        sets=[item for item in SETS if any(set_of(r) == item for r in results)],
-        contenders=by_set(results),
-        evaluations=long_by_set(results),
-        rest=[r for r in results if not r.name.startswith(ABOVE) and r.name not in above and not set_of(r)],
-    )
+def in_order(column: pd.Series) -> pd.Series:
+    return column.map(ORDER) if column.name in ("kind", "isa") else column
 
 
-def set_of(result: Measurement) -> str:
-    """Return the instruction set of a speed; of all else none."""
-    return next((item for item in SETS if result.unit == "tokens/s" and result.name.endswith(f"_{item}")), "")
+def bench_page(frame: pd.DataFrame) -> str:
+    """Return a page: the answers to a reader's questions on each machine, then its tables."""
+    machines = dict(list(frame.groupby("machine")))
+    answers = pd.DataFrame({name: answers_of(largest_set(part)) for name, part in machines.items()})
+    template = Path(__file__).with_name("benchmarks.md.j2").read_text()
+    return Environment(trim_blocks=True, keep_trailing_newline=True).from_string(template).render(
+        answers=markdown(answers),
+        machines={name: tables(part) for name, part in machines.items()},
+        dates={name: dates_text(part["date"]) for name, part in machines.items()},
+    )  # fmt: skip
 
 
-def by_set(results: Sequence[Measurement]) -> list[list[str]]:
-    """Each contender with its tokens/s under every set."""
-    speeds = {(r.name.removesuffix(f"_{item}"), item): r.value for r in results if (item := set_of(r))}
-    measured = [item for item in SETS if any(key[1] == item for key in speeds)]
-    names = dict.fromkeys(name for name, _ in speeds)
-    return [
-        [
-            name.removeprefix("train_").replace("_", " "),
-            *(number_text(speeds.get((name, item))) for item in measured),
-        ]
-        for name in names
+def largest_set(part: pd.DataFrame) -> pd.DataFrame:
+    """Return the results of one thread under the largest instruction set of a machine."""
+    return part[(part["isa"] == min(part["isa"], key=ORDER.__getitem__)) & (part["threads"] == 1)]
+
+
+def answers_of(part: pd.DataFrame) -> dict[str, str]:
+    """Return the answer to each question that was measured."""
+    answers = {}
+    for question, query in QUESTIONS.items():
+        for row in part.query(query).nlargest(1, "value").to_dict("records"):
+            model = "" if row["model"] in ("rope", "") else f" ({row['model']})"
+            answers[question] = value_text(row["value"]) + model
+    return answers
+
+
+def tables(part: pd.DataFrame) -> dict[str, str]:
+    """Return the tables of a machine by their titles."""
+    largest = largest_set(part)["isa"].iloc[0]
+    places = [place(row, row.isa == largest) for row in part.itertuples()]
+    placed = part.assign(**dict(zip(("title", "row", "column"), zip(*places, strict=True), strict=True)))
+    return {
+        str(title): markdown(rows.pivot_table("value", "row", "column", aggfunc="max", sort=False))
+        for title, rows in placed.groupby("title", sort=False)
+        if title
+    }
+
+
+def place(row: Any, is_largest: bool) -> tuple[str, str, str]:
+    """Return the title, the row and the column of the table that a result stands in; "" is in none."""
+    head, tokens = HEADS[row.kind], f"{row.length:,} tokens"
+    if row.kind.startswith("peers"):
+        threads = f", {row.threads} threads" if row.threads > 1 else ""
+        return "Training with other libraries, tokens/s", row.model.split()[0] + threads + head, row.isa
+    if row.kind.startswith("train"):
+        return "A training step", row.model, head
+    if row.kind == "evaluate_vs_causal":
+        return "Attention over one long sequence", row.model, f"{tokens}, {head}, {row.isa}"
+    is_shown = row.kind.startswith("evaluate") and is_largest
+    return "Attention over one long sequence" if is_shown else "", row.model, f"{tokens}, {head}"
+
+
+def markdown(table: pd.DataFrame) -> str:
+    """Return a table in Markdown; what is missing is empty."""
+    rows = [[str(name), *map(value_text, values)] for name, *values in table.itertuples()]
+    lines = [["", *map(str, table.columns)], ["---", *["---:"] * len(table.columns)], *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def value_text(value: float | str) -> str:
+    if isinstance(value, str) or pd.isna(value):
+        return value if isinstance(value, str) else ""
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+
+
+def dates_text(dates: pd.Series) -> str:
+    """Return when a machine was measured, and how many of its results do not say so."""
+    known = dates[dates != ""]
+    text = " to ".join(sorted({known.min(), known.max()})) if len(known) else "an unknown date"
+    undated = len(dates) - len(known)
+    return text + (f"; {plural(undated, 'result')} without a date" if undated else "")
+
+
+def bench_figure(frame: pd.DataFrame) -> Figure:
+    """Return the step against NoPE and a long evaluation against causal attention, by family and machine."""
+    titles = {
+        "train_vs_nope": "training step, x NoPE",
+        "evaluate_vs_causal": "attention over 8,192 tokens, x causal",
+    }
+    rows = [
+        {"measure": titles[row.kind], "encoding": row.model, "ratio": row.value, "machine": name}
+        for name, part in frame.groupby("machine")
+        for row in largest_set(part).query("kind in @titles").itertuples()
     ]
-
-
-def long_by_set(results: Sequence[Measurement]) -> list[list[str]]:
-    """Each encoding with its long evaluation under every set, below the sets that were measured."""
-    values, key = {r.name: number_text(r.value) for r in results}, f"evaluate_{LONG}_{{}}_vs_causal_{{}}"
-    measured = [item for item in SETS if any(key.format(name, item) in values for name in families())]
-    rows = [[name, *(values.get(key.format(name, item), "") for item in measured)] for name in families()]
-    return [measured, *(row for row in rows if any(row[1:]))] if measured else []
-
-
-def bench_figure(results: Sequence[Measurement]) -> Figure:
-    """Two rows of bars: the step against NoPE, a long evaluation against causal attention."""
-    steps = ratios("training step, x NoPE", [r for r in results if r.name.endswith("_vs_nope")], 0)
-    longest = [r for r in results if r.name.endswith("_vs_causal")]
-    evaluations = ratios(f"evaluation at {LONG:,}, x causal", longest, 1)
-    return Figure("benchmarks", {"ratios": combine([*steps, *evaluations], "hconcat", spacing=40)})
-
-
-def ratios(title: str, results: Sequence[Measurement], start: int) -> list[Spec]:
-    """Bars that start at 0, or at 1 on a logarithmic axis; none where there are no results."""
-    names = {encoding: r.value for r in results if (encoding := encoding_of(r.name)) in families()}
-    rows: list[Row] = [{"encoding": name, "ratio": value} for name, value in names.items()]
-    scale = {"type": "log" if start else "linear"}
-    return [titled(title, describe("benchmarks", start=start, scale=scale), rows)] if results else []
-
-
-def number_text(value: float | None) -> str:
-    return "" if value is None else f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
-
-
-def encoding_of(name: str) -> str:
-    """Return what a result is about, without the rest of its name."""
-    parts = "step|evaluate_memory|evaluate|train_rope|compiled_vs|vs"
-    ends = "_vs_nope|_vs_causal|_compiled"
-    match = re.fullmatch(rf"(?:(?:{parts})_)*(?:{LONG}_|{LONGEST}_)?(.+?)(?:{ends})?", name)
-    return match[1] if match else name
-
-
-def machine() -> str:
-    info = Path("/proc/cpuinfo")
-    lines = info.read_text().splitlines() if info.exists() else []
-    model = [line.split(":")[1].strip() for line in lines if line.startswith("model name")]
-    features = ("amx_bf16", "avx512_bf16")
-    has = [f for f in features if any(f in line.split() for line in lines if line.startswith("flags"))]
-    gpu = f", {torch.cuda.get_device_name()}" if torch.cuda.is_available() else ""
-    name = f"{model[0]} ({', '.join(has) or 'no bf16'}), {len(model)} cores" if model else platform.machine()
-    return f"{name}{gpu}; Python {platform.python_version()}, torch {torch.__version__}"
+    order = sorted(families(), key=lambda name: (family_place(families()[name]), name))
+    caption = Caption(
+        "What every method costs", "Under the largest instruction set of each machine, one thread."
+    )
+    return Figure(
+        "benchmarks", {"ratios": faceted(describe("benchmarks", order=order), rows, "measure", 2, caption)}
+    )

@@ -1,89 +1,87 @@
-"""A training step of every encoding, and of other libraries' models of the same shape and precision."""
+"""A training step of every encoding, and of other libraries' models of the same shape."""
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
+from itertools import product
 
 import torch
+from torch import nn
 
-from models.encodings import names
-from sweeps.bench.clock import added_memory, device, median_times
-from sweeps.bench.contenders import PEERS, Make, Shape, compile_model, ours, peers
-from sweeps.bench.page import Measurement
+from models.gpt import GPT
+from sweeps.bench.clock import Measurement, added_memory, device, in_child, median_times
+from sweeps.bench.contenders import ATTENTION, PEERS, Shape, loss, ours
+from train.fit.compiling import compile_each
+from train.runtime.machine import bfloat16_gain, resolved_precision
 
-SHAPE = Shape()
-
-
-def shape_text() -> str:
-    return f"{SHAPE}, bf16"
+Contender = tuple[Callable[[], nn.Module], str]  # what makes a model, and the precision of its steps
 
 
-def measure(rounds: int) -> Iterator[Measurement]:
-    """Step times, ratios to NoPE and to peers, peak memory."""
-    makes: dict[str, Make] = {name: partial(ours, name, SHAPE) for name in names()}
-    makes |= peers(SHAPE)
-    for name, make in makes.items():
-        used = added_memory(partial(step, make))
-        yield Measurement(
-            f"memory_{name.replace(' ', '_')}",
-            used / 2**20,
-            "MiB",
-            f"what a step adds to the model; {shape_text()}",
-        )
-    taken = median_times({name: step(make) for name, make in makes.items()}, rounds)
-    tokens = SHAPE.batch * SHAPE.length
-    for name in names():
-        yield Measurement(f"train_{name}", tokens / taken[name], "tokens/s", f"one thread; {shape_text()}")
-        yield Measurement(
-            f"step_{name}", taken[name] * 1e3, "ms", f"median of {rounds} interleaved steps; {shape_text()}"
-        )
-        yield Measurement(
-            f"step_{name}_vs_nope", taken[name] / taken["nope"], "x", f"step time; {shape_text()}"
-        )
-    for name in PEERS:
-        contender = fastest(taken, name)
-        attention = f"{contender.removeprefix(name).strip()} attention, its fastest"
-        yield Measurement(
-            f"train_{name}", tokens / taken[contender], "tokens/s", f"one thread; {attention}; {shape_text()}"
-        )
-        ratio = taken[contender] / taken["rope"]
-        yield Measurement(f"train_rope_vs_{name}", ratio, "x", f"tokens/s; {attention}; {shape_text()}")
+def measure(encodings: list[str], rounds: int, shape: Shape) -> Iterator[Measurement]:
+    """Yield tokens per second of each encoding, its step relative to NoPE's, and the memory of a step."""
+    contenders: dict[str, Contender] = {name: (partial(ours, name, shape), "auto") for name in encodings}
+    for name, contender in contenders.items():
+        yield "train_memory", name, shape.length, in_child(partial(memory_of_step, contender, shape))
+    speed = speeds(contenders, rounds, shape)
+    for name in encodings:
+        yield "train", name, shape.length, speed[name]
+        if "nope" in speed:
+            yield "train_vs_nope", name, shape.length, speed["nope"] / speed[name]
 
 
-def fastest(taken: Mapping[str, float], peer: str) -> str:
-    """Return the contender of this peer that takes the fewest seconds."""
-    return min((name for name in taken if name.startswith(peer)), key=taken.__getitem__)
+def measure_peers(rounds: int, shape: Shape) -> Iterator[Measurement]:
+    """Yield tokens per second of RoPE and of each peer with each kind of attention, in both precisions."""
+    for name, speed in speeds(rope_and_peers(shape), rounds, shape).items():
+        yield "peers", name, shape.length, speed
 
 
-def measure_compiled(rounds: int) -> Iterator[Measurement]:
-    """Our uncompiled step of RoPE, and a compiled one, against peers through torch.compile."""
-    rope: Make = partial(ours, "rope", SHAPE)
-    makes: dict[str, Make] = {"rope": rope, "rope_compiled": partial(compile_model, rope)}
-    makes |= {name: partial(compile_model, make) for name, make in peers(SHAPE).items()}
-    taken = median_times({name: step(make) for name, make in makes.items()}, rounds)
-    for name in ("rope_compiled", *PEERS):
-        contender = fastest(taken, name)
-        note = f"tokens/s, the compilation not counted; {contender.replace('_', ' ')}; {shape_text()}"
-        yield Measurement(
-            f"train_rope_vs_{name.removesuffix('_compiled')}_compiled",
-            taken[contender] / taken["rope"],
-            "x",
-            note,
-        )
+def measure_compiled(rounds: int, shape: Shape) -> Iterator[Measurement]:
+    """Yield the same through torch.compile, each peer as it is fastest without."""
+    contenders = rope_and_peers(shape)
+    speed = speeds(contenders, max(3, rounds // 3), shape)
+    fastest = {name.split()[0]: name for name in sorted(speed, key=speed.__getitem__)}.values()
+    for name, value in speeds({name: contenders[name] for name in fastest}, rounds, shape, True).items():
+        yield "peers_compiled", name, shape.length, value
 
 
-def step(make: Make, shape: Shape | None = None, bf16: bool = True) -> Callable[[], None]:
-    """One whole training step on text that is new each time."""
-    model, loss = make()
-    model.to(device()).train()
-    shape = SHAPE if shape is None else shape
+def rope_and_peers(shape: Shape) -> dict[str, Contender]:
+    """Return RoPE as a user gets it, and each peer, such as "x_transformers eager bf16"."""
+    is_emulated = bfloat16_gain() < 0.5  # bfloat16 takes up to a minute per step
+    precisions = ("fp32",) if is_emulated else ("bf16", "fp32")
+    peers: dict[str, Contender] = {
+        f"{name} {attention} {precision}": (partial(make, shape, attention), precision)
+        for (name, make), attention, precision in product(PEERS.items(), ATTENTION, precisions)
+    }
+    return {"rope": (partial(ours, "rope", shape), "auto")} | peers
+
+
+def speeds(
+    contenders: Mapping[str, Contender], rounds: int, shape: Shape, is_compiled: bool = False
+) -> dict[str, float]:
+    """Return the tokens per second of each."""
+    steps = {name: step(contender, shape, is_compiled) for name, contender in contenders.items()}
+    return {name: shape.batch * shape.length / spent for name, spent in median_times(steps, rounds).items()}
+
+
+def memory_of_step(contender: Contender, shape: Shape) -> float:
+    """Return the MiB that a step adds to the model."""
+    return added_memory(step(contender, shape))
+
+
+def step(contender: Contender, shape: Shape, is_compiled: bool = False) -> Callable[[], None]:
+    """Return a whole training step on text that is new each time; `auto` is that of trainer.precision."""
+    make, precision = contender
+    model = make().to(device()).train()
+    if is_compiled:  # ours block by block, as `trainer.compile` has it
+        compile_each(model.blocks if isinstance(model, GPT) else [model])
+    is_bf16 = (resolved_precision("auto", "auto") if precision == "auto" else precision).startswith("bf16")
     # so small a rate that no model learns by heart: numbers too small for normal floats are slow
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-6, fused=True)
     noise = torch.Generator().manual_seed(0)
 
     def run() -> None:
         text = torch.randint(shape.vocab, (shape.batch, shape.length + 1), generator=noise).to(device())
-        with torch.autocast(device(), dtype=torch.bfloat16, enabled=bf16):
-            value = loss(text[:, :-1], text[:, 1:])
+        with torch.autocast(device(), dtype=torch.bfloat16, enabled=is_bf16):
+            value = loss(model, text[:, :-1], text[:, 1:])
         optimizer.zero_grad()
         value.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
