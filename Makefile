@@ -4,7 +4,6 @@ CONSTRAINTS ?= constraints.txt
 SWEEP ?= encodings
 ARGS ?=
 FOLDER ?= outputs/sweeps/$(SWEEP)
-UNPACKED = outputs/archives/$(notdir $(FOLDER))
 HOURS ?= 24
 SCALES ?= $(patsubst %,docs/study/%,headline eighth quarter half both needle) docs/study docs/study/deep
 SEEDS ?= 5
@@ -66,8 +65,7 @@ bench: setup  ## measure the speed of this machine: outputs/bench; ARGS="--only 
 	@OMP_NUM_THREADS=1 $(BIN)/python -m sweeps.bench $(ARGS)
 
 report: setup  ## rebuild tables and figures: make report FOLDER=outputs/sweeps/encodings, or from an archive: FOLDER=docs/study
-	@test ! -f $(FOLDER)/rows.parquet || $(BIN)/python -m sweeps.archive --unpack $(FOLDER) $(UNPACKED)
-	@$(BIN)/python -m sweeps.report $(if $(wildcard $(FOLDER)/rows.parquet),$(UNPACKED),$(FOLDER)) $(ARGS)
+	@$(BIN)/python -m sweeps.report $(FOLDER) $(if $(wildcard $(FOLDER)/rows.parquet),--into outputs/archives/$(notdir $(FOLDER))) $(ARGS)
 
 power: setup  ## the smallest difference that SEEDS seeds can detect, from the results in FOLDER
 	@$(BIN)/python -m sweeps.report.power $(FOLDER) --seeds $(SEEDS)

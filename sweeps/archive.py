@@ -7,10 +7,8 @@ python -m sweeps.archive --unpack docs/study outputs/sweeps/study   # back to ru
 import argparse
 import json
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -18,24 +16,20 @@ import pandas as pd
 
 from conf.errors import UsageError
 from sweeps import command
-from sweeps.results import run_folders
-from train.results.about import about_run
+from sweeps.results import ROWS, RUNS, SCORES, FinishedRun, archived_runs, load_readable
 from train.results.done import DONE, finish, finished
-from train.results.rows import Row, append, read_rows
-
-ROWS, SCORES, RUNS = "rows.parquet", "scores.parquet", "runs.parquet"
+from train.results.rows import append
 
 
 def pack(folder: Path, archive: Path) -> int:
-    """Add every finished run below `folder` to the archive; how many runs the archive has then."""
-    places = sorted(place for place in run_folders(folder) if (place / DONE).exists())
-    if not places:
+    """Add every finished run of a sweep to an archive; return how many runs the archive has then."""
+    runs = [run for run in load_readable(folder).runs if (run.folder / DONE).exists()]
+    if not runs:
         raise UsageError(f"There is no finished run in {folder}: nothing to archive.")
     archive.mkdir(parents=True, exist_ok=True)
-    rows = pd.DataFrame([asdict(row) for place in places for row in read_rows(place / "results.jsonl")])
-    add(rows, archive / ROWS)
-    add(pd.DataFrame([score for place in places for score in saved_scores(place)]), archive / SCORES)
-    return add(pd.DataFrame([facts(place) for place in places]), archive / RUNS)
+    add(pd.DataFrame([asdict(row) for run in runs for row in run.rows]), archive / ROWS)
+    add(pd.DataFrame([score for run in runs for score in saved_scores(run)]), archive / SCORES)
+    return add(pd.DataFrame(map(identity, runs)), archive / RUNS)
 
 
 def add(new: pd.DataFrame, file: Path) -> int:
@@ -50,23 +44,19 @@ def add(new: pd.DataFrame, file: Path) -> int:
     return new["run"].nunique()
 
 
-def saved_scores(place: Path) -> Iterator[dict[str, object]]:
-    """Yield the content of `documents.npz`: a name and the scores of all windows or problems, in float32."""
-    with np.load(place / "documents.npz") as content:
-        for name, values in content.items():
-            whole = values.dtype.kind in "iu"  # numbers of documents, not scores
-            scores = values.astype(np.float32).tolist()
-            yield {"run": place.name, "name": name, "whole": whole, "scores": scores}
+def saved_scores(run: FinishedRun) -> Iterator[dict[str, object]]:
+    """Yield a name and the scores of all windows or problems, in float32."""
+    for name, values in run.documents.items():
+        whole = values.dtype.kind in "iu"  # numbers of documents, not scores
+        scores = values.astype(np.float32).tolist()
+        yield {"run": run.folder.name, "name": name, "whole": whole, "scores": scores}
 
 
-def facts(place: Path) -> dict[str, str]:
-    """Return what identifies a run: its id, and run.json."""
-    about = portable(about_run(place).model_dump(mode="json", exclude_unset=True))
-    return {
-        "run": place.name,
-        "cell": str(finished(place)),
-        "about": json.dumps(about, separators=(",", ":")),
-    }
+def identity(run: FinishedRun) -> dict[str, str]:
+    """Return the name of a run, its id, and its run.json."""
+    about = portable(run.about.model_dump(mode="json", exclude_unset=True))
+    text = json.dumps(about, separators=(",", ":"))
+    return {"run": run.folder.name, "cell": str(finished(run.folder)), "about": text}
 
 
 def portable(value: Any) -> Any:
@@ -78,39 +68,23 @@ def portable(value: Any) -> Any:
     return value
 
 
-def unpack(archive: Path, folder: Path) -> list[Path]:
-    """Write the run folders of an archive, without checkpoints; those that are there stay as they are."""
-    if not (archive / ROWS).is_file():
-        raise FileNotFoundError(f"There is no archive in {archive}: no {ROWS}.")
-    rows, saved = pd.read_parquet(archive / ROWS), pd.read_parquet(archive / SCORES)
-    made = []
-    for run, cell, about in pd.read_parquet(archive / RUNS)[["run", "cell", "about"]].itertuples(index=False):
-        place = folder / run
-        made.append(place)
+def unpack(archive: Path, folder: Path) -> int:
+    """Write the run folders of an archive, without checkpoints, and return how many there are; those that are
+    finished stay as they are."""
+    runs = list(archived_runs(archive))
+    ids = pd.read_parquet(archive / RUNS).set_index("run")["cell"]
+    for run in runs:
+        place = folder / run.folder.name
         if (place / DONE).exists():
             continue
         place.mkdir(parents=True, exist_ok=True)
-        (place / "run.json").write_text(about)
+        (place / "run.json").write_text(run.about.model_dump_json(exclude_unset=True))
         (place / "results.jsonl").unlink(missing_ok=True)
-        run_rows = rows[rows["run"] == run].astype(object)
-        records = run_rows.where(run_rows.notna(), None).to_dict("records")
-        append(place / "results.jsonl", (Row(**record) for record in records))
-        kept = saved[saved["run"] == run][["name", "whole", "scores"]].itertuples(index=False)
-        arrays = {name: np.asarray(values, np.int64 if whole else np.float64) for name, whole, values in kept}
-        np.savez_compressed(place / "documents.npz", **arrays)  # type: ignore[arg-type]  # takes any names
-        finish(place, cell)
-    return made
-
-
-@contextmanager
-def unpacked(folder: Path) -> Iterator[Path]:
-    """Return the folder itself, or for an archive a temporary folder with its runs."""
-    if not (folder / ROWS).exists():
-        yield folder
-        return
-    with TemporaryDirectory() as place:
-        unpack(folder, Path(place))
-        yield Path(place)
+        append(place / "results.jsonl", run.rows)
+        arrays: dict[str, Any] = dict(run.documents)
+        np.savez_compressed(place / "documents.npz", **arrays)
+        finish(place, ids[run.folder.name])
+    return len(runs)
 
 
 def main() -> None:
@@ -120,7 +94,7 @@ def main() -> None:
     parser.add_argument("--unpack", action="store_true", help="from an archive to run folders")
     options = parser.parse_args()
     source, target = options.source, options.target
-    runs = len(unpack(source, target)) if options.unpack else pack(source, target)
+    runs = unpack(source, target) if options.unpack else pack(source, target)
     print(f"{runs} runs are in {target}.")
 
 

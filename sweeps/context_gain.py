@@ -6,7 +6,6 @@ python -m sweeps.context_gain docs/study --figure docs/figures    # gain_over_wi
 """
 
 import argparse
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -14,13 +13,12 @@ import pandas as pd
 
 from conf.errors import UsageError
 from sweeps import command
-from sweeps.archive import unpacked
 from sweeps.comparison.comparisons import SIGNIFICANT
 from sweeps.comparison.curves import Curves, Group
 from sweeps.comparison.summarize import comparable_groups
 from sweeps.drawing.figure import Caption, Figure, describe, faceted, figure_option
 from sweeps.numbers import plural
-from sweeps.results import load_sweep
+from sweeps.results import load_readable
 from sweeps.statistics import holm
 
 SCORES = "same_tokens", "loss"
@@ -37,11 +35,7 @@ def losses_of(folder: Path) -> tuple[Curves, int]:
 
 def scored_runs(folder: Path) -> Group:
     """Return the runs of a sweep or an archive."""
-    with unpacked(folder) as place:
-        sweep = load_sweep(place)
-    for failure in sweep.unreadable:
-        print(f"yardstick: {failure.name} is left out. {failure.reason}", file=sys.stderr)
-    comparable = [group for group in comparable_groups(sweep) if SCORES in group.cells]
+    comparable = [group for group in comparable_groups(load_readable(folder)) if SCORES in group.cells]
     if len(comparable) != 1:
         several = "Runs in {} differ in data or training length: name a folder whose runs do not."
         wrong = several if comparable else "No run in {} was scored under same_tokens."

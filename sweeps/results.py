@@ -1,28 +1,34 @@
-"""The results of a sweep: the runs that finished, with their rows, and the jobs that did not."""
+"""The results of a sweep: the runs that finished, with their rows, and the jobs that did not.
+
+Whatever reads results does it by `load_sweep`, so that damaged runs are left out, and named, everywhere. An
+archive (`sweeps.archive`) is read as the folder is that it was made from.
+"""
 
 import json
 import os
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
 
 from conf.errors import UsageError, printable
 from sweeps.comparison.records import Failure
-from train.results.about import about_run
-from train.results.rows import Row, read_rows
+from train.results.about import About, about_run
+from train.results.rows import ROW, Row, read_rows
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
+ROWS, SCORES, RUNS = "rows.parquet", "scores.parquet", "runs.parquet"  # the files of an archive
+Documents = dict[str, NDArray[np.float64]]  # scores by window
 TRAINING = ("model", "encoding", "optimizer", "trainer", "batch", "objective")  # settings that make a method
 NOT_RESULT = {
     "_target_", "family", "devices", "num_nodes", "strategy", "accelerator", "threads", "log_every",
     "checkpoint_every",
 }  # fmt: skip
-FILES = ("results.jsonl", "documents.npz", "run.json", "DONE", "train.log", "diagnostics.json")  # of a run
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,11 +36,22 @@ class FinishedRun:
     """One training and its evaluations."""
 
     folder: Path
-    encoding: str
-    seed: int
+    about: About
     rows: list[Row]
-    facts: dict[str, Any]  # run.json, flattened: settings.model.width -> 128
-    documents: "dict[str, NDArray[np.float64]]"  # scores by window
+    documents: Documents
+
+    @property
+    def encoding(self) -> str:
+        return self.about.encoding
+
+    @property
+    def seed(self) -> int:
+        return self.about.seed
+
+    @cached_property
+    def facts(self) -> dict[str, Any]:
+        """Return what run.json says, flattened: settings.model.width -> 128."""
+        return flat(self.about.model_dump(exclude_unset=True))
 
     @cached_property
     def settings(self) -> dict[str, Any]:
@@ -70,8 +87,12 @@ class Sweep:
 
 
 def load_sweep(folder: Path) -> Sweep:
-    """Return the sweep of a folder; a folder of runs without `sweep.json` is one too, and so is a single
-    run."""
+    """Return the sweep of a folder; an archive is one too, and so is a folder of runs without `sweep.json`,
+    and a single run."""
+    if (folder / ROWS).is_file():
+        runs = list(archived_runs(folder))
+        jobs = [ListedJob(run.folder.name, run.folder.name) for run in runs]
+        return Sweep(folder, folder.resolve().name, jobs=jobs, runs=runs)
     sweep = jobs_of(folder)
     for job in sweep.jobs:
         place = Path(os.path.normpath(folder / job.folder))
@@ -86,12 +107,20 @@ def load_sweep(folder: Path) -> Sweep:
     return sweep
 
 
+def load_readable(folder: Path) -> Sweep:
+    """Return the sweep of a folder, and print which of its runs cannot be read."""
+    sweep = load_sweep(folder)
+    for failure in sweep.unreadable:
+        print(f"yardstick: {failure.name} is left out. {failure.reason}", file=sys.stderr)
+    return sweep
+
+
 def jobs_of(folder: Path) -> Sweep:
     """Return the jobs that `sweep.json` lists; where it does not, or is damaged, all runs below."""
     file, notes = folder / "sweep.json", []
     if file.is_file():
         try:
-            about = json_of(file)
+            about = json.loads(file.read_text())
             name, command, started = (text_of(about.get(key, "")) for key in ("name", "command", "started"))
             jobs = [
                 ListedJob(text_of(job.get("name", job["folder"])), str(job["folder"]))
@@ -131,15 +160,11 @@ def load_run(place: Path) -> FinishedRun:
     if not rows or min(min(row.length, row.trained_length) for row in rows) < 1:
         fault = "has a length below 1" if rows else "is empty"
         raise UsageError(f"{file} {fault}: delete its folder and run again.")
-    about = about_run(place)
-    facts = flat(about.model_dump(exclude_unset=True))
-    return FinishedRun(place, about.encoding, about.seed, rows, facts, scores(place / "documents.npz"))
+    return FinishedRun(place, about_run(place), rows, read_documents(place / "documents.npz"))
 
 
-def scores(file: Path) -> "dict[str, NDArray[np.float64]]":
+def read_documents(file: Path) -> Documents:
     """Return the scores by window."""
-    import numpy as np
-
     try:
         with np.load(file) as content:
             arrays = dict(content)
@@ -150,14 +175,23 @@ def scores(file: Path) -> "dict[str, NDArray[np.float64]]":
         raise UsageError(f"{file} is damaged: delete its folder and run again.") from error
 
 
-def json_of(file: Path) -> dict[str, Any]:
+def archived_runs(archive: Path) -> Iterator[FinishedRun]:
+    """Yield the runs of an archive, as if their folders were in it."""
+    if not (archive / ROWS).is_file():
+        raise FileNotFoundError(f"There is no archive in {archive}: no {ROWS}.")
     try:
-        content = json.loads(file.read_text())
-    except ValueError:
-        content = None
-    if not isinstance(content, dict):
-        raise UsageError(f"{file} is damaged: delete it, or the folder it is in, and run again.")
-    return content
+        rows, scores, runs = (pd.read_parquet(archive / name) for name in (ROWS, SCORES, RUNS))
+        rows = rows.astype(object).where(rows.notna(), None)
+        rows_of, scores_of = (dict(list(frame.groupby("run"))) for frame in (rows, scores))
+        for run, about in zip(runs["run"], runs["about"], strict=True):
+            documents = {
+                name: np.asarray(values, "int64" if is_whole else "float64")
+                for _, name, is_whole, values in scores_of[run].itertuples(index=False)
+            }
+            run_rows = [ROW.validate_json(json.dumps(row)) for row in rows_of[run].to_dict("records")]
+            yield FinishedRun(archive / run, About.model_validate_json(about), run_rows, documents)
+    except (ValueError, KeyError) as error:
+        raise UsageError(f"{archive} is damaged: make it again.") from error
 
 
 def flat(content: dict[str, Any], prefix: str = "") -> dict[str, Any]:

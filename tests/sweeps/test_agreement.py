@@ -1,5 +1,7 @@
 """What one scale says of another."""
 
+import json
+import shutil
 import sys
 from pathlib import Path
 
@@ -9,8 +11,9 @@ import pytest
 from scipy.stats import kendalltau
 
 from sweeps import command
-from sweeps.agreement import agreement, agreement_figure, main, means, quantities_of, taus, transfer
+from sweeps.agreement import agreement, agreement_figure, main, means, quantities_of, rank_agreement, taus
 from tests.sweeps.synthetic import HEADLINE, make_sweep
+from train.results.done import finish
 
 
 def series(values: dict[str, list[float]]) -> pd.Series:
@@ -54,28 +57,37 @@ def test_seeds_are_drawn_again_for_each_method() -> None:
 
 def test_too_few_methods_say_nothing() -> None:
     one = series({"a": [1.0], "b": [2.0]})
-    assert np.isnan(agreement(one, one)["tau"])
+    assert agreement(one, one) == {}
 
 
-def test_what_is_measured_is_what_the_rows_say(tmp_path: Path) -> None:
+def test_quantities_are_those_of_finished_runs_of_the_newest_training(tmp_path: Path) -> None:
     sweep = make_sweep(tmp_path / "small", seeds=2, windows=8, controls=("crop", "window"))
+    (sweep / "rope-s1/DONE").unlink()
+    older = sweep / "nope-s0-older"
+    shutil.copytree(sweep / "nope-s0", older)
+    about = json.loads((older / "run.json").read_text()) | {"training": "older", "started": "2020-01-01"}
+    (older / "run.json").write_text(json.dumps(about))
+    rows = (older / "results.jsonl").read_text()
+    (older / "results.jsonl").write_text(rows.replace('"value": 4.', '"value": 9.'))
+    finish(older, "01234567")
+    (sweep / "sweep.json").unlink()  # every run in the folder counts
     table = quantities_of(sweep)
-    assert len(table) == 2 * len(HEADLINE)
-    learned = table.loc["learned"]
-    assert learned["loss at L"].notna().all()
-    assert learned["change at 2x"].isna().all()  # it ends where its table ends
-    assert (table.loc["rope"]["change at 16x"] > table.loc["alibi"]["change at 16x"]).all()
+    assert len(table) == 2 * len(HEADLINE) - 1
+    assert table.loc["nope", 0]["loss at L"] < 5
+    assert table.loc["learned"]["loss at L"].notna().all()
+    assert table.loc["learned"]["change at 2x"].isna().all()  # it ends where its table ends
+    assert (table.loc["rope"]["change at 16x"] > table.loc["alibi"]["change at 16x"].max()).all()
 
 
 def test_a_sweep_predicts_itself(tmp_path: Path) -> None:
     make_sweep(tmp_path / "small", seeds=2, windows=8)
     make_sweep(tmp_path / "large", seeds=2, windows=8)
-    found = transfer([tmp_path / "small", tmp_path / "large"]).set_index("quantity")
-    assert found.loc["change at 16x", "tau"] == pytest.approx(1)
-    drawn = agreement_figure(transfer([tmp_path / "small", tmp_path / "large"]))
-    table = drawn.views["tau"]["datasets"]["table"].splitlines()
+    frame = rank_agreement([tmp_path / "small", tmp_path / "large"])
+    assert frame.set_index("quantity").loc["change at 16x", "tau"] == pytest.approx(1)
+    figure = agreement_figure(frame)
+    table = figure.views["tau"]["datasets"]["table"].splitlines()
     assert any(line.startswith("small to large,change at 16x,same order,1,") for line in table)
-    assert drawn.save(tmp_path)[0].stat().st_size > 10_000
+    assert figure.save(tmp_path)[0].stat().st_size > 10_000
 
 
 @pytest.mark.parametrize(
