@@ -14,8 +14,8 @@ from train.paths import ROOT
 OUTPUTS = ROOT / "outputs"
 BY_LENGTH = {"x": "extrapolation/length", "log_x": True, "title_x": "length (tokens)"}
 PANELS: list[dict[str, Any]] = [
+    {"title": "Gain over the own window", "y": ["extrapolation/gain_over_window"], **BY_LENGTH},
     {"title": "Loss by length", "y": ["extrapolation/loss"], **BY_LENGTH},
-    {"title": "Loss by length, extended", "metric_regex": "extrapolation/[^/]+/loss", **BY_LENGTH},
     {
         "title": "Accuracy of answers by length",
         "y": ["answers/accuracy"],
@@ -23,7 +23,7 @@ PANELS: list[dict[str, Any]] = [
         "title_x": "length",
     },
     {"title": "Loss by position", "y": ["by_position/loss"], "x": "by_position/position", "log_x": True},
-    {"title": "Training loss", "y": ["train/loss"], "x": "train/step"},
+    {"title": "Training loss", "y": ["train/loss", "train/validation_loss"], "x": "train/step"},
 ]
 BAND = {"groupby": "encoding", "groupby_aggfunc": "mean", "groupby_rangefunc": "minmax"}  # over seeds
 

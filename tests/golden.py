@@ -110,7 +110,7 @@ def trained(config: Config) -> tuple[Numbers, GPT]:
         more["accumulate_grad_batches"] = config.trainer.accumulate
     trainer(config.trainer, "32-true", **more).fit(Training(model, source(), config, config.model.length))
     norm = float(torch.stack([p.detach().double().norm() for p in model.parameters()]).norm())
-    return [*(loss for _, loss in progress.history[1:]), norm], model
+    return [*(loss for _, loss in progress.curve("loss")[1:]), norm], model
 
 
 def training(overrides: list[str]) -> Numbers:

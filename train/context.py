@@ -19,10 +19,10 @@ from train.runtime.machine import keep_memory, resolved_precision
 from train.runtime.processes import ExitCodes
 from train.runtime.quota import cores
 
-Log = Callable[[int, dict[str, float]], None]  # step, values by name
+Log = Callable[[str, int, dict[str, float]], None]  # section, such as train, step, values by name
 
 
-def ignore(step: int, values: dict[str, float]) -> None:
+def ignore(section: str, step: int, values: dict[str, float]) -> None:
     """Nobody watches."""
 
 

@@ -109,7 +109,9 @@ def trained_model(run: Run, model: GPT) -> tuple[Trained, list[Path]]:
     if config.run is None:
         return load_or_train(run, model, stage), [stage.final, *stage.kept]
     file = stage.at(knobs.step(share)) if isinstance(share, float) else stage.final
-    return restore(file, model, training), [file, *(stage.kept if share == "best" else [])]
+    trained = restore(file, model, training)
+    trained.replay(run.log, stage.section)
+    return trained, [file, *(stage.kept if share == "best" else [])]
 
 
 def tell_windows(windows: Windows | None, wanted: int) -> None:

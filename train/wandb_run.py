@@ -12,6 +12,7 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
+from itertools import islice
 from math import log2
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -20,7 +21,7 @@ from typing import Any
 from conf.errors import UsageError
 from data.code import digest
 from train.config.schema import Config
-from train.results.curves import TEXT, accuracies, label, losses, points, summary_numbers
+from train.results.curves import TEXT, accuracies, gains, label, losses, names, points, summary_numbers
 from train.results.rows import ANSWERS, Row
 from train.runtime.ranks import is_rank_zero
 
@@ -29,7 +30,9 @@ UPLOAD = 60.0  # seconds at the end for what is not uploaded yet; all of it is o
 DOUBLINGS = "doublings of the training length"  # the axis of a chart: W&B's lines have no logarithmic one
 LONGEST = 128  # letters of a name that W&B takes
 PROJECT = "yardstick"
-COLUMNS = ["encoding", "extension", "seed", "protocol", "length"]
+PANELS, TRAINING = 10, 7  # curves, tables and charts of a run; of these before there are rows
+NUMBERS = 26  # of rows in the summary, which has forty with what is last of a training, and W&B's own
+COLUMNS: list[str | int] = ["encoding", "extension", "seed", "protocol", "length", "metric", "value", "error"]
 
 
 class Tracker:
@@ -39,37 +42,44 @@ class Tracker:
         self.run, self.steps = run, steps  # of the training
         self.step = 0  # of W&B's, which takes none twice: a resumed run goes on where it was
         self.rows: list[Row] = []
-        self.defined: set[str] = set()
+        self.axes: set[str] = set()
+        self.panels: set[str] = set()  # curves, each of which W&B shows on its own
         self.lost = False
 
-    def log_training(self, step: int, values: dict[str, float]) -> None:
+    def log_training(self, section: str, step: int, values: dict[str, float]) -> None:
+        """Log what a training is watched by; of a fine-tuning the loss alone."""
         self.step = max(self.step + 1, step)
-        self.tell(partial(self.log, "train/step", step, values))
+        names = values if section == "train" else ["loss"]
+        named = {f"{section}/{name}": values[name] for name in names}
+        if named.keys() & self.panels or len(self.panels) < TRAINING:
+            self.tell(partial(self.log, f"{section}/step", step, named))
 
     def log_rows(self, rows: list[Row]) -> None:
-        """Log a point a length on every curve; the summary covers all rows so far."""
-        self.rows += rows
+        """Log a point a length on the curves that there are panels for, and the summary."""
+        self.rows = [*gains(rows), *rows]
         self.step = max(self.step, self.steps)
-        for point in points(rows):
+        shown = names(self.rows, max(2, PANELS - len(self.panels) - 2))  # for the table and a chart
+        for point in points(self.rows, shown):
             self.step += 1
             self.tell(partial(self.log, *point))
-        numbers = summary_numbers(self.rows)
+        numbers = summary_numbers(self.rows, NUMBERS)
         self.tell(lambda run: run.summary.update(numbers))
 
     def log(self, axis: str, x: int, values: dict[str, float], run: Any) -> None:
         """Values at x; every name is defined exactly, for among globs that match W&B chooses at random."""
-        if axis not in self.defined:
-            run.define_metric(axis, hidden=True)
-        for name in values.keys() - self.defined:
-            run.define_metric(name, step_metric=axis)
-        self.defined |= {axis, *values}
+        if axis not in self.axes:
+            run.define_metric(axis, hidden=True, summary="none")
+        summary = None if axis.endswith("/step") else "none"  # of rows it has numbers at each length
+        for name in values.keys() - self.panels:
+            run.define_metric(name, step_metric=axis, summary=summary)
+        self.axes.add(axis)
+        self.panels |= values.keys()
         run.log({axis: x, **values}, step=self.step, commit=True)
 
     def close(self, exit_code: int) -> None:
         media: dict[str, object] = {}
-        for place, rows in {TEXT: losses(self.rows), ANSWERS: accuracies(self.rows)}.items():
-            if self.run is not None and rows:
-                media |= views(place, rows)
+        if self.run is not None and self.rows:
+            media = dict(islice(views(self.rows), PANELS - len(self.panels)))
         # W&B deletes its temporary files at Python's exit, which a sweep's jobs skip
         try:
             with TemporaryDirectory(ignore_cleanup_errors=True) as tempfile.tempdir:
@@ -159,6 +169,8 @@ def start(mode: str, id: str, folder: Path, init: Callable[..., Any]) -> Any:
     find_home(folder)
     import wandb
 
+    for earlier in folder.glob(f"wandb/offline-run-*-{id}"):  # all of it is told again
+        shutil.rmtree(earlier, ignore_errors=True)
     before = set(folder.glob("wandb/run-*"))
     if mode != "offline":
         try:
@@ -214,12 +226,21 @@ def find_home(folder: Path) -> None:
         os.environ["HOME"] = str(folder / "wandb")
 
 
-def views(place: str, rows: list[Row]) -> dict[str, Any]:
-    """Return one metric as a table, which W&B joins with those of other runs, and as its chart by length."""
+def views(rows: list[Row]) -> Iterator[tuple[str, Any]]:
+    """Yield the rows as a table, which W&B joins with those of other runs, and their charts by length."""
+    import wandb
+
+    yield "rows", wandb.Table(COLUMNS, [[getattr(row, str(column)) for column in COLUMNS] for row in rows])
+    for place, some in {TEXT: losses(rows), ANSWERS: accuracies(rows)}.items():
+        if some:
+            yield f"{place}/{some[0].metric}_by_length", chart(some)
+
+
+def chart(rows: list[Row]) -> Any:
+    """Return one metric by length: a line for the model itself, and for each extension."""
     import wandb
 
     first, metric = rows[0], rows[0].metric
-    table = wandb.Table([*COLUMNS, metric], [[*(getattr(r, c) for c in COLUMNS), r.value] for r in rows])
     points = [
         [label(row), row.length, log2(row.length / row.trained_length), row.value]
         for row in rows
@@ -227,8 +248,7 @@ def views(place: str, rows: list[Row]) -> dict[str, Any]:
     ]
     curves = wandb.Table(["curve", "length", DOUBLINGS, metric], points)
     title = f"{first.encoding}, trained at {first.trained_length}: {metric} by length"
-    chart = wandb.plot.line(curves, DOUBLINGS, metric, "curve", title)
-    return {f"{place}/table": table, f"{place}/figure": chart}
+    return wandb.plot.line(curves, DOUBLINGS, metric, "curve", title)
 
 
 def sentence(error: Exception) -> str:

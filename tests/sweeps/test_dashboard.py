@@ -96,6 +96,10 @@ def test_the_workspace_has_loss_against_length_and_a_band_over_seeds(
     assert (space["entity"], space["project"]) == ("someone", "yardstick")
     plots = space["sections"][0]["panels"]
     first = plots[0]
-    assert (first["x"], first["y"], first["log_x"]) == ("extrapolation/length", ["extrapolation/loss"], True)
+    assert (first["x"], first["y"], first["log_x"]) == (
+        "extrapolation/length",
+        ["extrapolation/gain_over_window"],
+        True,
+    )
     assert {(plot["groupby"], plot["groupby_rangefunc"]) for plot in plots} == {("encoding", "minmax")}
     assert len({plot["title"] for plot in plots}) == len(plots)

@@ -19,6 +19,7 @@ import wandb
 
 from tests.composing import composed
 from tests.train import wandb_file
+from tests.train.conftest import call
 from tests.train.results.test_curves import ROW
 from tests.train.wandb_server import Server, served
 from train import wandb_run
@@ -77,25 +78,29 @@ def read(folder: Path) -> wandb_file.Content:
 def test_curves_have_their_own_x(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     with begin(tmp_path) as run:
         for step in (10, 20):
-            run.log_training(step, {"train/loss": 100.0 - step, "train/learning_rate": 0.5})
-        run.log_rows(ROWS)
-        run.log_rows([replace(row, extension="yarn", value=4.0) for row in ROWS])
-        run.log_rows([replace(ROW, protocol="by_position", length=n, value=9.0 - n) for n in (1, 2, 4)])
+            run.log_training("train", step, {"loss": 100.0 - step, "learning_rate": 0.5})
+            run.log_training("finetune/pose", step, {"loss": 50.0 - step, "learning_rate": 0.5})
+        run.log_rows(
+            [
+                *(replace(ROW, protocol="by_position", length=n, value=9.0 - n) for n in (1, 2, 4)),
+                *ROWS,
+                *(replace(row, extension="window", value=4.75) for row in ROWS),
+            ]
+        )
     content = read(tmp_path)
-    assert content.curve("extrapolation/length", "extrapolation/loss") == CURVE
-    assert content.curve("extrapolation/length", "extrapolation/yarn/loss") == [(64, 4), (128, 4), (512, 4)]
-    assert content.curve("by_position/position", "by_position/loss") == [(1, 8), (2, 7), (4, 5)]
-    assert content.curve("train/step", "train/loss") == [(10, 90), (20, 80)]
-    assert content.globs == []
+    curves = {
+        "train/loss": ("train/step", [(10, 90), (20, 80)]),
+        "train/learning_rate": ("train/step", [(10, 0.5), (20, 0.5)]),
+        "finetune/pose/loss": ("finetune/pose/step", [(10, 40), (20, 30)]),
+        "extrapolation/gain_over_window": ("extrapolation/length", [(128, 0.25), (512, -1.25)]),
+        "extrapolation/loss": ("extrapolation/length", CURVE),
+        "extrapolation/window/loss": ("extrapolation/length", [(n, 4.75) for n, _ in CURVE]),
+        "by_position/loss": ("by_position/position", [(1, 8), (2, 7), (4, 5)]),
+    }
+    assert {name: (axis, content.curve(axis, name)) for name, (axis, _) in curves.items()} == curves
     assert content.metrics == {
-        "train/step": ("", True),
-        "train/loss": ("train/step", False),
-        "train/learning_rate": ("train/step", False),
-        "extrapolation/length": ("", True),
-        "extrapolation/loss": ("extrapolation/length", False),
-        "extrapolation/yarn/loss": ("extrapolation/length", False),
-        "by_position/position": ("", True),
-        "by_position/loss": ("by_position/position", False),
+        **{axis: ("", True) for axis, _ in curves.values()},
+        **{name: (axis, False) for name, (axis, _) in curves.items()},
     }
     out = capfd.readouterr()
     assert out.out == f"W&B: offline. To upload: wandb sync {written(tmp_path)[0]}\n"
@@ -107,31 +112,49 @@ def test_a_run_says_what_it_is(tmp_path: Path) -> None:
         assert run.run.offline
         run.log_rows(ROWS)
     content = read(tmp_path)
-    assert (content.run.run_id, content.run.display_name) == (id_of(tmp_path), ROW.run)
-    assert (content.run.run_group, content.run.project, list(content.run.tags)) == (
-        "sweep",
-        "yardstick",
-        ["rope"],
-    )
+    about = {"run_id": id_of(tmp_path), "display_name": ROW.run, "run_group": "sweep", "tags": ["rope"]}
+    assert content.run | about | {"project": "yardstick"} == content.run
     assert content.config["encoding"] == "rope"
     assert content.config["model"]["width"] == 32
-    assert content.summary["extrapolation/loss@512"] == 6.0
-    assert content.summary["extrapolation/ratio@8x"] == 1.5
     assert content.exits == [0]
-    media = written(tmp_path)[0] / "files" / "media"
-    (table,) = media.glob("table/extrapolation/table*.json")
-    assert json.loads(table.read_text()) == {
-        "columns": ["encoding", "extension", "seed", "protocol", "length", "loss"],
-        "data": [["rope", "none", 1, "same_tokens", length, value] for length, value in CURVE],
-    }
-    (behind,) = media.glob("table/extrapolation/figure*.json")
-    assert json.loads(behind.read_text()) == {
-        "columns": ["curve", "length", "doublings of the training length", "loss"],
-        "data": [["rope", length, math.log2(length / 64), value] for length, value in CURVE],
-    }
-    chart = content.config["_wandb/visualize/extrapolation/figure"]["panel_config"]
+    media = written(tmp_path)[0] / "files" / "media" / "table"
+    (table,) = media.glob("rows*.json")
+    columns = ["encoding", "extension", "seed", "protocol", "length", "metric", "value", "error"]
+    rows = [["rope", "none", 1, "same_tokens", length, "loss", value, 0.1] for length, value in CURVE]
+    assert json.loads(table.read_text()) == {"columns": columns, "data": rows}
+    (behind,) = media.glob("extrapolation/loss_by_length*.json")
+    columns = ["curve", "length", "doublings of the training length", "loss"]
+    rows = [["rope", length, math.log2(length / 64), value] for length, value in CURVE]
+    assert json.loads(behind.read_text()) == {"columns": columns, "data": rows}
+    chart = content.config["_wandb.visualize.extrapolation/loss_by_length"]["panel_config"]
     assert chart["panelDefId"] == "wandb/line/v0"
     assert chart["fieldSettings"] == {"x": "doublings of the training length", "y": "loss", "stroke": "curve"}
+
+
+@pytest.mark.slow
+def test_a_run_of_many_extensions_is_ten_panels_and_forty_numbers(small: list[str], tmp_path: Path) -> None:
+    """And one that reuses its trainings has all that the first has."""
+    more = ["wandb.mode=offline", "extension=pose", "extension.finetune_steps=4", f"outputs={tmp_path}"]
+    more += ["evaluation.extensions=[drop,window,crop,pi,ntk,yarn,sinks,log_n]", "trainer.max_steps=60"]
+    more += ["evaluation.protocols=[same_tokens,sliding,by_position]", "data.held_out=0.3"]
+    contents = []
+    for count in (4, 5):
+        call(*small, *more, f"evaluation.windows={count}")
+        contents.append(wandb_file.read(written(tmp_path)[-1]))
+    first, second = contents
+    trained = ["loss", "validation_loss", "gradient_norm", "learning_rate", "tokens_per_second"]
+    expected = [*(f"train/{name}" for name in trained), "finetune/pose/loss", "finetune/drop/loss"]
+    expected += ["extrapolation/gain_over_window", "extrapolation/loss", "rows"]
+    for content in contents:
+        assert content.panels == set(expected)
+        keys = sorted({key.partition(".")[0] for key in content.summary})
+        assert len(keys) <= 40
+        assert next(key for key in keys if key[0] != "_") == "extrapolation/gain_over_window"
+    for name in expected[:7]:
+        axis = f"{name.rpartition('/')[0]}/step"
+        assert first.curve(axis, name) == second.curve(axis, name) != []
+    assert [step for step, _ in first.curve("train/step", "train/loss")] == list(range(2, 61, 2))
+    assert [step for step, _ in first.curve("train/step", "train/validation_loss")] == [50, 60]
 
 
 @pytest.mark.parametrize("more", [[], ["wandb.project=a", "wandb.name=b", "wandb.group=c", "wandb.tags=[d]"]])
@@ -146,33 +169,14 @@ def test_variables_of_the_environment_name_what_the_settings_leave_open(
         pass
     run = read(tmp_path / "elsewhere").run
     named = ["a", "b", "c", "rope d"] if more else ["project", "name", "run_group", "rope x y"]
-    assert [run.project, run.display_name, run.run_group, " ".join(run.tags)] == named
-    assert run.notes == "notes"
+    assert [run["project"], run["display_name"], run["run_group"], " ".join(run["tags"])] == named
+    assert run["notes"] == "notes"
     capsys.readouterr()
     wandb_run.tell_offline(str(tmp_path), ["another", id_of(tmp_path)])
     assert capsys.readouterr().out == f"W&B: 1 offline. To upload: wandb sync {tmp_path}/elsewhere/wandb\n"
     monkeypatch.setenv("WANDB_DISABLED", "true")
     with begin(tmp_path / "disabled") as tracker:
         assert tracker.run is None
-
-
-def test_wandb_reads_the_same(tmp_path: Path) -> None:
-    with begin(tmp_path) as run:
-        run.log_rows(ROWS)
-    ours = read(tmp_path)
-    command = [
-        sys.executable,
-        "-m",
-        "wandb",
-        "leet",
-        "inspect",
-        "--summary",
-        "--json",
-        str(written(tmp_path)[0]),
-    ]
-    theirs = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    assert f'"{ours.run.run_id}"' in theirs
-    assert "extrapolation/ratio@8x" in theirs
 
 
 def test_an_exception_ends_the_run_as_failed(tmp_path: Path) -> None:
@@ -185,20 +189,14 @@ def test_an_exception_ends_the_run_as_failed(tmp_path: Path) -> None:
 
 
 def test_a_run_that_goes_on_is_the_same_run(tmp_path: Path) -> None:
-    """Offline as well: its parts have one id, and W&B's steps go on."""
-    for steps in ([2, 4], [4, 6]):
+    """Offline as well: a training that resumes tells all of its course, in place of what was told before."""
+    for steps in ([2, 4], [2, 4, 6]):
         with begin(tmp_path) as run:
             for step in steps:
-                run.log_training(step, {"train/loss": 1.0})
-            run.log_rows(ROWS if 6 in steps else [])
-    with begin(tmp_path, name=ROW.run + "-longer"):
-        pass
-    wandb.teardown()
-    first, second, other = sorted(map(wandb_file.read, written(tmp_path)), key=lambda c: len(c.run.run_id))
-    assert first.run.run_id == second.run.run_id != other.run.run_id
-    assert {c.run.run_group for c in (first, second, other)} == {"sweep"}
-    steps = [[int(row["_step"]) for row in c.history if "train/loss" in row] for c in (first, second)]
-    assert sorted(steps) == [[2, 4], [4, 6]]
+                run.log_training("train", step, {"loss": 1.0})
+    content = read(tmp_path)
+    assert content.run["run_id"] == id_of(tmp_path)
+    assert content.curve("train/step", "train/loss") == [(2, 1), (4, 1), (6, 1)]
 
 
 @pytest.mark.parametrize("name", ["2026-11-25_10:00:00", "x" * 150, "a/b c?", "日本"])
@@ -211,19 +209,19 @@ def test_every_name_of_a_folder_has_an_id(name: str, tmp_path: Path) -> None:
 
 def in_a_fork(folder: Path) -> None:
     with begin(folder, name="child") as run:
-        run.log_training(1, {"train/loss": 2.0})
+        run.log_training("train", 1, {"loss": 2.0})
 
 
 def test_a_fork_has_a_run_of_its_own(tmp_path: Path) -> None:
     with begin(tmp_path, name="parent") as run:
-        run.log_training(1, {"train/loss": 1.0})
+        run.log_training("train", 1, {"loss": 1.0})
         process = multiprocessing.get_context("fork").Process(target=in_a_fork, args=(tmp_path,))
         process.start()
         process.join(20)
-        run.log_training(2, {"train/loss": 1.0})
+        run.log_training("train", 2, {"loss": 1.0})
     wandb.teardown()
     assert process.exitcode == 0
-    lengths = {c.run.run_id: len(c.history) for c in map(wandb_file.read, written(tmp_path))}
+    lengths = {c.run["run_id"]: len(c.history) for c in map(wandb_file.read, written(tmp_path))}
     assert sorted(lengths.values()) == [1, 2]
 
 
@@ -236,7 +234,7 @@ def test_nothing_happens_on_other_ranks_or_when_disabled(
     for key, value in other.items():
         monkeypatch.setenv(key, value)
     with begin(tmp_path) as run:
-        run.log_training(1, {"train/loss": 1.0})
+        run.log_training("train", 1, {"loss": 1.0})
         run.log_rows(ROWS)
     assert run.run is None
     assert written(tmp_path) == []
@@ -249,7 +247,7 @@ def test_without_wandb_it_is_not_even_imported() -> None:
         from train.config.compose import compose_config
         from train.wandb_run import track
         with track(compose_config("wandb.mode=disabled"), Path("a"), "") as run:
-            run.log_training(1, {"train/loss": 1.0})
+            run.log_training("train", 1, {"loss": 1.0})
         print({"wandb", "pandas", "torch"} & set(sys.modules))"""
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "set()\n"
@@ -287,7 +285,7 @@ def test_without_a_key_nobody_is_asked_even_in_a_terminal(mode: str, tmp_path: P
         from pathlib import Path
         from tests.train.test_wandb_run import begin
         with begin(Path({str(tmp_path)!r}), {mode!r}) as run:
-            run.log_training(1, {{"train/loss": 1.0}})"""
+            run.log_training("train", 1, {{"loss": 1.0}})"""
     master, terminal = pty.openpty()
     subprocess.run(
         [sys.executable, "-c", code], stdin=terminal, stdout=terminal, stderr=terminal, timeout=20, check=True
@@ -313,7 +311,7 @@ def test_online_the_server_gets_the_points_as_they_are(
     first = server.runs[0]
     assert (first["name"], first["groupName"], first["project"]) == (id_of(tmp_path), "sweep", "yardstick")
     assert json.loads(first["config"])["encoding"] == {"value": "rope"}
-    assert any("figure" in file for file in server.files)
+    assert any("loss_by_length" in file for file in server.files)
     out = capfd.readouterr()
     assert (out.out, out.err) == (f"W&B: {server.url}/someone/yardstick/runs/{id_of(tmp_path)}\n", "")
 
@@ -370,7 +368,7 @@ def test_the_run_outlives_a_killed_wandb(tmp_path: Path) -> None:
             os.kill(int(found.stdout), signal.SIGKILL)
             time.sleep(0.2)
             for step in range(3):
-                run.log_training(step, {{"train/loss": 1.0}})
+                run.log_training("train", step, {{"loss": 1.0}})
         print("goes on")"""
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "goes on"

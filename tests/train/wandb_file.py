@@ -1,79 +1,52 @@
-"""Reads the .wandb file of a run: records in the framing of LevelDB's log."""
+"""What W&B has of a run, as `wandb leet inspect` reads it from the file on the disk."""
 
 import json
-import struct
+import subprocess
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from wandb.proto.wandb_internal_pb2 import Record
-
-BLOCK = 32768
-FULL, FIRST, MIDDLE, LAST = 1, 2, 3, 4
+from wandb.util import get_core_path
 
 
 @dataclass
 class Content:
-    """What W&B was told."""
-
     history: list[dict[str, Any]] = field(default_factory=list)
     metrics: dict[str, tuple[str, bool]] = field(default_factory=dict)  # name -> (its x axis, hidden)
-    globs: list[str] = field(default_factory=list)
     config: dict[str, Any] = field(default_factory=dict)
     summary: dict[str, Any] = field(default_factory=dict)
-    run: Any = None
+    run: dict[str, Any] = field(default_factory=dict)
     exits: list[int] = field(default_factory=list)
 
     def curve(self, x: str, y: str) -> list[tuple[float, float]]:
         return [(point[x], point[y]) for point in self.history if y in point]
 
+    @property
+    def panels(self) -> set[str]:
+        """The curves, and the tables, of which one is the data of each chart."""
+        axes = {name for name, (_, is_hidden) in self.metrics.items() if is_hidden}
+        return {key.partition(".")[0] for point in self.history for key in point if key[0] != "_"} - axes
+
 
 def read(folder: Path) -> Content:
     """The run in a folder wandb/[offline-]run-<time>-<id>."""
     (file,) = folder.glob("run-*.wandb")
+    inspect = [get_core_path(), "leet", "inspect", "--no-observability", "--json", "--run-file", file, folder]
+    lines = subprocess.run(inspect, capture_output=True, text=True, check=True).stdout.splitlines()
     content = Content()
-    for raw in records(file.read_bytes()):
-        record = Record.FromString(raw)
-        kind = record.WhichOneof("record_type")
-        if kind == "history":
-            content.history.append(items(record.history.item))
-        elif kind == "metric" and record.metric.glob_name:
-            content.globs.append(record.metric.glob_name)
-        elif kind == "metric":
-            content.metrics[record.metric.name] = (record.metric.step_metric, record.metric.options.hidden)
-        elif kind == "summary":
-            content.summary |= items(record.summary.update)
-        elif kind == "run":
-            content.run = record.run
-            content.config |= items(record.run.config.update)
-        elif kind == "config":
-            content.config |= items(record.config.update)
-        elif kind == "exit":
-            content.exits.append(record.exit.exit_code)
+    for record in map(json.loads, lines):
+        match record:
+            case {"history": {"item": item}}:
+                content.history.append(item)
+            case {"metric": {"name": name, **more}}:
+                content.metrics[name] = more.get("step_metric", ""), "hidden" in more["options"]
+            case {"summary": {"update": update}}:
+                content.summary |= update
+            case {"run": {"config": {"update": update}, **about}}:
+                content.config |= update
+                content.run = about
+            case {"config": {"update": update}}:
+                content.config |= update
+            case {"exit": {"exit_code": code}}:
+                content.exits.append(code)
     return content
-
-
-def items(pairs: Any) -> dict[str, Any]:
-    return {"/".join(pair.nested_key) or pair.key: json.loads(pair.value_json) for pair in pairs}
-
-
-def records(data: bytes) -> list[bytes]:
-    """The whole records; one that a crash tore is left out."""
-    found, parts, at = [], b"", 7
-    assert data[:7] == struct.pack("<4sHB", b":W&B", 0xBEE1, 0)
-    while at + 7 <= len(data):
-        room = BLOCK - at % BLOCK
-        if room < 7:
-            at += room
-            continue
-        length, kind = struct.unpack_from("<HB", data, at + 4)
-        if kind not in (FULL, FIRST, MIDDLE, LAST):
-            break
-        chunk = data[at + 7 : at + 7 + length]
-        if len(chunk) < length:
-            break
-        at += 7 + length
-        parts = chunk if kind in (FULL, FIRST) else parts + chunk
-        if kind in (FULL, LAST):
-            found.append(parts)
-    return found

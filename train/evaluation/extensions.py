@@ -71,6 +71,7 @@ def finetune(run: Run, model: GPT, name: str, extension: ExtensionConfig, traini
     cell = finetuned_cell(training, name, extension)
     folder = Path(config.outputs) / "trained" / f"{config.names.encoding}-s{config.seed}-{name}-{cell}"
     tuned = deepcopy(model)
-    stage = Stage(cell, folder, length, extension.finetune_steps, rate="extension.finetune_learning_rate")
+    rate, section = "extension.finetune_learning_rate", f"finetune/{name}"
+    stage = Stage(cell, folder, length, extension.finetune_steps, rate=rate, section=section)
     load_or_train(changed, tuned, stage)
     return tuned

@@ -1,40 +1,63 @@
-"""The course of a training: loss, speed and time left, in the log and to W&B, and its history."""
+"""The course of a training: its curves, in the log and to W&B, and the time that is left."""
 
 import sys
 import time
+from contextlib import nullcontext
 from math import isfinite
-from typing import Any
+from typing import Any, cast
 
 import torch
 from lightning.pytorch import Callback, LightningModule, Trainer
 from torch import Tensor
+from torch.nn.utils import get_total_norm
+from torch.optim import Optimizer
 
 from conf.errors import UsageError
+from data.batch import Batch, shifted
 from train.context import Log
+from train.fit.loss import mean_loss
+from train.fit.module import Training
 from train.runtime.progress import Status, duration
+
+VALIDATIONS, APART = 10, 50  # of a training at most, and steps from one to the next at least
 
 
 class Progress(Callback):
-    """Every `every` steps: the loss, the learning rate, tokens a second, time left.
+    """Every `every` steps: the loss, the learning rate, the norm of the gradient, tokens a second, time left.
 
     A loss is the mean over the whole batch of a step: over all its parts and all processes. UsageError at
     the first one that is not finite, with `hint`, before anything that came of it is saved.
     """
 
-    def __init__(self, every: int, log: Log, hint: str = "") -> None:
-        self.every, self.tell, self.hint = every, log, hint
-        self.history: list[tuple[int, float]] = []  # step, loss
-        self.speeds: list[float] = []  # tokens a second
+    def __init__(self, every: int, log: Log, hint: str = "", section: str = "train") -> None:
+        self.every, self.tell, self.hint, self.section = every, log, hint, section
+        self.curves: list[tuple[int, dict[str, float]]] = []  # step, values by name
+        self.norm: Tensor | None = None  # of the gradient, before it is clipped
         self.losses: dict[int, Tensor] = {}  # by step, on the device: reading one would wait for it
         self.tokens = 0  # of all processes, since then
         self.since: tuple[int, float] | None = None  # step, time
         self.status = Status()
 
+    def curve(self, name: str) -> list[tuple[int, float]]:
+        """Return (step, value) of one of the curves."""
+        return [(step, values[name]) for step, values in self.curves if name in values]
+
     def state_dict(self) -> dict[str, Any]:
-        return {"history": self.history, "speeds": self.speeds}
+        return {"curves": self.curves}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        self.history, self.speeds = list(state["history"]), list(state["speeds"])
+        self.curves = list(state.get("curves", []))
+        for step, values in self.curves:
+            self.tell(self.section, step, values)
+
+    def on_before_optimizer_step(
+        self, trainer: Trainer, module: LightningModule, optimizer: Optimizer
+    ) -> None:
+        if self.is_due(trainer, trainer.global_step + 1):
+            self.norm = get_total_norm([p.grad for p in module.parameters() if p.grad is not None])
+
+    def is_due(self, trainer: Trainer, step: int) -> bool:
+        return step % self.every == 0 or step == trainer.max_steps
 
     def on_train_batch_end(
         self, trainer: Trainer, module: LightningModule, outputs: Any, batch: Any, index: int
@@ -46,8 +69,8 @@ class Progress(Callback):
         self.tokens += batch.tokens.numel() * trainer.world_size
         if (index + 1) % parts:
             return
-        if step % self.every == 0 or step == trainer.max_steps:
-            self.report(trainer)
+        if self.is_due(trainer, step):
+            self.report(trainer, cast(Training, module), batch.tokens.shape)
         if self.since is None:  # the first step pays for allocations
             self.since, self.tokens = (step, time.perf_counter()), 0
 
@@ -68,21 +91,53 @@ class Progress(Callback):
                 raise UsageError(f"The loss is {loss} at step {step}: {self.hint}")
         return float(losses[-1]) if steps[-1] == trainer.global_step else None
 
-    def report(self, trainer: Trainer) -> None:
-        step, loss = trainer.global_step, self.newest_loss(trainer)
+    def report(self, trainer: Trainer, training: Training, shape: torch.Size) -> None:
+        step, steps, loss = trainer.global_step, int(trainer.max_steps), self.newest_loss(trainer)
         if loss is None:
             return
-        self.history.append((step, loss))
-        values = {"train/loss": loss, "train/learning_rate": trainer.optimizers[0].param_groups[0]["lr"]}
+        values = {"loss": loss, "learning_rate": trainer.optimizers[0].param_groups[0]["lr"]}
+        if self.norm is not None:
+            values["gradient_norm"] = float(self.norm)
         if self.since is not None:
             now = time.perf_counter()
             seconds = now - self.since[1]
-            speed, steps = self.tokens / seconds, int(trainer.max_steps)
+            speed = self.tokens / seconds
             left = (steps - step) * seconds / (step - self.since[0])
-            self.speeds.append(speed)
-            self.since, self.tokens = (step, now), 0
-            values["train/tokens_per_second"] = speed
+            values["tokens_per_second"] = speed
             if trainer.is_global_zero and (sys.stdout.isatty() or step % (self.every * 5) == 0):
                 pace = f"{speed / 1000:,.1f}k tokens/s, {duration(left)} left"
                 self.status.show(f"step {step:,}/{steps:,}, loss {loss:.3f}, {pace}")
-        self.tell(step, values)
+        validated = [0, *(step for step, _ in self.curve("validation_loss"))]
+        if step == steps or step - validated[-1] >= max(APART, steps / VALIDATIONS):
+            values |= validation_loss(trainer, training, *shape)
+        self.since, self.tokens = (step, time.perf_counter()), 0
+        self.curves.append((step, values))
+        self.tell(self.section, step, values)
+
+
+def validation_loss(trainer: Trainer, training: Training, count: int, length: int) -> dict[str, float]:
+    """Return the loss of as much held-out text, or else of as many problems, as trains at a time.
+
+    Nothing of it is chosen by this loss, so that it may be among what is evaluated.
+    """
+    source, config = training.source, training.config
+    longest = max(config.evaluation.at(source.trained_length or config.model.length))
+    windows = source.windows(count, min(length, longest))
+    problems = None if windows else source.problems(count, source.trained_length or length)
+    if windows:
+        batch = Batch(*shifted(windows.tokens))
+    elif problems:
+        batch = Batch(problems.tokens, problems.targets, problems.mask)
+    else:
+        return {}
+    batch = training.transfer_batch_to_device(training.objective(batch, 0, 0), training.device, 0)
+    is_compiled = config.trainer.compile  # for batches of training alone
+    training.eval()
+    with (
+        torch.no_grad(),
+        trainer.precision_plugin.val_step_context(),
+        torch.compiler.set_stance("force_eager") if is_compiled else nullcontext(),
+    ):
+        loss = mean_loss(training.model, batch.tokens, batch.targets, batch.mask)
+    training.train()
+    return {"validation_loss": float(loss)}

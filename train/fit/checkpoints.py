@@ -19,6 +19,7 @@ from conf.errors import UsageError
 from data.disk import atomic_write
 from models.gpt import GPT
 from train.config.validation import Section
+from train.context import Log
 from train.runtime.ranks import is_rank_zero
 
 
@@ -32,6 +33,7 @@ class Stage:
     steps: int
     keep: tuple[int, ...] = ()  # steps whose weights stay
     rate: str = "optimizer.learning_rate"  # the setting that it is trained with
+    section: str = "train"  # of W&B
 
     @property
     def final(self) -> Path:
@@ -69,12 +71,18 @@ class Trained(Section):
 
     cell: str
     history: list[tuple[int, float]]  # step, loss
+    curves: tuple[tuple[int, dict[str, float]], ...] = ()  # step, the loss and what else is watched
     tokens_per_second: float
     seconds: float
     peak_memory: int | None
     machine: str | None = None  # rounding depends on these three; None: not known
     threads: int | None = None
     processes: int | None = None
+
+    def replay(self, log: Log, section: str) -> None:
+        """Tell the course of the training again."""
+        for step, values in self.curves or [(step, {"loss": loss}) for step, loss in self.history]:
+            log(section, step, values)
 
 
 class Weights(Trained, arbitrary_types_allowed=True):

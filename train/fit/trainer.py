@@ -38,7 +38,10 @@ def load_or_train(run: Run, model: GPT, stage: Stage) -> Trained:
             fit(run, model, stage)
         elif is_rank_zero():
             print(f"{stage.folder.name} is trained already", flush=True)
-    return restore(stage.final, model, stage.cell)
+    trained = restore(stage.final, model, stage.cell)
+    if not missing:
+        trained.replay(run.log, stage.section)
+    return trained
 
 
 def fit(run: Run, model: GPT, stage: Stage) -> None:
@@ -46,7 +49,7 @@ def fit(run: Run, model: GPT, stage: Stage) -> None:
     config = run.config.trainer
     if config.compile:
         model = deepcopy(model)  # compiled for one length; the evaluation reads the file
-    progress = Progress(config.log_every, run.log, hint(run, stage.rate))
+    progress = Progress(config.log_every, run.log, hint(run, stage.rate), stage.section)
     checkpoints = Checkpoints(stage, model, progress, config.checkpoint_every)
     trainer = run.trainer(
         progress,
@@ -123,15 +126,15 @@ class Checkpoints(Callback):
     def save(self, trainer: Trainer, file: Path) -> None:
         if not is_finite(self.model):
             raise UsageError(f"The weights are not finite after the last step: {self.progress.hint}")
-        speeds, seconds = sorted(self.progress.speeds), time.perf_counter() - self.started
-        speed = speeds[len(speeds) // 2] if speeds else 0.0
-        history = list(self.progress.history)
+        speeds = sorted(speed for _, speed in self.progress.curve("tokens_per_second"))
+        speed, seconds = speeds[len(speeds) // 2] if speeds else 0.0, time.perf_counter() - self.started
+        history, curves = self.progress.curve("loss"), tuple(self.progress.curves)
         peak = torch.tensor(peak_memory() or 0, device=trainer.strategy.root_device)
         peak = trainer.strategy.reduce(peak, reduce_op="max")
         if is_rank_zero():
             done = Trained(
-                cell=self.stage.cell, history=history, tokens_per_second=speed, seconds=seconds,
-                peak_memory=int(peak) or None, machine=description(), threads=torch.get_num_threads(),
-                processes=self.processes,
+                cell=self.stage.cell, history=history, curves=curves, tokens_per_second=speed,
+                seconds=seconds, peak_memory=int(peak) or None, machine=description(),
+                threads=torch.get_num_threads(), processes=self.processes,
             )  # fmt: skip
             States().save_checkpoint({"model": self.model.state_dict()} | done.model_dump(), file)

@@ -1,11 +1,18 @@
 """Rows as curves: what each is called in W&B, and its summary."""
 
+from collections.abc import Collection
+from dataclasses import replace
 from math import isfinite
 
 from train.results.protocols import BY_POSITION
 from train.results.rows import ANSWERS, ONCE, Row
 
 TEXT = "extrapolation"  # a panel, as ANSWERS, whose lengths a task may count, and BY_POSITION are
+SAME = "same_tokens"  # the protocol that is meant where none is named
+WINDOW = "window"  # the control: the model itself, shown no more than its training length
+GAIN = f"gain_over_{WINDOW}"
+METRICS = (GAIN, "loss", "accuracy")  # that are curves
+FIRST = (f"{TEXT}/{GAIN}", f"{TEXT}/loss", f"{ANSWERS}/accuracy", f"{BY_POSITION}/loss")
 
 
 def panel(row: Row) -> str:
@@ -16,7 +23,7 @@ def panel(row: Row) -> str:
 
 def curve(row: Row) -> str:
     """extrapolation/loss, extrapolation/yarn/loss, extrapolation/sliding/loss, answers/accuracy, ..."""
-    unsaid = ("none", "same_tokens", panel(row))
+    unsaid = ("none", SAME, panel(row))
     parts = (part for part in (row.extension, row.protocol) if part not in unsaid)
     return "/".join([panel(row), *parts, row.metric])
 
@@ -30,28 +37,57 @@ def axis(row: Row) -> str:
     return f"{panel(row)}/{'position' if row.protocol == BY_POSITION else 'length'}"
 
 
-def points(rows: list[Row]) -> list[tuple[str, int, dict[str, float]]]:
-    """(axis, x, the curves that have a value there), one for each x."""
+def gains(rows: list[Row]) -> list[Row]:
+    """Return by how much the loss is lower than within the model's own window, at each longer length."""
+    text = [row for row in losses(rows) if row.protocol == SAME]
+    within = {row.length: row.value for row in text if row.extension == WINDOW}
+    return [
+        replace(row, metric=GAIN, value=loss - row.value, error=None)
+        for row in text
+        if row.extension == "none"
+        and row.length > row.trained_length
+        and row.value is not None
+        and (loss := within.get(row.length)) is not None
+    ]
+
+
+def names(rows: list[Row], count: int) -> list[str]:
+    """Return the curves that say most about a run, at most so many."""
+    every = dict.fromkeys(curve(row) for row in rows if row.metric in METRICS and row.protocol != ONCE)
+    return sorted(every, key=lambda name: FIRST.index(name) if name in FIRST else len(FIRST))[:count]
+
+
+def points(rows: list[Row], names: Collection[str]) -> list[tuple[str, int, dict[str, float]]]:
+    """(axis, x, the curves of these names that have a value there), one for each x."""
     by_x: dict[tuple[str, int], dict[str, float]] = {}
     for row in rows:
-        if row.protocol != ONCE and row.value is not None and isfinite(row.value):
+        if curve(row) in names and row.value is not None and isfinite(row.value):
             by_x.setdefault((axis(row), row.length), {})[curve(row)] = row.value
     return [(name, x, values) for (name, x), values in sorted(by_x.items())]
 
 
-def summary_numbers(rows: list[Row]) -> dict[str, float]:
-    """extrapolation/loss@2048, extrapolation/ratio@8x (to the training length), training/seconds"""
+def summary_numbers(rows: list[Row], count: int) -> dict[str, float]:
+    """extrapolation/gain_over_window (at the longest length), extrapolation/loss@2048, extrapolation/ratio@8x
+    (to the training length), training/seconds: at most so many, the most important ones first."""
     values = {(curve(row), row.length): row.value for row in rows}
     result = {}
-    for row in rows:
+    for row in sorted(rows, key=importance):
         name, home = curve(row), row.trained_length
         if row.protocol == BY_POSITION or row.value is None or not isfinite(row.value):
             continue
+        if row.metric == GAIN:
+            result[name] = row.value  # and at last that of the longest length
         result[name if row.protocol == ONCE else f"{name}@{row.length}"] = row.value
         times, rest = divmod(row.length, home)
         if row.metric == "loss" and times > 1 and not rest and (at_home := values.get((name, home))):
             result[f"{name.removesuffix('loss')}ratio@{times}x"] = row.value / at_home
-    return result
+    return dict(list(result.items())[:count])
+
+
+def importance(row: Row) -> tuple[bool, ...]:
+    """Return what sorts the rows of a summary: quality before cost, the model itself before extensions."""
+    is_cost = row.metric not in METRICS and row.protocol != ONCE
+    return is_cost, row.extension != "none", row.metric != GAIN, row.protocol == ONCE
 
 
 def losses(rows: list[Row]) -> list[Row]:

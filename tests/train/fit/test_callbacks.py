@@ -7,19 +7,49 @@ import pytest
 import data
 from tests.composing import composed
 from train import build
-from train.context import ignore, trainer
+from train.context import Log, ignore, trainer
+from train.fit import callbacks
 from train.fit.callbacks import Progress
 from train.fit.module import Training
 
 
-def history(small: list[str], outputs: Path, every: int, *more: str) -> list[tuple[int, float]]:
+def fitted(small: list[str], outputs: Path, every: int, *more: str, log: Log = ignore) -> Progress:
     config = composed(*small, *more)
     source = data.load(config.data | {"name": "files"}, config.model.vocab, outputs / "data")
-    progress, parts = Progress(every, ignore), config.trainer.accumulate
+    progress, parts = Progress(every, log), config.trainer.accumulate
     some = {"max_steps": 5, "callbacks": [progress], "accumulate_grad_batches": parts}
     training = Training(build.build_gpt(config), source, config, config.model.length)
     trainer(config.trainer, "32-true", **some).fit(training)
-    return progress.history
+    return progress
+
+
+def history(small: list[str], outputs: Path, every: int, *more: str) -> list[tuple[int, float]]:
+    return fitted(small, outputs, every, *more).curve("loss")
+
+
+@pytest.mark.parametrize(
+    "more", ["", "objective=mlm model.causal=false", "encoding=randomized_rope trainer.accumulate=2"]
+)
+def test_validation_changes_nothing(
+    more: str, small: list[str], outputs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(callbacks, "APART", 1)
+    validated = fitted(small, outputs, 1, *more.split())
+    monkeypatch.setattr(callbacks, "validation_loss", lambda *_: {})
+    plain = fitted(small, outputs, 1, *more.split())
+    assert [step for step, _ in validated.curve("validation_loss")] == [1, 2, 3, 4, 5]
+    assert validated.curve("validation_loss")[-1][1] < validated.curve("validation_loss")[0][1]
+    for name in ("loss", "gradient_norm", "learning_rate"):
+        assert validated.curve(name) == plain.curve(name)
+
+
+def test_a_training_that_resumes_tells_its_course_again(small: list[str], outputs: Path) -> None:
+    logged: list[tuple[str, int, dict[str, float]]] = []
+    progress = fitted(small, outputs, 2, log=lambda *point: logged.append(point))
+    course = [("train", step, values) for step, values in progress.curves]
+    assert logged == course
+    Progress(2, lambda *point: logged.append(point)).load_state_dict(progress.state_dict())
+    assert logged == 2 * course
 
 
 def test_a_loss_is_the_mean_over_all_parts(small: list[str], outputs: Path) -> None:
