@@ -15,6 +15,7 @@ from typing import Any, cast
 
 from omegaconf import Container, OmegaConf
 
+from conf.choices import files
 from conf.errors import UsageError
 from models.effect import Encoding
 from models.extension import Extension
@@ -22,15 +23,14 @@ from models.options.learned_sink import LearnedSink
 from models.options.ssmax import SSMax
 from models.schedule import Schedule
 
-CONF = Path(__file__).resolve().parents[1] / "conf"
 RECIPE = ("finetune_steps", "finetune_length", "finetune_learning_rate")  # of training under it
 OPTIONS = {"ssmax": SSMax, "learned_sink": LearnedSink}  # of any encoding, by their keys
 SHAPE = ("heads", "head_width", "width", "depth", "length")
 
 
 def names(group: str = "encoding") -> list[str]:
-    """Every choice in `conf/<group>/`."""
-    return sorted(file.stem for file in (CONF / group).glob("*.yaml"))
+    """Return every choice of a group, in order."""
+    return list(files(group))
 
 
 def load(name: str, **parameters: Any) -> Encoding:
@@ -162,8 +162,8 @@ def nested(value: Any, shape: Mapping[str, int]) -> Any:
 
 def read(group: str, name: str) -> dict[str, Any]:
     """Return the content of `conf/<group>/<name>.yaml`."""
-    file = CONF / group / f"{name}.yaml"
-    if not file.exists():
+    file = files(group).get(name)
+    if file is None:
         close = difflib.get_close_matches(name, names(group), 1)
         hint = f" Did you mean '{close[0]}'?" if close else ""
         raise UsageError(f"There is no {group} '{name}'.{hint} There are: {', '.join(names(group))}.")

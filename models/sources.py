@@ -4,12 +4,13 @@ import inspect
 import re
 from itertools import takewhile
 
-from models.registry import CONF, locate, read
+from conf.choices import files
+from models.registry import locate, read
 
 
 def comment(group: str, name: str) -> str:
     """Return the comment at the head of a method's file in `conf/`: what to expect of it."""
-    lines = (CONF / group / f"{name}.yaml").read_text().splitlines()
+    lines = files(group)[name].read_text().splitlines()
     return " ".join(line.lstrip("# ") for line in takewhile(lambda line: line.startswith("#"), lines))
 
 

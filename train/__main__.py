@@ -15,7 +15,7 @@ from omegaconf import DictConfig
 from train.config import cli as command
 from train.config.compose import config_of
 from train.config.run_id import cell
-from train.errors import explain_errors, logged
+from train.errors import command_line, logged
 from train.launch.index import write_index
 from train.launch.scheduler import run_all
 from train.launch.worker import Job
@@ -40,7 +40,7 @@ def entry() -> None:
         with logged(folder):
             run_job(config, folder)
 
-    with explain_errors():
+    with command_line():
         command.run_command("config", main)
         if not jobs:
             return

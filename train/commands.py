@@ -13,6 +13,8 @@ COMMANDS = {  # module, what it does, an example
         "show why a model fails beyond its training length",
         "run=outputs/runs/<run>",
     ),
+    "new": ("train.new", "begin a method of your own: a class, its settings, a test", "my_bias to=methods"),
+    "check": ("train.check", "hold a method to what it says of itself", "my_bias methods=methods"),
     "sample": ("train.sample", "let a trained model write text", 'run=outputs/runs/<run> prompt="def "'),
     "reproduce": ("train.reproduce", "run a finished run again and compare", "run=outputs/runs/<run>"),
     "report": ("sweeps.report", "rebuild the tables and figures of a sweep", "outputs/sweeps/encodings"),

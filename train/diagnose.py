@@ -25,7 +25,7 @@ from train.context import Run
 from train.diagnostics import attention, rotary
 from train.diagnostics.explanation import sentences
 from train.diagnostics.records import Diagnosis, Heads, Known
-from train.errors import explain_errors
+from train.errors import command_line
 from train.evaluation.extensions import extended_models
 from train.fit.objective import objective_of
 from train.results.rows import ANSWERS, read_rows
@@ -120,7 +120,7 @@ def entry() -> None:
         (folder / "diagnostics.json").write_text(json.dumps(content))
         print("\n".join([*lines, *map(str, draw(content, folder))]), flush=True)
 
-    with explain_errors():
+    with command_line():
         command.run_command("diagnose", main)
 
 

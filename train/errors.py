@@ -16,6 +16,7 @@ from omegaconf.errors import (
 )
 from yaml import MarkedYAMLError
 
+from conf.choices import take_methods
 from conf.errors import UsageError, printable
 from train.config.validation import did_you_mean
 from train.runtime.ranks import is_rank_zero
@@ -29,12 +30,13 @@ NO_ROOM = re.compile(
 
 
 @contextmanager
-def explain_errors() -> Iterator[None]:
-    """End the process with one sentence and exit code 2 on a mistake, or with a traceback if
-    HYDRA_FULL_ERROR=1."""
+def command_line() -> Iterator[None]:
+    """Take folders of methods from the command line; end the process with one sentence and exit code 2 on a
+    mistake, or with a traceback if HYDRA_FULL_ERROR=1."""
     is_full = os.environ.get("HYDRA_FULL_ERROR", "0") not in ("", "0")
     try:
         with handle_signals():
+            sys.argv[1:] = take_methods(sys.argv[1:])
             yield
     except BaseException as error:  # a panic of the tokenizer, in Rust, is no Exception
         if stopped := stop_of(error):

@@ -10,7 +10,7 @@ from omegaconf import DictConfig
 
 from train.config import cli as command
 from train.config.compose import config_of
-from train.errors import explain_errors
+from train.errors import command_line
 from train.run import run_job
 
 
@@ -20,7 +20,7 @@ def entry() -> None:
     def main(root: DictConfig) -> None:
         run_job(config_of(root), Path(HydraConfig.get().runtime.output_dir))
 
-    with explain_errors():
+    with command_line():
         command.run_command("evaluate", main)
 
 

@@ -19,7 +19,7 @@ from train.config.schema import Config
 from train.config.sections import Few
 from train.config.trained_run import trained_run
 from train.config.validation import Section
-from train.errors import explain_errors
+from train.errors import command_line
 from train.results.about import About, about_run
 from train.results.done import check_finished
 from train.results.rows import Row, read_rows
@@ -149,7 +149,7 @@ def repeated(about: About, threads: int | None, into: Path) -> Config:
 
 def entry() -> None:
     """Take the command line: exit code 0 where all rows are equal, 1 where some differ."""
-    with explain_errors(), ExitStack() as stack:
+    with command_line(), ExitStack() as stack:
         try:
             chosen = Choice.of(dotted(sys.argv[1:]))
         except OmegaConfBaseException:

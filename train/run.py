@@ -11,6 +11,7 @@ from pathlib import Path
 
 import torch
 
+from conf.choices import folders
 from conf.errors import UsageError
 from data.source import Windows
 from models.gpt import GPT
@@ -136,7 +137,10 @@ def row_identity(run: Run, model: GPT, folder: Path) -> Identity:
 def command_of(config: Config) -> str:
     """Return the command that makes this run again."""
     module = "train" if config.run is None else "train.evaluate"
-    return f"python -m {module} " + shlex.join(arg for arg in sys.argv[1:] if not arg.startswith("hydra."))
+    methods = [f"methods={folder}" for folder in folders()[1:]]
+    return f"python -m {module} " + shlex.join(
+        [*methods, *(arg for arg in sys.argv[1:] if not arg.startswith("hydra."))]
+    )
 
 
 def commit() -> str:

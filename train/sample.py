@@ -10,7 +10,7 @@ from pydantic import Field
 
 from conf.errors import UsageError
 from train.config.validation import Natural, Section
-from train.errors import explain_errors
+from train.errors import command_line
 
 
 class Choice(Section, strict=False):
@@ -26,7 +26,7 @@ class Choice(Section, strict=False):
 
 def entry() -> None:
     """Take the command line."""
-    with explain_errors():
+    with command_line():
         if not all("=" in argument for argument in sys.argv[1:]):
             raise UsageError('Give key=value, such as run=outputs/runs/<run> prompt="def " tokens=100.')
         choice = Choice.of(dict(argument.split("=", 1) for argument in sys.argv[1:]))

@@ -6,8 +6,8 @@ from typing import Any
 
 import yaml
 
+from conf.choices import files
 from sweeps.results import FinishedRun
-from train.paths import CONF
 
 FAMILIES = (
     "baselines",
@@ -29,8 +29,7 @@ def family(run: FinishedRun) -> str:
 @cache
 def families() -> dict[str, str]:
     """Return the family of every encoding in `conf/encoding/`."""
-    files = sorted(CONF.glob("encoding/*.yaml"))
-    contents = {file.stem: yaml.safe_load(file.read_text()) or {} for file in files}
+    contents = {name: yaml.safe_load(file.read_text()) or {} for name, file in files("encoding").items()}
     return {name: str(content.get("family", OTHER)) for name, content in contents.items()}
 
 

@@ -132,6 +132,13 @@ def score_figure(built: Encoding, before: Encoding | None = None) -> list[Spec]:
     return [line_chart_of(title + end, series, BACK, upright=TRAINED if longest > LENGTH else [])]
 
 
+@torch.no_grad()
+def save_picture(name: str, encoding: Encoding, folder: Path) -> list[Path]:
+    """Draw what position adds to a logit, by distance, into a folder; nothing where it enters nowhere."""
+    charts = score_figure(encoding)
+    return Figure(name, {"effect": combine(charts, "concat", title=name)}).save(folder) if charts else []
+
+
 def maps(name: str) -> list[Spec]:
     """Attention among the words without and with position."""
     without, seen = attention(None), attention(load(name, **SHAPE | {"length": len(WORDS)}))

@@ -3,6 +3,7 @@
 import os
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any
 
@@ -11,6 +12,7 @@ from hydra._internal.utils import get_args_parser
 from hydra.experimental.callback import Callback
 from omegaconf import DictConfig, open_dict, read_write
 
+from conf.choices import use_methods
 from conf.errors import UsageError
 from train.config.compose import OWN, register
 from train.config.overrides import check_overrides
@@ -33,9 +35,11 @@ class Collected(Callback):
 def run_command(name: str, main: Callable[[DictConfig], None]) -> None:
     """Call `main` with `conf/<name>.yaml` and the command line's overrides, once for each job of a sweep. Its
     first error is raised after all of them."""
-    register()
     check_dashes(sys.argv[1:])
     options = get_args_parser().parse_args()
+    if options.config_dir:
+        use_methods(Path(options.config_dir))
+    register()
     if name != "config":
         check_evaluation(options.overrides)
     if not options.shell_completion:

@@ -13,6 +13,7 @@ from hydra.core.global_hydra import GlobalHydra
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from omegaconf import DictConfig, OmegaConf
 
+from conf.choices import files, folders
 from conf.errors import UsageError
 from data.code import targets
 from train.config.overrides import check_overrides
@@ -28,10 +29,14 @@ OWN = ("accelerator", "devices", "num_nodes", "strategy", "precision", "threads"
 
 @cache
 def register() -> None:
-    """Tell Hydra of the files of `sweeps/`, `${project_root:}` and `${name:}`."""
+    """Tell Hydra of the files of `sweeps/`, those of methods, `${project_root:}` and `${name:}`."""
     # not by Hydra's search path, on which the other folders of the root would be groups
+    store = ConfigStore.instance().store
     for file in sorted(SWEEPS.glob("*.yaml")):
-        ConfigStore.instance().store(file.stem, OmegaConf.load(file), group="sweeps", package="_global_")
+        store(file.stem, OmegaConf.load(file), group="sweeps", package="_global_")
+    for folder in folders()[1:]:
+        for file in sorted(folder.glob("*/*.yaml")):
+            store(file.stem, OmegaConf.load(file), group=file.parent.name)
     OmegaConf.register_new_resolver("project_root", lambda: str(ROOT), replace=True)
     OmegaConf.register_new_resolver("name", lambda _root_: name(config_of(_root_)), replace=True)
 
@@ -65,8 +70,8 @@ def check_names(config: Config) -> None:
     settings = config.model_dump(include={"encoding", "extension", "data"})
     for group, content in settings.items():
         name = getattr(config.names, group)
-        file, target = CONF / group / f"{name}.yaml", content.get("_target_")
-        if not file.exists():
+        file, target = files(group).get(name), content.get("_target_")
+        if file is None:
             continue
         named = cast(dict[str, Any], OmegaConf.to_container(OmegaConf.load(file)))
         if group == "data":  # a file may leave the parts of its data to other files

@@ -11,6 +11,7 @@ from hydra.core.override_parser.types import ChoiceSweep, Glob, Override, Quoted
 from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf
 
+from conf.choices import files
 from conf.errors import UsageError
 from train.config.validation import did_you_mean
 from train.paths import CONF, SWEEPS
@@ -67,6 +68,8 @@ def check_choice(override: Override) -> None:
     if isinstance(value, Glob) and not value.filter(names):
         raise UsageError(f"{override.input_line} matches nothing. {choices}")
     for choice in value.list if isinstance(value, ChoiceSweep) else [value]:
+        if isinstance(choice, Glob) and choice is not value:
+            raise UsageError(f"{override.input_line} has glob(...) in a list: write {group}='glob([a*,b])'.")
         name = choice.text if isinstance(choice, QuotedString) else choice
         if isinstance(choice, Sweep | Glob) or name in names:
             continue
@@ -100,9 +103,9 @@ def group_names() -> list[str]:
 
 def choices_of(group: str) -> list[str]:
     """Return the names of the files of a group."""
-    folder = SWEEPS if group == "sweeps" else CONF / group
-    launchers = ["basic"] if group == "hydra/launcher" else []  # Hydra's own
-    return sorted([*launchers, *(file.stem for file in folder.glob("*.yaml"))])
+    if group == "sweeps":
+        return sorted(file.stem for file in SWEEPS.glob("*.yaml"))
+    return sorted([*files(group), *(["basic"] if group == "hydra/launcher" else [])])  # Hydra's own
 
 
 @cache

@@ -72,9 +72,8 @@ def class_at(key: str, target: Any, kind: type) -> type:
     try:
         result = getattr(import_module(module), name, None) if module.strip(".") == module != "" else None
     except ModuleNotFoundError as error:
-        if not f"{module}.".startswith(f"{error.name}."):
-            raise UsageError(f"{module} cannot be imported: {error}.") from error
-        result = None
+        hint = " Name the folder that it is in: methods=<folder>." if error.name == module else ""
+        raise UsageError(f"{key}={target}: {module} cannot be imported: {error}.{hint}") from error
     if not (isinstance(result, type) and issubclass(result, kind)) or inspect.isabstract(result):
         wanted = f"a class of the kind {kind.__name__}" if kind is not object else "a class"
         raise UsageError(f"{key}={as_setting(target)} should be the dotted path of {wanted}.")

@@ -8,10 +8,11 @@ from typing import Any, cast
 from omegaconf import OmegaConf
 
 import data
+from conf.choices import files
 from data.code import code_digest, digest, modules
 from train.config.schema import Config
 from train.config.sections import ExtensionConfig
-from train.paths import CONF, ROOT
+from train.paths import ROOT
 from train.results.done import finished
 
 LABELS: dict[str, Any] = {"encoding": {"family"}}
@@ -93,8 +94,8 @@ def finetuned_cell(training: str, name: str, extension: ExtensionConfig) -> str:
 
 def extension_content(name: str) -> dict[str, Any]:
     """Return the content of `conf/extension/<name>.yaml`."""
-    file = CONF / "extension" / f"{name}.yaml"
-    return cast(dict[str, Any], OmegaConf.to_container(OmegaConf.load(file))) if file.exists() else {}
+    file = files("extension").get(name)
+    return cast(dict[str, Any], OmegaConf.to_container(OmegaConf.load(file))) if file else {}
 
 
 def packages() -> str:

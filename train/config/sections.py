@@ -4,10 +4,10 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
+from conf.choices import files
 from conf.errors import UsageError
 from models.bounds import LONGEST, Count, Share
 from train.config.validation import Natural, Quantity, Section, did_you_mean
-from train.paths import CONF
 from train.results.protocols import BY_POSITION, PROTOCOLS
 
 CONTROLS = ("crop", "window")  # extensions that a claim to use longer context must beat
@@ -146,18 +146,18 @@ class EvaluationConfig(Section):
         for name in self.protocols:
             if name not in known:
                 raise UsageError(f"There is no protocol '{name}'; there are: {', '.join(known)}.")
-        files = extension_files()
+        extensions = files("extension")
         for name in self.named:
-            if name not in files:
-                hint = did_you_mean(name, files)
-                raise UsageError(f"There is no extension '{name}'.{hint} There are: {', '.join(files)}.")
+            if name not in extensions:
+                hint = did_you_mean(name, extensions)
+                raise UsageError(f"There is no extension '{name}'.{hint} There are: {', '.join(extensions)}.")
         return self
 
     @property
     def named(self) -> tuple[str, ...]:
         """The names in `extensions`, whether they fit an encoding or not."""
         if isinstance(self.extensions, str):
-            return CONTROLS if self.extensions == "controls" else extension_files()
+            return CONTROLS if self.extensions == "controls" else tuple(files("extension"))
         return self.extensions
 
     def at(self, trained_length: int) -> list[int]:
@@ -169,11 +169,6 @@ class EvaluationConfig(Section):
                 raise UsageError(f"{text} of training must lie between 1 and {LONGEST:,}.")
             return lengths
         return sorted(set(self.lengths))
-
-
-def extension_files() -> tuple[str, ...]:
-    """Return the name of every file of `conf/extension/`."""
-    return tuple(sorted(file.stem for file in (CONF / "extension").glob("*.yaml")))
 
 
 class WandbConfig(Section):

@@ -5,11 +5,11 @@ from pathlib import Path
 
 from omegaconf import OmegaConf
 
+from conf.choices import files
 from conf.errors import UsageError
 from data.code import targets
 from train.config.schema import Config
 from train.config.validation import as_setting
-from train.paths import CONF
 from train.results.about import About, about_run
 from train.results.done import RUN, check_finished
 
@@ -31,12 +31,12 @@ def trained_run(folder: Path) -> About:
 def check_classes(settings: Mapping[str, object], folder: Path) -> None:
     """UsageError where the settings of a run folder name a class that `conf/` does not name in its group."""
     for group in GROUPS:
-        files = (CONF / group).glob("*.yaml")
-        known = [name for file in files for name in targets(OmegaConf.to_container(OmegaConf.load(file)))]
+        contents = [OmegaConf.to_container(OmegaConf.load(file)) for file in files(group).values()]
+        known = [name for content in contents for name in targets(content)]
         for name in targets(settings.get(group)):
             if name not in known:
                 raise UsageError(
                     f"{folder}/run.json names {as_setting(name)} in its {group}, a class that no file of "
-                    f"conf/{group} names. If it is yours, add its YAML there; if you do not know it, do not "
-                    "use the run."
+                    f"conf/{group} names. If it is yours, name its folder: methods=<folder>; if you do not "
+                    "know it, do not use the run."
                 )

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from train.config.schema import Config
-from train.errors import explain_errors, logged
+from train.errors import command_line, logged
 from train.launch.resources import Share, cores
 from train.results.done import is_done
 from train.runtime.signals import PATIENCE, SIGNALS, end_with_parent, handle_signals
@@ -50,7 +50,7 @@ def run_worker(job: Job, share: Share) -> None:
     else:
         from train.run import run_job
 
-        with explain_errors(), logged(job.folder):
+        with command_line(), logged(job.folder):
             run_job(job.config, job.folder, job.id)
 
 

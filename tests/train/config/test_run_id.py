@@ -142,12 +142,11 @@ def test_extensions_that_are_listed_count_as_their_files_are(
 ) -> None:
     config = composed(*small, "evaluation.extensions=[pi]")
     before = cell(config)
-    monkeypatch.setattr(cells, "CONF", tmp_path)
+    monkeypatch.setattr(cells, "files", lambda group: {"pi": tmp_path / "pi.yaml"})
     text = (CONF / "extension/pi.yaml").read_text()
-    (tmp_path / "extension").mkdir()
-    (tmp_path / "extension/pi.yaml").write_text(text)
+    (tmp_path / "pi.yaml").write_text(text)
     assert cell(config) == before
-    (tmp_path / "extension/pi.yaml").write_text(f"{text}\nseed: 3\n")
+    (tmp_path / "pi.yaml").write_text(f"{text}\nseed: 3\n")
     assert cell(config) != before
 
 

@@ -13,7 +13,7 @@ import pytest
 from tests.forked import SERVER, forked, redirected
 from tests.processes import family, is_alive, wait_for
 from tests.train.conftest import ROOT, command
-from train.errors import explain_errors
+from train.errors import command_line
 from train.fit.checkpoints import read_checkpoint
 from train.runtime.signals import Stopped, block_sigint
 
@@ -54,7 +54,7 @@ def test_a_signal_ends_a_run_with_a_sentence(
 
 
 def a_failing_clean_up() -> None:
-    with explain_errors():
+    with command_line():
         try:
             raise Stopped(signal.SIGTERM)
         finally:
@@ -68,7 +68,7 @@ def test_an_error_on_the_way_out_is_not_told() -> None:
 
 
 def ctrl_c_while_it_is_held() -> None:
-    with explain_errors(), block_sigint():
+    with command_line(), block_sigint():
         os.kill(os.getpid(), signal.SIGINT)
         print("goes on", flush=True)
 

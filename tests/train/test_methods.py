@@ -1,0 +1,80 @@
+"""A method outside the repository, in the folder that `yardstick new` writes, is one like ours."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.train.conftest import SMALL, call, launch
+from train.paths import ROOT
+
+FEW = ["trainer.max_steps=2", "evaluation.windows=2"]
+
+
+@pytest.fixture(scope="module")
+def methods(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("outside") / "methods"
+    call_new("my_bias", folder)
+    return folder
+
+
+def call_new(name: str, folder: Path, check: bool = True) -> str:
+    return call(name, f"to={folder}", module="train.new", check=check).stderr
+
+
+@pytest.mark.slow
+def test_it_is_trained_evaluated_reproduced_and_compared(
+    methods: Path, small: list[str], tmp_path: Path
+) -> None:
+    line = [*small, *FEW, "encoding=glob([my*,nope])", f"hydra.sweep.dir={tmp_path}/sweep", "-m"]
+    launch(f"methods={methods}", *line)
+    table = (tmp_path / "sweep/table.txt").read_text()
+    assert "my_bias" in table
+    assert "nope" in table
+    (run,) = (tmp_path / "sweep").glob("my_bias-*")
+    assert f"methods={methods}" in (run / "run.json").read_text()
+    refused = call(f"run={run}", module="train.evaluate", check=False)
+    assert refused.returncode == 2
+    assert "names my_bias.MyBias in its encoding, a class that no file of conf" in refused.stderr
+    call(f"run={run}", f"methods={methods}", "evaluation.extensions=[log_n]", module="train.evaluate")
+    call(f"run={run}", f"--config-dir={methods}", "sequences=1", module="train.diagnose")
+    said = call(f"run={run}", f"methods={methods}", module="train.reproduce").stdout
+    assert "rows are equal, bit for bit." in said
+    call(f"run={run}", f"methods={methods}", "prompt=import", "tokens=2", module="train.sample")
+
+
+def test_its_test_passes(methods: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", str(methods)], cwd=ROOT, capture_output=True, text=True
+    )
+    assert "1 passed" in done.stdout, done.stdout
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("alibi", "'alibi' is the name of an encoding"),
+        ("random", "or of an installed module"),
+        ("MyBias", "should be a name such as my_bias"),
+        ("my_bias", "exists already"),
+    ],
+)
+def test_a_name_that_cannot_be_taken(name: str, said: str, methods: Path) -> None:
+    assert said in call_new(name, methods, check=False)
+
+
+def test_a_folder_that_cannot_be_used(methods: Path, tmp_path: Path) -> None:
+    taken = tmp_path / "encoding/alibi.yaml"
+    for folder, said in (
+        (tmp_path / "none", "has no encoding/<name>.yaml"),
+        (tmp_path, "has the name of a file of conf/"),
+    ):
+        taken.parent.mkdir(exist_ok=True)
+        taken.touch()
+        assert said in call(f"methods={folder}", "encoding=alibi", *SMALL, check=False).stderr
+    wrong = call("encoding._target_=my_bias.MyBias", "names.encoding=mine", *SMALL, check=False).stderr
+    assert (
+        "my_bias cannot be imported: No module named 'my_bias'. Name the folder that it is in: methods="
+        in wrong
+    )

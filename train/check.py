@@ -1,0 +1,58 @@
+"""Hold a method to what it says of itself, in half a minute:
+
+yardstick check my_bias methods=methods          a name of conf/encoding or of a folder of methods
+yardstick check my_package.MyEncoding start=0.2  a class, with parameters
+"""
+
+import sys
+from pathlib import Path
+
+from conf.errors import UsageError
+from train.build import build_encodings
+from train.checks.attributed import attribute_errors
+from train.checks.conformance import HEADS, LENGTH, WIDTH, findings
+from train.config.cli import function
+from train.config.compose import compose_config
+from train.config.schema import Config
+from train.errors import command_line
+
+PICTURE = "sweeps.gallery.page.save_picture"  # found when it is called, as sweeps/ is above train/
+TINY = ("trainer=cpu", "data=copy", f"model.width={WIDTH}", f"model.heads={HEADS}", f"model.length={LENGTH}")
+
+
+def config_of(target: str, parameters: list[str]) -> Config:
+    """Return the settings of a tiny run with a method, by its name or by the path of its class."""
+    chosen = [f"encoding={target}"]
+    if "." in target:
+        name = target.rpartition(".")[2]
+        chosen = ["encoding=nope", f"encoding._target_={target}", f"names.encoding={name}"]
+    settings = [f"+encoding.{item}" if "." in target else f"encoding.{item}" for item in parameters]
+    return compose_config(*chosen, *settings, *TINY)
+
+
+def check_method(arguments: list[str]) -> int:
+    """Print what is found, and return how many checks failed."""
+    if not arguments or "=" in arguments[0]:
+        raise UsageError("Give a name or a class: yardstick check my_bias methods=methods")
+    config = config_of(arguments[0], arguments[1:])
+    failures = 0
+    with attribute_errors(config):
+        for finding in findings(config, compose_config("encoding=rope", *TINY)):
+            print("ok  " if finding.is_right else "FAIL", finding.text, flush=True)
+            failures += not finding.is_right
+        name, folder = config.names.encoding, Path(config.outputs) / "check"
+        for file in function("picture", PICTURE)(name, build_encodings(config)[0], folder):
+            print(f"Picture: {file}")
+    print(f"{name} is not ready: mend what FAILs." if failures else f"{name} does what it says of itself.")
+    return failures
+
+
+def entry() -> None:
+    """Take the command line: exit code 0 where all checks pass, 1 where one fails."""
+    with command_line():
+        failures = check_method(sys.argv[1:])
+    sys.exit(1 if failures else 0)
+
+
+if __name__ == "__main__":
+    entry()

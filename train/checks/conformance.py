@@ -1,0 +1,208 @@
+"""The conformance of a method: whether it does what its class says of itself, in plain words."""
+
+import statistics
+import time
+from collections.abc import Callable, Iterator
+from copy import deepcopy
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from models.attention import KERNELS, attend, logits
+from models.attention.plan import Plan
+from models.effect import Encoding, Positions
+from models.gpt import GPT
+from train.build import build_encodings, build_gpt
+from train.checks.dry_run import dry_run
+from train.config.schema import Config
+
+LENGTH, FAR, LONGEST = 64, 4096, 2048
+CLOSE = 1e-3  # of the largest number: rounding in float32 is far below, wrong formulas are far above
+ROUNDED = 0.09  # the same in bfloat16: half of its digits
+HEADS, WIDTH = 4, 128
+
+
+@dataclass(frozen=True)
+class Finding:
+    """The outcome of one check, in plain words."""
+
+    is_right: bool
+    text: str
+
+
+def stir(module: torch.nn.Module) -> None:
+    """Change all parameters by about a fifth, so that none is zero or equal to another."""
+    draw = torch.Generator().manual_seed(3)
+    with torch.no_grad():
+        for parameter in module.parameters():
+            noise = 0.2 * torch.randn(parameter.shape, generator=draw)
+            parameter.copy_(torch.where(parameter == 0, noise, parameter * (1 + noise)))
+
+
+def tokens(length: int) -> Tensor:
+    return torch.randint(16, (1, length), generator=torch.Generator().manual_seed(1))
+
+
+def content(length: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Return x (1, T, C) and q, k, v (1, H, T, D)."""
+    draw = torch.Generator().manual_seed(5)
+    x = torch.randn(1, length, WIDTH, generator=draw)
+    mix = torch.randn(3, WIDTH, WIDTH, generator=draw) * WIDTH**-0.5
+    q, k, v = ((x @ m).unflatten(-1, (HEADS, -1)).transpose(1, 2) for m in mix)
+    return x, q, k, v
+
+
+def is_close(found: Tensor, expected: Tensor, share: float = CLOSE) -> bool:
+    return largest(found - expected) <= share * largest(expected) and bool(
+        (found.isfinite() == expected.isfinite()).all()
+    )
+
+
+def largest(x: Tensor) -> float:
+    """Return the largest finite number; hidden keys have a logit of minus infinity."""
+    finite = x.detach()[x.isfinite()]
+    return finite.abs().max().item() if finite.numel() else 0.0
+
+
+def scores(encoding: Encoding, positions: Positions, precision: torch.dtype = torch.float32) -> Tensor:
+    """Return the logits (1, H, T, T) of fixed content at these positions."""
+    x, q, k, _ = (t.bfloat16().to(precision) for t in content(positions.length))
+    effect = encoding.effect_at(positions)
+    if effect.embed is not None:
+        change = (effect.embed(x) - x).unflatten(-1, (HEADS, -1)).transpose(1, 2)
+        x, q, k = effect.embed(x), q + change, k + change
+    return logits(q, k, effect, x=x)
+
+
+def check_shift(encodings: list[Encoding]) -> Finding:
+    limit = min([e.limit for e in encodings if e.limit is not None], default=FAR)
+    at, span = torch.arange(min(LENGTH, limit // 2)), min(limit, 2 * LENGTH)
+    shift = span - len(at)
+    pairs = [(scores(e, Positions(at, span)), scores(e, Positions(at + shift, span))) for e in encodings]
+    is_still, is_declared = all(is_close(a, b) for a, b in pairs), all(e.relative for e in encodings)
+    if is_still:
+        hint = "" if is_declared else " Its class says relative = False; without that it could be faster."
+        return Finding(True, f"Relative: logits are the same when all positions shift.{hint}")
+    said = "" if not is_declared else " Set relative = False in its class."
+    return Finding(not is_declared, f"Not relative: logits change when all positions shift.{said}")
+
+
+def check_prefix(model: GPT) -> Finding:
+    long = min(model.limit or 2 * LENGTH, 2 * LENGTH)
+    with torch.no_grad():
+        whole = model(tokens(long))
+        is_same = all(is_close(model(tokens(long)[:, :t]), whole[:, :t]) for t in (3, long // 2, long - 1))
+    is_declared = all(e.prefix for e in model.tiled)
+    if is_same:
+        return Finding(True, "What comes after a token changes nothing, so generation can reuse it.")
+    said = " Set prefix = False in its class." if is_declared else ""
+    return Finding(not is_declared, f"The length of the sequence changes what a token gets.{said}")
+
+
+def check_lengths(model: GPT) -> Finding:
+    longest = LONGEST if model.limit is None or model.context is not None else model.limit
+    with torch.no_grad():
+        for length in sorted({1, 2, LENGTH, LENGTH + 1, min(longest, LONGEST)}):
+            if length <= longest and not model(tokens(length)).isfinite().all():
+                return Finding(False, f"At {length} tokens the output has NaN or infinity.")
+    end = f"up to {longest} tokens" if longest < LONGEST else f"tried to {LONGEST} tokens"
+    return Finding(True, f"Defined at any length that its class allows, {end} (trained at {LENGTH}).")
+
+
+def check_gradients(model: GPT) -> Finding:
+    model.zero_grad()
+    (
+        model(tokens(LENGTH)) * torch.randn(1, LENGTH, 1, generator=torch.Generator().manual_seed(7))
+    ).sum().backward()
+    parameters = [(n, p) for n, p in model.named_parameters() if n.startswith("encodings.")]
+    bad = [n for n, p in parameters if p.grad is None or not p.grad.isfinite().all() or not p.grad.any()]
+    count = sum(p.numel() for _, p in parameters)
+    if bad:
+        return Finding(False, f"No gradient, or none that is finite and not 0: {', '.join(bad)}.")
+    return Finding(True, f"Each of its {count:,} parameters learns." if count else "It has no parameters.")
+
+
+def check_precision(encodings: list[Encoding]) -> Finding:
+    for encoding in encodings:
+        end = min(encoding.limit or FAR + LENGTH, FAR + LENGTH)
+        at = torch.arange(max(0, end - LENGTH), end)
+        low = deepcopy(encoding).bfloat16()
+        high = deepcopy(low).float()
+        rough = scores(low, Positions(at, end), torch.bfloat16)
+        exact = scores(high, Positions(at, end))
+        if not is_close(rough, exact, ROUNDED):
+            text = f"In bfloat16 its numbers are lost near {end} tokens: compute positions, angles and biases"
+            return Finding(False, f"{text} in float32, with .float(), and cast last.")
+    return Finding(True, "Its numbers survive a model in bfloat16.")
+
+
+def check_kernels(encodings: list[Encoding]) -> Finding:
+    agreeing: set[str] = set()
+    for encoding in encodings:
+        length = min(encoding.limit or 67, 67)
+        expected = outcome(encoding, "reference", length)
+        for kernel, module in KERNELS.items():
+            plan = Plan(encoding.effect_at(Positions.of(length)))
+            if kernel in ("reference", "flex") or not module.fits(torch.empty(1, 1, 1, 32), plan):
+                continue  # flex has no gradient on a CPU
+            pairs = zip(outcome(encoding, kernel, length), expected, strict=True)
+            if max(largest(a - b) for a, b in pairs) > CLOSE * max(map(largest, expected)):
+                return Finding(False, f"Kernel {kernel} does not agree with the reference: please report it.")
+            agreeing.add(kernel)
+    return Finding(
+        True, f"Kernels agree with the reference, forward and backward: {', '.join(sorted(agreeing))}."
+    )
+
+
+def outcome(encoding: Encoding, kernel: str, length: int) -> list[Tensor]:
+    """Return the output of attention, and the gradients of all that went in."""
+    x, q, k, v = (t.requires_grad_() for t in content(length))
+    out = attend(q, k, v, encoding.effect_at(Positions.of(length)), x, kernel)
+    inputs = [x, q, k, v, *encoding.parameters()]
+    loss = (out * torch.linspace(-1, 1, out.numel()).view_as(out).sin()).sum()
+    return [out, *torch.autograd.grad(loss, inputs, allow_unused=True, materialize_grads=True)]
+
+
+def check_cost(config: Config, rope: Config) -> Finding:
+    configs = {"method": config, "rope": rope}
+    steps = {name: step_of(build_gpt(each)) for name, each in configs.items()}
+    seconds: dict[str, list[float]] = {name: [] for name in steps}
+    for _ in range(7):
+        for name, step in steps.items():
+            start = time.perf_counter()
+            step()
+            seconds[name].append(time.perf_counter() - start)
+    ratio = statistics.median(seconds["method"]) / statistics.median(seconds["rope"])
+    return Finding(True, f"A training step takes {ratio:.2f} times that of RoPE.")
+
+
+def step_of(model: GPT) -> Callable[[], None]:
+    x = torch.randint(16, (16, LENGTH), generator=torch.Generator().manual_seed(1))
+
+    def step() -> None:
+        model.zero_grad()
+        model(x).square().mean().backward()
+
+    return step
+
+
+def findings(config: Config, rope: Config) -> Iterator[Finding]:
+    """Yield the outcome of each check on a tiny run; its cost is compared with that of RoPE."""
+    dry_run(config)
+    yield Finding(
+        True, "Its effect has the right shapes, its numbers are finite, and no token sees later ones."
+    )
+    model = build_gpt(config)
+    stir(model)
+    encodings = build_encodings(config)
+    for encoding in encodings:
+        stir(encoding)
+    with torch.no_grad():
+        yield check_shift(encodings)
+        yield check_precision(encodings)
+    yield check_prefix(model)
+    yield check_lengths(model)
+    yield check_gradients(model)
+    yield check_kernels(encodings)
+    yield check_cost(config, rope)
