@@ -38,7 +38,7 @@ def test_it_is_trained_evaluated_reproduced_and_compared(
     assert refused.returncode == 2
     assert "names my_bias.MyBias in its encoding, a class that no file of conf" in refused.stderr
     call(f"run={run}", f"methods={methods}", "evaluation.extensions=[log_n]", module="train.evaluate")
-    call(f"run={run}", f"--config-dir={methods}", "sequences=1", module="train.diagnose")
+    call(f"--config-dir={methods}", f"run={run}", "sequences=1", module="train.diagnose")
     said = call(f"run={run}", f"methods={methods}", module="train.reproduce").stdout
     assert "rows are equal, bit for bit." in said
     call(f"run={run}", f"methods={methods}", "prompt=import", "tokens=2", module="train.sample")
