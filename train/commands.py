@@ -18,7 +18,7 @@ COMMANDS = {  # module, what it does, an example
     "sample": ("train.sample", "let a trained model write text", 'run=outputs/runs/<run> prompt="def "'),
     "reproduce": ("train.reproduce", "run a finished run again and compare", "run=outputs/runs/<run>"),
     "report": ("sweeps.report", "rebuild the tables and figures of a sweep", "outputs/sweeps/encodings"),
-    "plan": ("sweeps.plan", "estimate the cost of a sweep", "sweeps=encodings_gpu gpus=64"),
+    "plan": ("sweeps.plan", "estimate the cost of a sweep", "sweeps=encodings_gpu gpus=64 throughput=400000"),
     "gallery": ("sweeps.gallery", "draw every method on one page", ""),
     "dashboard": ("sweeps.dashboard", "show W&B's curves, in the terminal or online", "--offline"),
 }

@@ -1,56 +1,67 @@
-"""The plan of a sweep: its hours in cases small enough to work out by hand, and its sizes."""
+"""The plan of a sweep, in cases small enough to work out by hand."""
 
-from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
-from sweeps.plan import Work, forecast
+from sweeps.plan import evaluation_tokens, hours_in_all, parameters, plan
 from tests.composing import composed
-from train.results.rows import ONCE, Row, append
+from tests.sweeps.synthetic import make_sweep
+
+SWEEP = "sweeps=encodings_gpu"
 
 
 @pytest.mark.parametrize(
-    ("hours", "gpus", "ends"),
+    ("hours", "at_once", "ends"),
     [
         ([2, 2, 2], 1, 6),
         ([2, 2, 2], 2, 4),  # 2 + 2 on one GPU, 2 on the other
         ([1, 2, 3, 1], 2, 4),  # 1 + 3 and 2 + 1
-        ([2, 2], 8, 2),  # six GPUs have nothing to do
     ],
 )
-def test_each_run_starts_as_soon_as_it_can(hours: list[float], gpus: int, ends: float) -> None:
-    found = forecast(["sweeps=encodings_gpu", f"gpus={gpus}", "start=0.001", "throughput=1"])
-    work = found.work.tokens + found.work.evaluated
-    found = replace(found, rates=[work / hour / 3600 for hour in hours])
-    assert found.hours == pytest.approx(ends, rel=1e-3)
-
-
-def test_too_few_gpus() -> None:
-    with pytest.raises(ValueError, match="gpus=1 is fewer than the 2 that one run takes"):
-        forecast(["sweeps=encodings_gpu", "gpus=1", "trainer=ddp", "trainer.devices=2"])
+def test_each_run_starts_as_soon_as_it_can(hours: list[float], at_once: int, ends: float) -> None:
+    assert hours_in_all(hours, at_once) == ends
 
 
 def test_the_sizes_of_a_run() -> None:
-    work = Work(composed("model=base", "batch=4", "trainer.max_steps=10", "evaluation.extensions=controls"))
-    assert work.parameters == pytest.approx(124e6, rel=0.01)  # GPT-2's, without 0.8M of learned positions
-    assert work.tokens == 4 * 1024 * 10
-    assert work.passes == 3 * 2
-    assert Work(composed("model=tiny", "trainer=ddp")).gpus == 2
+    config = composed("model=base", "batch=4", "evaluation.ladder=[1,2]", "evaluation.extensions=controls")
+    assert parameters(config) == pytest.approx(124e6, rel=0.01)  # GPT-2's, without 0.8M of learned positions
+    passes = 3 * len(config.evaluation.protocols) * config.evaluation.windows
+    assert evaluation_tokens(config) == pytest.approx(passes * (1024 + 2048) / 3, rel=0.1)  # forward alone
 
 
-def test_a_sweep(tmp_path) -> None:
-    found = forecast(
-        ["sweeps=encodings_gpu", "gpus=8", "throughput=100000", "seed=0,1", "encoding=rope,alibi"]
-    )
-    assert len(found.runs) == 4
-    hours = (256 * 1024 * 10_000 + found.work.evaluated) / 100_000 / 3600
-    assert found.runs == pytest.approx([hours + 120 / 3600] * 4)
-    assert any("(given)" in line for line in found.lines())
-    where = {"kernel": "", "precision": "", "corpus": "", "commit": "", "versions": ""}
-    one = Row("r", "alibi", "none", 0, 64, "d", ONCE, 64, "tokens_per_second", 5e4, None, 0, **where)
-    append(tmp_path / "results.jsonl", [one])
-    measured = forecast(
-        ["sweeps=encodings_gpu", "gpus=8", f"results={tmp_path}", "seed=0", "throughput=100000"]
-    )
-    assert min(measured.rates) == 50_000
-    assert sorted(measured.rates)[1] == 100_000
+def test_hours_storage_and_cost() -> None:
+    """Of 10,000 steps of 262,144 tokens, at 100,000 a second: 7.3 hours of training, two minutes to start."""
+    lines = list(plan([SWEEP, "gpus=8", "throughput=100000", "seed=0,1", "encoding=rope,alibi", "price=2"]))
+    assert lines[0] == "4 runs of 124M weights, 4 at once on 8 GPUs"
+    assert lines[3] == "hours       7.4; 7.4 per run"
+    assert lines[4] == "idle        50% of 59 GPU-hours"
+    assert lines[5] == "storage     2.0 GB of models, 11.9 GB more while they train"
+    assert lines[6] == "cost        $118 at $2 per GPU-hour"
+
+
+def test_rates_are_those_of_finished_runs(tmp_path: Path) -> None:
+    """Of RoPE 61,000 tokens a second were measured, of ALiBi 38,000; DONE tells whether a run counts."""
+    make_sweep(tmp_path / "sweep", ["rope", "alibi"], seeds=1, windows=8)
+    results = f"results={tmp_path / 'sweep'}"
+    both = [SWEEP, "gpus=8", "seed=0", "encoding=rope,alibi", results]
+    assert list(plan(both))[1] == "throughput  49,500 tokens/s per GPU"
+    (tmp_path / "sweep/alibi-s0/DONE").unlink()
+    assert list(plan(both))[1] == "throughput  61,000 tokens/s per GPU"
+    assert list(plan([*both, "throughput=1000"]))[1] == "throughput  31,000 tokens/s per GPU"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["gpus=8"], "Give throughput=<tokens per second of a GPU>, or results="),
+        (["throughput=1"], "gpus must be given"),
+        (
+            ["gpus=1", "throughput=1", "trainer=ddp", "trainer.devices=2"],
+            "fewer than the 2 that one run takes",
+        ),
+    ],
+)
+def test_what_is_missing_is_said(arguments: list[str], sentence: str) -> None:
+    with pytest.raises(ValueError, match=sentence):
+        list(plan([SWEEP, *arguments]))
