@@ -28,7 +28,10 @@ class OneDevice(TorchDispatchMode):
 def gpu() -> Iterator[None]:
     """Tensors without values pass for a GPU's, so that kernels and operations choose as they do there."""
     on_gpu = property(lambda tensor: tensor.device.type == "meta")
-    with patch.object(torch.Tensor, "is_cuda", on_gpu), patch.object(flex, "compiled", lambda: flex_shapes):
+    with (
+        patch.object(torch.Tensor, "is_cuda", on_gpu),
+        patch.object(flex, "compiled_flex", lambda: flex_shapes),
+    ):
         yield
 
 

@@ -33,12 +33,16 @@ def swap(file: Path, other: Path) -> None:
     shutil.copy(other, file)
 
 
+def limit(what: int, value: int) -> None:
+    resource.setrlimit(what, (value, resource.getrlimit(what)[1]))
+
+
 @contextmanager
 def files_of_at_most(size: int) -> Iterator[None]:
     """A disk that refuses to write more: the kernel's own error, as when it is full."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
+    limit(resource.RLIMIT_FSIZE, size)
     try:
         yield
     finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        limit(resource.RLIMIT_FSIZE, before)

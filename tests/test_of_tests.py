@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from models import cpu as native
-from tests.forked import forked
+from tests.processes import forked
 from train.paths import ROOT
 
 COPIED = ("models", "conf", "tests", "pyproject.toml")

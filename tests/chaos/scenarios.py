@@ -7,41 +7,34 @@ import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 from multiprocessing.process import BaseProcess
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 
-from tests.forked import SERVER, ended, redirected, start
-from tests.processes import of_session
+from tests.processes import ended, listed, of_session, start
 from tests.train.conftest import ROOT, SMALL
 
 PATIENCE = 60  # seconds for a command line that takes one or two
+WRITES = {"open", "os.rename", "os.remove", "os.link", "os.mkdir", "os.rmdir", "os.truncate"}
 Inside = Callable[[], object]  # done in a process before its command line
 TINY = [*SMALL, "trainer.max_steps=30", "trainer.checkpoint_every=4", "trainer.log_every=3"]
 OTHER = ["seed=1", "model.vocab=320"]  # another run of the same kind
 SWEEP = ["hydra.mode=MULTIRUN", "seed=0,1", "jobs=2", "report=null"]
-
-
-class Line(NamedTuple):
-    """A command line without the folders that it works in."""
-
-    arguments: list[str]
-    module: str = "train.__main__"
-
-
+TASK = ["data=copy", "model.length=41", "evaluation.lengths=[10,20]", "evaluation.problems=20"]
+EVALUATION = "train.evaluate"
 SCENARIOS = {
-    "a run": [Line([*TINY, "evaluation.extensions=[pi,crop]", "trainer.keep=[0.5]"])],
-    "a run that is fine-tuned": [Line([*TINY, "extension=pi", "extension.finetune_steps=12"])],
-    "a task": [
-        Line([*TINY, "data=copy", "model.length=41", "evaluation.lengths=[10,20]", "evaluation.problems=20"])
-    ],
-    "a sweep": [Line([*TINY, *SWEEP])],
-    "a long evaluation": [Line([*TINY, "evaluation.ladder=[1,4,64]", "model.kernel=reference"])],
-    "an evaluation": [Line(TINY), Line(["trainer=cpu", "evaluation.extensions=[yarn]"], "train.evaluate")],
+    "a run": [[*TINY, "evaluation.extensions=[pi,crop]", "trainer.keep=[0.5]"]],
+    "a run that is fine-tuned": [[*TINY, "extension=pi", "extension.finetune_steps=12"]],
+    "a task": [[*TINY, *TASK]],
+    "a sweep": [[*TINY, *SWEEP]],
+    "a long evaluation": [[*TINY, "evaluation.ladder=[1,4,64]", "model.kernel=reference"]],
+    "an evaluation": [TINY, [EVALUATION, "trainer=cpu", "evaluation.extensions=[yarn]"]],
 }
+"""The arguments of command lines, without the folders that they work in; the last line is disturbed."""
 
 
 class Ended(NamedTuple):
@@ -67,63 +60,95 @@ class Place:
     def temporary(self) -> Path:
         return self.folder / "temporary"
 
-    def arguments(self, lines: list[Line], number: int) -> list[str]:
-        given = [*lines[number].arguments, f"outputs={self.outputs}"]
-        if number:  # of what the first line trained; its path is a part of what names an evaluation
-            (run,) = (self.outputs / "runs").iterdir()
-            return [*given, f"run=outputs/runs/{run.name}"]
-        return given if "data=copy" in given else [*given, f"data.path={self.text}"]
-
-    def begin(self, lines: list[Line], number: int, *inside: Inside, **environment: str) -> BaseProcess:
-        """Start a line in a session of its own; its output goes to files."""
+    def begin(self, lines: list[list[str]], *inside: Inside, **environment: str) -> BaseProcess:
+        """Start the last of some lines in a session of its own."""
         for folder in (self.outputs, self.temporary):
             folder.mkdir(parents=True, exist_ok=True)
-        for file in self.said:
-            file.unlink(missing_ok=True)
-        told = {
-            "WANDB_MODE": "disabled",
-            "TMPDIR": str(self.temporary),
-            "PYTHONPATH": str(ROOT),
-        } | environment
-        call = self.folder, inside, lines[number].module, self.arguments(lines, number)
-        process = SERVER.Process(target=redirected, args=(self.said, told, carried_out, call))
-        start(process)
+        arguments = [*lines[-1], f"outputs={self.outputs}"]
+        if EVALUATION in arguments:  # of what the first line trained; its path is a part of what names it
+            (run,) = (self.outputs / "runs").iterdir()
+            arguments.append(f"run=outputs/runs/{run.name}")
+        elif "data=copy" not in arguments:
+            arguments.append(f"data.path={self.text}")
+        paths = {"TMPDIR": str(self.temporary), "PYTHONPATH": str(ROOT)}
+        environment = {"WANDB_MODE": "disabled"} | paths | environment
+        process = start(self.folder, carried_out, self.folder, inside, arguments, **environment)
         self.session = process.pid or 0
         return process
 
-    @property
-    def said(self) -> list[Path]:
-        return [self.folder / "out", self.folder / "err"]
-
     def end(self, process: BaseProcess) -> Ended:
         code = ended(process, PATIENCE)
-        if code is None:
-            process.kill()
-            ended(process, PATIENCE)
-        return Ended(code, "".join(file.read_text(errors="replace") for file in self.said if file.exists()))
+        files = [self.folder / name for name in ("out", "err")]
+        return Ended(code, "".join(file.read_text(errors="replace") for file in files if file.exists()))
 
     def orphans(self) -> list[int]:
-        """Processes of the last line that outlive it by more than a moment."""
+        """Return the processes of the last line that outlive it by more than a moment."""
         end = time.monotonic() + PATIENCE
-        while (left := self.alive()) and time.monotonic() < end:
+        while (left := of_session(self.session) + self.services()) and time.monotonic() < end:
             time.sleep(0.05)
         return left
 
-    def alive(self) -> list[int]:
-        return (of_session(self.session) if self.session else []) + self.services()
-
     def services(self) -> list[int]:
-        """Processes in sessions of their own that have a file in the temporary folder, as W&B's has."""
-        lines = subprocess.check_output(["ps", "-ewwo", "pid=,args="], text=True).splitlines()
-        return [int(line.split()[0]) for line in lines if str(self.temporary) in line]
+        """Return processes in other sessions that have a file in the temporary folder, as W&B's has."""
+        return [int(pid) for pid, line in listed("pid=,args=") if str(self.temporary) in line]
 
 
-def carried_out(folder: Path, inside: tuple[Inside, ...], module: str, arguments: list[str]) -> None:
+def carried_out(folder: Path, inside: tuple[Inside, ...], arguments: list[str]) -> None:
     os.setsid()
     os.chdir(folder)
     torch.set_num_threads(1)
     tempfile.tempdir = None  # TMPDIR was read by the process that this one was forked from
-    for one in inside:
-        one()
-    sys.argv = [module, *arguments]
+    for disturb in inside:
+        disturb()
+    module = EVALUATION if arguments[0] == EVALUATION else "train.__main__"
+    sys.argv = [module, *(argument for argument in arguments if argument != EVALUATION)]
     import_module(module).entry()
+
+
+def at_each_write(folder: Path, do: Callable[[], object]) -> None:
+    """Do something before every change to the files of a folder."""
+    process, place = os.getpid(), str(folder)
+
+    def watch(event: str, arguments: tuple[Any, ...]) -> None:
+        writes = event in WRITES and (event != "open" or arguments[2] & (os.O_WRONLY | os.O_RDWR))
+        if writes and os.getpid() == process and str(arguments[0]).startswith(place):
+            do()
+
+    sys.addaudithook(watch)
+
+
+def count_writes(folder: Path, file: Path) -> None:
+    """Write a byte to a file for each."""
+    out = os.open(file, os.O_CREAT | os.O_WRONLY | os.O_TRUNC)
+    at_each_write(folder, lambda: os.write(out, b"."))
+
+
+@dataclass(frozen=True)
+class Undisturbed:
+    """What a scenario comes to where nothing happens."""
+
+    outputs: Path
+    before: Path  # the outputs before the last line
+    other: Path  # those of another run
+    seconds: float  # of the last line
+    writes: int
+
+
+def undisturbed(lines: list[list[str]], folder: Path, text: Path) -> Undisturbed:
+    place, other, counted = Place(folder, text), Place(folder / "other", text), folder / "writes"
+    place.outputs.mkdir(parents=True)
+    for number in range(1, 1 + len(lines)):
+        copy(place.outputs, folder / f"before-{number}")
+        watch = partial(count_writes, place.outputs, counted)
+        ends = [place.end(place.begin(lines[:number], watch))]
+        started = time.perf_counter()
+        ends.append(other.end(other.begin([[*lines[0], *OTHER], *lines[1:]][:number])))
+        seconds = time.perf_counter() - started
+        assert [end.code for end in ends] == [0, 0], ends
+    before = folder / f"before-{len(lines)}"
+    return Undisturbed(place.outputs, before, other.outputs, seconds, counted.stat().st_size)
+
+
+def copy(source: Path | str, target: Path) -> None:
+    """Copy with hard links and times, as they are."""
+    subprocess.run(["cp", "-a", source, target], check=True)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.chaos.world import drawn, tried
+from tests.chaos.__main__ import draw, try_all
 
 KINDS = (
     "kill -9 at a moment", "SIGINT at a write", "kill in the middle of a write",
@@ -15,8 +15,10 @@ KINDS = (
 
 @pytest.mark.slow
 def test_the_same_command_ends_well_whatever_happened(tmp_path: Path) -> None:
-    every = [drawn(0, number) for number in range(1000)]
+    every = [draw(0, number) for number in range(1000)]
     scenarios = dict.fromkeys(KINDS, "a run") | {"little memory": "a long evaluation"}
     chosen = [next(one for one in every if (one.kind, one.scenario) == pair) for pair in scenarios.items()]
-    wrong = [f"{case.kind}, {case.scenario}: {how}" for case, how in tried(chosen, tmp_path, 2) if how.wrong]
+    wrong = [
+        f"{case.kind}, {case.scenario}: {how}" for case, how in try_all(chosen, tmp_path, 2) if how.wrong
+    ]
     assert not wrong, "\n".join(wrong)

@@ -2,10 +2,9 @@
 
 import re
 import shutil
-from pathlib import Path
 from typing import NamedTuple
 
-from tests.chaos.case import Case
+from tests.chaos.kinds import Case
 from tests.chaos.scenarios import Ended
 from train.reproduce import by_key, compare_rows
 from train.results.rows import OUT_OF_MEMORY, read_rows
@@ -15,59 +14,52 @@ CLOSE = 1e-6  # of a training that was resumed
 
 
 class Verdict(NamedTuple):
-    """Whether a case was survived, after what advice, and if not what is wrong."""
+    """What is wrong after a case, if anything; whether a sentence said what to delete first."""
 
     wrong: str = ""
-    advised: bool = False
-    codes: tuple[int | None, ...] = ()  # of what was disturbed, and of the same line again
-    said: str = ""  # by both
+    was_advised: bool = False
+    was_stopped: bool = False
 
 
-def verdict(case: Case, disturbed: list[Ended], killed: bool) -> Verdict:
-    wrong = [fault for ended in disturbed for fault in ill_said(ended)]
+def judge(case: Case, disturbed: list[Ended], killed: bool) -> Verdict:
+    wrong = [fault for end in disturbed for fault in ill_said(end)]
     left = case.place.orphans()
     if left:
         wrong.append(f"processes {left} outlive the disturbed run")
     if not killed:
         wrong += [f"{file.name} is left in the temporary folder" for file in case.place.temporary.glob("*")]
-    if disturbed and not any(one.code for one in disturbed):
+    was_stopped = any(end.code for end in disturbed)
+    if disturbed and not was_stopped:
         wrong += different(case)  # what ended well is right, whatever happened
-    again, advised = repeated(case)
+    again = repeated(case)
+    advice = ADVICE.search(again.said) if again.code else None
+    if advice:
+        shutil.rmtree(case.place.folder / advice[1])
+        again = repeated(case)
     if again.code != 0:
         wrong.append(f"the same command ends with {again.code}: {again.said[-1500:]}")
-    wrong += [*ill_said(again), *different(case), *left_over(case.place.outputs)]
-    ended = [*disturbed, again]
-    said = "".join(one.said for one in ended)
-    return Verdict("\n".join(dict.fromkeys(wrong)), advised, tuple(one.code for one in ended), said)
+    wrong += [*ill_said(again), *different(case)]
+    wrong += [f"{file} is left" for file in case.place.outputs.rglob("*") if ".part" in file.name]
+    return Verdict("\n".join(dict.fromkeys(wrong)), advice is not None, was_stopped)
 
 
-def repeated(case: Case) -> tuple[Ended, bool]:
-    """All lines of the scenario again; where one says what to delete, that is deleted first, once."""
-    ended = carried_out(case)
-    found = ADVICE.search(ended.said)
-    if not ended.code or not found:
-        return ended, False
-    shutil.rmtree(case.place.folder / found[1])
-    return carried_out(case), True
-
-
-def carried_out(case: Case) -> Ended:
-    """All lines, or up to the first that does not end well."""
-    for number in range(len(case.lines)):
-        ended = case.place.end(case.place.begin(case.lines, number))
-        if ended.code != 0:
+def repeated(case: Case) -> Ended:
+    """Carry out all lines of the scenario again, or up to the first that does not end well."""
+    for number in range(1, 1 + len(case.lines)):
+        end = case.place.end(case.place.begin(case.lines[:number]))
+        if end.code != 0:
             break
-    return ended
+    return end
 
 
-def ill_said(ended: Ended) -> list[str]:
-    if ended.code is None:
-        return [f"it hangs: {ended.said[-1500:]}"]
-    return [f"a traceback: {ended.said[-3000:]}"] if "Traceback" in ended.said else []
+def ill_said(end: Ended) -> list[str]:
+    if end.code is None:
+        return [f"it hangs: {end.said[-1500:]}"]
+    return [f"a traceback: {end.said[-3000:]}"] if "Traceback" in end.said else []
 
 
 def different(case: Case) -> list[str]:
-    """Rows that are not those of an undisturbed run."""
+    """Return which rows are not those of an undisturbed run."""
     wrong = []
     for file in sorted(case.of.outputs.rglob("results.jsonl")):
         name = file.relative_to(case.of.outputs)
@@ -87,7 +79,3 @@ def different(case: Case) -> list[str]:
         if against.unpaired or any(one.absolute > CLOSE for one in against.differences):
             wrong.append(f"{name} is different: {' '.join(against.sentences())}")
     return wrong
-
-
-def left_over(folder: Path) -> list[str]:
-    return [f"{file} is left" for file in folder.rglob("*") if ".part" in file.name]

@@ -6,7 +6,8 @@ import os
 import subprocess
 import sys
 import sysconfig
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from subprocess import CompletedProcess
@@ -15,7 +16,7 @@ import pytest
 import torch
 
 from tests.composing import composed
-from tests.forked import TIMEOUT, forked
+from tests.processes import TIMEOUT, ended, forked, start
 from train.paths import ROOT
 from train.results.done import DOCUMENTS, RESULTS, RUN, finish
 
@@ -23,6 +24,7 @@ SMALL = """model.vocab=300 model.width=32 model.depth=2 model.heads=2 model.leng
     trainer.precision=32-true trainer.max_steps=6 trainer.log_every=2 trainer.checkpoint_every=2
     evaluation.ladder=[1,2,4] evaluation.windows=5 wandb.mode=disabled data=files
 """.split()
+ENDLESS = ["trainer.max_steps=1000000", "trainer.log_every=4", "trainer.checkpoint_every=1000000"]
 CPU = composed("trainer=cpu").trainer
 FILES = "abc ast bisect calendar cmd code codecs copy csv dis enum heapq".split()
 
@@ -54,7 +56,8 @@ def small(text: Path, outputs: Path) -> list[str]:
 def call(*arguments: str, module: str = "train.__main__", check: bool = True) -> CompletedProcess[str]:
     """`python -m train ...`, in a process of its own that has imported everything already."""
     done = forked(command, module, arguments, WANDB_MODE="disabled", PYTHONPATH=str(ROOT))
-    return checked(done, check)
+    assert not check or done.returncode == 0, done.stdout + done.stderr
+    return done
 
 
 def command(module: str, arguments: tuple[str, ...]) -> None:
@@ -64,17 +67,52 @@ def command(module: str, arguments: tuple[str, ...]) -> None:
     import_module(module).entry()
 
 
-def launch(*arguments: str, module: str = "train", check: bool = True) -> CompletedProcess[str]:
+@contextmanager
+def started(*arguments: str, module: str = "train") -> Iterator[subprocess.Popen[str]]:
     """The same as a user's shell starts it, for runs that start further processes with the same command."""
-    line = [sys.executable, "-m", module, *arguments]
     environment = os.environ | {"OMP_NUM_THREADS": "1", "WANDB_MODE": "disabled"}
-    done = subprocess.run(line, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=TIMEOUT)
-    return checked(done, check)
+    line = [sys.executable, "-m", module, *arguments]
+    process = subprocess.Popen(line, cwd=ROOT, env=environment, text=True, stdout=-1, stderr=-1)
+    try:
+        yield process
+    finally:
+        process.kill()
 
 
-def checked(done: CompletedProcess[str], check: bool) -> CompletedProcess[str]:
-    assert not check or done.returncode == 0, done.stdout + done.stderr
-    return done
+def launch(*arguments: str, module: str = "train") -> CompletedProcess[str]:
+    """A command that `started` starts, once it has ended."""
+    with started(*arguments, module=module) as process:
+        out, errors = process.communicate(timeout=TIMEOUT)
+    return CompletedProcess(process.args, process.returncode, out, errors)
+
+
+TOGETHER = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(20_000 + os.getpid() % 20_000)}
+
+
+def srun(count: int) -> list[dict[str, str]]:
+    """The environment of each task of a job of SLURM's."""
+    job = TOGETHER | {"SLURM_JOB_ID": "1", "SLURM_JOB_NAME": "run", "SLURM_NODEID": "0"}
+    job |= {"SLURM_NODELIST": "node", "SLURM_NTASKS": str(count), "SLURM_NTASKS_PER_NODE": str(count)}
+    return [job | {"SLURM_PROCID": str(n), "SLURM_LOCALID": str(n)} for n in range(count)]
+
+
+def run_tasks(
+    folder: Path, environments: list[dict[str, str]], function: Callable[..., None], *more: object
+) -> str:
+    """What a function prints in a process of each environment, once all have ended well."""
+    folders = [folder / f"task-{number}" for number in range(len(environments))]
+    pairs = zip(folders, environments, strict=True)
+    processes = [start(place, function, *more, **environment) for place, environment in pairs]
+    codes = [ended(process) for process in processes]
+    told = "".join(file.read_text() for place in folders for file in sorted(place.iterdir()))
+    assert codes == [0] * len(codes), told
+    return told
+
+
+def together(folder: Path, count: int, *arguments: str, module: str = "train.__main__") -> None:
+    """`srun python -m train ...` with so many tasks."""
+    given = *arguments, f"trainer.devices={count}", "trainer.strategy=ddp", "wandb.mode=disabled"
+    run_tasks(folder, srun(count), command, module, given)
 
 
 def finished_run(folder: Path, settings: Mapping[str, object], **changed: object) -> Path:

@@ -2,18 +2,15 @@
 
 import os
 import signal
-from dataclasses import dataclass
-from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 
 import pytest
 import torch
 from torch.distributed.run import main
 
+from tests.processes import family, is_alive, wait_for
 from tests.train import wandb_file
-from tests.train.conftest import ROOT, call, command
-from tests.train.runtime.test_signals import ENDLESS, family, is_alive, started, wait_for
-from tests.train.tasks import TOGETHER, ended, srun, start
+from tests.train.conftest import ENDLESS, ROOT, TOGETHER, call, command, run_tasks, srun, started
 from tests.train.test_run import close
 from train.results.rows import read_rows
 
@@ -22,33 +19,20 @@ STEPS = ["trainer.max_steps=50", "encoding=t5", "batch=12"]
 TRAINED = ("training", "loss")
 
 
-@dataclass(frozen=True)
-class Launch:
-    """What a user types, and the environment of each process that it becomes."""
-
-    name: str
-    chosen: list[str]
-    environments: list[dict[str, str]]
-
-    def start(self, folder: Path, *arguments: str) -> list[ForkServerProcess]:
-        run = torchrun if self.name == "torchrun" else command
-        return start(folder, self.environments, (run, ("train.__main__", arguments)))
-
-
 def torchrun(module: str, arguments: tuple[str, ...]) -> None:
     os.chdir(ROOT)
     main(["--nproc-per-node=2", f"--master-port={TOGETHER['MASTER_PORT']}", "-m", module, *arguments])
 
 
-LAUNCHES = [
-    Launch(
-        "a command on each node",
+LAUNCHES = {
+    "a command on each node": (
         ["trainer.num_nodes=2"],
         [TOGETHER | {"NODE_RANK": str(rank)} for rank in range(2)],
     ),
-    Launch("srun", ["trainer.devices=4", "trainer.accumulate=3", "wandb.mode=offline"], srun(4)),
-    Launch("torchrun", ["trainer.devices=2"], [{}]),
-]
+    "srun": (["trainer.devices=4", "trainer.accumulate=3", "wandb.mode=offline"], srun(4)),
+    "torchrun": (["trainer.devices=2"], [{}]),
+}
+"""What a user types, and the environment of each process that it becomes."""
 
 
 def weights(outputs: Path) -> dict[str, torch.Tensor]:
@@ -64,23 +48,23 @@ def alone(small: list[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("launch", LAUNCHES, ids=lambda launch: launch.name)
-def test_processes_train_as_one(alone: Path, small: list[str], tmp_path: Path, launch: Launch) -> None:
-    folders = [f"outputs={tmp_path}", f"hydra.run.dir={tmp_path}/run"]
-    processes = launch.start(tmp_path, *small, *STEPS, *launch.chosen, *folders)
-    told = ended(tmp_path, processes)
+@pytest.mark.parametrize("launch", LAUNCHES)
+def test_processes_train_as_one(alone: Path, small: list[str], tmp_path: Path, launch: str) -> None:
+    chosen, environments = LAUNCHES[launch]
+    arguments = (*small, *STEPS, *chosen, f"outputs={tmp_path}", f"hydra.run.dir={tmp_path}/run")
+    function = torchrun if launch == "torchrun" else command
+    told = run_tasks(tmp_path, environments, function, "train.__main__", arguments)
     for name, expected in weights(alone).items():
         assert torch.allclose(weights(tmp_path)[name], expected, rtol=0, atol=1e-5), name
     close(alone / "run", tmp_path / "run", 1e-5)
-    assert "".join(told).count("Results in") == 1
+    assert told.count("Results in") == 1
     assert len(list(tmp_path.rglob("results.jsonl"))) == 1
     runs = [folder for folder in tmp_path.glob("wandb/*run-*") if not folder.is_symlink()]
-    assert len(runs) == ("wandb.mode=offline" in launch.chosen)
+    assert len(runs) == ("wandb.mode=offline" in chosen)
     for folder in runs:
         curve = wandb_file.read(folder).curve("train/step", "train/loss")
-        (row,) = [
-            row for row in read_rows(tmp_path / "run/results.jsonl") if (row.protocol, row.metric) == TRAINED
-        ]
+        rows = read_rows(tmp_path / "run/results.jsonl")
+        (row,) = [row for row in rows if (row.protocol, row.metric) == TRAINED]
         assert [step for step, _ in curve] == list(range(2, 51, 2))
         assert curve[-1][1] == pytest.approx(row.value, abs=1e-6)
 
@@ -95,9 +79,7 @@ def test_a_process_that_dies_is_named(small: list[str], tmp_path: Path) -> None:
         os.kill(second, signal.SIGKILL)
         _, errors = process.communicate(timeout=120)
     assert process.returncode == 2
-    told = [
-        line for line in errors.splitlines() if line.startswith("yardstick: ")
-    ]  # c10d may complain beside it
+    told = [line for line in errors.splitlines() if line.startswith("yardstick: ")]  # c10d may complain, too
     assert told == ["yardstick: Process 1 of this run was killed by signal 9 (out of memory?)."]
     assert "Traceback" not in errors
     wait_for(lambda: not any(map(is_alive, others)), 20)

@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from tests.composing import composed
-from tests.forked import forked
+from tests.processes import forked
 from tests.train.conftest import ROOT, call, command
 from train.launch.index import write_index
 from train.launch.worker import Job

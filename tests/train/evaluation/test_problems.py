@@ -270,7 +270,7 @@ def test_processes_evaluate_a_task_as_one(tmp_path: Path) -> None:
     assert set(one) == set(lengths) | chance
     processes = ["trainer=cpu", "trainer.strategy=ddp", "trainer.devices=3"]
     again = [f"run={tmp_path}/run", *chosen[1:], *processes, f"hydra.run.dir={tmp_path}/again"]
-    launch(*again, module="train.evaluate")
+    assert launch(*again, module="train.evaluate").returncode == 0
     several = values(tmp_path / "again")
     assert one.keys() == several.keys()
     for key, value in one.items():
