@@ -50,7 +50,7 @@ class Place:
 
     folder: Path
     text: Path
-    session: int = 0  # of the last process
+    session: int = -1  # of the last process
 
     @property
     def outputs(self) -> Path:

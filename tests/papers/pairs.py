@@ -2,10 +2,13 @@
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import torch
 from torch import Tensor
 
+from models.effect import Encoding
+from models.encodings import load
 from tests.papers.loops import NEVER, random
 
 HEADS, LENGTH, WIDTH = 3, 13, 8
@@ -14,9 +17,13 @@ Logit = Callable[[int, int, int], float]  # head, query, key
 Bias = Callable[[int, int, int], float]
 
 
-def content(length: int = LENGTH, heads: int = HEADS) -> tuple[Tensor, Tensor]:
+def content(length: int = LENGTH, heads: int = HEADS, width: int = WIDTH) -> tuple[Tensor, Tensor]:
     """q and k"""
-    return random(1, heads, length, WIDTH, seed=1), random(1, heads, length, WIDTH, seed=2)
+    return random(1, heads, length, width, seed=1), random(1, heads, length, width, seed=2)
+
+
+def plain(name: str = "rope", **more: Any) -> Encoding:
+    return load(name, **SHAPE, **more)
 
 
 def dot(a: Tensor, b: Tensor) -> float:

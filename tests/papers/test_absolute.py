@@ -44,12 +44,6 @@ def test_sinusoidal(width: int) -> None:
     agree(embedded(load("sinusoidal", width=width), x), x + expected / to_one(width))
 
 
-def test_sinusoidal_spots() -> None:
-    found = embedded(load("sinusoidal", width=8, scale=to_one(8)), torch.zeros(1, 3, 8))[0]
-    assert found[2, :2].tolist() == pytest.approx([0.909297, -0.416147], abs=1e-6)
-    assert found[0].tolist() == pytest.approx([0, 1] * 4)
-
-
 @pytest.mark.parametrize(("feature", "wavelength"), [(0, 6.28), (64, 19.9), (510, 60611)])
 def test_sinusoidal_wavelengths(feature: int, wavelength: int) -> None:
     found = embedded(load("sinusoidal", width=512, scale=to_one(512)), torch.zeros(1, 2, 512))[0, 1, feature]
@@ -102,12 +96,6 @@ def test_learned() -> None:
     assert isinstance(encoding, Learned)
     agree(embedded(encoding, x), x + encoding.table)
     agree(embedded(encoding, x[:, :4]), x[:, :4] + encoding.table[:4])
-
-
-def test_learned_ends() -> None:
-    encoding = load("learned", width=C, length=T)
-    with pytest.raises(ValueError, match="not defined past 9 tokens"):
-        encoding.effect_at(Positions.of(T + 1))
 
 
 def test_learned_starts_as_gpt_2() -> None:

@@ -94,21 +94,6 @@ def test_alibi(what: tuple[str, ...]) -> None:
     agree(found("alibi", what), biased(bias))
 
 
-@pytest.mark.parametrize("what", PLACES)
-def test_kerple(what: str) -> None:
-    torch.manual_seed(0)
-    kerple = load("kerple_log", **SHAPE)
-    r1, r2 = (p.detach().double().exp().log1p().tolist() for p in kerple.parameters())
-
-    def bias(h: int, i: int, j: int) -> float:
-        value = -r1[h] * math.log1p(r2[h] * apart(i, j, (what,)))
-        return nearest(value) if what == "biases" else value
-
-    q, k = content()
-    effect = extend("bfloat16", kerple, what=what).effect_at(Positions(torch.tensor(AT), SPAN))
-    agree(logits(q, k, effect), biased(bias))
-
-
 @pytest.mark.parametrize("layout", ["half", "interleaved"])
 @pytest.mark.parametrize("what", WHATS, ids="+".join)
 def test_rope(what: tuple[str, ...], layout: str) -> None:
@@ -187,12 +172,9 @@ def test_what_counts_up_to_256_is_safe() -> None:
     for name in ("t5", "shaw"):
         torch.manual_seed(0)
         encoding = load(name, **SHAPE)
-        plain, cast = (e.effect_at(Positions(torch.tensor(AT), SPAN)) for e in (encoding, under(encoding)))
+        both = encoding, extend("bfloat16", encoding, what="distances")
+        plain, cast = (e.effect_at(Positions(torch.tensor(AT), SPAN)) for e in both)
         assert torch.equal(logits(*content(), plain), logits(*content(), cast))
-
-
-def under(encoding: Encoding) -> Encoding:
-    return extend("bfloat16", encoding, what="distances")
 
 
 def test_what_it_is_told() -> None:

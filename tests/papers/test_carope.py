@@ -3,8 +3,6 @@
 import cmath
 import math
 
-import torch
-
 from models.attention import logits
 from models.effect import Positions
 from models.encodings import load
@@ -35,13 +33,3 @@ def test_carope() -> None:
 
     found = logits(q, k, encoding.effect_at(Positions.of(LENGTH)), x=x)
     agree(found, by_pair(logit, HEADS, LENGTH))
-
-
-def test_equal_tokens_are_a_rope() -> None:
-    """With w = 0 every frequency is 1 / (1 + ln 2)."""
-    encoding = load("carope", **SHAPE)
-    encoding.frequency.weight.data.zero_()
-    angle = encoding.effect_at(Positions.of(5)).phase(torch.zeros(1, 5, SHAPE["width"]))
-    f = 1 / (1 + math.log(2))
-    agree(angle[0, 0, :, 0], f * torch.arange(1, 6))
-    agree(angle[0, 0, :, 2], f**3 * torch.arange(1, 6))

@@ -111,8 +111,8 @@ PAPERS: dict[str, tuple[dict[str, Any], Any, Any]] = {
 }
 
 
-def rope(encoding: str = "rope", width: int = WIDTH, length: int = LENGTH, **more: Any) -> Encoding:
-    return load(encoding, heads=2, head_width=width, length=length, **more)
+def rope(encoding: str = "rope", **more: Any) -> Encoding:
+    return load(encoding, heads=2, head_width=WIDTH, length=LENGTH, **more)
 
 
 @pytest.mark.parametrize("method", PAPERS)
@@ -130,14 +130,15 @@ def test_logits_at_the_length_that_is_given(method: str, length: int) -> None:
 def test_logits_at_a_factor_that_is_given(method: str) -> None:
     """The same at every length, on p-RoPE's still pairs and behind RoPE's biases as well."""
     given, frequencies, magnitude = PAPERS[method]
-    q, k = random(1, 2, LENGTH, WIDTH, seed=1), random(1, 2, LENGTH, WIDTH, seed=2)
-    expected = rotary(q, k, frequencies(4), magnitude=magnitude(4))
-    for encoding, interleaved in (("rope", False), ("rope_bias", False), ("rope", True)):
-        more = {"layout": "interleaved"} if interleaved else {}
-        ours = found(extend(method.split()[0], rope(encoding, **more), factor=4, **given), q, k)
-        if interleaved:
-            expected = rotary(q, k, frequencies(4), magnitude=magnitude(4), layout="interleaved")
-        agree(ours, expected)
-    still = frequencies(4)[: int(0.75 * WIDTH // 2)] + [0.0] * 2
-    ours = found(extend(method.split()[0], rope("p_rope"), factor=4, **given), q, k)
-    agree(ours, rotary(q, k, still, magnitude=magnitude(4)))
+    length, speeds = LENGTH + 5, frequencies(4)
+    q, k = random(1, 2, length, WIDTH, seed=1), random(1, 2, length, WIDTH, seed=2)
+    still = speeds[: int(0.75 * WIDTH // 2)] + [0.0] * 2
+    for name, layout in (
+        ("rope", "half"),
+        ("rope", "interleaved"),
+        ("rope_bias", "half"),
+        ("p_rope", "half"),
+    ):
+        ours = found(extend(method.split()[0], rope(name, layout=layout), factor=4, **given), q, k)
+        turning = still if name == "p_rope" else speeds
+        agree(ours, rotary(q, k, turning, magnitude=magnitude(4), layout=layout))

@@ -5,11 +5,10 @@ import math
 import pytest
 import torch
 
-from models.attention import attend
 from models.effect import Positions
 from models.encodings import load
 from tests.papers.loops import NEVER, found
-from tests.papers.pairs import WIDTH, biased, content
+from tests.papers.pairs import biased, content
 from tests.tolerance import agree
 
 NAPE = {2: [1, 0], 3: [1, 0, 0], 4: [1, 1 / 2, 0, 0], 8: [1, 1 / 2, 1 / 3, 1 / 4, 0, 0, 0, 0]}
@@ -33,13 +32,6 @@ def test_hard_alibi(heads: int, local: int | str) -> None:
         return NEVER if h < cut and i - j > h else 0.0
 
     agree(found(load("hard_alibi", heads=heads, local=local), q, k), biased(q, k, bias))
-
-
-def test_the_first_head_reads_its_own_token() -> None:
-    q, k = content(heads=4)
-    v = torch.randn(1, 4, q.size(2), WIDTH)
-    out = attend(q, k, v, load("hard_alibi", heads=4).effect_at(Positions.of(q.size(2))))
-    agree(out[:, 0], v[:, 0])
 
 
 def test_ssmax_counts_what_each_head_sees() -> None:

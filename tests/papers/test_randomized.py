@@ -60,12 +60,6 @@ def test_every_place_is_as_likely() -> None:
     assert together == pytest.approx(share * (length - 1) / (span - 1), abs=0.01)
 
 
-def test_mean_gap() -> None:
-    """(N + 1) / (T + 1): 3.99 for 512 of 2,048."""
-    gaps = torch.stack([sample(512, 2048, 0, draw).diff().float().mean() for draw in range(20)])
-    assert gaps.mean().item() == pytest.approx(3.99, abs=0.02)
-
-
 def drawn(name: str, draw: int) -> tuple[Randomized, list[int], Positions]:
     encoding = load(name, **SHAPE, span=100)
     assert isinstance(encoding, Randomized)
@@ -99,13 +93,6 @@ def test_randomized_embeddings(name: str) -> None:
     assert embed is not None
     nothing = torch.zeros(1, 100, HEADS * WIDTH)
     agree(embed(nothing[:, :13]), plain(nothing)[:, at])
-
-
-def test_randomized_ends_at_its_span() -> None:
-    encoding = load("randomized_rope", **SHAPE)
-    assert encoding.limit == 64 * SHAPE["length"]
-    with pytest.raises(ValueError, match="Randomized is not defined past 1024 tokens"):
-        encoding.effect_at(Positions.of(1025))
 
 
 def test_randomized_needs_as_many_vectors_as_places() -> None:

@@ -6,21 +6,13 @@ from typing import Any
 import pytest
 import torch
 
-from models.effect import Encoding
-from models.encodings import extend, load
+from models.encodings import extend
 from tests.papers.loops import NEVER, found, geometric, random, rotary
+from tests.papers.pairs import HEADS, SHAPE, WIDTH, content, plain
 from tests.tolerance import agree
 
-D, H, L = 8, 4, 16
+L = SHAPE["length"]
 LONG = 3 * L + 5
-
-
-def content(length: int = LONG) -> tuple[torch.Tensor, torch.Tensor]:
-    return random(1, H, length, D, seed=1), random(1, H, length, D, seed=2)
-
-
-def encoding(name: str = "rope", **more: Any) -> Encoding:
-    return load(name, heads=H, head_width=D, width=H * D, depth=2, length=L, **more)
 
 
 # ---- distances, as the papers count them
@@ -57,9 +49,9 @@ def test_distances_that_are_printed() -> None:
     ],
 )
 def test_two_regions(method: str, given: dict[str, int], distance: Any, layout: str) -> None:
-    q, k = content()
-    ours = found(extend(method, encoding(layout=layout), **given), q, k)
-    agree(ours, rotary(q, k, geometric(D, 10_000), distance, layout=layout))
+    q, k = content(LONG)
+    ours = found(extend(method, plain(layout=layout), **given), q, k)
+    agree(ours, rotary(q, k, geometric(WIDTH, 10_000), distance, layout=layout))
 
 
 @pytest.mark.parametrize(
@@ -74,23 +66,23 @@ def test_two_regions(method: str, given: dict[str, int], distance: Any, layout: 
 )
 def test_regions_of_a_factor_and_a_bias(method: str, given: dict[str, int], distance: Any) -> None:
     """Scale-invariant attention counts far keys at the distance at which they are rotated."""
-    q, k = content()
-    frequencies = [f if n < D // 2 * 0.75 else 0 for n, f in enumerate(geometric(D, 10_000))]
+    q, k = content(LONG)
+    frequencies = [f if n < WIDTH // 2 * 0.75 else 0 for n, f in enumerate(geometric(WIDTH, 10_000))]
     sinks = given.get("sinks", LONG)
     expected = rotary(q, k, frequencies, distance, seen=lambda i, j: j <= i and (i - j < 6 or j < sinks))
     for i in range(LONG):
         for j in range(i + 1):
             grown = math.log1p(abs(distance(i, j)) / 10)
             expected[..., i, j] = expected[..., i, j] * math.sqrt(2 * grown + 1) - 2 * grown
-    agree(found(extend(method, encoding("scale_invariant"), **given), q, k), expected)
+    agree(found(extend(method, plain("scale_invariant"), **given), q, k), expected)
 
 
 def test_two_regions_of_a_biased_rope() -> None:
-    q, k = content()
-    biased = encoding("rope_bias")
-    a, b = random(H, 1, D, seed=3), random(H, 1, D, seed=4)
+    q, k = content(LONG)
+    biased = plain("rope_bias")
+    a, b = random(HEADS, 1, WIDTH, seed=3), random(HEADS, 1, WIDTH, seed=4)
     biased.load_state_dict({"q_bias": a, "k_bias": b})
-    expected = rotary(q + a, k + b, geometric(D, 10_000), lambda i, j: rerope(i - j, L // 2))
+    expected = rotary(q + a, k + b, geometric(WIDTH, 10_000), lambda i, j: rerope(i - j, L // 2))
     agree(found(extend("rerope", biased), q, k), expected)
 
 
@@ -110,26 +102,26 @@ def test_auto_group(method: str, length: int) -> None:
     expected = rotary(
         q,
         k,
-        geometric(D, 10_000),
+        geometric(WIDTH, 10_000),
         distance=lambda i, j: measure(i, j, group),
         seen=lambda i, j: i == last,
     )
-    agree(found(extend(method, encoding()), q, k)[:, :, last], expected[:, :, last])
+    agree(found(extend(method, plain()), q, k)[:, :, last], expected[:, :, last])
 
 
 @pytest.mark.parametrize(("window", "sinks"), [("auto", 10), (5, 2)])
 def test_lm_infinite(window: int | str, sinks: int) -> None:
     """The last tokens and the first ones, no farther away than the window."""
-    q, k = content()
+    q, k = content(LONG)
     width = L if window == "auto" else int(window)
     expected = rotary(
         q,
         k,
-        geometric(D, 10_000),
+        geometric(WIDTH, 10_000),
         lambda i, j: min(i - j, width),
         seen=lambda i, j: j <= i and (i - j < width or j < sinks),
     )
-    agree(found(extend("lm_infinite", encoding(), window=window, sinks=sinks), q, k), expected)
+    agree(found(extend("lm_infinite", plain(), window=window, sinks=sinks), q, k), expected)
 
 
 def cache(i: int, window: int, sinks: int) -> list[int]:
@@ -144,14 +136,14 @@ def cache(i: int, window: int, sinks: int) -> list[int]:
 )
 def test_sinks_are_a_rolling_cache(name: str, window: int | str) -> None:
     """Each query, alone with its cache, whose tokens have the positions 0, 1, 2, ..."""
-    q, k = content()
-    plain = encoding(name)
-    for parameter in plain.parameters():
+    q, k = content(LONG)
+    encoding = plain(name)
+    for parameter in encoding.parameters():
         torch.nn.init.normal_(parameter, 0.3, 0.1, generator=torch.Generator().manual_seed(5))
-    ours = found(extend("sinks", plain, window=window), q, k)
+    ours = found(extend("sinks", encoding, window=window), q, k)
     expected = torch.full_like(ours, NEVER)
     for i in range(LONG):
         held = cache(i, L - 4 if window == "auto" else int(window), 4)
-        few = found(plain, q[:, :, held], k[:, :, held])[:, :, -1]  # q of this token is the last
+        few = found(encoding, q[:, :, held], k[:, :, held])[:, :, -1]  # q of this token is the last
         expected[:, :, i, held] = few
     agree(ours, expected)

@@ -44,31 +44,6 @@ def test_partial_rope_spreads_its_frequencies(layout: str, partial: float, rotat
     agree(found(encoding, q, k), rotary(q, k, geometric(rotating, 10_000), layout=layout))
 
 
-@pytest.mark.parametrize(
-    ("layout", "turned"),
-    [
-        ("interleaved", [-1.272233, -1.838865, 2.878668, 4.088187]),
-        ("half", [-1.413353, 1.879118, -2.828857, 4.058191]),
-    ],
-)
-def test_rope_turns_a_vector(layout: str, turned: list[float]) -> None:
-    x = torch.tensor([1.0, 2, 3, 4]).expand(1, 1, 4, 4)
-    rotate = load("rope", head_width=4, layout=layout).effect_at(Positions.of(4)).rotate
-    assert rotate is not None
-    q, k = rotate(x, x)
-    assert torch.equal(q, k)
-    assert q[0, 0, 3].tolist() == pytest.approx(turned, abs=1e-6)
-    agree(q[0, 0, 0], x[0, 0, 0])
-    agree(q.norm(dim=-1), x.norm(dim=-1))
-
-
-def test_layouts_differ_by_an_order_of_features() -> None:
-    q, k = content(8)
-    order = torch.tensor([0, 2, 4, 6, 1, 3, 5, 7])
-    half, interleaved = (load("rope", head_width=8, layout=name) for name in ("half", "interleaved"))
-    agree(found(half, q[..., order], k[..., order]), found(interleaved, q, k))
-
-
 def test_rope_of_x_transformers() -> None:
     q, k = content(8)
     turn, _ = RotaryEmbedding(8)(torch.arange(T))

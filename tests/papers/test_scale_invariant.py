@@ -48,14 +48,6 @@ def test_its_two_conditions() -> None:
     assert (multiplied(0), shifted(0)) == (1, 0)
 
 
-@pytest.mark.parametrize(("t", "factor", "shift"), [(10, 1.544764, -1.386294), (1000, 3.198475, -9.230241)])
-def test_spots(t: int, factor: float, shift: float) -> None:
-    effect = load("scale_invariant", **SHAPE).effect_at(Positions.of(4))
-    for curve, value in ((effect.score_scale, factor), (effect.bias, shift)):
-        assert curve is not None
-        assert float(curve(torch.tensor([[t]]), torch.tensor([[0]]))) == pytest.approx(value, abs=1e-6)
-
-
 def test_yarn_changes_its_rotation_alone() -> None:
     plain = load("scale_invariant", **SHAPE)
     before, after = (e.effect_at(Positions.of(60)) for e in (plain, extend("yarn", plain)))

@@ -1,26 +1,18 @@
 """Windows, and logits that grow with the number of keys."""
 
 import math
-from typing import Any
 
 import pytest
 import torch
 
-from models.effect import Encoding, Positions
+from models.effect import Positions
 from models.encodings import extend, load
-from tests.papers.loops import NEVER, found, geometric, random, rotary
+from tests.papers.loops import NEVER, found, geometric, rotary
+from tests.papers.pairs import SHAPE, WIDTH, content, plain
 from tests.tolerance import agree
 
-D, H, L = 8, 4, 16
+L = SHAPE["length"]
 LONG = 3 * L + 5
-
-
-def content(length: int = LONG) -> tuple[torch.Tensor, torch.Tensor]:
-    return random(1, H, length, D, seed=1), random(1, H, length, D, seed=2)
-
-
-def encoding(name: str = "rope", **more: Any) -> Encoding:
-    return load(name, heads=H, head_width=D, width=H * D, depth=2, length=L, **more)
 
 
 @pytest.mark.parametrize("name", ["rope", "alibi", "learned"])
@@ -29,17 +21,17 @@ def test_window(name: str) -> None:
     q, k = content(length)
     i, j = torch.arange(length)[:, None], torch.arange(length)
     for window, width in (("auto", L), (5, 5)):
-        expected = found(encoding(name), q, k).masked_fill(i - j >= width, NEVER)
-        assert torch.equal(found(extend("window", encoding(name), window=window), q, k), expected)
+        expected = found(plain(name), q, k).masked_fill(i - j >= width, NEVER)
+        assert torch.equal(found(extend("window", plain(name), window=window), q, k), expected)
 
 
 def test_windows_combine() -> None:
     """The narrower of two, and the sinks of both."""
-    q, k = content()
-    outer = extend("window", extend("lm_infinite", encoding(), window=9, sinks=2), window=6)
+    q, k = content(LONG)
+    outer = extend("window", extend("lm_infinite", plain(), window=9, sinks=2), window=6)
     i, j = torch.arange(LONG)[:, None], torch.arange(LONG)
     assert torch.equal(found(outer, q, k)[0, 0] > NEVER, (i >= j) & ((i - j < 6) | (j < 2)))
-    wider = extend("window", extend("lm_infinite", encoding(), window=6, sinks=2), window=9)
+    wider = extend("window", extend("lm_infinite", plain(), window=6, sinks=2), window=9)
     assert torch.equal(found(wider, q, k)[0, 0] > NEVER, (i >= j) & ((i - j < 6) | (j < 2)))
 
 
@@ -60,22 +52,22 @@ def test_log_n_as_printed(seen: int, expected: float) -> None:
 
 @pytest.mark.parametrize("name", ["rope", "alibi", "nope"])
 def test_log_n_multiplies_all_of_a_logit(name: str) -> None:
-    q, k = content()
+    q, k = content(LONG)
     factors = torch.tensor([growth(i) for i in range(LONG)])[:, None]
-    expected = found(encoding(name), q, k) * factors
-    agree(found(extend("log_n", encoding(name)), q, k), expected)
-    sharp = encoding(name, ssmax=True)
+    expected = found(plain(name), q, k) * factors
+    agree(found(extend("log_n", plain(name)), q, k), expected)
+    sharp = plain(name, ssmax=True)
     agree(found(extend("log_n", sharp), q, k)[..., 1:, :], (found(sharp, q, k) * factors)[..., 1:, :])
 
 
 def test_log_n_counts_what_is_seen() -> None:
     """Under a window of the training length nobody sees more than in training."""
-    q, k = content()
-    windowed = extend("window", encoding())
+    q, k = content(LONG)
+    windowed = extend("window", plain())
     agree(found(extend("log_n", windowed), q, k), found(windowed, q, k))
 
 
 def test_log_n_as_an_option() -> None:
-    q, k = content()
-    expected = rotary(q, k, geometric(D, 10_000), lambda i, j: min(i - j, 8), temperature=growth)
-    agree(found(extend("rerope", encoding(), log_n=True), q, k), expected)
+    q, k = content(LONG)
+    expected = rotary(q, k, geometric(WIDTH, 10_000), lambda i, j: min(i - j, 8), temperature=growth)
+    agree(found(extend("rerope", plain(), log_n=True), q, k), expected)

@@ -15,13 +15,10 @@ from models.attention import logits
 from models.effect import Positions
 from models.encodings import load
 from tests.papers.loops import NEVER, found, geometric, planes, random
+from tests.papers.pairs import HEADS, LENGTH, WIDTH, by_pair, content
 from tests.tolerance import agree
 
-H, T, D = 2, 13, 8
-
-
-def content(length: int = T) -> tuple[torch.Tensor, torch.Tensor]:
-    return random(1, H, length, D, seed=1), random(1, H, length, D, seed=2)
+D = WIDTH
 
 
 def xpos_logit(q: list[float], k: list[float], distance: int, scale_base: float, layout: str) -> float:
@@ -39,13 +36,12 @@ def xpos_logit(q: list[float], k: list[float], distance: int, scale_base: float,
 @pytest.mark.parametrize("scale_base", [4, 512])
 def test_xpos(layout: str, scale_base: int) -> None:
     q, k = content()
-    ours = found(load("xpos", head_width=D, length=32, scale_base=scale_base, layout=layout), q, k)
-    for h in range(H):
-        for i in range(T):
-            for j in range(T):
-                a, b = q[0, h, i].double().tolist(), k[0, h, j].double().tolist()
-                expected = xpos_logit(a, b, i - j, scale_base, layout) if j <= i else NEVER
-                assert ours[0, h, i, j].item() == pytest.approx(expected, abs=1e-5)
+
+    def expected(h: int, i: int, j: int) -> float:
+        return xpos_logit(q[0, h, i].tolist(), k[0, h, j].tolist(), i - j, scale_base, layout)
+
+    encoding = load("xpos", head_width=D, length=32, scale_base=scale_base, layout=layout)
+    agree(found(encoding, q, k), by_pair(expected, HEADS, LENGTH))
 
 
 def test_xpos_fades_by_its_zetas() -> None:
@@ -62,12 +58,12 @@ def test_xpos_fades_by_its_zetas() -> None:
 
 def test_xpos_of_x_transformers() -> None:
     q, k = content()
-    turn, scale = RotaryEmbedding(D, use_xpos=True, scale_base=16)(torch.arange(T))
+    turn, scale = RotaryEmbedding(D, use_xpos=True, scale_base=16)(torch.arange(LENGTH))
     q_turned, k_turned = apply_rotary_pos_emb(q, turn, scale), apply_rotary_pos_emb(k, turn, 1 / scale)
-    ours = found(
-        load("xpos", head_width=D, length=16, layout="interleaved"), q, k, causal=True
-    )  # scale_base: 16
-    theirs = (q_turned @ k_turned.mT / math.sqrt(D)).masked_fill(torch.ones(T, T).triu(1).bool(), NEVER)
+    ours = found(load("xpos", head_width=D, length=16, layout="interleaved"), q, k)  # scale_base: 16
+    theirs = (q_turned @ k_turned.mT / math.sqrt(D)).masked_fill(
+        torch.ones(LENGTH, LENGTH).triu(1).bool(), NEVER
+    )
     agree(ours, theirs)
 
 
@@ -81,49 +77,33 @@ def test_xpos_is_finite_up_to_its_limit(gamma: float) -> None:
     assert found(encoding, q, k).tril().isfinite().all()
 
 
-@pytest.mark.float32
-def test_xpos_at_its_longest_is_as_exact_as_at_its_shortest() -> None:
-    encoding = load("xpos", head_width=D, length=8)
-    length = encoding.limit
-    assert length == 512
-    q, k = content(length)
-    ours = found(encoding, q, k)
-    assert not ours.isnan().any()
-    for i, j in ((511, 511), (511, 480), (300, 260), (20, 3), (0, 0), (511, 0)):
-        a, b = q[0, 0, i].double().tolist(), k[0, 0, j].double().tolist()
-        expected = xpos_logit(a, b, i - j, 8, "interleaved")
-        agree(ours[0, 0, i, j], torch.tensor(expected))
-    with pytest.raises(ValueError, match="not defined past 512 tokens"):
-        encoding.effect_at(Positions.of(513))
-
-
 @pytest.mark.parametrize("base", [10_000.0, 100.0])
 def test_pope(base: float) -> None:
     """softplus(q) softplus(k) cos((j - i) base^(-c/D) + delta), delta from zero and within [-2 pi, 0]."""
     q, k = content()
-    encoding = load("pope", heads=H, head_width=D, base=base)
+    encoding = load("pope", heads=HEADS, head_width=D, base=base)
     assert (encoding.delta == 0).all()
-    delta = random(H, 1, D, seed=3) * 3
+    delta = random(HEADS, 1, D, seed=3) * 3
     encoding.load_state_dict({"delta": delta})
-    ours = found(encoding, q, k)
-    for h in range(H):
-        for i in range(T):
-            for j in range(i + 1):
-                total = 0.0
-                for c in range(D):
-                    a, b = (math.log1p(math.exp(x[0, h, t, c].item())) for x, t in ((q, i), (k, j)))
-                    shift = min(0.0, max(-2 * math.pi, delta[h, 0, c].item()))
-                    total += a * b * math.cos((j - i) * base ** (-c / D) + shift)
-                assert ours[0, h, i, j].item() == pytest.approx(total / math.sqrt(D), abs=1e-5)
+
+    def expected(h: int, i: int, j: int) -> float:
+        total = 0.0
+        for c in range(D):
+            a, b = (math.log1p(math.exp(x[0, h, t, c].item())) for x, t in ((q, i), (k, j)))
+            shift = min(0.0, max(-2 * math.pi, delta[h, 0, c].item()))
+            total += a * b * math.cos((j - i) * base ** (-c / D) + shift)
+        return total / math.sqrt(D)
+
+    agree(found(encoding, q, k), by_pair(expected, HEADS, LENGTH))
 
 
 def test_pope_of_x_transformers() -> None:
     q, k = content()
-    delta = -random(H, 1, D, seed=3).abs()
-    ours, theirs = load("pope", heads=H, head_width=D), PolarEmbedding(D, H)
+    delta = -random(HEADS, 1, D, seed=3).abs()
+    ours, theirs = load("pope", heads=HEADS, head_width=D), PolarEmbedding(D, HEADS)
     ours.load_state_dict({"delta": delta})
     theirs.learned_bias.data.copy_(delta)
-    turn, bias = theirs(torch.arange(T))
+    turn, bias = theirs(torch.arange(LENGTH))
     q_turned, k_turned = apply_polar_pos_emb(q, turn), apply_polar_pos_emb(k, turn + bias)
     agree(found(ours, q, k, causal=False), q_turned @ k_turned.mT / math.sqrt(D))
 
@@ -131,7 +111,7 @@ def test_pope_of_x_transformers() -> None:
 def test_pope_learns_past_its_bounds() -> None:
     """A delta that a step took out of [-2 pi, 0] still has a gradient to come back on."""
     q, k = content()
-    encoding = load("pope", heads=H, head_width=D)
+    encoding = load("pope", heads=HEADS, head_width=D)
     torch.nn.init.constant_(encoding.delta, 0.1)
     found(encoding, q, k, causal=False).square().sum().backward()
     assert encoding.delta.grad is not None

@@ -9,12 +9,16 @@ from signal import SIGINT, SIGKILL, SIGTERM, SIGUSR1, Signals
 import pytest
 
 from tests.processes import ended, family, forked, is_alive, start, wait_for
-from tests.train.conftest import ENDLESS, command, started
+from tests.train.conftest import ENDLESS, command
 from train.errors import command_line
 from train.fit.checkpoints import read_checkpoint
 from train.runtime.signals import Stopped, block_sigint
 
 pytestmark = pytest.mark.slow
+
+
+def stopped_by(number: Signals) -> str:
+    return f"yardstick: Stopped by {number.name}. The same command resumes from here.\n"
 
 
 @pytest.mark.parametrize(("number", "code"), [(SIGTERM, 143), (SIGINT, 130), (SIGUSR1, 128 + SIGUSR1)])
@@ -31,8 +35,7 @@ def test_a_signal_ends_a_run_with_a_sentence(
     wait_for(lambda: "step 20/" in (tmp_path / "out").read_text() if (tmp_path / "out").exists() else False)
     os.kill(process.pid or 0, number)
     assert ended(process) == code
-    told = (tmp_path / "err").read_text()
-    assert told == f"yardstick: Stopped by {number.name}. The same command resumes from here.\n"
+    assert (tmp_path / "err").read_text() == stopped_by(number)
     (state,) = tmp_path.glob("trained/*/last.ckpt")
     assert read_checkpoint(state)
     assert not (tmp_path / "run/DONE").exists()
@@ -61,14 +64,11 @@ def a_job_that_has_not_begun() -> None:
     os.kill(os.getpid(), SIGTERM)
 
 
-STOPPED = "yardstick: Stopped by SIGTERM. The same command resumes from here.\n"
-
-
 @pytest.mark.parametrize(
     ("function", "code", "out", "err"),
     [
-        (a_failing_clean_up, 143, "", STOPPED),
-        (ctrl_c_while_it_is_held, 130, "goes on\n", STOPPED.replace("SIGTERM", "SIGINT")),
+        (a_failing_clean_up, 143, "", stopped_by(SIGTERM)),
+        (ctrl_c_while_it_is_held, 130, "goes on\n", stopped_by(SIGINT)),
         (a_job_that_has_not_begun, 143, "", ""),
     ],
 )
@@ -89,15 +89,14 @@ def test_a_sweep_leaves_no_orphans(
     def logs() -> list[str]:
         return [log.read_text() for log in tmp_path.glob("sweep/*/train.log")]
 
-    with started(*small, *ENDLESS, *many) as process:
-        wait_for(lambda: sum("step 20/" in log for log in logs()) == seeds)
-        processes = family(process.pid)
-        assert len(processes) >= 1 + seeds * devices
-        process.send_signal(number)
-        _, errors = process.communicate(timeout=120)
+    process = start(tmp_path, command, "train.__main__", (*small, *ENDLESS, *many))
+    wait_for(lambda: sum("step 20/" in log for log in logs()) == seeds)
+    processes = family(process.pid or 0)
+    assert len(processes) >= 1 + seeds * devices
+    os.kill(process.pid or 0, number)
+    code = ended(process)
     wait_for(lambda: not any(map(is_alive, processes)), 40)
     if number != SIGKILL:
-        assert process.returncode == 128 + number
-        assert errors == f"yardstick: Stopped by {number.name}. The same command resumes from here.\n"
+        assert (code, (tmp_path / "err").read_text()) == (128 + number, stopped_by(number))
     assert len(list(tmp_path.glob("trained/*/last.ckpt"))) == seeds
-    assert all(log.endswith("Stopped by SIGTERM. The same command resumes from here.\n") for log in logs())
+    assert all(log.endswith(stopped_by(SIGTERM).removeprefix("yardstick: ")) for log in logs())

@@ -1,26 +1,15 @@
-"""DroPE, cropping, and learned positions interpolated."""
-
-from typing import Any
+"""DroPE, and learned positions interpolated."""
 
 import pytest
 import torch
 
 from models import registry
 from models.attention import logits
-from models.effect import Encoding, Positions
-from models.encodings import extend, load
+from models.effect import Positions
+from models.encodings import extend
 from tests.papers.loops import found, random
+from tests.papers.pairs import SHAPE, content, plain
 from tests.tolerance import agree
-
-SHAPE = {"heads": 4, "head_width": 8, "width": 32, "depth": 2, "length": 16}
-
-
-def plain(name: str, **more: Any) -> Encoding:
-    return load(name, **SHAPE, **more)
-
-
-def content(length: int) -> tuple[torch.Tensor, torch.Tensor]:
-    return random(1, 4, length, 8, seed=1), random(1, 4, length, 8, seed=2)
 
 
 @pytest.mark.parametrize("name", [name for name in registry.names() if name not in ("irope", "window_rope")])
@@ -29,7 +18,7 @@ def test_drop_leaves_nope(name: str) -> None:
     dropped = extend("drop", plain(name))
     effect = dropped.effect_at(Positions.of(20))
     assert effect.embed is None
-    agree(logits(q, k, effect, x=random(1, 20, 32)), found(plain("nope"), q, k))
+    agree(logits(q, k, effect, x=random(1, 20, SHAPE["width"])), found(plain("nope"), q, k))
     assert dropped.limit is None
     assert dropped.relative
 
@@ -41,18 +30,12 @@ def test_drop_keeps_what_is_no_position() -> None:
     agree(found(extend("drop", sharp), q, k), expected)
 
 
-def test_crop_is_the_training_length() -> None:
-    cropped = extend("crop", plain("rope"))
-    assert cropped.context == 16
-    assert not cropped.prefix
-
-
 @pytest.mark.parametrize("length", [3, 16, 17, 50, 61])
 def test_learned_interpolated(length: int) -> None:
     """The table's ends on the sequence's ends, straight lines between its rows."""
     encoding = plain("learned")
     table = encoding.state_dict()["table"].double()
-    x = random(1, length, 32)
+    x = random(1, length, SHAPE["width"])
     embed = extend("learned_interpolated", encoding).effect_at(Positions.of(length)).embed
     assert embed is not None
     added = embed(torch.zeros_like(x))[0]
