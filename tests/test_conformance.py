@@ -404,8 +404,6 @@ def test_compiles_in_one_graph(method: Method) -> None:
     model = gpt(method.built, depth=1)
     torch._dynamo.reset()
     compiled = torch.compile(model, backend="eager", fullgraph=True)
-    with torch.no_grad():
-        agree(compiled(tokens()), model(tokens()))
     agree_all(gradients(compiled, model), gradients(model, model))
 
 

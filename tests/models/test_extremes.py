@@ -1,22 +1,23 @@
-"""What is no number, or as large as floats can be, is read as what it is."""
+"""What is no number, as large as floats can be, or lies in memory as few tensors do is read as what it is."""
 
-import os
-import shutil
+from collections.abc import Callable
 
 import pytest
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
+from models import cpu as native
 from models.attention import attend
 from models.effect import ByDistance, Effect, Positions, Window
 from models.ops.norm import rms_norm
 from models.ops.pairwise_mlp import adapted
+from models.ops.rotary import rotate_pairs
 from tests.tolerance import agree
 
-COMPILER = shutil.which(os.environ.get("CC", "cc"))
 NEAR = ByDistance(lambda distance: 1 / (1 + distance.abs().float())[None])
 LARGEST = torch.finfo(torch.float32).max
-needs_compiler = pytest.mark.skipif(COMPILER is None, reason="PyTorch's attention reads other numbers there")
+needs_compiler = pytest.mark.skipif(native.missing(), reason="PyTorch's attention reads other numbers there")
 learning = pytest.mark.parametrize("learning", [True, False], ids=["gradient", "no gradient"])
 no_number = pytest.mark.parametrize("bits", [0x7F800001, 0x7FFFFFFF, 0x7FC0017F, -1, -0x7FFFFF], ids=hex)
 
@@ -75,8 +76,45 @@ def test_whatever_is_no_number_stays_so(bits: int) -> None:
     assert found.isnan().all(1).nonzero().tolist() == [[0, 7]]
 
 
-def test_a_network_reads_of_all_heads_that_one_is_no_number() -> None:
-    logits = random((1, 3, 50))
-    logits[0, 1, 7] = torch.nan
-    found = adapted(nn.Linear(6, 5), nn.Linear(5, 3), logits, random((1, 3, 50), seed=1))
-    assert found.isnan().nonzero().tolist() == [[0, head, 7] for head in range(3)]
+ANGLES = torch.linspace(0, 3, 40 * 8).reshape(40, 8)
+FUNCTIONS: dict[str, Callable[[Tensor], Tensor]] = {
+    "norm": lambda x: rms_norm(x, torch.ones(16)),
+    "rotation": lambda x: rotate_pairs(x, ANGLES.cos(), ANGLES.sin()),
+    "queries": lambda x: attend(x, *qkv()[1:], Effect(Positions.of(40))),
+    "keys": lambda x: attend(qkv()[0], x, qkv()[2], Effect(Positions.of(40))),
+    "values": lambda x: attend(*qkv()[:2], x, Effect(Positions.of(40))),
+}
+
+
+@learning
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_a_sign_that_is_put_off_is_read(name: str, learning: bool) -> None:
+    """As PyTorch does to imaginary parts of conjugates, and to gradients of them."""
+    function, x, later = FUNCTIONS[name], random((2, 3, 40, 16), seed=5), torch._neg_view
+    with torch.set_grad_enabled(learning):
+        agree(function(later(x)), function(-x))
+    if learning:
+        y = function(x.requires_grad_())
+        g = random(y.shape, seed=7)
+        agree(*(torch.autograd.grad(y, x, own, retain_graph=True)[0] for own in (later(g), -g)))
+
+
+@pytest.mark.parametrize("tokens", [8, 40])
+@pytest.mark.parametrize("overlapping", range(3), ids=["q", "k", "v"])
+def test_gradients_of_tensors_that_overlap_in_memory(overlapping: int, tokens: int) -> None:
+    leaves = qkv(tokens)
+    leaves[overlapping] = random((2, 3, tokens + 15)).unfold(-1, 16, 1)
+    effect, g = Effect(Positions.of(tokens)), random((2, 3, tokens, 16), seed=9)
+    for x in leaves:
+        x.requires_grad_()
+    gradients = (
+        torch.autograd.grad(attend(*leaves, effect, kernel=kernel), leaves, g)
+        for kernel in ("auto", "reference")
+    )
+    for found, expected in zip(*gradients, strict=True):
+        agree(found, expected)
+
+
+def test_a_gain_that_is_one_number_for_all() -> None:
+    x, gain = random((3, 24)), torch.full((1,), 2.0).expand(24)
+    torch.testing.assert_close(rms_norm(x, gain), F.rms_norm(x, (24,), gain, 1e-6))

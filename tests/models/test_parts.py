@@ -15,7 +15,6 @@ from models.ops.linear import split_heads
 from models.ops.norm import rms_norm
 from models.ops.rotary import rotate_pairs
 from tests.tolerance import agree, float64
-from train.fit.loss import MeanCrossEntropy
 
 B, H, T, D = 2, 3, 7, 8
 
@@ -58,15 +57,6 @@ def weighted(rows: int) -> Callable[..., Tensor]:
     return run
 
 
-def plain_loss(hidden: Tensor, weight: Tensor) -> Tensor:
-    return F.cross_entropy(hidden @ weight.T, torch.arange(hidden.size(0)))
-
-
-def loss(hidden: Tensor, weight: Tensor) -> Tensor:
-    result: Tensor = MeanCrossEntropy.apply(hidden, weight, torch.arange(hidden.size(0)))
-    return result
-
-
 ROTATED = [(B, H, T, D), (T, D // 2), (T, D // 2)]
 PAIRS = {
     "rms_norm": (rms_norm, lambda x, gain: F.rms_norm(x, (D,), gain, 1e-6), [(B, T, D), (D,)]),
@@ -81,7 +71,6 @@ PAIRS = {
     "polar of each head": (polar, plain_polar, [(B, H, T, D), (H, T, D), (H, T, D)]),
     "weighted": (weighted(T), plain_weighted, [(B, H, T, D)] * 3 + [(1, T, T)]),
     "weighted in blocks": (weighted(3), plain_weighted, [(B, H, T, D)] * 3 + [(B, H, T, T)]),
-    "loss": (loss, plain_loss, [(5, D), (9, D)]),
 }
 
 
@@ -117,21 +106,3 @@ def test_parts_of_a_potential_add_up(dtype: torch.dtype) -> None:
     assert torch.allclose(
         split_precision(height, dtype).double().sum(-1), height.double(), rtol=1e-6, atol=1e-6
     )
-
-
-def test_rms_norm_in_bfloat16() -> None:
-    """Under autocast the result is rounded once, from float32."""
-    x, gain = random(B, T, D), random(D)
-    with torch.autocast("cpu", dtype=torch.bfloat16):
-        y = rms_norm(x, gain)
-    assert y.dtype == torch.bfloat16
-    assert torch.equal(y, F.rms_norm(x, (D,), gain, 1e-6).bfloat16())
-
-
-def test_loss_in_bfloat16() -> None:
-    hidden, weight = random(64, 32), random(64, 32, 1).squeeze(-1)
-    with torch.autocast("cpu", dtype=torch.bfloat16):
-        found = loss(hidden, weight)
-    assert abs(found / plain_loss(hidden.detach(), weight) - 1) < 3e-3
-    g, w = torch.autograd.grad(found, hidden)[0], torch.autograd.grad(plain_loss(hidden, weight), hidden)[0]
-    assert (g - w).norm() < 0.02 * w.norm()
