@@ -6,8 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 import data
+from data.source import Source
+from data.tasks.base import Task
 from data.text.tokens import Text
 from tests.composing import composed
 
@@ -35,6 +38,29 @@ def stdlib(settings: Settings, cache: Path) -> Text:
     source = data.load(settings("stdlib", limit=0.5, held_out=0.03), 512, cache)
     assert isinstance(source, Text)
     return source
+
+
+@pytest.fixture
+def task(settings: Settings, cache: Path) -> Callable[..., Task]:
+    def load(name: str, vocab: int = 100, **changes: Any) -> Task:
+        source = data.load(settings(name, **changes), vocab, cache)
+        assert isinstance(source, Task)
+        return source
+
+    return load
+
+
+def check_shares(source: Source, length: int) -> None:
+    """Processes share the sequences of one."""
+    whole = source.batch(4, length, 10, seed=3)
+    for world in (2, 3):
+        for rank in range(world):
+            part = source.batch(4, length, 10, 3, rank, world)
+            assert torch.equal(part.tokens, whole.tokens[rank::world])
+            assert torch.equal(part.targets, whole.targets[rank::world])
+            assert (part.mask is None) == (whole.mask is None)
+            if part.mask is not None and whole.mask is not None:
+                assert torch.equal(part.mask, whole.mask[rank::world])
 
 
 @pytest.fixture(scope="session")

@@ -72,16 +72,3 @@ def test_code_that_cannot_be_parsed_or_is_not_there_has_a_digest(mine: Path) -> 
     first = code_digest(["mine"])
     mine.write_text("class Mine(::")
     assert len({first, code_digest(["mine"]), code_digest(["nowhere.to.be.found"])}) == 3
-
-
-def test_c_sources_count_where_they_are_used() -> None:
-    from data import code
-
-    seen = []
-    original = code.of_json
-    try:
-        code.of_json = lambda content: seen.append(content) or original(content)  # type: ignore[assignment]
-        code_digest(["models.gpt"])
-    finally:
-        code.of_json = original  # type: ignore[assignment]
-    assert any("#include" in part for part in seen[0])

@@ -11,6 +11,7 @@ from omegaconf import OmegaConf
 import data
 from data.mixture import Mixed
 from data.text.tokens import Text
+from tests.data.conftest import check_shares
 from train.paths import CONF
 
 Make = Callable[..., Mixed]
@@ -51,14 +52,6 @@ def test_rows_are_those_of_the_parts(mixture: Make, stdlib: Text) -> None:
         assert torch.equal(batch.mask[asks], task.mask[asks])
 
 
-def test_no_id_is_of_both_parts(mixture: Make) -> None:
-    one = mixture()
-    batch = one.batch(0, 64, 40, seed=0)
-    asks = ~batch.mask.all(1)
-    assert batch.tokens[~asks].max() < 512 <= batch.tokens[asks].min()
-    assert batch.tokens.max() < one.vocab
-
-
 @pytest.mark.parametrize(("share", "count"), [(0.1, 2), (0.25, 5), (0.9, 18)])
 def test_the_share_of_the_task(share: float, count: int, mixture: Make) -> None:
     one = mixture(share=share)
@@ -69,13 +62,7 @@ def test_the_share_of_the_task(share: float, count: int, mixture: Make) -> None:
 
 def test_processes_share_the_sequences_of_one(mixture: Make, hidden: Mixed) -> None:
     for one in (mixture(), mixture("copy", 512 + 18), hidden):
-        whole = one.batch(4, 64, 10, seed=3)
-        for world in (2, 3):
-            for rank in range(world):
-                part = one.batch(4, 64, 10, 3, rank, world)
-                assert torch.equal(part.tokens, whole.tokens[rank::world])
-                assert torch.equal(part.targets, whole.targets[rank::world])
-                assert torch.equal(part.mask, whole.mask[rank::world])
+        check_shares(one, 64)
 
 
 def test_shorter_problems_are_padded(mixture: Make) -> None:
@@ -143,7 +130,9 @@ def test_the_files_are_of_the_parts_that_they_name(name: str, settings: Callable
     assert sizes.vocab == tiny.vocab + own  # the same tokenizer as without the task, the same cache
 
 
-def test_impossible_settings_are_said(mixture: Make, settings: Callable[..., dict]) -> None:
+def test_impossible_settings_are_said(mixture: Make, settings: Callable[..., dict], books: Path) -> None:
+    with pytest.raises(ValueError, match=r"needs 64 ids beside those of files: add 64 to model.vocab"):
+        mixture(vocab=300, text=settings("files", path=str(books)))
     for share in (0, 1, 1.5):
         with pytest.raises(ValueError, match=rf"needs share to be between 0 and 1, such as 0.5, not {share}"):
             mixture(share=share)
@@ -156,9 +145,3 @@ def test_impossible_settings_are_said(mixture: Make, settings: Callable[..., dic
         mixture(text=settings("copy"))
     with pytest.raises(ValueError, match=r"data=python\+recall needs a text, but recall has none"):
         mixture(text=None)
-
-
-def test_too_small_a_model_is_said(mixture: Make, settings: Callable[..., dict], books: Path) -> None:
-    text = settings("files", path=str(books))
-    with pytest.raises(ValueError, match=r"needs 64 ids beside those of files: add 64 to model.vocab"):
-        mixture(vocab=300, text=text)

@@ -13,6 +13,7 @@ import data
 from data.batch import Batch
 from data.source import Problems
 from data.tasks.recall import Recall
+from tests.data.conftest import check_shares
 from train.paths import CONF
 
 
@@ -86,16 +87,7 @@ def test_distances_follow_the_power_law(power: float, recall: Callable[..., Reca
 
 
 def test_processes_share_the_sequences_of_one(recall: Callable[..., Recall]) -> None:
-    one = recall()
-    whole = one.batch(4, 64, 10, seed=3)
-    assert whole.mask is not None
-    for world in (2, 3):
-        for rank in range(world):
-            part = one.batch(4, 64, 10, 3, rank, world)
-            assert part.mask is not None
-            assert torch.equal(part.tokens, whole.tokens[rank::world])
-            assert torch.equal(part.targets, whole.targets[rank::world])
-            assert torch.equal(part.mask, whole.mask[rank::world])
+    check_shares(recall(), 64)
 
 
 def test_training_and_held_out_sequences_differ(recall: Callable[..., Recall]) -> None:
@@ -126,10 +118,7 @@ def test_the_file_says_the_sizes_that_it_needs(recall: Callable[..., Recall]) ->
         ({"pairs": 8}, "data=recall needs pairs to be two whole numbers, .* not 8"),
         ({"pairs": [0, 4]}, r"not \[0, 4\]"),
         ({"pairs": [4, 32]}, r"below half of symbols=64, .* not \[4, 32\]"),
-        (
-            {"vocab": 60},
-            "model.vocab=60 is too small for data=recall, which has 64 ids: set model.vocab=64",
-        ),
+        ({"vocab": 60}, "=60 is too small for data=recall, which has 64 ids: set model.vocab=64"),
     ],
 )
 def test_impossible_settings_are_said(

@@ -1,7 +1,6 @@
 """Batches and windows: what training and evaluation get."""
 
 import sysconfig
-from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 
@@ -12,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as some
 from tokenizers import Tokenizer
 
-import data
 from data.text.tokens import Text, repeat_span, spread
+from tests.data.conftest import check_shares
 
 
 def test_a_batch_depends_on_seed_and_step_alone(stdlib: Text) -> None:
@@ -22,10 +21,9 @@ def test_a_batch_depends_on_seed_and_step_alone(stdlib: Text) -> None:
         stdlib.batch(step, length=64, size=4, seed=2)
     again = stdlib.batch(step=7, length=32, size=8, seed=1)
     assert torch.equal(first.tokens, again.tokens)
-    assert not torch.equal(first.tokens, stdlib.batch(8, 32, 8, seed=1).tokens)
-    assert not torch.equal(first.tokens, stdlib.batch(7, 32, 8, seed=2).tokens)
-    assert not torch.equal(first.tokens, stdlib.batch(1, 32, 8, seed=7).tokens)
-    assert not torch.equal(first.tokens, stdlib.batch(6, 32, 8, seed=2).tokens)
+    for step, seed in ((8, 1), (7, 2), (1, 7), (6, 2)):
+        assert not torch.equal(first.tokens, stdlib.batch(step, 32, 8, seed=seed).tokens)
+    check_shares(stdlib, 16)
 
 
 def test_a_batch_is_of_the_training_stream(stdlib: Text) -> None:
@@ -40,15 +38,6 @@ def test_a_batch_is_of_the_training_stream(stdlib: Text) -> None:
         assert row.tobytes() in stream
 
 
-@pytest.mark.parametrize("world", [1, 2, 3, 5])
-def test_ranks_share_the_sequences_of_one(stdlib: Text, world: int) -> None:
-    whole = stdlib.batch(4, 16, 10, seed=3)
-    for rank in range(world):
-        part = stdlib.batch(4, 16, 10, seed=3, rank=rank, world=world)
-        assert torch.equal(part.tokens, whole.tokens[rank::world])
-        assert torch.equal(part.targets, whole.targets[rank::world])
-
-
 def test_spans_recur_in_a_share_of_the_sequences(stdlib: Text, monkeypatch: pytest.MonkeyPatch) -> None:
     plain = stdlib.batch(0, 64, 400, seed=0)
     monkeypatch.setattr(stdlib, "repeat", 0.5)
@@ -57,8 +46,7 @@ def test_spans_recur_in_a_share_of_the_sequences(stdlib: Text, monkeypatch: pyte
     assert torch.equal(batch.tokens[:, :4], plain.tokens[:, :4])  # nothing is repeated before it was said
     changed = (batch.tokens != plain.tokens).any(1).float().mean()
     assert 0.4 < changed < 0.6
-    for rank in range(3):
-        assert torch.equal(stdlib.batch(0, 64, 400, 0, rank, 3).tokens, batch.tokens[rank::3])
+    check_shares(stdlib, 64)
 
 
 def test_a_repeated_span_is_one_that_the_row_holds() -> None:
@@ -153,17 +141,3 @@ def test_what_is_said_of_a_corpus(stdlib: Text) -> None:
     assert stdlib.description.startswith("stdlib: Python source code of stdlib 3.")
     assert f"held out: {len(stdlib.lengths)} documents" in stdlib.description
     assert f"{stdlib.lengths.sum():,} tokens" in stdlib.description
-
-
-def test_the_fingerprint_is_of_token_ids_and_split(
-    books: Path, cache: Path, settings: Callable[..., dict]
-) -> None:
-    def fingerprint(vocab: int = 300, **changes: object) -> str:
-        return data.load(settings("files", path=str(books), **changes), vocab, cache).fingerprint
-
-    first = fingerprint()
-    assert fingerprint(tokenizer="bytes") != first
-    assert fingerprint(held_out=0.5) != first
-    assert fingerprint(limit=0.001) != first
-    (books / "shelf0/0.txt").write_text("another text, of other words")
-    assert fingerprint() != first

@@ -38,119 +38,64 @@ def test_a_method_that_is_right(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     tried(f"{HEAD}        return Effect(positions, bias={CURVE})", tmp_path, monkeypatch)
 
 
-@pytest.mark.parametrize(
-    ("line", "expected"),
-    [
-        ("pass", "Mine.forward should return an Effect, not None."),
-        ("return positions.at", "Mine.forward should return an Effect, not a Tensor."),
-        (
-            f"return Effect(positions, bais={CURVE})",
-            "mine.py, line 11: TypeError: .*unexpected keyword argument",
-        ),
-        (
-            "return Effect(positions, bias=self.slopes)",
-            "Mine: bias should be a ByDistance or a function, not a Parameter",
-        ),
-        (
-            "return Effect(positions, bias=ByDistance(lambda d: -d))",
-            r"bias should have the shape \(1 or 2, 16\), not \(16,\)",
-        ),
-        (
-            "return Effect(positions, bias=ByDistance(lambda d: -torch.ones(3, 1) * d))",
-            r"Mine: bias should have the shape \(1 or 2, 16\), not \(3, 16\).",
-        ),
-        (
-            "return Effect(positions, score_scale=lambda i, j: i)",
-            r"score_scale should have the shape \(1 or 2, 16, 16\), not \(16, 1\)",
-        ),
-        ("return Effect(positions, bias=lambda i, j: 3)", "Mine: bias should give a Tensor, not an int."),
-        (
-            "return Effect(positions, rotate=lambda q, k: q)",
-            "rotate should give a pair of q and k, not a Tensor.",
-        ),
-        ("return Effect(positions, rotate=lambda q, k: (q[:, :1], k))", "q of rotate should have the shape"),
-        ("return Effect(positions, visible=5)", "Mine: visible should be a Window, not an int."),
-        ("return Effect(positions, far=(5,))", "Mine: far should be a tuple of Regions, not a tuple."),
-        (
-            "return Effect(positions, adjust=lambda *all: 0)",
-            "Mine: adjust should be an Adjust, not a function.",
-        ),
-        ("return Effect(positions, embed=lambda x: x.sum(-1))", "Mine: embed should have the shape"),
-        ("return Effect(positions, log_decay=lambda x: x.sum(-1))", "Mine: log_decay should have the shape"),
-        (
-            "return Effect(positions, logit_scale=torch.ones(5, 1))",
-            r"logit_scale should have the shape \(1 or 2, 1 or 16\)",
-        ),
-        (
-            "return Effect(positions, sink=torch.ones(5))",
-            r"sink should have the shape \(1 or 2, 1 or 16\), not \(5,\)",
-        ),
-        (
-            "return Effect(positions, bias=ByDistance(lambda d: self.slope * d))",
-            "mine.py, line 11: AttributeError: 'Mine'",
-        ),
-        (
-            "return Effect(positions, bias=ByDistance(lambda d: self.slopes @ d))",
-            "mine.py, line 11: RuntimeError: ",
-        ),
-        ("a, b = [positions]", r"mine.py, line 11: ValueError: not enough values to unpack"),
-        ("raise ValueError('Too long.')", r"mine.py, line 11: ValueError: Too long.$"),
-        ("positions.at @ torch.ones(2, 3)", "mine.py, line 11: RuntimeError: "),
-        (
-            "return Effect(positions, bias=ByDistance(lambda d: self.slopes * d / 0))",
-            "gives logits that are not numbers at",
-        ),
-        (
-            "return Effect(positions, bias=ByDistance(lambda d: torch.randn(1, len(d))))",
-            "gives other logits every time: draw from a generator seeded with positions.draw",
-        ),
-        (
-            "return Effect(positions, log_decay=lambda x: x.sum((1, 2)) * positions.at.expand(1, 2, -1))",
-            "lets tokens see what comes after them",
-        ),
-    ],
-)
-def test_mistakes(line: str, expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+EFFECTS = rf"""
+bais={CURVE} | mine.py, line 11: TypeError: .*unexpected keyword argument
+bias=self.slopes | Mine: bias should be a ByDistance or a function, not a Parameter
+bias=ByDistance(lambda d: -d) | bias should have the shape \(1 or 2, 16\), not \(16,\)
+bias=ByDistance(lambda d: -torch.ones(3, 1) * d) | \(1 or 2, 16\), not \(3, 16\)\.
+bias=lambda i, j: 3 | Mine: bias should give a Tensor, not an int.
+score_scale=lambda i, j: i | the shape \(1 or 2, 16, 16\), not \(16, 1\)
+rotate=lambda q, k: q | rotate should give a pair of q and k, not a Tensor.
+rotate=lambda q, k: (q[:, :1], k) | q of rotate should have the shape
+visible=5 | Mine: visible should be a Window, not an int.
+far=(5,) | Mine: far should be a tuple of Regions, not a tuple.
+adjust=lambda *all: 0 | Mine: adjust should be an Adjust, not a function.
+embed=lambda x: x.sum(-1) | Mine: embed should have the shape
+log_decay=lambda x: x.sum(-1) | Mine: log_decay should have the shape
+logit_scale=torch.ones(5, 1) | logit_scale should have the shape \(1 or 2, 1 or 16\)
+sink=torch.ones(5) | sink should have the shape \(1 or 2, 1 or 16\), not \(5,\)
+bias=ByDistance(lambda d: self.slope * d) | mine.py, line 11: AttributeError: 'Mine'
+bias=ByDistance(lambda d: self.slopes @ d) | mine.py, line 11: RuntimeError:
+bias=ByDistance(lambda d: self.slopes * d / 0) | gives logits that are not numbers at
+bias=ByDistance(lambda d: torch.randn(1, len(d))) | gives other logits every time: draw from a generator
+log_decay=lambda x: x.sum((1, 2)) * positions.at.expand(1, 2, -1) | lets tokens see what comes after them
+""".strip().splitlines()
+LINES = r"""
+pass | Mine.forward should return an Effect, not None.
+return positions.at | Mine.forward should return an Effect, not a Tensor.
+a, b = [positions] | mine.py, line 11: ValueError: not enough values to unpack
+raise ValueError('Too long.') | mine.py, line 11: ValueError: Too long.$
+positions.at @ torch.ones(2, 3) | mine.py, line 11: RuntimeError:
+""".strip().splitlines()
+
+
+@pytest.mark.parametrize("mistake", LINES + EFFECTS)
+def test_mistakes(mistake: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    line, _, expected = mistake.partition(" | ")
+    line = line if mistake in LINES else f"return Effect(positions, {line})"
     with pytest.raises(ValueError, match=expected):
         tried(f"{HEAD}        {line}\n", tmp_path, monkeypatch)
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "expected"),
-    [
-        ("super().__init__()", "pass", "mine.py, line 8: AttributeError: cannot assign parameters before"),
-        ("heads: int", "heads: int, scale", "encoding.scale must be given: Mine has no default for it."),
-        ("class Mine(Encoding)", "class Mine(Encoding", "mine.py, line 5: SyntaxError: "),
-        (
-            "import torch\n",
-            "import torch, nothing_such\n",
-            "mine cannot be imported: No module named 'nothing_such'",
-        ),
-        ("Adjust, ", "Adjusted, ", "mine.py, line 3: ImportError: cannot import name 'Adjusted'"),
-        (
-            "class Mine",
-            "Base = Unknown\nclass Mine",
-            "mine.py, line 5: NameError: name 'Unknown' is not defined",
-        ),
-        (
-            "class Mine(Encoding)",
-            "class Mine(nn.Module)",
-            "mine.Mine should be the dotted path of a class of the kind",
-        ),
-        (
-            "class Mine(",
-            "class Other(",
-            "mine.Mine should be the dotted path of a class of the kind Encoding.",
-        ),
-    ],
-)
-def test_mistakes_around_it(
-    old: str, new: str, expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+CHANGES = r"""
+super().__init__() | pass | mine.py, line 8: AttributeError: cannot assign parameters before
+heads: int | heads: int, scale | encoding.scale must be given: Mine has no default for it.
+class Mine(Encoding) | class Mine(Encoding | mine.py, line 5: SyntaxError:
+import torch | import torch, nothing_such | mine cannot be imported: No module named 'nothing_such'
+Adjust,  | Adjusted,  | mine.py, line 3: ImportError: cannot import name 'Adjusted'
+class Mine( | class Mine(Unknown, | mine.py, line 5: NameError: name 'Unknown' is not defined
+class Mine(Encoding) | class Mine(nn.Module) | mine.Mine should be the dotted path of a class of the kind
+class Mine( | class Other( | mine.Mine should be the dotted path of a class of the kind Encoding.
+""".strip().splitlines()
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_mistakes_around_it(change: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    old, new, expected = change.split(" | ")
     text = f"{HEAD}        return Effect(positions, bias={CURVE})\n"
     assert old in text
     with pytest.raises(ValueError, match=expected):
-        tried(text.replace(old, new), tmp_path, monkeypatch)
+        tried(text.replace(old, new, 1), tmp_path, monkeypatch)
 
 
 def test_errors_of_this_projects_code_keep_their_traceback(monkeypatch: pytest.MonkeyPatch) -> None:

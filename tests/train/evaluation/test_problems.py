@@ -17,7 +17,7 @@ from sweeps.results import load_sweep as load_sweep
 from tests.composing import composed
 from tests.train.conftest import CPU, launch
 from train.context import trainer
-from train.evaluation.problems import ProblemEvaluator, has_problems, mean_and_error, problem_protocols
+from train.evaluation.problems import ProblemEvaluator, mean_and_error, problem_protocols
 from train.fit.objective import Objective, masked_tokens, next_token, objective_of, shown_answers
 from train.results.rows import Row, read_rows
 from train.run import run_job
@@ -230,12 +230,6 @@ def test_lengths_are_counted_from_the_longest_in_training() -> None:
     assert composed(ladder, listed).evaluation.at(8) == [20, 40]
 
 
-def test_too_short_a_length_is_said_before_training() -> None:
-    assert has_problems(Riddle(), LENGTHS)
-    with pytest.raises(ValueError, match="at least 4 tokens"):
-        has_problems(Riddle(), [8, 2])
-
-
 # ---- whole runs
 
 
@@ -305,14 +299,10 @@ def test_a_bidirectional_model_learns_a_task(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("overrides", "sentence"),
     [
-        (["evaluation.lengths=[0]"], "evaluation.lengths=[0] should be 'ladder' or greater than"),
-        (["data.lengths=[0,4]"], "no problem of length 0: the shortest has 1"),
         (["data.pairs=3"], "There is no setting 'data.pairs' here: other choices of data have it."),
         (["evaluation.protocols=[sliding]"], "is for text, and data=copy has none"),
-        (["model.vocab=3"], "set model.vocab=6"),
         (["model.length=8"], "set model.length=9"),
         (["data.symbol=3"], "Did you mean 'data.symbols'?"),
-        (["evaluation.problems=0"], "evaluation.problems=0 should be greater than or equal to 1"),
     ],
 )
 def test_mistakes_are_said(mistake: Any, tmp_path: Path, overrides: list[str], sentence: str) -> None:

@@ -58,22 +58,6 @@ def test_by_position_adds_up_to_the_whole(models, windows) -> None:
         torch.testing.assert_close(bins.sum(0), found.sums[name, "nonoverlapping", LONGEST])
 
 
-def test_crop_is_flat(models, windows) -> None:
-    found = scores(models, windows, 4096)
-    for length in LENGTHS:
-        torch.testing.assert_close(
-            found.sums["crop", "same_tokens", length], found.sums["none", "same_tokens", TRAINED]
-        )
-
-
-def test_shares_of_processes_make_the_whole(models, windows) -> None:
-    scoring = TextEvaluator(models, windows, AMOUNTS, ("same_tokens",), 64)
-    whole = sorted((p.extension, p.span.start, int(w)) for p in scoring.parts(0, 1) for w in p.windows)
-    for world in (2, 3, 7):
-        shares = [p for rank in range(world) for p in scoring.parts(rank, world)]
-        assert sorted((p.extension, p.span.start, int(w)) for p in shares for w in p.windows) == whole
-
-
 def test_undefined_lengths_are_left_out(windows) -> None:
     learned = load("learned", heads=2, head_width=8, width=16, depth=2, length=TRAINED)
     model = GPT(40, 16, 2, 2, [learned])

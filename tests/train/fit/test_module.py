@@ -1,18 +1,13 @@
 """Optimizer groups, schedule, and what pairs the runs: the same start and batches for every encoding."""
 
-from pathlib import Path
-
 import pytest
 import torch
 
-import data
 from data.batch import Batch
-from models.effect import Positions
 from models.registry import names
 from tests.composing import composed
 from train import build
 from train.fit.module import warmup_cosine, weighted_parts
-from train.fit.objective import masked_tokens
 
 
 def test_the_start_is_the_same_for_every_encoding(small: list[str]) -> None:
@@ -34,29 +29,6 @@ def test_the_same_seed_draws_the_same_encoding(small: list[str]) -> None:
     torch.rand(5)
     again = build.build_encodings(config)[0].state_dict()
     assert all(torch.equal(a, b) for a, b in zip(first.values(), again.values(), strict=True))
-
-
-def test_runs_of_different_seeds_draw_different_positions(small: list[str]) -> None:
-    def stands(seed: int) -> torch.Tensor:
-        encoding = build.build_encodings(composed(*small, "encoding=randomized_alibi", f"seed={seed}"))[0]
-        return encoding.effect_at(Positions.of(16)).positions.at
-
-    assert torch.equal(stands(1), stands(1))
-    assert not torch.equal(stands(1), stands(2))
-
-
-def test_batches_are_a_function_of_seed_and_step(small: list[str], outputs: Path) -> None:
-    config = composed(*small)
-    source = data.load(config.data | {"name": "files"}, config.model.vocab, outputs / "data")
-    whole = source.batch(3, 16, 6, seed=0)
-    assert torch.equal(whole.tokens, source.batch(3, 16, 6, seed=0).tokens)
-    assert not torch.equal(whole.tokens, source.batch(4, 16, 6, seed=0).tokens)
-    for rank in range(3):
-        assert torch.equal(source.batch(3, 16, 6, 0, rank, 3).tokens, whole.tokens[rank::3])
-    masked = masked_tokens(whole, 3, 0, mask_token=0)
-    assert masked.mask is not None
-    assert torch.equal(masked.targets, whole.tokens)
-    assert torch.equal(masked.tokens != whole.tokens, masked.mask & (whole.tokens != 0))
 
 
 def test_the_schedule_rises_and_falls() -> None:

@@ -15,7 +15,7 @@ from tests.composing import composed
 from tests.train.conftest import CPU
 from train.context import trainer
 from train.evaluation.text import TextEvaluator, TextPart, amounts
-from train.results.protocols import BY_POSITION, PROTOCOLS, Amounts, Span
+from train.results.protocols import BY_POSITION, PROTOCOLS
 
 N, TRAINED, LENGTHS = 24, 8, [8, 12, 24]  # tokens of a window, of a training sequence, evaluated
 EVERY = (*PROTOCOLS, BY_POSITION)
@@ -109,20 +109,6 @@ def test_protocols_are_their_definitions(
                     assert total / count == pytest.approx(expected, abs=2e-6), (extension, protocol, length)
 
 
-def test_pieces_by_hand() -> None:
-    """A window of 32 tokens in pieces of 16; the last 8 targets are scored at every length."""
-    amounts = Amounts((16, 32), common=8, last=4)
-    expected = {
-        "same_tokens": [Span(16, 32, 24)],
-        "sliding": [Span(16, 32, 30), Span(14, 30, 28), Span(12, 28, 26), Span(10, 26, 24)],
-        "nonoverlapping": [Span(0, 16, 0), Span(16, 32, 16)],
-        "overlapping_mean": [Span(0, 16, 0), Span(8, 24, 8), Span(16, 32, 16)],
-        "truncated": [Span(0, 16, 0)],
-        "last_k": [Span(0, 16, 12), Span(16, 32, 28)],
-    }
-    assert {name: list(protocol(16, amounts)) for name, protocol in PROTOCOLS.items()} == expected
-
-
 def parts(models: dict[str, GPT], windows: Windows, tokens: int = 64) -> TextEvaluator:
     config = composed().evaluation
     return TextEvaluator(models, windows, amounts(config, LENGTHS, TRAINED), EVERY, tokens)
@@ -133,8 +119,9 @@ def test_sliding_gives_crop_its_full_context(models: dict[str, GPT], windows: Wi
     scoring = parts({name: models[name] for name in ("none", "crop")}, windows)
     trainer(CPU, "32-true").validate(scoring, verbose=False)
     full = scoring.sums["none", "sliding", TRAINED]  # an eighth of 8: a stride of 1
-    torch.testing.assert_close(scoring.sums["crop", "same_tokens", N], scoring.sums["none", "same_tokens", 8])
+    short = scoring.sums["none", "same_tokens", TRAINED]
     for length in LENGTHS:
+        torch.testing.assert_close(scoring.sums["crop", "same_tokens", length], short)
         torch.testing.assert_close(scoring.sums["crop", "sliding", length], full)
 
 

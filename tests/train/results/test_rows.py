@@ -5,13 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from train.results.rows import Row, append, read_rows
-
-ROW = Row(
-    run="rope-s0", encoding="rope", extension="none", seed=0, trained_length=64, data="python",
-    protocol="same_tokens", length=128, metric="loss", value=3.5, error=0.1, sequences=9, kernel="explicit",
-    precision="32-true", corpus="c", commit="d", versions="e",
-)  # fmt: skip
+from tests.train.results.test_curves import ROW
+from train.results.rows import append, read_rows
 
 
 def test_what_is_written_is_read(tmp_path: Path) -> None:
