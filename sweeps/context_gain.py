@@ -1,36 +1,26 @@
-"""The gain from longer context: the loss of each method relative to its own control, with intervals.
+"""The gain from longer context, as Markdown: by how much each method's loss is lower than under a control.
 
-python -m sweeps.context_gain docs/study                    # nats per token, relative to the window control
+python -m sweeps.context_gain docs/study                    # a column a length; the control is `window`
 python -m sweeps.context_gain docs/study --against crop     # or any other extension that was evaluated
-python -m sweeps.context_gain docs/study --figure docs/figures    # gain_over_window.png and .svg as well
+python -m sweeps.context_gain docs/study/half docs/study    # a column a checkpoint, at four times the length
 """
 
 import argparse
+from dataclasses import replace
+from functools import reduce
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 
 from conf.errors import UsageError
 from sweeps import command
-from sweeps.comparison.comparisons import SIGNIFICANT
+from sweeps.comparison.comparisons import context_gains
 from sweeps.comparison.curves import Curves, Group
+from sweeps.comparison.records import Difference
 from sweeps.comparison.summarize import comparable_groups
-from sweeps.drawing.figure import Caption, Figure, describe, faceted, figure_option
-from sweeps.numbers import plural
 from sweeps.results import load_readable
-from sweeps.statistics import holm
 
 SCORES = "same_tokens", "loss"
-VERDICTS = ["gains", "loses", "not separable"]
-SYMLOG = {"type": "symlog", "constant": 0.05, "nice": False}
-AXIS = "The axis is linear within ±0.05, logarithmic beyond."
-
-
-def losses_of(folder: Path) -> tuple[Curves, int]:
-    """Return the losses of a sweep or an archive under same_tokens, and the training length."""
-    group = scored_runs(folder)
-    return group.curves(*SCORES), group.trained
 
 
 def scored_runs(folder: Path) -> Group:
@@ -43,80 +33,115 @@ def scored_runs(folder: Path) -> Group:
     return comparable[0]
 
 
-def gains(curves: Curves, trained: int, against: str) -> pd.DataFrame:
-    """One line per method and longer length: its loss minus its own under `against`, paired in seeds and
-    documents, and whether it gains (Holm over the methods of a length). The best half way is first."""
-    names = [method for method, extension in curves.variants if extension == "none"]
-    longer = [t for t, length in enumerate(curves.lengths) if length > trained]
-    intervals = curves.interval(curves.of(names) - curves.at([(name, against) for name in names]), pool=True)
-    sure = np.stack([holm(column) for column in intervals.p.T], axis=1) < SIGNIFICANT
-    verdicts = np.where(sure, np.where(intervals.value > 0, "loses", "gains"), "not separable")
-    middle = longer[len(longer) // 2 - 1] if longer else 0
-    order = np.argsort(np.nan_to_num(intervals.value[:, middle], nan=np.inf))
-    columns = {"value": intervals.value, "low": intervals.low, "high": intervals.high, "verdict": verdicts}
-    return pd.DataFrame(
-        {
-            "method": names[m],
-            "length": curves.lengths[t],
-            **{key: failure[m, t] for key, failure in columns.items()},
-        }
-        for t in longer
-        for m in order
-    )
-
-
-def gain_table(curves: Curves, trained: int, against: str) -> list[str]:
-    """Markdown: the loss at the training length, then the gain at each length; bold: separable after Holm."""
-    frame = gains(curves, trained, against)
-    heads = " | ".join(f"{length // trained}x" for length in frame["length"].unique())
-    lines = [f"| method | seeds | loss at {trained} | {heads} |"]
-    lines.append("|---" * (3 + frame["length"].nunique()) + "|")
-    for name, lines_of in frame.groupby("method", sort=False):
-        plain = curves.of([str(name)], [trained])
-        seeds, loss = int(np.isfinite(plain).all(-1).sum()), curves.interval(plain).value.item()
-        lines.append(
-            f"| `{name}` | {seeds} | {loss:.3f} | {' | '.join(map(gain_cell, lines_of.itertuples()))} |"
+def shared_curves(groups: list[Group]) -> list[Curves]:
+    """Return the losses of each, of the seeds and documents that all of them have."""
+    every = [group.curves(*SCORES) for group in groups]
+    if len(every) == 1:
+        return every
+    seeds = set.intersection(*(set(curves.seeds) for curves in every))
+    documents = [np.unique(group.windows) for group in groups if group.windows is not None]
+    if not seeds or len(documents) < len(groups):
+        raise UsageError(
+            "These folders have no seed or no documents in common: evaluate the same runs again."
         )
-    return lines
+    common = reduce(np.intersect1d, documents)
+    return [
+        replace(
+            curves,
+            seeds=sorted(seeds),
+            samples=curves.samples[:, :, np.isin(curves.seeds, list(seeds))][..., np.isin(part, common)],
+            counts=curves.counts[np.isin(part, common)],
+        )
+        for curves, part in zip(every, documents, strict=True)
+    ]
 
 
-def gain_cell(gain: pd.Series) -> str:
-    if np.isnan(gain.value):
+def trained_tokens(group: Group) -> int:
+    """Return the number of tokens that the weights were trained on."""
+    about = {key.removeprefix("settings."): value for key, value in group.runs[0].facts.items()}
+    steps = round((about.get("checkpoint") or 1.0) * about["trainer.max_steps"])
+    return int(steps * about["batch"] * about["model.length"])
+
+
+def by_length(group: Group, control: str) -> list[str]:
+    """Return a table: the loss at the training length, then the gain at each longer one."""
+    (curves,), trained = shared_curves([group]), group.trained
+    names = [name for name, extension in curves.variants if extension == "none"]
+    longer = {length: t for t, length in enumerate(curves.lengths) if length > trained}
+    gains = context_gains(curves, names, 1, control)
+    middle = [*longer.values()][max(0, len(longer) // 2 - 1)] if longer else 0
+    plain = curves.of(names, [trained])
+    seeds, losses = np.isfinite(plain).all(-1).sum((1, 2)), curves.interval(plain).value[:, 0]
+    rows = {
+        name: [str(seeds[n]), f"{losses[n]:.3f}", *(cell(gains.get(name), t) for t in longer.values())]
+        for n, name in enumerate(names)
+    }
+    order = sorted(names, key=lambda name: worth(gains.get(name), middle))
+    heads = ["seeds", f"loss at {trained}", *(f"{length // trained}x" for length in longer)]
+    return markdown(heads, {name: rows[name] for name in order})
+
+
+def by_checkpoint(groups: list[Group], control: str, times: int) -> list[str]:
+    """Return a table: the gain after each number of tokens, of the methods that several folders have."""
+    columns: dict[int, dict[str, str]] = {}
+    order: dict[str, float] = {}
+    groups = sorted(groups, key=trained_tokens)
+    for group, curves in zip(groups, shared_curves(groups), strict=True):
+        if times * group.trained not in curves.lengths:
+            raise UsageError(f"No method was scored at {times} times the training length.")
+        place = curves.lengths.index(times * group.trained)
+        names = [name for name, extension in curves.variants if extension == "none"]
+        gains = context_gains(curves, names, 1, control)
+        columns[trained_tokens(group)] = {
+            name: text for name in names if (text := cell(gains.get(name), place))
+        }
+        order = {name: worth(gains.get(name), place) for name in names}
+    shared = [name for name in order if sum(name in column for column in columns.values()) > 1]
+    rows = {
+        name: [column.get(name, "") for column in columns.values()]
+        for name in sorted(shared, key=order.__getitem__)
+    }
+    return markdown([f"{count / 1e6:.1f}M tokens" for count in columns], rows)
+
+
+def worth(gain: Difference | None, place: int) -> float:
+    """Return what methods are sorted by, the largest gain first; what has none is last."""
+    value = gain.value[place] if gain else None
+    return np.inf if value is None else -value
+
+
+def cell(gain: Difference | None, place: int) -> str:
+    """Return a gain with its interval; bold where it is separable after Holm's correction."""
+    value = gain.value[place] if gain else None
+    if gain is None or value is None:
         return ""
-    text = f"{gain.value:+.3f} ±{(gain.high - gain.low) / 2:.3f}".replace(" ±nan", "")
-    return text if gain.verdict == "not separable" else f"**{text}**"
+    half = gain.half(place)
+    text = f"{value:+.3f}" + (f" ±{half:.3f}" if half is not None else "")
+    return f"**{text}**" if gain.verdict[place] in ("better", "worse") else text
 
 
-def gain_figure(curves: Curves, trained: int, against: str) -> Figure:
-    """Draw which methods gain and lose from longer context: a panel per length, a row per method."""
-    frame = gains(curves, trained, against)
-    lengths, methods = frame.pop("length"), frame["method"].unique().tolist()
-    frame.insert(0, "context", [f"{length:,} tokens, {length // trained}x" for length in lengths])
-    panel = describe(
-        "whiskers", row="method", rows=methods, width=190, verdicts=VERDICTS,
-        scale=SYMLOG, ticks=[-0.2, 0, 0.2, 1],
-        title=f"nats per token, relative to own {against}",
-    )  # fmt: skip
-    counts = f"{plural(len(curves.seeds), 'seed')}, {len(curves.counts)} documents"
-    caption = Caption(
-        f"What context beyond the training length of {trained} tokens is worth",
-        f"Loss with the whole context minus loss under the control ({against});"
-        f" 95 % intervals, {counts}. {AXIS}",
-    )
-    rows = frame.dropna(subset="value").to_dict("records")
-    return Figure(f"gain_over_{against}", {"gain": faceted(panel, rows, "context", 4, caption)})
+def markdown(heads: list[str], rows: dict[str, list[str]]) -> list[str]:
+    """Return the lines of a table."""
+    lines = [f"| method | {' | '.join(heads)} |", "|---" * (1 + len(heads)) + "|"]
+    return lines + [f"| `{name}` | {' | '.join(cells)} |" for name, cells in rows.items()]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m sweeps.context_gain", description=__doc__)
-    parser.add_argument("folder", type=Path, help="folder of a sweep or an archive")
+    parser.add_argument("folders", type=Path, nargs="+", help="a sweep or an archive, or one per checkpoint")
     parser.add_argument("--against", default="window", help="the control (default: window)")
-    figure_option(parser)
+    parser.add_argument(
+        "--times", type=int, default=4, help="the length in training lengths, for checkpoints"
+    )
     options = parser.parse_args()
-    scores = losses_of(options.folder)
-    print("\n".join(gain_table(*scores, options.against)))
-    if options.figure:
-        gain_figure(*scores, options.against).save(options.figure)
+    groups = [scored_runs(folder) for folder in options.folders]
+    several = len(groups) > 1
+    table = (
+        by_checkpoint(groups, options.against, options.times)
+        if several
+        else by_length(groups[0], options.against)
+    )
+    print("\n".join(table))
 
 
 if __name__ == "__main__":

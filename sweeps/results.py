@@ -81,9 +81,20 @@ class Sweep:
     started: str = ""
     jobs: list[ListedJob] = field(default_factory=list)
     runs: list[FinishedRun] = field(default_factory=list)
+    unfinished: list[Failure] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
     unreadable: list[Failure] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+
+    @property
+    def troubles(self) -> dict[str, list[Failure]]:
+        """The jobs that left nothing to report, by what became of them."""
+        groups = {
+            "have no results yet": self.unfinished,
+            "failed": self.failures,
+            "cannot be read": self.unreadable,
+        }
+        return {what: jobs for what, jobs in groups.items() if jobs}
 
 
 def load_sweep(folder: Path) -> Sweep:
@@ -98,7 +109,8 @@ def load_sweep(folder: Path) -> Sweep:
         place = Path(os.path.normpath(folder / job.folder))
         log = path_text(place / "train.log") if (place / "train.log").is_file() else ""
         if not ((place / "DONE").exists() and (place / "results.jsonl").exists()):
-            sweep.failures.append(Failure(job.name, last_words(place), log))
+            reason, is_error = last_words(place)
+            (sweep.failures if is_error else sweep.unfinished).append(Failure(job.name, reason, log))
             continue
         try:
             sweep.runs.append(load_run(place))
@@ -203,15 +215,15 @@ def flat(content: dict[str, Any], prefix: str = "") -> dict[str, Any]:
     return result
 
 
-def last_words(place: Path) -> str:
-    """Return the last words of a job that did not finish."""
+def last_words(place: Path) -> tuple[str, bool]:
+    """Return the last words of a job without results, and whether they tell of an error."""
     if not place.exists():
-        return "never started"
+        return "not started", False
     log = place / "train.log"
     lines = log.read_text(errors="replace").split("\n") if log.is_file() else []
     lines = [line.strip() for line in lines if line.strip()]
     errors = [line for line in lines if "Error" in line or line.lower().startswith(("error", "killed"))]
-    return printable((errors or lines or ["not finished, and no log"])[-1])
+    return printable((errors or lines or ["not finished, and no log"])[-1]), bool(errors)
 
 
 def path_text(path: Path) -> str:

@@ -63,7 +63,7 @@ def test_fits_into_a_terminal() -> None:
     [
         "context_gain docs/study",
         "context_gain docs/study/deep",
-        "gain_along_training docs/study/eighth docs/study/quarter docs/study/half docs/study",
+        "context_gain docs/study/eighth docs/study/quarter docs/study/half docs/study",
     ],
 )
 def test_the_tables_of_the_study_are_those_of_its_archives(line: str) -> None:

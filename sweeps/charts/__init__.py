@@ -3,12 +3,14 @@
 from sweeps.charts.decomposition import decomposition
 from sweeps.charts.depths import by_depth
 from sweeps.charts.extensions import against_crop, extension_figures
+from sweeps.charts.gain import gain_over_window
 from sweeps.charts.lines import by_position, lines_by_length, protocol_figure
 from sweeps.comparison.summary import Comparison, Summary
 from sweeps.drawing.figure import Figure, without
 from sweeps.numbers import list_text
 
 KINDS = {
+    "gain_over_window": gain_over_window,
     "by_length": lines_by_length,
     "by_position": by_position,
     "against_crop": against_crop,
@@ -21,7 +23,7 @@ KINDS = {
 
 def figures(summary: Summary) -> list[dict[str, Figure]]:
     """Return the figures of each comparison, by kind; each has a file name of its own."""
-    missing = list_text([item.name for failed in summary.troubles.values() for item in failed], 8)
+    missing = list_text([job.name for job in summary.missing], 8)
     names: list[str] = []
     every = []
     for comparison in summary.comparisons:

@@ -51,13 +51,15 @@ def differences(curves: Curves, names: list[str], others: list[str], sign: int) 
     return judge(replace(intervals, p=np.where(itself, np.nan, intervals.p)), names, sign)
 
 
-def worth(curves: Curves, names: list[str], sign: int) -> dict[str, Difference]:
-    """Every method's difference to itself in a window of the training length, where that was evaluated."""
-    inside: list[Variant] = [(name, WINDOW) for name in names if (name, WINDOW) in curves.variants]
-    if not inside:
+def context_gains(
+    curves: Curves, names: list[str], sign: int, control: str = WINDOW
+) -> dict[str, Difference]:
+    """Return how much better every method is than itself under a control, where that was evaluated."""
+    names = [name for name in names if (name, control) in curves.variants]
+    if not names:
         return {}
-    names = [name for name, _ in inside]
-    return judge(curves.interval(curves.of(names) - curves.at(inside), pool=True), names, sign)
+    gains = sign * (curves.at([(name, control) for name in names]) - curves.of(names))
+    return judge(curves.interval(gains, pool=True), names, -1)
 
 
 def judge(intervals: Interval, names: list[str], sign: int) -> dict[str, Difference]:

@@ -18,6 +18,7 @@ FAMILIES = (
     "window and schedule",
 )  # the first panels; other families follow by name
 OTHER = "other"
+WINDOWS = ("crop", "window", "sinks", "lm_infinite")  # extensions
 KEY = "settings.encoding.family"
 
 
@@ -36,6 +37,12 @@ def families() -> dict[str, str]:
 def family_place(family: str) -> tuple[int, str]:
     """Return the place of a family among others."""
     return (FAMILIES.index(family) if family in FAMILIES else len(FAMILIES) + (family == OTHER), family)
+
+
+def is_window(name: str, run: FinishedRun) -> bool:
+    """Whether the settings of a method say that each token sees a bounded number of others."""
+    encoding = str(run.facts.get("settings.encoding._target_")).rpartition(".")[2]
+    return encoding == "SlidingWindow" or name.partition(" + ")[2].partition(" ")[0] in WINDOWS
 
 
 def labels(runs: list[FinishedRun]) -> list[str]:

@@ -10,10 +10,11 @@ from sweeps.comparison.comparisons import chosen_reference, order_names, ranked
 from sweeps.comparison.curves import BESIDE, Curves, Group, estimates, plain_values
 from sweeps.comparison.decomposition import decompose
 from sweeps.comparison.fairness import fairness, provenance
-from sweeps.comparison.methods import family
+from sweeps.comparison.methods import family, is_window
 from sweeps.comparison.protocols import protocol_labels
-from sweeps.comparison.records import SKIPPED, Curve, MethodRecord, Scores
+from sweeps.comparison.records import SKIPPED, Curve, Difference, MethodRecord, Scores
 from sweeps.comparison.summary import HIGHER_IS_BETTER, Comparison, Summary
+from sweeps.numbers import plural
 from sweeps.results import FinishedRun, Sweep
 from train.results.protocols import BY_POSITION
 from train.results.rows import ANSWERS, CHANCE, ONCE, OUT_OF_MEMORY
@@ -41,8 +42,10 @@ def summarise(sweep: Sweep, reference: str | None = None, tolerance: float = TOL
         folder=str(sweep.folder),
         jobs=len(sweep.jobs),
         runs=[str(run.folder) for run in sweep.runs],
-        failures=sweep.failures,
-        unreadable=sweep.unreadable,
+        troubles={
+            f"{len(jobs)} of {plural(len(sweep.jobs), 'job')} {what}": jobs
+            for what, jobs in sweep.troubles.items()
+        },
         notes=notes,
         comparisons=comparisons,
     )
@@ -78,7 +81,11 @@ def comparison_of(group: Group, reference: str | None, tolerance: float) -> Comp
     assert key is not None
     (protocol, metric), curves, trained = key, group.curves(*key), group.trained
     sign = -1 if metric in HIGHER_IS_BETTER else 1
-    names = ranked(curves, sign)
+    every = ranked(curves, sign)
+    gains = comparisons.context_gains(curves, every, sign)
+    bounded = [name for name in every if is_window(name, group.members[name][0]) or is_zero(gains.get(name))]
+    rivals = [name for name in every if name not in bounded] or every
+    names = [*rivals, *(name for name in bounded if name not in rivals)]
     chosen = chosen_reference(names, group, reference)
     crop_protocol, crop = comparisons.cropped(group, protocol, curves)
     windows = curves.counts if len(curves.counts) > 1 else np.zeros(0)
@@ -105,6 +112,7 @@ def comparison_of(group: Group, reference: str | None, tolerance: float) -> Comp
         windows=int(windows.sum()),
         over=curves.over.replace("documents", "problems") if group.answers else curves.over,
         methods={name: method_record(name, group) for name in names},
+        bounded=names[len(rivals) :],
         order=order_names(names, group),
         reference=chosen,
         scores=scores,
@@ -112,8 +120,8 @@ def comparison_of(group: Group, reference: str | None, tolerance: float) -> Comp
         chance=dict(chance),
         gaps=gaps,
         difference=comparisons.differences(curves, names, [chosen] * len(curves.lengths), sign),
-        worth=comparisons.worth(curves, names, sign),
-        best=comparisons.best_methods(curves, names, sign),
+        gains=gains,
+        best=comparisons.best_methods(curves, rivals, sign),
         effective=comparisons.effective(curves, names, trained, tolerance, sign, gaps.get(SKIPPED, {})),
         opponent=comparisons.opponent(crop),
         crop=crop_protocol,
@@ -123,6 +131,13 @@ def comparison_of(group: Group, reference: str | None, tolerance: float) -> Comp
         fairness=fairness(group),
         provenance=provenance(group),
         notes=group.notes,
+    )
+
+
+def is_zero(gain: Difference | None) -> bool:
+    """Whether a method is the same in a window of the training length: it sees no further."""
+    return (
+        gain is not None and len(gain.value) > 1 and all(v is not None and abs(v) < 1e-5 for v in gain.value)
     )
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from sweeps.comparison import records
-from sweeps.numbers import plural, times, tokens
+from sweeps.numbers import times, tokens
 
 UNITS = {
     "loss": "loss, nats per token",
@@ -40,6 +40,7 @@ class Comparison:
     windows: int
     over: str  # what intervals are over
     methods: dict[str, records.MethodRecord]  # the best at the longest length first
+    bounded: list[str]  # the last of these, windows by construction: no rival of the others
     order: list[str]  # of families, and of methods in them
     reference: str
     scores: dict[str, dict[str, records.Scores]]  # by protocol and metric
@@ -47,7 +48,7 @@ class Comparison:
     chance: dict[int, float]  # the accuracy of the majority baseline, by length
     gaps: records.Gaps  # the lengths without a value, by reason and method
     difference: dict[str, records.Difference]
-    worth: dict[str, records.Difference]  # to the same model in a window of the training length
+    gains: dict[str, records.Difference]  # over the same model in a window of the training length
     best: list[records.Best | None]  # one a length
     effective: dict[str, records.EffectiveLength]
     opponent: str  # of extensions: crop, or where nothing was cropped, none
@@ -76,6 +77,16 @@ class Comparison:
     def home(self) -> int | None:
         """The place of the training length."""
         return self.lengths.index(self.trained_length) if self.trained_length in self.lengths else None
+
+    @property
+    def unit(self) -> str:
+        """Return what follows a number: nats per token."""
+        return unit(self.metric).rpartition(", ")[2]
+
+    @property
+    def holding(self) -> list[str]:
+        """The methods that are no worse at the longest length than at that of training."""
+        return [name for name in self.methods if self.effective[name].length == self.longest]
 
     @property
     def halfway(self) -> int:
@@ -184,23 +195,15 @@ class Summary:
     folder: str
     jobs: int
     runs: list[str]  # folders
-    failures: list[records.Failure]
-    unreadable: list[records.Failure]
+    troubles: dict[str, list[records.Failure]]  # the jobs that left nothing to report, by what became of them
     notes: list[str]
     comparisons: list[Comparison]
-    verdict: list[str] = field(default_factory=list)
     files: list[str] = field(default_factory=list)
 
     @property
-    def troubles(self) -> dict[str, list[records.Failure]]:
-        """The jobs that left nothing to report, by what became of them."""
-        failures = {"did not finish": self.failures, "cannot be read": self.unreadable}
-        jobs = plural(self.jobs, "job")
-        return {
-            f"{len(untempered)} of {jobs} {reason}": untempered
-            for reason, untempered in failures.items()
-            if untempered
-        }
+    def missing(self) -> list[records.Failure]:
+        """The jobs that left nothing to report."""
+        return [job for jobs in self.troubles.values() for job in jobs]
 
 
 def unit(metric: str) -> str:

@@ -13,7 +13,7 @@ function fitted(spec, width) {
   if (spec.vconcat) return { ...spec, vconcat: spec.vconcat.map((row) => fitted(row, width)) };
   if (spec.concat) return { ...rest, columns: Math.max(1, Math.min(spec.columns, Math.floor(width / spec.usermeta.narrowest))) };
   if (!spec.facet) return spec;
-  const { beside, narrowest } = spec.usermeta, axis = 62, gap = 16;
+  const { beside, narrowest, axis } = spec.usermeta, gap = 16;
   const columns = Math.max(1, Math.min(spec.columns, Math.floor((width - axis) / (narrowest + beside + gap))));
   const own = Math.max(120, Math.floor((width - axis) / columns) - beside - gap);
   return { ...rest, columns, spec: { ...spec.spec, width: Math.min(own, 900) } };

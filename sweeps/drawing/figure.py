@@ -118,9 +118,10 @@ def faceted(panel: Spec, table: Sequence[Row], field: str, columns: int, caption
     }
 
 
-def place_beside(names: int, narrowest: int) -> Spec:
-    """Pixels of what stands beside each panel, and of the narrowest panel, for a page to fit them."""
-    return {"usermeta": {"beside": names, "narrowest": narrowest}}
+def place_beside(names: int, narrowest: int, axis: int = 62) -> Spec:
+    """Return the pixels beside each panel, of the narrowest panel, and left of them all, for a page to fit
+    them."""
+    return {"usermeta": {"beside": names, "narrowest": narrowest, "axis": axis}}
 
 
 def without(chart: Spec, missing: str) -> Spec:

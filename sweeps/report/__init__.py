@@ -1,4 +1,4 @@
-"""Rows to tables, figures, a page and a verdict: `python -m sweeps.report <folder>`."""
+"""Rows to tables, figures, a page and answers: `python -m sweeps.report <folder>`."""
 
 import os
 import subprocess
@@ -11,7 +11,6 @@ from rich.console import Console
 
 from sweeps.comparison.summarize import TOLERANCE, summarise
 from sweeps.comparison.summary import Summary
-from sweeps.comparison.verdict import verdict
 from sweeps.results import load_sweep
 from sweeps.tables.terminal import show, terminal_text
 from train.paths import ROOT
@@ -30,7 +29,7 @@ def make(
     """
     folder, into = Path(folder), Path(into or folder)
     summary = summarise(load_sweep(folder), reference, TOLERANCE if tolerance is None else tolerance)
-    summary = replace(summary, verdict=verdict(summary), files=drawn_before(into))
+    summary = replace(summary, files=drawn_before(into))
     into.mkdir(parents=True, exist_ok=True)
     (into / "table.txt").write_text(terminal_text(summary, WIDTH))
     write_summary(summary, into)
@@ -42,7 +41,7 @@ def make(
     if done.returncode:
         again = f"python -m sweeps.report {folder}"
         print(f"yardstick: The pictures were not drawn, the table was: {again} tries again.", file=sys.stderr)
-    return sum(map(len, summary.troubles.values()))
+    return len(summary.missing)
 
 
 def drawn_before(folder: Path) -> list[str]:

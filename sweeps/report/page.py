@@ -4,10 +4,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from sweeps.comparison.answers import answers, setting, sides_line
 from sweeps.comparison.summary import Comparison, Summary
 from sweeps.drawing.figure import Figure
 from sweeps.drawing.page import rendered
-from sweeps.numbers import number, plural, signed, tokens
+from sweeps.numbers import plural
 from sweeps.report.diagnostics import diagnoses
 from sweeps.statistics import FEWEST_DOCUMENTS, GAP
 from sweeps.tables import changes, runs
@@ -30,6 +31,7 @@ TABLES: dict[str, Callable[[Comparison], Table | None]] = {
 class Part:
     """A heading with a note and a figure, a table, or both."""
 
+    anchor: str
     title: str
     note: str
     figure: Figure | None
@@ -41,32 +43,34 @@ def page(summary: Summary, figures: list[dict[str, Figure]]) -> str:
     diagnosed = list(diagnoses([Path(folder) for folder in summary.runs]))
     every = [figure for drawn in figures for figure in drawn.values()]
     sections = [
-        (
-            comparison,
-            list(tiles(comparison)),
-            list(page_parts(comparison, drawn)),
-            runs.provenance_table(comparison),
-        )
-        for comparison, drawn in zip(summary.comparisons, figures, strict=True)
+        {
+            "comparison": comparison,
+            "setting": setting(comparison),
+            "answers": answers(comparison),
+            "parts": list(page_parts(comparison, drawn, f"{number}-" if number else "")),
+            "provenance": runs.provenance_table(comparison),
+        }
+        for number, (comparison, drawn) in enumerate(zip(summary.comparisons, figures, strict=True))
     ]
     return rendered(
         Path(__file__).with_name("report.html.j2"),
         [*every, *(figure for entry in diagnosed for figure in entry.figures)],
         summary=summary,
         both=sides_table(summary.comparisons),
+        sides=sides_line(summary.comparisons),
         jobs=plural(summary.jobs, "job"),
         sections=sections,
         diagnoses=diagnosed,
         texts=TEXTS,
-        failures=runs.failures("Failed jobs", [*summary.failures, *summary.unreadable]),
+        failures=runs.failures("Jobs without results", summary.missing),
         tolerance=f"{summary.comparisons[0].tolerance:g}" if summary.comparisons else "0",
         gap=f"{GAP:g}",
         documents=FEWEST_DOCUMENTS,
     )
 
 
-def page_parts(comparison: Comparison, figures: dict[str, Figure]) -> Iterator[Part]:
-    """Return the parts of the page, in the order of `texts.yml`."""
+def page_parts(comparison: Comparison, figures: dict[str, Figure], before: str) -> Iterator[Part]:
+    """Yield the parts of the page, in the order of `texts.yml`; `before` begins their anchors."""
     content = {
         "metric": comparison.metric.replace("_", " ").capitalize(),
         "cropped": comparison.cropped,
@@ -75,25 +79,5 @@ def page_parts(comparison: Comparison, figures: dict[str, Figure]) -> Iterator[P
     for kind, text in PARTS.items():
         figure, table = figures.get(kind), TABLES[kind](comparison) if kind in TABLES else None
         if figure or table:
-            yield Part(text.title.format(**content), text.note.format(**content), figure, table)
-
-
-def tiles(comparison: Comparison) -> Iterator[tuple[str, str]]:
-    """Yield the four numbers to see first."""
-    best = comparison.best[-1]
-    if best:
-        value = number(comparison.curve(best.method).value[-1])
-        tied = f"; tied with {len(best.tied)} others (not separable)" if best.tied else ""
-        where = f"{comparison.at_longest} ({comparison.times_longer})"
-        yield best.method, f"best at {where}: {value}{tied}"
-    if comparison.effective:
-        held = sum(entry.length == comparison.longest for entry in comparison.effective.values())
-        phrase = f"no worse at {tokens(comparison.longest)} than at {comparison.at_training}"
-        yield f"{held} of {len(comparison.methods)}", phrase
-        change = signed(comparison.effective[comparison.reference].change.value[-1], 2)
-        phrase = "nats per token" if comparison.metric == "loss" else comparison.metric.replace("_", " ")
-        ends = f"from {tokens(comparison.trained_length)} to {comparison.at_longest}"
-        yield change, f"{phrase}, {comparison.reference} {ends}"
-    beats = [group["none"].better.low for group in comparison.extensions.values() if "none" in group]
-    if beats:
-        yield f"{beats.count(comparison.longest)} of {len(beats)}", "better than crop at every length"
+            title, note = text.title.format(**content), text.note.format(**content)
+            yield Part(before + kind, title, note, figure, table)

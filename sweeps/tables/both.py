@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from sweeps.comparison.sides import two_sides
+from sweeps.comparison.answers import two_sides
 from sweeps.comparison.summary import Comparison
 from sweeps.numbers import MISSING, tokens
 from sweeps.tables.methods import beaten, value

@@ -3,7 +3,7 @@
 from sweeps.comparison.notes import gaps, spread_note, two_groups_note
 from sweeps.comparison.records import LongestLength, Scores
 from sweeps.comparison.summary import TEMPERATURE, Comparison
-from sweeps.numbers import MISSING, at_least, between, big, number, signed, tokens
+from sweeps.numbers import MISSING, at_least, between, big, list_text, number, signed, tokens
 from sweeps.tables.table import Cell, Column, Table, left_column, length_columns, text_cell, tint, value_cell
 from sweeps.texts import PARTS
 from train.results.rows import ANSWERS
@@ -27,7 +27,9 @@ def methods(comparison: Comparison) -> Table:
     ]
     rows, places = [], range(len(comparison.lengths))
     for rank, name in enumerate(comparison.methods, 1):
-        row = [Cell("", str(rank)), text_cell(name), *(value(comparison, name, place) for place in places)]
+        is_first = name in comparison.bounded[:1]
+        row = [Cell("", "" if name in comparison.bounded else str(rank)), text_cell(name, "first" * is_first)]
+        row += [value(comparison, name, place) for place in places]
         row += [score_cell(worst(comparison, name))] if several else []
         row += [score_cell(at_longest(exact, name))] if exact else []
         row += [length_cell(comparison.effective.get(name), comparison.longest)]
@@ -35,7 +37,8 @@ def methods(comparison: Comparison) -> Table:
         row += [temperature_cell(comparison, name, factors)] if factors else []
         rows.append([*row, to_reference(comparison, name), *cost_cells(comparison.methods[name].cost)])
     first = f"Protocol {comparison.protocol}. {spread_note(comparison)}"
-    notes = [first, gaps(comparison), two_groups_note(comparison)]
+    windows = f"Not ranked, since they see no further by construction: {list_text(comparison.bounded)}."
+    notes = [first, windows * bool(comparison.bounded), gaps(comparison), two_groups_note(comparison)]
     return Table(PARTS["methods"].title, columns, rows, notes, sortable=True)
 
 

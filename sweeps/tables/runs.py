@@ -3,29 +3,31 @@
 from sweeps.comparison.notes import scored_note
 from sweeps.comparison.records import Failure
 from sweeps.comparison.summary import Comparison
-from sweeps.comparison.verdict import difference_sentence
 from sweeps.numbers import MISSING, plural
 from sweeps.tables.table import Cell, Column, Table, left_column, text_cell
 from sweeps.texts import PARTS
 
 
 def fairness_table(comparison: Comparison) -> Table:
-    """Return the settings that should be the same for all; what is not the encoding and differs is red."""
-    facts, rows = comparison.fairness, []
-    for name, texts in facts.rows.items():
-        columns = zip(facts.columns, texts, facts.usual, strict=True)
-        kinds = [
-            (value, "" if value == usual else "noted" if c == "kernel" else "differs")
-            for c, value, usual in columns
+    """Return the settings that differ and are not the encoding's, and say which are the same for all."""
+    facts = comparison.fairness
+    of = [n for n, column in enumerate(facts.columns) if column != "kernel"]  # it follows from the encoding
+    unequal = [n for n in of if any(texts[n] != facts.usual[n] for texts in facts.rows.values())]
+    rows = [
+        [
+            text_cell(name),
+            *(Cell(texts[n] or MISSING, kind="differs" * (texts[n] != facts.usual[n])) for n in unequal),
         ]
-        rows.append([text_cell(name), *(Cell(value or MISSING, kind=kind) for value, kind in kinds)])
-    unequal = "; ".join(difference_sentence(facts))
-    line = (
-        f"Methods differ in more than the encoding: {unequal} (in red)."
-        if unequal
-        else "Only the encoding differs."
+        for name, texts in facts.rows.items()
+        if any(texts[n] != facts.usual[n] for n in unequal)
+    ]
+    equal = ", ".join(
+        f"{facts.columns[n]} {facts.usual[n]}" for n in of if n not in unequal and facts.usual[n]
     )
-    return Table(PARTS["fairness"].title, [left_column("method"), *map(Column, facts.columns)], rows, [line])
+    usual = ", ".join(f"{facts.columns[n]} {facts.usual[n] or MISSING}" for n in unequal)
+    line = f"Elsewhere: {usual}." if unequal else "Only the encoding differs."
+    columns = [left_column("method"), *(Column(facts.columns[n]) for n in unequal)]
+    return Table(PARTS["fairness"].title, columns, rows, [f"The same for all methods: {equal}.", line])
 
 
 def provenance_table(comparison: Comparison) -> dict[str, str]:

@@ -6,6 +6,7 @@ from functools import partial
 from io import StringIO
 from typing import TYPE_CHECKING
 
+from sweeps.comparison.answers import answers
 from sweeps.comparison.notes import notes
 from sweeps.comparison.records import Failure
 from sweeps.comparison.summary import Comparison, Summary, unit
@@ -43,6 +44,9 @@ def show(summary: Summary, console: "Console") -> None:
         said(fit_table(methods(comparison), comparison, console))
         for line in notes(comparison):
             said(line, style="dim")
+        said()
+        for label, text in answers(comparison).items():
+            said(f"{label}: {text}")
         said()
         tables = [changes.extensions_table(comparison), changes.parts_at_longest(comparison)]
         for table in (*tables, changes.by_protocol(comparison, FEW)):

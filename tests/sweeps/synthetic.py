@@ -114,6 +114,8 @@ class Synthetic:
                     if extension == "none" and length > self.trained:
                         mean += self.bad + unique.normal(0, 0.004 + 0.05 * hurt)
                     each = mean + luck + difficulty + (1 + 0.3 * hurt) * taste + noise
+                    if self.method == "window_rope" and extension == "window":  # sees no less than it does
+                        each = losses[f"none|{protocol}|{length}"]
                     losses[f"{extension}|{protocol}|{length}"] = each
                     self.add(protocol, length, "loss", float(each.mean()), extension)
                     self.add(protocol, length, "bits_per_byte", float(each.mean()) / 2.15, extension)

@@ -6,58 +6,66 @@ import numpy as np
 import pytest
 
 from sweeps.archive import pack
+from sweeps.charts.gain import gain_over_window
+from sweeps.comparison.answers import answers
 from sweeps.comparison.summarize import summarise
-from sweeps.comparison.verdict import verdict
-from sweeps.context_gain import gain_figure, gain_table, gains, losses_of, main
+from sweeps.comparison.summary import Comparison
+from sweeps.context_gain import by_checkpoint, by_length, main, scored_runs
 from sweeps.results import load_sweep
+from sweeps.tables.methods import methods
 from tests.sweeps.synthetic import make_sweep, vouch
+
+METHODS = ("rope", "fox", "learned", "window_rope")
+CONTROLS = ("crop", "window")
 
 
 @pytest.fixture
 def sweep(tmp_path: Path) -> Path:
-    controls = ("crop", "window")
-    return make_sweep(tmp_path / "sweep", ("rope", "fox", "learned"), 3, windows=16, controls=controls)
+    return make_sweep(tmp_path / "sweep", METHODS, 3, windows=16, controls=CONTROLS)
 
 
-def test_gains_are_paired_differences(sweep: Path) -> None:
-    curves, trained = losses_of(sweep)
-    assert (curves.seeds, trained) == ([0, 1, 2], 64)
-    found = gains(curves, trained, "window").set_index(["method", "length"])
-    assert set(found.index.levels[0]) == {"fox", "learned", "rope"}
-    none, window = (curves.at([("fox", extension)]).sum((-1, -2))[0] for extension in ("none", "window"))
-    expected = (none - window) / (3 * curves.counts.sum())
-    assert found.loc["fox"]["value"].to_numpy() == pytest.approx(expected[1:])
-    assert found.loc[("rope", 2048), "value"] > found.loc[("fox", 2048), "value"]
+@pytest.fixture
+def of(sweep: Path) -> Comparison:
+    return summarise(load_sweep(sweep)).comparisons[0]
 
 
-def test_the_table_says_where_a_method_is_undefined(sweep: Path) -> None:
-    lines = gain_table(*losses_of(sweep), "window")
-    assert len(lines) == 2 + 3
-    learned = next(line for line in lines if "`learned`" in line)
-    assert learned.endswith("|  |  |  |  |  |")
-    assert "**" in next(line for line in lines if "`rope`" in line)
+def cells(lines: list[str]) -> dict[str, list[str]]:
+    """What a table says of each method."""
+    return {line.split("`")[1]: [cell.strip() for cell in line.split("|")[2:-1]] for line in lines[2:]}
 
 
-def test_the_figure_shows_what_the_table_says(sweep: Path, tmp_path: Path) -> None:
-    curves, trained = losses_of(sweep)
-    drawn = gain_figure(curves, trained, "window").views["gain"]["datasets"]["table"].splitlines()
-    found = gains(curves, trained, "window")
-    assert len(drawn) == 1 + int(np.isfinite(found["value"]).sum())
-    last = next(line.split(",") for line in drawn if "rope" in line and "32x" in line)
-    of_rope = found[(found["method"] == "rope") & (found["length"] == 2048)]
-    assert float(last[-4]) == pytest.approx(of_rope["value"].item())
-    assert last[-1] == "loses"
-    assert gain_figure(curves, trained, "window").save(tmp_path)[0].stat().st_size > 10_000
+def test_gains_are_paired_differences(sweep: Path, of: Comparison) -> None:
+    curves = scored_runs(sweep).curves("same_tokens", "loss")
+    assert list(of.gains) == ["fox", "window_rope", "rope", "learned"]
+    window, none = (curves.at([("fox", extension)]).sum((-1, -2))[0] for extension in ("window", "none"))
+    expected = (window - none) / (3 * curves.counts.sum())
+    assert of.gains["fox"].value == pytest.approx(expected, abs=1e-5)
+    assert of.gains["rope"].verdict[2:] == ["worse"] * 4
+    found = cells(by_length(scored_runs(sweep), "window"))
+    assert [cell.strip("*").split()[0] for cell in found["fox"][2:]] == [
+        f"{gain:+.3f}" for gain in expected[1:]
+    ]
+    assert found["rope"][3].startswith(f"**{of.gains['rope'].value[2]:+.3f} ±")
+    assert found["learned"][2:] == [""] * 5, "undefined past its table"
 
 
-def test_the_report_says_in_a_sentence_what_the_table_says(sweep: Path) -> None:
-    found = summarise(load_sweep(sweep))
-    own = gains(*losses_of(sweep), "window")
-    own = own[own["length"] == 256].set_index("method")
-    assert own["verdict"].to_dict() == {"fox": "not separable", "learned": "not separable", "rope": "loses"}
-    cost = f"{own.loc['rope', 'value']:.2f}"
-    said = f"the whole context of 256 tokens raises the loss of rope by {cost} nats per token."
-    assert said in verdict(found)[0]
+def test_the_chart_and_the_answer_say_what_the_table_says(of: Comparison) -> None:
+    drawn = gain_over_window(of)["gain"]["datasets"]["table"].splitlines()
+    assert drawn[0] == "context,method,verdict,value,low,high"
+    assert len(drawn) == 1 + 3 * 5
+    last = next(line.split(",") for line in drawn if ",rope," in line and "32x" in line)
+    assert last[-4] == "loses"
+    assert float(last[-3]) == pytest.approx(of.gains["rope"].value[-1])
+    said = answers(of)["Gains from longer context"]
+    assert said == "No method at 256 tokens, compared with the same model in a window of 64 tokens."
+
+
+def test_a_window_is_no_rival(of: Comparison) -> None:
+    """It holds by construction, so it is neither ranked nor the best."""
+    assert of.bounded == list(of.methods)[-1:] == ["window_rope"]
+    assert all(best is None or best.method != "window_rope" for best in of.best)
+    assert [row[0].small for row in methods(of).rows] == ["1", "2", "3", ""]
+    assert answers(of)["Holds"].endswith(" As a window, by construction: window_rope.")
 
 
 def test_archives_say_the_same(
@@ -75,14 +83,34 @@ def test_archives_say_the_same(
 def test_what_cannot_be_compared_is_told(sweep: Path, tmp_path: Path) -> None:
     make_sweep(tmp_path / "other", ("rope",), 1, (128, 256), windows=16)
     with pytest.raises(ValueError, match="differ in data or training length"):
-        losses_of(tmp_path)
+        scored_runs(tmp_path)
     make_sweep(tmp_path / "plain", ("rope",), 1, windows=16, protocols=("sliding",))
     with pytest.raises(ValueError, match=r"No run in .*plain was scored under same_tokens"):
-        losses_of(tmp_path / "plain")
+        scored_runs(tmp_path / "plain")
 
 
 def test_a_damaged_run_is_left_out_and_told(sweep: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (sweep / "rope-s1/documents.npz").write_bytes(b"PK broken")
     vouch(sweep)
-    assert "| `rope` | 2 |" in "\n".join(gain_table(*losses_of(sweep), "window"))
+    assert cells(by_length(scored_runs(sweep), "window"))["rope"][0] == "2"
     assert "yardstick: rope-s1 is left out." in capsys.readouterr().err
+
+
+def test_checkpoints_are_compared_on_the_seeds_and_documents_that_all_have(
+    sweep: Path, tmp_path: Path
+) -> None:
+    changed = {method: {"checkpoint": 0.5} for method in METHODS}
+    half = make_sweep(tmp_path / "half", METHODS, 2, windows=8, controls=CONTROLS, changed=changed)
+    groups = [scored_runs(folder) for folder in (sweep, half)]
+    lines = by_checkpoint(groups, "window", 4)
+    assert lines[0] == "| method | 0.6M tokens | 1.2M tokens |"
+    assert list(cells(lines)) == ["fox", "window_rope", "rope"], "learned has no window"
+    assert cells(lines)["fox"][0].strip("*") == cells(by_length(groups[1], "window"))["fox"][3].strip("*")
+    with pytest.raises(ValueError, match="at 3 times the training length"):
+        by_checkpoint(groups, "window", 3)
+    for seed in (0, 1):
+        for place in half.glob(f"*-s{seed}"):
+            np.savez(place / "documents.npz")
+    vouch(half)
+    with pytest.raises(ValueError, match="no seed or no documents in common"):
+        by_checkpoint([groups[0], scored_runs(half)], "window", 4)

@@ -135,7 +135,8 @@ def test_pictures_and_page(folder: Path, summary: Summary, of: Comparison) -> No
     make(folder)
     source = (folder / "report.html").read_text()
     for kind in ("protocols", "decomposition"):
-        assert f"<h2>{PARTS[kind].title}</h2>" in source
+        assert f'<h2 id="{kind}">{PARTS[kind].title}</h2>' in source
+        assert f'<a href="#{kind}">{PARTS[kind].title}</a>' in source
     assert 'data-figure="protocols"' in source
     (drawn,) = figures(summary)
     parts = next(iter(drawn["decomposition"].views.values()))

@@ -9,11 +9,10 @@ import pytest
 
 from sweeps.charts import by_depth, lines_by_length
 from sweeps.charts.depths import depth_accuracies, depths, short_name
+from sweeps.comparison.answers import setting, sides_line
 from sweeps.comparison.records import Gain, LongestLength
-from sweeps.comparison.sides import sides_of
 from sweeps.comparison.summarize import comparable_groups, summarise
 from sweeps.comparison.summary import Comparison
-from sweeps.comparison.verdict import verdict
 from sweeps.report import make
 from sweeps.report.power import power
 from sweeps.results import load_sweep
@@ -124,10 +123,11 @@ def test_intervals_are_over_problems(copied: Path) -> None:
 
 def test_lengths_are_not_called_tokens_where_a_task_counts_otherwise(copied: Path) -> None:
     found = summarise(load_sweep(copied))
-    said = " ".join(verdict(found)) + terminal_text(found, 200)
+    said = setting(found.comparisons[0]) + terminal_text(found, 200)
     for part in (
         "trained on copy at length 20 and evaluated up to 40 (2x) under answers",
-        "At length 40, alibi has the highest accuracy",
+        "Best where it was trained: t5, 0.95",
+        "share of the answer, from length 20 to length 40; no value there: learned.",
         "accuracy, share of the answer · answers · copy · trained at length 20",
         f"{PROBLEMS} problems of each length",
         "learned past length 20: undefined",
@@ -165,13 +165,12 @@ def test_who_holds_both_sides(mixed: Path) -> None:
         return replace(of, opponent="crop", extensions=gains)
 
     of_text, of_answers = summarise(load_sweep(mixed)).comparisons
-    assert sides_of([of_text, of_answers]) == ""
-    said = sides_of([holding(of_text, ["alibi", "t5"]), holding(of_answers, ["t5", "nope"])])
+    assert sides_line([of_text, of_answers]) == ""
+    said = sides_line([holding(of_text, ["alibi", "t5"]), holding(of_answers, ["t5", "nope"])])
     assert said == (
-        "Better than crop at every length: in both loss and retrieval, t5;"
-        " in loss alone, alibi; in retrieval alone, nope."
+        "Better than crop at every length: in both, t5; in loss alone, alibi; in retrieval alone, nope."
     )
-    assert sides_of([holding(of_text, []), replace(holding(of_answers, []), corpus="another")]) == ""
+    assert sides_line([holding(of_text, []), replace(holding(of_answers, []), corpus="another")]) == ""
 
 
 def test_both_sides_stand_in_one_table(mixed: Path) -> None:

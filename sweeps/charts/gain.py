@@ -1,0 +1,45 @@
+"""What longer context is worth: each method compared with itself in a window of the training length."""
+
+from sweeps.comparison.summary import Comparison
+from sweeps.drawing.figure import Caption, Row, Spec, describe, faceted, place_beside
+from sweeps.numbers import times, tokens
+from sweeps.texts import PARTS
+
+VERDICTS = {"better": "gains", "worse": "loses"}
+UNSURE = "not separable"
+SYMLOG = {"type": "symlog", "constant": 0.05, "nice": False}
+TICKS = [-1, -0.3, -0.1, 0, 0.1, 0.3, 1]
+
+
+def gain_over_window(comparison: Comparison) -> dict[str, Spec]:
+    """Draw a panel a length, a row a method: the largest gain half way first, windows last."""
+    gains, middle = comparison.gains, comparison.halfway
+    rows: list[Row] = [
+        {
+            "context": f"{tokens(length)} tokens, {times(length, comparison.trained_length)}",
+            "method": name,
+            "verdict": VERDICTS.get(gain.verdict[t] or "", UNSURE),
+            "value": gain.value[t],
+            "low": gain.ends(t)[0],
+            "high": gain.ends(t)[1],
+        }
+        for t, length in enumerate(comparison.lengths)
+        if length > comparison.trained_length
+        for name, gain in gains.items()
+        if gain.value[t] is not None
+    ]  # fmt: skip
+    if not rows:
+        return {}
+    names = sorted(gains, key=lambda name: (name in comparison.bounded, -(gains[name].value[middle] or -1e9)))
+    names = [name for name in names if any(row["method"] == name for row in rows)]
+    panel = describe(
+        "whiskers", row="method", rows=names, width=190, verdicts=[*VERDICTS.values(), UNSURE], scale=SYMLOG,
+        ticks=TICKS, title=f"← hurts · {comparison.unit} · helps →",
+    )  # fmt: skip
+    note = f"{comparison.title}; 95 % intervals over {comparison.over or 'nothing'}; linear within ±0.05"
+    columns = 2 if len({row["context"] for row in rows}) == 4 else 3
+    caption = Caption(PARTS["gain_over_window"].title, note)
+    return {
+        "gain": faceted(panel, rows, "context", columns, caption)
+        | place_beside(0, 150, 8 * max(map(len, names)))
+    }
