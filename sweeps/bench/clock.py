@@ -1,18 +1,12 @@
-"""Measuring: processor time, medians of interleaved rounds, memory in a process of its own."""
+"""Measuring: processor time, medians of interleaved rounds."""
 
-import ctypes
-import multiprocessing
 import statistics
 import time
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from typing import Any
 
 import torch
 
-from train.runtime.machine import peak_memory, reset_peak_memory
-
-FORK = multiprocessing.get_context("fork")  # children start with everything imported
 Measurement = tuple[str, str, int, float]  # kind, model, length, value: the first fields of a Result
 
 
@@ -29,48 +23,14 @@ def now() -> float:
     return time.perf_counter()  # processor time adds up over threads
 
 
-def seconds(call: Callable[[], Any]) -> float:
-    start = now()
-    call()
-    return now() - start
-
-
-def median_times(contenders: Mapping[str, Callable[[], Any]], rounds: int) -> dict[str, float]:
-    """Return the median seconds of each; a slow minute of the machine strikes all of them."""
-    for run in contenders.values():
-        run()
-    spent: dict[str, list[float]] = {name: [] for name in contenders}
+def median_times(calls: Mapping[str, Callable[[], Any]], rounds: int) -> dict[str, float]:
+    """Return the median seconds of each call; a slow minute of the machine strikes all of them."""
+    for call in calls.values():
+        call()
+    spent: dict[str, list[float]] = {name: [] for name in calls}
     for _ in range(rounds):
-        for name, run in contenders.items():
-            spent[name].append(seconds(run))
+        for name, call in calls.items():
+            start = now()
+            call()
+            spent[name].append(now() - start)
     return {name: statistics.median(times) for name, times in spent.items()}
-
-
-def added_memory(run: Callable[[], Any]) -> float:
-    """Return the MiB that a call adds at the most to what is in use."""
-    with suppress(OSError, AttributeError):  # what was freed would be used again without a trace
-        ctypes.CDLL("libc.so.6").malloc_trim(0)
-    reset_peak_memory()
-    before = peak_memory() or 0
-    run()
-    return max(0, (peak_memory() or 0) - before) / 2**20
-
-
-def in_child(call: Callable[[], Any]) -> Any:
-    """Return the result of a call in a forked process, which leaves its memory behind with it; CUDA, which
-    cannot be forked, is called here."""
-    if torch.cuda.is_available():
-        return call()
-    receiver, sender = FORK.Pipe()
-
-    def child() -> None:
-        torch.set_num_threads(1)  # OpenMP would wait for threads that a fork leaves behind
-        sender.send(call())
-
-    process = FORK.Process(target=child)
-    process.start()
-    sender.close()
-    try:
-        return receiver.recv()
-    finally:
-        process.join()

@@ -29,6 +29,15 @@ class Shape:
         return self.width // self.heads
 
 
+@dataclass(frozen=True)
+class Options:
+    """What the parts of the benchmarks measure."""
+
+    encodings: list[str]
+    rounds: int  # training steps of each model
+    shape: Shape
+
+
 def ours(name: str, shape: Shape) -> GPT:
     settings = {key: getattr(shape, key) for key in ("heads", "head_width", "width", "depth", "length")}
     encodings = layers(read("encoding", name), shape.depth, settings)

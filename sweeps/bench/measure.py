@@ -13,32 +13,14 @@ import torch
 
 from sweeps.bench import evaluation, training
 from sweeps.bench.clock import Measurement
-from sweeps.bench.contenders import Shape
+from sweeps.bench.contenders import Options, Shape
 from sweeps.results import load_sweep
 from train.paths import ROOT
 from train.results.rows import ONCE
 from train.runtime.machine import keep_memory
 
-PARTS = "train", "peers", "peers_compiled", "evaluate", "longest", "sweep"
 
-
-def measure(part: str, threads: int, rounds: int, batch: int, encodings: list[str]) -> list[Measurement]:
-    """Return what a part of the benchmarks measures."""
-    torch.set_num_threads(threads)
-    keep_memory()
-    shape = Shape(batch=batch)
-    parts = {
-        "train": lambda: training.measure(encodings, rounds, shape),
-        "peers": lambda: training.measure_peers(rounds, shape),
-        "peers_compiled": lambda: training.measure_compiled(rounds, shape),
-        "evaluate": lambda: evaluation.measure(encodings, evaluation.LONG),
-        "longest": lambda: evaluation.measure(encodings, evaluation.LONGEST),
-        "sweep": measure_sweep,
-    }
-    return list(parts[part]())
-
-
-def measure_sweep() -> Iterator[Measurement]:
+def measure_sweep(_: Options) -> Iterator[Measurement]:
     """Yield the minutes of the default sweep, data and report included, and its evaluation over training."""
     with tempfile.TemporaryDirectory() as folder:
         start = time.perf_counter()
@@ -51,6 +33,23 @@ def measure_sweep() -> Iterator[Measurement]:
     yield "sweep_evaluation", "", 0, sum(value for _, value in spent) / training_seconds - 1
 
 
-if __name__ == "__main__":
+PARTS = {
+    "train": training.measure,
+    "peers": training.measure_peers,
+    "peers_compiled": training.measure_compiled,
+    "evaluate": evaluation.measure,
+    "sweep": measure_sweep,
+}
+
+
+def main() -> None:
     warnings.filterwarnings("ignore")
-    print(json.dumps(measure(**json.loads(sys.argv[1]))))
+    job = json.loads(sys.argv[1])
+    torch.set_num_threads(job["threads"])
+    keep_memory()
+    options = Options(job["encodings"], job["rounds"], Shape(batch=job["batch"]))
+    print(json.dumps(list(PARTS[job["part"]](options))))
+
+
+if __name__ == "__main__":
+    main()

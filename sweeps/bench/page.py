@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 from jinja2 import Environment
@@ -13,11 +12,19 @@ from sweeps.comparison.methods import families, family_place
 from sweeps.drawing.figure import Caption, Figure, describe, faceted
 from sweeps.numbers import plural
 
-HEADS = {  # of each kind of result
-    "train": "tokens/s", "train_vs_nope": "step, x NoPE", "train_memory": "MiB", "peers": "",
-    "peers_compiled": ", compiled", "evaluate_vs_causal": "x causal", "evaluate": "s",
-    "evaluate_memory": "MiB", "sweep": "", "sweep_evaluation": "",
+HEADS = {  # of each kind of result in a table
+    "train": "tokens/s", "train_vs_nope": "step, x NoPE", "peers": "", "peers_compiled": "compiled",
+    "evaluate_vs_causal": "x causal", "evaluate": "s", "sweep": "", "sweep_evaluation": "",
 }  # fmt: skip
+TABLES = {  # kinds, rows and columns
+    "A training step": (["train", "train_vs_nope"], ["model"], ["kind"]),
+    "Training with other libraries, tokens/s": (
+        ["peers", "peers_compiled"],
+        ["library", "kind", "threads"],
+        ["isa"],
+    ),
+    "Attention over 8,192 tokens": (["evaluate_vs_causal", "evaluate"], ["model"], ["kind", "isa"]),
+}
 ORDER = {name: place for place, name in enumerate([*HEADS, *LIMITS, ""])}
 KEY = ["machine", "kind", "threads", "length", "isa", "model"]
 QUESTIONS = {  # each is answered by the largest of these results, and by the model that has it
@@ -26,9 +33,9 @@ QUESTIONS = {  # each is answered by the largest of these results, and by the mo
     "RoPE through `torch.compile`, tokens/s": "kind == 'peers_compiled' and model == 'rope'",
     "the fastest other library through it, tokens/s": "kind == 'peers_compiled' and model != 'rope'",
     "step of the slowest method, x NoPE": "kind == 'train_vs_nope'",
-    "attention over 8,192 tokens with RoPE, x causal": "kind == 'evaluate_vs_causal' and model == 'rope'",
-    "the same with the slowest method, x causal": "kind == 'evaluate_vs_causal'",
-    "attention over 65,536 tokens with RoPE, s": "kind == 'evaluate' and length == 65536 and model == 'rope'",
+    "attention over 8,192 tokens with RoPE, seconds": "kind == 'evaluate' and model == 'rope'",
+    "the same relative to plain causal flash attention": "kind == 'evaluate_vs_causal' and model == 'rope'",
+    "the same with the slowest method": "kind == 'evaluate_vs_causal'",
     "`make sweep` with data and report, minutes": "kind == 'sweep'",
     "its evaluation, x its training": "kind == 'sweep_evaluation'",
 }
@@ -92,36 +99,28 @@ def answers_of(part: pd.DataFrame) -> dict[str, str]:
 
 
 def tables(part: pd.DataFrame) -> dict[str, str]:
-    """Return the tables of a machine by their titles."""
-    largest = largest_set(part)["isa"].iloc[0]
-    places = [place(row, row.isa == largest) for row in part.itertuples()]
-    placed = part.assign(**dict(zip(("title", "row", "column"), zip(*places, strict=True), strict=True)))
-    return {
-        str(title): markdown(rows.pivot_table("value", "row", "column", aggfunc="max", sort=False))
-        for title, rows in placed.groupby("title", sort=False)
-        if title
-    }
-
-
-def place(row: Any, is_largest: bool) -> tuple[str, str, str]:
-    """Return the title, the row and the column of the table that a result stands in; "" is in none."""
-    head, tokens = HEADS[row.kind], f"{row.length:,} tokens"
-    if row.kind.startswith("peers"):
-        threads = f", {row.threads} threads" if row.threads > 1 else ""
-        return "Training with other libraries, tokens/s", row.model.split()[0] + threads + head, row.isa
-    if row.kind.startswith("train"):
-        return "A training step", row.model, head
-    if row.kind == "evaluate_vs_causal":
-        return "Attention over one long sequence", row.model, f"{tokens}, {head}, {row.isa}"
-    is_shown = row.kind.startswith("evaluate") and is_largest
-    return "Attention over one long sequence" if is_shown else "", row.model, f"{tokens}, {head}"
+    """Return the tables of a machine by their titles; of several results in one place the largest counts."""
+    threads = part["threads"].map(lambda count: f"{count} threads" if count > 1 else "")
+    part = part.assign(library=part["model"].str.split().str[0], threads=threads)
+    result = {}
+    for title, (kinds, index, columns) in TABLES.items():
+        rows = part[part["kind"].isin(kinds)]
+        if len(rows):
+            result[title] = markdown(rows.pivot_table("value", index, columns, aggfunc="max", sort=False))
+    return result
 
 
 def markdown(table: pd.DataFrame) -> str:
     """Return a table in Markdown; what is missing is empty."""
-    rows = [[str(name), *map(value_text, values)] for name, *values in table.itertuples()]
-    lines = [["", *map(str, table.columns)], ["---", *["---:"] * len(table.columns)], *rows]
+    rows = [[label(name), *map(value_text, values)] for name, *values in table.itertuples()]
+    lines = [["", *map(label, table.columns)], ["---", *["---:"] * len(table.columns)], *rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def label(name: str | tuple[str, ...]) -> str:
+    """Return the head of a row or a column, whose name is one text or several."""
+    parts = [name] if isinstance(name, str) else name
+    return ", ".join(text for part in parts if (text := HEADS.get(part, part)))
 
 
 def value_text(value: float | str) -> str:

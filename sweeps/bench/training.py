@@ -8,39 +8,39 @@ import torch
 from torch import nn
 
 from models.gpt import GPT
-from sweeps.bench.clock import Measurement, added_memory, device, in_child, median_times
-from sweeps.bench.contenders import ATTENTION, PEERS, Shape, loss, ours
+from sweeps.bench.clock import Measurement, device, median_times
+from sweeps.bench.contenders import ATTENTION, PEERS, Options, Shape, loss, ours
 from train.fit.compiling import compile_each
 from train.runtime.machine import bfloat16_gain, resolved_precision
 
 Contender = tuple[Callable[[], nn.Module], str]  # what makes a model, and the precision of its steps
 
 
-def measure(encodings: list[str], rounds: int, shape: Shape) -> Iterator[Measurement]:
-    """Yield tokens per second of each encoding, its step relative to NoPE's, and the memory of a step."""
-    contenders: dict[str, Contender] = {name: (partial(ours, name, shape), "auto") for name in encodings}
-    for name, contender in contenders.items():
-        yield "train_memory", name, shape.length, in_child(partial(memory_of_step, contender, shape))
-    speed = speeds(contenders, rounds, shape)
-    for name in encodings:
-        yield "train", name, shape.length, speed[name]
+def measure(options: Options) -> Iterator[Measurement]:
+    """Yield tokens per second of each encoding, and its step relative to NoPE's."""
+    contenders: dict[str, Contender] = {
+        name: (partial(ours, name, options.shape), "auto") for name in options.encodings
+    }
+    speed, length = speeds(contenders, options), options.shape.length
+    for name in options.encodings:
+        yield "train", name, length, speed[name]
         if "nope" in speed:
-            yield "train_vs_nope", name, shape.length, speed["nope"] / speed[name]
+            yield "train_vs_nope", name, length, speed["nope"] / speed[name]
 
 
-def measure_peers(rounds: int, shape: Shape) -> Iterator[Measurement]:
+def measure_peers(options: Options) -> Iterator[Measurement]:
     """Yield tokens per second of RoPE and of each peer with each kind of attention, in both precisions."""
-    for name, speed in speeds(rope_and_peers(shape), rounds, shape).items():
-        yield "peers", name, shape.length, speed
+    for name, speed in speeds(rope_and_peers(options.shape), options).items():
+        yield "peers", name, options.shape.length, speed
 
 
-def measure_compiled(rounds: int, shape: Shape) -> Iterator[Measurement]:
+def measure_compiled(options: Options) -> Iterator[Measurement]:
     """Yield the same through torch.compile, each peer as it is fastest without."""
-    contenders = rope_and_peers(shape)
-    speed = speeds(contenders, max(3, rounds // 3), shape)
+    contenders = rope_and_peers(options.shape)
+    speed = speeds(contenders, options)
     fastest = {name.split()[0]: name for name in sorted(speed, key=speed.__getitem__)}.values()
-    for name, value in speeds({name: contenders[name] for name in fastest}, rounds, shape, True).items():
-        yield "peers_compiled", name, shape.length, value
+    for name, value in speeds({name: contenders[name] for name in fastest}, options, True).items():
+        yield "peers_compiled", name, options.shape.length, value
 
 
 def rope_and_peers(shape: Shape) -> dict[str, Contender]:
@@ -55,16 +55,12 @@ def rope_and_peers(shape: Shape) -> dict[str, Contender]:
 
 
 def speeds(
-    contenders: Mapping[str, Contender], rounds: int, shape: Shape, is_compiled: bool = False
+    contenders: Mapping[str, Contender], options: Options, is_compiled: bool = False
 ) -> dict[str, float]:
     """Return the tokens per second of each."""
-    steps = {name: step(contender, shape, is_compiled) for name, contender in contenders.items()}
-    return {name: shape.batch * shape.length / spent for name, spent in median_times(steps, rounds).items()}
-
-
-def memory_of_step(contender: Contender, shape: Shape) -> float:
-    """Return the MiB that a step adds to the model."""
-    return added_memory(step(contender, shape))
+    tokens = options.shape.batch * options.shape.length
+    steps = {name: step(contender, options.shape, is_compiled) for name, contender in contenders.items()}
+    return {name: tokens / spent for name, spent in median_times(steps, options.rounds).items()}
 
 
 def step(contender: Contender, shape: Shape, is_compiled: bool = False) -> Callable[[], None]:

@@ -12,61 +12,54 @@ import torch
 
 from models.encodings import names
 from sweeps.bench import __main__, clock, evaluation, training
-from sweeps.bench.contenders import ATTENTION, PEERS, Shape, ours
+from sweeps.bench.contenders import ATTENTION, PEERS, Options, Shape, ours
 from sweeps.bench.instructions import LIMITS, instruction_sets, limited_environment
 from sweeps.bench.page import Result, write_page
 from train.paths import ROOT
-from train.runtime.machine import keep_memory
 
-SMALL = Shape(vocab=64, width=32, depth=1, heads=2, length=16, batch=2)
+SHAPE = Shape(vocab=64, width=32, depth=1, heads=2, length=16, batch=2)
+SMALL = Options(["nope", "rope"], 1, SHAPE)
 MACHINE = "A processor, 2 cores, torch 2"
 ROPE = Result("peers", "rope", 128, "avx2", 1, 1234.56, MACHINE, "2026-01-31")
 PEER = replace(ROPE, model="plain_pytorch sdpa fp32", value=987, date="")
 
 
 def test_training_has_every_encoding_and_peer() -> None:
-    values = {(kind, name): value for kind, name, _, value in training.measure(["nope", "rope"], 1, SMALL)}
-    assert set(values) == {
-        (kind, name) for kind in ("train", "train_memory", "train_vs_nope") for name in ("nope", "rope")
-    }
+    values = {(kind, name): value for kind, name, _, value in training.measure(SMALL)}
+    assert set(values) == {(kind, name) for kind in ("train", "train_vs_nope") for name in ("nope", "rope")}
     ratio = values["train", "nope"] / values["train", "rope"]
     assert values["train_vs_nope", "rope"] == pytest.approx(ratio)
-    assert {name for _, name, *_ in training.measure_peers(1, SMALL)} >= {
+    assert {name for _, name, *_ in training.measure_peers(SMALL)} >= {
         "rope", *(f"{name} {kind} fp32" for name in PEERS for kind in ATTENTION),
     }  # fmt: skip
 
 
 def test_each_peer_is_compiled_in_its_fastest_configuration() -> None:
     with torch.compiler.set_stance("force_eager"):  # that compiling works is torch's matter
-        measured = [name for _, name, *_ in training.measure_compiled(1, SMALL)]
+        measured = [name for _, name, *_ in training.measure_compiled(SMALL)]
     assert sorted(name.split()[0] for name in measured) == sorted(["rope", *PEERS])
 
 
-def test_a_long_sequence_is_compared_with_causal_attention(monkeypatch: pytest.MonkeyPatch) -> None:
-    measured = {(kind, name, length) for kind, name, length, _ in evaluation.measure(["alibi", "irope"], 128)}
-    kinds = "evaluate", "evaluate_vs_causal", "evaluate_memory"
-    assert measured == {(kind, name, 128) for kind in kinds for name in ("alibi", "irope")}
-    monkeypatch.setattr(evaluation, "LONG", 256)
-    monkeypatch.setenv("CC", "none")  # loops in C need no table for DAPE
-    measured = {
-        (kind, name, length) for kind, name, length, _ in evaluation.measure(["xpos", "dape_kerple"], 512)
-    }
-    assert measured == {("evaluate", "xpos", 512), ("evaluate_memory", "xpos", 512)}
+def test_long_sequences_are_those_of_methods_that_are_defined(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(evaluation, "LENGTH", 128)
+    options = replace(SMALL, encodings=["alibi", "learned"])
+    measured = [(kind, name) for kind, name, *_ in evaluation.measure(options)]
+    assert measured == [("evaluate", "alibi"), ("evaluate_vs_causal", "alibi")]
 
 
 @pytest.mark.parametrize("name", names())
 def test_every_encoding_can_be_evaluated(name: str) -> None:
-    attention, causal = evaluation.calls(evaluation.moved_encoding(name, 4096), 64)
-    assert attention().shape == causal().shape == (1, evaluation.HEADS, 64, evaluation.HEAD_WIDTH)
+    shapes = {call().shape for call in evaluation.calls(evaluation.moved_encoding(name), 64).values()}
+    assert shapes == {(1, evaluation.HEADS, 64, evaluation.HEAD_WIDTH)}
 
 
 @pytest.mark.parametrize("name", PEERS)
 @pytest.mark.parametrize("attention", ATTENTION)
 def test_peers_have_our_shape(name: str, attention: str) -> None:
     """As many weights as ours within a tenth, positions and gains aside."""
-    models = ours("rope", SMALL), PEERS[name](SMALL, attention)
+    models = ours("rope", SHAPE), PEERS[name](SHAPE, attention)
     counts = [sum(p.numel() for p in model.parameters() if p.ndim > 1) for model in models]
-    positions = SMALL.length * SMALL.width if "gpt2" in name else 0
+    positions = SHAPE.length * SHAPE.width if "gpt2" in name else 0
     assert counts[1] - positions == pytest.approx(counts[0], rel=0.1)
 
 
@@ -76,9 +69,7 @@ def test_the_command_measures_under_every_set(tmp_path: Path, monkeypatch: pytes
     __main__.main()
     frame = pd.read_csv(tmp_path / "benchmarks.csv", keep_default_na=False)
     assert list(frame["isa"][frame["kind"] == "evaluate_vs_causal"]) == instruction_sets()
-    assert set(frame["kind"]) == {
-        "train", "train_memory", "train_vs_nope", "evaluate", "evaluate_vs_causal", "evaluate_memory",
-    }  # fmt: skip
+    assert set(frame["kind"]) == {"train", "train_vs_nope", "evaluate", "evaluate_vs_causal"}
     assert f"## {frame['machine'][0]}\n" in (tmp_path / "benchmarks.md").read_text()
 
 
@@ -101,13 +92,6 @@ def test_an_unknown_name_is_said(
     assert f"{wrong.partition('=')[0]}: there is no nothing." in capsys.readouterr().err
 
 
-def test_memory_is_that_of_what_runs() -> None:
-    keep_memory()
-    torch.ones(1 << 24)  # 64 MiB, free when the measurement begins
-    assert 60 < clock.in_child(lambda: clock.added_memory(lambda: torch.ones(1 << 24))) < 80
-    assert clock.in_child(lambda: clock.added_memory(lambda: None)) < 20
-
-
 def test_medians_are_per_contender() -> None:
     calls: list[str] = []
     spent = clock.median_times({"a": lambda: calls.append("a"), "b": lambda: calls.append("b")}, rounds=2)
@@ -118,7 +102,7 @@ def test_medians_are_per_contender() -> None:
 def test_threads_are_timed_by_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:
     """Processor time adds up over them: two would look slower than one."""
     monkeypatch.setattr(torch, "get_num_threads", lambda: 2)
-    assert clock.seconds(lambda: time.sleep(0.1)) >= 0.1
+    assert clock.median_times({"sleep": lambda: time.sleep(0.1)}, 1)["sleep"] >= 0.1
 
 
 def test_a_page_names_the_machine_that_measured_and_keeps_what_it_had(tmp_path: Path) -> None:
