@@ -13,8 +13,9 @@ from train.paths import ROOT
 
 OUTPUTS = ROOT / "outputs"
 BY_LENGTH = {"x": "extrapolation/length", "log_x": True, "title_x": "length (tokens)"}
+GAIN = {"y": ["context/gain_over_window"], **BY_LENGTH, "x": "context/length"}
 PANELS: list[dict[str, Any]] = [
-    {"title": "Gain over the own window", "y": ["extrapolation/gain_over_window"], **BY_LENGTH},
+    {"title": "Gain over the own window", **GAIN},
     {"title": "Loss by length", "y": ["extrapolation/loss"], **BY_LENGTH},
     {
         "title": "Accuracy of answers by length",

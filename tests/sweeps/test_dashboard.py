@@ -97,8 +97,8 @@ def test_the_workspace_has_loss_against_length_and_a_band_over_seeds(
     plots = space["sections"][0]["panels"]
     first = plots[0]
     assert (first["x"], first["y"], first["log_x"]) == (
-        "extrapolation/length",
-        ["extrapolation/gain_over_window"],
+        "context/length",
+        ["context/gain_over_window"],
         True,
     )
     assert {(plot["groupby"], plot["groupby_rangefunc"]) for plot in plots} == {("encoding", "minmax")}

@@ -11,11 +11,14 @@ TEXT = "extrapolation"  # a panel, as ANSWERS, whose lengths a task may count, a
 SAME = "same_tokens"  # the protocol that is meant where none is named
 WINDOW = "window"  # the control: the model itself, shown no more than its training length
 GAIN = f"gain_over_{WINDOW}"
-METRICS = (GAIN, "loss", "accuracy")  # that are curves
-FIRST = (f"{TEXT}/{GAIN}", f"{TEXT}/loss", f"{ANSWERS}/accuracy", f"{BY_POSITION}/loss")
+QUALITY = (GAIN, "loss", "accuracy")  # metrics; the others are costs, or say the same
+FIRST = (SAME, ANSWERS, BY_POSITION)  # protocols
 
 
 def panel(row: Row) -> str:
+    """Return the section of W&B, which sorts them, and the keys of a summary, by the alphabet."""
+    if row.metric == GAIN:
+        return "context"
     if row.protocol in (BY_POSITION, ONCE):
         return row.protocol
     return ANSWERS if row.is_answer else TEXT
@@ -53,8 +56,8 @@ def gains(rows: list[Row]) -> list[Row]:
 
 def names(rows: list[Row], count: int) -> list[str]:
     """Return the curves that say most about a run, at most so many."""
-    every = dict.fromkeys(curve(row) for row in rows if row.metric in METRICS and row.protocol != ONCE)
-    return sorted(every, key=lambda name: FIRST.index(name) if name in FIRST else len(FIRST))[:count]
+    shown = [row for row in rows if row.metric in QUALITY and row.protocol != ONCE]
+    return list(dict.fromkeys(curve(row) for row in sorted(shown, key=importance)))[:count]
 
 
 def points(rows: list[Row], names: Collection[str]) -> list[tuple[str, int, dict[str, float]]]:
@@ -67,7 +70,7 @@ def points(rows: list[Row], names: Collection[str]) -> list[tuple[str, int, dict
 
 
 def summary_numbers(rows: list[Row], count: int) -> dict[str, float]:
-    """extrapolation/gain_over_window (at the longest length), extrapolation/loss@2048, extrapolation/ratio@8x
+    """context/gain_over_window (at the longest length), extrapolation/loss@2048, extrapolation/ratio@8x
     (to the training length), training/seconds: at most so many, the most important ones first."""
     values = {(curve(row), row.length): row.value for row in rows}
     result = {}
@@ -84,10 +87,11 @@ def summary_numbers(rows: list[Row], count: int) -> dict[str, float]:
     return dict(list(result.items())[:count])
 
 
-def importance(row: Row) -> tuple[bool, ...]:
-    """Return what sorts the rows of a summary: quality before cost, the model itself before extensions."""
-    is_cost = row.metric not in METRICS and row.protocol != ONCE
-    return is_cost, row.extension != "none", row.metric != GAIN, row.protocol == ONCE
+def importance(row: Row) -> tuple[int, ...]:
+    """Return what sorts rows: quality before cost, the model itself before extensions."""
+    is_cost = row.metric not in QUALITY and row.protocol != ONCE
+    protocol = FIRST.index(row.protocol) if row.protocol in FIRST else len(FIRST)
+    return is_cost, row.extension != "none", row.metric != GAIN, protocol
 
 
 def losses(rows: list[Row]) -> list[Row]:

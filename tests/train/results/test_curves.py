@@ -86,13 +86,13 @@ def test_what_says_most_comes_first() -> None:
     ]
     worth = gains(rows)
     assert [(row.length, row.value) for row in worth] == [(128, 0.5), (256, 0.25)]
-    first = ["extrapolation/gain_over_window", "extrapolation/loss", "by_position/loss"]
+    first = ["context/gain_over_window", "extrapolation/loss", "by_position/loss"]
     assert names(worth + rows, 3) == first
     assert list(summary_numbers(worth + rows, 4).items()) == [
-        ("extrapolation/gain_over_window", 0.25),
-        ("extrapolation/gain_over_window@128", 0.5),
-        ("extrapolation/gain_over_window@256", 0.25),
-        ("extrapolation/sliding/loss@64", 4.0),
+        ("context/gain_over_window", 0.25),
+        ("context/gain_over_window@128", 0.5),
+        ("context/gain_over_window@256", 0.25),
+        ("extrapolation/loss@64", 4.0),
     ]
     assert gains([row for row in rows if row.extension == "none"]) == []
 
