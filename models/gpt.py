@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from conf.errors import UsageError
 from models.attention import attend
 from models.attention.plan import Plan
+from models.cache import Cache, LayerCache
 from models.effect import Effect, Encoding, Positions
 from models.ops.linear import Linear, init_std, split_heads
 from models.ops.norm import rms_norm
@@ -118,8 +119,23 @@ class GPT(nn.Module):
             whole = torch.cat([self.through(tokens[:, :rest], draw), whole], dim=1)
         return whole[:, first:]
 
-    def through(self, tokens: Tensor, draw: int = 0, first: int = 0) -> Tensor:
-        """Return `hidden` of sequences that are seen whole."""
+    @property
+    def is_cacheable(self) -> bool:
+        """Whether a text that goes on changes nothing about the tokens that it has."""
+        return self.causal and self.context is None and all(encoding.prefix for encoding in self.tiled)
+
+    @torch.no_grad()
+    def continue_text(self, tokens: Tensor, cache: Cache) -> Tensor:
+        """Return (B, N, C), what the head reads of the last N of tokens (B, T): those that the cache lacks.
+
+        UsageError where an encoding depends on the length of the text.
+        """
+        if not self.is_cacheable:
+            raise UsageError("This model reads all of a text again when it goes on: leave out the cache.")
+        return self.through(tokens, first=cache.length, cache=cache)
+
+    def through(self, tokens: Tensor, draw: int = 0, first: int = 0, cache: Cache | None = None) -> Tensor:
+        """Return `hidden` of sequences that are seen whole, or are begun in a cache."""
         sequences, length = tokens.shape
         effects = self.effects(length, tokens.device, draw, sequences)
         x = self.embed(tokens)
@@ -127,9 +143,12 @@ class GPT(nn.Module):
             if effect.embed is not None:
                 x = effect.embed(x)
         plans = [Plan(effect) for effect in effects]
+        if cache is not None:
+            x, plans = x[:, first:], [plan.from_query(first) for plan in plans]
         for layer, block in enumerate(self.blocks):
             plan = plans[layer % len(plans)]
-            x = block(x, plan.from_query(first) if layer == len(self.blocks) - 1 else plan)
+            is_last, known = layer == len(self.blocks) - 1, cache.layers[layer] if cache else None
+            x = block(x, plan.from_query(first) if is_last else plan, known)
         return cast(Tensor, self.norm(x))
 
     def effects(
@@ -161,8 +180,9 @@ class Block(nn.Module):
         self.norm1, self.attention = Norm(norm, width), Attention(width, heads, kernel)
         self.norm2, self.mlp = Norm(norm, width), MLP(width)
 
-    def forward(self, x: Tensor, plan: Plan) -> Tensor:
-        x = x[:, plan.query_start :] + self.attention(self.norm1(x), plan)
+    def forward(self, x: Tensor, plan: Plan, cache: LayerCache | None = None) -> Tensor:
+        y = self.attention(self.norm1(x), plan, cache)
+        x = x[:, x.size(1) - y.size(1) :] + y
         return cast(Tensor, x + self.mlp(self.norm2(x)))
 
 
@@ -175,8 +195,11 @@ class Attention(nn.Module):
         self.qkv = Linear(width, 3 * width)
         self.out = Linear(width, width)
 
-    def forward(self, x: Tensor, plan: Plan) -> Tensor:
+    def forward(self, x: Tensor, plan: Plan, cache: LayerCache | None = None) -> Tensor:
         q, k, v = split_heads(self.qkv(x), self.heads)  # each (B, H, T, D)
+        if cache is not None:
+            k, v, x = cache.extend(k, v, x)
+            q = F.pad(q, (0, 0, k.size(2) - q.size(2), 0))  # earlier queries are not wanted
         y = attend(q, k, v, plan, x, self.kernel)
         return cast(Tensor, self.out(y.transpose(1, 2).flatten(2)))
 

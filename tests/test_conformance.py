@@ -20,6 +20,7 @@ from torch import Tensor
 from models import registry
 from models.attention import attend, cpu_flash, eager, far_keys, logits, masks
 from models.attention.plan import Form, Plan
+from models.cache import Cache
 from models.effect import Effect, Encoding, Positions
 from models.options.ssmax import SSMax
 from tests.conftest import (
@@ -156,6 +157,20 @@ def test_what_comes_after(method: Method) -> None:
     assert all(still) or not method.built.prefix
     if method in ONE_OF_EACH:
         assert not all(still) or method.built.prefix
+
+
+@over(EVERY)
+def test_text_that_goes_on(method: Method) -> None:
+    """Read piece by piece with a cache, it is what it is read at once; or the model says that it cannot."""
+    model, x = model_of(method), tokens(min(method.longest, 2 * LENGTH + 3))
+    cache = Cache(len(model.blocks))
+    if not (method.built.prefix and method.built.context is None):
+        with pytest.raises(ValueError, match="leave out the cache"):
+            model.continue_text(x, cache)
+        return
+    with torch.no_grad(), float64():
+        pieces = [model.continue_text(x[:, :end], cache) for end in (5, 6, 12, x.size(1))]
+        agree(torch.cat(pieces, dim=1), model.hidden(x))
 
 
 @over(EVERY)

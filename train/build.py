@@ -1,14 +1,19 @@
 """The model that settings describe."""
 
+from collections.abc import Mapping
+from typing import Any
+
 import torch
 
+from conf.errors import UsageError
 from models.effect import Encoding
 from models.gpt import GPT
-from models.registry import layers, seeded
-from train.config.schema import Config
+from models.registry import encoding_fits, encodings_under, extend, layers, read, seeded
+from train.config.schema import Architecture
+from train.config.sections import ExtensionConfig
 
 
-def build_encodings(config: Config) -> list[Encoding]:
+def build_encodings(config: Architecture) -> list[Encoding]:
     """Return the encodings of a run, drawn by a generator of their own: all else is the same for all."""
     parameters = seeded(config.encoding.parameters, config.seed)
     with torch.random.fork_rng(devices=[]):
@@ -16,7 +21,22 @@ def build_encodings(config: Config) -> list[Encoding]:
         return layers(parameters, config.model.depth, config.model.shape)
 
 
-def build_gpt(config: Config) -> GPT:
+def build_gpt(config: Architecture) -> GPT:
     """Return the model of a run with its initial weights."""
     model = config.model.model_dump(exclude={"length"})
     return GPT(**model, encodings=build_encodings(config), seed=config.seed)
+
+
+def extend_gpt(model: GPT, extension: str, parameters: Mapping[str, Any], seed: int) -> GPT:
+    """Return the same model under an extension, `none` or another name of `conf/extension/`.
+
+    UsageError where it does not fit, or is trained first.
+    """
+    if extension == "none":
+        return model
+    settings = ExtensionConfig.of(seeded(read("extension", extension) | dict(parameters), seed))
+    if settings.finetune_steps:
+        raise UsageError(f"The extension '{extension}' trains the model further: leave out finetune_steps.")
+    if not any(encoding_fits(extension, encoding) for encoding in model.tiled):
+        extend(extension, model.tiled[0])  # an error that names the encodings that it fits
+    return model.under(encodings_under(extension, settings.parameters, model.tiled))

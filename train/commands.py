@@ -16,6 +16,11 @@ COMMANDS = {  # module, what it does, an example
     "new": ("train.new", "begin a method of your own: a class, its settings, a test", "my_bias to=methods"),
     "check": ("train.check", "hold a method to what it says of itself", "my_bias methods=methods"),
     "sample": ("train.sample", "let a trained model write text", 'run=outputs/runs/<run> prompt="def "'),
+    "export": (
+        "train.export",
+        "write a trained model for transformers and lm-eval",
+        "run=outputs/runs/<run> to=my_model",
+    ),
     "reproduce": ("train.reproduce", "run a finished run again and compare", "run=outputs/runs/<run>"),
     "report": ("sweeps.report", "rebuild the tables and figures of a sweep", "outputs/sweeps/encodings"),
     "plan": ("sweeps.plan", "estimate the cost of a sweep", "sweeps=encodings_gpu gpus=64 throughput=400000"),

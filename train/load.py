@@ -15,12 +15,12 @@ from tokenizers import Tokenizer
 from torch import Tensor
 
 from conf.errors import UsageError
+from data.text.foreign import ForeignTokenizer
+from models.cache import Cache
 from models.gpt import GPT
-from models.registry import encoding_fits, encodings_under, extend, read, seeded
-from train.build import build_gpt
+from train.build import build_gpt, extend_gpt
 from train.config.compose import check_code
 from train.config.schema import Config
-from train.config.sections import ExtensionConfig
 from train.config.trained_run import trained_run
 from train.fit.checkpoints import restore
 
@@ -50,8 +50,9 @@ class ByteCodec:
 class FileCodec:
     """The tokens of a tokenizer.json; special tokens that a text spells out are text."""
 
-    def __init__(self, file: Path) -> None:
+    def __init__(self, file: Path, end_token: str | None = None) -> None:
         self.model = Tokenizer.from_file(str(file))
+        self.end = self.model.id_to_token(ForeignTokenizer(file, end_token).separator)  # of a document
         self.model.encode_special_tokens = True
         self.vocab = max(self.model.get_vocab().values()) + 1
 
@@ -68,6 +69,7 @@ class TrainedModel:
 
     model: GPT
     codec: Codec | None  # None: its data are no text
+    config: Config
 
     def encode(self, text: str) -> Tensor:
         """Return token ids (T,). UsageError where the model was not trained on text."""
@@ -85,8 +87,8 @@ class TrainedModel:
     def generate(self, prompt: str, tokens: int = 100, temperature: float = 1.0, seed: int = 0) -> str:
         """Return the text of so many tokens after a prompt; the likeliest ones where `temperature` is 0.
 
-        Each token is read anew from all before it. UsageError where the model cannot generate, or is not
-        defined up to that length.
+        Tokens are read once where an encoding allows it (`is_cacheable`). UsageError where the model cannot
+        generate, or is not defined up to that length.
         """
         ids, model = self.encode(prompt), self.model
         if not len(ids):
@@ -97,10 +99,13 @@ class TrainedModel:
             raise UsageError(
                 f"This model is defined up to {model.limit} tokens: ask for fewer, or an extension."
             )
-        start, draw = len(ids), torch.Generator().manual_seed(seed)
+        start, draw, cache = len(ids), torch.Generator().manual_seed(seed), Cache(len(model.blocks))
         for _ in range(tokens):
-            hidden = model.hidden(ids[None], first=len(ids) - 1)  # (1, 1, C)
-            scores = model.head(hidden)[0, 0, : self.codec.vocab if self.codec else None].float()
+            if model.is_cacheable:
+                hidden = model.continue_text(ids[None], cache)  # (1, N, C)
+            else:
+                hidden = model.hidden(ids[None], first=len(ids) - 1)  # (1, 1, C)
+            scores = model.head(hidden[:, -1:])[0, 0, : self.codec.vocab if self.codec else None].float()
             if temperature == 0:
                 following = scores.argmax()[None]
             else:
@@ -122,21 +127,13 @@ def load(folder: str | Path, extension: str = "none", **parameters: Any) -> Trai
     check_code(about.settings, about.code, folder)
     model = build_gpt(config)
     restore(folder / "final.ckpt", model, about.training)
-    if extension != "none":
-        settings = ExtensionConfig.of(seeded(read("extension", extension) | parameters, config.seed))
-        if settings.finetune_steps:
-            raise UsageError(
-                f"The extension '{extension}' trains the model further: leave out finetune_steps."
-            )
-        if not any(encoding_fits(extension, encoding) for encoding in model.tiled):
-            extend(extension, model.tiled[0])  # an error that names the encodings that it fits
-        model = model.under(encodings_under(extension, settings.parameters, model.tiled))
-    return TrainedModel(model.eval(), codec(folder, config))
+    model = extend_gpt(model, extension, parameters, config.seed)
+    return TrainedModel(model.eval(), codec(folder, config), config)
 
 
 def codec(folder: Path, config: Config) -> Codec | None:
     """Return how the run's text became tokens."""
     file = folder / "tokenizer.json"
     if file.is_file():
-        return FileCodec(file)
+        return FileCodec(file, config.data.get("end_token"))
     return ByteCodec() if config.data.get("tokenizer") == "bytes" else None

@@ -8,31 +8,25 @@ from typing import Annotated
 
 from pydantic import Field
 
-from conf.errors import UsageError
-from train.config.validation import Natural, Section
+from train.config.model_choice import ModelChoice
+from train.config.validation import Natural
 from train.errors import command_line
 
 
-class Choice(Section, strict=False):
-    """The command line of `train.sample`."""
-
-    run: str  # the folder of a finished run
+class SampleChoice(ModelChoice):
     prompt: str
     tokens: Natural = 100  # to generate
     temperature: Annotated[float, Field(ge=0, le=100)] = 1.0  # 0: the likeliest token
     seed: Annotated[int, Field(ge=0, lt=1 << 32)] = 0
-    extension: str = "none"
 
 
 def entry() -> None:
     """Take the command line."""
     with command_line():
-        if not all("=" in argument for argument in sys.argv[1:]):
-            raise UsageError('Give key=value, such as run=outputs/runs/<run> prompt="def " tokens=100.')
-        choice = Choice.of(dict(argument.split("=", 1) for argument in sys.argv[1:]))
+        choice = SampleChoice.of_arguments(sys.argv[1:])
         from train.load import load  # torch and lightning: not for a command line that is refused
 
-        model = load(choice.run, choice.extension)
+        model = load(choice.run, choice.extension, **choice.parameters)
         print(choice.prompt, end="", flush=True)
         print(model.generate(choice.prompt, choice.tokens, choice.temperature, choice.seed))
 

@@ -20,10 +20,17 @@ from train.config.sections import (
 from train.config.validation import Natural, Section
 
 
-class Config(Section):
-    """One run."""
+class Architecture(Section):
+    """What decides which model is built."""
 
     seed: Seed  # of initial weights and the order of batches
+    model: ModelConfig
+    encoding: EncodingConfig
+
+
+class Config(Architecture):
+    """One run."""
+
     batch: Natural  # sequences per step, over all devices together
     objective: Literal["clm", "mlm"]
     outputs: str  # the folder of runs, trained models and prepared data
@@ -31,8 +38,6 @@ class Config(Section):
     report: str | None  # dotted path of what makes of a sweep's folder a report
     run: str | None = None  # the folder of a trained run to evaluate; null: train
     checkpoint: float | Literal["best"] | None = None  # one of `trainer.keep`; or beside the last the best
-    model: ModelConfig
-    encoding: EncodingConfig
     extension: ExtensionConfig
     data: dict[str, Any]  # `_target_` and the parameters of the source
     optimizer: OptimizerConfig

@@ -1,0 +1,33 @@
+"""What a model keeps of a text that goes on, so that each token is read once (decision 3)."""
+
+import torch
+from torch import Tensor
+
+
+class LayerCache:
+    """Keys and values (B, H, T, D) before rotation, and what attention reads (B, T, C), of all tokens so far.
+
+    An encoding places the keys anew whenever the text grows, so every method does what it does without.
+    """
+
+    def __init__(self) -> None:
+        self.tensors: tuple[Tensor, ...] = ()
+
+    def extend(self, *new: Tensor) -> tuple[Tensor, ...]:
+        """Add what belongs to new tokens, and return that of all tokens."""
+        pairs = zip(self.tensors or [t[..., :0, :] for t in new], new, strict=True)
+        self.tensors = tuple(torch.cat(pair, dim=-2) for pair in pairs)
+        return self.tensors
+
+
+class Cache:
+    """What every layer keeps."""
+
+    def __init__(self, depth: int) -> None:
+        self.layers = [LayerCache() for _ in range(depth)]
+
+    @property
+    def length(self) -> int:
+        """Count the tokens that were read."""
+        tensors = self.layers[0].tensors
+        return tensors[0].size(-2) if tensors else 0

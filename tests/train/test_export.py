@@ -1,0 +1,63 @@
+"""A trained model as one of transformers: the same logits, padded or not, and the same text."""
+
+import json
+from pathlib import Path
+from runpy import run_path
+from typing import Any
+
+import pytest
+import torch
+from transformers import AutoTokenizer
+
+from tests.composing import composed
+from tests.train.conftest import call
+from train.hugging_face import YardstickForCausalLM
+from train.load import load
+from train.run import run_job
+
+FEW = ["trainer.max_steps=2", "evaluation.windows=2"]
+TEXTS = ["def f(", "import os\nimport sys\nfrom pathlib import Path\n"]
+
+
+@pytest.mark.parametrize(
+    ("encoding", "extension"),
+    [("rope", {"extension": "yarn", "factor": 4}), ("alibi", {}), ("t5", {})],
+    ids=str,
+)
+def test_it_says_what_the_run_says(
+    encoding: str, extension: dict[str, Any], small: list[str], tmp_path: Path
+) -> None:
+    run, folder = tmp_path / "run", tmp_path / "exported"
+    run_job(composed(*small, *FEW, f"encoding={encoding}"), run)
+    chosen = [f"extension.{key}={value}" for key, value in extension.items()]
+    line = " ".join(chosen).replace("extension.extension", "extension").split()
+    call(f"run={run}", f"to={folder}", *line, module="train.export")
+    known = json.loads((folder / "config.json").read_text())["auto_map"]
+    classes = run_path(str(folder / f"{known['AutoModelForCausalLM'].split('.')[0]}.py"))
+    assert classes[known["AutoModelForCausalLM"].split(".")[1]] is YardstickForCausalLM
+    model, expected = YardstickForCausalLM.from_pretrained(folder), load(run, **extension)
+    tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=True)
+    for side in ("left", "right"):
+        tokenizer.padding_side = side
+        batch = tokenizer(TEXTS, return_tensors="pt", padding=True)
+        assert not batch["attention_mask"].all()
+        with torch.no_grad():
+            logits = model(batch["input_ids"], batch["attention_mask"]).logits
+        for row, mask, text in zip(logits, batch["attention_mask"].bool(), TEXTS, strict=True):
+            torch.testing.assert_close(row[mask], expected.logits(text), rtol=0, atol=1e-5)
+    tokenizer.padding_side = "left"
+    batch = tokenizer(TEXTS, return_tensors="pt", padding=True)
+    ids = model.generate(
+        batch["input_ids"], attention_mask=batch["attention_mask"], max_new_tokens=8, do_sample=False
+    )
+    for row, text in zip(ids, TEXTS, strict=True):
+        end = tokenizer.eos_token
+        said = text + expected.generate(text, 8, temperature=0)
+        assert tokenizer.decode(row).replace(end, "").startswith(said.split(end)[0])
+
+
+def test_what_sees_the_future_is_refused(small: list[str], tmp_path: Path) -> None:
+    run_job(composed(*small, *FEW, "model.causal=false", "objective=mlm"), tmp_path / "run")
+    done = call(f"run={tmp_path}/run", f"to={tmp_path}/to", module="train.export", check=False)
+    assert (done.returncode, "sees what comes after a token" in done.stderr) == (2, True)
+    assert not (tmp_path / "to").exists()

@@ -1,0 +1,66 @@
+"""A trained model as one of transformers, whose folder `yardstick export` writes."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+from transformers import GenerationMixin, PreTrainedConfig, PreTrainedModel
+from transformers.modeling_outputs import CausalLMOutput
+
+from train.build import build_gpt, extend_gpt
+from train.config.schema import Architecture
+
+
+class YardstickConfig(PreTrainedConfig):
+    """The settings of the model and of its encoding, and the extension that it is used under."""
+
+    model_type = "yardstick"
+
+    def __init__(self, architecture: dict[str, Any] | None = None, **others: Any) -> None:
+        self.architecture = architecture
+        self.extension: str = others.pop("extension", "none")
+        self.parameters: dict[str, Any] = others.pop("parameters", {})  # of the extension
+        if architecture is not None:  # what other programs ask for
+            sizes = architecture["model"]
+            self.vocab_size, self.hidden_size = sizes["vocab"], sizes["width"]
+            self.num_hidden_layers, self.num_attention_heads = sizes["depth"], sizes["heads"]
+        super().__init__(**{"use_cache": False, "tie_word_embeddings": False} | others)
+
+
+class YardstickForCausalLM(PreTrainedModel, GenerationMixin):
+    """A GPT with any positional encoding; padded tokens, left or right, are not seen."""
+
+    config_class = YardstickConfig
+
+    def __init__(self, config: YardstickConfig) -> None:
+        super().__init__(config)
+        with torch.device("cpu"):  # not on the meta device, where an encoding's constants would be lost
+            architecture = Architecture.of(config.architecture or {})
+            model = build_gpt(architecture)
+            self.model = extend_gpt(model, config.extension, config.parameters, architecture.seed)
+        self.post_init()
+
+    def prepare_inputs_for_generation(
+        self, input_ids: Tensor, attention_mask: Tensor | None = None, **others: Any
+    ) -> dict[str, Any]:
+        """Return the whole text for each token: a cache would be one for rows without padding."""
+        return {"input_ids": input_ids, "attention_mask": attention_mask}
+
+    def forward(
+        self,
+        input_ids: Tensor,
+        attention_mask: Tensor | None = None,
+        labels: Tensor | None = None,
+        **others: Any,
+    ) -> CausalLMOutput:
+        """Return logits (B, T, vocab), zero where a token is padding, and with labels the loss."""
+        if attention_mask is None or bool(attention_mask.all()):
+            logits = self.model(input_ids)
+        else:
+            logits = torch.zeros(*input_ids.shape, self.config.vocab_size, device=input_ids.device)
+            for row, (ids, mask) in enumerate(zip(input_ids, attention_mask.bool(), strict=True)):
+                logits[row, mask] = self.model(ids[mask][None])[0].to(logits.dtype)
+        loss = None
+        if labels is not None:
+            loss = self.loss_function(logits, labels, vocab_size=self.config.vocab_size)
+        return CausalLMOutput(loss=loss, logits=logits)
