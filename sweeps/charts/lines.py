@@ -1,6 +1,5 @@
 """Curves: of every metric against evaluated length, by position, and under every protocol."""
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -25,7 +24,6 @@ KINDS = {  # of views: what each is called, its y axis, and what the line at zer
         "{unit}, minus that of {reference}",
         "{reference}",
     ),
-    "perplexity": ("perplexity", "perplexity", ""),
 }
 
 
@@ -37,7 +35,6 @@ class View:
     protocol: str
     metric: str
     kind: str = "value"
-    apart: bool = True  # a panel a family, where methods are many
 
     @property
     def scores(self) -> Scores:
@@ -51,7 +48,7 @@ class View:
 
     @property
     def title(self) -> str:
-        return f"{self.texts[0]}{'' if self.apart else ', one panel'} ({self.protocol})"
+        return f"{self.texts[0]} ({self.protocol})"
 
 
 def lines_by_length(comparison: Comparison) -> dict[str, Spec]:
@@ -75,14 +72,10 @@ def views(comparison: Comparison, protocol: str) -> Iterator[View]:
             continue
         yield View(comparison, protocol, metric)
         if metric in ("loss", comparison.metric):
-            if comparison.is_split:
-                yield View(comparison, protocol, metric, apart=False)
             if protocol != BY_POSITION and comparison.trained_length in scores.lengths:
                 yield View(comparison, protocol, metric, "change")
             if len(comparison.order) > 1 and comparison.reference in curves:
                 yield View(comparison, protocol, metric, "difference")
-        if metric == "loss":
-            yield View(comparison, protocol, metric, "perplexity")
 
 
 def line_chart(view: View) -> Spec:
@@ -114,7 +107,6 @@ def length_lines(view: View) -> Iterator[Line]:
     scattered = {pair.method for pair in comparison.two_groups if pair.extension == "none"}
     if view.metric != comparison.metric or view.protocol == BY_POSITION:
         scattered = set()
-    families = list(dict.fromkeys(comparison.methods[name].family for name in comparison.order))
     for name in comparison.order:
         if curve := viewed(view, name):
             panel, place = comparison.panel(name)
@@ -122,8 +114,8 @@ def length_lines(view: View) -> Iterator[Line]:
                 name, scores.lengths, curve.value, curve.low, curve.high, curve.seeds,
                 scattered=name in scattered,
                 controls=controls(view, name),
-                panel=panel if view.apart else "",
-                place=place if view.apart else families.index(panel),
+                panel=panel,
+                place=place,
                 is_whole=name == comparison.reference,
                 source=comparison.source(name),
             )  # fmt: skip
@@ -135,8 +127,6 @@ def viewed(view: View, name: str) -> Curve | None:
     plain_curve = methods.get(name, {}).get("none")
     if plain_curve is None or view.kind == "value":
         return plain_curve
-    if view.kind == "perplexity":
-        return Curve(exp(plain_curve.value), [], [], [exp(seed) for seed in plain_curve.seeds])
     if view.kind == "change":
         home = view.scores.lengths.index(view.comparison.trained_length)
         seeds = [minus(seed, seed[home]) for seed in plain_curve.seeds]
@@ -150,14 +140,7 @@ def controls(view: View, name: str) -> dict[str, Values]:
     """Return the thin lines of a method, beside what methods are ranked by."""
     comparison = view.comparison
     is_headline = (view.protocol, view.metric) == (comparison.protocol, comparison.metric)
-    if not is_headline or view.kind not in ("value", "perplexity"):
-        return {}
-    curves = comparison.controls(name)
-    return {key: exp(values) for key, values in curves.items()} if view.kind == "perplexity" else curves
-
-
-def exp(values: Values) -> Values:
-    return [None if value is None else math.exp(min(value, 700.0)) for value in values]
+    return comparison.controls(name) if is_headline and view.kind == "value" else {}
 
 
 def protocol_figure(comparison: Comparison) -> dict[str, Spec]:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from sweeps.comparison.methods import WINDOWS
+from sweeps.comparison.notes import two_groups_note
 from sweeps.comparison.records import Fairness, Gain
 from sweeps.comparison.summary import CONTROLS, Comparison
 from sweeps.numbers import big, list_text, number, plural, signed, tokens
@@ -141,26 +142,17 @@ def limit_line(comparison: Comparison) -> str:
     parts = [f"Anything about data other than {comparison.data}{size}."]
     if comparison.longest > comparison.trained_length and not comparison.gains and not comparison.is_cropped:
         parts.append("Whether longer context helps, without evaluation.extensions=controls.")
-    if len(comparison.seeds) == 1:
-        parts.append(
-            f"What another seed gives: intervals cover only the choice of {comparison.over or 'documents'}."
-        )
-    split = list(dict.fromkeys(group.method for group in comparison.two_groups))
-    parts += [f"The mean of {list_text(split)}: their seeds fall into two groups."] if split else []
+    parts += ["Variation between seeds, since there is one."] if len(comparison.seeds) == 1 else []
+    parts += filter(None, [two_groups_note(comparison)])
     unequal = difference_sentence(comparison.fairness)
     parts += [f"Methods differ in more than the encoding: {list_text(unequal, 3)}."] if unequal else []
     return " ".join(parts)
 
 
 def difference_sentence(fairness: Fairness) -> list[str]:
-    """Return the columns of the fairness table in which methods differ; the kernel follows from the
-    encoding."""
-    texts = []
-    for n, (column, usual) in enumerate(zip(fairness.columns, fairness.usual, strict=True)):
-        other = [method for method, row in fairness.rows.items() if row[n] != usual]
-        if other and column != "kernel":
-            texts.append(f"{column} ({list_text(other, 3)})")
-    return texts
+    """Return the settings in which methods differ, and the methods that are not as usual."""
+    who = {key: [name for name, row in fairness.exceptions.items() if key in row] for key in fairness.usual}
+    return [f"{key} ({list_text(names, 3)})" for key, names in who.items() if names]
 
 
 def two_sides(comparisons: Sequence[Comparison]) -> tuple[Comparison, Comparison] | None:

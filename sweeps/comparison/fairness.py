@@ -26,9 +26,10 @@ def fairness(group: Group) -> Fairness:
     differing = different([run.settings for run in group.runs])
     others = [key for key in differing if not key.startswith("encoding.") and key not in SHOWN.values()]
     every = {name: columns(runs, others) for name, runs in members.items()}
-    names = list(next(iter(every.values())))
-    usual = [Counter(row[name] for row in every.values()).most_common(1)[0][0] for name in names]
-    return Fairness(names, {name: list(row.values()) for name, row in every.items()}, usual)
+    keys = next(iter(every.values()))
+    usual = {key: Counter(row[key] for row in every.values()).most_common(1)[0][0] for key in keys}
+    unequal = {name: {k: row[k] for k in keys if row[k] != usual[k]} for name, row in every.items()}
+    return Fairness(usual, {name: row for name, row in unequal.items() if row})
 
 
 def columns(runs: list[FinishedRun], others: list[str]) -> dict[str, str]:
@@ -39,7 +40,6 @@ def columns(runs: list[FinishedRun], others: list[str]) -> dict[str, str]:
         **{name: [run.settings.get(key) for run in runs] for name, key in SHOWN.items()},
         "tokens": [trained_tokens(run) for run in runs],
         "precision": [row.precision for row in evaluated],
-        "kernel": [row.kernel for row in evaluated],
         "data": [f"{row.data} {row.corpus[:8]}" for row in evaluated],
         "seeds": [run.seed for run in runs],
         **{key: [run.settings.get(key) for run in runs] for key in others},

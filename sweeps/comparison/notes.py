@@ -12,7 +12,7 @@ def notes(comparison: Comparison) -> list[str]:
     """Return the lines under a table."""
     counted = ", ".join(filter(None, [plural(len(comparison.seeds), "seed"), scored_note(comparison)]))
     lines = [f"{counted}. {spread_note(comparison)}", *ties(comparison)]
-    lines += [say(comparison) for say in (chance, gaps, two_groups_note)] + comparison.notes
+    lines += [say(comparison) for say in (chance, gaps)] + comparison.notes
     return [line for line in lines if line]
 
 
@@ -37,7 +37,7 @@ def spread_note(comparison: Comparison) -> str:
     over, widths = comparison.over, f"±{narrowest}{'' if narrowest == widest else f' to ±{widest}'}"
     scope = f"95 % intervals over {over}: {widths}."
     if len(comparison.seeds) == 1:
-        return f"{scope} A single seed says nothing about variation between seeds."
+        return scope
     return f"{scope} All methods share the same {over}, so differences between them are known more precisely."
 
 

@@ -107,11 +107,10 @@ class TwoGroups:
 
 @dataclass(frozen=True)
 class Fairness:
-    """The settings that should be the same for all methods, as text, and those that differ."""
+    """The settings that should be the same for all methods, as text, and those of methods that differ."""
 
-    columns: list[str]
-    rows: dict[str, list[str]]
-    usual: list[str]
+    usual: dict[str, str]
+    exceptions: dict[str, dict[str, str]]  # by method
 
 
 @dataclass(frozen=True)

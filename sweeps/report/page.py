@@ -19,8 +19,10 @@ from sweeps.texts import PARTS, TEXTS
 
 TABLES: dict[str, Callable[[Comparison], Table | None]] = {
     "methods": methods,
-    "against_crop": lambda comparison: changes.gains_table(comparison) if comparison.is_cropped else None,
-    "extensions": lambda comparison: None if comparison.is_cropped else changes.gains_table(comparison),
+    "against_crop": lambda comparison: (
+        changes.extensions_table(comparison) if comparison.is_cropped else None
+    ),
+    "extensions": lambda comparison: None if comparison.is_cropped else changes.extensions_table(comparison),
     "decomposition": changes.parts_table,
     "protocols": changes.by_protocol,
     "fairness": runs.fairness_table,

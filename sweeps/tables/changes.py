@@ -18,19 +18,19 @@ from sweeps.tables.table import (
 )  # fmt: skip
 from sweeps.texts import PARTS
 
-MANY = 40  # rows; with more, each method shows its best extension only
+MANY = 40  # rows
 TITLES = {
     "crop": "Extensions of a trained model, and the control that is shown only its last tokens (crop)",
     "none": "Extensions of a trained model",
 }
-BEATS = Column("beats crop", "up to")
 
 
-def extensions_table(comparison: Comparison) -> Table | None:
-    """Every method with more than controls: itself, crop, then its extensions, best at the end first."""
+def extensions_table(comparison: Comparison, brief: bool = False) -> Table | None:
+    """Every method with more than controls: itself, crop, then its extensions, best at the end first; if
+    `brief`, of many only the best."""
     every, rows = comparison.headline.methods, []
     groups_of = {name: every[name] for name in comparison.methods if set(every[name]) - {"none", *CONTROLS}}
-    is_long = sum(map(len, groups_of.values())) > MANY
+    is_long = brief and sum(map(len, groups_of.values())) > MANY
     for name, group in groups_of.items():
         others = comparison.best_first(group, set(group) - {"none", CROP})
         for extension in ["none", CROP, *(others[:1] if is_long else others)]:
@@ -38,7 +38,8 @@ def extensions_table(comparison: Comparison) -> Table | None:
                 cells = [value_cell(group[extension], place) for place in range(len(comparison.lengths))]
                 label = name if extension == "none" else f"  + {extension}"
                 rows.append([text_cell(label), *cells, change_text(comparison, name, extension)])
-    last = BEATS if comparison.is_cropped else Column("change", f"at {tokens(comparison.longest)}")
+    at_end = Column("change", f"at {tokens(comparison.longest)}")
+    last = Column("beats crop", "up to") if comparison.is_cropped else at_end
     columns = [left_column(""), *length_columns(comparison, comparison.lengths), last]
     return Table(TITLES[comparison.opponent], columns, rows) if rows else None
 
@@ -51,25 +52,6 @@ def change_text(comparison: Comparison, name: str, extension: str) -> Cell:
     if extension == CROP:
         return Cell("control")
     return Cell(at_least(gain.better.low, comparison.longest) if gain else MISSING)
-
-
-def gains_table(comparison: Comparison) -> Table | None:
-    """Return the paired difference to crop, or to no extension, method by method, best extension first."""
-    if not comparison.extensions:
-        return None
-    lengths = next(gain for group in comparison.extensions.values() for gain in group.values()).lengths
-    groups: dict[str, dict[str, list[Cell]]] = {}
-    for name, group in comparison.extensions.items():
-        best_first = comparison.best_first(group, group)
-        for extension in sorted(best_first, key=lambda extension: extension != "none"):
-            gain = group[extension]
-            cells = change_columns(gain, comparison.sign)
-            cells += [Cell(at_least(gain.better.low, comparison.longest))] if comparison.is_cropped else []
-            groups.setdefault(name, {})[MISSING if extension == "none" else extension] = cells
-    columns = [left_column("trained with"), left_column("extension"), *length_columns(comparison, lengths)]
-    columns += [BEATS] if comparison.is_cropped else []
-    note = f"Difference from {comparison.against}, ± half the width of its paired 95 % interval."
-    return Table(f"differences from {comparison.against}", columns, group_rows(groups), [note])
 
 
 def parts_table(comparison: Comparison) -> Table | None:

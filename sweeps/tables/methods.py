@@ -1,6 +1,6 @@
 """The methods, ranked: values by length, effective length, difference to the reference, cost."""
 
-from sweeps.comparison.notes import gaps, spread_note, two_groups_note
+from sweeps.comparison.notes import gaps, spread_note
 from sweeps.comparison.records import LongestLength, Scores
 from sweeps.comparison.summary import TEMPERATURE, Comparison
 from sweeps.numbers import MISSING, at_least, between, big, list_text, number, signed, tokens
@@ -38,7 +38,7 @@ def methods(comparison: Comparison) -> Table:
         rows.append([*row, to_reference(comparison, name), *cost_cells(comparison.methods[name].cost)])
     first = f"Protocol {comparison.protocol}. {spread_note(comparison)}"
     windows = f"Not ranked, since they see no further by construction: {list_text(comparison.bounded)}."
-    notes = [first, windows * bool(comparison.bounded), gaps(comparison), two_groups_note(comparison)]
+    notes = [first, windows * bool(comparison.bounded), gaps(comparison)]
     return Table(PARTS["methods"].title, columns, rows, notes, sortable=True)
 
 

@@ -10,24 +10,22 @@ from sweeps.texts import PARTS
 
 def fairness_table(comparison: Comparison) -> Table:
     """Return the settings that differ and are not the encoding's, and say which are the same for all."""
-    facts = comparison.fairness
-    of = [n for n, column in enumerate(facts.columns) if column != "kernel"]  # it follows from the encoding
-    unequal = [n for n in of if any(texts[n] != facts.usual[n] for texts in facts.rows.values())]
+    usual, exceptions = comparison.fairness.usual, comparison.fairness.exceptions
+    unequal = [key for key in usual if any(key in row for row in exceptions.values())]
     rows = [
         [
             text_cell(name),
-            *(Cell(texts[n] or MISSING, kind="differs" * (texts[n] != facts.usual[n])) for n in unequal),
+            *(Cell(row.get(key, usual[key]) or MISSING, kind="differs" * (key in row)) for key in unequal),
         ]
-        for name, texts in facts.rows.items()
-        if any(texts[n] != facts.usual[n] for n in unequal)
+        for name, row in exceptions.items()
     ]
-    equal = ", ".join(
-        f"{facts.columns[n]} {facts.usual[n]}" for n in of if n not in unequal and facts.usual[n]
-    )
-    usual = ", ".join(f"{facts.columns[n]} {facts.usual[n] or MISSING}" for n in unequal)
-    line = f"Elsewhere: {usual}." if unequal else "Only the encoding differs."
-    columns = [left_column("method"), *(Column(facts.columns[n]) for n in unequal)]
-    return Table(PARTS["fairness"].title, columns, rows, [f"The same for all methods: {equal}.", line])
+    same = ", ".join(f"{key} {value}" for key, value in usual.items() if value and key not in unequal)
+    rest = ", ".join(f"{key} {usual[key] or MISSING}" for key in unequal)
+    notes = [
+        f"The same for all methods: {same}.",
+        f"Elsewhere: {rest}." if rest else "Only the encoding differs.",
+    ]
+    return Table(PARTS["fairness"].title, [left_column("method"), *map(Column, unequal)], rows, notes)
 
 
 def provenance_table(comparison: Comparison) -> dict[str, str]:

@@ -48,7 +48,7 @@ def show(summary: Summary, console: "Console") -> None:
         for label, text in answers(comparison).items():
             said(f"{label}: {text}")
         said()
-        tables = [changes.extensions_table(comparison), changes.parts_at_longest(comparison)]
+        tables = [changes.extensions_table(comparison, brief=True), changes.parts_at_longest(comparison)]
         for table in (*tables, changes.by_protocol(comparison, FEW)):
             if table:
                 said(table.title, style="bold")
