@@ -56,19 +56,9 @@ class FinishedRun:
     @cached_property
     def settings(self) -> dict[str, Any]:
         """Return the settings that determined the training, beside data and seed."""
-        plain_facts = {key.removeprefix("settings."): value for key, value in self.facts.items()}
-        parts = {key: key.split(".") for key in plain_facts if key not in TRAINING[:4]}
-        return {
-            key: plain_facts[key] for key, p in parts.items() if p[0] in TRAINING and p[-1] not in NOT_RESULT
-        }
-
-
-@dataclass(frozen=True)
-class ListedJob:
-    """A job as `sweep.json` lists it."""
-
-    name: str
-    folder: str
+        facts = {key.removeprefix("settings."): value for key, value in self.facts.items()}
+        parts = {key: key.split(".") for key in facts if key not in TRAINING[:4]}
+        return {key: facts[key] for key, p in parts.items() if p[0] in TRAINING and p[-1] not in NOT_RESULT}
 
 
 @dataclass(frozen=True)
@@ -79,7 +69,7 @@ class Sweep:
     name: str
     command: str = ""
     started: str = ""
-    jobs: list[ListedJob] = field(default_factory=list)
+    jobs: dict[str, str] = field(default_factory=dict)  # folder -> name
     runs: list[FinishedRun] = field(default_factory=list)
     unfinished: list[Failure] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
@@ -102,20 +92,20 @@ def load_sweep(folder: Path) -> Sweep:
     and a single run."""
     if (folder / ROWS).is_file():
         runs = list(archived_runs(folder))
-        jobs = [ListedJob(run.folder.name, run.folder.name) for run in runs]
+        jobs = {run.folder.name: run.folder.name for run in runs}
         return Sweep(folder, folder.resolve().name, jobs=jobs, runs=runs)
     sweep = jobs_of(folder)
-    for job in sweep.jobs:
-        place = Path(os.path.normpath(folder / job.folder))
+    for subfolder, name in sweep.jobs.items():
+        place = Path(os.path.normpath(folder / subfolder))
         log = path_text(place / "train.log") if (place / "train.log").is_file() else ""
         if not ((place / "DONE").exists() and (place / "results.jsonl").exists()):
             reason, is_error = last_words(place)
-            (sweep.failures if is_error else sweep.unfinished).append(Failure(job.name, reason, log))
+            (sweep.failures if is_error else sweep.unfinished).append(Failure(name, reason, log))
             continue
         try:
             sweep.runs.append(load_run(place))
         except (ValueError, OSError) as error:
-            sweep.unreadable.append(Failure(job.name, str(error), log))
+            sweep.unreadable.append(Failure(name, str(error), log))
     return sweep
 
 
@@ -133,24 +123,21 @@ def jobs_of(folder: Path) -> Sweep:
     if file.is_file():
         try:
             about = json.loads(file.read_text())
-            name, command, started = (text_of(about.get(key, "")) for key in ("name", "command", "started"))
-            jobs = [
-                ListedJob(text_of(job.get("name", job["folder"])), str(job["folder"]))
-                for job in about["jobs"]
-            ]
+            name, command, started = (
+                printable(str(about.get(key, ""))) for key in ("name", "command", "started")
+            )
+            jobs = {
+                str(job["folder"]): printable(str(job.get("name", job["folder"]))) for job in about["jobs"]
+            }
             return Sweep(folder, name or folder.name, command, started, jobs)
         except (ValueError, KeyError, TypeError, AttributeError):
             notes.append(f"{path_text(file)} is damaged: every run found in its folder is reported.")
-    folders = sorted(run_folders(folder))
-    if not folders:
+    places = sorted(run_folders(folder))
+    if not places:
         where = "no results.jsonl in it or in any folder below it"
         raise UsageError(f"There are no results in {folder}: {where}.")
-    jobs = [ListedJob(printable(place.name), str(place.relative_to(folder))) for place in folders]
+    jobs = {str(place.relative_to(folder)): printable(place.name) for place in places}
     return Sweep(folder, folder.resolve().name, jobs=jobs, notes=notes)
-
-
-def text_of(value: object) -> str:
-    return printable(str(value))
 
 
 def run_folders(folder: Path) -> Iterator[Path]:
