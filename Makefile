@@ -61,7 +61,7 @@ chaos: setup  ## 200 runs killed, damaged or starved at random, then repeated by
 golden: setup  ## record the results of new methods and raised versions in golden/*.json
 	@OMP_NUM_THREADS=1 $(BIN)/python -m tests.golden
 
-bench: setup  ## measure the speed of this machine: outputs/bench; ARGS="--only train,evaluate --encodings rope,alibi"
+bench: setup  ## measure the speed of this machine: outputs/bench; ARGS="only=train,evaluate encodings=rope,alibi"
 	@OMP_NUM_THREADS=1 $(BIN)/python -m sweeps.bench $(ARGS)
 
 report: setup  ## rebuild tables and figures: make report FOLDER=outputs/sweeps/encodings, or from an archive: FOLDER=docs/study

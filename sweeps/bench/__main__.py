@@ -1,11 +1,10 @@
 """Measure training, long evaluation and other libraries' models on this machine, and write a page about it.
 
-python -m sweeps.bench                                                  # to outputs/bench
-python -m sweeps.bench --only train,evaluate --encodings rope,alibi
-python -m sweeps.bench --to docs                                        # to the page of the documentation
+python -m sweeps.bench                                        # to outputs/bench
+python -m sweeps.bench only=train,evaluate encodings=rope,alibi
+python -m sweeps.bench to=docs                                # the page of the documentation
 """
 
-import argparse
 import json
 import os
 import subprocess
@@ -15,20 +14,33 @@ from pathlib import Path
 
 import torch
 
+from conf.errors import UsageError
 from models.encodings import names
 from sweeps import command
 from sweeps.bench.instructions import instruction_sets, limited_environment
 from sweeps.bench.measure import PARTS
-from sweeps.bench.page import Result, write_page
+from sweeps.bench.page import Result, known_results, write_page
+from train.config.compose import dotted
+from train.config.validation import Natural, Section, did_you_mean
 from train.runtime.machine import processor
 
 EVERY_SET = "peers", "peers_compiled", "evaluate"  # the other parts are measured under the largest set alone
 
 
-def results_of(isa: str, part: str, threads: int, **options: object) -> list[Result]:
+class Arguments(Section):
+    """The command line of `sweeps.bench`."""
+
+    only: str = ",".join(PARTS)
+    encodings: str = ",".join(names())
+    rounds: Natural = 15  # training steps of each model
+    batch: Natural = 32  # sequences of a training step
+    to: str = "outputs/bench"
+
+
+def results_of(isa: str, part: str, threads: int, arguments: Arguments) -> list[Result]:
     """Measure in a process of its own, as libraries choose their instructions when they load."""
-    job = json.dumps({"part": part, "threads": threads, **options})
-    line = [sys.executable, "-m", "sweeps.bench.measure", job]
+    job = arguments.model_dump() | {"part": part, "threads": threads}
+    line = [sys.executable, "-m", "sweeps.bench.measure", json.dumps(job)]
     done = subprocess.run(line, env=limited_environment(isa), capture_output=True, text=True, check=False)
     if done.returncode:
         raise RuntimeError(f"Measuring {part} failed: {done.stderr[-2000:]}")
@@ -42,32 +54,24 @@ def results_of(isa: str, part: str, threads: int, **options: object) -> list[Res
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        prog="python -m sweeps.bench", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
-    parser.add_argument("--only", default=",".join(PARTS), help=f"some of {', '.join(PARTS)}")
-    parser.add_argument("--encodings", default=",".join(names()), help="those that are measured")
-    parser.add_argument("--rounds", type=int, default=15, help="training steps of each model")
-    parser.add_argument("--batch", type=int, default=32, help="sequences of a training step")
-    parser.add_argument("--to", type=Path, default=Path("outputs/bench"), help="folder of benchmarks.*")
-    options = parser.parse_args()
-    only, encodings = options.only.split(","), options.encodings.split(",")
-    for option, given, known in (("--only", only, PARTS), ("--encodings", encodings, names())):
-        if unknown := set(given) - set(known):
-            parser.error(f"{option}: there is no {', '.join(sorted(unknown))}.")
-    options.to.mkdir(parents=True, exist_ok=True)
+    arguments = Arguments.of(dotted(sys.argv[1:]))
+    only, folder = arguments.only.split(","), Path(arguments.to)
+    for key, given, known in (("only", only, PARTS), ("encodings", arguments.encodings.split(","), names())):
+        for name in set(given) - set(known):
+            raise UsageError(f"{key}: there is no '{name}'.{did_you_mean(name, known)}")
+    folder.mkdir(parents=True, exist_ok=True)
+    known_results(folder)  # a mistake is said before anything is measured
     sets = instruction_sets()
-    shape = {"rounds": options.rounds, "batch": options.batch}
     for part in only:
         for isa in sets if part in EVERY_SET else sets[:1]:
             for threads in (1, 2) if part == "peers" else (1,):
-                results = results_of(isa, part, threads, encodings=encodings, **shape)
+                results = results_of(isa, part, threads, arguments)
                 for r in results:
                     print(
                         f"{r.kind:18} {r.model:32} {r.length:6} {isa:12} {threads} {r.value:10.4g}",
                         flush=True,
                     )
-                write_page(results, options.to)
+                write_page(results, folder)
 
 
 if __name__ == "__main__":

@@ -47,7 +47,7 @@ def main() -> None:
     job = json.loads(sys.argv[1])
     torch.set_num_threads(job["threads"])
     keep_memory()
-    options = Options(job["encodings"], job["rounds"], Shape(batch=job["batch"]))
+    options = Options(job["encodings"].split(","), job["rounds"], Shape(batch=job["batch"]))
     print(json.dumps(list(PARTS[job["part"]](options))))
 
 

@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pandas as pd
 from jinja2 import Environment
+from pydantic import TypeAdapter
 
+from conf.errors import UsageError
 from sweeps.bench.instructions import LIMITS
 from sweeps.comparison.methods import families, family_place
 from sweeps.drawing.figure import Caption, Figure, describe, faceted
@@ -18,13 +20,10 @@ HEADS = {  # of each kind of result in a table
 }  # fmt: skip
 TABLES = {  # kinds, rows and columns
     "A training step": (["train", "train_vs_nope"], ["model"], ["kind"]),
-    "Training with other libraries, tokens/s": (
-        ["peers", "peers_compiled"],
-        ["library", "kind", "threads"],
-        ["isa"],
-    ),
+    "Training with other libraries, tokens/s":
+        (["peers", "peers_compiled"], ["library", "kind", "threads"], ["isa"]),
     "Attention over 8,192 tokens": (["evaluate_vs_causal", "evaluate"], ["model"], ["kind", "isa"]),
-}
+}  # fmt: skip
 ORDER = {name: place for place, name in enumerate([*HEADS, *LIMITS, ""])}
 KEY = ["machine", "kind", "threads", "length", "isa", "model"]
 QUESTIONS = {  # each is answered by the largest of these results, and by the model that has it
@@ -55,16 +54,29 @@ class Result:
     date: str  # "" where it is not known
 
 
+RESULTS = TypeAdapter(list[Result])
+
+
 def write_page(results: Sequence[Result], folder: Path) -> None:
     """Write `benchmarks.csv`, `.md` and `.svg`; what was measured earlier and not now is kept."""
-    file, frame = folder / "benchmarks.csv", pd.DataFrame(results)
-    if file.exists():
-        frame = pd.concat([pd.read_csv(file, keep_default_na=False), frame])
+    frame = pd.DataFrame([*known_results(folder), *results])
     frame = frame.drop_duplicates(KEY, keep="last").sort_values(KEY, key=in_order, ignore_index=True)
     frame["value"] = [float(f"{value:.4g}") for value in frame["value"]]
-    frame.to_csv(file, index=False)
+    frame.to_csv(folder / "benchmarks.csv", index=False)
     (folder / "benchmarks.md").write_text(bench_page(frame))
     (folder / "benchmarks.svg").write_text(bench_figure(frame).svg())
+
+
+def known_results(folder: Path) -> list[Result]:
+    """Return what was measured earlier into a folder."""
+    file = folder / "benchmarks.csv"
+    try:
+        rows = pd.read_csv(file, keep_default_na=False).to_dict("records") if file.exists() else []
+        return RESULTS.validate_python(rows)
+    except ValueError:
+        raise UsageError(
+            f"{file} does not hold benchmarks: delete it, or choose another folder by to=."
+        ) from None
 
 
 def in_order(column: pd.Series) -> pd.Series:

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 import torch
 
+from conf.errors import UsageError
 from models.encodings import names
 from sweeps.bench import __main__, clock, evaluation, training
 from sweeps.bench.contenders import ATTENTION, PEERS, Options, Shape, ours
@@ -64,7 +65,7 @@ def test_peers_have_our_shape(name: str, attention: str) -> None:
 
 
 def test_the_command_measures_under_every_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    arguments = ["--only=train,evaluate", "--encodings=nope", "--rounds=1", "--batch=1", f"--to={tmp_path}"]
+    arguments = ["only=train,evaluate", "encodings=nope", "rounds=1", "batch=1", f"to={tmp_path}"]
     monkeypatch.setattr(sys, "argv", ["bench", *arguments])
     __main__.main()
     frame = pd.read_csv(tmp_path / "benchmarks.csv", keep_default_na=False)
@@ -82,14 +83,30 @@ def test_libraries_are_limited_to_a_set() -> None:
         assert LIMITS[isa][1] == printed.stdout.strip().lower() if isa else printed.stdout
 
 
-@pytest.mark.parametrize("wrong", ["--only=nothing", "--encodings=rope,nothing"])
-def test_an_unknown_name_is_said(
-    wrong: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(sys, "argv", ["bench", wrong])
-    with pytest.raises(SystemExit, match="2"):
+@pytest.mark.parametrize(
+    ("argument", "sentence"),
+    [
+        ("only=trian", "only: there is no 'trian'. Did you mean 'train'?"),
+        ("encodings=rope,alibo", "encodings: there is no 'alibo'. Did you mean 'alibi'?"),
+        ("rounds=0", "rounds=0 should be greater than or equal to 1"),
+        ("into=docs", "There is no setting 'into'"),
+    ],
+)
+def test_a_mistake_is_said(argument: str, sentence: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "argv", ["bench", argument])
+    with pytest.raises(UsageError) as error:
         __main__.main()
-    assert f"{wrong.partition('=')[0]}: there is no nothing." in capsys.readouterr().err
+    assert sentence in str(error.value)
+
+
+@pytest.mark.parametrize("content", ["", "kind,model\ntrain,rope\n"])
+def test_a_folder_with_something_else_is_refused_before_measuring(
+    content: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "benchmarks.csv").write_text(content)
+    monkeypatch.setattr(sys, "argv", ["bench", f"to={tmp_path}"])
+    with pytest.raises(ValueError, match=r"benchmarks.csv does not hold benchmarks: delete it"):
+        __main__.main()
 
 
 def test_medians_are_per_contender() -> None:
