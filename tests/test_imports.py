@@ -28,19 +28,7 @@ PLAN = ("sweeps/plan.py", {"train.config.compose", "train.config.schema", "train
 BENCHMARKS = "sweeps/bench/"  # measures all of it, and nobody imports it
 KERNELS = sorted((ROOT / "models/attention").glob("*.py"))
 CORE = [ROOT / "models/effect.py", ROOT / "models/gpt.py", *KERNELS]
-ORDINARY = {
-    "temperature",
-    "none",
-    "window",
-    "learned",
-    "integer",
-    "drop",
-    "crop",
-    "sinks",
-    "pi",
-    "concatenated",
-    "bfloat16",
-}
+ORDINARY = set("temperature none window learned integer drop crop sinks pi concatenated bfloat16".split())
 """Methods whose names are words that anyone may use."""
 
 

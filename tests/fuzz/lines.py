@@ -60,20 +60,19 @@ def leaves(node: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def near(value: Any, random: Random) -> str:
-    """A value like the one that a setting has."""
-    if isinstance(value, bool):
-        return random.choice(["true", "false"])
-    if isinstance(value, int):
-        return str(
-            random.choice([value + 1, value - 1, value // 2, 2 * value, 4 * value, random.randint(1, 99)])
-        )
-    if isinstance(value, float):
-        return str(random.choice([value / 4, value / 2, value, 2 * value, 4 * value, random.random()]))
-    if isinstance(value, list) and value:
-        return f"[{','.join(near(random.choice(value), random) for _ in range(random.randint(1, 3)))}]"
-    return random.choice(
-        [str(value), str(value), *map(str, range(1, 20, 3)), "0.5", random.choice(WORDS.split())]
-    )
+    """Return a value like the one that a setting has."""
+    match value:
+        case bool():
+            some = ["true", "false"]
+        case int():
+            some = [value + 1, value - 1, value // 2, 2 * value, 4 * value, random.randint(1, 99)]
+        case float():
+            some = [value / 4, value / 2, value, 2 * value, 4 * value, random.random()]
+        case [_, *_]:
+            some = [f"[{','.join(near(random.choice(value), random) for _ in range(random.randint(1, 3)))}]"]
+        case _:
+            some = [value, value, *range(1, 20, 3), "0.5", random.choice(WORDS.split())]
+    return str(random.choice(some))
 
 
 def misspelt(word: str, random: Random) -> str:
@@ -82,9 +81,9 @@ def misspelt(word: str, random: Random) -> str:
 
 
 def assignment(known: dict[str, Any], random: Random) -> str:
-    """A setting and its value; one in five is no setting, or not written as one."""
+    """Return a setting and its value; one in five is no setting, or not written as one."""
     key = random.choice(sorted(known))
-    number = str(random.choice([random.randint(-(10**6), 10**6), random.uniform(-10, 10), random.random()]))
+    number = random.choice([random.randint(-(10**6), 10**6), random.uniform(-10, 10), random.random()])
     value = random.choice([*[near(known[key], random)] * 4, random.choice(ABSURD.split()), number])
     match random.randrange(30):
         case 0:
@@ -98,43 +97,34 @@ def assignment(known: dict[str, Any], random: Random) -> str:
         case 4:
             key = random.choice(settings())  # perhaps of another choice
         case 5:
-            key = random.choice(
-                ["model", "encoding", "trainer", "names.model", "evaluation", key.rpartition(".")[0]]
-            )
+            key = random.choice([*GROUPS, "names.model", key.rpartition(".")[0]])
     return f"{key}={value}"
 
 
 def line(random: Random, text: str, run: str) -> list[str]:
-    """Of `python -m train`; or where it begins with run=, of `train.evaluate`."""
-    return of_evaluation(random, run) if random.random() < 0.1 else of_training(random, text)
+    """Return words of `python -m train`; or where it begins with run=, of `train.evaluate`.
 
-
-def of_evaluation(random: Random, run: str) -> list[str]:
-    chosen = ("evaluation.", "extension.", "trainer.", "checkpoint", "wandb.", "seed")
-    known = {key: value for key, value in defaults().items() if key.startswith(chosen)}
-    words = [f"run={run}", f"extension={random.choice([*fitting('rope'), 'none'])}"]
-    return words + [assignment(known, random) for _ in range(random.choice([1, 1, 2, 3]))]
-
-
-def of_training(random: Random, text: str) -> list[str]:
-    """Choices of groups, sizes that run at once, and one to three assignments."""
-    chosen = {group: random.choice(names(group)) for group in ("encoding", "extension", "data")}
+    A training has choices of groups, sizes that run at once, and one to three assignments."""
+    if random.random() < 0.1:
+        chosen = ("evaluation.", "extension.", "trainer.", "checkpoint", "wandb.", "seed")
+        of_both = {key: value for key, value in defaults().items() if key.startswith(chosen)}
+        words = [f"run={run}", f"extension={random.choice([*fitting('rope'), 'none'])}"]
+        return words + [assignment(of_both, random) for _ in range(random.choice([1, 1, 2, 3]))]
+    choices = {group: random.choice(names(group)) for group in ("encoding", "extension", "data")}
     if random.random() < 0.9:
-        chosen["extension"] = random.choice([*fitting(chosen["encoding"]), "none"])
+        choices["extension"] = random.choice([*fitting(choices["encoding"]), "none"])
     if random.random() < 0.6:
-        chosen["data"] = "files"
-    words = [f"{group}={name}" for group, name in chosen.items()]
-    if chosen["data"] == "files":
+        choices["data"] = "files"
+    words = [f"{group}={name}" for group, name in choices.items()]
+    if choices["data"] == "files":
         words += [*SIZES.split(), f"data.path={text}"]
     if random.random() < 0.1:
         group = random.choice(GROUPS)
         name = random.choice(names(group))
-        words.append(
-            f"{group}={random.choice([name, name, misspelt(name, random), random.choice(NAMES.split())])}"
-        )
-    own = {key: value for group, name in chosen.items() for key, value in defaults(group, name).items()}
+        name = random.choice([name, name, misspelt(name, random), random.choice(NAMES.split())])
+        words.append(f"{group}={name}")
+    own = {key: value for group, name in choices.items() for key, value in defaults(group, name).items()}
     if random.random() < 0.9:  # few methods have many parameters, all have these
         own = {key: value for key, value in own.items() if not key.endswith(("_target_", "family"))} or own
-    return words + [
-        assignment(random.choice([own, defaults()]), random) for _ in range(random.choice([1, 1, 2, 3]))
-    ]
+    known = [own, defaults()]
+    return words + [assignment(random.choice(known), random) for _ in range(random.choice([1, 1, 2, 3]))]

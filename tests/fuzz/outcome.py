@@ -32,10 +32,6 @@ class Outcome(NamedTuple):
     kind: str
     said: str = ""
 
-    @property
-    def is_right(self) -> bool:
-        return self.kind in RIGHT
-
 
 def outcome(line: list[str], folder: Path) -> Outcome:
     """How a command line is dealt with."""
