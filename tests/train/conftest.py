@@ -11,15 +11,20 @@ from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from subprocess import CompletedProcess
+from typing import TypeVar
 
 import pytest
 import torch
 
+from models.gpt import GPT
 from tests.composing import composed
 from tests.processes import TIMEOUT, ended, forked, start
+from train.context import trainer
+from train.evaluation.evaluator import Evaluator
 from train.paths import ROOT
 from train.results.done import DOCUMENTS, RESULTS, RUN, finish
 
+E = TypeVar("E", bound=Evaluator)
 SMALL = """model.vocab=300 model.width=32 model.depth=2 model.heads=2 model.length=16 batch=6 trainer=cpu
     trainer.precision=32-true trainer.max_steps=6 trainer.log_every=2 trainer.checkpoint_every=2
     evaluation.ladder=[1,2,4] evaluation.windows=5 wandb.mode=disabled data=files
@@ -113,6 +118,20 @@ def together(folder: Path, count: int, *arguments: str, module: str = "train.__m
     """`srun python -m train ...` with so many tasks."""
     given = *arguments, f"trainer.devices={count}", "trainer.strategy=ddp", "wandb.mode=disabled"
     run_tasks(folder, srun(count), command, module, given)
+
+
+def far_from_uniform(model: GPT) -> GPT:
+    """The model with weights for which attention is far from uniform."""
+    torch.manual_seed(0)
+    for parameter in model.parameters():
+        torch.nn.init.normal_(parameter, std=0.3)
+    return model
+
+
+def validated(evaluator: E) -> E:
+    """The evaluator after its work."""
+    trainer(CPU, "32-true").validate(evaluator, verbose=False)
+    return evaluator
 
 
 def finished_run(folder: Path, settings: Mapping[str, object], **changed: object) -> Path:

@@ -11,10 +11,8 @@ from data.source import Windows
 from models.effect import Effect, Encoding, Positions
 from models.gpt import GPT
 from tests.composing import composed
-from tests.train.conftest import CPU, call
-from train.context import trainer
+from tests.train.conftest import call, validated
 from train.errors import explanation, is_out_of_memory
-from train.evaluation.evaluator import Evaluator
 from train.evaluation.problems import ProblemEvaluator
 from train.evaluation.text import TextEvaluator
 from train.results.done import RESULTS, finish, finished
@@ -22,6 +20,7 @@ from train.results.protocols import Amounts
 from train.results.rows import append, read_rows
 
 PROTOCOLS = ("same_tokens", "by_position")
+MEASURED = ("seconds", "tokens_per_second", "peak_memory")
 
 
 class Greedy(Encoding):
@@ -42,25 +41,14 @@ def gpt(most: int) -> GPT:
     return GPT(40, 16, 1, 2, [Greedy(most)])
 
 
-def evaluated(evaluator: Evaluator) -> Evaluator:
-    trainer(CPU, "32-true").validate(evaluator, verbose=False)
-    return evaluator
-
-
 def test_text_of_other_lengths_is_scored(capsys: pytest.CaptureFixture[str]) -> None:
     tokens = torch.randint(40, (5, 33), generator=torch.Generator().manual_seed(0))
     windows, found = Windows(tokens, torch.arange(5), torch.ones_like(tokens)), []
     for most in (64, 16):
         model = gpt(most)
         text = TextEvaluator({"none": model}, windows, Amounts((8, 16, 32), 8, 4), PROTOCOLS, 64)
-        evaluated(text)
-        found.append(
-            {
-                one[:4]: one.value
-                for one in text.results()
-                if "second" not in one.metric and "peak" not in one.metric
-            }
-        )
+        results = validated(text).results()
+        found.append({one[:4]: one.value for one in results if one.metric not in MEASURED})
         assert len([key for key in text.losses() if key != "document"]) == (8 if most == 64 else 2)
     whole, partly = found
     assert partly.pop(("none", "same_tokens", 32, "out_of_memory")) == 1
@@ -72,8 +60,7 @@ def test_text_of_other_lengths_is_scored(capsys: pytest.CaptureFixture[str]) -> 
 
 def test_problems_of_other_lengths_are_scored() -> None:
     source = instantiate(composed("data=copy", "data.lengths=[1,4]").data | {"name": "copy"}).open(40, Path())
-    found = evaluated(ProblemEvaluator({"none": gpt(16)}, source, [4, 20], 6, 64))
-    assert isinstance(found, ProblemEvaluator)
+    found = validated(ProblemEvaluator({"none": gpt(16)}, source, [4, 20], 6, 64))
     values = {(one.length, one.metric): one.value for one in found.results()}
     assert values[20, "out_of_memory"] == 1
     assert values[20, "accuracy"] is None

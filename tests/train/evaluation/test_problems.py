@@ -15,8 +15,7 @@ from models.gpt import GPT
 from sweeps.comparison.summarize import summarise
 from sweeps.results import load_sweep as load_sweep
 from tests.composing import composed
-from tests.train.conftest import CPU, launch
-from train.context import trainer
+from tests.train.conftest import far_from_uniform, launch, validated
 from train.evaluation.problems import ProblemEvaluator, mean_and_error, problem_protocols
 from train.fit.objective import Objective, masked_tokens, next_token, objective_of, shown_answers
 from train.results.rows import Row, read_rows
@@ -56,17 +55,12 @@ class Riddle:
 def models() -> dict[str, GPT]:
     """The second takes draws in turn, the third is shown pieces."""
     rope, random = load("rope", **SHAPE), load("randomized_rope", **SHAPE, span=64)
-    model = GPT(VOCAB, 16, 2, 2, [rope])
-    torch.manual_seed(0)
-    for parameter in model.parameters():
-        torch.nn.init.normal_(parameter, std=0.3)
+    model = far_from_uniform(GPT(VOCAB, 16, 2, 2, [rope]))
     return {"none": model, "random": model.under([random]), "crop": model.under([extend("crop", rope)])}
 
 
 def answered(models: dict[str, GPT], tokens: int = 64, objective: Objective = next_token) -> ProblemEvaluator:
-    answers = ProblemEvaluator(models, Riddle(), LENGTHS, COUNT, tokens, objective)
-    trainer(CPU, "32-true").validate(answers, verbose=False)
-    return answers
+    return validated(ProblemEvaluator(models, Riddle(), LENGTHS, COUNT, tokens, objective))
 
 
 def log_p(model: GPT, tokens: torch.Tensor, draw: int) -> torch.Tensor:
@@ -113,19 +107,13 @@ def test_results_are_means_over_problems(models: dict[str, GPT]) -> None:
     deep = float(scores[3, problems.depth == 0.5].mean())
     assert found["none", "depth_0.50", 12, "margin"][0] == pytest.approx(deep)
     assert {key[1] for key in found} == {"answers", "depth_0.00", "depth_0.50", "depth_1.00"}
+    tokens = problems.targets[problems.mask].tolist()
+    assert {key[::2] for key in found if key[3] == "chance"} == {("none", length) for length in LENGTHS}
+    chance = found["none", "answers", 12, "chance"][0]
+    assert chance == pytest.approx(max(map(tokens.count, tokens)) / len(tokens))  # the majority's
     documents = answers.documents()
     assert torch.equal(documents["none|answers|12|loss"], scores[2])
     assert torch.equal(documents["answers"], torch.arange(COUNT) // 3)
-
-
-def test_chance_is_the_majority_baseline(models: dict[str, GPT]) -> None:
-    problems, levels = Riddle().problems(COUNT, 12), {}
-    for result in answered(models).results():
-        if result.metric == "chance":
-            levels[result.extension, result.length] = result.value
-    tokens = problems.targets[problems.mask].tolist()
-    assert set(levels) == {("none", length) for length in LENGTHS}
-    assert levels["none", 12] == pytest.approx(max(map(tokens.count, tokens)) / len(tokens))
 
 
 def test_every_pass_is_counted(models: dict[str, GPT]) -> None:
@@ -182,10 +170,8 @@ def test_lengths_past_the_limit_have_no_value() -> None:
 def test_a_bidirectional_model_does_not_see_the_answer() -> None:
     """Each token of an answer is asked for at its place, with all of the answer hidden."""
     model = GPT(VOCAB, 16, 2, 2, [load("rope", **SHAPE)], causal=False)
-    answers, problems = (
-        answered({"none": model}, objective=objective_of("mlm", MASK)),
-        Riddle().problems(COUNT, 12),
-    )
+    answers = answered({"none": model}, objective=objective_of("mlm", MASK))
+    problems = Riddle().problems(COUNT, 12)
     for n in range(COUNT):
         tokens = problems.tokens[n].clone()
         places = problems.mask[n].nonzero().flatten()
@@ -257,11 +243,10 @@ def test_processes_evaluate_a_task_as_one(tmp_path: Path) -> None:
     rows: list[Row] = read_rows(tmp_path / "run/results.jsonl")
     assert {row.trained_length for row in rows} == {4}
     one = values(tmp_path / "run")
-    lengths = itertools.product(
-        ("none", "crop"), ("answers",), (4, 6, 8), ("accuracy", "exact_match", "loss")
-    )
-    chance = {("none", "answers", length, "chance") for length in (4, 6, 8)}
-    assert set(one) == set(lengths) | chance
+    metrics = {"accuracy", "exact_match", "loss"}
+    expected = {"none": metrics | {"chance"}, "crop": metrics}
+    for name, length in itertools.product(expected, (4, 6, 8)):
+        assert {key[3] for key in one if key[:3] == (name, "answers", length)} == expected[name]
     processes = ["trainer=cpu", "trainer.strategy=ddp", "trainer.devices=3"]
     again = [f"run={tmp_path}/run", *chosen[1:], *processes, f"hydra.run.dir={tmp_path}/again"]
     assert launch(*again, module="train.evaluate").returncode == 0
@@ -269,12 +254,6 @@ def test_processes_evaluate_a_task_as_one(tmp_path: Path) -> None:
     assert one.keys() == several.keys()
     for key, value in one.items():
         assert value == pytest.approx(several[key], abs=1e-6), key
-
-
-def run(folder: Path, *overrides: str) -> dict[tuple[str, str, int, str], float | None]:
-    """In this process."""
-    run_job(composed(*TINY, f"outputs={folder}/o", *overrides), folder / "run")
-    return values(folder / "run")
 
 
 def test_a_mixture_has_the_rows_of_both(tmp_path: Path) -> None:
@@ -292,8 +271,9 @@ def test_a_mixture_has_the_rows_of_both(tmp_path: Path) -> None:
 
 
 def test_a_bidirectional_model_learns_a_task(tmp_path: Path) -> None:
-    both = ["objective=mlm", "model.causal=false", "trainer.max_steps=2"]
-    assert run(tmp_path, *both)["none", "answers", 8, "loss"] is not None
+    both = ["objective=mlm", "model.causal=false", f"outputs={tmp_path}/o"]
+    run_job(composed(*TINY, *both), tmp_path / "run")
+    assert values(tmp_path / "run")["none", "answers", 8, "loss"] is not None
 
 
 @pytest.mark.parametrize(

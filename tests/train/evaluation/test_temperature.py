@@ -3,15 +3,14 @@
 from pathlib import Path
 
 import pytest
-import torch
 
 from data.source import Source
 from models.extensions.temperature import Temperature
 from models.gpt import GPT
 from models.registry import extend, load
 from tests.composing import composed
-from tests.train.conftest import CPU
-from train.context import Run, trainer
+from tests.train.conftest import far_from_uniform, validated
+from train.context import Run
 from train.evaluation.temperature import TemperatureSearch, unscored_windows
 from train.evaluation.text import amounts
 from train.fit.loss import token_losses
@@ -31,14 +30,11 @@ def test_no_other_factor_is_better(source: Source) -> None:
     shape = {"heads": 2, "head_width": 16, "width": 32, "depth": 2, "length": 16}
     encoding = extend("temperature", load("nope", **shape))
     assert isinstance(encoding, Temperature)
-    model = GPT(300, 32, 2, 2, [encoding])
-    for parameter in model.blocks.parameters():
-        torch.nn.init.normal_(parameter, std=0.5)  # attention far from uniform
+    model = far_from_uniform(GPT(300, 32, 2, 2, [encoding]))
     pieces = amounts(composed("evaluation.ladder=[1,4]").evaluation, LENGTHS, 16)
     windows = source.windows(4, 64)
     assert windows is not None
-    search = TemperatureSearch({"temperature": model}, windows.tokens, pieces)
-    trainer(CPU, "32-true").validate(search, verbose=False)
+    search = validated(TemperatureSearch({"temperature": model}, windows.tokens, pieces))
     found = {row.length: row.value for row in search.results()}
     assert encoding.factors == found
 

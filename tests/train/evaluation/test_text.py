@@ -9,8 +9,7 @@ from data.source import Windows
 from models.encodings import extend, load, names
 from models.gpt import GPT
 from models.registry import build, fits, read
-from tests.train.conftest import CPU
-from train.context import trainer
+from tests.train.conftest import far_from_uniform, validated
 from train.evaluation.text import TextEvaluator
 from train.fit.loss import token_losses
 from train.fit.objective import masked_tokens, objective_of
@@ -29,15 +28,8 @@ def windows() -> Windows:
 @pytest.fixture(scope="module")
 def models() -> dict[str, GPT]:
     rope = load("rope", heads=2, head_width=8, width=16, depth=2, length=TRAINED)
-    model = GPT(40, 16, 2, 2, [rope])
-    torch.manual_seed(0)
-    for parameter in model.parameters():
-        torch.nn.init.normal_(parameter, std=0.3)
-    return {
-        "none": model,
-        "pi": model.under([extend("pi", rope)]),
-        "crop": model.under([extend("crop", rope)]),
-    }
+    model = far_from_uniform(GPT(40, 16, 2, 2, [rope]))
+    return {"none": model} | {name: model.under([extend(name, rope)]) for name in ("pi", "crop", "window")}
 
 
 def scores(
@@ -46,9 +38,7 @@ def scores(
     tokens: int,
     protocols: tuple[str, ...] = ("same_tokens", "nonoverlapping", "by_position"),
 ) -> TextEvaluator:
-    scoring = TextEvaluator(models, windows, AMOUNTS, protocols, tokens)
-    trainer(CPU, "32-true").validate(scoring, verbose=False)
-    return scoring
+    return validated(TextEvaluator(models, windows, AMOUNTS, protocols, tokens))
 
 
 def test_by_position_adds_up_to_the_whole(models, windows) -> None:
@@ -77,11 +67,8 @@ def test_pieces_that_nobody_scores_are_left_out(models, windows, length, first) 
 def test_a_window_is_shown_what_it_can_depend_on(name) -> None:
     """Of two layers and a window of 4, targets depend on the 6 tokens before theirs, whatever came before;
     where it matters at which position they stand, all is shown."""
-    torch.manual_seed(0)
     encoding = load(name, heads=2, head_width=8, width=16, depth=2, length=64)
-    model = GPT(40, 16, 2, 2, [extend("window", encoding, window=4)])
-    for parameter in model.parameters():
-        torch.nn.init.normal_(parameter, std=0.3)
+    model = far_from_uniform(GPT(40, 16, 2, 2, [extend("window", encoding, window=4)]))
     tokens, first = torch.randint(40, (3, 33)), 20
     unneeded = model.unneeded(32, first)
     assert unneeded == (14 if encoding.relative and encoding.prefix else 0)
@@ -93,23 +80,12 @@ def test_a_window_is_shown_what_it_can_depend_on(name) -> None:
 def test_what_two_extensions_have_in_common_is_shown_once(models, windows) -> None:
     """A crop to the training length sees the same tokens at every length, as does the model itself at that of
     its training, and the time is that of one of them."""
-    encodings = models["none"].tiled
-    some = {
-        "none": models["none"],
-        "crop": models["crop"],
-        "window": models["none"].under([extend("window", *encodings)]),
-    }
+    some = {name: models[name] for name in ("none", "crop", "window")}
     scoring = scores(some, windows, 4096, ("same_tokens", "by_position"))
-    shown = [(part.extension, part.span.start, part.span.stop) for part in scoring.parts(0, 1)]
-    assert shown == [
-        ("none", 24, 32),
-        ("none", 16, 32),
-        ("none", 0, 32),
-        ("window", 24, 32),
-        ("window", 16, 32),
-        ("window", 10, 32),
-        ("window", 0, 32),
-    ]
+    shown = [(part.extension, part.span.start) for part in scoring.parts(0, 1)]
+    starts = {"none": (24, 16, 0), "window": (24, 16, 10, 0)}
+    assert shown == [(name, start) for name in starts for start in starts[name]]
+    assert {part.span.stop for part in scoring.parts(0, 1)} == {32}
     for length in LENGTHS:
         assert torch.equal(
             scoring.sums["crop", "same_tokens", length][:2], scoring.sums["none", "same_tokens", 8][:2]
@@ -118,17 +94,15 @@ def test_what_two_extensions_have_in_common_is_shown_once(models, windows) -> No
         torch.testing.assert_close(scoring.sums["window", "same_tokens", length], alone)
     tokens = {(key[0], key[2]): cost.tokens for key, cost in scoring.cost.items()}
     assert tokens["crop", 32] == tokens["none", 8] == 5 * 8 / 4
-    assert sum(cost.tokens for cost in scoring.cost.values()) == 5 * sum(
-        stop - start for _, start, stop in shown
-    )
+    assert sum(cost.tokens for cost in scoring.cost.values()) == 5 * sum(32 - start for _, start in shown)
 
 
 def test_masked_tokens_are_what_a_bidirectional_model_is_asked_for(windows) -> None:
     """Each hidden token from all the others, and the same ones at every length."""
     rope = load("rope", heads=2, head_width=8, width=16, depth=2, length=TRAINED)
     model = GPT(40, 16, 2, 2, [rope], causal=False)
-    scoring = TextEvaluator({"none": model}, windows, AMOUNTS, ("same_tokens",), 64, objective_of("mlm", 0))
-    trainer(CPU, "32-true").validate(scoring, verbose=False)
+    mlm = objective_of("mlm", 0)
+    scoring = validated(TextEvaluator({"none": model}, windows, AMOUNTS, ("same_tokens",), 64, mlm))
     hidden = masked_tokens(Batch(windows.tokens[:, :-1], windows.tokens[:, 1:]), 0, 0, mask_token=0)
     assert hidden.mask is not None
     for w, window in enumerate(windows.tokens):
@@ -159,8 +133,8 @@ def test_windows_without_a_target_have_no_share(windows) -> None:
         return Batch(batch.tokens, batch.tokens, mask)
 
     model = GPT(40, 16, 2, 2, [load("alibi", heads=2)])
-    scoring = TextEvaluator({"none": model}, windows, AMOUNTS, ("same_tokens", "by_position"), 64, hide)
-    trainer(CPU, "32-true").validate(scoring, verbose=False)
+    protocols = ("same_tokens", "by_position")
+    scoring = validated(TextEvaluator({"none": model}, windows, AMOUNTS, protocols, 64, hide))
     found = {one[1:4]: one.value for one in scoring.results() if one.metric == "loss"}
     assert found["by_position", 8, "loss"] is None
     scores = scoring.losses()

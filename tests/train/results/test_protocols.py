@@ -12,8 +12,7 @@ from data.source import Windows
 from models.encodings import extend, load
 from models.gpt import GPT
 from tests.composing import composed
-from tests.train.conftest import CPU
-from train.context import trainer
+from tests.train.conftest import far_from_uniform, validated
 from train.evaluation.text import TextEvaluator, TextPart, amounts
 from train.results.protocols import BY_POSITION, PROTOCOLS
 
@@ -32,10 +31,7 @@ def windows() -> Windows:
 def models() -> dict[str, GPT]:
     """`ntk` depends on the length of what is shown, `crop` on where it ends."""
     rope = load("rope", heads=2, head_width=8, width=16, depth=2, length=TRAINED)
-    model = GPT(40, 16, 2, 2, [rope], kernel="reference")
-    torch.manual_seed(0)
-    for parameter in model.parameters():
-        torch.nn.init.normal_(parameter, std=0.3)
+    model = far_from_uniform(GPT(40, 16, 2, 2, [rope], kernel="reference"))
     names = ("dynamic_ntk", "crop")
     return {"none": model} | {name: model.under([extend(name, rope)]) for name in names}
 
@@ -93,8 +89,7 @@ def test_protocols_are_their_definitions(
     models: dict[str, GPT], windows: Windows, stride: Any, last: Any
 ) -> None:
     config = composed("model.length=8", f"evaluation.stride={stride}", f"evaluation.last={last}").evaluation
-    scoring = TextEvaluator(models, windows, amounts(config, LENGTHS, TRAINED), EVERY, 64)
-    trainer(CPU, "32-true").validate(scoring, verbose=False)
+    scoring = validated(TextEvaluator(models, windows, amounts(config, LENGTHS, TRAINED), EVERY, 64))
     assert REFERENCES.keys() == PROTOCOLS.keys()
     for extension, model in models.items():
         seen = TRAINED if extension == "crop" else N  # tokens at most
@@ -116,8 +111,7 @@ def parts(models: dict[str, GPT], windows: Windows, tokens: int = 64) -> TextEva
 
 def test_sliding_gives_crop_its_full_context(models: dict[str, GPT], windows: Windows) -> None:
     """Under same_tokens a crop has the early-token curse of the training length; here it has none."""
-    scoring = parts({name: models[name] for name in ("none", "crop")}, windows)
-    trainer(CPU, "32-true").validate(scoring, verbose=False)
+    scoring = validated(parts({name: models[name] for name in ("none", "crop")}, windows))
     full = scoring.sums["none", "sliding", TRAINED]  # an eighth of 8: a stride of 1
     short = scoring.sums["none", "same_tokens", TRAINED]
     for length in LENGTHS:
