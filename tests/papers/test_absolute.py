@@ -93,7 +93,6 @@ def test_integer_is_nothing_under_layer_norm(norm: str, same: bool) -> None:
 def test_learned() -> None:
     x = random(2, T, C)
     encoding = moved(load("learned", width=C, length=T))
-    assert isinstance(encoding, Learned)
     agree(embedded(encoding, x), x + encoding.table)
     agree(embedded(encoding, x[:, :4]), x[:, :4] + encoding.table[:4])
 

@@ -62,13 +62,6 @@ def apart(i: int, j: int, what: tuple[str, ...]) -> int:
     return whole(i - j) if "distances" in what else i - j
 
 
-@pytest.mark.parametrize(
-    ("count", "left"), [(256, 256), (512, 385), (1024, 513), (2048, 641), (4096, 769), (16_384, 1025)]
-)
-def test_how_many_distances_are_left(count: int, left: int) -> None:
-    assert rounded(torch.arange(count)).unique().numel() == left
-
-
 def test_rounding() -> None:
     for x in (*range(3000), *random(2000).tolist(), 15_962, 1e-30, -257.0):
         assert rounded(torch.tensor(x)).item() == nearest(x)

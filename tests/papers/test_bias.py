@@ -13,7 +13,6 @@ from x_transformers.x_transformers import AlibiPositionalBias
 from models.effect import Encoding, Positions
 from models.encodings import load
 from models.encodings.bam import BAM
-from models.encodings.fire import FIRE
 from models.encodings.kerple import KERPLELog, KERPLEPower
 from models.encodings.t5 import T5
 from tests.conftest import moved
@@ -94,7 +93,6 @@ def test_t5(buckets: int, reach: int, causal: bool) -> None:
     """Both ways, half of the buckets are for keys behind and half for keys ahead."""
     q, k = content(40, heads=2)
     encoding = moved(load("t5", heads=2, head_width=WIDTH, length=64, buckets=buckets, reach=reach))
-    assert isinstance(encoding, T5)
     table = (encoding.table.double() * WIDTH**0.5).tolist()
     behind = buckets if causal else buckets // 2
 
@@ -204,7 +202,6 @@ def test_sandwich_spots() -> None:
 def test_bam(causal: bool) -> None:
     q, k = content()
     encoding = moved(load("bam", heads=HEADS))
-    assert isinstance(encoding, BAM)
     scale, exponent = encoding.log_scale.tolist(), encoding.exponent.tolist()
 
     def expected(h: int, i: int, j: int) -> float:
@@ -243,7 +240,6 @@ def test_fire(learning: bool, length: int, causal: bool) -> None:
     """With a threshold inside the sequence, and one beyond it; with all units, and with those that bend."""
     q, k = content()
     encoding = moved(load("fire", **SHAPE | {"length": length}, hidden=24))
-    assert isinstance(encoding, FIRE)
     c, threshold = encoding.c.item(), abs(encoding.threshold.item() * length)
     into, into_bias = encoding.read.weight[:, 0].tolist(), encoding.read.bias.tolist()
     out, out_bias = encoding.write.weight.tolist(), encoding.write.bias.tolist()

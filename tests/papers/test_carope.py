@@ -6,7 +6,6 @@ import math
 from models.attention import logits
 from models.effect import Positions
 from models.encodings import load
-from models.encodings.carope import CARoPE
 from tests.conftest import moved
 from tests.papers.loops import planes, random
 from tests.papers.pairs import HEADS, LENGTH, SHAPE, WIDTH, by_pair, content, dot
@@ -17,7 +16,6 @@ def test_carope() -> None:
     """Pair i of head h is rotated by the sum of f^i over the tokens after the key, up to the query."""
     (q, k), x = content(), random(1, LENGTH, SHAPE["width"], seed=3)
     encoding = moved(load("carope", **SHAPE))
-    assert isinstance(encoding, CARoPE)
     weight = encoding.frequency.weight.detach()
 
     def frequency(h: int, n: int) -> float:

@@ -47,6 +47,7 @@ def test_one_that_does_not_fit_names_those_that_do(extension: str) -> None:
         ("rerope", {"window": 0}, "extension.window=0 must be auto or a whole number of at least 1."),
         ("rerope", {"window": 2.5}, "extension.window=2.5"),
         ("self_extend", {"group": 0}, "extension.group=0"),
+        ("longrope", {"factors": [1, 2]}, "must be auto or a list of 4 numbers."),
         ("pi", {"times": 2}, "PI has no parameter 'times'; it has: length, factor."),
         ("yarnn", {}, "Did you mean 'yarn'?"),
     ],

@@ -31,10 +31,6 @@ def plain(width: int, base: float = BASE) -> Tensor:
     return torch.tensor(geometric(width, base), dtype=torch.float64)
 
 
-def test_pi() -> None:
-    assert 16_383 * scaled("pi", 4, 64, 4096)[0].item() == 4095.75
-
-
 @pytest.mark.parametrize(
     ("base", "factor", "width", "expected"),
     [
@@ -71,15 +67,6 @@ def test_partial_ntk(width: int, length: int, linear: tuple[int, int], kept: tup
     assert (ratio[linear[0] + 1 : linear[1]] > 1 / 8).all()
 
 
-def test_yarn() -> None:
-    index, rotations = (scaled("yarn", 4, 64, 512, ramp=ramp)[4:8] for ramp in ("index", "rotations"))
-    assert index.tolist() == pytest.approx([0.9423, 0.8846, 0.8269, 0.7692], abs=5e-5)
-    assert rotations.tolist() == pytest.approx([0.8492, 0.6933, 0.5764, 0.4887], abs=5e-5)
-    extension = extended("yarn", 64, 512)
-    assert extension.magnitude(4) == pytest.approx(1.1386294)
-    assert extension.magnitude(1) == 1
-
-
 def test_ntk_mixed() -> None:
     for factor, power, width, first in ((12, 0.75, 128, 0.8959968), (4, 0.625, 64, 0.8530777)):
         ratio = scaled("ntk_mixed", factor, width, 512, power=power)
@@ -101,8 +88,6 @@ def test_longrope() -> None:
     for factor, length, expected in ((32, 4096, 1.1902380714), (4, 512, 1.1055415968)):
         extension = extended("longrope", 64, length)
         assert extension.magnitude(factor) == pytest.approx(expected, abs=1e-10)
-    with pytest.raises(ValueError, match=r"must be auto or a list of 8 numbers\."):
-        extended("longrope", 16, 512, factors=[1, 2])
 
 
 # ---- transformers
