@@ -133,7 +133,6 @@ def losses(model: GPT, length: int) -> Numbers:
     if min(length, model.context or length) > (model.limit or length):
         return [None]
     windows = source().windows(2, length)
-    assert windows is not None
     return [float(token_losses(model, windows.tokens[:, :-1], windows.tokens[:, 1:]).mean())]
 
 
@@ -177,7 +176,6 @@ def text_protocols() -> Numbers:
     """The loss under every protocol at every length."""
     _, model = model_of("rope")
     windows, evaluation = source().windows(3, 64), base().evaluation
-    assert windows is not None
     pieces = amounts(evaluation, evaluation.at(16), 16)
     text = TextEvaluator({"none": model}, windows, pieces, (*PROTOCOLS, BY_POSITION), 512)
     trainer(base().trainer, "32-true").validate(text, verbose=False)
@@ -198,7 +196,6 @@ def task(name: str) -> str:
     config = composed(f"data={name}")
     task = data.load(config.data | {"name": name}, config.model.vocab, Path())
     held_out = task.problems(3, config.evaluation.at(config.model.length)[-1])
-    assert held_out is not None
     return digest(
         *(task.batch(step, config.model.length, 4, 0).tokens for step in range(3)), held_out.targets
     )
@@ -207,7 +204,6 @@ def task(name: str) -> str:
 def text() -> str:
     """The same of text, which is tokens of bytes."""
     windows = source().windows(5, 32)
-    assert windows is not None
     return digest(*(source().batch(step, 32, 4, 0).tokens for step in range(3)), windows.tokens)
 
 

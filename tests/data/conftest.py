@@ -35,17 +35,13 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def stdlib(settings: Settings, cache: Path) -> Text:
-    source = data.load(settings("stdlib", limit=0.5, held_out=0.03), 512, cache)
-    assert isinstance(source, Text)
-    return source
+    return data.load(settings("stdlib", limit=0.5, held_out=0.03), 512, cache)
 
 
 @pytest.fixture
 def task(settings: Settings, cache: Path) -> Callable[..., Task]:
     def load(name: str, vocab: int = 100, **changes: Any) -> Task:
-        source = data.load(settings(name, **changes), vocab, cache)
-        assert isinstance(source, Task)
-        return source
+        return data.load(settings(name, **changes), vocab, cache)
 
     return load
 

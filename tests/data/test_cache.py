@@ -47,9 +47,7 @@ def prepared(cache: Path) -> list[Path]:
 
 
 def opened(settings: dict[str, Any], cache: Path) -> Text:
-    source = data.load(settings, 512, cache)
-    assert isinstance(source, Text)
-    return source
+    return data.load(settings, 512, cache)
 
 
 @pytest.mark.slow

@@ -23,9 +23,7 @@ def mixture(settings: Callable[..., dict], cache: Path) -> Make:
 
     def load(task: Any = "recall", vocab: int = 512 + 64, **changes: Any) -> Mixed:
         asks = settings(task) if isinstance(task, str) else task
-        source = data.load(settings("python+recall", **{"text": text, "task": asks} | changes), vocab, cache)
-        assert isinstance(source, Mixed)
-        return source
+        return data.load(settings("python+recall", **{"text": text, "task": asks} | changes), vocab, cache)
 
     return load
 

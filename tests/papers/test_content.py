@@ -12,9 +12,7 @@ from x_transformers.x_transformers import DataDependentAlibi
 from models.attention import attend, logits
 from models.effect import Effect, Encoding, Positions
 from models.encodings import load
-from models.encodings.cope import CoPE
 from models.encodings.dape import DAPE
-from models.encodings.deberta import DeBERTa, Disentangled
 from models.encodings.kerple import KERPLELog
 from tests.conftest import moved
 from tests.papers.loops import found, random
@@ -56,7 +54,6 @@ def test_shaw_with_values(causal: bool) -> None:
     q, k = content()
     v = torch.randn(q.shape, generator=torch.Generator().manual_seed(5))
     encoding = moved(load("shaw", head_width=WIDTH, reach=3, value_term=True))
-    assert encoding.value_table is not None
     vectors = encoding.value_table.detach().double()
     effect = encoding.effect_at(Positions.of(LENGTH, causal=causal))
     weights = logits(q, k, effect, causal).double().softmax(-1)
@@ -78,7 +75,6 @@ def test_deberta(reach: int, causal: bool) -> None:
     q, k = content()
     both = moved(load("deberta", **SHAPE, reach=reach))
     for encoding in both.inside:
-        assert isinstance(encoding, Disentangled)
         table = encoding.table.detach().double()
         k_places = (table @ encoding.to_key.detach().double()).view(2 * reach, HEADS, WIDTH)
         q_places = (table @ encoding.to_query.detach().double()).view(2 * reach, HEADS, WIDTH)
@@ -101,10 +97,7 @@ def test_deberta(reach: int, causal: bool) -> None:
 
 def test_deberta_shares_its_table_between_layers() -> None:
     both = load("deberta", **SHAPE)
-    assert isinstance(both, DeBERTa)
     first, second = both.inside
-    assert isinstance(first, Disentangled)
-    assert isinstance(second, Disentangled)
     assert first.table is second.table
     assert not torch.equal(first.to_key, second.to_key)
     width = SHAPE["width"]
@@ -146,7 +139,6 @@ def test_cope_of_x_transformers() -> None:
 @pytest.mark.parametrize(("length", "reach"), [(512, 64), (128, 64), (64, 32)])
 def test_cope_counts_as_far_as_half_open_gates(length: int, reach: int) -> None:
     encoding = load("cope", head_width=WIDTH, length=length)
-    assert isinstance(encoding, CoPE)
     assert encoding.table.size(0) == reach
 
 
@@ -191,7 +183,6 @@ def test_fox_keeps_its_precision_far_out() -> None:
     """Differences of neighbours, 20,000 tokens in, in a bfloat16 model: as at the start."""
     encoding = load("fox", **SHAPE).bfloat16()
     effect = encoding.effect_at(Positions.of(20_000))
-    assert effect.log_decay is not None
     height = effect.log_decay(torch.zeros(1, 20_000, SHAPE["width"], dtype=torch.bfloat16))
     agree(height.diff()[..., -1], torch.full((1, HEADS), -math.log(2)))
 
@@ -203,7 +194,6 @@ def test_dape_kerple() -> None:
     """logit + bias + network(logits of all heads, biases of all heads)"""
     q, k = content()
     encoding = moved(load("dape_kerple", **SHAPE, hidden=5))
-    assert isinstance(encoding.inner, KERPLELog)
     r1, r2 = (nn.functional.softplus(r).tolist() for r in (encoding.inner.r1, encoding.inner.r2))
     into, into_bias = encoding.read.weight.tolist(), encoding.read.bias.tolist()
     out, out_bias = encoding.write.weight.tolist(), encoding.write.bias.tolist()

@@ -37,7 +37,6 @@ def test_learned_interpolated(length: int) -> None:
     table = encoding.state_dict()["table"].double()
     x = random(1, length, SHAPE["width"])
     embed = extend("learned_interpolated", encoding).effect_at(Positions.of(length)).embed
-    assert embed is not None
     added = embed(torch.zeros_like(x))[0]
     for t in range(length):
         at = t * min(1.0, 15 / (length - 1))

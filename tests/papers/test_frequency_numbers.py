@@ -16,9 +16,7 @@ BASE = 10_000.0
 
 
 def extended(method: str, width: int, length: int, base: float = BASE, **more: Any) -> Frequencies:
-    extension = extend(method, load("rope", head_width=width, length=length, base=base), **more)
-    assert isinstance(extension, Frequencies)
-    return extension
+    return extend(method, load("rope", head_width=width, length=length, base=base), **more)
 
 
 def scaled(method: str, factor: float, width: int, length: int, base: float = BASE, **more: Any) -> Tensor:

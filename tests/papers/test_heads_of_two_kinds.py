@@ -36,6 +36,5 @@ def test_hard_alibi(heads: int, local: int | str) -> None:
 
 def test_ssmax_counts_what_each_head_sees() -> None:
     temperature = load("hard_alibi", heads=4, ssmax=True).effect_at(Positions.of(20)).logit_scale
-    assert temperature is not None
     last = [0.43 * math.log(n) for n in (1, 2, 20, 20)]
     agree(temperature[:, -1], torch.tensor(last))

@@ -18,9 +18,7 @@ L = SHAPE["length"]
 
 
 def pose(factor: float = 4.0) -> PoSE:
-    encoding = extend("pose", load("rope", **SHAPE), factor=factor)
-    assert isinstance(encoding, PoSE)
-    return encoding
+    return extend("pose", load("rope", **SHAPE), factor=factor)
 
 
 def test_pose_learns_on_two_pieces() -> None:

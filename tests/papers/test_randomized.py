@@ -62,7 +62,6 @@ def test_every_place_is_as_likely() -> None:
 
 def drawn(name: str, draw: int) -> tuple[Randomized, list[int], Positions]:
     encoding = load(name, **SHAPE, span=100)
-    assert isinstance(encoding, Randomized)
     positions = Positions.of(13, draw=draw)
     return encoding, encoding.effect_at(positions).positions.at.tolist(), positions
 
@@ -89,8 +88,6 @@ def test_randomized_embeddings(name: str) -> None:
     encoding, at, positions = drawn(f"randomized_{name}", 3)
     plain = encoding.inner.effect_at(Positions.of(100)).embed
     embed = encoding.effect_at(positions).embed
-    assert plain is not None
-    assert embed is not None
     nothing = torch.zeros(1, 100, HEADS * WIDTH)
     agree(embed(nothing[:, :13]), plain(nothing)[:, at])
 

@@ -46,7 +46,6 @@ def growth(i: int) -> float:
 def test_log_n_as_printed(seen: int, expected: float) -> None:
     assert max(1.0, math.log(seen) / math.log(512)) == pytest.approx(expected, abs=1e-4)
     temperature = extend("log_n", load("nope", length=512)).effect_at(Positions.of(seen)).logit_scale
-    assert temperature is not None
     assert temperature[0, -1].item() == pytest.approx(expected, abs=1e-4)
 
 

@@ -71,7 +71,6 @@ def test_xpos_of_x_transformers() -> None:
 @pytest.mark.parametrize("gamma", [0.01, 0.067, 0.4, 4.0])
 def test_xpos_is_finite_up_to_its_limit(gamma: float) -> None:
     encoding = load("xpos", head_width=8, length=4, gamma=gamma)
-    assert encoding.limit is not None
     q, k = content(encoding.limit)
     assert encoding.limit == 256 or gamma != 0.4
     assert found(encoding, q, k).tril().isfinite().all()
@@ -114,5 +113,4 @@ def test_pope_learns_past_its_bounds() -> None:
     encoding = load("pope", heads=HEADS, head_width=D)
     torch.nn.init.constant_(encoding.delta, 0.1)
     found(encoding, q, k, causal=False).square().sum().backward()
-    assert encoding.delta.grad is not None
     assert (encoding.delta.grad != 0).all()

@@ -72,7 +72,6 @@ def test_processes_train_as_one(alone: Path, small: list[str], tmp_path: Path, l
 def test_a_process_that_dies_is_named(small: list[str], tmp_path: Path) -> None:
     three = ["trainer.devices=3", f"outputs={tmp_path}", f"hydra.run.dir={tmp_path}/run"]
     with started(*small, *ENDLESS, *three) as process:
-        assert process.stdout is not None
         wait_for(lambda: "step 20/" in process.stdout.readline())
         others = family(process.pid)
         (second,) = [pid for pid, line in others.items() if "train_ddp_process_1" in line]

@@ -21,9 +21,7 @@ def passkey(settings: Callable[..., dict], cache: Path) -> Callable[..., Haystac
     text = settings("stdlib", limit=0.5, held_out=0.03)
 
     def load(vocab: int = 512 + OWN, **changes: Any) -> Haystack:
-        source = data.load(settings("passkey", **{"text": text} | changes), vocab, cache)
-        assert isinstance(source, Haystack)
-        return source
+        return data.load(settings("passkey", **{"text": text} | changes), vocab, cache)
 
     return load
 
@@ -67,13 +65,11 @@ def test_problems_differ_in_depth_alone(passkey: Callable[..., Haystack], stdlib
     one = passkey()
     problems = one.problems(20, 128)
     assert problems.tokens.shape == (20, 128)
-    assert problems.depth is not None
     assert problems.depth.dtype == torch.float32
     assert problems.depth.tolist() == list(DEPTHS) * 4 == [0.0, 0.25, 0.5, 0.75, 1.0] * 4
     room = 128 + 1 - 2 * 6
     held_out = stdlib.windows(4, room)
     windows = held_out.tokens[:, :room].tolist()
-    assert problems.document is not None
     assert problems.document.tolist() == held_out.document.repeat_interleave(5).tolist()
     found = parted(one, problems)
     for number, (text, key, start) in enumerate(found):
@@ -88,7 +84,6 @@ def test_problems_differ_in_depth_alone(passkey: Callable[..., Haystack], stdlib
 def test_the_wrong_key_is_as_likely(passkey: Callable[..., Haystack]) -> None:
     one = passkey()
     problems = one.problems(50, 64)
-    assert problems.wrong is not None
     assert torch.equal(problems.wrong[~problems.mask], problems.targets[~problems.mask])
     right, wrong = (x[problems.mask].view(50, -1) for x in (problems.targets, problems.wrong))
     for a, b in zip(right.tolist(), wrong.tolist(), strict=True):

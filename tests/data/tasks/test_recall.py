@@ -20,9 +20,7 @@ from train.paths import CONF
 @pytest.fixture
 def recall(settings: Callable[..., dict], cache: Path) -> Callable[..., Recall]:
     def load(vocab: int = 8192, **changes: Any) -> Recall:
-        source = data.load(settings("recall", **changes), vocab, cache)
-        assert isinstance(source, Recall)
-        return source
+        return data.load(settings("recall", **changes), vocab, cache)
 
     return load
 
@@ -30,7 +28,6 @@ def recall(settings: Callable[..., dict], cache: Path) -> Callable[..., Recall]:
 def solved(found: Batch | Problems, symbols: int) -> list[int]:
     """Checks every sequence from its tokens alone; returns how many pairs each has."""
     counts = []
-    assert found.mask is not None
     for tokens, targets, asked in zip(
         found.tokens.tolist(), found.targets.tolist(), found.mask.tolist(), strict=True
     ):

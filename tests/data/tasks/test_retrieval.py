@@ -15,7 +15,6 @@ def test_the_text_says_what_is_asked(stdlib: Text, kind: str, length: int) -> No
     assert problems.tokens.shape == problems.targets.shape == (23, length)
     assert torch.equal(problems.tokens[:, 1:], problems.targets[:, :-1])
     assert problems.mask.sum(1).tolist() == [ANSWER] * 23
-    assert problems.depth is not None
     for tokens, targets, depth in zip(problems.tokens, problems.targets, problems.depth, strict=True):
         whole = torch.cat([tokens[:1], targets])
         asked = whole[-SPAN:]
@@ -25,7 +24,6 @@ def test_the_text_says_what_is_asked(stdlib: Text, kind: str, length: int) -> No
 
 def test_depths_differ_in_nothing_else(stdlib: Text) -> None:
     problems = Retrieval(stdlib, "needle").problems(10, 100)
-    assert problems.depth is not None
     assert problems.depth.tolist() == [*DEPTHS, *DEPTHS]
     for first in (0, 5):
         answers = problems.targets[first : first + 5, -ANSWER:]

@@ -11,7 +11,6 @@ import pytest
 import data
 from data.text import hub
 from data.text.hub import Hub, answers, articles_of
-from data.text.tokens import Text
 
 ARTICLES = [
     ["", " = Fox = \n", "", " A fox is an animal . \n", " = = Diet = = \n", " It eats <unk> . \n"],
@@ -35,7 +34,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def parts(source: Any) -> tuple[list[str], list[str]]:
-    assert isinstance(source, Text)
     texts = [ids.astype("uint8").tobytes().decode() for ids in (source.training, source.held_out)]
     return texts[0].split("\0")[:-1], texts[1].split("\0")[:-1]
 

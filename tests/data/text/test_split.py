@@ -22,9 +22,7 @@ def listing(source: Text) -> Listing:
 def split(settings: Callable[..., dict], tmp_path: Path) -> Callable[..., Text]:
     def load(path: Path, **changes: Any) -> Text:
         chosen = settings("files", **({"tokenizer": "bytes", "path": str(path)} | changes))
-        source = data.load(chosen, 256, tmp_path / "cache")
-        assert isinstance(source, Text)
-        return source
+        return data.load(chosen, 256, tmp_path / "cache")
 
     return load
 

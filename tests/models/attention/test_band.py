@@ -81,9 +81,7 @@ def test_the_tail_says_what_the_logits_say(name: str) -> None:
     encoding = members(Method(name).exact)[0]
     with float64():
         effect = encoding.effect_at(Positions.of(T))
-        assert effect.adjust is not None
         tail = effect.adjust.far_keys
-        assert tail is not None
         far_q, far_k = tail.rotate(q, k)
         i, j = torch.arange(T)[:, None], torch.arange(T)[None]
         far = i - j >= tail.start
@@ -122,6 +120,5 @@ def test_contents_decide_where_the_tail_starts() -> None:
         cope.table.normal_(generator=torch.Generator().manual_seed(0))
         effect = cope.effect_at(Positions.of(T))
         plan = Plan(effect)
-        assert plan.far_keys is not None
         assert far_keys.starts(q, k, plan, plan.far_keys) == {27: [0, 3], 54: [1], None: [2]}
         agree(attend(q, k, v, effect, kernel="band"), attend(q, k, v, effect, kernel="reference"))

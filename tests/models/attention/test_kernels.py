@@ -70,7 +70,6 @@ def test_reference_in_words() -> None:
         ("far", "curve", "log_decay", "sinks", "temperature_of_each_head"), Positions.of(T), learned
     )
     found, height = logits(q, k, made, x=x), log_decay(x)
-    assert made.rotate is not None
     for i, j in ((20, 18), (20, 2), (9, 1), (3, 3), (20, 9), (2, 3)):
         rotate = made.far[0].rotate if i - j >= 6 else made.rotate
         a, b = rotate(q, k)

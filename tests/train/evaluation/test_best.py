@@ -34,7 +34,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_nothing_that_is_scored_chooses(tmp_path: Path) -> None:
     source = Run.of(composed(*TASK, f"outputs={tmp_path}")).source
     scored, other = source.problems(20, 4), others(source, 20, 4)
-    assert scored is not None
     assert len(other.tokens) > 10
     assert not (other.tokens[:, None] == scored.tokens).all(-1).any()
     with pytest.raises(ValueError, match=r"problems of length 1 that are not scored: lower .*problems=500"):

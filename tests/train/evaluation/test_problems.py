@@ -72,7 +72,6 @@ def log_p(model: GPT, tokens: torch.Tensor, draw: int) -> torch.Tensor:
 def by_hand(model: GPT, problems: Problems, n: int) -> list[float]:
     """Accuracy, exact match, loss and margin of one problem, token by token."""
     tokens, targets, mask = problems.tokens[n], problems.targets[n], problems.mask[n]
-    assert problems.wrong is not None
     other, places = tokens.clone(), mask.nonzero().flatten().tolist()
     for place in places[:-1]:
         other[place + 1] = problems.wrong[n, place]
@@ -103,7 +102,6 @@ def test_results_are_means_over_problems(models: dict[str, GPT]) -> None:
     means = torch.stack([scores[2, problems.document == one].mean() for one in range(3)])
     assert value == pytest.approx(float(scores[2].mean()))
     assert (error, count) == (pytest.approx(float(means.std()) / 3**0.5), 3)
-    assert problems.depth is not None
     deep = float(scores[3, problems.depth == 0.5].mean())
     assert found["none", "depth_0.50", 12, "margin"][0] == pytest.approx(deep)
     assert {key[1] for key in found} == {"answers", "depth_0.00", "depth_0.50", "depth_1.00"}
@@ -187,7 +185,6 @@ def test_hidden_answers_and_hidden_words() -> None:
     mask = problems.mask.clone()
     mask[0] = True  # this one is text
     batch = masked_tokens(Batch(problems.tokens, problems.targets, mask), 5, 1, mask_token=MASK)
-    assert batch.mask is not None
     assert torch.equal(batch.targets[0], problems.tokens[0])
     assert torch.equal(batch.tokens[0] == MASK, batch.mask[0])
     assert torch.equal(batch.targets[1:], problems.targets[1:])
@@ -204,8 +201,6 @@ def test_the_same_words_are_hidden_on_any_number_of_processes(world: int) -> Non
     for rank in range(world):
         rows = whole[rank::world]
         found = masked_tokens(Batch(rows, rows), 3, 7, rank, world, mask_token=MASK)
-        assert found.mask is not None
-        assert expected.mask is not None
         assert torch.equal(found.mask, expected.mask[rank::world])
     assert not torch.equal(expected.tokens[0] == MASK, expected.tokens[1] == MASK)
 

@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 
 from data.source import Source
-from models.extensions.temperature import Temperature
 from models.gpt import GPT
 from models.registry import extend, load
 from tests.composing import composed
@@ -29,11 +28,9 @@ def source(small: list[str]) -> Source:
 def test_no_other_factor_is_better(source: Source) -> None:
     shape = {"heads": 2, "head_width": 16, "width": 32, "depth": 2, "length": 16}
     encoding = extend("temperature", load("nope", **shape))
-    assert isinstance(encoding, Temperature)
     model = far_from_uniform(GPT(300, 32, 2, 2, [encoding]))
     pieces = amounts(composed("evaluation.ladder=[1,4]").evaluation, LENGTHS, 16)
     windows = source.windows(4, 64)
-    assert windows is not None
     search = validated(TemperatureSearch({"temperature": model}, windows.tokens, pieces))
     found = {row.length: row.value for row in search.results()}
     assert encoding.factors == found
@@ -52,7 +49,6 @@ def test_no_other_factor_is_better(source: Source) -> None:
 
 def test_no_document_is_both_scored_and_searched(source: Source) -> None:
     scored = source.windows(3, 64)
-    assert scored is not None
     others = unscored_windows(source, scored, 64)
     assert len(others) > 1
     same = (others[:, None] == scored.tokens[None]).all(-1)
@@ -61,7 +57,6 @@ def test_no_document_is_both_scored_and_searched(source: Source) -> None:
 
 def test_without_other_documents_it_is_refused(source: Source) -> None:
     every = source.windows(10**6, 64)
-    assert every is not None
     with pytest.raises(ValueError, match=r"lower evaluation\.windows"):
         unscored_windows(source, every, 64)
 
