@@ -74,9 +74,9 @@ def measure(
 def hooked(model: GPT, rows: slice, show: Show) -> Iterator[None]:
     """While inside, every layer of a forward pass calls `show` with the logits of some queries."""
 
-    def of(layer: int) -> Callable[[Attention, tuple[Tensor, Plan]], None]:
-        def hook(attention: Attention, inputs: tuple[Tensor, Plan]) -> None:
-            x, plan = inputs
+    def of(layer: int) -> Callable[[Attention, tuple[Tensor, Plan, None]], None]:
+        def hook(attention: Attention, inputs: tuple[Tensor, Plan, None]) -> None:
+            x, plan, _ = inputs
             q, k, _ = split_heads(attention.qkv(x), attention.heads)
             show(layer, logits(q, k, plan.effect, x=x, rows=rows), plan.effect)
 
