@@ -146,7 +146,7 @@ def tell_offline(outputs: str, ids: Iterable[str]) -> None:
     files = [file for id in ids for file in folder.glob(f"offline-run-*-{id}/*.wandb")]
     count = sum(not file.with_suffix(".wandb.synced").exists() for file in files)
     if count:
-        print(f"W&B: {count} offline. To upload: wandb sync {shlex.quote(str(folder))}", flush=True)
+        print(f"W&B: runs offline: {count}. To upload: wandb sync {shlex.quote(str(folder))}", flush=True)
 
 
 def resolved_mode(mode: str) -> str:
