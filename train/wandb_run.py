@@ -29,7 +29,6 @@ PATIENCE = 8.0  # seconds for the server to accept a run; W&B's own default is 9
 UPLOAD = 60.0  # seconds at the end for what is not uploaded yet; all of it is on the disk
 DOUBLINGS = "doublings of the training length"  # the axis of a chart: W&B's lines have no logarithmic one
 LONGEST = 128  # letters of a name that W&B takes
-PROJECT = "yardstick"
 PANELS, TRAINING = 10, 7  # curves, tables and charts of a run; of these before there are rows
 NUMBERS = 26  # of rows in the summary, which has forty with what is last of a training, and W&B's own
 COLUMNS: list[str | int] = ["encoding", "extension", "seed", "protocol", "length", "metric", "value", "error"]
@@ -38,9 +37,8 @@ COLUMNS: list[str | int] = ["encoding", "extension", "seed", "protocol", "length
 class Tracker:
     """The view of a training and its evaluation on W&B; nothing at all without a W&B run."""
 
-    def __init__(self, run: Any = None, steps: int = 0) -> None:
-        self.run, self.steps = run, steps  # of the training
-        self.step = 0  # of W&B's, which takes none twice: a resumed run goes on where it was
+    def __init__(self, run: Any = None) -> None:
+        self.run, self.step = run, 0  # W&B takes no step twice
         self.rows: list[Row] = []
         self.axes: set[str] = set()
         self.panels: set[str] = set()  # curves, each of which W&B shows on its own
@@ -49,15 +47,14 @@ class Tracker:
     def log_training(self, section: str, step: int, values: dict[str, float]) -> None:
         """Log what a training is watched by; of a fine-tuning the loss alone."""
         self.step = max(self.step + 1, step)
-        names = values if section == "train" else ["loss"]
-        named = {f"{section}/{name}": values[name] for name in names}
+        wanted = values if section == "train" else ["loss"]
+        named = {f"{section}/{name}": values[name] for name in wanted}
         if named.keys() & self.panels or len(self.panels) < TRAINING:
             self.tell(partial(self.log, f"{section}/step", step, named))
 
     def log_rows(self, rows: list[Row]) -> None:
         """Log a point a length on the curves that there are panels for, and the summary."""
         self.rows = [*gains(rows), *rows]
-        self.step = max(self.step, self.steps)
         shown = names(self.rows, max(2, PANELS - len(self.panels) - 2))  # for the table and a chart
         for point in points(self.rows, shown):
             self.step += 1
@@ -111,7 +108,7 @@ def track(config: Config, folder: Path, cell: str) -> Iterator[Tracker]:
     settings, encoding, chosen = config.model_dump(mode="json"), config.names.encoding, config.wandb
     init = partial(
         opened,
-        project=chosen.project or os.environ.get("WANDB_PROJECT") or PROJECT,
+        project=chosen.project or os.environ.get("WANDB_PROJECT") or "yardstick",
         entity=chosen.entity,
         name=(chosen.name or os.environ.get("WANDB_NAME") or folder.name)[:LONGEST],
         group=(chosen.group or os.environ.get("WANDB_RUN_GROUP") or folder.parent.name)[:LONGEST],
@@ -121,7 +118,7 @@ def track(config: Config, folder: Path, cell: str) -> Iterator[Tracker]:
         job_type="train",
     )
     run = start(mode, run_id(folder, cell), place(config.outputs), init)
-    tracker, exit_code = Tracker(run, config.trainer.max_steps), 1
+    tracker, exit_code = Tracker(run), 1
     try:
         yield tracker
         exit_code = 0

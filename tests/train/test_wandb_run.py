@@ -168,7 +168,9 @@ def test_variables_of_the_environment_name_what_the_settings_leave_open(
     assert run["notes"] == "notes"
     capsys.readouterr()
     wandb_run.tell_offline(str(tmp_path), ["another", id_of(tmp_path)])
-    assert capsys.readouterr().out == f"W&B: runs offline: 1. To upload: wandb sync {tmp_path}/elsewhere/wandb\n"
+    assert (
+        capsys.readouterr().out == f"W&B: runs offline: 1. To upload: wandb sync {tmp_path}/elsewhere/wandb\n"
+    )
 
 
 def test_an_exception_ends_the_run_as_failed(tmp_path: Path) -> None:
