@@ -1,10 +1,9 @@
 """Curves: of every metric against evaluated length, by position, and under every protocol."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from sweeps.comparison.protocols import protocol_changes
-from sweeps.comparison.records import Curve, Scores, Values, minus
+from sweeps.comparison.records import Curve, Values, minus
 from sweeps.comparison.summary import SHARES, Comparison, unit
 from sweeps.drawing.figure import Caption, Spec
 from sweeps.drawing.lines import Axes, Line
@@ -16,131 +15,99 @@ from train.results.rows import DEPTH
 
 STYLES = {"crop": "dotted", "window": "dashed", "temperature": "dash-dotted"}
 SHAPE = "where the loss rises past the training length, positions fail; where it keeps falling, context helps"
-KINDS = {  # of views: what each is called, its y axis, and what the line at zero stands for
-    "value": ("{metric}", "{unit}", ""),
-    "change": ("{metric}: change since the training length", "change in {unit}", "at the training length"),
-    "difference": (
-        "{metric}: difference from {reference}",
-        "{unit}, minus that of {reference}",
-        "{reference}",
-    ),
-}
-
-
-@dataclass(frozen=True)
-class View:
-    """A metric under a protocol, as it is or compared with something."""
-
-    comparison: Comparison
-    protocol: str
-    metric: str
-    kind: str = "value"
-
-    @property
-    def scores(self) -> Scores:
-        return self.comparison.scores[self.protocol][self.metric]
-
-    @property
-    def texts(self) -> list[str]:
-        """Its name, its y axis, its zero."""
-        values = {"metric": self.metric.replace("_", " "), "unit": unit(self.metric)}
-        return [text.format(**values, reference=self.comparison.reference) for text in KINDS[self.kind]]
-
-    @property
-    def title(self) -> str:
-        return f"{self.texts[0]} ({self.protocol})"
+Curves = dict[str, Curve]  # by method
 
 
 def lines_by_length(comparison: Comparison) -> dict[str, Spec]:
-    """Every metric under every protocol, the one that methods are ranked by first."""
+    """Return every metric under every protocol, the one that methods are ranked by first."""
     protocols = [name for name in comparison.scores if name != BY_POSITION and not name.startswith(DEPTH)]
-    return {view.title: line_chart(view) for name in protocols for view in views(comparison, name)}
+    return {view: chart for protocol in protocols for view, chart in views(comparison, protocol)}
 
 
 def by_position(comparison: Comparison) -> dict[str, Spec]:
-    """Loss at each position of the longest context."""
-    position_views = (
-        views(comparison, BY_POSITION) if "loss" in comparison.scores.get(BY_POSITION, {}) else ()
-    )
-    return {view.title: line_chart(view) for view in position_views}
+    """Return the loss at each position of the longest context."""
+    has_loss = "loss" in comparison.scores.get(BY_POSITION, {})
+    return dict(views(comparison, BY_POSITION)) if has_loss else {}
 
 
-def views(comparison: Comparison, protocol: str) -> Iterator[View]:
+def views(comparison: Comparison, protocol: str) -> Iterator[tuple[str, Spec]]:
+    """Yield each metric as it is; a loss and what methods are ranked by as changes and differences, too."""
     for metric, scores in comparison.scores[protocol].items():
-        curves = {name: curves["none"] for name, curves in scores.methods.items() if "none" in curves}
+        curves = {name: variants["none"] for name, variants in scores.methods.items() if "none" in variants}
         if all(value is None for curve in curves.values() for value in curve.value):
             continue
-        yield View(comparison, protocol, metric)
-        if metric in ("loss", comparison.metric):
-            if protocol != BY_POSITION and comparison.trained_length in scores.lengths:
-                yield View(comparison, protocol, metric, "change")
-            if len(comparison.order) > 1 and comparison.reference in curves:
-                yield View(comparison, protocol, metric, "difference")
+        noun, y, reference = metric.replace("_", " "), unit(metric), curves.get(comparison.reference)
+        is_headline = (protocol, metric) == (comparison.protocol, comparison.metric)
+        thin = {name: comparison.controls(name) for name in curves} if is_headline else {}
+        where, lengths = (comparison, protocol, metric), scores.lengths
+        yield f"{noun} ({protocol})", line_chart(*where, curves, (y, ""), thin)
+        if metric not in ("loss", comparison.metric):
+            continue
+        if protocol != BY_POSITION and comparison.trained_length in lengths:
+            home, words = lengths.index(comparison.trained_length), "change since the training length"
+            seeds = {n: [minus(seed, seed[home]) for seed in curve.seeds] for n, curve in curves.items()}
+            axis = f"change in {y}", "at the training length"
+            yield f"{noun}: {words} ({protocol})", line_chart(*where, means(seeds), axis, {})
+        if len(comparison.order) > 1 and reference:
+            words = f"difference from {comparison.reference}"
+            seeds = {n: [*map(minus, curve.seeds, reference.seeds)] for n, curve in curves.items()}
+            axis = f"{y}, minus that of {comparison.reference}", comparison.reference
+            yield f"{noun}: {words} ({protocol})", line_chart(*where, means(seeds), axis, {})
 
 
-def line_chart(view: View) -> Spec:
-    comparison, scores, (_, y, zero) = view.comparison, view.scores, view.texts
-    thin = list(dict.fromkeys(control for name in comparison.order for control in controls(view, name)))
-    spread = ": lines are means over seeds, bands span all seeds" if len(scores.seeds) > 1 else ""
-    named = f"; thin: {', '.join(f'{control} ({STYLES[control]})' for control in thin)}" if thin else ""
-    quantity = unit(view.metric).split(",")[0].capitalize()
-    caption = Caption(
-        f"{quantity} against evaluated length",
-        f"{comparison.title}; {plural(len(scores.seeds), 'seed')}{spread}{named}",
+def means(seeds: dict[str, list[Values]]) -> Curves:
+    """Return the mean over the seeds of each method."""
+    curves = {}
+    for name, values in seeds.items():
+        columns = ([value for value in column if value is not None] for column in zip(*values, strict=True))
+        means = [sum(known) / len(known) if known else None for known in columns]
+        curves[name] = Curve(means, [], [], values)
+    return curves
+
+
+def line_chart(
+    comparison: Comparison,
+    protocol: str,
+    metric: str,
+    curves: Curves,
+    axis: tuple[str, str],
+    thin: dict[str, dict[str, Values]],
+) -> Spec:
+    """Draw a line a method, of the same colour in every figure; many share a panel by family. `axis`: its
+    name, and what the line at zero stands for; `thin`: the controls of each method."""
+    lengths, seeds = comparison.scores[protocol][metric].lengths, comparison.scores[protocol][metric].seeds
+    spread = ": lines are means over seeds, bands span all seeds" if len(seeds) > 1 else ""
+    styles = ", ".join(
+        f"{name} ({STYLES[name]})" for name in dict.fromkeys(c for v in thin.values() for c in v)
     )
-    x = comparison.axis(view.protocol)
-    if view.protocol == BY_POSITION:
-        caption = Caption(f"Loss by position in {tokens(max(scores.lengths))} tokens", SHAPE)
+    named = f"; thin: {styles}" if styles else ""
+    caption = Caption(
+        f"{unit(metric).split(',')[0].capitalize()} against evaluated length",
+        f"{comparison.title}; {plural(len(seeds), 'seed')}{spread}{named}",
+    )
+    x = comparison.axis(protocol)
+    if protocol == BY_POSITION:
+        caption = Caption(f"Loss by position in {tokens(max(lengths))} tokens", SHAPE)
         x = f"position in the context, tokens ({BY_POSITION})"
     axes = Axes(
-        caption, x, y, comparison.trained_length, zero,
+        caption, x, axis[0], comparison.trained_length, axis[1],
         better="below" if comparison.sign > 0 else "above",
-        share=view.metric in SHARES,
-        chance=list(comparison.chance.items()) if (view.metric, view.kind) == ("accuracy", "value") else [],
+        share=metric in SHARES,
+        chance=list(comparison.chance.items()) if (metric, axis[1]) == ("accuracy", "") else [],
     )  # fmt: skip
-    return panels(list(length_lines(view)), axes)
-
-
-def length_lines(view: View) -> Iterator[Line]:
-    """One line per method, of the same colour in every figure; many share a panel by family."""
-    comparison, scores = view.comparison, view.scores
-    scattered = {pair.method for pair in comparison.two_groups if pair.extension == "none"}
-    if view.metric != comparison.metric or view.protocol == BY_POSITION:
-        scattered = set()
-    for name in comparison.order:
-        if curve := viewed(view, name):
-            panel, place = comparison.panel(name)
-            yield Line(
-                name, scores.lengths, curve.value, curve.low, curve.high, curve.seeds,
-                scattered=name in scattered,
-                controls=controls(view, name),
-                panel=panel,
-                place=place,
-                is_whole=name == comparison.reference,
-                source=comparison.source(name),
-            )  # fmt: skip
-
-
-def viewed(view: View, name: str) -> Curve | None:
-    """Return a method's curve; of a change or a difference, the mean over its seeds."""
-    methods = view.scores.methods
-    plain_curve = methods.get(name, {}).get("none")
-    if plain_curve is None or view.kind == "value":
-        return plain_curve
-    if view.kind == "change":
-        home = view.scores.lengths.index(view.comparison.trained_length)
-        seeds = [minus(seed, seed[home]) for seed in plain_curve.seeds]
-    else:
-        seeds = [*map(minus, plain_curve.seeds, methods[view.comparison.reference]["none"].seeds)]
-    columns = ([value for value in column if value is not None] for column in zip(*seeds, strict=True))
-    return Curve([sum(known) / len(known) if known else None for known in columns], [], [], seeds)
-
-
-def controls(view: View, name: str) -> dict[str, Values]:
-    """Return the thin lines of a method, beside what methods are ranked by."""
-    comparison = view.comparison
-    is_headline = (view.protocol, view.metric) == (comparison.protocol, comparison.metric)
-    return comparison.controls(name) if is_headline and view.kind == "value" else {}
+    is_scattered = metric == comparison.metric and protocol != BY_POSITION
+    scattered = {pair.method for pair in comparison.two_groups if pair.extension == "none" and is_scattered}
+    lines = []
+    for name in (name for name in comparison.order if name in curves):
+        curve, (panel, place) = curves[name], comparison.panel(name)
+        lines.append(
+            Line(
+                name, lengths, curve.value, curve.low, curve.high, curve.seeds,
+                scattered=name in scattered, controls=thin.get(name, {}), panel=panel, place=place,
+                is_whole=name == comparison.reference, source=comparison.source(name),
+            )
+        )  # fmt: skip
+    return panels(lines, axes)
 
 
 def protocol_figure(comparison: Comparison) -> dict[str, Spec]:

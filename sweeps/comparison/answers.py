@@ -48,6 +48,10 @@ def best_line(comparison: Comparison) -> str:
 def gain_line(comparison: Comparison) -> str:
     """Return the methods that gain from longer context, half way to the longest, compared with their own
     window, or else with crop."""
+    if comparison.longest == comparison.trained_length:
+        return ""
+    if comparison.gains and not comparison.over:
+        return "Not known without an interval."
     if comparison.gains:
         middle = comparison.halfway
         sizes = {
@@ -98,8 +102,8 @@ def losing_line(comparison: Comparison) -> str:
     ends = f"from {comparison.at_training} to {comparison.at_longest}"
     parts = [f"{list_text(listed, MOST)} {comparison.unit}, {ends}"] if names else []
     undefined = [name for name, change in changes.items() if change is None]
-    parts += [f"no value there: {list_text(undefined)}"] if undefined else []
-    return f"{'; '.join(parts)}." if parts else "No method."
+    parts += [f"{list_text(undefined)}: no value there"] if undefined else []
+    return f"{'; '.join(parts) or 'No method'}."
 
 
 def extension_line(comparison: Comparison) -> str:

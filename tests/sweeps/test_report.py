@@ -152,7 +152,7 @@ def test_what_is_known_of_the_methods_is_said(summary: Summary) -> None:
     ends = "no worse at 2,048 tokens (32x) than at 64 tokens."
     assert said["Holds"] == f"kerple_log, sandwich (in the mean) and alibi: {ends}"
     assert re.match(
-        r"rope \+1\.\d\d, nope .* and xpos \+0\.22 nats per token, .*; no value there: learned\.",
+        r"rope \+1\.\d\d, nope .* and xpos \+0\.22 nats per token, .*; learned: no value there\.",
         said["Loses"],
     )
     assert said["Extensions"].startswith("Of 6 extensions of rope, rerope does best at 2,048 tokens (−0.")
