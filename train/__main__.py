@@ -12,6 +12,7 @@ from hydra.core.hydra_config import HydraConfig
 from hydra.types import RunMode
 from omegaconf import DictConfig
 
+from train.commands import help_text
 from train.config import cli as command
 from train.config.compose import config_of
 from train.config.run_id import cell
@@ -40,7 +41,7 @@ def entry() -> None:
         with logged(folder):
             run_job(config, folder)
 
-    with command_line():
+    with command_line(help_text()):
         command.run_command("config", main)
         if not jobs:
             return

@@ -49,7 +49,7 @@ def check_method(arguments: list[str]) -> int:
 
 def entry() -> None:
     """Take the command line: exit code 0 where all checks pass, 1 where one fails."""
-    with command_line():
+    with command_line(__doc__):
         failures = check_method(sys.argv[1:])
     sys.exit(1 if failures else 0)
 

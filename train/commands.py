@@ -1,5 +1,6 @@
 """`yardstick <command> ...`: every command by its name; `yardstick key=value ...` trains."""
 
+import os
 import runpy
 import sys
 
@@ -35,7 +36,10 @@ def entry() -> None:
     if first in ("help", "--help", "-h"):
         print(help_text())
         return
-    if first not in COMMANDS:
+    if first == "-sc":
+        first = complete_command()
+        rest = sys.argv[1:]
+    elif first not in COMMANDS:
         if first.isalpha():
             known = f"There are: {', '.join(COMMANDS)}."
             print(
@@ -46,6 +50,17 @@ def entry() -> None:
         first, rest = "train", sys.argv[1:]
     sys.argv[1:] = rest
     runpy.run_module(COMMANDS[first][0], run_name="__main__", alter_sys=True)
+
+
+def complete_command() -> str:
+    """Print the commands that a shell may complete to, and return the one whose settings it may ask for."""
+    program, *words = os.environ.get("COMP_LINE", "").split(" ")
+    if len(words) < 2:
+        print(*COMMANDS)
+    elif words[0] in COMMANDS:
+        os.environ["COMP_LINE"] = " ".join([program, *words[1:]])
+        return words[0]
+    return "train"
 
 
 def help_text() -> str:

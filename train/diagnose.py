@@ -120,7 +120,7 @@ def entry() -> None:
         (folder / "diagnostics.json").write_text(json.dumps(content))
         print("\n".join([*lines, *map(str, draw(content, folder))]), flush=True)
 
-    with command_line():
+    with command_line(__doc__):
         command.run_command("diagnose", main)
 
 

@@ -30,12 +30,17 @@ NO_ROOM = re.compile(
 
 
 @contextmanager
-def command_line() -> Iterator[None]:
-    """Take folders of methods from the command line; end the process with one sentence and exit code 2 on a
-    mistake, or with a traceback if HYDRA_FULL_ERROR=1."""
+def command_line(usage: str | None = None) -> Iterator[None]:
+    """Print the usage on --help, and take folders of methods from the command line.
+
+    End the process with one sentence and exit code 2 on a mistake, or with a traceback if HYDRA_FULL_ERROR=1.
+    """
     is_full = os.environ.get("HYDRA_FULL_ERROR", "0") not in ("", "0")
     try:
         with handle_signals():
+            if usage and {"-h", "--help"} & {*sys.argv[1:]}:
+                print(usage.strip())
+                sys.exit(0)
             sys.argv[1:] = take_methods(sys.argv[1:])
             yield
     except BaseException as error:  # a panic of the tokenizer, in Rust, is no Exception

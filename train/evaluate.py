@@ -20,7 +20,7 @@ def entry() -> None:
     def main(root: DictConfig) -> None:
         run_job(config_of(root), Path(HydraConfig.get().runtime.output_dir))
 
-    with command_line():
+    with command_line(__doc__):
         command.run_command("evaluate", main)
 
 

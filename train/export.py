@@ -81,7 +81,7 @@ def export(run: Path, folder: Path, extension: str = "none", **parameters: Any) 
 
 def entry() -> None:
     """Take the command line."""
-    with command_line():
+    with command_line(__doc__):
         choice = ExportChoice.of_arguments(sys.argv[1:])
         export(Path(choice.run), Path(choice.to), choice.extension, **choice.parameters)
     print(f"Written to {choice.to}; its README says how to use it.")

@@ -86,7 +86,7 @@ def write_method(name: str, folder: Path) -> list[Path]:
 
 def entry() -> None:
     """Take the command line."""
-    with command_line():
+    with command_line(__doc__):
         settings = dict(item.partition("=")[::2] for item in sys.argv[2:])
         if len(sys.argv) < 2 or "=" in sys.argv[1] or not settings.keys() <= {"to"}:
             raise UsageError("Give a name and, if you like, a folder: yardstick new my_bias to=methods")

@@ -149,7 +149,7 @@ def repeated(about: About, threads: int | None, into: Path) -> Config:
 
 def entry() -> None:
     """Take the command line: exit code 0 where all rows are equal, 1 where some differ."""
-    with command_line(), ExitStack() as stack:
+    with command_line(__doc__), ExitStack() as stack:
         try:
             chosen = Choice.of(dotted(sys.argv[1:]))
         except OmegaConfBaseException:

@@ -1,11 +1,15 @@
 """Every command of `yardstick` is a module that runs."""
 
 from importlib.util import find_spec
+from pathlib import Path
 
 import pytest
 
-from tests.train.conftest import call
+from tests.processes import forked
+from tests.train.conftest import call, command
 from train.commands import COMMANDS
+from train.paths import ROOT
+from train.results.about import about_run
 
 
 @pytest.mark.parametrize("arguments", [(), ("--help",)])
@@ -25,3 +29,32 @@ def test_a_command_has_its_own_arguments_and_settings_alone_train() -> None:
     ):
         done = call(*arguments, module="train.commands", check=False)
         assert (done.returncode, said in done.stderr) == (2, True), done.stderr
+
+
+def test_a_shell_completes_commands_and_the_settings_of_each() -> None:
+    for line, expected in (("yardstick ev", "evaluate"), ("yardstick encoding=al", "encoding=alibi_learned"),
+        ("yardstick diagnose extension=ya", "extension=yarn")):  # fmt: skip
+        query = ("-sc", "query=bash")
+        done = forked(command, "train.commands", query, COMP_LINE=line, PYTHONPATH=str(ROOT))
+        assert expected in done.stdout.split(), done.stderr
+
+
+def test_each_command_says_how_it_is_used() -> None:
+    for module in ("train.evaluate", "train.sample", "train.new", "train.check", "train.export"):
+        assert f"{module.split('.')[1]}" in call("--help", module=module).stdout
+    assert "yardstick sample run=" in call("--help").stdout
+
+
+def test_lightning_s_flags_and_one_batch_learned_by_heart(small: list[str], tmp_path: Path) -> None:
+    line = [*small, "trainer.flags.enable_model_summary=true"]
+    assert "is set by other settings" in call(*line, check=False).stderr
+    run = tmp_path / "run"
+    call(
+        "debug=overfit",
+        *small,
+        "trainer.max_steps=60",
+        "trainer.flags.detect_anomaly=true",
+        f"hydra.run.dir={run}",
+    )
+    history = about_run(run).history
+    assert history[-1][1] < history[0][1] / 2

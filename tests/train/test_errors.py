@@ -21,6 +21,11 @@ trainer.max_step=3 | There is no setting 'trainer.max_step'. Did you mean 'train
 encodng=rope | Did you mean 'encoding'?
 encoding.bse=3 | Did you mean 'encoding.base'?
 optimizer.lr=3 | Did you mean 'optimizer.learning_rate'?
+logger=csv | W&B is the logger: wandb.mode=online, offline or disabled.
++trainer.detect_anomaly=true | Other flags of Lightning's Trainer are trainer.flags.<flag>=...
+trainer.flags.detect=true | Did you mean 'detect_anomaly'?
+hparams_search=optuna | A search is a sweep: -m optimizer.learning_rate=1e-3,3e-3
+ckpt_path=a.ckpt | The same command goes on where it stopped; yardstick evaluate run=... evaluates again.
 +optimizer.lr=1 | multiple values for keyword argument 'lr'
 +optimizer.momentum=1 | unexpected keyword argument 'momentum'
 optimizer._target_=os.system | should be a class of torch.optim

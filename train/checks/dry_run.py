@@ -4,12 +4,14 @@ Two layers of its model on the meta device, where tensors have shapes and no mem
 encoding gives at a few positions of the longest sequence, which must be numbers.
 """
 
+import inspect
 import os
 import shutil
 import sys
 from collections.abc import Iterable
 
 import torch
+from lightning.pytorch import Trainer
 from torch import Tensor
 
 from conf.errors import UsageError
@@ -25,7 +27,7 @@ from train.checks.effects import check_effect
 from train.config.parameters import check_parameters
 from train.config.schema import Config
 from train.config.sections import ExtensionConfig
-from train.config.validation import as_setting
+from train.config.validation import as_setting, did_you_mean
 from train.context import Run
 from train.evaluation.best import selection_evaluator
 from train.evaluation.evaluate import problem_source
@@ -36,6 +38,11 @@ from train.fit.optimizer import optimizer_of
 from train.runtime import machine
 from train.runtime.quota import memory
 
+RESERVED = frozenset({  # flags of Lightning's Trainer that Yardstick sets
+    "accelerator", "devices", "num_nodes", "strategy", "precision", "logger", "enable_checkpointing",
+    "callbacks", "enable_progress_bar", "enable_model_summary", "use_distributed_sampler", "plugins",
+    "num_sanity_val_steps", "max_epochs", "max_steps", "accumulate_grad_batches", "default_root_dir",
+})  # fmt: skip
 LAYERS, SHORT = 4, 16  # tokens that all of the model reads; of longer sequences, the last queries are tried
 WEIGHT, STATE = 4, 16  # bytes of a parameter; with its gradient and the two moments of AdamW
 
@@ -82,6 +89,11 @@ def check_machine(config: Config) -> None:
             f"trainer.accelerator={knobs.accelerator} with trainer.devices={knobs.devices}, but this "
             f"machine has {count or 'none'}: choose {'fewer, or ' if count else ''}trainer=cpu."
         )
+    flags = set(inspect.signature(Trainer).parameters) - RESERVED
+    for flag in knobs.flags:
+        if flag not in flags:
+            why = "is set by other settings" if flag in RESERVED else "is no flag of Lightning's Trainer"
+            raise UsageError(f"trainer.flags.{flag} {why}.{did_you_mean(flag, flags)}")
     name = os.environ.get("CXX", "clang++" if sys.platform == "darwin" else "g++")
     if knobs.compile and not on_gpu and shutil.which(name) is None:
         raise UsageError(

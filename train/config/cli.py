@@ -14,6 +14,7 @@ from omegaconf import DictConfig, open_dict, read_write
 
 from conf.choices import use_methods
 from conf.errors import UsageError
+from data.code import digest
 from train.config.compose import OWN, register
 from train.config.overrides import check_overrides
 from train.config.schema import Config
@@ -21,6 +22,7 @@ from train.config.validation import as_setting
 from train.paths import CONF
 
 FULL_ERROR = "HYDRA_FULL_ERROR"
+NAMING = {"sweeps", "hydra.sweep.dir"}  # of a sweep's folder
 TRAINED = ("model", "encoding", "optimizer", "data", "seed", "batch", "objective")  # decided by the training
 
 
@@ -36,6 +38,7 @@ def run_command(name: str, main: Callable[[DictConfig], None]) -> None:
     """Call `main` with `conf/<name>.yaml` and the command line's overrides, once for each job of a sweep. Its
     first error is raised after all of them."""
     check_dashes(sys.argv[1:])
+    sys.argv[1:] = [f"++{item}" if item.startswith("trainer.flags.") else item for item in sys.argv[1:]]
     options = get_args_parser().parse_args()
     if options.config_dir:
         use_methods(Path(options.config_dir))
@@ -44,6 +47,11 @@ def run_command(name: str, main: Callable[[DictConfig], None]) -> None:
         check_evaluation(options.overrides)
     if not options.shell_completion:
         check_overrides(options.overrides, options.multirun)
+        keys = {item.lstrip("+~").partition("=")[0] for item in options.overrides}
+        if (options.multirun or "hydra.mode=MULTIRUN" in options.overrides) and not keys & NAMING:
+            sys.argv.append(
+                f"hydra.sweep.dir=${{outputs}}/sweeps/multirun-{digest(sorted(options.overrides))}"
+            )
     errors: list[Exception] = []
     asked = os.environ.get(FULL_ERROR, "0")
     os.environ[FULL_ERROR] = "1"  # else Hydra prints errors in its own way

@@ -18,6 +18,14 @@ from train.paths import CONF, SWEEPS
 
 NAME = re.compile(r"[\w+.-]*\w")  # of a file of a group: no way out of its folder
 FOLDERS = ("outputs", "hydra.run.dir", "hydra.sweep.dir")
+HINTS = {  # what other projects call it
+    "logger": "W&B is the logger: wandb.mode=online, offline or disabled.",
+    "callbacks": "Flags of Lightning's Trainer are trainer.flags.<flag>=...; callbacks have no setting.",
+    "ckpt_path": "The same command goes on where it stopped; yardstick evaluate run=... evaluates again.",
+    "hparams_search": "A search is a sweep: -m optimizer.learning_rate=1e-3,3e-3",
+    "tags": "These are wandb.tags.",
+    "trainer": "Other flags of Lightning's Trainer are trainer.flags.<flag>=...",
+}
 FREE = (
     "encoding",
     "extension",
@@ -36,7 +44,8 @@ def check_overrides(arguments: Iterable[str], is_multirun: bool = False) -> None
         if key in group_names():
             check_choice(override)
         elif not is_setting(key):
-            raise UsageError(f"There is no setting '{key}'.{did_you_mean(key, settings())}")
+            hint = did_you_mean(key, settings()), HINTS.get(key.partition(".")[0], "")
+            raise UsageError(f"There is no setting '{key}'.{' '.join(hint)}".rstrip())
     if is_multirun or any(is_multirun_choice(override) for override in overrides):
         return
     for override in overrides:
@@ -82,7 +91,7 @@ def check_choice(override: Override) -> None:
 def is_setting(key: str) -> bool:
     """Return whether a key is one of Hydra's, may be a parameter of a class, or stands in a file of conf/."""
     group, *rest = key.split(".")
-    is_free = rest and group in ("hydra", *FREE)
+    is_free = rest and (group in ("hydra", *FREE) or key.startswith("trainer.flags."))
     return bool(is_free) or any(f"{name}.".startswith(f"{key}.") for name in settings() if group != "hydra")
 
 

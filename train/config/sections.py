@@ -105,6 +105,7 @@ class TrainerConfig(Section):
     compile: bool
     log_every: Natural  # steps
     checkpoint_every: Natural  # steps
+    flags: dict[str, Any] = Field(default_factory=dict)  # of Lightning's Trainer
     keep: Annotated[tuple[Annotated[float, Field(gt=0, lt=1)], ...], Field(strict=False)] = ()  # of the steps
 
     def step(self, share: float) -> int:

@@ -65,7 +65,7 @@ class Batches:
 
     def __iter__(self) -> Iterator[Batch]:
         module, trainer, config = self.module, self.module.trainer, self.module.config
-        step = trainer.global_step
+        step = 0 if config.trainer.flags.get("overfit_batches") else trainer.global_step
         while True:
             share = trainer.global_rank, trainer.world_size
             batch = module.source.batch(step, module.length, config.batch, config.seed, *share)

@@ -57,6 +57,7 @@ def fit(run: Run, model: GPT, stage: Stage) -> None:
         max_steps=stage.steps,
         plugins=[States()],
         accumulate_grad_batches=config.accumulate,
+        **config.flags,
     )
     if config.compile:
         compile_each(model.blocks)
