@@ -35,7 +35,7 @@ study: setup  ## the long study, at low priority: make study HOURS=2; resumes if
 	@$(BIN)/python -m sweeps.archive outputs/sweeps/study docs/study
 	@for part in details extensions deep; do test ! -d outputs/sweeps/study_$$part || $(BIN)/python -m sweeps.archive outputs/sweeps/study_$$part docs/study/$$part; done
 
-transfer: setup  ## what one scale predicts about another: make transfer SCALES="docs/study/both docs/study"
+transfer: setup  ## what small scales predict about the last: make transfer SCALES="docs/study/both docs/study"
 	@$(BIN)/python -m sweeps.agreement $(SCALES)
 
 train: setup  ## one run: make train ARGS="encoding=alibi"

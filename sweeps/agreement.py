@@ -1,11 +1,10 @@
-"""Whether one scale predicts another: rank correlations of what a sweep measures, between sweeps.
+"""Whether small scales predict a large one: rank correlations of what sweeps measure, as a Markdown table.
 
-python -m sweeps.agreement outputs/sweeps/encodings docs/study     # sweeps or archives, small to large
-python -m sweeps.agreement docs/study/half docs/study --figure docs/figures    # transfer.png, .svg
+python -m sweeps.agreement outputs/sweeps/encodings docs/study/both docs/study     # the large one last
 """
 
 import argparse
-from itertools import combinations
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +15,11 @@ from numpy.typing import NDArray
 from conf.errors import UsageError
 from sweeps import command
 from sweeps.comparison.summarize import comparable_groups
-from sweeps.drawing.figure import Caption, Figure, describe, faceted, figure_option
 from sweeps.results import load_readable
 from train.results.rows import ANSWERS
 
 Array = NDArray[Any]
 RESAMPLES = 1000
-VERDICTS = ["same order", "reverse order", "not separable"]
 FEWEST = 5  # methods that two scales must share
 COLUMNS = ["method", "seed", "metric", "extension", "times", "value"]
 QUANTITIES: dict[str, list[tuple[str, str, int]]] = {  # a value, or one less another
@@ -54,23 +51,22 @@ def quantities_of(folder: Path) -> pd.DataFrame:
     )
 
 
-def agreement(first: pd.Series, other: pd.Series) -> dict[str, float]:
-    """Return Kendall's tau of the means over seeds, its interval over methods and seeds, and how many
-    methods there are; nothing where they are too few."""
+def agreement(first: pd.Series, other: pd.Series) -> tuple[float, float, float] | None:
+    """Return Kendall's tau of the means over seeds, and its 95 % interval over methods and seeds; None where
+    the methods of both are too few."""
     scales = [
         {method: values.to_numpy() for method, values in scale.dropna().groupby(level="method")}
         for scale in (first, other)
     ]
     methods = sorted(scales[0].keys() & scales[1].keys())
     if len(methods) < FEWEST:
-        return {}
+        return None
     draw = np.random.default_rng(0)
     sample = draw.integers(len(methods), size=(RESAMPLES, len(methods)))
-    low, high = np.nanpercentile(
-        taus(*(means([scale[m] for m in methods], sample, draw) for scale in scales)), [2.5, 97.5]
-    )
+    resampled = taus(*(means([scale[m] for m in methods], sample, draw) for scale in scales))
     (tau,) = taus(*(np.array([[scale[m].mean() for m in methods]]) for scale in scales))
-    return {"tau": float(tau), "low": float(low), "high": float(high), "methods": len(methods)}
+    low, high = np.nanpercentile(resampled, [2.5, 97.5])
+    return float(tau), float(low), float(high)
 
 
 def means(values: list[Array], sample: Array, draw: np.random.Generator) -> Array:
@@ -90,50 +86,27 @@ def taus(first: Array, other: Array) -> Array:
     return tau
 
 
-def rank_agreement(folders: list[Path]) -> pd.DataFrame:
-    """Return a row for each pair of scales and quantity that both have."""
-    scales = {folder.name: quantities_of(folder) for folder in folders}
-    rows = [
-        {"from": small, "to": large, "quantity": name} | agreement(scales[small][name], scales[large][name])
-        for small, large in combinations(scales, 2)
-        for name in QUANTITIES
-    ]
-    frame = pd.DataFrame(rows, columns=["from", "to", "quantity", "tau", "low", "high", "methods"])
-    frame = frame.dropna().astype({"methods": int})
-    if frame.empty:
-        raise UsageError(f"No two of these scales share {FEWEST} methods with the same measurements.")
-    return frame
-
-
-def agreement_figure(frame: pd.DataFrame) -> Figure:
-    """Return a panel for each scale, what it predicts about the largest; a row for each quantity."""
-    frame = frame[frame["to"] == frame["to"].iloc[-1]].rename(columns={"tau": "value"})
-    frame["scales"] = frame["from"] + " to " + frame["to"]
-    order = np.where(frame["value"] > 0, *VERDICTS[:2])
-    frame["verdict"] = np.where(frame["low"] * frame["high"] > 0, order, VERDICTS[2])
-    panel = describe(
-        "whiskers", row="quantity", rows=list(QUANTITIES), width=170, verdicts=VERDICTS,
-        scale={"domain": [-1, 1]}, ticks=[-1, -0.5, 0, 0.5, 1], title="Kendall's tau",
-    )  # fmt: skip
-    note = "Rank correlation of methods between two scales; 95 % intervals over methods and seeds."
-    caption = Caption("What one scale predicts about another", note)
-    rows = frame[["scales", "quantity", "verdict", "value", "low", "high"]].to_dict("records")
-    return Figure("transfer", {"tau": faceted(panel, rows, "scales", 3, caption)})
+def agreement_table(folders: list[Path]) -> Iterator[str]:
+    """Yield what each scale predicts about the last, a column for each quantity that both have."""
+    *smaller, last = [quantities_of(folder) for folder in folders]
+    rows = [{name: agreement(scale[name], last[name]) for name in QUANTITIES} for scale in smaller]
+    names = [name for name in QUANTITIES if any(row[name] for row in rows)]
+    if not names:
+        raise UsageError(f"No scale shares {FEWEST} methods with the last, and the same measurements.")
+    yield f"| from | {' | '.join(names)} |"
+    yield "|---" * (1 + len(names)) + "|"
+    for folder, row in zip(folders, rows, strict=False):
+        cells = ["{:.2f} ({:.2f} to {:.2f})".format(*cell) if (cell := row[name]) else "" for name in names]
+        yield f"| `{folder.name}` | {' | '.join(cells)} |"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m sweeps.agreement", description=__doc__)
-    parser.add_argument("folders", type=Path, nargs="+", help="sweeps or archives, the smallest scale first")
-    figure_option(parser)
-    options = parser.parse_args()
-    if len(options.folders) < 2:
-        parser.error("name at least two scales, the smallest first.")
-    if len({folder.name for folder in options.folders}) < len(options.folders):
-        parser.error("scales are told apart by the names of their folders: rename one.")
-    frame = rank_agreement(options.folders)
-    print(frame.to_string(index=False, float_format="{:.2f}".format))
-    if options.figure:
-        agreement_figure(frame).save(options.figure)
+    parser.add_argument("folders", type=Path, nargs="+", help="sweeps or archives, the largest scale last")
+    folders = parser.parse_args().folders
+    if len(folders) < 2:
+        parser.error("name at least two scales, the largest last.")
+    print(*agreement_table(folders), sep="\n")
 
 
 if __name__ == "__main__":

@@ -56,6 +56,7 @@ def test_every_method_names_its_source() -> None:
         "context_gain docs/study",
         "context_gain docs/study/deep",
         "context_gain docs/study/eighth docs/study/quarter docs/study/half docs/study",
+        "agreement docs/study/headline docs/study/both docs/study docs/study/deep",
     ],
 )
 def test_the_tables_of_the_study_are_those_of_its_archives(line: str, printed: Printed) -> None:

@@ -12,7 +12,6 @@ from conf.errors import UsageError
 from sweeps.bench.instructions import LIMITS
 from sweeps.comparison.methods import families, family_place
 from sweeps.drawing.figure import Caption, Figure, describe, faceted
-from sweeps.numbers import plural
 
 HEADS = {  # of each kind of result in a table
     "train": "tokens/s", "train_vs_nope": "step, x NoPE", "peers": "", "peers_compiled": "compiled",
@@ -51,7 +50,7 @@ class Result:
     threads: int
     value: float
     machine: str
-    date: str  # "" where it is not known
+    date: str = "an unknown date"
 
 
 RESULTS = TypeAdapter(list[Result])
@@ -91,7 +90,7 @@ def bench_page(frame: pd.DataFrame) -> str:
     return Environment(trim_blocks=True, keep_trailing_newline=True).from_string(template).render(
         answers=markdown(answers),
         machines={name: tables(part) for name, part in machines.items()},
-        dates={name: dates_text(part["date"]) for name, part in machines.items()},
+        dates={name: ", ".join(sorted(set(part["date"]))) for name, part in machines.items()},
     )  # fmt: skip
 
 
@@ -139,14 +138,6 @@ def value_text(value: float | str) -> str:
     if isinstance(value, str) or pd.isna(value):
         return value if isinstance(value, str) else ""
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
-
-
-def dates_text(dates: pd.Series) -> str:
-    """Return when a machine was measured, and how many of its results do not say so."""
-    known = dates[dates != ""]
-    text = " to ".join(sorted({known.min(), known.max()})) if len(known) else "an unknown date"
-    undated = len(dates) - len(known)
-    return text + (f"; {plural(undated, 'result')} without a date" if undated else "")
 
 
 def bench_figure(frame: pd.DataFrame) -> Figure:

@@ -2,7 +2,6 @@
 
 import json
 import re
-from argparse import ArgumentParser
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -18,13 +17,6 @@ CONFIG, LIGHT, DARK = THEME["config"], THEME["light"], THEME["dark"]
 
 Spec = dict[str, Any]  # Vega-Lite, https://vega.github.io/vega-lite/docs/spec.html
 Row = dict[str, object]  # of the table behind a chart; what begins with _ is for the drawing alone
-
-
-def figure_option(parser: ArgumentParser, required: bool = False) -> None:
-    """Add the option for the folder that a command draws its figure into."""
-    parser.add_argument(
-        "--figure", type=Path, metavar="FOLDER", required=required, help="draw a figure into this folder"
-    )
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ SHAPE = Shape(vocab=64, width=32, depth=1, heads=2, length=16, batch=2)
 SMALL = Options(["nope", "rope"], 1, SHAPE)
 MACHINE = "A processor, 2 cores, torch 2"
 ROPE = Result("peers", "rope", 128, "avx2", 1, 1234.56, MACHINE, "2026-01-31")
-PEER = replace(ROPE, model="plain_pytorch sdpa fp32", value=987, date="")
+PEER = replace(ROPE, model="plain_pytorch sdpa fp32", value=987, date="an unknown date")
 
 
 def test_training_has_every_encoding_and_peer() -> None:
@@ -128,7 +128,7 @@ def test_a_page_names_the_machine_that_measured_and_keeps_what_it_had(tmp_path: 
     frame = pd.read_csv(tmp_path / "benchmarks.csv")
     assert sorted(frame["value"]) == [987, 1235, 2000]
     text = (tmp_path / "benchmarks.md").read_text()
-    assert f"## {MACHINE}\n\nMeasured on 2026-02-28; 1 result without a date.\n" in text
+    assert f"## {MACHINE}\n\nMeasured on 2026-02-28, an unknown date.\n" in text
     assert "| training with RoPE, tokens/s | 2,000 | 1,235 |" in text
     assert "| the fastest other library, tokens/s | 987 (plain_pytorch sdpa fp32) |  |" in text
     assert "|  | avx2 |\n| --- | ---: |\n| plain_pytorch | 987 |\n| rope | 2,000 |" in text
