@@ -11,35 +11,22 @@ from conf.errors import UsageError
 from sweeps import command
 from train.paths import ROOT
 
-OUTPUTS = ROOT / "outputs"
-BY_LENGTH = {"x": "extrapolation/length", "log_x": True, "title_x": "length (tokens)"}
-GAIN = {"y": ["context/gain_over_window"], **BY_LENGTH, "x": "context/length"}
-PANELS: list[dict[str, Any]] = [
-    {"title": "Gain over the own window", **GAIN},
-    {"title": "Loss by length", "y": ["extrapolation/loss"], **BY_LENGTH},
-    {
-        "title": "Accuracy of answers by length",
-        "y": ["answers/accuracy"],
-        "x": "answers/length",
-        "title_x": "length",
-    },
-    {"title": "Loss by position", "y": ["by_position/loss"], "x": "by_position/position", "log_x": True},
-    {"title": "Training loss", "y": ["train/loss", "train/validation_loss"], "x": "train/step"},
+PANELS = [  # title, curves, the axis that they share
+    ("Gain over the own window", ["context/gain_over_window"], "extrapolation/length"),
+    ("Loss by length", ["extrapolation/loss"], "extrapolation/length"),
+    ("Accuracy of answers by length", ["answers/accuracy"], "answers/length"),
+    ("Loss by position", ["by_position/loss"], "by_position/position"),
+    ("Loss in training", ["train/loss", "train/validation_loss"], "train/step"),
 ]
 BAND = {"groupby": "encoding", "groupby_aggfunc": "mean", "groupby_rangefunc": "minmax"}  # over seeds
 
 
 def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m sweeps.dashboard", description=__doc__)
-    parser.add_argument(
-        "folder",
-        nargs="?",
-        type=Path,
-        default=os.environ.get("WANDB_DIR") or OUTPUTS,
-        help="holds wandb/ (default: WANDB_DIR, else outputs)",
-    )
-    project = os.environ.get("WANDB_PROJECT") or "yardstick"
-    parser.add_argument("--project", default=project, help=f"project on W&B (default: {project})")
+    environment = {"WANDB_DIR": ROOT / "outputs", "WANDB_PROJECT": "yardstick"} | os.environ
+    folder, project = environment["WANDB_DIR"], environment["WANDB_PROJECT"]
+    parser.add_argument("folder", nargs="?", type=Path, default=folder, help="holds wandb/ (%(default)s)")
+    parser.add_argument("--project", default=project, help="project on W&B (%(default)s)")
     parser.add_argument("--entity", help="entity on W&B (default: yours)")
     parser.add_argument("--offline", action="store_true", help="stay in the terminal, even with a key")
     options = parser.parse_args(arguments)
@@ -94,7 +81,11 @@ def workspace(entity: str, project: str) -> Any:
         raise UsageError(
             "The workspace needs one more package: pip install 'wandb-workspaces>=0.4', or add --offline."
         ) from None
-    plots = [LinePlot(**panel, **BAND, smoothing_type="none", max_runs_to_show=1000) for panel in PANELS]
+    common = {**BAND, "smoothing_type": "none", "max_runs_to_show": 1000}
+    plots = [
+        LinePlot(title=title, y=y, x=x, log_x=not x.startswith(("train", "answers")), title_x=x, **common)
+        for title, y, x in PANELS
+    ]
     section = Section(name="Extrapolation", panels=plots, is_open=True)
     return Workspace(entity=entity, project=project, name="Extrapolation", sections=[section])
 

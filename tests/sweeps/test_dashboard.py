@@ -97,7 +97,7 @@ def test_the_workspace_has_loss_against_length_and_a_band_over_seeds(
     plots = space["sections"][0]["panels"]
     first = plots[0]
     assert (first["x"], first["y"], first["log_x"]) == (
-        "context/length",
+        "extrapolation/length",
         ["context/gain_over_window"],
         True,
     )

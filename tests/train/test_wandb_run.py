@@ -89,7 +89,7 @@ def test_curves_have_their_own_x(tmp_path: Path, capfd: pytest.CaptureFixture[st
         "train/loss": ("train/step", [(10, 90), (20, 80)]),
         "train/learning_rate": ("train/step", [(10, 0.5), (20, 0.5)]),
         "finetune/pose/loss": ("finetune/pose/step", [(10, 40), (20, 30)]),
-        "context/gain_over_window": ("context/length", [(128, 0.25), (512, -1.25)]),
+        "context/gain_over_window": (LOSS[0], [(128, 0.25), (512, -1.25)]),
         LOSS[1]: (LOSS[0], CURVE),
         "extrapolation/window/loss": ("extrapolation/length", [(n, 4.75) for n, _ in CURVE]),
         "by_position/loss": ("by_position/position", [(1, 8), (2, 7), (4, 5)]),

@@ -16,9 +16,6 @@ FIRST = (SAME, ANSWERS, BY_POSITION)  # protocols
 
 
 def panel(row: Row) -> str:
-    """Return the section of W&B, which sorts them, and the keys of a summary, by the alphabet."""
-    if row.metric == GAIN:
-        return "context"
     if row.protocol in (BY_POSITION, ONCE):
         return row.protocol
     return ANSWERS if row.is_answer else TEXT
@@ -26,6 +23,8 @@ def panel(row: Row) -> str:
 
 def curve(row: Row) -> str:
     """extrapolation/loss, extrapolation/yarn/loss, extrapolation/sliding/loss, answers/accuracy, ..."""
+    if row.metric == GAIN:
+        return f"context/{GAIN}"  # W&B sorts the keys of a summary, and this is to be the first
     unsaid = ("none", SAME, panel(row))
     parts = (part for part in (row.extension, row.protocol) if part not in unsaid)
     return "/".join([panel(row), *parts, row.metric])
