@@ -4,7 +4,6 @@ python -m sweeps.agreement outputs/sweeps/encodings docs/study/both docs/study  
 """
 
 import argparse
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 from conf.errors import UsageError
 from sweeps import command
 from sweeps.comparison.summarize import comparable_groups
+from sweeps.numbers import markdown
 from sweeps.results import load_readable
 from train.results.rows import ANSWERS
 
@@ -63,13 +63,13 @@ def agreement(first: pd.Series, other: pd.Series) -> tuple[float, float, float] 
         return None
     draw = np.random.default_rng(0)
     sample = draw.integers(len(methods), size=(RESAMPLES, len(methods)))
-    resampled = taus(*(means([scale[m] for m in methods], sample, draw) for scale in scales))
+    resampled = taus(*(resampled_means([scale[m] for m in methods], sample, draw) for scale in scales))
     (tau,) = taus(*(np.array([[scale[m].mean() for m in methods]]) for scale in scales))
     low, high = np.nanpercentile(resampled, [2.5, 97.5])
     return float(tau), float(low), float(high)
 
 
-def means(values: list[Array], sample: Array, draw: np.random.Generator) -> Array:
+def resampled_means(values: list[Array], sample: Array, draw: np.random.Generator) -> Array:
     """(R, M) of the methods that were drawn, each over its seeds, drawn again."""
     counts = np.array([len(seeds) for seeds in values])
     padded = np.stack([np.pad(seeds, (0, counts.max() - len(seeds))) for seeds in values])  # (M, S)
@@ -86,18 +86,17 @@ def taus(first: Array, other: Array) -> Array:
     return tau
 
 
-def agreement_table(folders: list[Path]) -> Iterator[str]:
-    """Yield what each scale predicts about the last, a column for each quantity that both have."""
+def agreement_table(folders: list[Path]) -> str:
+    """Return what each scale predicts about the last, a column for each quantity that both have."""
     *smaller, last = [quantities_of(folder) for folder in folders]
     rows = [{name: agreement(scale[name], last[name]) for name in QUANTITIES} for scale in smaller]
     names = [name for name in QUANTITIES if any(row[name] for row in rows)]
     if not names:
         raise UsageError(f"No scale shares {FEWEST} methods with the last, and the same measurements.")
-    yield f"| from | {' | '.join(names)} |"
-    yield "|---" * (1 + len(names)) + "|"
-    for folder, row in zip(folders, rows, strict=False):
-        cells = ["{:.2f} ({:.2f} to {:.2f})".format(*cell) if (cell := row[name]) else "" for name in names]
-        yield f"| `{folder.name}` | {' | '.join(cells)} |"
+    table = [[f"`{folder.name}`"] for folder in folders[:-1]]
+    for line, row in zip(table, rows, strict=True):
+        line += ["{:.2f} ({:.2f} to {:.2f})".format(*cell) if (cell := row[name]) else "" for name in names]
+    return markdown(["from", *names], table)
 
 
 def main() -> None:
@@ -106,7 +105,7 @@ def main() -> None:
     folders = parser.parse_args().folders
     if len(folders) < 2:
         parser.error("name at least two scales, the largest last.")
-    print(*agreement_table(folders), sep="\n")
+    print(agreement_table(folders))
 
 
 if __name__ == "__main__":

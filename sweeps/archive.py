@@ -29,7 +29,7 @@ def pack(folder: Path, archive: Path) -> int:
     archive.mkdir(parents=True, exist_ok=True)
     add(pd.DataFrame([asdict(row) for run in runs for row in run.rows]), archive / ROWS)
     add(pd.DataFrame([score for run in runs for score in saved_scores(run)]), archive / SCORES)
-    return add(pd.DataFrame(map(identity, runs)), archive / RUNS)
+    return add(pd.DataFrame(map(run_record, runs)), archive / RUNS)
 
 
 def add(new: pd.DataFrame, file: Path) -> int:
@@ -52,7 +52,7 @@ def saved_scores(run: FinishedRun) -> Iterator[dict[str, object]]:
         yield {"run": run.folder.name, "name": name, "whole": whole, "scores": scores}
 
 
-def identity(run: FinishedRun) -> dict[str, str]:
+def run_record(run: FinishedRun) -> dict[str, str]:
     """Return the name of a run, its id, and its run.json."""
     about = portable(run.about.model_dump(mode="json", exclude_unset=True))
     text = json.dumps(about, separators=(",", ":"))

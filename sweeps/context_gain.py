@@ -18,6 +18,7 @@ from sweeps.comparison.comparisons import context_gains
 from sweeps.comparison.curves import Curves, Group
 from sweeps.comparison.records import Difference
 from sweeps.comparison.summarize import comparable_groups
+from sweeps.numbers import markdown
 from sweeps.results import load_readable
 
 SCORES = "same_tokens", "loss"
@@ -63,7 +64,7 @@ def trained_tokens(group: Group) -> int:
     return int(steps * about["batch"] * about["model.length"])
 
 
-def by_length(group: Group, control: str) -> list[str]:
+def by_length(group: Group, control: str) -> str:
     """Return a table: the loss at the training length, then the gain at each longer one."""
     (curves,), trained = shared_curves([group]), group.trained
     names = [name for name, extension in curves.variants if extension == "none"]
@@ -78,10 +79,10 @@ def by_length(group: Group, control: str) -> list[str]:
     }
     order = sorted(names, key=lambda name: worth(gains.get(name), middle))
     heads = ["seeds", f"loss at {trained}", *(f"{length // trained}x" for length in longer)]
-    return markdown(heads, {name: rows[name] for name in order})
+    return markdown(["method", *heads], [[f"`{name}`", *rows[name]] for name in order])
 
 
-def by_checkpoint(groups: list[Group], control: str, times: int) -> list[str]:
+def by_checkpoint(groups: list[Group], control: str, times: int) -> str:
     """Return a table: the gain after each number of tokens, of the methods that several folders have."""
     columns: dict[int, dict[str, str]] = {}
     order: dict[str, float] = {}
@@ -97,11 +98,11 @@ def by_checkpoint(groups: list[Group], control: str, times: int) -> list[str]:
         }
         order = {name: worth(gains.get(name), place) for name in names}
     shared = [name for name in order if sum(name in column for column in columns.values()) > 1]
-    rows = {
-        name: [column.get(name, "") for column in columns.values()]
+    rows = [
+        [f"`{name}`", *(column.get(name, "") for column in columns.values())]
         for name in sorted(shared, key=order.__getitem__)
-    }
-    return markdown([f"{count / 1e6:.1f}M tokens" for count in columns], rows)
+    ]
+    return markdown(["method", *(f"{count / 1e6:.1f}M tokens" for count in columns)], rows)
 
 
 def worth(gain: Difference | None, place: int) -> float:
@@ -120,12 +121,6 @@ def cell(gain: Difference | None, place: int) -> str:
     return f"**{text}**" if gain.verdict[place] in ("better", "worse") else text
 
 
-def markdown(heads: list[str], rows: dict[str, list[str]]) -> list[str]:
-    """Return the lines of a table."""
-    lines = [f"| method | {' | '.join(heads)} |", "|---" * (1 + len(heads)) + "|"]
-    return lines + [f"| `{name}` | {' | '.join(cells)} |" for name, cells in rows.items()]
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m sweeps.context_gain", description=__doc__)
     parser.add_argument("folders", type=Path, nargs="+", help="a sweep or an archive, or one per checkpoint")
@@ -135,13 +130,10 @@ def main() -> None:
     )
     options = parser.parse_args()
     groups = [scored_runs(folder) for folder in options.folders]
-    several = len(groups) > 1
-    table = (
-        by_checkpoint(groups, options.against, options.times)
-        if several
-        else by_length(groups[0], options.against)
-    )
-    print("\n".join(table))
+    if len(groups) > 1:
+        print(by_checkpoint(groups, options.against, options.times))
+    else:
+        print(by_length(groups[0], options.against))
 
 
 if __name__ == "__main__":

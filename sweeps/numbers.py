@@ -1,6 +1,6 @@
 """Numbers as people read them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 
 MISSING = "–"
 
@@ -62,6 +62,12 @@ def list_text(names: list[str], limit: int = 4) -> str:
     if len(names) > limit:
         return f"{', '.join(names[: limit - 1])} and {len(names) - limit + 1} more"
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+
+
+def markdown(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return a table in Markdown, all columns but the first aligned to the right."""
+    lines = [heads, ["---", *["---:"] * (len(heads) - 1)], *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 def plural(count: int, word: str) -> str:

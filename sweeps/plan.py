@@ -45,7 +45,7 @@ def plan(arguments: Sequence[str]) -> Iterator[str]:
     trained = config.batch * config.model.length * config.trainer.max_steps
     evaluated = evaluation_tokens(config)
     hours = [given.start / 3600 + (trained + evaluated) / rate / gpus / 3600 for rate in rates]
-    total, weights = hours_in_all(hours, at_once), parameters(config)
+    total, weights = hours_in_all(hours, at_once), parameter_count(config)
     gpu_hours = given.gpus * total
     size = f"{weights / 1e6:,.0f}M weights"
     yield f"{plural(runs, 'run')} of {size}, {at_once} at once on {plural(given.gpus, 'GPU')}"
@@ -76,7 +76,7 @@ def rates_of(encodings: Sequence[str], given: Assumptions) -> Iterator[float]:
     yield from (mean(measured.get(name, [common])) for name in encodings)
 
 
-def parameters(config: Config) -> int:
+def parameter_count(config: Config) -> int:
     model = config.model
     return model.vocab * model.width * (1 if model.tied else 2) + 12 * model.depth * model.width**2
 
@@ -86,7 +86,7 @@ def evaluation_tokens(config: Config) -> float:
 
     def forward(length: int) -> int:
         """Return the operations of a token that sees half of `length` keys; backward takes twice as many."""
-        return 2 * parameters(config) + 2 * config.model.depth * config.model.width * length
+        return 2 * parameter_count(config) + 2 * config.model.depth * config.model.width * length
 
     evaluation, trained = config.evaluation, config.model.length
     passes = (1 + len(evaluation.named)) * max(1, len(evaluation.protocols))

@@ -19,7 +19,7 @@ from models.encodings import names
 from sweeps import command
 from sweeps.bench.instructions import instruction_sets, limited_environment
 from sweeps.bench.measure import PARTS
-from sweeps.bench.page import Result, known_results, write_page
+from sweeps.bench.page import Result, earlier_results, write_page
 from train.config.compose import dotted
 from train.config.validation import Natural, Section, did_you_mean
 from train.runtime.machine import processor
@@ -60,7 +60,7 @@ def main() -> None:
         for name in set(given) - set(known):
             raise UsageError(f"{key}: there is no '{name}'.{did_you_mean(name, known)}")
     folder.mkdir(parents=True, exist_ok=True)
-    known_results(folder)  # a mistake is said before anything is measured
+    earlier_results(folder)  # a mistake is said before anything is measured
     sets = instruction_sets()
     for part in only:
         for isa in sets if part in EVERY_SET else sets[:1]:

@@ -31,7 +31,7 @@ class Shape:
 
 @dataclass(frozen=True)
 class Options:
-    """What the parts of the benchmarks measure."""
+    """The settings that the parts of the benchmarks share."""
 
     encodings: list[str]
     rounds: int  # training steps of each model
@@ -44,7 +44,7 @@ def ours(name: str, shape: Shape) -> GPT:
     return GPT(shape.vocab, shape.width, shape.depth, shape.heads, encodings)
 
 
-def loss(model: nn.Module, tokens: Tensor, targets: Tensor) -> Tensor:
+def loss_of(model: nn.Module, tokens: Tensor, targets: Tensor) -> Tensor:
     """Return the mean loss of a model of ours, of transformers, or of another that returns logits."""
     if isinstance(model, GPT):
         return mean_loss(model, tokens, targets)

@@ -12,6 +12,7 @@ from conf.errors import UsageError
 from sweeps.bench.instructions import LIMITS
 from sweeps.comparison.methods import families, family_place
 from sweeps.drawing.figure import Caption, Figure, describe, faceted
+from sweeps.numbers import markdown
 
 HEADS = {  # of each kind of result in a table
     "train": "tokens/s", "train_vs_nope": "step, x NoPE", "peers": "", "peers_compiled": "compiled",
@@ -58,7 +59,7 @@ RESULTS = TypeAdapter(list[Result])
 
 def write_page(results: Sequence[Result], folder: Path) -> None:
     """Write `benchmarks.csv`, `.md` and `.svg`; what was measured earlier and not now is kept."""
-    frame = pd.DataFrame([*known_results(folder), *results])
+    frame = pd.DataFrame([*earlier_results(folder), *results])
     frame = frame.drop_duplicates(KEY, keep="last").sort_values(KEY, key=in_order, ignore_index=True)
     frame["value"] = [float(f"{value:.4g}") for value in frame["value"]]
     frame.to_csv(folder / "benchmarks.csv", index=False)
@@ -66,7 +67,7 @@ def write_page(results: Sequence[Result], folder: Path) -> None:
     (folder / "benchmarks.svg").write_text(bench_figure(frame).svg())
 
 
-def known_results(folder: Path) -> list[Result]:
+def earlier_results(folder: Path) -> list[Result]:
     """Return what was measured earlier into a folder."""
     file = folder / "benchmarks.csv"
     try:
@@ -88,7 +89,7 @@ def bench_page(frame: pd.DataFrame) -> str:
     answers = pd.DataFrame({name: answers_of(largest_set(part)) for name, part in machines.items()})
     template = Path(__file__).with_name("benchmarks.md.j2").read_text()
     return Environment(trim_blocks=True, keep_trailing_newline=True).from_string(template).render(
-        answers=markdown(answers),
+        answers=table_text(answers),
         machines={name: tables(part) for name, part in machines.items()},
         dates={name: ", ".join(sorted(set(part["date"]))) for name, part in machines.items()},
     )  # fmt: skip
@@ -117,18 +118,17 @@ def tables(part: pd.DataFrame) -> dict[str, str]:
     for title, (kinds, index, columns) in TABLES.items():
         rows = part[part["kind"].isin(kinds)]
         if len(rows):
-            result[title] = markdown(rows.pivot_table("value", index, columns, aggfunc="max", sort=False))
+            result[title] = table_text(rows.pivot_table("value", index, columns, aggfunc="max", sort=False))
     return result
 
 
-def markdown(table: pd.DataFrame) -> str:
+def table_text(table: pd.DataFrame) -> str:
     """Return a table in Markdown; what is missing is empty."""
-    rows = [[label(name), *map(value_text, values)] for name, *values in table.itertuples()]
-    lines = [["", *map(label, table.columns)], ["---", *["---:"] * len(table.columns)], *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    rows = ([head_text(name), *map(value_text, values)] for name, *values in table.itertuples())
+    return markdown(["", *map(head_text, table.columns)], rows)
 
 
-def label(name: str | tuple[str, ...]) -> str:
+def head_text(name: str | tuple[str, ...]) -> str:
     """Return the head of a row or a column, whose name is one text or several."""
     parts = [name] if isinstance(name, str) else name
     return ", ".join(text for part in parts if (text := HEADS.get(part, part)))

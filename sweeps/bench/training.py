@@ -9,7 +9,7 @@ from torch import nn
 
 from models.gpt import GPT
 from sweeps.bench.clock import Measurement, device, median_times
-from sweeps.bench.contenders import ATTENTION, PEERS, Options, Shape, loss, ours
+from sweeps.bench.contenders import ATTENTION, PEERS, Options, Shape, loss_of, ours
 from train.fit.compiling import compile_each
 from train.runtime.machine import bfloat16_gain, resolved_precision
 
@@ -77,7 +77,7 @@ def step(contender: Contender, shape: Shape, is_compiled: bool = False) -> Calla
     def run() -> None:
         text = torch.randint(shape.vocab, (shape.batch, shape.length + 1), generator=noise).to(device())
         with torch.autocast(device(), dtype=torch.bfloat16, enabled=is_bf16):
-            value = loss(model, text[:, :-1], text[:, 1:])
+            value = loss_of(model, text[:, :-1], text[:, 1:])
         optimizer.zero_grad()
         value.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)

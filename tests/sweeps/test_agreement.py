@@ -11,7 +11,7 @@ import pytest
 from scipy.stats import kendalltau
 
 from sweeps import command
-from sweeps.agreement import agreement, agreement_table, main, means, quantities_of, taus
+from sweeps.agreement import agreement, agreement_table, main, quantities_of, resampled_means, taus
 from tests.sweeps.synthetic import HEADLINE, make_sweep
 from train.results.done import finish
 
@@ -43,7 +43,7 @@ def test_tau_is_that_of_scipy_with_ties_too() -> None:
 
 def test_seeds_are_drawn_again_for_each_method() -> None:
     draw = np.random.default_rng(2)
-    drawn = means([np.array([5.0]), np.array([0.0, 1.0, 2.0])], np.array([[0, 1]] * 4000), draw)
+    drawn = resampled_means([np.array([5.0]), np.array([0.0, 1.0, 2.0])], np.array([[0, 1]] * 4000), draw)
     assert set(drawn[:, 0]) == {5.0}
     assert set(np.round(3 * drawn[:, 1]).astype(int)) == set(range(7))
     assert drawn[:, 1].mean() == pytest.approx(1, abs=0.05)
@@ -70,7 +70,7 @@ def test_quantities_are_those_of_finished_runs_of_the_newest_training(tmp_path: 
 
 def test_a_sweep_predicts_itself(tmp_path: Path) -> None:
     folders = [make_sweep(tmp_path / name, seeds=2, windows=8) for name in ("small", "large")]
-    heads, _, cells = (line.strip("| ").split(" | ") for line in agreement_table(folders))
+    heads, _, cells = (line.strip("| ").split(" | ") for line in agreement_table(folders).splitlines())
     assert dict(zip(heads, cells, strict=True))["change at 16x"].startswith("1.00 (0.")
     assert cells[0] == "`small`"
 

@@ -29,9 +29,12 @@ def of(sweep: Path) -> Comparison:
     return summarise(load_sweep(sweep)).comparisons[0]
 
 
-def cells(lines: list[str]) -> dict[str, list[str]]:
+def cells(table: str) -> dict[str, list[str]]:
     """What a table says of each method."""
-    return {line.split("`")[1]: [cell.strip() for cell in line.split("|")[2:-1]] for line in lines[2:]}
+    return {
+        line.split("`")[1]: [cell.strip() for cell in line.split("|")[2:-1]]
+        for line in table.splitlines()[2:]
+    }
 
 
 def test_gains_are_paired_differences(sweep: Path, of: Comparison) -> None:
@@ -102,10 +105,10 @@ def test_checkpoints_are_compared_on_the_seeds_and_documents_that_all_have(
     changed = {method: {"checkpoint": 0.5} for method in METHODS}
     half = make_sweep(tmp_path / "half", METHODS, 2, windows=8, controls=CONTROLS, changed=changed)
     groups = [scored_runs(folder) for folder in (sweep, half)]
-    lines = by_checkpoint(groups, "window", 4)
-    assert lines[0] == "| method | 0.6M tokens | 1.2M tokens |"
-    assert list(cells(lines)) == ["fox", "window_rope", "rope"], "learned has no window"
-    assert cells(lines)["fox"][0].strip("*") == cells(by_length(groups[1], "window"))["fox"][3].strip("*")
+    table = by_checkpoint(groups, "window", 4)
+    assert table.splitlines()[0] == "| method | 0.6M tokens | 1.2M tokens |"
+    assert list(cells(table)) == ["fox", "window_rope", "rope"], "learned has no window"
+    assert cells(table)["fox"][0].strip("*") == cells(by_length(groups[1], "window"))["fox"][3].strip("*")
     with pytest.raises(ValueError, match="at 3 times the training length"):
         by_checkpoint(groups, "window", 3)
     for seed in (0, 1):

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from sweeps.plan import evaluation_tokens, hours_in_all, parameters, plan
+from sweeps.plan import evaluation_tokens, hours_in_all, parameter_count, plan
 from tests.composing import composed
 from tests.sweeps.synthetic import make_sweep
 
@@ -25,7 +25,7 @@ def test_each_run_starts_as_soon_as_it_can(hours: list[float], at_once: int, end
 
 def test_the_sizes_of_a_run() -> None:
     config = composed("model=base", "batch=4", "evaluation.ladder=[1,2]", "evaluation.extensions=controls")
-    assert parameters(config) == pytest.approx(124e6, rel=0.01)  # GPT-2's, without 0.8M of learned positions
+    assert parameter_count(config) == pytest.approx(124e6, rel=0.01)  # GPT-2's, less its positions
     passes = 3 * len(config.evaluation.protocols) * config.evaluation.windows
     assert evaluation_tokens(config) == pytest.approx(passes * (1024 + 2048) / 3, rel=0.1)  # forward alone
 
