@@ -268,8 +268,8 @@ def test_a_sweep_of_failures_still_reports(tmp_path: Path, capsys: pytest.Captur
     assert "rope-s1: not started" in capsys.readouterr().out
     page = (folder / "report.html").read_text()
     assert "no job has results" in page
-    assert "1 of 2 jobs have no results yet" in page
-    assert "1 of 2 jobs failed" in page
+    assert "1 of 2 jobs have no results yet: rope-s1" in page
+    assert "1 of 2 jobs failed: rope-s0" in page
 
 
 def test_settings_that_differ_name_methods_and_are_red(tmp_path: Path) -> None:
