@@ -13,34 +13,34 @@ CONF = Path(__file__).resolve().parent
 VARIABLE = "YARDSTICK_METHODS"  # reaches all processes that a command starts
 
 
-def folders() -> list[Path]:
-    """Return `conf/` and the folders of methods."""
-    return [CONF, *map(Path, filter(None, os.environ.get(VARIABLE, "").split(os.pathsep)))]
+def method_folders() -> list[Path]:
+    """Return the folders of methods that are in use."""
+    return [Path(folder) for folder in os.environ.get(VARIABLE, "").split(os.pathsep) if folder]
 
 
 def files(group: str) -> dict[str, Path]:
     """Return the files of a group, by name."""
-    found = [file for folder in folders() for file in (folder / group).glob("*.yaml")]
+    found = [file for folder in (CONF, *method_folders()) for file in (folder / group).glob("*.yaml")]
     return {file.stem: file for file in sorted(found, key=lambda file: file.stem)}
 
 
 def use_methods(folder: Path) -> None:
     """Add a folder of methods for this process and those that it starts."""
     folder = folder.resolve()
-    own = {file.relative_to(folder) for file in folder.glob("*/*.yaml")}
-    if not own:
+    contents = {file.relative_to(folder) for file in folder.glob("*/*.yaml")}
+    if not contents:
         raise UsageError(f"methods={folder} has no encoding/<name>.yaml or extension/<name>.yaml.")
-    for file in sorted(own):
+    for file in sorted(contents):
         if (CONF / file).exists():
             raise UsageError(f"{folder / file} has the name of a file of conf/: choose another name.")
-    if folder not in folders():
-        os.environ[VARIABLE] = os.pathsep.join([*map(str, folders()[1:]), str(folder)])
+    if folder not in method_folders():
+        os.environ[VARIABLE] = os.pathsep.join([*map(str, method_folders()), str(folder)])
         sys.path.append(str(folder))
 
 
 def take_methods(arguments: list[str]) -> list[str]:
     """Use each folder that a command line names, methods=<folder>, and return its other arguments."""
-    for folder in folders()[1:]:
+    for folder in method_folders():
         if str(folder) not in sys.path:
             sys.path.append(str(folder))
     rest = []

@@ -1,4 +1,4 @@
-"""What a model keeps of a text that goes on, so that each token is read once (decision 3)."""
+"""The cache of a text that goes on: each token is read once (decision 3)."""
 
 import torch
 from torch import Tensor
@@ -21,7 +21,7 @@ class LayerCache:
 
 
 class Cache:
-    """What every layer keeps."""
+    """The caches of all layers."""
 
     def __init__(self, depth: int) -> None:
         self.layers = [LayerCache() for _ in range(depth)]

@@ -17,11 +17,14 @@ from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.override_parser.overrides_parser import OverridesParser
 
+from conf.choices import VARIABLE
 from tests.composing import composed
 from tests.sweeps.synthetic import make_sweep
+from train.commands import COMMANDS
 from train.config.compose import register
 from train.config.parameters import check_parameters
 from train.config.schema import Config
+from train.methods.new import write_method
 from train.paths import CONF, ROOT
 from train.run import run_job
 
@@ -72,6 +75,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     run_job(composed(*TINY, f"outputs={folder}/outputs"), folder / "outputs/runs/rope")
     make_sweep(folder / "outputs/sweeps/encodings", ["rope", "alibi"], seeds=2, windows=8)
     shutil.copytree(ROOT / "docs/study", folder / "docs/study")
+    write_method("my_bias", folder / "methods")
     return folder
 
 
@@ -79,6 +83,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_documented_command(command: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(folder)
     monkeypatch.setenv("WANDB_MODE", "disabled")
+    monkeypatch.setenv(VARIABLE, str(folder / "methods"))
+    monkeypatch.syspath_prepend(folder / "methods")
+    register.cache_clear()
     for placeholder, value in FOR_INSTANCE.items():
         command = command.replace(placeholder, value)
     lines = recipe(command) if command.startswith("make") else [command]
@@ -89,7 +96,8 @@ def test_a_documented_command(command: str, folder: Path, monkeypatch: pytest.Mo
             module, *arguments = words[words.index("-m") + 1 :]
             works(module, arguments)
         elif words[0] == "yardstick":
-            works("train", words[1:])
+            module, *_ = COMMANDS.get(words[1], ("train",)) if words[1:] else ("train.commands",)
+            works(module, words[2 if words[1:2] and words[1] in COMMANDS else 1 :])
 
 
 def works(module: str, arguments: list[str]) -> None:
@@ -100,7 +108,7 @@ def works(module: str, arguments: list[str]) -> None:
         rounded = "threads=2" in arguments  # otherwise than by one: the answer may be that rows differ
         assert not status or (rounded and status == 1), status
     elif module == "train":
-        for config in first_and_last(arguments):
+        for config in first_and_last([one for one in arguments if not one.startswith("methods=")]):
             check_parameters(config)
     else:
         assert importlib.util.find_spec(module)

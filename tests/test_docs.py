@@ -90,3 +90,16 @@ def test_the_closer_look_at_the_study_is_that_of_its_archive() -> None:
         for cell, expected in zip(line[1:], (best, change, continued, cropped), strict=False):
             found = [float(number) for number in cell.split(",") if number.strip()]
             assert found == pytest.approx(list(expected), abs=0.0051 if expected is not change else 0.00051)
+
+
+def test_the_table_of_the_readme_is_that_of_the_study() -> None:
+    """Its losses fall where gains rise: the signs are the other way round."""
+    study = (ROOT / "docs/study/README.md").read_text()
+    rows = re.findall(r"^\| `\w+` \| \d.*$", (ROOT / "README.md").read_text(), re.MULTILINE)
+    assert len(rows) == 6
+    for row in rows:
+        name, loss, at_4, at_16 = (cell.strip() for cell in row.strip("|").split("|"))
+        (line,) = re.findall(rf"^\| {name} \| 3 \|.*$", study.partition("<!-- /")[0], re.MULTILINE)
+        cells = [cell.strip(" *") for cell in line.strip("|").split("|")]
+        swapped = [cell.translate(str.maketrans("+-", "-+")) for cell in (cells[4], cells[6])]
+        assert [loss, at_4, at_16] == [cells[2], *swapped]

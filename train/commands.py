@@ -14,11 +14,19 @@ COMMANDS = {  # module, what it does, an example
         "show why a model fails beyond its training length",
         "run=outputs/runs/<run>",
     ),
-    "new": ("train.new", "begin a method of your own: a class, its settings, a test", "my_bias to=methods"),
-    "check": ("train.check", "hold a method to what it says of itself", "my_bias methods=methods"),
-    "sample": ("train.sample", "let a trained model write text", 'run=outputs/runs/<run> prompt="def "'),
+    "new": (
+        "train.methods.new",
+        "write a method of your own, ready to run",
+        "my_bias to=methods",
+    ),
+    "check": ("train.methods.check", "hold a method to what it says of itself", "my_bias methods=methods"),
+    "sample": (
+        "train.inference.sample",
+        "continue a text with a trained model",
+        'run=outputs/runs/<run> prompt="def "',
+    ),
     "export": (
-        "train.export",
+        "train.inference.export",
         "write a trained model for transformers and lm-eval",
         "run=outputs/runs/<run> to=my_model",
     ),

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import torch
 
-from conf.choices import folders
+from conf.choices import method_folders
 from conf.errors import UsageError
 from data.source import Windows
 from models.gpt import GPT
@@ -137,7 +137,7 @@ def row_identity(run: Run, model: GPT, folder: Path) -> Identity:
 def command_of(config: Config) -> str:
     """Return the command that makes this run again."""
     module = "train" if config.run is None else "train.evaluate"
-    methods = [f"methods={folder}" for folder in folders()[1:]]
+    methods = [f"methods={folder}" for folder in method_folders()]
     return f"python -m {module} " + shlex.join(
         [*methods, *(arg for arg in sys.argv[1:] if not arg.startswith("hydra."))]
     )

@@ -50,9 +50,11 @@ def test_the_likeliest_text_is_generated_past_the_training_length(folder: Path) 
 
 
 def test_text_on_the_command_line(folder: Path) -> None:
-    said = call(f"run={folder}", "prompt=a = b", "tokens=5", "temperature=0", module="train.sample").stdout
+    line = (f"run={folder}", "prompt=a = b", "tokens=5", "temperature=0")
+    line = (f"run={folder}", "prompt=a = b", "tokens=5", "temperature=0")
+    said = call(*line, module="train.inference.sample").stdout
     assert said == "a = b" + load(folder).generate("a = b", 5, temperature=0) + "\n"
-    done = call(f"run={folder}", "prompt=", module="train.sample", check=False)
+    done = call(f"run={folder}", "prompt=", module="train.inference.sample", check=False)
     assert (done.returncode, done.stderr) == (2, "yardstick: The prompt is empty: give at least one token.\n")
 
 

@@ -13,7 +13,7 @@ from hydra.core.global_hydra import GlobalHydra
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from omegaconf import DictConfig, OmegaConf
 
-from conf.choices import files, folders
+from conf.choices import files, method_folders
 from conf.errors import UsageError
 from data.code import targets
 from train.config.overrides import check_overrides
@@ -34,7 +34,7 @@ def register() -> None:
     store = ConfigStore.instance().store
     for file in sorted(SWEEPS.glob("*.yaml")):
         store(file.stem, OmegaConf.load(file), group="sweeps", package="_global_")
-    for folder in folders()[1:]:
+    for folder in method_folders():
         for file in sorted(folder.glob("*/*.yaml")):
             store(file.stem, OmegaConf.load(file), group=file.parent.name)
     OmegaConf.register_new_resolver("project_root", lambda: str(ROOT), replace=True)

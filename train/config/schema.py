@@ -21,7 +21,7 @@ from train.config.validation import Natural, Section
 
 
 class Architecture(Section):
-    """What decides which model is built."""
+    """The settings that decide which model is built."""
 
     seed: Seed  # of initial weights and the order of batches
     model: ModelConfig

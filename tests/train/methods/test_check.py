@@ -7,8 +7,8 @@ import pytest
 
 from models.registry import names
 from tests.composing import composed
-from train.check import TINY, config_of
-from train.checks.conformance import findings
+from train.methods.check import TINY, tiny_config
+from train.methods.conformance import findings
 
 HEAD = """import torch
 from torch import nn
@@ -26,7 +26,7 @@ class Mine(Encoding):
 
 @pytest.mark.parametrize("name", names())
 def test_every_encoding_does_what_it_says(name: str) -> None:
-    found = list(findings(config_of(name, []), composed("encoding=rope", *TINY)))
+    found = list(findings(tiny_config(name, []), composed("encoding=rope", *TINY)))
     assert len(found) == 8
     assert [finding.text for finding in found if not finding.is_right] == []
 
@@ -50,5 +50,5 @@ def test_a_fault_is_named(lines: str, said: str, tmp_path: Path, monkeypatch: py
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.delitem(sys.modules, "mine", raising=False)
     (tmp_path / "mine.py").write_text(f"{HEAD}        {lines}\n")
-    found = findings(config_of("mine.Mine", []), composed("encoding=rope", *TINY))
+    found = findings(tiny_config("mine.Mine", []), composed("encoding=rope", *TINY))
     assert any(said in finding.text for finding in found if not finding.is_right)

@@ -11,7 +11,7 @@ from transformers import AutoTokenizer
 
 from tests.composing import composed
 from tests.train.conftest import call
-from train.hugging_face import YardstickForCausalLM
+from train.inference.hugging_face import YardstickForCausalLM
 from train.load import load
 from train.run import run_job
 
@@ -31,7 +31,7 @@ def test_it_says_what_the_run_says(
     run_job(composed(*small, *FEW, f"encoding={encoding}"), run)
     chosen = [f"extension.{key}={value}" for key, value in extension.items()]
     line = " ".join(chosen).replace("extension.extension", "extension").split()
-    call(f"run={run}", f"to={folder}", *line, module="train.export")
+    call(f"run={run}", f"to={folder}", *line, module="train.inference.export")
     known = json.loads((folder / "config.json").read_text())["auto_map"]
     classes = run_path(str(folder / f"{known['AutoModelForCausalLM'].split('.')[0]}.py"))
     assert classes[known["AutoModelForCausalLM"].split(".")[1]] is YardstickForCausalLM
@@ -58,6 +58,6 @@ def test_it_says_what_the_run_says(
 
 def test_what_sees_the_future_is_refused(small: list[str], tmp_path: Path) -> None:
     run_job(composed(*small, *FEW, "model.causal=false", "objective=mlm"), tmp_path / "run")
-    done = call(f"run={tmp_path}/run", f"to={tmp_path}/to", module="train.export", check=False)
+    done = call(f"run={tmp_path}/run", f"to={tmp_path}/to", module="train.inference.export", check=False)
     assert (done.returncode, "sees what comes after a token" in done.stderr) == (2, True)
     assert not (tmp_path / "to").exists()

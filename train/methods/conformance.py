@@ -40,11 +40,11 @@ def stir(module: torch.nn.Module) -> None:
             parameter.copy_(torch.where(parameter == 0, noise, parameter * (1 + noise)))
 
 
-def tokens(length: int) -> Tensor:
+def token_ids(length: int) -> Tensor:
     return torch.randint(16, (1, length), generator=torch.Generator().manual_seed(1))
 
 
-def content(length: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+def random_content(length: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Return x (1, T, C) and q, k, v (1, H, T, D)."""
     draw = torch.Generator().manual_seed(5)
     x = torch.randn(1, length, WIDTH, generator=draw)
@@ -67,7 +67,7 @@ def largest(x: Tensor) -> float:
 
 def scores(encoding: Encoding, positions: Positions, precision: torch.dtype = torch.float32) -> Tensor:
     """Return the logits (1, H, T, T) of fixed content at these positions."""
-    x, q, k, _ = (t.bfloat16().to(precision) for t in content(positions.length))
+    x, q, k, _ = (t.bfloat16().to(precision) for t in random_content(positions.length))
     effect = encoding.effect_at(positions)
     if effect.embed is not None:
         change = (effect.embed(x) - x).unflatten(-1, (HEADS, -1)).transpose(1, 2)
@@ -91,8 +91,8 @@ def check_shift(encodings: list[Encoding]) -> Finding:
 def check_prefix(model: GPT) -> Finding:
     long = min(model.limit or 2 * LENGTH, 2 * LENGTH)
     with torch.no_grad():
-        whole = model(tokens(long))
-        is_same = all(is_close(model(tokens(long)[:, :t]), whole[:, :t]) for t in (3, long // 2, long - 1))
+        whole = model(token_ids(long))
+        is_same = all(is_close(model(token_ids(long)[:, :t]), whole[:, :t]) for t in (3, long // 2, long - 1))
     is_declared = all(e.prefix for e in model.tiled)
     if is_same:
         return Finding(True, "What comes after a token changes nothing, so generation can reuse it.")
@@ -104,7 +104,7 @@ def check_lengths(model: GPT) -> Finding:
     longest = LONGEST if model.limit is None or model.context is not None else model.limit
     with torch.no_grad():
         for length in sorted({1, 2, LENGTH, LENGTH + 1, min(longest, LONGEST)}):
-            if length <= longest and not model(tokens(length)).isfinite().all():
+            if length <= longest and not model(token_ids(length)).isfinite().all():
                 return Finding(False, f"At {length} tokens the output has NaN or infinity.")
     end = f"up to {longest} tokens" if longest < LONGEST else f"tried to {LONGEST} tokens"
     return Finding(True, f"Defined at any length that its class allows, {end} (trained at {LENGTH}).")
@@ -113,7 +113,7 @@ def check_lengths(model: GPT) -> Finding:
 def check_gradients(model: GPT) -> Finding:
     model.zero_grad()
     (
-        model(tokens(LENGTH)) * torch.randn(1, LENGTH, 1, generator=torch.Generator().manual_seed(7))
+        model(token_ids(LENGTH)) * torch.randn(1, LENGTH, 1, generator=torch.Generator().manual_seed(7))
     ).sum().backward()
     parameters = [(n, p) for n, p in model.named_parameters() if n.startswith("encodings.")]
     bad = [n for n, p in parameters if p.grad is None or not p.grad.isfinite().all() or not p.grad.any()]
@@ -141,12 +141,12 @@ def check_kernels(encodings: list[Encoding]) -> Finding:
     agreeing: set[str] = set()
     for encoding in encodings:
         length = min(encoding.limit or 67, 67)
-        expected = outcome(encoding, "reference", length)
+        expected = output_and_gradients(encoding, "reference", length)
         for kernel, module in KERNELS.items():
             plan = Plan(encoding.effect_at(Positions.of(length)))
             if kernel in ("reference", "flex") or not module.fits(torch.empty(1, 1, 1, 32), plan):
                 continue  # flex has no gradient on a CPU
-            pairs = zip(outcome(encoding, kernel, length), expected, strict=True)
+            pairs = zip(output_and_gradients(encoding, kernel, length), expected, strict=True)
             if max(largest(a - b) for a, b in pairs) > CLOSE * max(map(largest, expected)):
                 return Finding(False, f"Kernel {kernel} does not agree with the reference: please report it.")
             agreeing.add(kernel)
@@ -155,9 +155,9 @@ def check_kernels(encodings: list[Encoding]) -> Finding:
     )
 
 
-def outcome(encoding: Encoding, kernel: str, length: int) -> list[Tensor]:
+def output_and_gradients(encoding: Encoding, kernel: str, length: int) -> list[Tensor]:
     """Return the output of attention, and the gradients of all that went in."""
-    x, q, k, v = (t.requires_grad_() for t in content(length))
+    x, q, k, v = (t.requires_grad_() for t in random_content(length))
     out = attend(q, k, v, encoding.effect_at(Positions.of(length)), x, kernel)
     inputs = [x, q, k, v, *encoding.parameters()]
     loss = (out * torch.linspace(-1, 1, out.numel()).view_as(out).sin()).sum()

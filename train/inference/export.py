@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from conf.errors import UsageError
-from train.config.model_choice import ModelChoice
 from train.config.schema import Architecture
 from train.errors import command_line
+from train.inference.model_choice import ModelChoice
 
 MODULE = "modeling_yardstick"
 CLASSES = {"AutoConfig": "YardstickConfig", "AutoModelForCausalLM": "YardstickForCausalLM"}
@@ -42,7 +42,7 @@ def export(run: Path, folder: Path, extension: str = "none", **parameters: Any) 
     from safetensors.torch import save_file
     from transformers import GenerationConfig, PreTrainedTokenizerFast
 
-    from train.hugging_face import YardstickConfig
+    from train.inference.hugging_face import YardstickConfig
     from train.load import FileCodec, load
 
     loaded = load(run, extension, **parameters)
@@ -59,7 +59,7 @@ def export(run: Path, folder: Path, extension: str = "none", **parameters: Any) 
         max_position_embeddings=longest,
     )  # fmt: skip
     config.save_pretrained(folder)
-    imports = "".join(f"from train.hugging_face import {kind}\n" for kind in CLASSES.values())
+    imports = "".join(f"from train.inference.hugging_face import {kind}\n" for kind in CLASSES.values())
     (folder / f"{MODULE}.py").write_text(STUB + imports)
     # a tensor that two layers share is written twice, as the format knows no sharing
     weights = {f"model.{name}": tensor.clone() for name, tensor in loaded.model.state_dict().items()}

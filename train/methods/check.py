@@ -10,17 +10,17 @@ from pathlib import Path
 from conf.errors import UsageError
 from train.build import build_encodings
 from train.checks.attributed import attribute_errors
-from train.checks.conformance import HEADS, LENGTH, WIDTH, findings
 from train.config.cli import function
 from train.config.compose import compose_config
 from train.config.schema import Config
 from train.errors import command_line
+from train.methods.conformance import HEADS, LENGTH, WIDTH, findings
 
 PICTURE = "sweeps.gallery.page.save_picture"  # found when it is called, as sweeps/ is above train/
 TINY = ("trainer=cpu", "data=copy", f"model.width={WIDTH}", f"model.heads={HEADS}", f"model.length={LENGTH}")
 
 
-def config_of(target: str, parameters: list[str]) -> Config:
+def tiny_config(target: str, parameters: list[str]) -> Config:
     """Return the settings of a tiny run with a method, by its name or by the path of its class."""
     chosen = [f"encoding={target}"]
     if "." in target:
@@ -34,7 +34,7 @@ def check_method(arguments: list[str]) -> int:
     """Print what is found, and return how many checks failed."""
     if not arguments or "=" in arguments[0]:
         raise UsageError("Give a name or a class: yardstick check my_bias methods=methods")
-    config = config_of(arguments[0], arguments[1:])
+    config = tiny_config(arguments[0], arguments[1:])
     failures = 0
     with attribute_errors(config):
         for finding in findings(config, compose_config("encoding=rope", *TINY)):

@@ -20,7 +20,7 @@ def methods(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def call_new(name: str, folder: Path, check: bool = True) -> str:
-    return call(name, f"to={folder}", module="train.new", check=check).stderr
+    return call(name, f"to={folder}", module="train.methods.new", check=check).stderr
 
 
 @pytest.mark.slow
@@ -41,7 +41,7 @@ def test_it_is_trained_evaluated_reproduced_and_compared(
     call(f"--config-dir={methods}", f"run={run}", "sequences=1", module="train.diagnose")
     said = call(f"run={run}", f"methods={methods}", module="train.reproduce").stdout
     assert "rows are equal, bit for bit." in said
-    call(f"run={run}", f"methods={methods}", "prompt=import", "tokens=2", module="train.sample")
+    call(f"run={run}", f"methods={methods}", "prompt=import", "tokens=2", module="train.inference.sample")
 
 
 def test_its_test_passes(methods: Path) -> None:

@@ -1,6 +1,6 @@
 """Text from a trained model:
 
-python -m train.sample run=outputs/runs/rope-s0-1a2b3c4d prompt="def " tokens=200 extension=yarn
+yardstick sample run=outputs/runs/rope-s0-1a2b3c4d prompt="def " tokens=200 extension=yarn
 """
 
 import sys
@@ -8,9 +8,9 @@ from typing import Annotated
 
 from pydantic import Field
 
-from train.config.model_choice import ModelChoice
 from train.config.validation import Natural
 from train.errors import command_line
+from train.inference.model_choice import ModelChoice
 
 
 class SampleChoice(ModelChoice):

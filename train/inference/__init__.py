@@ -1,0 +1,1 @@
+"""A trained model in use: text, and export to other programs."""

@@ -1,0 +1,1 @@
+"""Methods of users: begun, and held to what they say of themselves."""
