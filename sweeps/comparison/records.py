@@ -132,7 +132,6 @@ class Provenance:
 class MethodRecord:
     """A method, and what its training cost."""
 
-    encoding: str
     family: str
     cost: dict[str, float] = field(default_factory=dict)
 

@@ -166,5 +166,4 @@ def method_record(name: str, group: Group) -> MethodRecord:
         ]
         if protocol == ONCE and values_of:
             cost[metric] = float(np.mean(values_of))
-    run = group.members[name][0]
-    return MethodRecord(run.encoding, family(run), cost)
+    return MethodRecord(family(group.members[name][0]), cost)

@@ -71,19 +71,6 @@ def parts_table(comparison: Comparison) -> Table | None:
     return Table("parts", columns, group_rows(groups))
 
 
-def parts_at_longest(comparison: Comparison) -> Table | None:
-    """One row per method, one column per part."""
-    decomposed = comparison.decomposed(comparison.methods)
-    names = list(dict.fromkeys(part for change in decomposed.values() for part in change.parts))
-    rows = []
-    for name, change in decomposed.items():
-        every = [change.whole, *map(change.parts.get, names)]
-        rows.append([text_cell(name), *(Cell(signed(part.value[-1] if part else None)) for part in every)])
-    columns = [left_column(f"change at {tokens(comparison.longest)}"), Column("whole")]
-    columns += [Column(head, below) for head, _, below in (part.partition(" ") for part in names)]
-    return Table(PARTS["decomposition"].title, columns, rows) if rows else None
-
-
 def by_protocol(comparison: Comparison, limit: int = MOST) -> Table | None:
     """Return the change in loss since the training length, and the loss itself."""
 

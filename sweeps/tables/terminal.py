@@ -48,8 +48,8 @@ def show(summary: Summary, console: "Console") -> None:
         for label, text in answers(comparison).items():
             said(f"{label}: {text}")
         said()
-        tables = [changes.extensions_table(comparison, brief=True), changes.parts_at_longest(comparison)]
-        for table in (*tables, changes.by_protocol(comparison, FEW)):
+        extensions = changes.extensions_table(comparison, brief=True)
+        for table in (extensions, changes.by_protocol(comparison, FEW)):
             if table:
                 said(table.title, style="bold")
                 said(fit_table(table, comparison, console))

@@ -10,10 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sweeps.charts import KINDS
 from sweeps.drawing.figure import DARK, LIGHT, Caption, Figure, Spec, describe, still, without
 from sweeps.drawing.lines import Axes, Line, limits
 from sweeps.drawing.names import GAP, curve_end, spaced
 from sweeps.drawing.panels import panels
+from sweeps.texts import PARTS
 
 AXES = Axes(Caption("Loss", "python"), "length", "loss", 64)
 LENGTHS = [64, 128, 256, 512]
@@ -101,6 +103,10 @@ def test_a_few_curves_that_explode_do_not_flatten_the_others() -> None:
     assert name.text == "× short: none past 128"
     assert mark
     assert (mark.x, mark.y) == (128, 4.1)
+
+
+def test_every_kind_of_figure_has_a_place_on_the_page() -> None:
+    assert set(KINDS) < set(PARTS)
 
 
 def test_zero_is_in_a_difference() -> None:

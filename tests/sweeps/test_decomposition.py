@@ -109,7 +109,6 @@ def test_protocols_side_by_side(summary: Summary, of: Comparison) -> None:
     assert all(change.change[0] == 0 for change in found["rope"].values())
     shown = terminal_text(summary, 200)
     assert PARTS["protocols"].title in shown
-    assert PARTS["decomposition"].title in shown
 
 
 def test_names_of_protocols_say_their_amounts(tmp_path: Path) -> None:
