@@ -3,25 +3,62 @@
 import cmath
 import math
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from models.attention import logits
 from models.effect import Encoding, Positions
+from models.encodings import load
 
+HEADS, LENGTH, WIDTH = 3, 13, 8
+SHAPE = {"heads": HEADS, "head_width": WIDTH, "width": HEADS * WIDTH, "depth": 2, "length": 16}
 NEVER = float("-inf")
 Distance = Callable[[int, int], float]
 Seen = Callable[[int, int], bool]
+Logit = Callable[[int, int, int], float]  # head, query, key
 
 
 def random(*shape: int, seed: int = 0) -> Tensor:
     return torch.randn(shape, generator=torch.Generator().manual_seed(seed))
 
 
+def content(length: int = LENGTH, heads: int = HEADS, width: int = WIDTH) -> tuple[Tensor, Tensor]:
+    """q and k"""
+    return random(1, heads, length, width, seed=1), random(1, heads, length, width, seed=2)
+
+
+def plain(name: str = "rope", **more: Any) -> Encoding:
+    return load(name, **SHAPE, **more)
+
+
 def found(encoding: Encoding, q: Tensor, k: Tensor, causal: bool = True) -> Tensor:
     """(1, H, T, T) what the encoding makes of q and k."""
     return logits(q, k, encoding.effect_at(Positions.of(q.size(-2), causal=causal)), causal)
+
+
+def by_pair(logit: Logit, heads: int, length: int, causal: bool = True) -> Tensor:
+    """(1, H, T, T)"""
+    result = torch.full((1, heads, length, length), NEVER, dtype=torch.float64)
+    for h in range(heads):
+        for i in range(length):
+            for j in range(i + 1 if causal else length):
+                result[0, h, i, j] = logit(h, i, j)
+    return result
+
+
+def dot(a: Tensor, b: Tensor) -> float:
+    return math.fsum(x * y for x, y in zip(a.double().tolist(), b.double().tolist(), strict=True))
+
+
+def biased(q: Tensor, k: Tensor, bias: Logit, causal: bool = True) -> Tensor:
+    """(1, H, T, T) q.k / sqrt(D) + bias"""
+
+    def logit(h: int, i: int, j: int) -> float:
+        return dot(q[0, h, i], k[0, h, j]) / math.sqrt(q.size(-1)) + bias(h, i, j)
+
+    return by_pair(logit, q.size(1), q.size(2), causal)
 
 
 def planes(x: Sequence[float], layout: str, rotating: int) -> list[complex]:
@@ -43,28 +80,18 @@ def rotary(
     magnitude: float = 1.0,
     layout: str = "interleaved",
     seen: Seen = lambda i, j: j <= i,
-    also: Distance = lambda i, j: 0.0,
     temperature: Callable[[int], float] = lambda i: 1.0,
 ) -> Tensor:
     """(1, H, T, T): every pair of features turned by distance * frequency; the rest is still."""
-    heads, length, width = q.shape[1:]
-    rotating = 2 * len(frequencies)
-    result = torch.full((1, heads, length, length), NEVER, dtype=torch.float64)
-    for h in range(heads):
-        queries, keys = q[0, h].double().tolist(), k[0, h].double().tolist()
-        for i in range(length):
-            for j in range(length):
-                if not seen(i, j):
-                    continue
-                pairs = zip(
-                    planes(queries[i], layout, rotating),
-                    planes(keys[j], layout, rotating),
-                    frequencies,
-                    strict=True,
-                )
-                d = distance(i, j)
-                turned = sum((a * b.conjugate() * cmath.exp(1j * d * f)).real for a, b, f in pairs)
-                still = sum(a * b for a, b in zip(queries[i][rotating:], keys[j][rotating:], strict=True))
-                value = (turned * magnitude**2 + still) / math.sqrt(width) + also(i, j)
-                result[0, h, i, j] = value * temperature(i)
-    return result
+    rotating, queries, keys = 2 * len(frequencies), q[0].double().tolist(), k[0].double().tolist()
+
+    def logit(h: int, i: int, j: int) -> float:
+        if not seen(i, j):
+            return NEVER
+        a, b, d = queries[h][i], keys[h][j], distance(i, j)
+        pairs = zip(planes(a, layout, rotating), planes(b, layout, rotating), frequencies, strict=True)
+        turned = sum((x * y.conjugate() * cmath.exp(1j * d * f)).real for x, y, f in pairs)
+        still = sum(x * y for x, y in zip(a[rotating:], b[rotating:], strict=True))
+        return (turned * magnitude**2 + still) / math.sqrt(q.size(-1)) * temperature(i)
+
+    return by_pair(logit, q.size(1), q.size(2), causal=False)

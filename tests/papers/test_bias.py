@@ -15,8 +15,7 @@ from models.encodings import load
 from models.encodings.bam import BAM
 from models.encodings.kerple import KERPLELog, KERPLEPower
 from tests.conftest import moved
-from tests.papers.loops import found
-from tests.papers.pairs import HEADS, SHAPE, WIDTH, biased, content
+from tests.papers.loops import HEADS, SHAPE, WIDTH, biased, content, found
 from tests.tolerance import agree, error
 
 BOTH = pytest.mark.parametrize("causal", [True, False], ids=["causal", "both"])

@@ -7,8 +7,7 @@ from models.attention import logits
 from models.effect import Positions
 from models.encodings import load
 from tests.conftest import moved
-from tests.papers.loops import planes, random
-from tests.papers.pairs import HEADS, LENGTH, SHAPE, WIDTH, by_pair, content, dot
+from tests.papers.loops import HEADS, LENGTH, SHAPE, WIDTH, by_pair, content, dot, planes, random
 from tests.tolerance import agree
 
 

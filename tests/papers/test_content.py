@@ -15,8 +15,7 @@ from models.encodings import load
 from models.encodings.dape import DAPE
 from models.encodings.kerple import KERPLELog
 from tests.conftest import moved
-from tests.papers.loops import found, random
-from tests.papers.pairs import HEADS, LENGTH, SHAPE, WIDTH, biased, by_pair, content, dot
+from tests.papers.loops import HEADS, LENGTH, SHAPE, WIDTH, biased, by_pair, content, dot, found, random
 from tests.tolerance import agree
 
 BOTH = pytest.mark.parametrize("causal", [True, False], ids=["causal", "both"])

@@ -7,8 +7,7 @@ from models import registry
 from models.attention import logits
 from models.effect import Positions
 from models.encodings import extend
-from tests.papers.loops import found, random
-from tests.papers.pairs import SHAPE, content, plain
+from tests.papers.loops import SHAPE, content, found, plain, random
 from tests.tolerance import agree
 
 

@@ -7,8 +7,7 @@ import torch
 
 from models import registry
 from models.encodings import extend, extensions, names
-from tests.papers.loops import found
-from tests.papers.pairs import SHAPE, content, plain
+from tests.papers.loops import SHAPE, content, found, plain
 from tests.tolerance import agree
 
 BY_TABLE = {"none", "crop", "window", "sinks", "log_n", "drop", "temperature"}

@@ -31,12 +31,7 @@ def plain(width: int, base: float = BASE) -> Tensor:
 
 @pytest.mark.parametrize(
     ("base", "factor", "width", "expected"),
-    [
-        (1e4, 8, 128, 82684.6226),
-        (1e4, 4, 64, 41829.366),
-        (1e4, 2, 64, 20452.229),
-        (5e5, 8, 128, 4134231.1),
-    ],
+    [(1e4, 8, 128, 82684.6226), (1e4, 4, 64, 41829.366), (1e4, 2, 64, 20452.229), (5e5, 8, 128, 4134231.1)],
 )
 def test_ntk_is_a_larger_base(base: float, factor: float, width: int, expected: float) -> None:
     ratio = scaled("ntk", factor, width, 512, base)

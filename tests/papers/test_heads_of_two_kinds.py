@@ -7,8 +7,7 @@ import torch
 
 from models.effect import Positions
 from models.encodings import load
-from tests.papers.loops import NEVER, found
-from tests.papers.pairs import biased, content
+from tests.papers.loops import NEVER, biased, content, found
 from tests.tolerance import agree
 
 NAPE = {2: [1, 0], 3: [1, 0, 0], 4: [1, 1 / 2, 0, 0], 8: [1, 1 / 2, 1 / 3, 1 / 4, 0, 0, 0, 0]}

@@ -7,7 +7,7 @@ from models.attention import attend, logits
 from models.effect import Positions
 from models.encodings import extensions, load
 from tests.conftest import moved
-from tests.papers.pairs import HEADS, LENGTH, SHAPE, WIDTH, content
+from tests.papers.loops import HEADS, LENGTH, SHAPE, WIDTH, content
 from tests.tolerance import agree
 
 

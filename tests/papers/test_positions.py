@@ -9,8 +9,7 @@ from models.attention import logits
 from models.effect import Positions
 from models.encodings import extend, load
 from models.extensions.pose import PoSE
-from tests.papers.loops import found, geometric, rotary
-from tests.papers.pairs import SHAPE, WIDTH, biased, content
+from tests.papers.loops import SHAPE, WIDTH, biased, content, found, geometric, rotary
 from tests.tolerance import agree
 
 FREQUENCIES = geometric(WIDTH, 10_000)

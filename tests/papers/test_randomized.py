@@ -12,8 +12,7 @@ from models.encodings.nope import NoPE
 from models.encodings.randomized import Randomized
 from models.registry import read
 from tests.composing import composed
-from tests.papers.loops import found, geometric, rotary
-from tests.papers.pairs import HEADS, SHAPE, WIDTH, biased, content
+from tests.papers.loops import HEADS, SHAPE, WIDTH, biased, content, found, geometric, rotary
 from tests.tolerance import agree
 from train.build import build_encodings
 from train.evaluation.extensions import recipe

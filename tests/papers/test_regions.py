@@ -7,8 +7,7 @@ import pytest
 import torch
 
 from models.encodings import extend
-from tests.papers.loops import NEVER, found, geometric, random, rotary
-from tests.papers.pairs import HEADS, SHAPE, WIDTH, content, plain
+from tests.papers.loops import HEADS, NEVER, SHAPE, WIDTH, content, found, geometric, plain, random, rotary
 from tests.tolerance import agree
 
 L = SHAPE["length"]

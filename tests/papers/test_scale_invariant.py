@@ -8,8 +8,7 @@ import torch
 from models.attention import attend, logits
 from models.effect import Positions
 from models.encodings import extend, load
-from tests.papers.loops import found, geometric, rotary
-from tests.papers.pairs import HEADS, LENGTH, SHAPE, WIDTH, by_pair, content
+from tests.papers.loops import HEADS, LENGTH, SHAPE, WIDTH, by_pair, content, found, geometric, rotary
 from tests.tolerance import agree
 
 TAU = 10.0

@@ -12,8 +12,7 @@ from models.encodings.nope import NoPE
 from models.options.ssmax import SSMax, visible_keys
 from models.registry import read
 from tests.conftest import moved
-from tests.papers.loops import found, geometric, rotary
-from tests.papers.pairs import HEADS, SHAPE, WIDTH, biased, content
+from tests.papers.loops import HEADS, SHAPE, WIDTH, biased, content, found, geometric, rotary
 from tests.tolerance import agree
 
 FREQUENCIES = geometric(WIDTH, 10_000)

@@ -7,8 +7,7 @@ import torch
 
 from models.effect import Positions
 from models.encodings import extend, load
-from tests.papers.loops import NEVER, found, geometric, rotary
-from tests.papers.pairs import SHAPE, WIDTH, content, plain
+from tests.papers.loops import NEVER, SHAPE, WIDTH, content, found, geometric, plain, rotary
 from tests.tolerance import agree
 
 L = SHAPE["length"]

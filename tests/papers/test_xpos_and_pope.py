@@ -14,8 +14,7 @@ from x_transformers.x_transformers import (
 from models.attention import logits
 from models.effect import Positions
 from models.encodings import load
-from tests.papers.loops import NEVER, found, geometric, planes, random
-from tests.papers.pairs import HEADS, LENGTH, WIDTH, by_pair, content
+from tests.papers.loops import HEADS, LENGTH, NEVER, WIDTH, by_pair, content, found, geometric, planes, random
 from tests.tolerance import agree
 
 D = WIDTH

@@ -68,7 +68,7 @@ PARTS: dict[str, Callable[[Positions, Tensor], dict[str, object]]] = {
     "log_decay": lambda at, learned: {"log_decay": log_decay},
     "adjust": lambda at, learned: {"adjust": Adjust(adjusted)},
     "adjust_nearby": lambda at, learned: {
-        "adjust": Adjust(adjusted_nearby, FarKeys(4, lambda q, k: (q, k + 1))),
+        "adjust": Adjust(adjusted_nearby, FarKeys(4, lambda q, k: (q, k + 1)))
     },
     "network": lambda at, learned: {"adjust": Adjust(network(curve(at, learned)))},
     "values": lambda at, learned: {"values": read},

@@ -8,8 +8,7 @@ from train.evaluation.extensions import selected_extensions
 
 
 @pytest.mark.parametrize(
-    ("encoding", "expected"),
-    [("rope", ["none", "crop", "window"]), ("randomized_rope", ["none", "crop"])],
+    ("encoding", "expected"), [("rope", ["none", "crop", "window"]), ("randomized_rope", ["none", "crop"])]
 )
 def test_controls_are_those_that_fit(small: list[str], encoding: str, expected: list[str]) -> None:
     settings = composed(*small, f"encoding={encoding}", "evaluation.extensions=controls")
