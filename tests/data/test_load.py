@@ -13,11 +13,6 @@ from train.paths import CONF
 NAMES = sorted(file.stem for file in CONF.glob("data/*.yaml"))
 
 
-def test_the_choices_are_there() -> None:
-    expected = {"python", "stdlib", "files", "wikitext103", "pg19", "fineweb_edu", "slimpajama", "codeparrot"}
-    assert expected <= set(NAMES)
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_every_file_fits_its_class(name: str, settings: Callable[..., dict]) -> None:
     chosen = settings(name)

@@ -1,6 +1,5 @@
 """Operations written out for speed are the plain ones, forward and backward."""
 
-from collections.abc import Callable
 from functools import partial
 
 import pytest
@@ -8,7 +7,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from models.attention.eager import MaskedAttention
 from models.attention.sdpa import split_precision
 from models.encodings.pope import polar
 from models.ops.linear import split_heads
@@ -42,21 +40,6 @@ def plain_split(qkv: Tensor) -> Tensor:
     return torch.cat([x.unflatten(-1, (H, D)).transpose(1, 2) for x in qkv.chunk(3, dim=-1)])
 
 
-def plain_weighted(q: Tensor, k: Tensor, v: Tensor, mask: Tensor) -> Tensor:
-    ahead = torch.ones(T, T, dtype=torch.bool).triu(1)
-    return (q @ k.mT + mask).masked_fill(ahead, float("-inf")).softmax(-1) @ v
-
-
-def weighted(rows: int) -> Callable[..., Tensor]:
-    def run(q: Tensor, k: Tensor, v: Tensor, mask: Tensor) -> Tensor:
-        mask = mask.masked_fill(torch.ones(T, T, dtype=torch.bool).triu(1), float("-inf"))
-        stops = [(i, min(i + rows, T)) for i in range(0, T, rows)]
-        out: Tensor = MaskedAttention.apply(q, k, v, mask, [(slice(i, e), slice(0, e)) for i, e in stops])
-        return out
-
-    return run
-
-
 ROTATED = [(B, H, T, D), (T, D // 2), (T, D // 2)]
 PAIRS = {
     "rms_norm": (rms_norm, lambda x, gain: F.rms_norm(x, (D,), gain, 1e-6), [(B, T, D), (D,)]),
@@ -69,8 +52,6 @@ PAIRS = {
     ),
     "polar": (polar, plain_polar, [(B, H, T, D), (T, D), (T, D)]),
     "polar of each head": (polar, plain_polar, [(B, H, T, D), (H, T, D), (H, T, D)]),
-    "weighted": (weighted(T), plain_weighted, [(B, H, T, D)] * 3 + [(1, T, T)]),
-    "weighted in blocks": (weighted(3), plain_weighted, [(B, H, T, D)] * 3 + [(B, H, T, T)]),
 }
 
 

@@ -69,6 +69,8 @@ encoding.base=-10 | encoding.base=-10 should be greater than 1.
 +encoding.head_width=3 | There is no setting 'encoding.head_width'.
 encoding=window_rope encoding.inner.base=ten | encoding.inner.base=ten should be a valid number
 encoding=window_rope encoding.inner=5 | encoding.inner=5 should be a method with its parameters
+encoding=scale_invariant encoding.tau=1e-7 | encoding.tau=1e-07 should be greater than or equal
+encoding=randomized_rope encoding.span=5 | model.length=16 is past what encoding=randomized_rope
 encoding=alibi names.encoding=rope | is not what conf/encoding/rope.yaml names
 encoding._target_=models.encodings.nope.NoPE | its results need another name: add names.encoding=my
 encoding._target_=os.system names.encoding=mine | os.system should be the dotted path of a class

@@ -22,25 +22,3 @@ def test_it_draws_nothing_from_the_generator_of_the_run() -> None:
 @pytest.mark.parametrize("encoding", names("encoding"))
 def test_every_encoding_passes(encoding: str) -> None:
     assert "none" in dry_run(composed(*SMALLER, f"encoding={encoding}", "evaluation.extensions=controls"))
-
-
-@pytest.mark.parametrize(
-    ("arguments", "expected"),
-    [
-        (
-            ["encoding=scale_invariant", "encoding.tau=1e-7"],
-            "encoding.tau=1e-07 should be greater than or equal",
-        ),
-        (
-            ["encoding=xpos", "encoding.gamma=0.000001", "encoding.scale_base=1"],
-            "model.length=41 is past what encoding=xpos",
-        ),
-        (
-            ["encoding=randomized_rope", "encoding.span=5"],
-            "model.length=41 is past what encoding=randomized_rope",
-        ),
-    ],
-)
-def test_numbers_that_no_model_can_be_trained_with(arguments: list[str], expected: str) -> None:
-    with pytest.raises(ValueError, match=expected):
-        dry_run(composed(*SMALLER, *arguments))

@@ -1,6 +1,5 @@
 """States of a training on the disk: whole, or noticed; nothing left behind."""
 
-import math
 import os
 import pickle
 import random
@@ -108,36 +107,27 @@ def test_a_file_of_anybody_is_no_checkpoint(content: Any, tmp_path: Path, monkey
     assert sorted(tmp_path.iterdir()) == [file, plain]
 
 
-@pytest.mark.parametrize("value", [math.nan, math.inf])
-def test_weights_that_are_not_finite_are_refused(value: float, tmp_path: Path) -> None:
-    model, file = GPT(13, 32, 1, 2, []), tmp_path / "final.ckpt"
-    weights = model.state_dict()
-    next(iter(weights.values()))[0, 0] = value
-    States().save_checkpoint(TRAINED.model_dump() | {"model": weights}, file)
-    with pytest.raises(UsageError, match="has weights that are not finite: delete it, and train again"):
-        restore(file, model, "cell")
-
-
 @pytest.mark.parametrize(
-    "change",
+    ("change", "said"),
     [
-        lambda weights: {name + "x": weight for name, weight in weights.items()},
-        lambda weights: {name: weight[..., :1] for name, weight in weights.items()},
-        lambda weights: {name: weight.to(torch.complex64) for name, weight in weights.items()},
-        lambda weights: {name: weight.to_sparse() for name, weight in weights.items()},
+        (lambda weight: weight / 0, "has weights that are not finite: delete it, and train again"),
+        (lambda weight: weight[..., :1], "does not fit this model"),
+        (lambda weight: weight.to(torch.complex64), "does not fit this model"),
+        (lambda weight: weight.to_sparse(), "does not fit this model"),
     ],
 )
-def test_weights_of_another_form_are_refused(change: Callable[..., Any], tmp_path: Path) -> None:
+def test_weights_of_another_form_are_refused(change: Callable[..., Any], said: str, tmp_path: Path) -> None:
     model, file = GPT(13, 32, 1, 2, []), tmp_path / "final.ckpt"
-    States().save_checkpoint(TRAINED.model_dump() | {"model": change(model.state_dict())}, file)
-    with pytest.raises(UsageError, match="does not fit this model"):
+    weights = {name: change(weight) for name, weight in model.state_dict().items()}
+    States().save_checkpoint(TRAINED.model_dump() | {"model": weights}, file)
+    with pytest.raises(UsageError, match=said):
         restore(file, model, "cell")
 
 
-def test_damaged_weights_are_not_used(tmp_path: Path) -> None:
-    model, file, trained = GPT(13, 32, 1, 2, []), tmp_path / "final.ckpt", TRAINED
-    States().save_checkpoint(trained.model_dump() | {"model": model.state_dict()}, file)
-    assert restore(file, model, "cell") == trained
+def test_damaged_or_missing_weights_are_not_used(tmp_path: Path) -> None:
+    model, file = GPT(13, 32, 1, 2, []), tmp_path / "final.ckpt"
+    States().save_checkpoint(TRAINED.model_dump() | {"model": model.state_dict()}, file)
+    assert restore(file, model, "cell") == TRAINED
     flip(file, file.stat().st_size // 2)
     with pytest.raises(ValueError, match="is damaged, or not"):
         restore(file, model, "cell")

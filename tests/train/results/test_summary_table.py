@@ -35,10 +35,5 @@ def test_losses_and_accuracies_by_length() -> None:
     ]
 
 
-def test_a_task_alone() -> None:
-    found = [*rows("none", "answers", "accuracy", 0.5), *rows("none", "answers", "chance", 0.1)]
-    assert outcome(found) == "\naccuracy (answers)      64\nrope                 0.500\n"
-
-
 def test_nothing_by_length() -> None:
     assert outcome(rows("none", "by_position", "loss", 5.0, 4.0)) == ""
