@@ -1,6 +1,8 @@
 """Biases by distance, and by both positions, against the papers."""
 
 import math
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 import torch
@@ -52,13 +54,6 @@ def test_alibi(name: str, causal: bool) -> None:
     q, k = content(heads=3)
     expected = biased(q, k, lambda h, i, j: -SLOPES[3][h] * abs(i - j), causal)
     agree(found(load(name, heads=3), q, k, causal), expected)
-
-
-def test_alibi_learned_slopes() -> None:
-    q, k = content()
-    encoding = moved(load("alibi_learned", heads=HEADS))
-    slopes = [math.exp(m) for m in encoding.log_slope.tolist()]
-    agree(found(encoding, q, k), biased(q, k, lambda h, i, j: -slopes[h] * (i - j)))
 
 
 def test_alibi_of_bloom_mpt_and_x_transformers() -> None:
@@ -122,25 +117,24 @@ def test_t5_that_cannot_be() -> None:
         load("t5", heads=1, head_width=1, length=512, reach=16)
 
 
-# ---- KERPLE
+# ---- KERPLE and other curves
+
+
+CURVES: dict[str, Callable[[Any, int, int], torch.Tensor]] = {
+    "alibi_learned": lambda of, h, d: -of.log_slope[h].exp() * d,
+    "kerple_log": lambda of, h, d: -softplus(of.r1)[h] * (softplus(of.r2)[h] * d).log1p(),
+    "kerple_power": lambda of, h, d: -softplus(of.r1)[h] * d ** (2 * of.r2.sigmoid()[h]),
+    "bam": lambda of, h, d: -of.log_scale[h].exp() * (d + 1e-5) ** of.exponent[h],
+}
+"""What the parameters of an encoding give for a head and a distance."""
 
 
 @BOTH
-def test_kerple_log(causal: bool) -> None:
+@pytest.mark.parametrize("name", CURVES)
+def test_curves(name: str, causal: bool) -> None:
     q, k = content()
-    encoding = moved(load("kerple_log", heads=HEADS))
-    r1, r2 = softplus(encoding.r1).tolist(), softplus(encoding.r2).tolist()
-    expected = biased(q, k, lambda h, i, j: -r1[h] * math.log(1 + r2[h] * abs(i - j)), causal)
-    agree(found(encoding, q, k, causal), expected)
-
-
-@BOTH
-def test_kerple_power(causal: bool) -> None:
-    q, k = content()
-    encoding = moved(load("kerple_power", heads=HEADS))
-    r1 = softplus(encoding.r1).tolist()
-    r2 = [2 / (1 + math.exp(-r)) for r in encoding.r2.tolist()]
-    expected = biased(q, k, lambda h, i, j: -r1[h] * abs(i - j) ** r2[h] if i != j else 0.0, causal)
+    encoding = moved(load(name, heads=HEADS))
+    expected = biased(q, k, lambda h, i, j: float(CURVES[name](encoding, h, abs(i - j))), causal)
     agree(found(encoding, q, k, causal), expected)
 
 
@@ -190,18 +184,6 @@ def test_sandwich_spots() -> None:
 
 
 # ---- BAM
-
-
-@BOTH
-def test_bam(causal: bool) -> None:
-    q, k = content()
-    encoding = moved(load("bam", heads=HEADS))
-    scale, exponent = encoding.log_scale.tolist(), encoding.exponent.tolist()
-
-    def expected(h: int, i: int, j: int) -> float:
-        return -math.exp(scale[h]) * (abs(i - j) + 1e-5) ** exponent[h]
-
-    agree(found(encoding, q, k, causal), biased(q, k, expected, causal))
 
 
 def test_bam_starts_as_alibi() -> None:

@@ -72,22 +72,18 @@ def test_shaw_with_values(causal: bool) -> None:
 def test_deberta(reach: int, causal: bool) -> None:
     """(content . content + content . place + place . content) / sqrt(3 D)"""
     q, k = content()
-    both = moved(load("deberta", **SHAPE, reach=reach))
-    for encoding in both.inside:
-        table = encoding.table.detach().double()
-        k_places = (table @ encoding.to_key.detach().double()).view(2 * reach, HEADS, WIDTH)
-        q_places = (table @ encoding.to_query.detach().double()).view(2 * reach, HEADS, WIDTH)
+    for encoding in moved(load("deberta", **SHAPE, reach=reach)).inside:
+        places = [
+            encoding.table.detach() @ matrix.detach() for matrix in (encoding.to_key, encoding.to_query)
+        ]
+        to_key, to_query = (place.view(2 * reach, HEADS, WIDTH) for place in places)
 
-        def delta(a: int, b: int) -> int:
-            if a - b <= -reach:
-                return 0
-            return 2 * reach - 1 if a - b >= reach else a - b + reach
-
-        def expected(h: int, i: int, j: int) -> float:
+        def expected(h: int, i: int, j: int, to_key: Tensor = to_key, to_query: Tensor = to_query) -> float:
+            ahead, behind = (clip(d + reach, 0, 2 * reach - 1) for d in (i - j, j - i))
             terms = (
                 dot(q[0, h, i], k[0, h, j]),
-                dot(q[0, h, i], k_places[delta(i, j), h]),  # noqa: B023  (called in its turn of the loop)
-                dot(k[0, h, j], q_places[delta(j, i), h]),  # noqa: B023  (called in its turn of the loop)
+                dot(q[0, h, i], to_key[ahead, h]),
+                dot(k[0, h, j], to_query[behind, h]),
             )
             return math.fsum(terms) / math.sqrt(3 * WIDTH)
 

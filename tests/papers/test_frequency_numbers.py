@@ -41,25 +41,6 @@ def test_ntk_is_a_larger_base(base: float, factor: float, width: int, expected: 
     assert scaled("ntk", factor, 2, 512).tolist() == [1]  # one pair is the fastest
 
 
-@pytest.mark.parametrize(("alpha", "expected"), [(1, 41829.366), (2, 74534.830), (4, 141213.757)])
-def test_dynamic_ntk(alpha: float, expected: float) -> None:
-    frequencies = scaled("dynamic_ntk", 2048 / 512, 64, 512, alpha=alpha) * plain(64)
-    assert frequencies[1].item() ** -32 == pytest.approx(expected, rel=1e-5)
-
-
-@pytest.mark.parametrize(
-    ("width", "length", "linear", "kept"), [(64, 512, (14, 17), (5, 13)), (128, 2048, (38, 43), (20, 36))]
-)
-def test_partial_ntk(width: int, length: int, linear: tuple[int, int], kept: tuple[int, int]) -> None:
-    ratio = scaled("partial_ntk", 8, width, length)
-    assert (ratio[: kept[0] + 1] == 1).all()
-    assert (ratio[kept[0] + 1 :] < 1).all()
-    assert ratio[linear[1] :].tolist() == pytest.approx([1 / 8] * (width // 2 - linear[1]))
-    between = scaled("ntk", 8, width, length)[kept[1] : linear[0] + 1]
-    assert ratio[kept[1] : linear[0] + 1].tolist() == pytest.approx(between.tolist())
-    assert (ratio[linear[0] + 1 : linear[1]] > 1 / 8).all()
-
-
 def test_ntk_mixed() -> None:
     for factor, power, width, first in ((12, 0.75, 128, 0.8959968), (4, 0.625, 64, 0.8530777)):
         ratio = scaled("ntk_mixed", factor, width, 512, power=power)

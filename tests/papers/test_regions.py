@@ -36,13 +36,18 @@ def test_distances_that_are_printed() -> None:
     assert [self_extended(8, j, 4, 2) for j in range(9)] == [6, 6, 5, 5, 4, 3, 2, 1, 0]
 
 
+REGIONS: list[tuple[str, dict[str, int], Any]] = [
+    ("rerope", {"window": 6}, lambda i, j: rerope(i - j, 6)),
+    ("leaky_rerope", {"window": 6, "group": 3}, lambda i, j: leaky(i - j, 6, 3)),
+    ("self_extend", {"window": 6, "group": 3}, lambda i, j: self_extended(i, j, 6, 3)),
+]
+
+
 @pytest.mark.parametrize("layout", ["half", "interleaved"])
 @pytest.mark.parametrize(
     ("method", "given", "distance"),
     [
-        ("rerope", {"window": 6}, lambda i, j: rerope(i - j, 6)),
-        ("leaky_rerope", {"window": 6, "group": 3}, lambda i, j: leaky(i - j, 6, 3)),
-        ("self_extend", {"window": 6, "group": 3}, lambda i, j: self_extended(i, j, 6, 3)),
+        *REGIONS,
         ("self_extend", {"window": 4, "group": 3}, lambda i, j: self_extended(i, j, 4, 3)),
         ("self_extend", {"window": 1, "group": 1}, lambda i, j: i - j),
     ],
@@ -56,9 +61,7 @@ def test_two_regions(method: str, given: dict[str, int], distance: Any, layout: 
 @pytest.mark.parametrize(
     ("method", "given", "distance"),
     [
-        ("rerope", {"window": 6}, lambda i, j: rerope(i - j, 6)),
-        ("leaky_rerope", {"window": 6, "group": 3}, lambda i, j: leaky(i - j, 6, 3)),
-        ("self_extend", {"window": 6, "group": 3}, lambda i, j: self_extended(i, j, 6, 3)),
+        *REGIONS,
         ("lm_infinite", {"window": 6, "sinks": 2}, lambda i, j: rerope(i - j, 6)),
         ("sinks", {"window": 6, "sinks": 2}, lambda i, j: i - j if i - j < 6 else min(i, 7) - j),
     ],

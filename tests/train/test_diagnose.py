@@ -2,7 +2,6 @@
 
 import json
 import math
-from dataclasses import replace
 from html import unescape
 from pathlib import Path
 from typing import Any, cast
@@ -216,15 +215,6 @@ def test_sentences() -> None:
         "RoPE's base 10,000 is below the lower bound 27,000 for 4,096 tokens (Men et al., 2024); it is "
         "enough for 1,530.",
     ]
-    cut = replace(none, lengths=[64], keys=[[0]], entropy=none.entropy[:1], unseen=none.unseen[:1])
-    learned = replace(diagnosis, encoding="learned", known=None, rotary=[], variants=[cut], in_tokens=False)
-    assert list(sentences(learned)) == [
-        "learned is not defined past length 64.",
-        "learned: at length 64 no query sees a distance that it did not see in training.",
-    ]
-    rotated = replace(diagnosis, known=None, variants=[], rotary=[replace(rope, unfinished=0)])
-    first = "None of 16 rotary pairs never completed a rotation in training, within 64 tokens."
-    assert next(sentences(rotated)) == first
 
 
 # ---- a run
