@@ -189,8 +189,8 @@ def archived_runs(archive: Path) -> Iterator[FinishedRun]:
             }
             run_rows = [ROW.validate_json(json.dumps(row)) for row in rows_of[run].to_dict("records")]
             yield FinishedRun(archive / run, About.model_validate_json(about), run_rows, documents)
-    except (ValueError, KeyError) as error:
-        raise UsageError(f"{archive} is damaged: make it again.") from error
+    except (ValueError, KeyError, OSError) as error:
+        raise UsageError(f"The archive {archive} is damaged: make it again by sweeps.archive.") from error
 
 
 def flat(content: dict[str, Any], prefix: str = "") -> dict[str, Any]:

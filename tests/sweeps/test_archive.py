@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from conf.errors import UsageError
 from sweeps.archive import pack, portable, unpack
 from sweeps.results import load_sweep
 from tests.sweeps.synthetic import make_sweep
@@ -52,12 +53,18 @@ def test_a_damaged_run_is_left_out_and_named(
     assert "rope-s0 is left out." in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("name", ["rows.parquet", "scores.parquet", "runs.parquet"])
-def test_a_damaged_archive_is_one_sentence(name: str, sweep: Path, tmp_path: Path) -> None:
-    pack(sweep, tmp_path / "archive")
-    (tmp_path / "archive" / name).write_bytes(b"PAR1 and no more")
-    with pytest.raises(ValueError, match="archive is damaged: make it again"):
-        load_sweep(tmp_path / "archive")
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [("rows.parquet", b"PAR1 and no more"), ("scores.parquet", b""), ("runs.parquet", None)],
+)
+def test_a_damaged_archive_is_one_sentence(
+    name: str, content: bytes | None, sweep: Path, tmp_path: Path
+) -> None:
+    file = tmp_path / "archive" / name
+    pack(sweep, file.parent)
+    file.unlink() if content is None else file.write_bytes(content)
+    with pytest.raises(UsageError, match=r"The archive .* is damaged: make it again"):
+        load_sweep(file.parent)
 
 
 def test_nothing_to_archive_and_no_archive(sweep: Path, tmp_path: Path) -> None:
