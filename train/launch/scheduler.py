@@ -33,12 +33,13 @@ class Progress:
 
     total: int  # jobs
     seconds: list[float] = field(default_factory=list)  # of each job that ended
-    started: float = field(default_factory=time.perf_counter)
+    started: float | None = None  # of the first job
     status: Status = field(default_factory=Status)
 
     def show(self, running: dict[Path, Running], *lines: str) -> None:
         """Print lines about jobs that ended, and how far that brings the sweep."""
         ended, now = len(self.seconds), time.perf_counter()
+        self.started = self.started or now
         place = f"{ended} of {self.total}"
         if 0 < ended < self.total:
             mean, ages = sum(self.seconds) / ended, [now - entry.since for entry in running.values()]
