@@ -114,7 +114,7 @@ def protocol_figure(comparison: Comparison) -> dict[str, Spec]:
     """Return the change in loss since the training length: a panel per method, a line per protocol."""
     lines = [
         Line(
-            comparison.labels.get(protocol, protocol), comparison.lengths, curve.change, seeds=curve.seeds,
+            comparison.labels.get(protocol, protocol), comparison.lengths, curve.value, seeds=curve.seeds,
             panel=name, place=place, source=comparison.source(name),
         )
         for name, curves in protocol_changes(comparison).items()

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from sweeps.comparison.methods import WINDOWS
-from sweeps.comparison.notes import two_groups_note
+from sweeps.comparison.notes import scored_note, two_groups_note
 from sweeps.comparison.records import Fairness, Gain
 from sweeps.comparison.summary import CONTROLS, Comparison
 from sweeps.numbers import big, list_text, number, plural, signed, tokens
@@ -31,7 +31,8 @@ def setting(comparison: Comparison) -> str:
     counts = f"{plural(len(comparison.methods), 'method')}, {plural(len(comparison.seeds), 'seed')}"
     trained = f"trained on {comparison.data} at {comparison.at_training}"
     ladder = f"up to {tokens(comparison.longest)} ({comparison.times_longer})"
-    return f"{counts}, {trained} and evaluated {ladder} under {comparison.protocol}."
+    scored = f" on {scored_note(comparison)}" if comparison.windows else ""
+    return f"{counts}, {trained} and evaluated {ladder} under {comparison.protocol}{scored}."
 
 
 def best_line(comparison: Comparison) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 from sweeps.comparison.curves import Group
 from sweeps.comparison.methods import different, short
 from sweeps.comparison.records import Fairness, Provenance
+from sweeps.numbers import plural
 from sweeps.results import FinishedRun
 from train.results.rows import ONCE
 
@@ -71,19 +72,24 @@ def join_values(values: list[Any], by: str) -> str:
 
 
 def provenance(group: Group) -> Provenance:
-    """Return what the runs share: settings, data, machine, versions, commits, commands, time."""
-    rows = [row for run in group.runs for row in run.rows]
-    facts = [run.facts for run in group.runs]
+    """Return what the runs share, and where they come from."""
+    rows, facts = [row for run in group.runs for row in run.rows], [run.facts for run in group.runs]
     dates = sorted(str(fact["started"]) for fact in facts if fact.get("started"))
+    seconds = sum(float(fact.get("seconds") or 0) for fact in facts)
+    about = distinct(facts, "corpus_description")
+    known = {
+        "data": about if group.data in about else f"{group.data} {about}",
+        "corpus (SHA-256)": rows[0].corpus,
+        "command of one run": next((str(fact["command"]) for fact in facts if fact.get("command")), ""),
+        "machine": distinct(facts, "machine"),
+        "versions": "; ".join(sorted({row.versions for row in rows})),
+        "commit": ", ".join(commit or "none" for commit in sorted({row.commit for row in rows})),
+        "dates": f"{dates[0]} to {dates[-1]}" if dates else "",
+        "total time": f"{seconds / 60:,.1f} minutes in {plural(len(facts), 'run')}" if seconds else "",
+    }
     return Provenance(
+        facts={name: text for name, text in known.items() if text},
         settings=dict(shared(facts)),
-        description=distinct(facts, "corpus_description"),
-        machine=distinct(facts, "machine"),
-        versions=sorted({row.versions for row in rows}),
-        commits=sorted({row.commit for row in rows}),
-        command=next((str(fact["command"]) for fact in facts if fact.get("command")), ""),
-        dates=f"{dates[0]} to {dates[-1]}" if dates else "",
-        seconds=sum(float(fact.get("seconds") or 0) for fact in facts),
         runs={name: [run.folder.name for run in runs] for name, runs in group.members.items()},
     )
 

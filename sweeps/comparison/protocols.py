@@ -1,24 +1,14 @@
 """One checkpoint under every protocol: what its curve owes to the protocol."""
 
-from dataclasses import dataclass
 from typing import Any
 
-from sweeps.comparison.records import Values, minus
+from sweeps.comparison.records import Curve, minus
 from sweeps.comparison.summary import Comparison
 from sweeps.results import FinishedRun
 from train.results.protocols import PROTOCOLS
 
 FEWEST = 3  # protocols that make a comparison
 MOST = 6  # methods that are shown
-
-
-@dataclass(frozen=True)
-class ProtocolChange:
-    """A method's loss under one protocol, and its change since the training length."""
-
-    loss: Values
-    change: Values
-    seeds: list[Values]  # of the change
 
 
 def protocol_labels(runs: list[FinishedRun], trained: int) -> dict[str, str]:
@@ -40,12 +30,12 @@ def agreed(runs: list[FinishedRun], name: str) -> Any:
     return values.pop() if len(values) == 1 else None
 
 
-def protocol_changes(comparison: Comparison, limit: int = MOST) -> dict[str, dict[str, ProtocolChange]]:
-    """Return the changes of the reference and the best by protocol, where there are enough protocols to
-    compare."""
+def protocol_changes(comparison: Comparison, limit: int = MOST) -> dict[str, dict[str, Curve]]:
+    """Return the changes since the training length of the reference and the best, by protocol; none where
+    protocols are too few to compare."""
     compared = [name for name in PROTOCOLS if "loss" in comparison.scores.get(name, {})]
     names = [comparison.reference, *(name for name in comparison.methods if name != comparison.reference)]
-    result: dict[str, dict[str, ProtocolChange]] = {}
+    result: dict[str, dict[str, Curve]] = {}
     for name in sorted(names[:limit], key=comparison.order.index):
         for protocol in compared if len(compared) >= FEWEST else ():
             scores = comparison.scores[protocol]["loss"]
@@ -53,5 +43,5 @@ def protocol_changes(comparison: Comparison, limit: int = MOST) -> dict[str, dic
             if curve and comparison.trained_length in scores.lengths and scores.lengths == comparison.lengths:
                 home = scores.lengths.index(comparison.trained_length)
                 change, *seeds = (minus(values, values[home]) for values in (curve.value, *curve.seeds))
-                result.setdefault(name, {})[protocol] = ProtocolChange(curve.value, change, seeds)
+                result.setdefault(name, {})[protocol] = Curve(change, [], [], seeds)
     return result

@@ -117,14 +117,8 @@ class Fairness:
 class Provenance:
     """The origin of the runs."""
 
-    settings: dict[str, str]  # that all of them share
-    description: str  # of the corpus
-    machine: str
-    versions: list[str]
-    commits: list[str]
-    command: str
-    dates: str
-    seconds: float
+    facts: dict[str, str]  # data, machine, versions and so on, where they are known
+    settings: dict[str, str]  # that all runs share
     runs: dict[str, list[str]]  # by method
 
 

@@ -50,7 +50,6 @@ def page(summary: Summary, figures: list[dict[str, Figure]]) -> str:
             "setting": setting(comparison),
             "answers": answers(comparison),
             "parts": list(page_parts(comparison, drawn, f"{number}-" if number else "")),
-            "provenance": runs.provenance_table(comparison),
         }
         for number, (comparison, drawn) in enumerate(zip(summary.comparisons, figures, strict=True))
     ]

@@ -1,7 +1,6 @@
 """Tables of changes and differences: extensions against crop, the parts of a loss, protocols side by side."""
 
-from sweeps.comparison import protocols
-from sweeps.comparison.protocols import MOST, ProtocolChange
+from sweeps.comparison.protocols import MOST, protocol_changes
 from sweeps.comparison.summary import CONTROLS, CROP, Comparison
 from sweeps.numbers import MISSING, at_least, number, signed, tokens
 from sweeps.tables.table import (
@@ -74,21 +73,16 @@ def parts_table(comparison: Comparison) -> Table | None:
 def by_protocol(comparison: Comparison, limit: int = MOST) -> Table | None:
     """Return the change in loss since the training length, and the loss itself."""
 
-    def cell(curve: ProtocolChange, place: int) -> Cell:
-        loss, change = number(curve.loss[place]), curve.change[place]
-        home = comparison.lengths[place] == comparison.trained_length
-        return Cell(loss if home else signed(change), "" if home else loss, style=tint(change, 1))
-
-    places, labels = range(len(comparison.lengths)), comparison.labels
-    groups = {
-        name: {
-            labels.get(key, key): [cell(curve, place) for place in places] for key, curve in curves.items()
-        }
-        for name, curves in protocols.protocol_changes(comparison, limit).items()
-    }
-    columns = [
-        left_column("method"),
-        left_column("protocol"),
-        *length_columns(comparison, comparison.lengths),
-    ]
+    groups: dict[str, dict[str, list[Cell]]] = {}
+    for name, curves in protocol_changes(comparison, limit).items():
+        for protocol, curve in curves.items():
+            losses = comparison.scores[protocol]["loss"].methods[name]["none"].value
+            cells = [
+                Cell(signed(change), number(loss), style=tint(change, 1))
+                for change, loss in zip(curve.value, losses, strict=True)
+            ]
+            cells[comparison.home or 0] = Cell(number(losses[comparison.home or 0]))
+            groups.setdefault(name, {})[comparison.labels.get(protocol, protocol)] = cells
+    lengths = length_columns(comparison, comparison.lengths)
+    columns = [left_column("method"), left_column("protocol"), *lengths]
     return Table(PARTS["protocols"].title, columns, group_rows(groups)) if groups else None

@@ -106,7 +106,7 @@ def test_protocols_side_by_side(summary: Summary, of: Comparison) -> None:
     found = protocols.protocol_changes(of)
     assert set(found) == set(METHODS)
     assert list(found["rope"]) == list(PROTOCOLS)
-    assert all(change.change[0] == 0 for change in found["rope"].values())
+    assert all(change.value[0] == 0 for change in found["rope"].values())
     shown = terminal_text(summary, 200)
     assert PARTS["protocols"].title in shown
 
