@@ -1,8 +1,13 @@
 """What is written about the methods is what the code says of them."""
 
+import json
+import os
 import re
+import subprocess
+import sys
 from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 from runpy import run_module
 
 import pandas as pd
@@ -103,3 +108,14 @@ def test_the_table_of_the_readme_is_that_of_the_study() -> None:
         cells = [cell.strip(" *") for cell in line.strip("|").split("|")]
         swapped = [cell.translate(str.maketrans("+-", "-+")) for cell in (cells[4], cells[6])]
         assert [loss, at_4, at_16] == [cells[2], *swapped]
+
+
+@pytest.mark.slow
+def test_the_notebook_runs_as_written(tmp_path: Path) -> None:
+    cells = json.loads((ROOT / "docs/compare.ipynb").read_text())["cells"]
+    code = "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "code")
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
+    line = [sys.executable, "-c", code.replace("max_steps=100", "max_steps=2")]
+    done = subprocess.run(line, cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "tensor([[-0.0000" in done.stdout

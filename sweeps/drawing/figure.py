@@ -33,6 +33,10 @@ class Figure:
         spec = still(next(iter(self.views.values()))) | {"config": CONFIG}
         return str(vl_convert.vegalite_to_svg(resolve_colors(json.dumps(spec)), VEGA_LITE))
 
+    def _repr_svg_(self) -> str:
+        """Return what a notebook shows."""
+        return self.svg()
+
     def save(self, folder: Path) -> list[Path]:
         """Return the first view as PNG and as SVG, in a folder that is made where there is none."""
         import vl_convert

@@ -133,10 +133,10 @@ def score_figure(built: Encoding, before: Encoding | None = None) -> list[Spec]:
 
 
 @torch.no_grad()
-def save_picture(name: str, encoding: Encoding, folder: Path) -> list[Path]:
-    """Draw what position adds to a logit, by distance, into a folder; nothing where it enters nowhere."""
+def method_figure(name: str, encoding: Encoding) -> Figure | None:
+    """Return what position adds to a logit, by distance; None where it enters nowhere."""
     charts = score_figure(encoding)
-    return Figure(name, {"effect": combine(charts, "concat", title=name)}).save(folder) if charts else []
+    return Figure(name, {"effect": combine(charts, "concat", title=name)}) if charts else None
 
 
 def maps(name: str) -> list[Spec]:

@@ -16,7 +16,7 @@ from train.config.schema import Config
 from train.errors import command_line
 from train.methods.conformance import HEADS, LENGTH, WIDTH, findings
 
-PICTURE = "sweeps.gallery.page.save_picture"  # found when it is called, as sweeps/ is above train/
+PICTURE = "sweeps.gallery.page.method_figure"  # found when it is called, as sweeps/ is above train/
 TINY = ("trainer=cpu", "data=copy", f"model.width={WIDTH}", f"model.heads={HEADS}", f"model.length={LENGTH}")
 
 
@@ -41,8 +41,8 @@ def check_method(arguments: list[str]) -> int:
             print("ok  " if finding.is_right else "FAIL", finding.text, flush=True)
             failures += not finding.is_right
         name, folder = config.names.encoding, Path(config.outputs) / "check"
-        for file in function("picture", PICTURE)(name, build_encodings(config)[0], folder):
-            print(f"Picture: {file}")
+        if figure := function("picture", PICTURE)(name, build_encodings(config)[0]):
+            print(f"Picture: {figure.save(folder)[0]}")
     print(f"{name} is not ready: mend what FAILs." if failures else f"{name} does what it says of itself.")
     return failures
 
