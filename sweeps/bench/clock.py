@@ -3,11 +3,21 @@
 import statistics
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 
 Measurement = tuple[str, str, int, float]  # kind, model, length, value: the first fields of a Result
+
+
+@dataclass(frozen=True)
+class Options:
+    """The settings that the parts of the benchmarks share."""
+
+    encodings: list[str]
+    rounds: int  # training steps of each model
+    batch: int  # sequences of each
 
 
 def device() -> str:

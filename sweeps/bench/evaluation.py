@@ -10,8 +10,7 @@ from models.attention import attend
 from models.effect import Encoding, Positions
 from models.encodings import layers
 from models.registry import read
-from sweeps.bench.clock import Measurement, device, median_times
-from sweeps.bench.contenders import Options
+from sweeps.bench.clock import Measurement, Options, device, median_times
 from train.runtime.machine import resolved_precision
 
 HEADS, HEAD_WIDTH, LENGTH = 4, 32, 8_192

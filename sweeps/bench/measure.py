@@ -12,8 +12,7 @@ from pathlib import Path
 import torch
 
 from sweeps.bench import evaluation, training
-from sweeps.bench.clock import Measurement
-from sweeps.bench.contenders import Options, Shape
+from sweeps.bench.clock import Measurement, Options
 from sweeps.results import load_sweep
 from train.paths import ROOT
 from train.results.rows import ONCE
@@ -47,7 +46,7 @@ def main() -> None:
     job = json.loads(sys.argv[1])
     torch.set_num_threads(job["threads"])
     keep_memory()
-    options = Options(job["encodings"].split(","), job["rounds"], Shape(batch=job["batch"]))
+    options = Options(job["encodings"].split(","), job["rounds"], job["batch"])
     print(json.dumps(list(PARTS[job["part"]](options))))
 
 

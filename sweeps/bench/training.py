@@ -8,8 +8,8 @@ import torch
 from torch import nn
 
 from models.gpt import GPT
-from sweeps.bench.clock import Measurement, device, median_times
-from sweeps.bench.contenders import ATTENTION, PEERS, Options, Shape, loss_of, ours
+from sweeps.bench.clock import Measurement, Options, device, median_times
+from sweeps.bench.contenders import ATTENTION, LENGTH, PEERS, VOCAB, loss_of, ours
 from train.fit.compiling import compile_each
 from train.runtime.machine import bfloat16_gain, resolved_precision
 
@@ -18,52 +18,50 @@ Contender = tuple[Callable[[], nn.Module], str]  # what makes a model, and the p
 
 def measure(options: Options) -> Iterator[Measurement]:
     """Yield tokens per second of each encoding, and its step relative to NoPE's."""
-    contenders: dict[str, Contender] = {
-        name: (partial(ours, name, options.shape), "auto") for name in options.encodings
-    }
-    speed, length = speeds(contenders, options), options.shape.length
+    speed = speeds({name: (partial(ours, name), "auto") for name in options.encodings}, options)
     for name in options.encodings:
-        yield "train", name, length, speed[name]
+        yield "train", name, LENGTH, speed[name]
         if "nope" in speed:
-            yield "train_vs_nope", name, length, speed["nope"] / speed[name]
+            yield "train_vs_nope", name, LENGTH, speed["nope"] / speed[name]
 
 
 def measure_peers(options: Options) -> Iterator[Measurement]:
     """Yield tokens per second of RoPE and of each peer with each kind of attention, in both precisions."""
-    for name, speed in speeds(rope_and_peers(options.shape), options).items():
-        yield "peers", name, options.shape.length, speed
+    for name, speed in speeds(rope_and_peers(), options).items():
+        yield "peers", name, LENGTH, speed
 
 
 def measure_compiled(options: Options) -> Iterator[Measurement]:
     """Yield the same through torch.compile, each peer as it is fastest without."""
-    contenders = rope_and_peers(options.shape)
+    contenders = rope_and_peers()
     speed = speeds(contenders, options)
     fastest = {name.split()[0]: name for name in sorted(speed, key=speed.__getitem__)}.values()
     for name, value in speeds({name: contenders[name] for name in fastest}, options, True).items():
-        yield "peers_compiled", name, options.shape.length, value
+        yield "peers_compiled", name, LENGTH, value
 
 
-def rope_and_peers(shape: Shape) -> dict[str, Contender]:
+def rope_and_peers() -> dict[str, Contender]:
     """Return RoPE as a user gets it, and each peer, such as "x_transformers eager bf16"."""
     is_emulated = bfloat16_gain() < 0.5  # bfloat16 takes up to a minute per step
     precisions = ("fp32",) if is_emulated else ("bf16", "fp32")
     peers: dict[str, Contender] = {
-        f"{name} {attention} {precision}": (partial(make, shape, attention), precision)
+        f"{name} {attention} {precision}": (partial(make, attention), precision)
         for (name, make), attention, precision in product(PEERS.items(), ATTENTION, precisions)
     }
-    return {"rope": (partial(ours, "rope", shape), "auto")} | peers
+    return {"rope": (partial(ours, "rope"), "auto")} | peers
 
 
 def speeds(
     contenders: Mapping[str, Contender], options: Options, is_compiled: bool = False
 ) -> dict[str, float]:
     """Return the tokens per second of each."""
-    tokens = options.shape.batch * options.shape.length
-    steps = {name: step(contender, options.shape, is_compiled) for name, contender in contenders.items()}
-    return {name: tokens / spent for name, spent in median_times(steps, options.rounds).items()}
+    steps = {name: step(contender, options.batch, is_compiled) for name, contender in contenders.items()}
+    return {
+        name: options.batch * LENGTH / spent for name, spent in median_times(steps, options.rounds).items()
+    }
 
 
-def step(contender: Contender, shape: Shape, is_compiled: bool = False) -> Callable[[], None]:
+def step(contender: Contender, batch: int, is_compiled: bool = False) -> Callable[[], None]:
     """Return a whole training step on text that is new each time; `auto` is that of trainer.precision."""
     make, precision = contender
     model = make().to(device()).train()
@@ -75,7 +73,7 @@ def step(contender: Contender, shape: Shape, is_compiled: bool = False) -> Calla
     noise = torch.Generator().manual_seed(0)
 
     def run() -> None:
-        text = torch.randint(shape.vocab, (shape.batch, shape.length + 1), generator=noise).to(device())
+        text = torch.randint(VOCAB, (batch, LENGTH + 1), generator=noise).to(device())
         with torch.autocast(device(), dtype=torch.bfloat16, enabled=is_bf16):
             value = loss_of(model, text[:, :-1], text[:, 1:])
         optimizer.zero_grad()

@@ -13,13 +13,13 @@ import torch
 from conf.errors import UsageError
 from models.encodings import names
 from sweeps.bench import __main__, clock, evaluation, training
-from sweeps.bench.contenders import ATTENTION, PEERS, Options, Shape, ours
+from sweeps.bench.clock import Options
+from sweeps.bench.contenders import ATTENTION, LENGTH, PEERS, WIDTH, ours
 from sweeps.bench.instructions import LIMITS, instruction_sets, limited_environment
 from sweeps.bench.page import Result, write_page
 from train.paths import ROOT
 
-SHAPE = Shape(vocab=64, width=32, depth=1, heads=2, length=16, batch=2)
-SMALL = Options(["nope", "rope"], 1, SHAPE)
+SMALL = Options(["nope", "rope"], rounds=1, batch=1)
 MACHINE = "A processor, 2 cores, torch 2"
 ROPE = Result("peers", "rope", 128, "avx2", 1, 1234.56, MACHINE, "2026-01-31")
 PEER = replace(ROPE, model="plain_pytorch sdpa fp32", value=987, date="an unknown date")
@@ -58,19 +58,19 @@ def test_every_encoding_can_be_evaluated(name: str) -> None:
 @pytest.mark.parametrize("attention", ATTENTION)
 def test_peers_have_our_shape(name: str, attention: str) -> None:
     """As many weights as ours within a tenth, positions and gains aside."""
-    models = ours("rope", SHAPE), PEERS[name](SHAPE, attention)
+    models = ours("rope"), PEERS[name](attention)
     counts = [sum(p.numel() for p in model.parameters() if p.ndim > 1) for model in models]
-    positions = SHAPE.length * SHAPE.width if "gpt2" in name else 0
+    positions = LENGTH * WIDTH if "gpt2" in name else 0
     assert counts[1] - positions == pytest.approx(counts[0], rel=0.1)
 
 
 def test_the_command_measures_under_every_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    arguments = ["only=train,evaluate", "encodings=nope", "rounds=1", "batch=1", f"to={tmp_path}"]
+    arguments = ["only=evaluate", "encodings=nope", f"to={tmp_path}"]
     monkeypatch.setattr(sys, "argv", ["bench", *arguments])
     __main__.main()
     frame = pd.read_csv(tmp_path / "benchmarks.csv", keep_default_na=False)
     assert list(frame["isa"][frame["kind"] == "evaluate_vs_causal"]) == instruction_sets()
-    assert set(frame["kind"]) == {"train", "train_vs_nope", "evaluate", "evaluate_vs_causal"}
+    assert set(frame["kind"]) == {"evaluate", "evaluate_vs_causal"}
     assert f"## {frame['machine'][0]}\n" in (tmp_path / "benchmarks.md").read_text()
 
 
