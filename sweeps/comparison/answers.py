@@ -62,9 +62,9 @@ def gain_line(comparison: Comparison) -> str:
         }
         names = sorted(sizes, key=lambda name: -sizes[name])
         listed = [f"{name} {number(sizes[name], 2)}" for name in names]
-        first = f"{list_text(listed, MOST)} {comparison.unit}" if names else "No method"
         window = f"compared with the same model in a window of {comparison.at_training}"
-        return f"{first} at {comparison.at(comparison.lengths[middle])}, {window}."
+        where = f"{comparison.unit} at {comparison.at(comparison.lengths[middle])}, {window}"
+        return f"{list_text(listed, MOST) or 'No method'} ({where})."
     plain = [name for name, gains in comparison.extensions.items() if "none" in gains]
     if not comparison.is_cropped or not plain:
         return ""
@@ -83,9 +83,8 @@ def holding_line(comparison: Comparison) -> str:
     ]
     bounded = [name for name in held if name in comparison.bounded]
     window = f" As a window, by construction: {list_text(bounded)}." * bool(bounded)
-    ends = f"no worse at {comparison.at_longest} ({comparison.times_longer}) than at {comparison.at_training}"
-    first = f"{list_text(ranked, MOST)}: {ends}." if ranked else f"No method to {comparison.at_longest}."
-    return f"{first}{window}"
+    ends = f"no worse at {comparison.at_longest} than at {comparison.at_training}"
+    return f"{list_text(ranked, MOST) or 'No method'} ({ends}).{window}"
 
 
 def losing_line(comparison: Comparison) -> str:
@@ -101,7 +100,7 @@ def losing_line(comparison: Comparison) -> str:
     names = sorted(worse, key=lambda name: -comparison.sign * worse[name])
     listed = [f"{name} {signed(worse[name], 2)}" for name in names]
     ends = f"from {comparison.at_training} to {comparison.at_longest}"
-    parts = [f"{list_text(listed, MOST)} {comparison.unit}, {ends}"] if names else []
+    parts = [f"{list_text(listed, MOST)} ({comparison.unit}, {ends})"] if names else []
     undefined = [name for name, change in changes.items() if change is None]
     parts += [f"{list_text(undefined)}: no value there"] if undefined else []
     return f"{'; '.join(parts) or 'No method'}."

@@ -127,7 +127,7 @@ def test_lengths_are_not_called_tokens_where_a_task_counts_otherwise(copied: Pat
     for part in (
         "trained on copy at length 20 and evaluated up to 40 (2x) under answers",
         "Best where it was trained: t5, 0.95",
-        "share of the answer, from length 20 to length 40; learned: no value there.",
+        "(share of the answer, from length 20 to length 40); learned: no value there.",
         "accuracy, share of the answer · answers · copy · trained at length 20",
         f"{PROBLEMS} problems of each length",
         "learned past length 20: undefined",
