@@ -50,7 +50,7 @@ def plan(arguments: Sequence[str]) -> Iterator[str]:
     size = f"{weights / 1e6:,.0f}M weights"
     yield f"{plural(runs, 'run')} of {size}, {at_once} at once on {plural(given.gpus, 'GPU')}"
     yield f"throughput  {mean(rates):,.0f} tokens/s per GPU"
-    yield f"tokens      {trained / 1e9:,.2f} billion per run; evaluation takes that of {evaluated / 1e9:,.2f}"
+    yield f"tokens      {trained / 1e6:,.1f} million per run; evaluation takes that of {evaluated / 1e6:,.1f}"
     yield f"hours       {total:,.1f}; {mean(hours):,.1f} per run"
     yield f"idle        {1 - sum(hours) * gpus / gpu_hours:.0%} of {gpu_hours:,.0f} GPU-hours"
     yield (
