@@ -27,7 +27,7 @@ from train.results.done import DOCUMENTS, RESULTS, RUN, finish
 E = TypeVar("E", bound=Evaluator)
 SMALL = """model.vocab=300 model.width=32 model.depth=2 model.heads=2 model.length=16 batch=6 trainer=cpu
     trainer.precision=32-true trainer.max_steps=6 trainer.log_every=2 trainer.checkpoint_every=2
-    evaluation.ladder=[1,2,4] evaluation.windows=5 wandb.mode=disabled data=files
+    evaluation.ladder=[1,2,4] evaluation.windows=5 evaluation.extensions=[] wandb.mode=disabled data=files
 """.split()
 ENDLESS = ["trainer.max_steps=1000000", "trainer.log_every=4", "trainer.checkpoint_every=1000000"]
 CPU = composed("trainer=cpu").trainer

@@ -20,7 +20,7 @@ from train.results.rows import read_rows
 TASK = """data=copy model.width=32 model.depth=1 data.lengths=[1,4] model.length=9 batch=16 trainer=cpu
     trainer.precision=32-true trainer.max_steps=30 trainer.keep=[0.1,0.5]
     optimizer.learning_rate=2 optimizer.warmup=1 evaluation.lengths=[2,4,8] evaluation.problems=20
-    wandb.mode=disabled""".split()
+    evaluation.extensions=[] wandb.mode=disabled""".split()
 
 
 @pytest.fixture(scope="module")
