@@ -141,19 +141,12 @@ class Comparison:
         """Return the methods whose change in loss is taken apart."""
         return {name: self.decomposition[name] for name in names if name in self.decomposition}
 
-    def place(self, method: str) -> tuple[str, int]:
-        """Return a method's family, and which of its members it is."""
+    def panel(self, method: str) -> tuple[str, int]:
+        """Return the panel of a method, and its line there: a family each where methods are many."""
+        if len(self.order) <= TOGETHER:
+            return "", self.order.index(method)
         family = self.methods[method].family
         return family, [name for name in self.order if self.methods[name].family == family].index(method)
-
-    @property
-    def is_split(self) -> bool:
-        """Whether methods are too many for one panel, and are drawn by family."""
-        return len(self.order) > TOGETHER
-
-    def panel(self, method: str) -> tuple[str, int]:
-        """Return the panel of a method, and its line there."""
-        return self.place(method) if self.is_split else ("", self.order.index(method))
 
     def source(self, method: str) -> str:
         """Return the runs of a method."""

@@ -18,10 +18,6 @@ from sweeps.tables.table import (
 from sweeps.texts import PARTS
 
 MANY = 40  # rows
-TITLES = {
-    "crop": "Extensions of a trained model, and the control that is shown only its last tokens (crop)",
-    "none": "Extensions of a trained model",
-}
 
 
 def extensions_table(comparison: Comparison, brief: bool = False) -> Table | None:
@@ -40,7 +36,8 @@ def extensions_table(comparison: Comparison, brief: bool = False) -> Table | Non
     at_end = Column("change", f"at {tokens(comparison.longest)}")
     last = Column("beats crop", "up to") if comparison.is_cropped else at_end
     columns = [left_column(""), *length_columns(comparison, comparison.lengths), last]
-    return Table(TITLES[comparison.opponent], columns, rows) if rows else None
+    control = f" (crop: shown only {comparison.cropped})" if comparison.is_cropped else ""
+    return Table(f"Extensions of a trained model{control}", columns, rows) if rows else None
 
 
 def change_text(comparison: Comparison, name: str, extension: str) -> Cell:
