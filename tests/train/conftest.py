@@ -3,11 +3,9 @@
 import inspect
 import json
 import os
-import subprocess
 import sys
 import sysconfig
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from pathlib import Path
 from subprocess import CompletedProcess
@@ -18,7 +16,7 @@ import torch
 
 from models.gpt import GPT
 from tests.composing import composed
-from tests.processes import TIMEOUT, ended, forked, start
+from tests.processes import ended, forked, start
 from train.context import trainer
 from train.evaluation.evaluator import Evaluator
 from train.paths import ROOT
@@ -70,25 +68,6 @@ def command(module: str, arguments: tuple[str, ...]) -> None:
     os.chdir(ROOT)
     sys.argv = [module, *arguments]
     import_module(module).entry()
-
-
-@contextmanager
-def started(*arguments: str, module: str = "train") -> Iterator[subprocess.Popen[str]]:
-    """The same as a user's shell starts it, for runs that start further processes with the same command."""
-    environment = os.environ | {"OMP_NUM_THREADS": "1", "WANDB_MODE": "disabled"}
-    line = [sys.executable, "-m", module, *arguments]
-    process = subprocess.Popen(line, cwd=ROOT, env=environment, text=True, stdout=-1, stderr=-1)
-    try:
-        yield process
-    finally:
-        process.kill()
-
-
-def launch(*arguments: str, module: str = "train") -> CompletedProcess[str]:
-    """A command that `started` starts, once it has ended."""
-    with started(*arguments, module=module) as process:
-        out, errors = process.communicate(timeout=TIMEOUT)
-    return CompletedProcess(process.args, process.returncode, out, errors)
 
 
 TOGETHER = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(20_000 + os.getpid() % 20_000)}

@@ -2,6 +2,8 @@
 
 import os
 import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,7 +12,7 @@ from torch.distributed.run import main
 
 from tests.processes import family, is_alive, wait_for
 from tests.train import wandb_file
-from tests.train.conftest import ENDLESS, ROOT, TOGETHER, call, command, run_tasks, srun, started
+from tests.train.conftest import ENDLESS, ROOT, TOGETHER, call, command, run_tasks, srun
 from tests.train.test_run import close
 from train.results.rows import read_rows
 
@@ -71,7 +73,9 @@ def test_processes_train_as_one(alone: Path, small: list[str], tmp_path: Path, l
 
 def test_a_process_that_dies_is_named(small: list[str], tmp_path: Path) -> None:
     three = ["trainer.devices=3", f"outputs={tmp_path}", f"hydra.run.dir={tmp_path}/run"]
-    with started(*small, *ENDLESS, *three) as process:
+    line = [sys.executable, "-m", "train", *small, *ENDLESS, *three]  # which Lightning starts again
+    environment = os.environ | {"OMP_NUM_THREADS": "1", "WANDB_MODE": "disabled"}
+    with subprocess.Popen(line, cwd=ROOT, env=environment, text=True, stdout=-1, stderr=-1) as process:
         wait_for(lambda: "step 20/" in process.stdout.readline())
         others = family(process.pid)
         (second,) = [pid for pid, line in others.items() if "train_ddp_process_1" in line]

@@ -15,7 +15,7 @@ from models.gpt import GPT
 from sweeps.comparison.summarize import summarise
 from sweeps.results import load_sweep as load_sweep
 from tests.composing import composed
-from tests.train.conftest import far_from_uniform, launch, validated
+from tests.train.conftest import far_from_uniform, together, validated
 from train.evaluation.problems import ProblemEvaluator, mean_and_error, problem_protocols
 from train.fit.objective import Objective, masked_tokens, next_token, objective_of, shown_answers
 from train.results.rows import Row, read_rows
@@ -242,9 +242,8 @@ def test_processes_evaluate_a_task_as_one(tmp_path: Path) -> None:
     expected = {"none": metrics | {"chance"}, "crop": metrics}
     for name, length in itertools.product(expected, (4, 6, 8)):
         assert {key[3] for key in one if key[:3] == (name, "answers", length)} == expected[name]
-    processes = ["trainer=cpu", "trainer.strategy=ddp", "trainer.devices=3"]
-    again = [f"run={tmp_path}/run", *chosen[1:], *processes, f"hydra.run.dir={tmp_path}/again"]
-    assert launch(*again, module="train.evaluate").returncode == 0
+    again = [f"run={tmp_path}/run", *chosen[1:], "trainer=cpu", f"hydra.run.dir={tmp_path}/again"]
+    together(tmp_path, 3, *again, module="train.evaluate")
     several = values(tmp_path / "again")
     assert one.keys() == several.keys()
     for key, value in one.items():

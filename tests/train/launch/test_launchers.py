@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.processes import family, is_alive, listed, wait_for
+from tests.processes import ended, family, is_alive, listed, start, wait_for
 from tests.train import slurm
-from tests.train.conftest import ENDLESS, call, launch, started
+from tests.train.conftest import ENDLESS, call, command
 from tests.train.test_run import close
 from train.fit.checkpoints import read_checkpoint
 
@@ -28,7 +28,7 @@ def test_a_sweep(alone: Path, small: list[str], tmp_path: Path, launcher: str, d
     chosen = [f"hydra/launcher={launcher}", f"trainer.devices={devices}", "jobs=2"]
     chosen += ["hydra.mode=MULTIRUN", "encoding=alibi,rope", "extension=pi"]
     chosen += ["report=null"] if devices > 1 else []  # which takes seconds
-    swept = launch(*chosen, *small, f"outputs={tmp_path}/o", f"hydra.sweep.dir={tmp_path}/s")
+    swept = call(*chosen, *small, f"outputs={tmp_path}/o", f"hydra.sweep.dir={tmp_path}/s", check=False)
     assert swept.returncode == 1, swept.stderr
     (rope,) = tmp_path.glob("s/rope-*")
     (alibi,) = tmp_path.glob("s/alibi-*")
@@ -43,25 +43,25 @@ def test_a_sweep(alone: Path, small: list[str], tmp_path: Path, launcher: str, d
     assert (tmp_path / "s/report.html").exists() == (devices == 1)
 
 
-def test_slurm(small: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_slurm(small: list[str], tmp_path: Path) -> None:
     """An array of jobs; one must make room, where SLURM sends a signal to all processes of it, and is queued
     again by submitit."""
-    monkeypatch.setenv("PATH", f"{slurm.install(tmp_path)}:{os.environ['PATH']}")
+    path = f"{slurm.install(tmp_path)}:{os.environ['PATH']}"
     run = [*small, "trainer.max_steps=300", "trainer.checkpoint_every=1000000", "trainer.log_every=4"]
     run += ["hydra/launcher=submitit_slurm", "hydra.launcher.partition=gpu", "jobs=2"]
     run += ["hydra.mode=MULTIRUN", "encoding=nope,rope", "report=null"]
-    with started(*run, f"outputs={tmp_path}/o", f"hydra.sweep.dir={tmp_path}/s") as process:
+    run += [f"outputs={tmp_path}/o", f"hydra.sweep.dir={tmp_path}/s"]
+    process = start(tmp_path, command, "train.__main__", run, PATH=path)
 
-        def log() -> str:
-            return "".join(file.read_text() for file in tmp_path.glob("s/rope-*/train.log"))
+    def log() -> str:
+        return "".join(file.read_text() for file in tmp_path.glob("s/rope-*/train.log"))
 
-        wait_for(lambda: "step 20/" in log())
-        (worker,) = [pid for pid in workers() if f"{tmp_path}/s" in workers()[pid] and task(pid) == "1"]
-        for pid in (worker, *family(worker)):
-            os.kill(pid, signal.SIGUSR2)
-        out, errors = process.communicate(timeout=200)
-    assert process.returncode == 0, errors
-    assert out.count("s  done, loss ") == 2
+    wait_for(lambda: "step 20/" in log())
+    (worker,) = [pid for pid in workers() if f"{tmp_path}/s" in workers()[pid] and task(pid) == "1"]
+    for pid in (worker, *family(worker)):
+        os.kill(pid, signal.SIGUSR2)
+    assert ended(process) == 0, (tmp_path / "err").read_text()
+    assert (tmp_path / "out").read_text().count("s  done, loss ") == 2
     first, _, second = log().partition("The same command resumes from here.")
     assert "Stopped by SIG" in first
     assert "step 20/" not in second
@@ -86,13 +86,14 @@ def task(pid: int) -> str:
 @pytest.mark.parametrize("launcher", ["submitit_local", "ray"])
 def test_no_orphans(small: list[str], tmp_path: Path, launcher: str) -> None:
     run = [*small, *ENDLESS, f"hydra/launcher={launcher}", "hydra.mode=MULTIRUN", "report=null"]
-    with started(*run, f"outputs={tmp_path}/o", f"hydra.sweep.dir={tmp_path}/s") as process:
-        wait_for(lambda: any("step 20/" in log.read_text() for log in tmp_path.glob("s/*/train.log")))
-        processes = family(process.pid)
-        process.terminate()
-        _, errors = process.communicate(timeout=60)
+    run += [f"outputs={tmp_path}/o", f"hydra.sweep.dir={tmp_path}/s"]
+    process = start(tmp_path, command, "train.__main__", run)
+    wait_for(lambda: any("step 20/" in log.read_text() for log in tmp_path.glob("s/*/train.log")))
+    processes = family(process.pid)
+    process.terminate()
+    assert ended(process) == 143
     wait_for(lambda: not any(map(is_alive, processes)), 40)
-    assert process.returncode == 143
+    errors = (tmp_path / "err").read_text()
     assert errors.endswith("yardstick: Stopped by SIGTERM. The same command resumes from here.\n")
     (state,) = tmp_path.glob("o/trained/*/last.ckpt")
     assert read_checkpoint(state)
