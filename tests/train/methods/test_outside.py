@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.train.conftest import SMALL, call, launch
+from tests.train.conftest import SMALL, call
 from train.paths import ROOT
 
 FEW = ["trainer.max_steps=2", "evaluation.windows=2"]
@@ -28,7 +28,7 @@ def test_it_is_trained_evaluated_reproduced_and_compared(
     methods: Path, small: list[str], tmp_path: Path
 ) -> None:
     line = [*small, *FEW, "encoding=glob([my*,nope])", f"hydra.sweep.dir={tmp_path}/sweep", "-m"]
-    launch(f"methods={methods}", *line)
+    call(f"methods={methods}", *line)
     table = (tmp_path / "sweep/table.txt").read_text()
     assert "my_bias" in table
     assert "nope" in table
