@@ -30,7 +30,7 @@ def gpu() -> Iterator[None]:
     on_gpu = property(lambda tensor: tensor.device.type == "meta")
     with (
         patch.object(torch.Tensor, "is_cuda", on_gpu),
-        patch.object(flex, "compiled_flex", lambda: flex_shapes),
+        patch.object(flex, "compiled_flex", lambda form: flex_shapes),
     ):
         yield
 

@@ -62,6 +62,8 @@ def choose(q: Tensor, effect: Effect | Plan) -> str:
     """Return the name of the fastest kernel for this effect, on this device and in this precision."""
     plan = effect if isinstance(effect, Plan) else Plan(effect)
     if q.is_cuda:
+        if plan.has_dense_numbers:  # FlexAttention would read them from a table of T x T
+            return "explicit"
         return {Form.PLAIN: "sdpa", Form.FULL_SCORES: "explicit"}.get(plan.form, "flex")
     if q.is_cpu and cpu_flash.fits(q, plan):
         return "fused"

@@ -14,8 +14,9 @@ from models.attention.plan import Form, Plan
 from models.attention.sdpa import augment_qk
 from models.ops.first_order import first_order
 
-BUDGET = 1 << 22  # logits held at a time
+BUDGET = 1 << 22  # logits held at a time on a CPU, in its cache
 TOUCHED = 1 << 20  # fewer where encodings change them: smaller blocks skip more keys after their queries
+ON_GPU = 1 << 28  # logits held at a time on a GPU, which is slow at many small products: 1 GB in float32
 FEWEST = 128  # queries at a time, or products would be slow; without gradient
 SHARE = 32  # of the queries: no fewer at a time than that part of a long sequence
 
@@ -37,7 +38,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, plan: Plan, x: Tensor | None = None)
         q, k = augment_qk(q, k, log_decay)
     if not torch.is_grad_enabled():
         return evaluate(q, k, v, plan)
-    blocks = divide(q, plan, BUDGET)
+    blocks = divide(q, plan, budget_of(q, BUDGET))
     if plan.effect.sink is not None:
         k, v = masks.with_sink(plan, k, v)
         blocks = [(rows, slice(0, keys.stop + 1)) for rows, keys in blocks]
@@ -52,7 +53,7 @@ def evaluate(q: Tensor, k: Tensor, v: Tensor, plan: Plan) -> Tensor:
     """
     start, length, window = plan.query_start, q.size(-2), plan.window
     out = torch.empty_like(v[:, :, start:])
-    budget = BUDGET // max(1, q.size(0) * q.size(1) * length)
+    budget = budget_of(q, BUDGET) // max(1, q.size(0) * q.size(1) * length)
     size = max(FEWEST, budget if window is None else min(budget, window))
     for rows in reversed(masks.split(slice(start, length), size)):
         keys = masks.visible_keys(plan, rows)
@@ -65,7 +66,7 @@ def evaluate(q: Tensor, k: Tensor, v: Tensor, plan: Plan) -> Tensor:
 def by_logits(q: Tensor, k: Tensor, v: Tensor, plan: Plan, x: Tensor | None) -> Tensor:
     """Return what queries read where an effect changes each logit, or reads them: (B, H, R, D)."""
     logits, out, values = block_logits(q, k, plan, v.dtype, x), [], plan.effect.values
-    for rows, keys in reversed(divide(q, plan, min(BUDGET, TOUCHED))):  # as in `evaluate`
+    for rows, keys in reversed(divide(q, plan, budget_of(q, min(BUDGET, TOUCHED)))):  # as in `evaluate`
         probs = softmax(logits(rows, keys), plan, rows, v.dtype)
         read = probs @ v[:, :, keys]
         if values is not None:
@@ -132,6 +133,11 @@ def masked_softmax(q: Tensor, k: Tensor, mask: Tensor, dtype: torch.dtype) -> Te
     logits = torch.empty(*q.shape[:-1], k.size(-2), dtype=q.dtype, device=q.device).copy_(mask)
     logits.flatten(0, 1).baddbmm_(q.flatten(0, 1), k.flatten(0, 1).mT)
     return logits.softmax(-1).to(dtype)
+
+
+def budget_of(q: Tensor, on_cpu: int) -> int:
+    """Return how many logits may be held at a time."""
+    return ON_GPU if q.is_cuda else on_cpu
 
 
 def divide(q: Tensor, plan: Plan, budget: int) -> list[Block]:

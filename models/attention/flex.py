@@ -1,4 +1,7 @@
-"""FlexAttention: the bias is looked up inside the kernel, and blocks that are hidden are skipped."""
+"""FlexAttention: the bias is looked up inside the kernel, and blocks that are hidden are skipped.
+
+Sequences are padded to a multiple of 128 tokens, below which its gradients are not a number.
+"""
 
 from collections.abc import Callable
 from functools import cache
@@ -7,9 +10,10 @@ from typing import Any, cast
 import torch
 import torch.nn.functional as F
 from torch import Tensor
-from torch.nn.attention.flex_attention import AuxRequest, BlockMask, create_block_mask, flex_attention
+from torch.nn.attention.flex_attention import AuxRequest, BlockMask, flex_attention
 
 from models.attention import masks
+from models.attention.block_masks import block_mask, pad, pad_tokens, repeat_last
 from models.attention.plan import Form, Plan, cached
 from models.effect import ByDistance, Effect
 
@@ -21,27 +25,57 @@ def fits(q: Tensor, plan: Plan) -> bool:
 def attend(q: Tensor, k: Tensor, v: Tensor, plan: Plan, x: Tensor | None = None) -> Tensor:
     """Return what all queries read, (B, H, T, D)."""
     scale, sink, log_decay = q.size(-1) ** -0.5, plan.effect.sink, plan.log_decay(x)
-    q, k, v = in_regions(*plan.rotate_phase(q, k, x), v, plan.effect)
-    seen = block_mask(plan, q.size(0) if plan.positions.at.dim() == 2 else None, k.size(-2), q.device.type)
+    length, dtype = q.size(-2), v.dtype
+    q, k = plan.rotate_phase(q, k, x)
+    rotated = in_regions(q, k, v, plan.effect)
+    q, k, v = (pad_parts(t, t.size(-2) // length) for t in rotated)
+    seen = whole_block_mask(plan)
     if q.is_meta and not q.is_cuda:  # FlexAttention refuses that device
-        return torch.empty_like(v[..., : q.size(-2), :])
-    run: Any = compiled_flex() if q.is_cuda else flex_attention
+        return torch.empty_like(v[..., :length, :])
     wanted = None if sink is None else AuxRequest(lse=True)
+    form = tuple(sorted(plan.parts)), torch.is_grad_enabled()
+    run: Any = compiled_flex(form) if is_compiled(q) else flex_attention
     out = run(q, k, v.to(q.dtype), score_of(plan, log_decay), seen, scale=scale, return_aux=wanted)
     if sink is not None:  # takes its share of the weights
-        out = out[0] * (out[1].lse - sink).sigmoid()[..., None]
-    return cast(Tensor, out.to(v.dtype))
+        lse = out[1].lse[..., :length]
+        return cast(Tensor, (out[0][..., :length, :] * (lse - sink).sigmoid()[..., None]).to(dtype))
+    return cast(Tensor, out[..., :length, :].to(dtype))
+
+
+def pad_parts(x: Tensor, parts: int) -> Tensor:
+    """Return (B, H, T, D), or copies of it behind one another, each padded to a multiple of 128 tokens."""
+    extra = pad(x.size(-2) // parts)
+    return x if extra == 0 else torch.cat([pad_tokens(part, extra) for part in x.chunk(parts, -2)], -2)
 
 
 @cached
-def block_mask(plan: Plan, sequences: int | None, keys: int, device: str) -> BlockMask:
-    return create_block_mask(mask_of(plan), sequences, None, plan.positions.length, keys, device)
+def padded_positions(plan: Plan) -> Tensor:
+    """Return the positions (T,) or (B, T), the last one repeated up to a multiple of 128 tokens."""
+    return repeat_last(plan.positions.at, pad(plan.positions.length))
+
+
+@cached
+def whole_block_mask(plan: Plan) -> BlockMask:
+    return block_mask(plan, padded_positions(plan), mask_of(plan))
+
+
+def is_compiled(q: Tensor) -> bool:
+    """Return whether FlexAttention is compiled: elsewhere it computes T x T, as a reference."""
+    return q.is_cuda
 
 
 @cache
-def compiled_flex() -> Callable:
-    """Return the one compiled FlexAttention for all layers and lengths."""
-    return torch.compile(flex_attention, dynamic=True)
+def compiled_flex(form: object) -> Callable:
+    """Return FlexAttention compiled for one form of effects, whatever the length.
+
+    Forms have code objects of their own, as PyTorch counts recompilations by these and then computes T x T.
+    """
+
+    def run(*args: Any, **options: Any) -> Any:
+        return flex_attention(*args, **options)
+
+    run.__code__ = run.__code__.replace(co_name=f"flex_{hash(form):x}")
+    return torch.compile(run, dynamic=True)
 
 
 def in_regions(q: Tensor, k: Tensor, v: Tensor, effect: Effect) -> tuple[Tensor, Tensor, Tensor]:
@@ -64,22 +98,23 @@ def in_regions(q: Tensor, k: Tensor, v: Tensor, effect: Effect) -> tuple[Tensor,
 
 def positions_of(plan: Plan) -> Callable[[Tensor, Tensor], Tensor]:
     """Return the position of a token, by its sequence and its index."""
-    at = plan.positions.at
+    at = padded_positions(plan)
     return (lambda b, index: at[index]) if at.dim() == 1 else (lambda b, index: at[b, index])
 
 
 def mask_of(plan: Plan) -> Callable:
     """Return FlexAttention's mask: which keys a query may see, by indices into q and k."""
     effect, length, at = plan.effect, plan.positions.length, positions_of(plan)
+    whole = length + pad(length)
     starts = [region.start for region in effect.far]
 
     def mask_mod(b: Tensor, h: Tensor, i: Tensor, j: Tensor) -> Tensor:
-        key = j % length
+        key = j % whole
         q_at, k_at = at(b, i), at(b, key)
-        result = i >= key if plan.causal else i >= 0
+        result = i >= key if plan.causal else key < length
         if starts:
             region = sum((q_at - k_at >= start).int() for start in starts)
-            result = result & (region == j // length)
+            result = result & (region == j // whole)
         if effect.visible is not None:
             result = result & effect.visible(q_at, k_at)
         return result
@@ -90,20 +125,25 @@ def mask_of(plan: Plan) -> Callable:
 def score_of(plan: Plan, log_decay: Tensor | None) -> Callable | None:
     """Return FlexAttention's score: score_scale, bias, log_decay and logit_scale of one pair."""
     length, logit_scale = plan.positions.length, plan.effect.logit_scale
+    extra = pad(length)
+    whole = length + extra
     if logit_scale is not None:
-        logit_scale = logit_scale.expand(-1, length)
+        logit_scale = repeat_last(logit_scale.expand(-1, length), extra)
+    decay_i = decay_j = log_decay
+    if log_decay is not None:  # two tensors: a compiled score may read one with a gradient once
+        decay_i, decay_j = repeat_last(log_decay, extra), repeat_last(log_decay, extra).clone()
     factor, bias = (pair_of(plan, name) for name in ("score_scale", "bias"))
     if factor is bias is log_decay is logit_scale is None:
         return None
 
     def score_mod(value: Tensor, b: Tensor, h: Tensor, i: Tensor, j: Tensor) -> Tensor:
-        key = j % length
+        key = j % whole
         if factor is not None:
             value = value * factor(b, h, i, key)
         if bias is not None:
             value = value + bias(b, h, i, key)
-        if log_decay is not None:
-            value = value + log_decay[b, h, i] - log_decay[b, h, key]
+        if decay_i is not None and decay_j is not None:
+            value = value + decay_i[b, h, i] - decay_j[b, h, key]
         if logit_scale is not None:
             value = value * logit_scale[h % logit_scale.size(0), i]
         return value
@@ -113,7 +153,7 @@ def score_of(plan: Plan, log_decay: Tensor | None) -> Callable | None:
 
 def pair_of(plan: Plan, name: str) -> Callable | None:
     """Return the effect's `bias` or `score_scale` of one pair."""
-    number, at = getattr(plan.effect, name), plan.positions.at
+    number, at = getattr(plan.effect, name), padded_positions(plan)
     if number is None:
         return None
     if isinstance(number, ByDistance) and plan.positions.whole:

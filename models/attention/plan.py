@@ -73,6 +73,13 @@ class Plan:
         return isinstance(self.effect.score_scale, ByDistance | None) and self.positions.consecutive
 
     @property
+    def has_dense_numbers(self) -> bool:
+        """Whether its bias or factor has a number for each pair, which no distance decides."""
+        numbers = (self.effect.bias, self.effect.score_scale)
+        is_whole = self.positions.whole
+        return any(not (isinstance(n, ByDistance) and is_whole) for n in numbers if n is not None)
+
+    @property
     def window(self) -> int | None:
         """The most keys up to its own that each query sees, if nothing else hides keys."""
         visible, is_row = self.effect.visible, self.causal and self.positions.consecutive

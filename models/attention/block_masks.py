@@ -1,0 +1,82 @@
+"""Which blocks of queries and keys FlexAttention computes, from the ends of the blocks alone.
+
+Positions increase along a sequence, so the least and the greatest distance of two blocks decide for all their
+pairs, and nothing of the size T x T is ever made.
+"""
+
+from collections.abc import Callable
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+from torch.nn.attention.flex_attention import BlockMask
+
+from models.attention.plan import Plan
+
+SIZE = 128  # queries, and keys, of a block
+
+
+def block_mask(plan: Plan, at: Tensor, visible: Callable) -> BlockMask:
+    """Return the mask of positions `at` (T,) or (B, T), T a multiple of 128; `visible` decides about a pair.
+
+    With far regions every key appears once per rotation, as in `flex.in_regions`.
+    """
+    some, every = block_relations(plan, at)
+    partial = some & ~every
+    sizes = at.size(-1), at.size(-1) * (1 + len(plan.effect.far))
+    return BlockMask.from_kv_blocks(
+        *indices(partial), *indices(every), BLOCK_SIZE=SIZE, mask_mod=visible, seq_lengths=sizes
+    )
+
+
+def block_relations(plan: Plan, at: Tensor) -> tuple[Tensor, Tensor]:
+    """Return which blocks (B or 1, 1, R, K) have pairs that are visible, and which have no others."""
+    effect, length = plan.effect, plan.positions.length
+    ends = at.unflatten(-1, (-1, SIZE))[..., [0, -1]]  # (B or none, R, 2)
+    ends = ends if ends.dim() == 3 else ends[None]
+    first, last = ends.unbind(-1)
+    nearest = first[:, :, None] - last[:, None]  # (B, R, K): the least distance of a query to a key
+    farthest = last[:, :, None] - first[:, None]
+    index = torch.arange(ends.size(1), device=at.device)
+    rows, keys = index[:, None], index
+    some = rows >= keys if plan.causal else keys * SIZE < length
+    every = rows > keys if plan.causal else (keys + 1) * SIZE <= length
+    some, every = some.expand_as(nearest), every.expand_as(nearest)
+    if effect.visible is not None:
+        width, sinks = effect.visible.width, effect.visible.sinks  # keys ahead are as far as those behind
+        least = torch.where((nearest <= 0) & (farthest >= 0), 0, torch.minimum(nearest.abs(), farthest.abs()))
+        most = torch.maximum(nearest.abs(), farthest.abs())
+        some = some & ((least < width) | (first[:, None] < sinks))
+        every = every & ((most < width) | (last[:, None] < sinks))
+    if not effect.far:
+        return some[:, None], every[:, None]
+    starts = [region.start for region in effect.far]
+    least, most = (
+        sum((d >= s).int() for s in starts) + torch.zeros_like(d).int() for d in (nearest, farthest)
+    )
+    parts = range(len(starts) + 1)  # copies of the keys, the farther ones behind
+    is_some = torch.cat([some & (least <= part) & (part <= most) for part in parts], -1)
+    is_every = torch.cat([every & (least == part) & (most == part) for part in parts], -1)
+    return is_some[:, None], is_every[:, None]
+
+
+def indices(blocks: Tensor) -> tuple[Tensor, Tensor]:
+    """Return how many blocks of keys each block of queries has, and which: these first, in order."""
+    count = blocks.sum(-1, dtype=torch.int32)
+    order = blocks.to(torch.int8).argsort(dim=-1, descending=True, stable=True).to(torch.int32)
+    return count.contiguous(), order.contiguous()
+
+
+def pad(length: int) -> int:
+    """Return the tokens that bring a length to a multiple of 128."""
+    return -length % SIZE
+
+
+def repeat_last(x: Tensor, extra: int) -> Tensor:
+    """Return (..., T) with the last entry repeated."""
+    return torch.cat([x, x[..., -1:].expand(*x.shape[:-1], extra)], -1) if extra else x
+
+
+def pad_tokens(x: Tensor, extra: int) -> Tensor:
+    """Return (B, H, T, D) with zeros behind the last token."""
+    return F.pad(x, (0, 0, 0, extra))
