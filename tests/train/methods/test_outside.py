@@ -28,7 +28,7 @@ def test_it_is_trained_evaluated_reproduced_and_compared(
     methods: Path, small: list[str], tmp_path: Path
 ) -> None:
     line = [*small, *FEW, "encoding=glob([my*,nope])", f"hydra.sweep.dir={tmp_path}/sweep", "-m"]
-    call(f"methods={methods}", *line)
+    subprocess.run([sys.executable, "-m", "train", f"methods={methods}", *line], cwd=ROOT, check=True)
     table = (tmp_path / "sweep/table.txt").read_text()
     assert "my_bias" in table
     assert "nope" in table
