@@ -174,15 +174,6 @@ def test_sandwich(dimensions: int, causal: bool) -> None:
     agree(found(encoding, q, k, causal), biased(q, k, expected, causal))
 
 
-def test_sandwich_spots() -> None:
-    spots = {0: 64, 1: 62.093684, 2: 57.381861, 10: 42.820023, 100: 30.543455, 1000: 10.177728}
-    encoding = load("sandwich", heads=8)
-    for distance, value in spots.items():
-        first, *_, last = bias(encoding, distance)
-        assert first + 64 == pytest.approx(value, abs=2e-5)
-        assert last == pytest.approx(first / 8, abs=1e-6)
-
-
 # ---- BAM
 
 

@@ -56,13 +56,6 @@ def test_ssmax() -> None:
     agree(found(encoding, q, k), expected)
 
 
-@pytest.mark.parametrize(("length", "ratio"), [(1024, 1.1111), (2048, 1.2222), (4096, 1.3333)])
-def test_ssmax_grows_with_the_logarithm(length: int, ratio: float) -> None:
-    temperature = load("nope", **SHAPE, ssmax=True).effect_at(Positions.of(4096)).logit_scale
-    grown = temperature[:, length - 1] / temperature[:, 511]
-    assert grown.tolist() == pytest.approx([ratio] * HEADS, abs=5e-5)
-
-
 @pytest.mark.parametrize("causal", [True, False])
 @pytest.mark.parametrize("visible", [None, Window(3), Window(3, sinks=2), Window(50, sinks=2)])
 @pytest.mark.parametrize("skipping", [False, True])

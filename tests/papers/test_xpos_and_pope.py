@@ -11,8 +11,6 @@ from x_transformers.x_transformers import (
     apply_rotary_pos_emb,
 )
 
-from models.attention import logits
-from models.effect import Positions
 from models.encodings import load
 from tests.papers.loops import HEADS, LENGTH, NEVER, WIDTH, by_pair, content, found, geometric, planes, random
 from tests.tolerance import agree
@@ -41,18 +39,6 @@ def test_xpos(layout: str, scale_base: int) -> None:
 
     encoding = load("xpos", head_width=D, length=32, scale_base=scale_base, layout=layout)
     agree(found(encoding, q, k), by_pair(expected, HEADS, LENGTH))
-
-
-def test_xpos_fades_by_its_zetas() -> None:
-    """Two tokens that differ from zero in one pair only, 512 and 64 positions apart."""
-    encoding = load("xpos", head_width=64, length=512)
-    zeta = encoding.zeta()
-    assert zeta[[0, 31]].tolist() == pytest.approx([0.2857143, 0.9776786], abs=1e-6)
-    x = torch.zeros(1, 1, 513, 64)
-    x[..., 0] = 1  # with feature 32 a pair, the fastest
-    left = logits(x, x, encoding.effect_at(Positions.of(513)))[0, 0, -1] * 8
-    for distance, share in ((512, 0.2857143), (64, 0.85505), (0, 1)):
-        assert left[512 - distance].item() == pytest.approx(share * math.cos(distance), abs=1e-5)
 
 
 def test_xpos_of_x_transformers() -> None:

@@ -70,17 +70,6 @@ def test_damage_is_told_before_anything_is_trained(done: Path, tmp_path: Path, m
     assert not (tmp_path / "again").exists()
 
 
-def test_a_run_that_does_not_say_its_threads(done: Path, tmp_path: Path, mistake: Mistake) -> None:
-    """As those of older versions."""
-    folder = shutil.copytree(done, tmp_path / "rope")
-    about = json.loads((folder / "run.json").read_text())
-    del about["threads"]
-    (folder / "run.json").write_text(json.dumps(about))
-    finish(folder, str(finished(folder)))
-    said = mistake(f"run={folder}", module="train.reproduce")
-    assert said == "yardstick: rope does not say with how many threads it ran: run it again first."
-
-
 def test_rows_that_only_one_has(done: Path) -> None:
     rows: list[Row] = read_rows(done / "results.jsonl")
     found = compare_rows(rows, [row for row in rows if row.metric != "loss"], [])

@@ -1,14 +1,12 @@
 """The kernels carry out every form of effect as `models.attention.logits` defines it."""
 
-from dataclasses import replace
-
 import pytest
 import torch
 from torch import Tensor
 
 from models import attention as attending
 from models import cpu as native
-from models.attention import KERNELS, attend, choose, eager, far_keys, flex, logits, masks
+from models.attention import KERNELS, attend, choose, eager, far_keys, logits, masks
 from models.attention.plan import Plan
 from models.cpu.attention_backward import flash
 from models.effect import Adjust, Effect, Positions, Region
@@ -96,21 +94,6 @@ def test_what_a_kernel_cannot_do_it_says() -> None:
             attend(q, k, v, Effect(Positions.of(T), **parts), kernel=kernel)
     with pytest.raises(ValueError, match="kernel=explicit"):  # it has no gradient
         attend(q, k, v, Effect(Positions.of(T), **far), kernel="band")
-
-
-def test_flex_shows_each_key_once() -> None:
-    """With two regions every key is there twice: of each pair, a query sees one."""
-    made = effect(("far", "sinks"), Positions.of(T), inputs()[-1])
-    seen = flex.mask_of(Plan(made))
-    whole = flex.padded_positions(Plan(made)).numel()
-    i, j = torch.arange(T)[:, None], torch.arange(2 * whole)[None]
-    both = seen(torch.tensor(0), torch.tensor(0), i, j)
-    near, far = both.chunk(2, dim=-1)
-    assert not (near & far).any()
-    once = replace(made, far=())
-    assert torch.equal(
-        near | far, flex.mask_of(Plan(once))(torch.tensor(0), torch.tensor(0), i, j[:, :whole])
-    )
 
 
 @pytest.mark.parametrize("slow", [False, True])
