@@ -29,6 +29,7 @@ ckpt_path=a.ckpt | The same command goes on where it stopped; yardstick evaluate
 +optimizer.lr=1 | multiple values for keyword argument 'lr'
 +optimizer.momentum=1 | unexpected keyword argument 'momentum'
 optimizer._target_=os.system | should be a class of torch.optim
+optimizer._target_=torch.optim.SparseAdam | does not support dense gradients
 --encoding=rope | --encoding=rope is a setting, which is written without dashes: encoding=...
 --encoding rope | --encoding is a setting, which is written without dashes: encoding=...
 =2 | =2 should be a setting such as key=value
