@@ -1,4 +1,4 @@
-"""Which blocks of queries and keys FlexAttention computes, from the ends of the blocks alone.
+"""The blocks of queries and keys that FlexAttention computes, from the ends of the blocks alone.
 
 Positions increase along a sequence, so the least and the greatest distance of two blocks decide for all their
 pairs, and nothing of the size T x T is ever made.
@@ -21,11 +21,11 @@ def block_mask(plan: Plan, at: Tensor, visible: Callable) -> BlockMask:
 
     With far regions every key appears once per rotation, as in `flex.in_regions`.
     """
-    some, every = block_relations(plan, at)
-    partial = some & ~every
+    is_needed, is_full = block_relations(plan, at)
+    partial = is_needed & ~is_full
     sizes = at.size(-1), at.size(-1) * (1 + len(plan.effect.far))
     return BlockMask.from_kv_blocks(
-        *indices(partial), *indices(every), BLOCK_SIZE=SIZE, mask_mod=visible, seq_lengths=sizes
+        *indices(partial), *indices(is_full), BLOCK_SIZE=SIZE, mask_mod=visible, seq_lengths=sizes
     )
 
 
@@ -39,25 +39,25 @@ def block_relations(plan: Plan, at: Tensor) -> tuple[Tensor, Tensor]:
     farthest = last[:, :, None] - first[:, None]
     index = torch.arange(ends.size(1), device=at.device)
     rows, keys = index[:, None], index
-    some = rows >= keys if plan.causal else keys * SIZE < length
-    every = rows > keys if plan.causal else (keys + 1) * SIZE <= length
-    some, every = some.expand_as(nearest), every.expand_as(nearest)
+    is_needed = rows >= keys if plan.causal else keys * SIZE < length
+    is_full = rows > keys if plan.causal else (keys + 1) * SIZE <= length
+    is_needed, is_full = is_needed.expand_as(nearest), is_full.expand_as(nearest)
     if effect.visible is not None:
         width, sinks = effect.visible.width, effect.visible.sinks  # keys ahead are as far as those behind
-        least = torch.where((nearest <= 0) & (farthest >= 0), 0, torch.minimum(nearest.abs(), farthest.abs()))
-        most = torch.maximum(nearest.abs(), farthest.abs())
-        some = some & ((least < width) | (first[:, None] < sinks))
-        every = every & ((most < width) | (last[:, None] < sinks))
+        smallest = torch.where(
+            (nearest <= 0) & (farthest >= 0), 0, torch.minimum(nearest.abs(), farthest.abs())
+        )
+        largest = torch.maximum(nearest.abs(), farthest.abs())
+        is_needed = is_needed & ((smallest < width) | (first[:, None] < sinks))
+        is_full = is_full & ((largest < width) | (last[:, None] < sinks))
     if not effect.far:
-        return some[:, None], every[:, None]
+        return is_needed[:, None], is_full[:, None]
     starts = [region.start for region in effect.far]
-    least, most = (
-        sum((d >= s).int() for s in starts) + torch.zeros_like(d).int() for d in (nearest, farthest)
-    )
+    smallest, largest = (torch.stack([d >= start for start in starts]).sum(0) for d in (nearest, farthest))
     parts = range(len(starts) + 1)  # copies of the keys, the farther ones behind
-    is_some = torch.cat([some & (least <= part) & (part <= most) for part in parts], -1)
-    is_every = torch.cat([every & (least == part) & (most == part) for part in parts], -1)
-    return is_some[:, None], is_every[:, None]
+    are_needed = torch.cat([is_needed & (smallest <= part) & (part <= largest) for part in parts], -1)
+    are_full = torch.cat([is_full & (smallest == part) & (largest == part) for part in parts], -1)
+    return are_needed[:, None], are_full[:, None]
 
 
 def indices(blocks: Tensor) -> tuple[Tensor, Tensor]:

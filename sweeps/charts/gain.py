@@ -1,4 +1,4 @@
-"""What longer context is worth: each method compared with itself in a window of the training length."""
+"""The gain from longer context: each method compared with itself in a window of the training length."""
 
 from sweeps.comparison.summary import Comparison
 from sweeps.drawing.figure import Caption, Row, Spec, describe, faceted, place_beside

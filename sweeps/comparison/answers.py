@@ -1,4 +1,4 @@
-"""What a report says first: a few labelled lines for each comparison."""
+"""The answers that a report leads with: a few labelled lines for each comparison."""
 
 from collections.abc import Callable, Sequence
 

@@ -39,13 +39,13 @@ def torch_optimizer(config: OptimizerConfig, groups: list[dict[str, Any]], fused
         raise UsageError(f"optimizer._target_={path} should be a class of torch.optim: torch.optim.SGD.")
     known = inspect.signature(kind).parameters
     usual: dict[str, Any] = {"lr": config.learning_rate, "betas": config.betas, "fused": fused}
-    settings = {key: value for key, value in usual.items() if key in known} | given
+    usual = {key: value for key, value in usual.items() if key in known}
     try:
         with torch.device("cpu"), torch.enable_grad():
             weight = torch.nn.Parameter(torch.ones(1))
             weight.grad = torch.ones(1)
-            kind([weight], **settings).step()  # some want sparse gradients, or the loss again
-        return kind(groups, **settings)
+            kind([weight], **usual, **given).step()  # some want sparse gradients, or the loss again
+        return kind(groups, **usual, **given)
     except (TypeError, ValueError, RuntimeError) as error:
         raise UsageError(f"{path} cannot be used with the settings of optimizer: {error}.") from None
 

@@ -29,7 +29,7 @@ class Running:
 
 @dataclass
 class Progress:
-    """How far a sweep is: a bar in a terminal, a line a job in a log."""
+    """The progress of a sweep: a bar in a terminal, a line a job in a log."""
 
     total: int  # jobs
     seconds: list[float] = field(default_factory=list)  # of each job that ended

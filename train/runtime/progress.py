@@ -1,4 +1,4 @@
-"""Where work is that goes on: lines in a log, and in a terminal one line that changes."""
+"""The progress of work: lines in a log, and in a terminal one line that changes."""
 
 import sys
 from shutil import get_terminal_size
