@@ -27,7 +27,8 @@ FAULTS = {
         "tests/papers/test_bias.py", "test_t5",
     ),
     "a kernel that drops the bias": (
-        "models/attention/masks.py", 'numbers = by_pair(plan, "bias"', 'numbers = 0 * by_pair(plan, "bias"',
+        "models/attention/masks.py",
+        'numbers = by_pair(plan, "bias", distance', 'numbers = 0 * by_pair(plan, "bias", distance',
         "tests/test_conformance.py", "kernels_agree and alibi",
     ),
     "one token of the future, by distance": (

@@ -133,7 +133,7 @@ CURVES: dict[str, Callable[[Any, int, int], torch.Tensor]] = {
 @pytest.mark.parametrize("name", CURVES)
 def test_curves(name: str, causal: bool) -> None:
     q, k = content()
-    encoding = moved(load(name, heads=HEADS))
+    encoding = moved(load(name, heads=HEADS)).requires_grad_(False)
     expected = biased(q, k, lambda h, i, j: float(CURVES[name](encoding, h, abs(i - j))), causal)
     agree(found(encoding, q, k, causal), expected)
 
