@@ -70,6 +70,8 @@ class Place:
             arguments.append(f"run=outputs/runs/{run.name}")
         elif "data=copy" not in arguments:
             arguments.append(f"data.path={self.text}")
+        if SWEEP[0] in arguments:  # its folder would be named after this one
+            arguments.append(f"hydra.sweep.dir={self.outputs}/sweeps/multirun")
         paths = {"TMPDIR": str(self.temporary), "PYTHONPATH": str(ROOT)}
         environment = {"WANDB_MODE": "disabled"} | paths | environment
         process = start(self.folder, carried_out, self.folder, inside, arguments, **environment)
