@@ -4,30 +4,25 @@ Two layers of its model on the meta device, where tensors have shapes and no mem
 encoding gives at a few positions of the longest sequence, which must be numbers.
 """
 
-import inspect
-import os
-import shutil
-import sys
 from collections.abc import Iterable
 
 import torch
-from lightning.pytorch import Trainer
 from torch import Tensor
 
 from conf.errors import UsageError
 from data import instantiate
 from data.source import Windows
-from models import cpu as native
 from models.attention import logits
 from models.effect import Encoding, Positions
 from models.gpt import GPT
 from models.registry import encodings_under
 from train import build
 from train.checks.effects import check_effect
+from train.checks.machine import check_machine, check_memory
 from train.config.parameters import check_parameters
 from train.config.schema import Config
 from train.config.sections import ExtensionConfig
-from train.config.validation import as_setting, did_you_mean
+from train.config.validation import as_setting
 from train.context import Run
 from train.evaluation.best import selection_evaluator
 from train.evaluation.evaluate import problem_source
@@ -35,16 +30,8 @@ from train.evaluation.extensions import Chosen, finetuning, selected_extensions
 from train.evaluation.problems import has_problems
 from train.evaluation.temperature import unscored_windows
 from train.fit.optimizer import optimizer_of
-from train.runtime import machine
-from train.runtime.quota import memory
 
-RESERVED = frozenset({  # flags of Lightning's Trainer that Yardstick sets
-    "accelerator", "devices", "num_nodes", "strategy", "precision", "logger", "enable_checkpointing",
-    "callbacks", "enable_progress_bar", "enable_model_summary", "use_distributed_sampler", "plugins",
-    "num_sanity_val_steps", "max_epochs", "max_steps", "accumulate_grad_batches", "default_root_dir",
-})  # fmt: skip
 LAYERS, SHORT = 4, 16  # tokens that all of the model reads; of longer sequences, the last queries are tried
-WEIGHT, STATE = 4, 16  # bytes of a parameter; with its gradient and the two moments of AdamW
 
 
 def dry_run(config: Config) -> Chosen:
@@ -74,36 +61,6 @@ def dry_run(config: Config) -> Chosen:
             config, name, extension, encodings_under(name, extension.parameters, encodings), lengths
         )
     return extensions
-
-
-def check_machine(config: Config) -> None:
-    """UsageError where a device, a compiler or a kernel is asked for that is not there."""
-    kernel, knobs, on_gpu = config.model.kernel, config.trainer, machine.on_gpu(config.trainer.accelerator)
-    counts = {"cuda": torch.cuda.device_count(), "mps": int(torch.backends.mps.is_available())}
-    counts["gpu"] = max(counts.values())
-    if counts["gpu"]:
-        counts["auto"] = counts["gpu"]
-    count = counts.get(knobs.accelerator)
-    if count is not None and count < (knobs.devices if isinstance(knobs.devices, int) else 1):
-        raise UsageError(
-            f"trainer.accelerator={knobs.accelerator} with trainer.devices={knobs.devices}, but this "
-            f"machine has {count or 'none'}: choose {'fewer, or ' if count else ''}trainer=cpu."
-        )
-    flags = set(inspect.signature(Trainer).parameters) - RESERVED
-    for flag in knobs.flags:
-        if flag not in flags:
-            why = "is set by other settings" if flag in RESERVED else "is no flag of Lightning's Trainer"
-            raise UsageError(f"trainer.flags.{flag} {why}.{did_you_mean(flag, flags)}")
-    name = os.environ.get("CXX", "clang++" if sys.platform == "darwin" else "g++")
-    if knobs.compile and not on_gpu and shutil.which(name) is None:
-        raise UsageError(
-            f"trainer.compile=true needs a C++ compiler, and there is no {name}: install one, name "
-            "it by CXX=..., or leave trainer.compile=false."
-        )
-    if kernel == "flex" and config.run is None and not on_gpu:
-        raise UsageError("model.kernel=flex has gradients on CUDA alone: choose model.kernel=auto.")
-    if kernel == "fused" and (on_gpu or native.missing()):
-        raise UsageError("model.kernel=fused needs a CPU and a C compiler: choose model.kernel=auto.")
 
 
 def check_data(run: Run, extensions: Chosen) -> Windows | None:
@@ -171,25 +128,6 @@ def check_training(config: Config, name: str, extension: ExtensionConfig, model:
             f"{key}={length} is past what {settings_text(config, name, extension)} is defined on, "
             f"{model.limit} tokens."
         )
-
-
-def check_memory(config: Config, model: GPT) -> None:
-    """UsageError where not even the weights, or one step's hidden states, have room on this machine."""
-    sizes = [sum(p.numel() for p in module.parameters()) for module in (model, model.blocks[0])]
-    parameters = sizes[0] + (config.model.depth - len(model.blocks)) * sizes[1]
-    knobs, room = config.trainer, memory()
-    sequences = config.batch // (knobs.processes * knobs.accumulate)
-    states = 4 * sequences * config.model.length * config.model.width * config.model.depth
-    needed = {f"{parameters:,} parameters": parameters * STATE, "the hidden states of a step": states}
-    if torch.cuda.is_available() and knobs.accelerator != "cpu":
-        needed = {f"{parameters:,} parameters": parameters * WEIGHT}  # they start in the machine's memory
-    for item, size in needed.items():
-        if size > room:
-            raise UsageError(
-                f"model.vocab={config.model.vocab}, model.width={config.model.width}, model.depth="
-                f"{config.model.depth}, model.length={config.model.length} and batch={config.batch}: {item} "
-                f"need {size / 1e9:,.0f} GB or more, this machine has {room / 1e9:,.0f}: lower one of them."
-            )
 
 
 def check_numbers(

@@ -1,0 +1,73 @@
+"""Whether this machine can do what settings ask for: devices, compilers, kernels, flags, memory."""
+
+import inspect
+import os
+import shutil
+import sys
+
+import torch
+from lightning.pytorch import Trainer
+
+from conf.errors import UsageError
+from models import cpu as native
+from models.gpt import GPT
+from train.config.schema import Config
+from train.config.validation import did_you_mean
+from train.runtime import machine
+from train.runtime.quota import memory
+
+RESERVED = frozenset({  # flags of Lightning's Trainer that Yardstick sets
+    "accelerator", "devices", "num_nodes", "strategy", "precision", "logger", "enable_checkpointing",
+    "callbacks", "enable_progress_bar", "enable_model_summary", "use_distributed_sampler", "plugins",
+    "num_sanity_val_steps", "max_epochs", "max_steps", "accumulate_grad_batches", "default_root_dir",
+})  # fmt: skip
+WEIGHT, STATE = 4, 16  # bytes of a parameter; with its gradient and the two moments of AdamW
+
+
+def check_machine(config: Config) -> None:
+    """UsageError where a device, a compiler or a kernel is asked for that is not there."""
+    kernel, knobs, on_gpu = config.model.kernel, config.trainer, machine.on_gpu(config.trainer.accelerator)
+    counts = {"cuda": torch.cuda.device_count(), "mps": int(torch.backends.mps.is_available())}
+    counts["gpu"] = max(counts.values())
+    if counts["gpu"]:
+        counts["auto"] = counts["gpu"]
+    count = counts.get(knobs.accelerator)
+    if count is not None and count < (knobs.devices if isinstance(knobs.devices, int) else 1):
+        raise UsageError(
+            f"trainer.accelerator={knobs.accelerator} with trainer.devices={knobs.devices}, but this "
+            f"machine has {count or 'none'}: choose {'fewer, or ' if count else ''}trainer=cpu."
+        )
+    flags = set(inspect.signature(Trainer).parameters) - RESERVED
+    for flag in knobs.flags:
+        if flag not in flags:
+            why = "is set by other settings" if flag in RESERVED else "is no flag of Lightning's Trainer"
+            raise UsageError(f"trainer.flags.{flag} {why}.{did_you_mean(flag, flags)}")
+    name = os.environ.get("CXX", "clang++" if sys.platform == "darwin" else "g++")
+    if knobs.compile and not on_gpu and shutil.which(name) is None:
+        raise UsageError(
+            f"trainer.compile=true needs a C++ compiler, and there is no {name}: install one, name "
+            "it by CXX=..., or leave trainer.compile=false."
+        )
+    if kernel == "flex" and config.run is None and not on_gpu:
+        raise UsageError("model.kernel=flex has gradients on CUDA alone: choose model.kernel=auto.")
+    if kernel == "fused" and (on_gpu or native.missing()):
+        raise UsageError("model.kernel=fused needs a CPU and a C compiler: choose model.kernel=auto.")
+
+
+def check_memory(config: Config, model: GPT) -> None:
+    """UsageError where not even the weights, or one step's hidden states, have room on this machine."""
+    sizes = [sum(p.numel() for p in module.parameters()) for module in (model, model.blocks[0])]
+    parameters = sizes[0] + (config.model.depth - len(model.blocks)) * sizes[1]
+    knobs, room = config.trainer, memory()
+    sequences = config.batch // (knobs.processes * knobs.accumulate)
+    states = 4 * sequences * config.model.length * config.model.width * config.model.depth
+    needed = {f"{parameters:,} parameters": parameters * STATE, "the hidden states of a step": states}
+    if torch.cuda.is_available() and knobs.accelerator != "cpu":
+        needed = {f"{parameters:,} parameters": parameters * WEIGHT}  # they start in the machine's memory
+    for item, size in needed.items():
+        if size > room:
+            raise UsageError(
+                f"model.vocab={config.model.vocab}, model.width={config.model.width}, model.depth="
+                f"{config.model.depth}, model.length={config.model.length} and batch={config.batch}: {item} "
+                f"need {size / 1e9:,.0f} GB or more, this machine has {room / 1e9:,.0f}: lower one of them."
+            )
