@@ -27,7 +27,8 @@ def files(group: str) -> dict[str, Path]:
 def use_methods(folder: Path) -> None:
     """Add a folder of methods for this process and those that it starts."""
     folder = folder.resolve()
-    contents = {file.relative_to(folder) for file in folder.glob("*/*.yaml")}
+    found = [file.relative_to(folder) for file in folder.glob("*/*.yaml")]
+    contents = {file for file in found if (CONF / file.parent).is_dir()}
     if not contents:
         raise UsageError(f"methods={folder} has no encoding/<name>.yaml or extension/<name>.yaml.")
     for file in sorted(contents):
@@ -47,6 +48,8 @@ def take_methods(arguments: list[str]) -> list[str]:
     for argument in arguments:
         key, _, value = argument.partition("=")
         if key in ("methods", "--methods"):
+            if not value:
+                raise UsageError("methods= names no folder: give one, or leave it out.")
             use_methods(Path(value).expanduser())
         else:
             rest.append(argument)

@@ -36,7 +36,10 @@ def extend_gpt(model: GPT, extension: str, parameters: Mapping[str, Any], seed: 
         return model
     settings = ExtensionConfig.of(seeded(read("extension", extension) | dict(parameters), seed))
     if settings.finetune_steps:
-        raise UsageError(f"The extension '{extension}' trains the model further: leave out finetune_steps.")
+        raise UsageError(
+            f"The extension '{extension}' trains the model further, and a run folder holds no such weights: add "
+            "finetune_steps=0 to use it without."
+        )
     if not any(encoding_fits(extension, encoding) for encoding in model.tiled):
         extend(extension, model.tiled[0])  # an error that names the encodings that it fits
     return model.under(encodings_under(extension, settings.parameters, model.tiled))

@@ -24,6 +24,8 @@ optimizer.lr=3 | Did you mean 'optimizer.learning_rate'?
 logger=csv | W&B is the logger: wandb.mode=online, offline or disabled.
 +trainer.detect_anomaly=true | Other flags of Lightning's Trainer are trainer.flags.<flag>=...
 trainer.flags.detect=true | Did you mean 'detect_anomaly'?
+trainer.flags.max_time=abc | Lightning's Trainer refuses trainer.flags: `Timer(duration='abc')`
+methods= encoding=rope | methods= names no folder: give one, or leave it out.
 hparams_search=optuna | A search is a sweep: -m optimizer.learning_rate=1e-3,3e-3
 ckpt_path=a.ckpt | The same command goes on where it stopped; yardstick evaluate run=... evaluates again.
 +optimizer.lr=1 | multiple values for keyword argument 'lr'

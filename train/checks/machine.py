@@ -7,6 +7,7 @@ import sys
 
 import torch
 from lightning.pytorch import Trainer
+from lightning.pytorch.utilities.exceptions import MisconfigurationException
 
 from conf.errors import UsageError
 from models import cpu as native
@@ -42,6 +43,11 @@ def check_machine(config: Config) -> None:
         if flag not in flags:
             why = "is set by other settings" if flag in RESERVED else "is no flag of Lightning's Trainer"
             raise UsageError(f"trainer.flags.{flag} {why}.{did_you_mean(flag, flags)}")
+    if knobs.flags:
+        try:
+            Trainer(accelerator="cpu", logger=False, enable_checkpointing=False, **knobs.flags)
+        except (MisconfigurationException, TypeError, ValueError) as error:
+            raise UsageError(f"Lightning's Trainer refuses trainer.flags: {error}") from None
     name = os.environ.get("CXX", "clang++" if sys.platform == "darwin" else "g++")
     if knobs.compile and not on_gpu and shutil.which(name) is None:
         raise UsageError(

@@ -57,6 +57,7 @@ def test_its_test_passes(methods: Path) -> None:
         ("alibi", "'alibi' is the name of an encoding"),
         ("random", "or of an installed module"),
         ("MyBias", "should be a name such as my_bias"),
+        ("class", "should be a name such as my_bias"),
         ("my_bias", "exists already"),
     ],
 )
