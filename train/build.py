@@ -37,7 +37,7 @@ def extend_gpt(model: GPT, extension: str, parameters: Mapping[str, Any], seed: 
     settings = ExtensionConfig.of(seeded(read("extension", extension) | dict(parameters), seed))
     if settings.finetune_steps:
         raise UsageError(
-            f"The extension '{extension}' trains the model further, and a run folder holds no such weights: add "
+            f"The extension '{extension}' trains the model further, and a run has no such weights: add "
             "finetune_steps=0 to use it without."
         )
     if not any(encoding_fits(extension, encoding) for encoding in model.tiled):
