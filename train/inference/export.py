@@ -84,6 +84,8 @@ def entry() -> None:
     with command_line(__doc__):
         choice = ExportChoice.of_arguments(sys.argv[1:])
         export(Path(choice.run), Path(choice.to), choice.extension, **choice.parameters)
+    if not (Path(choice.to) / "tokenizer.json").exists():
+        print("It has no tokenizer: its tokens are the bytes of UTF-8, or no text.")
     print(f"Written to {choice.to}; its README says how to use it.")
 
 

@@ -27,8 +27,7 @@ def entry() -> None:
         from train.load import load  # torch and lightning: not for a command line that is refused
 
         model = load(choice.run, choice.extension, **choice.parameters)
-        print(choice.prompt, end="", flush=True)
-        print(model.generate(choice.prompt, choice.tokens, choice.temperature, choice.seed))
+        print(choice.prompt + model.generate(choice.prompt, choice.tokens, choice.temperature, choice.seed))
 
 
 if __name__ == "__main__":
