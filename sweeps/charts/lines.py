@@ -10,7 +10,7 @@ from sweeps.drawing.lines import Axes, Line
 from sweeps.drawing.panels import panels
 from sweeps.numbers import plural, tokens
 from sweeps.texts import PARTS
-from train.results.protocols import BY_POSITION
+from train.results.protocols import BY_POSITION, is_partial
 from train.results.rows import DEPTH
 
 STYLES = {"crop": "dotted", "window": "dashed", "temperature": "dash-dotted"}
@@ -20,7 +20,7 @@ Curves = dict[str, Curve]  # by method
 
 def lines_by_length(comparison: Comparison) -> dict[str, Spec]:
     """Return every metric under every protocol, the one that methods are ranked by first."""
-    protocols = [name for name in comparison.scores if name != BY_POSITION and not name.startswith(DEPTH)]
+    protocols = [name for name in comparison.scores if not is_partial(name) and not name.startswith(DEPTH)]
     return {view: chart for protocol in protocols for view, chart in views(comparison, protocol)}
 
 

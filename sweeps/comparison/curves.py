@@ -11,7 +11,7 @@ from sweeps.comparison.methods import extension_labels, labels, newest
 from sweeps.comparison.records import FULL, NOT_FINITE, SKIPPED, UNDEFINED, Estimate, Gaps, Values
 from sweeps.results import FinishedRun
 from sweeps.statistics import Array, Interval, by_document, enough, interval
-from train.results.protocols import BY_POSITION
+from train.results.protocols import is_partial
 from train.results.rows import ANSWERS, CHANCE, DEPTH, OUT_OF_MEMORY
 
 Variant = tuple[str, str]  # method, extension
@@ -164,7 +164,7 @@ class Group:
             noun = f"{'losses' if metric == 'loss' else metric} per document"
             trouble = f"no {noun}" if scores is None else f"{noun} that disagree with its rows"
             where = f"{protocol}: {variant[0]}, seed {seed}, has {trouble} at {length} tokens"
-            parts = protocol == BY_POSITION or protocol.startswith(DEPTH)  # of what others are about
+            parts = is_partial(protocol) or protocol.startswith(DEPTH)  # of what others are about
             if not parts and not any(note.startswith(f"{protocol}:") for note in self.notes):
                 self.notes.append(f"{where}: intervals are over seeds only.")
             return False

@@ -16,7 +16,7 @@ from sweeps.comparison.records import SKIPPED, Curve, Difference, MethodRecord, 
 from sweeps.comparison.summary import HIGHER_IS_BETTER, Comparison, Summary
 from sweeps.numbers import plural
 from sweeps.results import FinishedRun, Sweep
-from train.results.protocols import BY_POSITION
+from train.results.protocols import is_partial
 from train.results.rows import ANSWERS, CHANCE, ONCE, OUT_OF_MEMORY
 
 TOLERANCE = 0.02  # nats per token: a loss that is higher by no more than this is not called worse
@@ -67,7 +67,7 @@ def comparable_groups(sweep: Sweep) -> list[Group]:
 def main_score(group: Group) -> tuple[str, str] | None:
     """Return the protocol and metric that methods are ranked by: loss under same_tokens, accuracy of all
     answers."""
-    every = [key for key in group.cells if key[0] not in (ONCE, BY_POSITION) and key[1] not in BESIDE]
+    every = [key for key in group.cells if key[0] != ONCE and not is_partial(key[0]) and key[1] not in BESIDE]
     return min(every, key=importance, default=None)
 
 

@@ -18,6 +18,7 @@ from train.config.sections import (
     WandbConfig,
 )
 from train.config.validation import Natural, Section
+from train.results.protocols import COPYING
 
 
 class Architecture(Section):
@@ -54,6 +55,8 @@ class Config(Architecture):
             )
         if self.objective == "clm" and not self.model.causal:
             raise UsageError("model.causal=false sees the token that it must predict: add objective=mlm.")
+        if self.objective == "mlm" and COPYING in self.evaluation.protocols:
+            raise UsageError("evaluation.protocols=[copying] is for objective=clm: leave it out.")
         return self
 
     @model_validator(mode="after")

@@ -8,7 +8,7 @@ from conf.choices import files
 from conf.errors import UsageError
 from models.bounds import LONGEST, Count, Share
 from train.config.validation import Natural, Quantity, Section, did_you_mean
-from train.results.protocols import BY_POSITION, PROTOCOLS
+from train.results.protocols import BY_POSITION, COPYING, PROTOCOLS
 
 CONTROLS = ("crop", "window")  # extensions that a claim to use longer context must beat
 LIST = Field(strict=False, min_length=1)
@@ -143,7 +143,7 @@ class EvaluationConfig(Section):
 
     @model_validator(mode="after")
     def names_exist(self) -> Self:
-        known = [*PROTOCOLS, BY_POSITION]
+        known = [*PROTOCOLS, BY_POSITION, COPYING]
         for name in self.protocols:
             if name not in known:
                 raise UsageError(f"There is no protocol '{name}'; there are: {', '.join(known)}.")

@@ -18,10 +18,20 @@ from data.source import Windows
 from models.effect import Encoding
 from models.gpt import GPT
 from train.config.sections import EvaluationConfig
+from train.evaluation.copying import copying_masks
 from train.evaluation.evaluator import Evaluator
 from train.fit.loss import token_losses
 from train.fit.objective import Objective, next_token
-from train.results.protocols import BY_POSITION, PROTOCOLS, Amounts, Span, position_bins
+from train.results.protocols import (
+    BY_POSITION,
+    COPYING,
+    PROTOCOLS,
+    Amounts,
+    Span,
+    is_partial,
+    position_bins,
+    same_tokens,
+)
 from train.results.rows import Result
 
 Key = tuple[str, str, int]  # extension, protocol, length
@@ -48,9 +58,9 @@ class TextPart:
 
 
 def costs(counted: Iterable[Counted]) -> list[Key]:
-    """Return the evaluations that share the cost of a part; losses by position are by-products of others."""
+    """Return the evaluations that share the cost of a part; those that take others apart are by-products."""
     keys = {(*counted_span.result[:2], counted_span.length) for counted_span in counted}
-    return sorted(key for key in keys if key[1] != BY_POSITION) or sorted(keys)
+    return sorted(key for key in keys if not is_partial(key[1])) or sorted(keys)
 
 
 def amounts(config: EvaluationConfig, lengths: list[int], trained: int) -> Amounts:
@@ -80,6 +90,7 @@ class TextEvaluator(Evaluator):
         self.sizes = windows.sizes[:, 1:] if is_shifted else windows.sizes[:, :-1]  # (N, T) bytes of targets
         count = windows.tokens.size(0)
         self.sums: dict[Key, Tensor] = defaultdict(lambda: torch.zeros(3, count, dtype=torch.float64))
+        self.copying = copying_masks(windows.tokens, amounts) if COPYING in protocols else {}
 
     def parts(self, rank: int, world: int) -> Iterator[TextPart]:
         mine = torch.arange(self.windows.tokens.size(0))[rank::world]
@@ -101,12 +112,20 @@ class TextEvaluator(Evaluator):
         model = self.under(extension)
         amounts = replace(self.amounts, context=model.context)
         for protocol in self.protocols:
-            if protocol != BY_POSITION:
+            if protocol in PROTOCOLS:
                 for span in PROTOCOLS[protocol](length, amounts):
                     unneeded = model.unneeded(span.stop - span.start, span.scored - span.start)
                     counted = Counted((extension, protocol, length), length, span.scored, span.stop)
                     yield span.start + unneeded, span.stop, counted
-            elif length == self.amounts.longest and model.context is None:
+            elif model.context is not None:
+                continue
+            elif protocol == COPYING:
+                (span,) = same_tokens(length, self.amounts)
+                unneeded = model.unneeded(length, span.scored - span.start)
+                for name in (name for name, shown in self.copying if shown == length):
+                    counted = Counted((extension, name, length), length, span.scored, span.stop)
+                    yield span.start + unneeded, span.stop, counted
+            elif length == self.amounts.longest:
                 ends = position_bins(length)
                 for start, end in zip([0, *ends], ends, strict=False):
                     yield 0, length, Counted((extension, protocol, end), length, start, end)
@@ -148,17 +167,19 @@ class TextEvaluator(Evaluator):
         amounts = torch.stack([losses * counts, counts, sizes * counts])  # (3, windows, targets)
         for key, _, start, stop in part.counted:
             indices = slice(start - part.span.scored, stop - part.span.scored)
-            self.sums[key][:, part.windows] += amounts[:, :, indices].sum(-1)
+            scored, mask = amounts[:, :, indices], self.copying.get(key[1:])
+            if mask is not None:
+                scored = scored * mask[part.windows]
+            self.sums[key][:, part.windows] += scored.sum(-1)
 
     def on_validation_end(self) -> None:
         self.reduce(self.sums)
         super().on_validation_end()
         for name, length in self.full():
-            visible = {(name, protocol, length) for protocol in self.protocols}
-            if length == self.amounts.longest:
-                visible |= {(name, BY_POSITION, end) for end in position_bins(length)}
-            for key in visible & self.sums.keys():
-                del self.sums[key]
+            ends = position_bins(length) if length == self.amounts.longest else []
+            for key in list(self.sums):
+                if key[0] == name and key[2] in (ends if key[1] == BY_POSITION else [length]):
+                    del self.sums[key]
 
     def results(self) -> Iterator[Result]:
         """Yield loss and bits per byte; None at lengths that an encoding is not defined at, or that had no
@@ -168,13 +189,15 @@ class TextEvaluator(Evaluator):
             if key[1] in PROTOCOLS:
                 mean, error, documents = self.mean(nats / math.log(2), sizes)
                 yield Result(*key, "bits_per_byte", mean, error, documents)
+            elif key[1:] in self.copying and key[0] == self.names[0]:
+                yield Result(*key, "share", float(self.copying[key[1:]].double().mean()))
         yield from self.costs()
         for extension in self.names:
             is_defined = {
                 length for length in self.defined(extension) if (extension, length) not in self.full()
             }
             for length in sorted(set(self.amounts.lengths) - is_defined):
-                for protocol in [p for p in self.protocols if p != BY_POSITION]:
+                for protocol in [p for p in self.protocols if p in PROTOCOLS]:
                     yield Result(extension, protocol, length, "loss", None)
 
     def mean(self, sums: Tensor, counts: Tensor) -> tuple[float | None, float | None, int]:

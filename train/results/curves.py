@@ -4,7 +4,7 @@ from collections.abc import Collection
 from dataclasses import replace
 from math import isfinite
 
-from train.results.protocols import BY_POSITION
+from train.results.protocols import BY_POSITION, COPYING
 from train.results.rows import ANSWERS, ONCE, Row
 
 TEXT = "extrapolation"  # a panel, as ANSWERS, whose lengths a task may count, and BY_POSITION are
@@ -18,6 +18,8 @@ FIRST = (SAME, ANSWERS, BY_POSITION)  # protocols
 def panel(row: Row) -> str:
     if row.protocol in (BY_POSITION, ONCE):
         return row.protocol
+    if row.protocol.startswith(COPYING):
+        return COPYING
     return ANSWERS if row.is_answer else TEXT
 
 

@@ -94,6 +94,12 @@ PROTOCOLS: dict[str, Callable[[int, Amounts], Iterable[Span]]] = {
     "last_k": last_k,
 }
 BY_POSITION = "by_position"  # the loss at each position of the longest context
+COPYING = "copying"  # same_tokens in parts: copying_512, ..., by how far back a target could be copied from
+
+
+def is_partial(protocol: str) -> bool:
+    """Whether a protocol takes apart what another one scores."""
+    return protocol == BY_POSITION or protocol.startswith(COPYING)
 
 
 def position_bins(longest: int) -> list[int]:
