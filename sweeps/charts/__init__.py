@@ -1,5 +1,6 @@
 """The figures of a report: which there are, and what their files are called."""
 
+from sweeps.charts.copying import gain_by_distance
 from sweeps.charts.decomposition import decomposition
 from sweeps.charts.depths import by_depth
 from sweeps.charts.extensions import against_crop, extension_figures
@@ -11,6 +12,7 @@ from sweeps.numbers import list_text
 
 KINDS = {
     "gain_over_window": gain_over_window,
+    "copying": gain_by_distance,
     "by_length": lines_by_length,
     "by_position": by_position,
     "against_crop": against_crop,

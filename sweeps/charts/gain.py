@@ -1,5 +1,6 @@
 """The gain from longer context: each method compared with itself in a window of the training length."""
 
+from sweeps.comparison.records import Difference
 from sweeps.comparison.summary import Comparison
 from sweeps.drawing.figure import Caption, Row, Spec, describe, faceted, place_beside
 from sweeps.numbers import times, tokens
@@ -13,21 +14,32 @@ TICKS = [-1, -0.3, -0.1, 0, 0.1, 0.3, 1]
 
 def gain_over_window(comparison: Comparison) -> dict[str, Spec]:
     """Draw a panel a length, a row a method: the largest gain half way first, windows last."""
+    panels = {
+        f"{tokens(length)} tokens, {times(length, comparison.trained_length)}": (comparison.gains, t)
+        for t, length in enumerate(comparison.lengths)
+        if length > comparison.trained_length
+    }
+    return gain_panels(comparison, panels, PARTS["gain_over_window"].title)
+
+
+def gain_panels(
+    comparison: Comparison, panels: dict[str, tuple[dict[str, Difference], int]], title: str
+) -> dict[str, Spec]:
+    """Draw gains, each with the place of the length that is meant, a panel for each name."""
     gains, middle = comparison.gains, comparison.halfway
     rows: list[Row] = [
         {
-            "context": f"{tokens(length)} tokens, {times(length, comparison.trained_length)}",
-            "method": name,
+            "context": name,
+            "method": method,
             "verdict": VERDICTS.get(gain.verdict[t] or "", UNSURE),
             "value": gain.value[t],
             "low": gain.ends(t)[0],
             "high": gain.ends(t)[1],
         }
-        for t, length in enumerate(comparison.lengths)
-        if length > comparison.trained_length
-        for name, gain in gains.items()
+        for name, (each, t) in panels.items()
+        for method, gain in each.items()
         if gain.value[t] is not None
-    ]  # fmt: skip
+    ]
     if not rows:
         return {}
     names = sorted(gains, key=lambda name: (name in comparison.bounded, -(gains[name].value[middle] or -1e9)))
@@ -38,8 +50,7 @@ def gain_over_window(comparison: Comparison) -> dict[str, Spec]:
     )  # fmt: skip
     note = f"{comparison.title}; 95 % intervals over {comparison.over or 'nothing'}; linear within ±0.05"
     columns = 2 if len({row["context"] for row in rows}) == 4 else 3
-    caption = Caption(PARTS["gain_over_window"].title, note)
     return {
-        "gain": faceted(panel, rows, "context", columns, caption)
+        "gain": faceted(panel, rows, "context", columns, Caption(title, note))
         | place_beside(0, 150, 8 * max(map(len, names)))
     }

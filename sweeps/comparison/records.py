@@ -51,6 +51,14 @@ class Difference(Estimate):
 
 
 @dataclass(frozen=True)
+class CopyingGains:
+    """What longer context is worth to the targets that were last seen in one range of distances."""
+
+    share: float  # of all targets
+    gains: dict[str, Difference]  # by method, at one length
+
+
+@dataclass(frozen=True)
 class Best:
     """The best method at a length, of how many others, and those that it is not separable from."""
 

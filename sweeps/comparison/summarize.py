@@ -7,13 +7,14 @@ import numpy as np
 from conf.errors import UsageError
 from sweeps.comparison import comparisons
 from sweeps.comparison.comparisons import chosen_reference, order_names, ranked
+from sweeps.comparison.copying import copying_gains
 from sweeps.comparison.curves import BESIDE, Curves, Group, estimates, plain_values
 from sweeps.comparison.decomposition import decompose
 from sweeps.comparison.fairness import fairness, provenance
 from sweeps.comparison.methods import family, is_window
 from sweeps.comparison.protocols import protocol_labels
 from sweeps.comparison.records import SKIPPED, Curve, Difference, MethodRecord, Scores
-from sweeps.comparison.summary import HIGHER_IS_BETTER, Comparison, Summary
+from sweeps.comparison.summary import HIGHER_IS_BETTER, Comparison, Summary, halfway
 from sweeps.numbers import plural
 from sweeps.results import FinishedRun, Sweep
 from train.results.protocols import is_partial
@@ -121,6 +122,7 @@ def comparison_of(group: Group, reference: str | None, tolerance: float) -> Comp
         gaps=gaps,
         difference=comparisons.differences(curves, names, [chosen] * len(curves.lengths), sign),
         gains=gains,
+        copying=copying_gains(group, every, curves.lengths[halfway(curves.lengths, trained)], curves.lengths),
         best=comparisons.best_methods(curves, rivals, sign),
         effective=comparisons.effective(curves, names, trained, tolerance, sign, gaps.get(SKIPPED, {})),
         opponent=comparisons.opponent(crop),

@@ -49,6 +49,7 @@ class Comparison:
     gaps: records.Gaps  # the lengths without a value, by reason and method
     difference: dict[str, records.Difference]
     gains: dict[str, records.Difference]  # over the same model in a window of the training length
+    copying: dict[str, records.CopyingGains]  # the same half way, by how far back targets were last seen
     best: list[records.Best | None]  # one a length
     effective: dict[str, records.EffectiveLength]
     opponent: str  # of extensions: crop, or where nothing was cropped, none
@@ -91,8 +92,7 @@ class Comparison:
     @property
     def halfway(self) -> int:
         """The place of the length half way from that of training to the longest."""
-        longer = [t for t, length in enumerate(self.lengths) if length > self.trained_length]
-        return longer[max(0, len(longer) // 2 - 1)] if longer else len(self.lengths) - 1
+        return halfway(self.lengths, self.trained_length)
 
     @property
     def is_cropped(self) -> bool:
@@ -197,6 +197,12 @@ class Summary:
     def missing(self) -> list[records.Failure]:
         """The jobs that left nothing to report."""
         return [job for jobs in self.troubles.values() for job in jobs]
+
+
+def halfway(lengths: list[int], trained: int) -> int:
+    """Return the place of the length half way from that of training to the longest."""
+    longer = [t for t, length in enumerate(lengths) if length > trained]
+    return longer[max(0, len(longer) // 2 - 1)] if longer else len(lengths) - 1
 
 
 def unit(metric: str) -> str:

@@ -1,5 +1,6 @@
 """Numbers to draw, read from the effects of a method, parameters as they are initialised."""
 
+from collections.abc import Sequence
 from copy import deepcopy
 
 import torch
@@ -47,18 +48,30 @@ def are_alike(rows: Tensor) -> Tensor:
     return rows[:1] if same else rows
 
 
-def attention(encoding: Encoding | None) -> Tensor:
-    """(H, T, T) how the words of a sentence attend to each other; without an encoding, by content alone."""
+def attention(
+    encoding: Encoding | None, order: Sequence[int] = range(len(WORDS)), causal: bool = True
+) -> Tensor:
+    """(H, T, T) how the words of a sentence in this order attend to each other; without an encoding, by
+    content alone."""
     vocabulary = sorted(set(WORDS))
     draw = torch.Generator().manual_seed(1)
     vectors = torch.randn(len(vocabulary), SHAPE["width"], generator=draw)
-    x = vectors[[vocabulary.index(word) for word in WORDS]][None]  # (1, T, C)
-    positions = Positions.of(len(WORDS))
+    x = vectors[[vocabulary.index(WORDS[place]) for place in order]][None]  # (1, T, C)
+    positions = Positions.of(len(WORDS), causal=causal)
     effect = encoding.effect_at(positions) if encoding else Effect(positions)
     embedded = effect.embed(0.02 * x) if effect.embed else x
     embedded = embedded / embedded.square().mean(-1, keepdim=True).sqrt()
     q = 0.8 * embedded.unflatten(-1, (SHAPE["heads"], -1)).transpose(1, 2)
     return logits(q, q, effect, x=embedded)[0].softmax(-1)
+
+
+def change_by_shuffling(encoding: Encoding | None, causal: bool) -> Tensor:
+    """(T, T) how much less or more each word attends to each, in the first head, where the words come in
+    another order; 0 throughout where attention cannot tell order."""
+    order = torch.randperm(len(WORDS), generator=torch.Generator().manual_seed(0))
+    shuffled = attention(encoding, order.tolist(), causal)[0]
+    back = order.argsort()
+    return (shuffled[back][:, back] - attention(encoding, causal=causal)[0]).abs()
 
 
 def bent(rope: RoPE, extended: Encoding, length: int) -> tuple[Tensor, Tensor]:

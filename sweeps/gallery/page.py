@@ -18,7 +18,7 @@ from models.registry import extend, load
 from models.table import SHAPE
 from sweeps.drawing.figure import Figure, Row, Spec, combine, describe, place_beside, titled
 from sweeps.drawing.page import rendered
-from sweeps.gallery.measure import LONGEST, WORDS, added_parts, attention, bent, stirred
+from sweeps.gallery.measure import LONGEST, WORDS, added_parts, attention, bent, change_by_shuffling, stirred
 
 LENGTH = SHAPE["length"]
 NOWHERE = "Position enters nowhere: the only information about order comes from the causal mask."
@@ -49,10 +49,11 @@ def gallery_page() -> str:
         "Encodings": [*map(encoding_article, table.encodings())],
         "Extensions": [*map(extension, table.extensions())],
     }
+    second = Figure("shuffled", {"change": shuffled()})
     figures = [article.figure for articles in groups.values() for article in articles if article.figure]
     facts = {"shape": SHAPE, "longest": LONGEST, "words": len(WORDS)}
     template = Path(__file__).with_name("gallery.html.j2")
-    return rendered(template, [first, *figures], first=first, groups=groups, **facts)
+    return rendered(template, [first, second, *figures], first=first, second=second, groups=groups, **facts)
 
 
 def wavelengths() -> Spec:
@@ -62,6 +63,22 @@ def wavelengths() -> Spec:
     series = {f"base {base:,}": rotations * geometric(SHAPE["head_width"], base) for base in bases}
     title = f"rotations of each pair within {LENGTH} tokens; below 1, no full rotation was ever seen"
     return line_chart_of(title, series, "pair of features", level=[{"y": 1}], scale={"type": "log"})
+
+
+def shuffled() -> Spec:
+    """Return what attention owes to the order of the words: nothing without mask and positions."""
+    alibi = load("alibi", **SHAPE)
+    every = {
+        "neither mask nor positions": change_by_shuffling(None, causal=False),
+        "causal mask alone": change_by_shuffling(None, causal=True),
+        "positions alone (ALiBi)": change_by_shuffling(alibi, causal=False),
+    }
+    charts = [
+        heat_map(title, values, place == 0, causal=False)
+        for place, (title, values) in enumerate(every.items())
+    ]
+    title = "how much the attention between words changes when they come in another order"
+    return combine(charts, "concat", title=title, columns=3, spacing=22, **place_beside(0, 260))
 
 
 def encoding_article(row: table.Method) -> Article:
@@ -175,12 +192,12 @@ def line_chart_of(title: str, series: Series, across: str, **look: object) -> Sp
     return titled(title, describe("curve", across=across, alone=len(series) == 1, **values), rows)
 
 
-def heat_map(title: str, values: Tensor, named: bool) -> Spec:
+def heat_map(title: str, values: Tensor, named: bool, causal: bool = True) -> Spec:
     """Return a map of values (T, T) between 0 and 1; the words of the rows on its left."""
     rows: list[Row] = [
         {"query": WORDS[i], "key": WORDS[j], "attention": round(value, 3), "_query": i, "_key": j}
         for i, row in enumerate(values.tolist())
-        for j, value in enumerate(row[: i + 1])
+        for j, value in enumerate(row[: i + 1] if causal else row)
     ]
     labels = {
         "title": None,

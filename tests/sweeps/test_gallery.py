@@ -49,6 +49,12 @@ def test_curves() -> None:
     torch.testing.assert_close(rope[0], expected, atol=1e-5, rtol=0)
 
 
+def test_shuffled_words_attend_as_before_only_without_mask_and_positions() -> None:
+    assert measure.change_by_shuffling(None, causal=False).max() < 1e-6
+    assert measure.change_by_shuffling(None, causal=True).max() > 0.1
+    assert measure.change_by_shuffling(load("alibi", **SHAPE), causal=False).max() > 0.1
+
+
 def test_bent_distances() -> None:
     rope = load("rope", **SHAPE)
     ratio, seen = measure.bent(rope, extend("pi", rope, factor=4.0), 256)

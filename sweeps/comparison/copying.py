@@ -1,0 +1,53 @@
+"""What longer context is worth to targets that could be copied, by how far back they were last seen."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+
+from sweeps.comparison.comparisons import context_gains
+from sweeps.comparison.curves import Curves, Group
+from sweeps.comparison.records import CopyingGains
+from sweeps.comparison.summary import WINDOW
+from train.results.protocols import COPYING
+
+SHARE = "share"  # the metric: of all targets
+
+
+def copying_gains(
+    group: Group, names: list[str], length: int, ends: Sequence[int], control: str = WINDOW
+) -> dict[str, CopyingGains]:
+    """Return the gains over the control at a length, by range of distances up to each of `ends`, and of
+    targets not seen before; empty where `copying` was not evaluated."""
+    shares = {
+        key[0].removeprefix(f"{COPYING}_"): next(value for cell, value in cells.items() if cell[1] == length)
+        for key, cells in group.cells.items()
+        if key[0].startswith(COPYING) and key[1] == SHARE and any(cell[1] == length for cell in cells)
+    }
+    ranges = {
+        f"{low + 1:,} to {high:,} tokens back": [e for e in shares if e.isdigit() and low < int(e) <= high]
+        for low, high in pairwise([0, *ends])
+    } | {"not seen": [end for end in shares if not end.isdigit()]}
+    result = {}
+    for label, classes in ranges.items():
+        if classes:
+            share = sum(shares[end] for end in classes)
+            curves = mean_curves(group, length, {end: shares[end] / share for end in classes})
+            result[label] = CopyingGains(share, context_gains(curves, names, 1, control))
+    return result
+
+
+def mean_curves(group: Group, length: int, weights: dict[str, float]) -> Curves:
+    """Return the losses at one length of several classes together."""
+    every = [group.curves(f"{COPYING}_{end}", "loss") for end in weights]
+    places = [[curves.lengths.index(length)] for curves in every]
+    samples, values = (
+        np.average(
+            [getattr(curves, part)[:, place] for curves, place in zip(every, places, strict=True)],
+            axis=0,
+            weights=[*weights.values()],
+        )
+        for part in ("samples", "values")
+    )
+    return replace(every[0], lengths=[length], values=values, samples=samples)
