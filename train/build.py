@@ -23,8 +23,8 @@ def build_encodings(config: Architecture) -> list[Encoding]:
 
 def build_gpt(config: Architecture) -> GPT:
     """Return the model of a run with its initial weights."""
-    model = config.model.model_dump(exclude={"length"})
-    return GPT(**model, encodings=build_encodings(config), seed=config.seed)
+    encodings, model = build_encodings(config), config.model.model_dump(exclude={"length"})
+    return GPT(**model, encodings=encodings, seed=config.seed)
 
 
 def extend_gpt(model: GPT, extension: str, parameters: Mapping[str, Any], seed: int) -> GPT:

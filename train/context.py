@@ -45,8 +45,7 @@ class Run:
         keep_memory()
         torch.set_flush_denormal(True)  # weights of far keys underflow; denormals are several times slower
         precision = resolved_precision(config.trainer.precision, config.trainer.accelerator)
-        settings = config.data | {"name": config.names.data}
-        source = data.load(settings, config.model.vocab, Path(config.outputs, "data"))
+        source = data.load(config.named_data, config.model.vocab, Path(config.outputs, "data"))
         return cls(config, source, precision, code_at_start or code(config))
 
     @property

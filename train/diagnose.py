@@ -15,7 +15,6 @@ from torch import Tensor
 
 from data.batch import Batch
 from models.gpt import GPT
-from train import build
 from train.checks.dry_run import dry_run
 from train.config import cli as command
 from train.config.compose import plain_settings, validated
@@ -46,9 +45,8 @@ class Amount(Section):
 
 def diagnose(config: Config, amount: Amount) -> Diagnosis:
     """Everything that is told of a run."""
-    extensions = dry_run(config)
-    model, names, folder = build.build_gpt(config), config.names, Path(str(config.run))
-    run = Run.of(config)
+    model, extensions = dry_run(config)
+    run, names, folder = Run.of(config), config.names, Path(str(config.run))
     trained, _ = trained_model(run, model)
     models = extended_models(run, model, extensions, trained.cell)
     device = "cuda" if torch.cuda.is_available() and config.trainer.accelerator != "cpu" else "cpu"

@@ -15,7 +15,6 @@ from conf.choices import method_folders
 from conf.errors import UsageError
 from data.source import Windows
 from models.gpt import GPT
-from train import build
 from train.checks.attributed import attribute_errors
 from train.checks.dry_run import check_data, dry_run
 from train.config.run_id import cell, code, packages, training_cell
@@ -59,8 +58,7 @@ def complete(config: Config, place: Folder) -> None:
     """Train, evaluate, write."""
     started, code_at_start = time.perf_counter(), code(config)
     with attribute_errors(config):
-        extensions = dry_run(config)
-        model = build.build_gpt(config)
+        model, extensions = dry_run(config)
         run = Run.of(config, code_at_start)
         windows = check_data(run, extensions)
     with track(config, place.path, place.cell) as tracker:

@@ -25,8 +25,9 @@ RESERVED = frozenset({  # flags of Lightning's Trainer that Yardstick sets
 WEIGHT, STATE = 4, 16  # bytes of a parameter; with its gradient and the two moments of AdamW
 
 
-def check_machine(config: Config) -> None:
-    """UsageError where a device, a compiler or a kernel is asked for that is not there."""
+def check_machine(config: Config, model: GPT) -> None:
+    """UsageError where a device, a compiler or a kernel is asked for that is not there, or where the model,
+    of which the first layers are given, has no room."""
     kernel, knobs, on_gpu = config.model.kernel, config.trainer, machine.on_gpu(config.trainer.accelerator)
     counts = {"cuda": torch.cuda.device_count(), "mps": int(torch.backends.mps.is_available())}
     counts["gpu"] = max(counts.values())
@@ -58,6 +59,7 @@ def check_machine(config: Config) -> None:
         raise UsageError("model.kernel=flex has gradients on CUDA alone: choose model.kernel=auto.")
     if kernel == "fused" and (on_gpu or native.missing()):
         raise UsageError("model.kernel=fused needs a CPU and a C compiler: choose model.kernel=auto.")
+    check_memory(config, model)
 
 
 def check_memory(config: Config, model: GPT) -> None:

@@ -14,7 +14,7 @@ from train.config.validation import as_setting, check_value, did_you_mean
 
 METHODS = (Encoding, Sequence[Encoding])  # kinds of parameters that are built from settings of their own
 GIVEN = ("encoding", "name")  # by whoever builds an extension or a source
-FREE = {"_target_", "family", "share", "log_n", *OPTIONS}  # of any method, read elsewhere
+SWITCHES = ("log_n", *OPTIONS)  # of any method
 
 
 def check_parameters(config: Config) -> None:
@@ -22,13 +22,14 @@ def check_parameters(config: Config) -> None:
     check("encoding", config.encoding.parameters, Encoding)
     if config.extension.parameters.get("_target_") is not None:
         check("extension", config.extension.parameters, Extension)
-    check("data", config.data | {"name": config.names.data})
+    check("data", config.named_data)
 
 
 def check(key: str, settings: Mapping[str, Any], kind: type = object) -> None:
     """Check the class that `_target_` names, a `kind` of method, and all inside it."""
     constructor = class_at(f"{key}._target_", settings.get("_target_"), kind)
     hints = get_type_hints(constructor.__init__, include_extras=True)  # type: ignore[misc]  # a class
+    hints |= dict.fromkeys(SWITCHES, bool)
     parameters = {
         name: p for name, p in inspect.signature(constructor).parameters.items() if name not in SHAPE
     }
@@ -38,21 +39,19 @@ def check(key: str, settings: Mapping[str, Any], kind: type = object) -> None:
             raise UsageError(f"{key}.{name} must be given: {constructor.__name__} has no default for it.")
     for name, value in settings.items():
         path = f"{key}.{name}"
-        if name in ("log_n", *OPTIONS):
-            check_value(path, value, bool)
-        elif name in FREE:
+        if name in ("_target_", "family", "share"):  # of any method, read elsewhere
             continue
-        elif name not in known:
+        if name not in (*known, *SWITCHES):
             raise UsageError(
                 f"There is no setting '{path}'.{did_you_mean(name, known)} {constructor.__name__} has: "
                 f"{', '.join(known) or 'none'}."
             )
-        elif hints.get(name) in METHODS:
+        if hints.get(name) in METHODS:
             check_methods(path, value)
-        else:
-            check_value(path, value, hints.get(name, Any))
-            if isinstance(value, Mapping) and "_target_" in value:
-                check(path, value)
+            continue
+        if isinstance(value, Mapping) and "_target_" in value:
+            check(path, value)
+        check_value(path, value, hints.get(name, Any))
 
 
 def check_methods(key: str, value: Any) -> None:

@@ -72,7 +72,7 @@ def cell(config: Config) -> str:
 def data_identity(config: Config) -> dict[str, Any]:
     """Return the settings of the data, with digests in place of the files that they name."""
     try:
-        return data.identity(config.data | {"name": config.names.data})
+        return data.identity(config.named_data)
     except Exception:  # the check before the run names the setting that is wrong
         return config.data
 

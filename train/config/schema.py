@@ -47,6 +47,11 @@ class Config(Architecture):
     wandb: WandbConfig
     names: ChosenNames
 
+    @property
+    def named_data(self) -> dict[str, Any]:
+        """The settings of the source, with the name that its results bear."""
+        return self.data | {"name": self.names.data}
+
     @model_validator(mode="after")
     def objective_suits_the_mask(self) -> Self:
         if self.objective == "mlm" and self.model.causal:

@@ -25,20 +25,14 @@ def selected_extensions(config: Config, encodings: Sequence[Encoding]) -> Chosen
     fitting = [name for name in names("extension") if any(encoding_fits(name, e) for e in encodings)]
     if isinstance(config.evaluation.extensions, str):  # a group, of which what fits is meant
         requested = tuple(name for name in requested if name in fitting and not needs_more(name))
-    every = {name: recipe(config, name) for name in ("none", config.names.extension, *requested)}
-    for name, extension in every.items():
+    result = {}
+    for name in ("none", config.names.extension, *requested):
         if name not in fitting:
             extend(name, encodings[0])  # an error that names the encodings that fit
-        encodings_under(name, extension.parameters, encodings)  # an error where a parameter makes no sense
-    return every
-
-
-def recipe(config: Config, name: str) -> ExtensionConfig:
-    """Return the settings of an extension: the command line's for the chosen one, its file's for the
-    others."""
-    is_chosen = name == config.names.extension
-    settings = config.extension.model_dump() if is_chosen else read("extension", name)
-    return ExtensionConfig.of(seeded(settings, config.seed))
+        is_chosen = name == config.names.extension  # by the command line, not its file alone
+        settings = config.extension.model_dump() if is_chosen else read("extension", name)
+        result[name] = ExtensionConfig.of(seeded(settings, config.seed))
+    return result
 
 
 def extended_models(run: Run, model: GPT, chosen: Chosen, training: str) -> dict[str, GPT]:
@@ -53,19 +47,10 @@ def extended_models(run: Run, model: GPT, chosen: Chosen, training: str) -> dict
     return result
 
 
-def finetuning(config: Config, extension: ExtensionConfig) -> tuple[int, int]:
-    """Return the tokens of a sequence and the sequences of a step of a fine-tuning.
-
-    A step has about as many tokens as in the training.
-    """
-    length = extension.finetune_length or config.model.length
-    return length, max(1, config.batch * config.model.length // length)
-
-
 def finetune(run: Run, model: GPT, name: str, extension: ExtensionConfig, training: str) -> GPT:
     """Return a copy of the model, trained further under the extension; its checkpoint is reused."""
     config = run.config
-    length, batch = finetuning(config, extension)
+    length, batch = extension.finetuning(config.model.length, config.batch)
     optimizer = config.optimizer.model_copy(update={"learning_rate": extension.finetune_learning_rate})
     changed = replace(run, config=config.model_copy(update={"optimizer": optimizer, "batch": batch}))
     cell = finetuned_cell(training, name, extension)

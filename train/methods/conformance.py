@@ -189,11 +189,10 @@ def step_of(model: GPT) -> Callable[[], None]:
 
 def findings(config: Config, rope: Config) -> Iterator[Finding]:
     """Yield the outcome of each check on a tiny run; its cost is compared with that of RoPE."""
-    dry_run(config)
+    model, _ = dry_run(config)
     yield Finding(
         True, "Its effect has the right shapes, its numbers are finite, and no token sees later ones."
     )
-    model = build_gpt(config)
     stir(model)
     encodings = build_encodings(config)
     for encoding in encodings:
