@@ -19,18 +19,23 @@ from sweeps.comparison.curves import Curves, Group
 from sweeps.comparison.records import Difference
 from sweeps.comparison.summarize import comparable_groups
 from sweeps.numbers import markdown
-from sweeps.results import load_readable
+from sweeps.results import Sweep, load_readable
 
 SCORES = "same_tokens", "loss"
 
 
 def scored_runs(folder: Path) -> Group:
     """Return the runs of a sweep or an archive."""
-    comparable = [group for group in comparable_groups(load_readable(folder)) if SCORES in group.cells]
+    return scored_group(load_readable(folder))
+
+
+def scored_group(sweep: Sweep) -> Group:
+    """Return the runs of a sweep; UsageError where none was scored, or they cannot be compared."""
+    comparable = [group for group in comparable_groups(sweep) if SCORES in group.cells]
     if len(comparable) != 1:
         several = "Runs in {} differ in data or training length: name a folder whose runs do not."
         wrong = several if comparable else "No run in {} was scored under same_tokens."
-        raise UsageError(wrong.format(folder))
+        raise UsageError(wrong.format(sweep.folder))
     return comparable[0]
 
 
