@@ -5,6 +5,8 @@ SWEEP ?= encodings
 ARGS ?=
 FOLDER ?= outputs/sweeps/$(SWEEP)
 HOURS ?= 24
+PARTS ?= study study_details study_extensions study_deep rates mlm study_wide
+ARCHIVE = docs/study/$$(echo $$part | sed -e 's/^study$$/./' -e 's/^study_//')
 SCALES ?= $(patsubst %,docs/study/%,headline eighth quarter half both needle) docs/study docs/study/deep
 SEEDS ?= 5
 LOCKED ?=
@@ -30,10 +32,10 @@ setup: .venv/.ready  ## install everything into .venv (CONSTRAINTS= for the newe
 sweep: setup  ## train and evaluate every encoding; SWEEP=smoke for another sweep of sweeps/, ARGS="seed=0,1 encoding=rope,alibi"
 	@$(BIN)/python -m train sweeps=$(SWEEP) $(ARGS)
 
-study: setup  ## the long study, at low priority: make study HOURS=2; resumes if interrupted; rows go to docs/study
-	@-timeout $(HOURS)h sh -c 'for part in study study_details study_extensions study_deep; do nice -n 19 $(BIN)/python -m train sweeps=$$part $(ARGS); done'
-	@$(BIN)/python -m sweeps.archive outputs/sweeps/study docs/study
-	@for part in details extensions deep; do test ! -d outputs/sweeps/study_$$part || $(BIN)/python -m sweeps.archive outputs/sweeps/study_$$part docs/study/$$part; done
+study: setup  ## the long study, at low priority: make study HOURS=2 PARTS=rates; resumes if interrupted; rows go to docs/study
+	@for part in $(PARTS); do test ! -f $(ARCHIVE)/rows.parquet || $(BIN)/python -m sweeps.archive --unpack $(ARCHIVE) outputs/sweeps/$$part; done
+	@-timeout $(HOURS)h sh -c 'for part in $(PARTS); do nice -n 19 $(BIN)/python -m train sweeps=$$part $(ARGS); done'
+	@for part in $(PARTS); do test ! -d outputs/sweeps/$$part || $(BIN)/python -m sweeps.archive outputs/sweeps/$$part $(ARCHIVE); done
 
 transfer: setup  ## what small scales predict about the last: make transfer SCALES="docs/study/both docs/study"
 	@$(BIN)/python -m sweeps.agreement $(SCALES)
