@@ -1,4 +1,4 @@
-"""What longer context is worth to targets that could be copied, by how far back they were last seen."""
+"""The gain from longer context by how far back a target could be copied from."""
 
 from collections.abc import Sequence
 from dataclasses import replace

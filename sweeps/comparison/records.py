@@ -52,7 +52,7 @@ class Difference(Estimate):
 
 @dataclass(frozen=True)
 class CopyingGains:
-    """What longer context is worth to the targets that were last seen in one range of distances."""
+    """The gain from longer context of the targets that were last seen in one range of distances."""
 
     share: float  # of all targets
     gains: dict[str, Difference]  # by method, at one length

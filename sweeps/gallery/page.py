@@ -49,7 +49,7 @@ def gallery_page() -> str:
         "Encodings": [*map(encoding_article, table.encodings())],
         "Extensions": [*map(extension, table.extensions())],
     }
-    second = Figure("shuffled", {"change": shuffled()})
+    second = Figure("order", {"change": order_maps()})
     figures = [article.figure for articles in groups.values() for article in articles if article.figure]
     facts = {"shape": SHAPE, "longest": LONGEST, "words": len(WORDS)}
     template = Path(__file__).with_name("gallery.html.j2")
@@ -65,7 +65,7 @@ def wavelengths() -> Spec:
     return line_chart_of(title, series, "pair of features", level=[{"y": 1}], scale={"type": "log"})
 
 
-def shuffled() -> Spec:
+def order_maps() -> Spec:
     """Return what attention owes to the order of the words: nothing without mask and positions."""
     alibi = load("alibi", **SHAPE)
     every = {

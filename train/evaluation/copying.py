@@ -1,4 +1,4 @@
-"""Which targets could be copied: how far back the same tokens were last followed by the same token."""
+"""The targets that could be copied: how far back the same tokens were last followed by the same token."""
 
 from itertools import pairwise
 

@@ -22,16 +22,7 @@ from train.evaluation.copying import copying_masks
 from train.evaluation.evaluator import Evaluator
 from train.fit.loss import token_losses
 from train.fit.objective import Objective, next_token
-from train.results.protocols import (
-    BY_POSITION,
-    COPYING,
-    PROTOCOLS,
-    Amounts,
-    Span,
-    is_partial,
-    position_bins,
-    same_tokens,
-)
+from train.results.protocols import BY_POSITION, COPYING, PROTOCOLS, Amounts, Span, is_partial, position_bins
 from train.results.rows import Result
 
 Key = tuple[str, str, int]  # extension, protocol, length
@@ -111,21 +102,16 @@ class TextEvaluator(Evaluator):
         """Yield what is scored at a length, and from which token to which it depends on."""
         model = self.under(extension)
         amounts = replace(self.amounts, context=model.context)
+        copying = [name for name, at in self.copying if at == length and model.context is None]
         for protocol in self.protocols:
-            if protocol in PROTOCOLS:
-                for span in PROTOCOLS[protocol](length, amounts):
+            if protocol != BY_POSITION:
+                names = copying if protocol == COPYING else [protocol]
+                for span in PROTOCOLS.get(protocol, PROTOCOLS["same_tokens"])(length, amounts):
                     unneeded = model.unneeded(span.stop - span.start, span.scored - span.start)
-                    counted = Counted((extension, protocol, length), length, span.scored, span.stop)
-                    yield span.start + unneeded, span.stop, counted
-            elif model.context is not None:
-                continue
-            elif protocol == COPYING:
-                (span,) = same_tokens(length, self.amounts)
-                unneeded = model.unneeded(length, span.scored - span.start)
-                for name in (name for name, shown in self.copying if shown == length):
-                    counted = Counted((extension, name, length), length, span.scored, span.stop)
-                    yield span.start + unneeded, span.stop, counted
-            elif length == self.amounts.longest:
+                    for name in names:
+                        counted = Counted((extension, name, length), length, span.scored, span.stop)
+                        yield span.start + unneeded, span.stop, counted
+            elif length == self.amounts.longest and model.context is None:
                 ends = position_bins(length)
                 for start, end in zip([0, *ends], ends, strict=False):
                     yield 0, length, Counted((extension, protocol, end), length, start, end)
