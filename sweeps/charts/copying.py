@@ -8,8 +8,5 @@ from sweeps.texts import PARTS
 
 def gain_by_distance(comparison: Comparison) -> dict[str, Spec]:
     """Draw a panel for each range of distances, at the length half way to the longest."""
-    panels = {
-        f"{name}: {part.share:.0%} of the targets": (part.gains, 0)
-        for name, part in comparison.copying.items()
-    }
+    panels = {f"{name}, {part.share:.0%}": (part.gains, 0) for name, part in comparison.copying.items()}
     return gain_panels(comparison, panels, PARTS["copying"].title)

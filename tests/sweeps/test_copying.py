@@ -72,4 +72,4 @@ def test_the_chart_has_a_panel_a_range(sweep: Path) -> None:
     of = summarise(load_sweep(sweep)).comparisons[0]
     rows = gain_by_distance(of)["gain"]["datasets"]["table"].splitlines()[1:]
     assert len(rows) == len(METHODS) * len(SHARES)
-    assert rows[-1].startswith("not seen: 40% of the targets,")
+    assert rows[-1].startswith('"not seen, 40%",')
