@@ -99,6 +99,7 @@ model.kernel=sdpa encoding=cope | kernel=explicit
 model.kernel=flex | model.kernel=flex has gradients on CUDA alone: choose model.kernel=auto.
 objective=mlm | add model.causal=false
 model.causal=false | add objective=mlm
+objective=mlm model.causal=false evaluation.protocols=[copying] | is for objective=clm
 trainer.precision=16-mixed | needs a GPU
 trainer.accelerator=mps | with trainer.devices=1, but this machine has none: choose trainer=cpu.
 batch=5 trainer=ddp | batch=5 cannot be split evenly over 2 devices and parts
