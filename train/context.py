@@ -1,20 +1,17 @@
-"""The context of a run: its settings, and what follows from them before anything is trained."""
+"""The context of a run: what its training shares with every evaluation, and this process."""
 
 import logging
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import torch
 from lightning.pytorch import Callback, Trainer
 
-import data
 from data.source import Source
-from train.config.run_id import Code, code
-from train.config.schema import Config
-from train.config.sections import TrainerConfig
+from train.config.sections import EvaluationConfig, TrainerConfig
+from train.fit.objective import Objective
 from train.runtime.machine import keep_memory, resolved_precision
 from train.runtime.processes import ExitCodes
 from train.runtime.quota import cores
@@ -28,39 +25,33 @@ def ignore(section: str, step: int, values: dict[str, float]) -> None:
 
 @dataclass(frozen=True)
 class Run:
-    """The settings of a run, and what follows from them before anything is trained."""
+    """The parts of a run that its training shares with every evaluation."""
 
-    config: Config
     source: Source
-    precision: str  # of `trainer.precision` on this machine
-    code: Code  # as it was when the run started
+    objective: Objective
+    knobs: TrainerConfig
+    evaluation: EvaluationConfig
+    length: int  # tokens of a training sequence
     log: Log = ignore
 
-    @classmethod
-    def of(cls, config: Config, code_at_start: Code | None = None) -> Self:
-        """Prepare the data, and this process."""
-        quiet()
-        threads = config.trainer.threads
-        torch.set_num_threads(min(torch.get_num_threads(), cores()) if threads == "auto" else threads)
-        keep_memory()
-        torch.set_flush_denormal(True)  # weights of far keys underflow; denormals are several times slower
-        precision = resolved_precision(config.trainer.precision, config.trainer.accelerator)
-        source = data.load(config.named_data, config.model.vocab, Path(config.outputs, "data"))
-        return cls(config, source, precision, code_at_start or code(config))
+    @property
+    def precision(self) -> str:
+        """What `trainer.precision` is on this machine."""
+        return resolved_precision(self.knobs.precision, self.knobs.accelerator)
 
     @property
     def trained_length(self) -> int:
         """Tokens, or the longest problem in training as its task counts."""
-        return self.source.trained_length or self.config.model.length
+        return self.source.trained_length or self.length
 
     @property
     def lengths(self) -> list[int]:
         """The lengths to evaluate at."""
-        return self.config.evaluation.at(self.trained_length)
+        return self.evaluation.at(self.trained_length)
 
     def trainer(self, *callbacks: Callback, **more: Any) -> Trainer:
         more["callbacks"] = [*callbacks, ExitCodes()]
-        return trainer(self.config.trainer, self.precision, **more)
+        return trainer(self.knobs, self.precision, **more)
 
 
 def trainer(config: TrainerConfig, precision: str, **more: Any) -> Trainer:
@@ -80,6 +71,14 @@ def trainer(config: TrainerConfig, precision: str, **more: Any) -> Trainer:
         max_epochs=-1,
         **more,
     )
+
+
+def prepare_process(threads: int | str) -> None:
+    """Set the number of threads, or `auto`, and what memory, small numbers and messages are to do."""
+    quiet()
+    torch.set_num_threads(min(torch.get_num_threads(), cores()) if isinstance(threads, str) else threads)
+    keep_memory()
+    torch.set_flush_denormal(True)  # weights of far keys underflow; denormals are several times slower
 
 
 def quiet() -> None:

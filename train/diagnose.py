@@ -13,6 +13,7 @@ import torch
 from omegaconf import DictConfig
 from torch import Tensor
 
+import data
 from data.batch import Batch
 from models.gpt import GPT
 from train.checks.dry_run import dry_run
@@ -20,15 +21,16 @@ from train.config import cli as command
 from train.config.compose import plain_settings, validated
 from train.config.schema import Config
 from train.config.validation import Natural, Section
-from train.context import Run
+from train.context import Run, prepare_process
 from train.diagnostics import attention, rotary
 from train.diagnostics.explanation import sentences
 from train.diagnostics.records import Diagnosis, Heads, Known
 from train.errors import command_line
 from train.evaluation.extensions import extended_models
+from train.fit.module import Recipe
 from train.fit.objective import objective_of
+from train.fit.trainer import restore_run
 from train.results.rows import ANSWERS, read_rows
-from train.run import trained_model
 
 FAR = 1 << 62  # longer than any sequence
 Sequences = tuple[
@@ -46,9 +48,13 @@ class Amount(Section):
 def diagnose(config: Config, amount: Amount) -> Diagnosis:
     """Everything that is told of a run."""
     model, extensions = dry_run(config)
-    run, names, folder = Run.of(config), config.names, Path(str(config.run))
-    trained, _ = trained_model(run, model)
-    models = extended_models(run, model, extensions, trained.cell)
+    names, folder = config.names, Path(str(config.run))
+    prepare_process(config.trainer.threads)
+    source = data.load(config.named_data, config.model.vocab, Path(config.outputs, "data"))
+    objective = objective_of(config.objective, source.mask_token)
+    run = Run(source, objective, config.trainer, config.evaluation, config.model.length)
+    trained, _ = restore_run(run, model, folder, config.checkpoint)
+    models = extended_models(run, model, extensions, Recipe.of(config), trained.cell)
     device = "cuda" if torch.cuda.is_available() and config.trainer.accelerator != "cpu" else "cpu"
     lengths = sorted({run.trained_length, *run.lengths})
     batches = list(sequences(run, amount.sequences, lengths))
@@ -101,7 +107,7 @@ def sequences(run: Run, count: int, lengths: list[int]) -> Iterator[Sequences]:
             batch = Batch(problems.tokens, problems.targets, problems.mask)
         else:
             batch = Batch(windows.tokens[:, -length - 1 : -1], windows.tokens[:, -length:])
-        batch = objective_of(run.config.objective, run.source.mask_token)(batch, 0, 0)
+        batch = run.objective(batch, 0, 0)
         yield length, batch.tokens, torch.ones_like(batch.tokens).bool() if batch.mask is None else batch.mask
 
 

@@ -1,32 +1,26 @@
 """One run, from settings to rows: train (or reuse a checkpoint), evaluate at every length, write."""
 
-import shlex
-import subprocess
-import sys
 import time
 from dataclasses import replace
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 
 import torch
 
-from conf.choices import method_folders
+import data
 from conf.errors import UsageError
-from data.source import Windows
-from models.gpt import GPT
 from train.checks.attributed import attribute_errors
 from train.checks.dry_run import check_data, dry_run
 from train.config.run_id import cell, code, packages, training_cell
 from train.config.schema import Config
-from train.context import Run
+from train.context import Run, prepare_process
 from train.evaluation.best import best_checkpoint
 from train.evaluation.evaluate import evaluate, kernels
 from train.evaluation.extensions import extended_models
-from train.fit.checkpoints import Stage, Trained, restore
-from train.fit.trainer import load_or_train
-from train.paths import ROOT
-from train.results.about import about_run
+from train.fit.module import Recipe
+from train.fit.objective import objective_of
+from train.fit.trainer import load_or_train, restore_run
+from train.results.about import command, commit
 from train.results.done import finish, has_gaps, is_done
 from train.results.rows import Identity
 from train.results.run_folder import Folder
@@ -55,99 +49,46 @@ def run_job(config: Config, folder: Path, expected: str | None = None) -> None:
 
 
 def complete(config: Config, place: Folder) -> None:
-    """Train, evaluate, write."""
+    """Check, prepare, fit, evaluate, write."""
     started, code_at_start = time.perf_counter(), code(config)
     with attribute_errors(config):
         model, extensions = dry_run(config)
-        run = Run.of(config, code_at_start)
-        windows = check_data(run, extensions)
+        prepare_process(config.trainer.threads)
+        source = data.load(config.named_data, config.model.vocab, Path(config.outputs, "data"))
+        objective, recipe = objective_of(config.objective, source.mask_token), Recipe.of(config)
+        run = Run(source, objective, config.trainer, config.evaluation, config.model.length)
+        windows = check_data(run, recipe, extensions, config.checkpoint == "best")
     with track(config, place.path, place.cell) as tracker:
         run = replace(run, log=tracker.log_training)
-        training, checkpoints = trained_model(run, model)
-        models, chosen = extended_models(run, model, extensions, training.cell), {}
+        if config.run is None:
+            cell = training_cell(config, source.fingerprint, run.precision, code_at_start)
+            stage = recipe.stage(cell, run.knobs.kept)
+            training, checkpoints = load_or_train(run, model, stage, recipe), [stage.final, *stage.kept]
+        else:
+            training, checkpoints = restore_run(run, model, Path(config.run), config.checkpoint)
+        models, chosen = extended_models(run, model, extensions, recipe, training.cell), {}
         if config.checkpoint == "best":
             models["best"], chosen["best"] = best_checkpoint(run, model, checkpoints, training.cell, windows)
-        known = row_identity(run, model, place.path)
-        if is_rank_zero():
-            tell_windows(windows, config.evaluation.windows)
-            print(f"Evaluating at lengths {min(run.lengths):,} to {max(run.lengths):,}", flush=True)
-        rows, scores = evaluate(run, models, windows, training, known)
+        identity: Identity = {
+            "run": place.path.name, "encoding": config.names.encoding, "seed": config.seed,
+            "trained_length": run.trained_length, "data": config.names.data,
+            "kernel": kernels(model, config.model.kernel, max(run.lengths)), "precision": run.precision,
+            "corpus": source.fingerprint, "commit": commit(), "versions": packages(),
+        }  # fmt: skip
+        rows, scores = evaluate(run, models, windows, training, identity)
         if not is_rank_zero():
             return
-        about = known | chosen | {
-            "settings": config.model_dump(mode="json"), "corpus_description": run.source.description,
+        about = identity | chosen | {
+            "settings": config.model_dump(mode="json"), "corpus_description": source.description,
             "code": code_at_start,
-            "command": command_of(config), "machine": machine.description(),
-            "threads": torch.get_num_threads(),
+            "command": command("train" if config.run is None else "train.evaluate"),
+            "machine": machine.description(), "threads": torch.get_num_threads(),
             "trained_with": {key: getattr(training, key) for key in ("machine", "threads", "processes")},
             "started": datetime.now(UTC).isoformat(timespec="seconds"),
             "seconds": time.perf_counter() - started, "training": training.cell, "history": training.history,
         }  # fmt: skip
-        tokenizer = [run.source.tokenizer] if run.source.tokenizer else []
+        tokenizer = [source.tokenizer] if source.tokenizer else []
         place.write(rows, scores, about, [*checkpoints, *tokenizer])
         tracker.log_rows(rows)
         finish(place.path, place.cell)
         print(f"{outcome(rows)}\nResults in {place.path}", flush=True)
-
-
-def trained_model(run: Run, model: GPT) -> tuple[Trained, list[Path]]:
-    """Return the weights, of a run folder, of an earlier run of the same settings, or trained now; their
-    file, and those of the steps that are kept."""
-    config, knobs, share = run.config, run.config.trainer, run.config.checkpoint
-    if config.run is None:
-        training = training_cell(config, run.source.fingerprint, run.precision, run.code)
-        folder = Path(config.outputs) / "trained" / f"{config.names.encoding}-s{config.seed}-{training}"
-    else:
-        about, folder = about_run(Path(config.run)), Path(config.run)
-        training = about.training
-        if about.corpus != run.source.fingerprint:
-            raise UsageError(
-                f"What data={about.data} gives is not what {folder} was trained on: run it again."
-            )
-    stage = Stage(training, folder, config.model.length, knobs.max_steps, knobs.kept)
-    if config.run is None:
-        return load_or_train(run, model, stage), [stage.final, *stage.kept]
-    file = stage.at(knobs.step(share)) if isinstance(share, float) else stage.final
-    trained = restore(file, model, training)
-    trained.replay(run.log, stage.section)
-    return trained, [file, *(stage.kept if share == "best" else [])]
-
-
-def tell_windows(windows: Windows | None, wanted: int) -> None:
-    """Print that numbers come from fewer windows than was asked for, where held-out text is short."""
-    if windows is not None and len(windows.tokens) < wanted:
-        count, length = len(windows.tokens), windows.tokens.size(1) - 1
-        print(f"Held-out text has {count:,} windows of {length:,} tokens; evaluation.windows={wanted:,}.")
-
-
-def row_identity(run: Run, model: GPT, folder: Path) -> Identity:
-    """Return what all rows share."""
-    config = run.config
-    return {
-        "run": folder.name, "encoding": config.names.encoding, "seed": config.seed,
-        "trained_length": run.trained_length, "data": config.names.data,
-        "kernel": kernels(model, config.model.kernel, max(run.lengths)),
-        "precision": run.precision, "corpus": run.source.fingerprint, "commit": commit(),
-        "versions": packages(),
-    }  # fmt: skip
-
-
-def command_of(config: Config) -> str:
-    """Return the command that makes this run again."""
-    module = "train" if config.run is None else "train.evaluate"
-    methods = [f"methods={folder}" for folder in method_folders()]
-    return f"python -m {module} " + shlex.join(
-        [*methods, *(arg for arg in sys.argv[1:] if not arg.startswith("hydra."))]
-    )
-
-
-def commit() -> str:
-    """Return the commit of the code, with `+` where its files were changed or added; empty outside a
-    repository."""
-    run = partial(subprocess.run, cwd=ROOT, capture_output=True, text=True, check=False)
-    try:
-        head = run(["git", "rev-parse", "--short=12", "HEAD"]).stdout.strip()
-        status = run(["git", "status", "--porcelain", "-uall"]).stdout.splitlines()
-    except OSError:
-        return ""
-    return head + "+" * any(not line.startswith("??") or line.endswith((".py", ".yaml")) for line in status)

@@ -9,8 +9,8 @@ import torch
 from data import instantiate
 from data.tasks.base import Generated
 from data.text.files import Files
+from models.gpt import GPT
 from models.registry import encodings_under
-from train import build
 from train.checks.dry_run import check_data, dry_run
 from train.config.compose import compose_config
 from train.config.schema import Config
@@ -18,6 +18,8 @@ from train.context import Run
 from train.errors import explanation
 from train.evaluation.extensions import Chosen
 from train.fit.loss import mean_loss, token_losses
+from train.fit.module import Recipe
+from train.fit.objective import objective_of
 
 LONG = 900  # characters: a list of all names has room
 LARGE = 1 << 19  # weights, or tokens: more is not run here, only checked
@@ -37,12 +39,12 @@ def outcome(line: list[str], folder: Path) -> Outcome:
     """How a command line is dealt with."""
     try:
         config = compose_config(*line, name="evaluate" if line[0].startswith("run=") else "config")
-        extensions = dry_run(config)
+        model, extensions = dry_run(config)
         prepared(config, extensions, folder)
     except Exception as error:
         return of_refusal(line, error)
     try:
-        carry_out(config, extensions)
+        carry_out(config, model, extensions)
     except Exception as error:
         return Outcome("accepted but fails", last_line(error))
     return Outcome("accepted")
@@ -50,9 +52,12 @@ def outcome(line: list[str], folder: Path) -> Outcome:
 
 def prepared(config: Config, extensions: Chosen, folder: Path) -> None:
     """The data, of those that need neither minutes nor the network."""
-    described = instantiate(config.data | {"name": config.names.data})
+    described = instantiate(config.named_data)
     if isinstance(described, Generated | Files):
-        check_data(Run(config, described.open(config.model.vocab, folder), "32-true", {}), extensions)
+        source = described.open(config.model.vocab, folder)
+        objective = objective_of(config.objective, source.mask_token)
+        run = Run(source, objective, config.trainer, config.evaluation, config.model.length)
+        check_data(run, Recipe.of(config), extensions, config.checkpoint == "best")
 
 
 def of_refusal(line: list[str], error: Exception) -> Outcome:
@@ -83,13 +88,12 @@ def last_line(error: BaseException) -> str:
     return f"{type(error).__name__}: {text} ({Path(here.filename).name}:{here.lineno})"
 
 
-def carry_out(config: Config, extensions: Chosen) -> None:
+def carry_out(config: Config, gpt: GPT, extensions: Chosen) -> None:
     """A step's loss and gradients, and the losses at the shortest and at the longest length."""
     model = config.model
     size = model.vocab * model.width + 12 * model.width**2 * model.depth
     if size > LARGE or model.length > 256 or config.model.kernel == "flex":
         return
-    gpt = build.build_gpt(config)
     draw = torch.Generator().manual_seed(0)
     tokens = torch.randint(model.vocab, (2, model.length + 1), generator=draw)
     loss = mean_loss(gpt.train(), tokens[:, :-1], tokens[:, 1:])

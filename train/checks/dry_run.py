@@ -29,6 +29,7 @@ from train.evaluation.evaluate import problem_source
 from train.evaluation.extensions import Chosen, selected_extensions
 from train.evaluation.problems import has_problems
 from train.evaluation.temperature import unscored_windows
+from train.fit.module import Recipe
 from train.fit.optimizer import optimizer_of
 
 LAYERS, SHORT = 4, 16  # tokens that all of the model reads; of longer sequences, the last queries are tried
@@ -67,25 +68,25 @@ def dry_run(config: Config) -> tuple[GPT, Chosen]:
     return model, extensions
 
 
-def check_data(run: Run, extensions: Chosen) -> Windows | None:
+def check_data(run: Run, recipe: Recipe, extensions: Chosen, chooses_best: bool) -> Windows | None:
     """Return the held-out windows. UsageError where the data do not give what is trained on or evaluated."""
-    config, source, lengths = run.config, run.source, run.lengths
-    windows = source.windows(config.evaluation.windows, max(lengths))
-    if windows is None and config.evaluation.protocols:
+    source, lengths, protocols = run.source, run.lengths, run.evaluation.protocols
+    windows = source.windows(run.evaluation.windows, max(lengths))
+    if windows is None and protocols:
         raise UsageError(
-            f"evaluation.protocols=[{','.join(config.evaluation.protocols)}] is for text, and "
-            f"data={config.names.data} has none: leave it out, answers are evaluated at every length anyway."
+            f"evaluation.protocols=[{','.join(protocols)}] is for text, and data={source.name} has none: "
+            "leave it out, answers are evaluated at every length anyway."
         )
     if windows is not None and "temperature" in extensions:
         unscored_windows(source, windows, max(lengths))
-    if config.checkpoint == "best":
+    if chooses_best:
         selection_evaluator(run, {}, windows)
     problems = problem_source(run)
     if problems is not None:
         has_problems(problems, lengths)
-    sizes = config.model.length, config.batch
-    for size in {sizes, *(e.finetuning(*sizes) for e in extensions.values() if e.finetune_steps)}:
-        source.batch(0, *size, config.seed)
+    further = [recipe.finetuned(*item) for item in extensions.items() if item[1].finetune_steps]
+    for each in (recipe, *further):
+        source.batch(0, each.length, each.batch, each.seed)
     return windows
 
 
@@ -104,25 +105,23 @@ def some_logits(encoding: Encoding, positions: Positions, x: Tensor, heads: int)
 
 def check_training(config: Config, name: str, extension: ExtensionConfig, limit: int | None) -> None:
     """UsageError where a model, defined up to a limit, is not on what it is trained on."""
-    key, length = "model.length", config.model.length
+    key, recipe = "model.length", Recipe.of(config)
     if name == "none" and extension.finetune_steps:
         raise UsageError(
             f"extension.finetune_steps={extension.finetune_steps} needs an extension to train under: add "
             "extension=pi, or raise trainer.max_steps."
         )
     if name != "none":
-        key, length = "extension.finetune_length", extension.finetune_length or length
-    if extension.finetune_steps:
-        _, batch = extension.finetuning(config.model.length, config.batch)
-        processes = config.trainer.processes
-        if batch // processes < config.trainer.accumulate:
-            raise UsageError(
-                f"{key}={length} leaves {batch} sequences of a step, too few for {processes} processes and "
-                f"trainer.accumulate={config.trainer.accumulate}: raise batch, or lower one of these."
-            )
-    if (name == "none" or extension.finetune_steps) and limit is not None and length > limit:
+        key, recipe = "extension.finetune_length", recipe.finetuned(name, extension)
+    processes, parts = config.trainer.processes, config.trainer.accumulate
+    if name != "none" and recipe.steps and recipe.batch // processes < parts:
         raise UsageError(
-            f"{key}={length} is past what {settings_text(config, name, extension)} is defined on, "
+            f"{key}={recipe.length} leaves {recipe.batch} sequences of a step, too few for {processes} "
+            f"processes and trainer.accumulate={parts}: raise batch, or lower one of these."
+        )
+    if recipe.steps and limit is not None and recipe.length > limit:
+        raise UsageError(
+            f"{key}={recipe.length} is past what {settings_text(config, name, extension)} is defined on, "
             f"{limit} tokens."
         )
 

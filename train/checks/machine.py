@@ -39,6 +39,7 @@ def check_machine(config: Config, model: GPT) -> None:
             f"trainer.accelerator={knobs.accelerator} with trainer.devices={knobs.devices}, but this "
             f"machine has {count or 'none'}: choose {'fewer, or ' if count else ''}trainer=cpu."
         )
+    machine.resolved_precision(knobs.precision, knobs.accelerator)  # an error where it needs a GPU
     flags = set(inspect.signature(Trainer).parameters) - RESERVED
     for flag in knobs.flags:
         if flag not in flags:

@@ -76,12 +76,6 @@ class ExtensionConfig(Section, extra="allow"):
     def parameters(self) -> dict[str, Any]:
         return dict(self.model_extra or {})
 
-    def finetuning(self, length: int, batch: int) -> tuple[int, int]:
-        """Return the tokens of a sequence and the sequences of a step, by those of the training: a step has
-        about as many tokens."""
-        finetuned = self.finetune_length or length
-        return finetuned, max(1, batch * length // finetuned)
-
 
 class OptimizerConfig(Section, extra="allow"):
     """The optimizer; what is not declared here is a parameter of the class that `_target_` names."""

@@ -20,7 +20,6 @@ from train.evaluation.problems import ProblemEvaluator, has_problems
 from train.evaluation.temperature import unscored_windows
 from train.evaluation.text import TextEvaluator, amounts
 from train.fit.checkpoints import restore
-from train.fit.objective import objective_of
 from train.results.rows import ANSWERS
 
 SAME = "same_tokens"
@@ -72,14 +71,13 @@ def selection_evaluator(
     run: Run, models: dict[str, GPT], windows: Windows | None
 ) -> ProblemEvaluator | TextEvaluator:
     """All of them on answers, or where the data have none on text. UsageError where everything is scored."""
-    config, trained = run.config.evaluation, run.trained_length
-    objective = objective_of(run.config.objective, run.source.mask_token)
+    config, trained = run.evaluation, run.trained_length
     lengths = sorted({trained, *(length for length in run.lengths if length <= trained)})
     if has_problems(run.source, lengths):
         problems = Others(run.source, config.problems, lengths)
-        return ProblemEvaluator(models, problems, lengths, config.problems, config.tokens, objective)
+        return ProblemEvaluator(models, problems, lengths, config.problems, config.tokens, run.objective)
     assert windows is not None
     tokens = unscored_windows(run.source, windows, max(run.lengths))[:, -trained - 1 :]
     text = Windows(tokens, torch.arange(len(tokens)), torch.ones_like(tokens))
     pieces = amounts(config, lengths, trained)
-    return TextEvaluator(models, text, pieces, (SAME,), config.tokens, objective)
+    return TextEvaluator(models, text, pieces, (SAME,), config.tokens, run.objective)

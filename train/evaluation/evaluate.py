@@ -15,7 +15,6 @@ from train.evaluation.problems import ProblemEvaluator, has_problems
 from train.evaluation.temperature import TemperatureSearch, unscored_windows
 from train.evaluation.text import TextEvaluator, amounts
 from train.fit.checkpoints import Trained
-from train.fit.objective import objective_of
 from train.results.rows import ONCE, Identity, Result, Row
 
 
@@ -24,17 +23,18 @@ def evaluate(
 ) -> tuple[list[Row], dict[str, np.ndarray]]:
     """Rows of every extension, protocol and length; and the scores of each window and of each problem, for
     paired statistics."""
-    evaluation, objective = run.config.evaluation, objective_of(run.config.objective, run.source.mask_token)
+    evaluation, trainer = run.evaluation, run.trainer()
+    if trainer.is_global_zero:
+        tell_amounts(run, windows)
     results = list(of_training(trained, models["none"], run.trained_length))
     scores: dict[str, torch.Tensor] = {}
-    trainer = run.trainer()
     if windows is not None:
-        pieces = amounts(evaluation, run.lengths, run.config.model.length)
+        pieces = amounts(evaluation, run.lengths, run.length)
         if "temperature" in models:
             search = TemperatureSearch(models, unscored_windows(run.source, windows, pieces.longest), pieces)
             trainer.validate(search, verbose=False)
             results += search.results()
-        text = TextEvaluator(models, windows, pieces, evaluation.protocols, evaluation.tokens, objective)
+        text = TextEvaluator(models, windows, pieces, evaluation.protocols, evaluation.tokens, run.objective)
         trainer.validate(text, verbose=False)
         results += text.results()
         scores |= text.losses()
@@ -42,7 +42,7 @@ def evaluate(
     source = problem_source(run)
     if source is not None:
         limits = evaluation.problems, evaluation.tokens
-        problems = ProblemEvaluator(models, source, run.lengths, *limits, objective)
+        problems = ProblemEvaluator(models, source, run.lengths, *limits, run.objective)
         trainer.validate(problems, verbose=False)
         answers += problems.results()
         scores |= problems.documents()
@@ -53,13 +53,22 @@ def evaluate(
     return rows, {key: values.numpy() for key, values in scores.items()}
 
 
+def tell_amounts(run: Run, windows: Windows | None) -> None:
+    """Print the lengths, and where held-out text is short, how many windows numbers come from."""
+    if windows is not None and len(windows.tokens) < run.evaluation.windows:
+        count, length = len(windows.tokens), windows.tokens.size(1) - 1
+        wanted = f"evaluation.windows={run.evaluation.windows:,}"
+        print(f"Held-out text has {count:,} windows of {length:,} tokens; {wanted}.")
+    print(f"Evaluating at lengths {min(run.lengths):,} to {max(run.lengths):,}", flush=True)
+
+
 def problem_source(run: Run) -> ProblemSource | None:
     """Return the source of problems: the data, or what is asked of its text."""
-    if run.config.evaluation.retrieval is None:
+    if run.evaluation.retrieval is None:
         return run.source if has_problems(run.source, run.lengths) else None
     if has_problems(run.source, run.lengths):
-        raise UsageError(f"evaluation.retrieval is for data without problems, not {run.config.names.data}.")
-    return Retrieval(run.source, run.config.evaluation.retrieval)
+        raise UsageError(f"evaluation.retrieval is for data without problems, not {run.source.name}.")
+    return Retrieval(run.source, run.evaluation.retrieval)
 
 
 def of_training(trained: Trained, model: GPT, length: int) -> Iterator[Result]:

@@ -2,8 +2,6 @@
 
 from collections.abc import Sequence
 from copy import deepcopy
-from dataclasses import replace
-from pathlib import Path
 
 from models.effect import Encoding
 from models.gpt import GPT
@@ -12,7 +10,7 @@ from train.config.run_id import finetuned_cell
 from train.config.schema import Config
 from train.config.sections import ExtensionConfig
 from train.context import Run
-from train.fit.checkpoints import Stage
+from train.fit.module import Recipe
 from train.fit.trainer import load_or_train
 
 Chosen = dict[str, ExtensionConfig]  # by name, in the order of evaluation
@@ -35,28 +33,15 @@ def selected_extensions(config: Config, encodings: Sequence[Encoding]) -> Chosen
     return result
 
 
-def extended_models(run: Run, model: GPT, chosen: Chosen, training: str) -> dict[str, GPT]:
-    """Return the model under each extension, by the name in its rows: `pi`, or `pi+50` after 50 steps;
-    `training` is the cell of its own training."""
+def extended_models(run: Run, model: GPT, chosen: Chosen, recipe: Recipe, training: str) -> dict[str, GPT]:
+    """Return the model under each extension, by the name in its rows: `pi`, or `pi+50` after 50 steps of
+    training under it, whose checkpoint is reused; `training` is the cell of its own training."""
     result = {}
     for name, extension in chosen.items():
-        changed = model.under(encodings_under(name, extension.parameters, model.tiled))
+        changed, key = model.under(encodings_under(name, extension.parameters, model.tiled)), name
         if extension.finetune_steps:
-            changed = finetune(run, changed, name, extension, training)
-        result[f"{name}+{extension.finetune_steps}" if extension.finetune_steps else name] = changed
+            changed, key = deepcopy(changed), f"{name}+{extension.finetune_steps}"
+            further = recipe.finetuned(name, extension)
+            load_or_train(run, changed, further.stage(finetuned_cell(training, name, extension)), further)
+        result[key] = changed
     return result
-
-
-def finetune(run: Run, model: GPT, name: str, extension: ExtensionConfig, training: str) -> GPT:
-    """Return a copy of the model, trained further under the extension; its checkpoint is reused."""
-    config = run.config
-    length, batch = extension.finetuning(config.model.length, config.batch)
-    optimizer = config.optimizer.model_copy(update={"learning_rate": extension.finetune_learning_rate})
-    changed = replace(run, config=config.model_copy(update={"optimizer": optimizer, "batch": batch}))
-    cell = finetuned_cell(training, name, extension)
-    folder = Path(config.outputs) / "trained" / f"{config.names.encoding}-s{config.seed}-{name}-{cell}"
-    tuned = deepcopy(model)
-    rate, section = "extension.finetune_learning_rate", f"finetune/{name}"
-    stage = Stage(cell, folder, length, extension.finetune_steps, rate=rate, section=section)
-    load_or_train(changed, tuned, stage)
-    return tuned

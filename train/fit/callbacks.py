@@ -120,23 +120,21 @@ def validation_loss(trainer: Trainer, training: Training, count: int, length: in
 
     Nothing of it is chosen by this loss, so that it may be among what is evaluated.
     """
-    source, config = training.source, training.config
-    longest = max(config.evaluation.at(source.trained_length or config.model.length))
-    windows = source.windows(count, min(length, longest))
-    problems = None if windows else source.problems(count, source.trained_length or length)
+    run = training.run
+    windows = run.source.windows(count, min(length, max(run.lengths)))
+    problems = None if windows else run.source.problems(count, run.source.trained_length or length)
     if windows:
         batch = Batch(*shifted(windows.tokens))
     elif problems:
         batch = Batch(problems.tokens, problems.targets, problems.mask)
     else:
         return {}
-    batch = training.transfer_batch_to_device(training.objective(batch, 0, 0), training.device, 0)
-    is_compiled = config.trainer.compile  # for batches of training alone
+    batch = training.transfer_batch_to_device(run.objective(batch, 0, 0), training.device, 0)
     training.eval()
     with (
         torch.no_grad(),
         trainer.precision_plugin.val_step_context(),
-        torch.compiler.set_stance("force_eager") if is_compiled else nullcontext(),
+        torch.compiler.set_stance("force_eager") if run.knobs.compile else nullcontext(),
     ):
         loss = mean_loss(training.model, batch.tokens, batch.targets, batch.mask)
     training.train()

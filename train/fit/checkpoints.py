@@ -25,15 +25,11 @@ from train.runtime.ranks import is_rank_zero
 
 @dataclass(frozen=True)
 class Stage:
-    """One training, and its files: from the first weights on, or further under an extension."""
+    """The files of one training: from the first weights on, or further under an extension."""
 
     cell: str
     folder: Path
-    length: int  # tokens
-    steps: int
     keep: tuple[int, ...] = ()  # steps whose weights stay
-    rate: str = "optimizer.learning_rate"  # the setting that it is trained with
-    section: str = "train"  # of W&B
 
     @property
     def final(self) -> Path:

@@ -18,13 +18,14 @@ from train.context import Run
 from train.fit.callbacks import Progress
 from train.fit.checkpoints import Stage, States, Trained, Weights, is_finite, restore
 from train.fit.compiling import compile_each
-from train.fit.module import Training
+from train.fit.module import Recipe, Training
+from train.results.about import about_run
 from train.runtime.machine import description, peak_memory, reset_peak_memory
 from train.runtime.ranks import is_rank_zero, locked
 from train.runtime.signals import Stopped, handle
 
 
-def load_or_train(run: Run, model: GPT, stage: Stage) -> Trained:
+def load_or_train(run: Run, model: GPT, stage: Stage, recipe: Recipe) -> Trained:
     """`model` with trained weights: from the checkpoint of this cell, or by training now."""
     with locked(stage.folder, f"Another run is training {stage.folder.name}"):
         wanted = [stage.final, *stage.kept]
@@ -35,37 +36,51 @@ def load_or_train(run: Run, model: GPT, stage: Stage) -> Trained:
             print(f"{stage.folder.name} is trained again, for {names}.", flush=True)
             stage.forget()
         if missing:
-            fit(run, model, stage)
+            fit(run, model, stage, recipe)
         elif is_rank_zero():
             print(f"{stage.folder.name} is trained already", flush=True)
     trained = restore(stage.final, model, stage.cell)
     if not missing:
-        trained.replay(run.log, stage.section)
+        trained.replay(run.log, recipe.section)
     return trained
 
 
-def fit(run: Run, model: GPT, stage: Stage) -> None:
+def restore_run(
+    run: Run, model: GPT, folder: Path, checkpoint: float | str | None
+) -> tuple[Trained, list[Path]]:
+    """Give a model the weights of a run folder; return their file, and those of the steps that are kept."""
+    about = about_run(folder)
+    if about.corpus != run.source.fingerprint:
+        raise UsageError(f"What data={about.data} gives is not what {folder} was trained on: run it again.")
+    stage = Stage(about.training, folder, run.knobs.kept)
+    file = stage.at(run.knobs.step(checkpoint)) if isinstance(checkpoint, float) else stage.final
+    trained = restore(file, model, stage.cell)
+    trained.replay(run.log, "train")
+    return trained, [file, *(stage.kept if checkpoint == "best" else [])]
+
+
+def fit(run: Run, model: GPT, stage: Stage, recipe: Recipe) -> None:
     """Train and write `final.ckpt`; an interrupted training resumes from its last checkpoint."""
-    config = run.config.trainer
-    if config.compile:
+    knobs = run.knobs
+    if knobs.compile:
         model = deepcopy(model)  # compiled for one length; the evaluation reads the file
-    progress = Progress(config.log_every, run.log, hint(run, stage.rate), stage.section)
-    checkpoints = Checkpoints(stage, model, progress, config.checkpoint_every)
+    progress = Progress(knobs.log_every, run.log, hint(recipe, run.precision), recipe.section)
+    checkpoints = Checkpoints(stage, model, progress, knobs.checkpoint_every)
     trainer = run.trainer(
         progress,
         checkpoints,
-        max_steps=stage.steps,
+        max_steps=recipe.steps,
         plugins=[States()],
-        accumulate_grad_batches=config.accumulate,
-        **config.flags,
+        accumulate_grad_batches=knobs.accumulate,
+        **knobs.flags,
     )
-    if config.compile:
+    if knobs.compile:
         compile_each(model.blocks)
     reset_peak_memory()
-    training = Training(model, run.source, run.config, stage.length).train()
+    training = Training(model, run, recipe).train()
     last = stage.last if stage.is_resumable() else None
     if trainer.is_global_zero:
-        print(f"{'Resuming' if last else 'Training'} {stage.folder.name}, {stage.steps:,} steps", flush=True)
+        print(f"{'Resuming' if last else 'Training'} {stage.folder.name}, {recipe.steps:,} steps", flush=True)
     trainer.fit(training, ckpt_path=last)
     checkpoints.save(trainer, stage.final)
     if trainer.is_global_zero:
@@ -73,13 +88,13 @@ def fit(run: Run, model: GPT, stage: Stage) -> None:
     trainer.strategy.barrier()
 
 
-def hint(run: Run, rate: str) -> str:
+def hint(recipe: Recipe, precision: str) -> str:
     """Return which settings may be at fault where a training diverges."""
-    optimizer, encoding = run.config.optimizer, run.config.names.encoding
-    steps = f"lower {rate}={optimizer.learning_rate:g}, raise optimizer.warmup={optimizer.warmup:g}"
+    optimizer = recipe.optimizer
+    steps = f"lower {recipe.rate}={optimizer.learning_rate:g}, raise optimizer.warmup={optimizer.warmup:g}"
     clip = "" if optimizer.clip else ", set optimizer.clip=1"
-    precision = "" if run.precision == "32-true" else ", take trainer.precision=32-true"
-    return f"{steps}{clip}{precision}, or change the parameters of encoding={encoding}, or its formula."
+    exact = "" if precision == "32-true" else ", take trainer.precision=32-true"
+    return f"{steps}{clip}{exact}, or change the parameters of the encoding, or its formula."
 
 
 class Checkpoints(Callback):

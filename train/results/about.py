@@ -1,13 +1,19 @@
 """`run.json`: what a run folder says of its run, checked where it is read, as it may come from anybody."""
 
+import shlex
+import subprocess
+import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from pydantic import Field, ValidationError
 
+from conf.choices import method_folders
 from conf.errors import UsageError
 from data.disk import read_file
 from train.config.validation import Section, detail
+from train.paths import ROOT
 from train.results.done import RUN
 
 
@@ -53,3 +59,22 @@ def about_run(folder: Path) -> About:
         return About.model_validate_json(read_file(file))
     except ValidationError as error:
         raise UsageError(f"{file} is damaged{detail(error)}: delete its folder and run again.") from None
+
+
+def command(module: str) -> str:
+    """Return the command line that makes this run again."""
+    methods = [f"methods={folder}" for folder in method_folders()]
+    settings = [argument for argument in sys.argv[1:] if not argument.startswith("hydra.")]
+    return f"python -m {module} {shlex.join([*methods, *settings])}"
+
+
+def commit() -> str:
+    """Return the commit of the code, with `+` where its files were changed or added; empty outside a
+    repository."""
+    run = partial(subprocess.run, cwd=ROOT, capture_output=True, text=True, check=False)
+    try:
+        head = run(["git", "rev-parse", "--short=12", "HEAD"]).stdout.strip()
+        status = run(["git", "status", "--porcelain", "-uall"]).stdout.splitlines()
+    except OSError:
+        return ""
+    return head + "+" * any(not line.startswith("??") or line.endswith((".py", ".yaml")) for line in status)

@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 import torch
 
+import data
 from sweeps.comparison.summarize import summarise
 from sweeps.results import load_sweep
 from tests.composing import composed
 from tests.train.conftest import SMALL, call
 from train import build
-from train.context import Run
 from train.evaluation.best import Others, others
 from train.fit.checkpoints import restore
 from train.fit.loss import answer_losses
@@ -32,7 +32,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_nothing_that_is_scored_chooses(tmp_path: Path) -> None:
-    source = Run.of(composed(*TASK, f"outputs={tmp_path}")).source
+    config = composed(*TASK)
+    source = data.load(config.named_data, config.model.vocab, tmp_path)
     scored, other = source.problems(20, 4), others(source, 20, 4)
     assert len(other.tokens) > 10
     assert not (other.tokens[:, None] == scored.tokens).all(-1).any()
@@ -42,13 +43,14 @@ def test_nothing_that_is_scored_chooses(tmp_path: Path) -> None:
 
 def test_the_best_is_that_of_the_lowest_loss_up_to_the_training_length(folder: Path) -> None:
     config = composed(*TASK, f"outputs={folder.parent.parent}/o")
-    run, model, about = Run.of(config), build.build_gpt(config), json.loads((folder / "run.json").read_text())
+    model, about = build.build_gpt(config), json.loads((folder / "run.json").read_text())
+    source = data.load(config.named_data, config.model.vocab, folder)
     losses = {}
     for file in folder.glob("*.ckpt"):
         restore(file, model, about["training"])
         means = []
         for length in (2, 4):
-            own = others(run.source, 20, length)
+            own = others(source, 20, length)
             with torch.no_grad():
                 nats = torch.zeros(own.mask.shape)
                 nats[own.mask] = answer_losses(model, own.tokens, own.targets, own.mask, 0)[0]

@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
+import data
 from data.source import Source
 from models.gpt import GPT
 from models.registry import extend, load
 from tests.composing import composed
 from tests.train.conftest import far_from_uniform, validated
-from train.context import Run
 from train.evaluation.temperature import TemperatureSearch, unscored_windows
 from train.evaluation.text import amounts
 from train.fit.loss import token_losses
@@ -22,7 +22,8 @@ HALF = "data.held_out=0.5"
 
 @pytest.fixture
 def source(small: list[str]) -> Source:
-    return Run.of(composed(*small, HALF)).source
+    config = composed(*small, HALF)
+    return data.load(config.named_data, config.model.vocab, Path(config.outputs, "data"))
 
 
 def test_no_other_factor_is_better(source: Source) -> None:

@@ -7,19 +7,21 @@ import pytest
 import data
 from tests.composing import composed
 from train import build
-from train.context import Log, ignore, trainer
+from train.context import Log, Run, ignore, trainer
 from train.fit import callbacks
 from train.fit.callbacks import Progress
-from train.fit.module import Training
+from train.fit.module import Recipe, Training
+from train.fit.objective import objective_of
 
 
 def fitted(small: list[str], outputs: Path, every: int, *more: str, log: Log = ignore) -> Progress:
     config = composed(*small, *more)
-    source = data.load(config.data | {"name": "files"}, config.model.vocab, outputs / "data")
+    source = data.load(config.named_data, config.model.vocab, outputs / "data")
     progress, parts = Progress(every, log), config.trainer.accumulate
     some = {"max_steps": 5, "callbacks": [progress], "accumulate_grad_batches": parts}
-    training = Training(build.build_gpt(config), source, config, config.model.length)
-    trainer(config.trainer, "32-true", **some).fit(training)
+    objective = objective_of(config.objective, source.mask_token)
+    run = Run(source, objective, config.trainer, config.evaluation, config.model.length)
+    trainer(config.trainer, "32-true", **some).fit(Training(build.build_gpt(config), run, Recipe.of(config)))
     return progress
 
 
