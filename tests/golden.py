@@ -24,13 +24,12 @@ from tests.composing import composed
 from train import build
 from train.config.schema import Config
 from train.config.sections import EncodingConfig
-from train.context import Run, ignore, quiet, trainer
+from train.context import Recipe, Run, ignore, quiet, trainer
 from train.evaluation.problems import ProblemEvaluator
 from train.evaluation.text import TextEvaluator, amounts
 from train.fit.callbacks import Progress
 from train.fit.loss import mean_loss, token_losses
-from train.fit.module import Recipe, Training
-from train.fit.objective import objective_of
+from train.fit.module import Training
 from train.paths import ROOT
 from train.results.protocols import BY_POSITION, PROTOCOLS
 
@@ -109,9 +108,8 @@ def trained(config: Config) -> tuple[Numbers, GPT]:
     more = {"max_steps": config.trainer.max_steps, "callbacks": [progress]}
     if config.trainer.accumulate > 1:
         more["accumulate_grad_batches"] = config.trainer.accumulate
-    objective = objective_of(config.objective, source().mask_token)
-    run = Run(source(), objective, config.trainer, config.evaluation, config.model.length)
-    trainer(config.trainer, "32-true", **more).fit(Training(model, run, Recipe.of(config)))
+    run = Run(source(), Recipe.of(config), config.trainer, config.evaluation)
+    trainer(config.trainer, "32-true", **more).fit(Training(model, run))
     norm = float(torch.stack([p.detach().double().norm() for p in model.parameters()]).norm())
     return [*(loss for _, loss in progress.curve("loss")[1:]), norm], model
 

@@ -21,15 +21,13 @@ from train.config import cli as command
 from train.config.compose import plain_settings, validated
 from train.config.schema import Config
 from train.config.validation import Natural, Section
-from train.context import Run, prepare_process
+from train.context import Recipe, Run, prepare_process
 from train.diagnostics import attention, rotary
 from train.diagnostics.explanation import sentences
 from train.diagnostics.records import Diagnosis, Heads, Known
 from train.errors import command_line
 from train.evaluation.extensions import extended_models
-from train.fit.module import Recipe
-from train.fit.objective import objective_of
-from train.fit.trainer import restore_run
+from train.fit.checkpoints import restore_run
 from train.results.rows import ANSWERS, read_rows
 
 FAR = 1 << 62  # longer than any sequence
@@ -51,10 +49,9 @@ def diagnose(config: Config, amount: Amount) -> Diagnosis:
     names, folder = config.names, Path(str(config.run))
     prepare_process(config.trainer.threads)
     source = data.load(config.named_data, config.model.vocab, Path(config.outputs, "data"))
-    objective = objective_of(config.objective, source.mask_token)
-    run = Run(source, objective, config.trainer, config.evaluation, config.model.length)
+    run = Run(source, Recipe.of(config), config.trainer, config.evaluation)
     trained, _ = restore_run(run, model, folder, config.checkpoint)
-    models = extended_models(run, model, extensions, Recipe.of(config), trained.cell)
+    models = extended_models(run, model, extensions, trained.cell)
     device = "cuda" if torch.cuda.is_available() and config.trainer.accelerator != "cpu" else "cpu"
     lengths = sorted({run.trained_length, *run.lengths})
     batches = list(sequences(run, amount.sequences, lengths))

@@ -13,13 +13,12 @@ from train.checks.attributed import attribute_errors
 from train.checks.dry_run import check_data, dry_run
 from train.config.run_id import cell, code, packages, training_cell
 from train.config.schema import Config
-from train.context import Run, prepare_process
-from train.evaluation.best import best_checkpoint
+from train.context import Recipe, Run, prepare_process
+from train.evaluation.best import best_checkpoint, selection_evaluator
 from train.evaluation.evaluate import evaluate, kernels
 from train.evaluation.extensions import extended_models
-from train.fit.module import Recipe
-from train.fit.objective import objective_of
-from train.fit.trainer import load_or_train, restore_run
+from train.fit.checkpoints import restore_run
+from train.fit.trainer import load_or_train
 from train.results.about import command, commit
 from train.results.done import finish, has_gaps, is_done
 from train.results.rows import Identity
@@ -55,24 +54,24 @@ def complete(config: Config, place: Folder) -> None:
         model, extensions = dry_run(config)
         prepare_process(config.trainer.threads)
         source = data.load(config.named_data, config.model.vocab, Path(config.outputs, "data"))
-        objective, recipe = objective_of(config.objective, source.mask_token), Recipe.of(config)
-        run = Run(source, objective, config.trainer, config.evaluation, config.model.length)
-        windows = check_data(run, recipe, extensions, config.checkpoint == "best")
+        run = Run(source, Recipe.of(config), config.trainer, config.evaluation)
+        windows = check_data(run, extensions)
+        if config.checkpoint == "best":
+            selection_evaluator(run, {}, windows)  # an error where everything is scored
     with track(config, place.path, place.cell) as tracker:
         run = replace(run, log=tracker.log_training)
         if config.run is None:
             cell = training_cell(config, source.fingerprint, run.precision, code_at_start)
-            stage = recipe.stage(cell, run.knobs.kept)
-            training, checkpoints = load_or_train(run, model, stage, recipe), [stage.final, *stage.kept]
+            training, checkpoints = load_or_train(run, model, cell, config.trainer.kept)
         else:
             training, checkpoints = restore_run(run, model, Path(config.run), config.checkpoint)
-        models, chosen = extended_models(run, model, extensions, recipe, training.cell), {}
+        models, chosen = extended_models(run, model, extensions, training.cell), {}
         if config.checkpoint == "best":
             models["best"], chosen["best"] = best_checkpoint(run, model, checkpoints, training.cell, windows)
         identity: Identity = {
             "run": place.path.name, "encoding": config.names.encoding, "seed": config.seed,
-            "trained_length": run.trained_length, "data": config.names.data,
-            "kernel": kernels(model, config.model.kernel, max(run.lengths)), "precision": run.precision,
+            "trained_length": run.trained_length, "data": config.names.data, "precision": run.precision,
+            "kernel": kernels(models["none"], config.model.kernel, max(run.lengths)),
             "corpus": source.fingerprint, "commit": commit(), "versions": packages(),
         }  # fmt: skip
         rows, scores = evaluate(run, models, windows, training, identity)

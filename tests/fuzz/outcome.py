@@ -14,12 +14,10 @@ from models.registry import encodings_under
 from train.checks.dry_run import check_data, dry_run
 from train.config.compose import compose_config
 from train.config.schema import Config
-from train.context import Run
+from train.context import Recipe, Run
 from train.errors import explanation
 from train.evaluation.extensions import Chosen
 from train.fit.loss import mean_loss, token_losses
-from train.fit.module import Recipe
-from train.fit.objective import objective_of
 
 LONG = 900  # characters: a list of all names has room
 LARGE = 1 << 19  # weights, or tokens: more is not run here, only checked
@@ -55,9 +53,8 @@ def prepared(config: Config, extensions: Chosen, folder: Path) -> None:
     described = instantiate(config.named_data)
     if isinstance(described, Generated | Files):
         source = described.open(config.model.vocab, folder)
-        objective = objective_of(config.objective, source.mask_token)
-        run = Run(source, objective, config.trainer, config.evaluation, config.model.length)
-        check_data(run, Recipe.of(config), extensions, config.checkpoint == "best")
+        run = Run(source, Recipe.of(config), config.trainer, config.evaluation)
+        check_data(run, extensions)
 
 
 def of_refusal(line: list[str], error: Exception) -> Outcome:

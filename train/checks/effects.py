@@ -1,19 +1,73 @@
-"""Whether an effect is one that kernels can carry out: the kinds and shapes of its parts."""
+"""Whether effects are such that kernels can carry them out: the kinds and shapes of their parts, and the
+logits of the last queries, which must be numbers."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import torch
 from torch import Tensor
 
 from conf.errors import UsageError
+from models.attention import logits
 from models.effect import Adjust, ByDistance, Effect, Encoding, Positions, Region, Window
+from models.gpt import GPT
 from train.config.sections import ModelConfig
 
 KINDS: dict[str, tuple[type, str]] = {  # of the parts that are no function
     "far": (tuple, "a tuple of Regions"), "adjust": (Adjust, "an Adjust"), "visible": (Window, "a Window"),
     "logit_scale": (Tensor, "a Tensor"), "sink": (Tensor, "a Tensor"),
 }  # fmt: skip
+SHORT = 16  # tokens of which everything is tried; of longer sequences, the last queries are
 Sizes = tuple[int | tuple[int, ...], ...]  # of a tensor; several where any of them will do
+
+
+def check_shapes(model: GPT, config: ModelConfig, lengths: Sequence[int]) -> None:
+    """UsageError names what is not as `models/effect.py` says, or as attention needs it, in a model on the
+    meta device."""
+    for encoding in model.tiled:
+        for length in defined(encoding, SHORT):
+            check_effect(encoding, Positions.of(length, "meta", model.causal), config)
+        for length in defined(encoding, lengths[0], lengths[-1]):
+            positions = Positions.of(length, "meta", model.causal)
+            some_logits(encoding, positions, torch.empty(1, length, config.width), config.heads)
+    model(torch.zeros(1, min(SHORT, lengths[0]), dtype=torch.long))
+
+
+def check_numbers(text: str, encoding: Encoding, config: ModelConfig, length: int) -> None:
+    """UsageError names settings whose logits are no numbers, as those of rotations by infinite angles are,
+    are others every time, or show what comes after."""
+    at = torch.tensor(sorted({0, min(1, length - 1), length // 2, length - 1}))
+    positions = Positions(at, length, config.causal)
+    x = torch.randn(2, len(at), config.width, generator=torch.Generator().manual_seed(0))
+    other = torch.cat([x[:1, :-1], x[1:, -1:]], dim=1)  # differs in its last token
+    with torch.no_grad(), torch.random.fork_rng(devices=[]):
+        first, again, after = (
+            some_logits(encoding, positions, y, config.heads) for y in (x[:1], x[:1], other)
+        )
+    is_visible = first.diagonal(dim1=-2, dim2=-1).isfinite()
+    if first.isnan().any() or first.isposinf().any() or not is_visible.all():
+        raise UsageError(
+            f"{text} gives logits that are not numbers at {length:,} tokens: a parameter is too small or too "
+            "large, or the formula is wrong."
+        )
+    if not torch.equal(first, again):
+        raise UsageError(
+            f"{text} gives other logits every time: draw from a generator seeded with positions.draw."
+        )
+    if positions.causal and not torch.allclose(first[..., :-1, :], after[..., :-1, :], 1e-4, 1e-4):
+        raise UsageError(f"{text} lets tokens see what comes after them, which training would exploit.")
+
+
+def defined(encoding: Encoding, *lengths: int) -> set[int]:
+    """Return the lengths, or in their place the longest that an encoding has an effect for."""
+    return {min(n, encoding.limit or n, encoding.context or n) for n in lengths}
+
+
+def some_logits(encoding: Encoding, positions: Positions, x: Tensor, heads: int) -> Tensor:
+    """(B, H, R, T) those of the last queries, for the hidden state `x` (B, T, C)."""
+    effect = encoding.effect_at(positions)
+    x = x if effect.embed is None else effect.embed(x)
+    q = x.unflatten(-1, (heads, -1)).transpose(1, 2)  # (1, H, T, D)
+    return logits(q, q.roll(1, -1), effect, x=x, rows=slice(-SHORT, None))
 
 
 def check_effect(encoding: Encoding, positions: Positions, model: ModelConfig) -> Effect:

@@ -29,7 +29,7 @@ def evaluate(
     results = list(of_training(trained, models["none"], run.trained_length))
     scores: dict[str, torch.Tensor] = {}
     if windows is not None:
-        pieces = amounts(evaluation, run.lengths, run.length)
+        pieces = amounts(evaluation, run.lengths, run.recipe.length)
         if "temperature" in models:
             search = TemperatureSearch(models, unscored_windows(run.source, windows, pieces.longest), pieces)
             trainer.validate(search, verbose=False)

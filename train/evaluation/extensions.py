@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from copy import deepcopy
+from dataclasses import replace
 
 from models.effect import Encoding
 from models.gpt import GPT
@@ -10,7 +11,6 @@ from train.config.run_id import finetuned_cell
 from train.config.schema import Config
 from train.config.sections import ExtensionConfig
 from train.context import Run
-from train.fit.module import Recipe
 from train.fit.trainer import load_or_train
 
 Chosen = dict[str, ExtensionConfig]  # by name, in the order of evaluation
@@ -33,7 +33,7 @@ def selected_extensions(config: Config, encodings: Sequence[Encoding]) -> Chosen
     return result
 
 
-def extended_models(run: Run, model: GPT, chosen: Chosen, recipe: Recipe, training: str) -> dict[str, GPT]:
+def extended_models(run: Run, model: GPT, chosen: Chosen, training: str) -> dict[str, GPT]:
     """Return the model under each extension, by the name in its rows: `pi`, or `pi+50` after 50 steps of
     training under it, whose checkpoint is reused; `training` is the cell of its own training."""
     result = {}
@@ -41,7 +41,8 @@ def extended_models(run: Run, model: GPT, chosen: Chosen, recipe: Recipe, traini
         changed, key = model.under(encodings_under(name, extension.parameters, model.tiled)), name
         if extension.finetune_steps:
             changed, key = deepcopy(changed), f"{name}+{extension.finetune_steps}"
-            further = recipe.finetuned(name, extension)
-            load_or_train(run, changed, further.stage(finetuned_cell(training, name, extension)), further)
+            evaluation = run.evaluation.model_copy(update={"lengths": tuple(run.lengths)})
+            further = replace(run, recipe=run.recipe.finetuned(name, extension), evaluation=evaluation)
+            load_or_train(further, changed, finetuned_cell(training, name, extension))
         result[key] = changed
     return result

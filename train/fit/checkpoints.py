@@ -19,7 +19,8 @@ from conf.errors import UsageError
 from data.disk import atomic_write
 from models.gpt import GPT
 from train.config.validation import Section
-from train.context import Log
+from train.context import Log, Run
+from train.results.about import about_run
 from train.runtime.ranks import is_rank_zero
 
 
@@ -123,6 +124,20 @@ def restore(file: Path, model: GPT, cell: str) -> Trained:
     if not is_finite(model):
         raise UsageError(f"{file} has weights that are not finite: delete it, and train again.")
     return Trained(**content.model_dump(exclude={"model"}))
+
+
+def restore_run(
+    run: Run, model: GPT, folder: Path, checkpoint: float | str | None
+) -> tuple[Trained, list[Path]]:
+    """Give a model the weights of a run folder; return their file, and those of the steps that are kept."""
+    about = about_run(folder)
+    if about.corpus != run.source.fingerprint:
+        raise UsageError(f"What data={about.data} gives is not what {folder} was trained on: run it again.")
+    stage = Stage(about.training, folder, run.knobs.kept)
+    file = stage.at(run.knobs.step(checkpoint)) if isinstance(checkpoint, float) else stage.final
+    trained = restore(file, model, stage.cell)
+    trained.replay(run.log, "train")
+    return trained, [file, *(stage.kept if checkpoint == "best" else [])]
 
 
 def forms(weights: Mapping[str, Tensor]) -> dict[str, tuple[object, ...]]:

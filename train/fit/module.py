@@ -2,9 +2,6 @@
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Self
 
 import torch
 from lightning.pytorch import LightningModule
@@ -14,52 +11,17 @@ from torch.optim import Optimizer
 
 from data.batch import Batch
 from models.gpt import GPT
-from train.config.schema import Config
-from train.config.sections import ExtensionConfig, OptimizerConfig
 from train.context import Run
-from train.fit.checkpoints import Stage
 from train.fit.loss import mean_loss
 from train.fit.optimizer import optimizer_of
 
 
-@dataclass(frozen=True)
-class Recipe:
-    """The batches and steps of a training, or of a fine-tuning that continues it."""
-
-    place: str  # of its folders, which end with its cell
-    length: int  # tokens of a sequence
-    batch: int  # sequences of a step
-    steps: int
-    seed: int
-    optimizer: OptimizerConfig
-    rate: str = "optimizer.learning_rate"  # the setting of its learning rate
-    section: str = "train"  # of W&B
-
-    @classmethod
-    def of(cls, config: Config) -> Self:
-        place = f"{config.outputs}/trained/{config.names.encoding}-s{config.seed}"
-        size = config.model.length, config.batch, config.trainer.max_steps
-        return cls(place, *size, config.seed, config.optimizer)
-
-    def finetuned(self, name: str, extension: ExtensionConfig) -> "Recipe":
-        """Return that of a fine-tuning under an extension. A step has about as many tokens."""
-        length = extension.finetune_length or self.length
-        batch, rate = max(1, self.batch * self.length // length), extension.finetune_learning_rate
-        optimizer = self.optimizer.model_copy(update={"learning_rate": rate})
-        where = "extension.finetune_learning_rate", f"finetune/{name}"
-        place, steps = f"{self.place}-{name}", extension.finetune_steps
-        return Recipe(place, length, batch, steps, self.seed, optimizer, *where)
-
-    def stage(self, cell: str, keep: tuple[int, ...] = ()) -> Stage:
-        return Stage(cell, Path(f"{self.place}-{cell}"), keep)
-
-
 class Training(LightningModule):
-    """One GPT on its way through the batches of a recipe."""
+    """One GPT on its way through the batches of the recipe of a run."""
 
-    def __init__(self, model: GPT, run: Run, recipe: Recipe) -> None:
+    def __init__(self, model: GPT, run: Run) -> None:
         super().__init__()
-        self.model, self.run, self.recipe = model, run, recipe
+        self.model, self.run = model, run
 
     def train_dataloader(self) -> "Batches":
         return Batches(self)
@@ -74,7 +36,7 @@ class Training(LightningModule):
         return loss if batch.weight is None else loss * batch.weight
 
     def configure_optimizers(self) -> OptimizerLRScheduler:
-        config, steps = self.recipe.optimizer, int(self.trainer.max_steps)
+        config, steps = self.run.recipe.optimizer, int(self.trainer.max_steps)
         optimizer = optimizer_of(self.model, config, fused=self.trainer.precision != "16-mixed")
         schedule = torch.optim.lr_scheduler.LambdaLR(
             optimizer, lambda step: warmup_cosine(step, steps, config.warmup, config.final)
@@ -88,8 +50,8 @@ class Training(LightningModule):
         gradient_clip_algorithm: str | None = None,
     ) -> None:
         # Lightning's own clipping refuses fused AdamW under mixed precision
-        if self.recipe.optimizer.clip:
-            torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.recipe.optimizer.clip)
+        if self.run.recipe.optimizer.clip:
+            torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.run.recipe.optimizer.clip)
 
 
 class Batches:
@@ -99,7 +61,7 @@ class Batches:
         self.module = module
 
     def __iter__(self) -> Iterator[Batch]:
-        run, recipe, trainer = self.module.run, self.module.recipe, self.module.trainer
+        run, recipe, trainer = self.module.run, self.module.run.recipe, self.module.trainer
         step = 0 if run.knobs.flags.get("overfit_batches") else trainer.global_step
         while True:
             share = trainer.global_rank, trainer.world_size
@@ -112,7 +74,7 @@ class Batches:
         """Return how many targets count in this step's batch of an average process."""
         if batch.mask is None:
             world = self.module.trainer.world_size
-            return self.module.recipe.batch / world * batch.targets.size(1)
+            return self.module.run.recipe.batch / world * batch.targets.size(1)
         strategy = self.module.trainer.strategy
         count = batch.mask.sum().to(strategy.root_device, torch.float32)
         return float(strategy.reduce(count, reduce_op="mean"))

@@ -14,19 +14,20 @@ from lightning.pytorch import Callback, LightningModule, Trainer
 
 from conf.errors import UsageError
 from models.gpt import GPT
-from train.context import Run
+from train.context import Recipe, Run
 from train.fit.callbacks import Progress
 from train.fit.checkpoints import Stage, States, Trained, Weights, is_finite, restore
 from train.fit.compiling import compile_each
-from train.fit.module import Recipe, Training
-from train.results.about import about_run
+from train.fit.module import Training
 from train.runtime.machine import description, peak_memory, reset_peak_memory
 from train.runtime.ranks import is_rank_zero, locked
 from train.runtime.signals import Stopped, handle
 
 
-def load_or_train(run: Run, model: GPT, stage: Stage, recipe: Recipe) -> Trained:
-    """`model` with trained weights: from the checkpoint of this cell, or by training now."""
+def load_or_train(run: Run, model: GPT, cell: str, keep: tuple[int, ...] = ()) -> tuple[Trained, list[Path]]:
+    """Give a model the weights of the checkpoint of this cell, or train it now; return their file, and those
+    of the steps to keep."""
+    stage = Stage(cell, Path(f"{run.recipe.place}-{cell}"), keep)
     with locked(stage.folder, f"Another run is training {stage.folder.name}"):
         wanted = [stage.final, *stage.kept]
         contents = [Weights.read(file) for file in wanted]
@@ -36,32 +37,18 @@ def load_or_train(run: Run, model: GPT, stage: Stage, recipe: Recipe) -> Trained
             print(f"{stage.folder.name} is trained again, for {names}.", flush=True)
             stage.forget()
         if missing:
-            fit(run, model, stage, recipe)
+            fit(run, model, stage)
         elif is_rank_zero():
             print(f"{stage.folder.name} is trained already", flush=True)
     trained = restore(stage.final, model, stage.cell)
     if not missing:
-        trained.replay(run.log, recipe.section)
-    return trained
+        trained.replay(run.log, run.recipe.section)
+    return trained, wanted
 
 
-def restore_run(
-    run: Run, model: GPT, folder: Path, checkpoint: float | str | None
-) -> tuple[Trained, list[Path]]:
-    """Give a model the weights of a run folder; return their file, and those of the steps that are kept."""
-    about = about_run(folder)
-    if about.corpus != run.source.fingerprint:
-        raise UsageError(f"What data={about.data} gives is not what {folder} was trained on: run it again.")
-    stage = Stage(about.training, folder, run.knobs.kept)
-    file = stage.at(run.knobs.step(checkpoint)) if isinstance(checkpoint, float) else stage.final
-    trained = restore(file, model, stage.cell)
-    trained.replay(run.log, "train")
-    return trained, [file, *(stage.kept if checkpoint == "best" else [])]
-
-
-def fit(run: Run, model: GPT, stage: Stage, recipe: Recipe) -> None:
+def fit(run: Run, model: GPT, stage: Stage) -> None:
     """Train and write `final.ckpt`; an interrupted training resumes from its last checkpoint."""
-    knobs = run.knobs
+    knobs, recipe = run.knobs, run.recipe
     if knobs.compile:
         model = deepcopy(model)  # compiled for one length; the evaluation reads the file
     progress = Progress(knobs.log_every, run.log, hint(recipe, run.precision), recipe.section)
@@ -77,7 +64,7 @@ def fit(run: Run, model: GPT, stage: Stage, recipe: Recipe) -> None:
     if knobs.compile:
         compile_each(model.blocks)
     reset_peak_memory()
-    training = Training(model, run, recipe).train()
+    training = Training(model, run).train()
     last = stage.last if stage.is_resumable() else None
     if trainer.is_global_zero:
         print(f"{'Resuming' if last else 'Training'} {stage.folder.name}, {recipe.steps:,} steps", flush=True)

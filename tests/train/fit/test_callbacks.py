@@ -7,11 +7,10 @@ import pytest
 import data
 from tests.composing import composed
 from train import build
-from train.context import Log, Run, ignore, trainer
+from train.context import Log, Recipe, Run, ignore, trainer
 from train.fit import callbacks
 from train.fit.callbacks import Progress
-from train.fit.module import Recipe, Training
-from train.fit.objective import objective_of
+from train.fit.module import Training
 
 
 def fitted(small: list[str], outputs: Path, every: int, *more: str, log: Log = ignore) -> Progress:
@@ -19,9 +18,8 @@ def fitted(small: list[str], outputs: Path, every: int, *more: str, log: Log = i
     source = data.load(config.named_data, config.model.vocab, outputs / "data")
     progress, parts = Progress(every, log), config.trainer.accumulate
     some = {"max_steps": 5, "callbacks": [progress], "accumulate_grad_batches": parts}
-    objective = objective_of(config.objective, source.mask_token)
-    run = Run(source, objective, config.trainer, config.evaluation, config.model.length)
-    trainer(config.trainer, "32-true", **some).fit(Training(build.build_gpt(config), run, Recipe.of(config)))
+    run = Run(source, Recipe.of(config), config.trainer, config.evaluation)
+    trainer(config.trainer, "32-true", **some).fit(Training(build.build_gpt(config), run))
     return progress
 
 

@@ -7,22 +7,19 @@ import torch
 import data
 from tests.composing import composed
 from train import build
-from train.context import Run
-from train.fit.checkpoints import Stage
-from train.fit.module import Recipe
-from train.fit.objective import next_token
+from train.context import Recipe, Run
 from train.fit.trainer import load_or_train
 
 
 def test_what_is_evaluated_is_not_compiled(small: list[str], outputs: Path, tmp_path: Path) -> None:
     """It would be compiled again for each length, and so would kernels that are compiled functions."""
-    config = composed(*small, "trainer.compile=true", "trainer.max_steps=2")
+    config = composed(*small, "trainer.compile=true", "trainer.max_steps=2", f"outputs={tmp_path}")
     source = data.load(config.named_data, config.model.vocab, outputs / "data")
-    run = Run(source, next_token, config.trainer, config.evaluation, config.model.length)
+    run = Run(source, Recipe.of(config), config.trainer, config.evaluation)
     model = build.build_gpt(config)
     before = {name: weight.clone() for name, weight in model.state_dict().items()}
     with torch.compiler.set_stance("force_eager"):
-        load_or_train(run, model, Stage("a cell", tmp_path / "trained"), Recipe.of(config))
+        load_or_train(run, model, "a cell")
     tokens = torch.zeros(1, 4, dtype=torch.long)
     with torch.compiler.set_stance("fail_on_recompile"):
         model(tokens)
