@@ -45,9 +45,9 @@ class Amount(Section):
 
 def diagnose(config: Config, amount: Amount) -> Diagnosis:
     """Everything that is told of a run."""
+    prepare_process(config.trainer.threads)
     model, extensions = dry_run(config)
     names, folder = config.names, Path(str(config.run))
-    prepare_process(config.trainer.threads)
     source = data.load(config.named_data, config.model.vocab, Path(config.outputs, "data"))
     run = Run(source, Recipe.of(config), config.trainer, config.evaluation)
     trained, _ = restore_run(run, model, folder, config.checkpoint)

@@ -50,9 +50,9 @@ def run_job(config: Config, folder: Path, expected: str | None = None) -> None:
 def complete(config: Config, place: Folder) -> None:
     """Check, prepare, fit, evaluate, write."""
     started, code_at_start = time.perf_counter(), code(config)
+    prepare_process(config.trainer.threads)
     with attribute_errors(config):
         model, extensions = dry_run(config)
-        prepare_process(config.trainer.threads)
         source = data.load(config.named_data, config.model.vocab, Path(config.outputs, "data"))
         run = Run(source, Recipe.of(config), config.trainer, config.evaluation)
         windows = check_data(run, extensions)
@@ -61,8 +61,8 @@ def complete(config: Config, place: Folder) -> None:
     with track(config, place.path, place.cell) as tracker:
         run = replace(run, log=tracker.log_training)
         if config.run is None:
-            cell = training_cell(config, source.fingerprint, run.precision, code_at_start)
-            training, checkpoints = load_or_train(run, model, cell, config.trainer.kept)
+            training_id = training_cell(config, source.fingerprint, run.precision, code_at_start)
+            training, checkpoints = load_or_train(run, model, training_id, config.trainer.kept)
         else:
             training, checkpoints = restore_run(run, model, Path(config.run), config.checkpoint)
         models, chosen = extended_models(run, model, extensions, training.cell), {}

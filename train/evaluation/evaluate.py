@@ -16,6 +16,7 @@ from train.evaluation.temperature import TemperatureSearch, unscored_windows
 from train.evaluation.text import TextEvaluator, amounts
 from train.fit.checkpoints import Trained
 from train.results.rows import ONCE, Identity, Result, Row
+from train.runtime.ranks import is_rank_zero
 
 
 def evaluate(
@@ -24,7 +25,7 @@ def evaluate(
     """Rows of every extension, protocol and length; and the scores of each window and of each problem, for
     paired statistics."""
     evaluation, trainer = run.evaluation, run.trainer()
-    if trainer.is_global_zero:
+    if is_rank_zero():
         tell_amounts(run, windows)
     results = list(of_training(trained, models["none"], run.trained_length))
     scores: dict[str, torch.Tensor] = {}
