@@ -75,7 +75,7 @@ class Run:
 
     @property
     def precision(self) -> str:
-        """What `trainer.precision` is on this machine."""
+        """`trainer.precision`, where it is `auto` resolved on this machine."""
         return resolved_precision(self.knobs.precision, self.knobs.accelerator)
 
     @property

@@ -19,7 +19,7 @@ from train.evaluation.evaluate import evaluate, kernels
 from train.evaluation.extensions import extended_models
 from train.fit.checkpoints import restore_run
 from train.fit.trainer import load_or_train
-from train.results.about import command, commit
+from train.results.about import command_text, commit
 from train.results.done import finish, has_gaps, is_done
 from train.results.rows import Identity
 from train.results.run_folder import Folder
@@ -80,7 +80,7 @@ def complete(config: Config, place: Folder) -> None:
         about = identity | chosen | {
             "settings": config.model_dump(mode="json"), "corpus_description": source.description,
             "code": code_at_start,
-            "command": command("train" if config.run is None else "train.evaluate"),
+            "command": command_text("train" if config.run is None else "train.evaluate"),
             "machine": machine.description(), "threads": torch.get_num_threads(),
             "trained_with": {key: getattr(training, key) for key in ("machine", "threads", "processes")},
             "started": datetime.now(UTC).isoformat(timespec="seconds"),

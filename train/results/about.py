@@ -61,7 +61,7 @@ def about_run(folder: Path) -> About:
         raise UsageError(f"{file} is damaged{detail(error)}: delete its folder and run again.") from None
 
 
-def command(module: str) -> str:
+def command_text(module: str) -> str:
     """Return the command line that makes this run again."""
     methods = [f"methods={folder}" for folder in method_folders()]
     settings = [argument for argument in sys.argv[1:] if not argument.startswith("hydra.")]
