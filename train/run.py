@@ -68,16 +68,16 @@ def complete(config: Config, place: Folder) -> None:
         models, chosen = extended_models(run, model, extensions, training.cell), {}
         if config.checkpoint == "best":
             models["best"], chosen["best"] = best_checkpoint(run, model, checkpoints, training.cell, windows)
-        identity: Identity = {
-            "run": place.path.name, "encoding": config.names.encoding, "seed": config.seed,
-            "trained_length": run.trained_length, "data": config.names.data, "precision": run.precision,
-            "kernel": kernels(models["none"], config.model.kernel, max(run.lengths)),
-            "corpus": source.fingerprint, "commit": commit(), "versions": packages(),
-        }  # fmt: skip
+        identity = Identity(
+            run=place.path.name, encoding=config.names.encoding, seed=config.seed,
+            trained_length=run.trained_length, data=config.names.data, precision=run.precision,
+            kernel=kernels(models["none"], config.model.kernel, max(run.lengths)),
+            corpus=source.fingerprint, commit=commit(), versions=packages(),
+        )  # fmt: skip
         rows, scores = evaluate(run, models, windows, training, identity)
         if not is_rank_zero():
             return
-        about = identity | chosen | {
+        about = identity.model_dump() | chosen | {
             "settings": config.model_dump(mode="json"), "corpus_description": source.description,
             "code": code_at_start,
             "command": command_text("train" if config.run is None else "train.evaluate"),

@@ -47,10 +47,11 @@ def evaluate(
         trainer.validate(problems, verbose=False)
         answers += problems.results()
         scores |= problems.documents()
-    rows = [Row(**identity, **result._asdict()) for result in results]
+    columns = identity.model_dump()
+    rows = [Row(**columns, **result._asdict()) for result in results]
     if evaluation.retrieval:
-        identity = identity | {"data": f"{identity['data']}+{evaluation.retrieval}"}
-    rows += [Row(**identity, **result._asdict()) for result in answers]
+        columns["data"] += f"+{evaluation.retrieval}"
+    rows += [Row(**columns, **result._asdict()) for result in answers]
     return rows, {key: values.numpy() for key, values in scores.items()}
 
 

@@ -15,6 +15,7 @@ from data.disk import read_file
 from train.config.validation import Section, detail
 from train.paths import ROOT
 from train.results.done import RUN
+from train.results.rows import Identity
 
 
 class Conditions(Section):
@@ -25,19 +26,9 @@ class Conditions(Section):
     processes: int | None = None
 
 
-class About(Section):
+class About(Identity):
     """A run, its settings, and where they were carried out."""
 
-    run: str
-    encoding: str
-    seed: int
-    trained_length: int
-    data: str
-    kernel: str
-    precision: str
-    corpus: str
-    commit: str
-    versions: str
     best: str | None = None  # of the checkpoints that were kept
     settings: dict[str, Any]
     corpus_description: str

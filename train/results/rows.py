@@ -9,13 +9,13 @@ import os
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import ClassVar, NamedTuple, TypedDict
+from typing import ClassVar, NamedTuple
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from conf.errors import UsageError
 from data.disk import errors_name_file, read_file
-from train.config.validation import STRICT, detail
+from train.config.validation import STRICT, Section, detail
 from train.results.done import OUT_OF_MEMORY as OUT_OF_MEMORY
 from train.results.done import check_finished, finished
 
@@ -26,7 +26,7 @@ CHANCE = (
 ONCE = "training"  # the protocol of what a run has one of
 
 
-class Identity(TypedDict):
+class Identity(Section):
     """The columns that all rows of a run share."""
 
     run: str
