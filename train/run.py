@@ -62,12 +62,12 @@ def complete(config: Config, place: Folder) -> None:
         run = replace(run, log=tracker.log_training)
         if config.run is None:
             training_id = training_cell(config, source.fingerprint, run.precision, code_at_start)
-            training, checkpoints = load_or_train(run, model, training_id, config.trainer.kept)
+            training, files = load_or_train(run, model, training_id, config.trainer.kept)
         else:
-            training, checkpoints = restore_run(run, model, Path(config.run), config.checkpoint)
+            training, files = restore_run(run, model, Path(config.run), config.checkpoint)
         models, chosen = extended_models(run, model, extensions, training.cell), {}
         if config.checkpoint == "best":
-            models["best"], chosen["best"] = best_checkpoint(run, model, checkpoints, training.cell, windows)
+            models["best"], chosen["best"] = best_checkpoint(run, models["none"], files, training.cell, windows)
         identity = Identity(
             run=place.path.name, encoding=config.names.encoding, seed=config.seed,
             trained_length=run.trained_length, data=config.names.data, precision=run.precision,
@@ -87,7 +87,7 @@ def complete(config: Config, place: Folder) -> None:
             "seconds": time.perf_counter() - started, "training": training.cell, "history": training.history,
         }  # fmt: skip
         tokenizer = [source.tokenizer] if source.tokenizer else []
-        place.write(rows, scores, about, [*checkpoints, *tokenizer])
+        place.write(rows, scores, about, [*files, *tokenizer])
         tracker.log_rows(rows)
         finish(place.path, place.cell)
         print(f"{outcome(rows)}\nResults in {place.path}", flush=True)
