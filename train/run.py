@@ -67,7 +67,8 @@ def complete(config: Config, place: Folder) -> None:
             training, files = restore_run(run, model, Path(config.run), config.checkpoint)
         models, chosen = extended_models(run, model, extensions, training.cell), {}
         if config.checkpoint == "best":
-            models["best"], chosen["best"] = best_checkpoint(run, models["none"], files, training.cell, windows)
+            best = best_checkpoint(run, models["none"], files, training.cell, windows)
+            models["best"], chosen["best"] = best
         identity = Identity(
             run=place.path.name, encoding=config.names.encoding, seed=config.seed,
             trained_length=run.trained_length, data=config.names.data, precision=run.precision,
