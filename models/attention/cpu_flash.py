@@ -97,7 +97,7 @@ def learn(q: Tensor, k: Tensor, v: Tensor, plan: Plan, spec: Spec, scores: Score
     factor = None if plan.effect.score_scale is None else masks.whole_factor(plan)
     if plan.effect.sink is not None:
         (k, v), window = masks.with_sink(plan, k, v), window and k.size(-2) + 1
-    out: Tensor = flash(q, k, v, mask, factor, scores.scale, window, scores.is_decay)[0]
+    out: Tensor = flash([q, k, v], mask, factor, scores.scale, window, scores.is_decay)[0]
     return out
 
 

@@ -14,9 +14,7 @@ from models.ops.first_order import first_order
 
 @custom_op("yardstick::flash", mutates_args=())
 def flash(
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
+    qkv: Sequence[Tensor],
     mask: Tensor | None,
     factor: Tensor | None,
     scale: float,
@@ -24,15 +22,16 @@ def flash(
     is_decay: bool,
 ) -> tuple[Tensor, Tensor]:
     """Return what queries read (B, H, T, D), and the weights; with gradient, but for the factor."""
-    q, k, v = (dense(x) for x in (q, k, v))
-    out, probs = empty_outputs(q, k, v)
+    q, k, v = map(dense, qkv)
+    out, probs = empty_outputs(qkv)
     scores = Scores(scale, window, mask, factor, is_decay)
     run("attention", Params(scores, q=q, k=k, v=v, out=out, probs=probs), v)
     return out, probs
 
 
 @flash.register_fake
-def empty_outputs(q: Tensor, k: Tensor, v: Tensor, *_: object) -> tuple[Tensor, Tensor]:
+def empty_outputs(qkv: Sequence[Tensor], *_: object) -> tuple[Tensor, Tensor]:
+    q, k, v = qkv
     return empty_by_token(q, v.size(-1)), q.new_empty(*q.shape[:-1], -(-k.size(-2) // SIDE) * SIDE)
 
 
@@ -47,22 +46,13 @@ def flash_backward(
 ) -> list[Tensor]:
     """Return the gradients of q, k, v and, unless its shape is empty, of a mask."""
     *qkv, probs = saved
-    q, k, v, g = (dense(x) for x in (*qkv, gradient))
-    to_q, to_k, to_v, *to_mask = result = empty_gradients(gradient, saved, factor, scale, window, mask_shape)
-    tensors = {
-        "q": q,
-        "k": k,
-        "v": v,
-        "probs": probs,
-        "gradient": g,
-        "to_q": to_q,
-        "to_k": to_k,
-        "to_v": to_v,
-    }
-    params = Params(Scores(scale, window, factor=factor), **tensors)
-    for x in to_mask:
-        params.to_mask = StridedTensor.of(x.zero_().expand(*q.shape[:3], -1))
-    run("attention_backward", params, v)
+    inputs = dict(zip(("q", "k", "v", "gradient"), map(dense, (*qkv, gradient)), strict=True))
+    result = empty_gradients(gradient, saved, factor, scale, window, mask_shape)
+    outputs = dict(zip(("to_q", "to_k", "to_v"), result, strict=False))
+    params = Params(Scores(scale, window, factor=factor), probs=probs, **inputs, **outputs)
+    for x in result[3:]:
+        params.to_mask = StridedTensor.of(x.zero_().expand(*qkv[0].shape[:3], -1))
+    run("attention_backward", params, inputs["v"])
     return result
 
 
@@ -75,29 +65,25 @@ def empty_gradients(
     window: int | None,
     mask_shape: Sequence[int],
 ) -> list[Tensor]:
-    heads = saved[0].size(1)
-    mask = (
-        [gradient.new_empty([mask_shape[0], heads, *mask_shape[2:]], dtype=torch.float32)]
-        if mask_shape
-        else []
-    )
-    return [*(empty_like(x) for x in saved[:3]), *mask]
+    result = [empty_like(x) for x in saved[:3]]
+    if mask_shape:
+        shape = mask_shape[0], saved[0].size(1), *mask_shape[2:]
+        result.append(gradient.new_empty(shape, dtype=torch.float32))
+    return result
 
 
 def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
-    *qkv, mask, ctx.factor, ctx.scale, ctx.window, _ = inputs
-    ctx.mask_shape = list(mask.shape) if ctx.needs_input_grad[3] else []
+    qkv, mask, ctx.factor, ctx.scale, ctx.window, _ = inputs
+    ctx.mask_shape = list(mask.shape) if mask is not None and mask.requires_grad else []
     ctx.save_for_backward(*qkv, output[1])
 
 
 @first_order
-def backward(ctx: Any, gradient: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
+def backward(ctx: Any, gradient: Tensor, _: Tensor) -> tuple[list[Tensor] | Tensor | None, ...]:
     saved = list(ctx.saved_tensors)
-    to_q, to_k, to_v, *masks = flash_backward(
-        gradient, saved, ctx.factor, ctx.scale, ctx.window, ctx.mask_shape
-    )
-    to_mask = masks[0].sum_to_size(ctx.mask_shape) if masks else None
-    return to_q, to_k, to_v, to_mask, None, None, None, None
+    result = flash_backward(gradient, saved, ctx.factor, ctx.scale, ctx.window, ctx.mask_shape)
+    to_mask = result[3].sum_to_size(ctx.mask_shape) if ctx.mask_shape else None
+    return result[:3], to_mask, None, None, None, None
 
 
 flash.register_autograd(backward, setup_context=setup_context)

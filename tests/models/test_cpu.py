@@ -69,7 +69,7 @@ def attention(mask: tuple[int, ...], tokens: int, causal: bool) -> Case:
             y = MaskedAttention.apply(q * 0.25, k, v, shown, [(slice(0, tokens), slice(0, tokens))])
         else:
             window = tokens if causal else None
-            y, _ = flash(q, k, v, shown.view(-1, *shown.shape[-3:]), None, 0.25, window, False)
+            y, _ = flash([q, k, v], shown.view(-1, *shown.shape[-3:]), None, 0.25, window, False)
         return with_gradients(y, {"q": q, "k": k, "v": v, "bias": bias})
 
     return case
@@ -426,7 +426,7 @@ def test_shapes_that_do_not_fit_never_reach_c(shapes: dict[str, tuple[int, ...]]
     fitting = dict.fromkeys("qkv", (1, 2, 9, 8)) | dict.fromkeys(("mask", "factor"), (1, 1, 9, 9))
     given = [random(*shape).detach() for shape in (fitting | shapes).values()]
     with pytest.raises(ValueError, match=wrong):
-        flash(*given, 0.3, 9, False)
+        flash(given[:3], *given[3:], 0.3, 9, False)
     with pytest.raises(ValueError, match="distances"):
         attention_in_c.read(*3 * given[:1], Scores(0.3, 9, mask=Toeplitz(torch.zeros(1, 16), 8)))
 

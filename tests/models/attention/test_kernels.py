@@ -118,7 +118,7 @@ def test_compilers_may_trust_what_our_operator_says_of_itself(parts: tuple[str, 
     mask = learned[None, :, None, :T].expand(-1, -1, T, -1).masked_fill(hidden, float("-inf"))
     factor = learned.detach()[:, : 2 * T - 1].unfold(-1, T, 1)[None]
     given = (mask if "mask" in parts else None, factor if "score_scale" in parts else None)
-    torch.library.opcheck(flash, (q, k, v, *given, 0.3, T if parts else 5, False))
+    torch.library.opcheck(flash, ([q, k, v], *given, 0.3, T if parts else 5, False))
 
 
 @pytest.mark.skipif(native.missing(), reason="There is no C compiler here")
