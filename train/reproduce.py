@@ -61,7 +61,7 @@ class RowComparison:
     rows: int  # that can be compared
     differences: list[MetricDifference]
     unpaired: list[Key]  # rows that only one of the two has
-    elsewhere: list[str]  # what else is not as it was: the machine, versions
+    conditions: list[str]  # what else is not as it was: the machine, versions
 
     @property
     def is_equal(self) -> bool:
@@ -74,7 +74,7 @@ class RowComparison:
             yield f"{sum(entry.rows for entry in self.differences)} of {self.rows} rows differ."
             yield from map(str, self.differences)
         yield from (f"  Only one of the two has {' '.join(map(str, key))}." for key in self.unpaired)
-        yield from self.elsewhere or ["Machine and versions are the same."]
+        yield from self.conditions or ["Machine and versions are the same."]
 
 
 def compare_rows(then: Iterable[Row], now: Iterable[Row], changes_value: list[str]) -> RowComparison:

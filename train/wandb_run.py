@@ -21,7 +21,7 @@ from typing import Any
 from conf.errors import UsageError
 from data.code import digest
 from train.config.schema import Config
-from train.results.curves import TEXT, accuracies, gains, label, losses, names, points, summary_numbers
+from train.results.curves import TEXT, accuracies, gain_rows, label, losses, panels, points, summary_numbers
 from train.results.rows import ANSWERS, Row
 from train.runtime.ranks import is_rank_zero
 
@@ -54,9 +54,9 @@ class Tracker:
 
     def log_rows(self, rows: list[Row]) -> None:
         """Log a point a length on the curves that there are panels for, and the summary."""
-        self.rows = [*gains(rows), *rows]
-        shown = names(self.rows, max(2, PANELS - len(self.panels) - 2))  # for the table and a chart
-        for point in points(self.rows, shown):
+        self.rows = [*gain_rows(rows), *rows]
+        chosen = panels(self.rows, max(2, PANELS - len(self.panels) - 2))  # for the table and a chart
+        for point in points(self.rows, chosen):
             self.step += 1
             self.tell(partial(self.log, *point))
         numbers = summary_numbers(self.rows, NUMBERS)
@@ -76,7 +76,7 @@ class Tracker:
     def close(self, exit_code: int) -> None:
         media: dict[str, object] = {}
         if self.run is not None and self.rows:
-            media = dict(islice(views(self.rows), PANELS - len(self.panels)))
+            media = dict(islice(media_of_rows(self.rows), PANELS - len(self.panels)))
         # W&B deletes its temporary files at Python's exit, which a sweep's jobs skip
         try:
             with TemporaryDirectory(ignore_cleanup_errors=True) as tempfile.tempdir:
@@ -223,14 +223,14 @@ def find_home(folder: Path) -> None:
         os.environ["HOME"] = str(folder / "wandb")
 
 
-def views(rows: list[Row]) -> Iterator[tuple[str, Any]]:
+def media_of_rows(rows: list[Row]) -> Iterator[tuple[str, Any]]:
     """Yield the rows as a table, which W&B joins with those of other runs, and their charts by length."""
     import wandb
 
     yield "rows", wandb.Table(COLUMNS, [[getattr(row, str(column)) for column in COLUMNS] for row in rows])
-    for place, some in {TEXT: losses(rows), ANSWERS: accuracies(rows)}.items():
-        if some:
-            yield f"{place}/{some[0].metric}_by_length", chart(some)
+    for place, lines in {TEXT: losses(rows), ANSWERS: accuracies(rows)}.items():
+        if lines:
+            yield f"{place}/{lines[0].metric}_by_length", chart(lines)
 
 
 def chart(rows: list[Row]) -> Any:

@@ -178,11 +178,11 @@ def test_pairs_that_never_turned() -> None:
 
 
 def test_which_layers_turn() -> None:
-    assert [layers for layers, _ in rotary.rotary(gpt(built("rope")))] == [[0, 1]]
-    assert [layers for layers, _ in rotary.rotary(gpt(built("irope")))] == [[0, 1, 2]]
-    assert [layers for layers, _ in rotary.rotary(gpt(built("xpos")))] == [[0, 1]]
+    assert [layers for layers, _ in rotary.rotary_layers(gpt(built("rope")))] == [[0, 1]]
+    assert [layers for layers, _ in rotary.rotary_layers(gpt(built("irope")))] == [[0, 1, 2]]
+    assert [layers for layers, _ in rotary.rotary_layers(gpt(built("xpos")))] == [[0, 1]]
     for name in ("alibi", "nope", "rope_2d", "sinusoidal"):
-        assert rotary.rotary(gpt(built(name))) == []
+        assert rotary.rotary_layers(gpt(built(name))) == []
 
 
 # ---- sentences

@@ -26,7 +26,7 @@ WITNESSES = 32  # distances that ruled out a base, tried first on the next
 Array = NDArray[np.float64]
 
 
-def rotary(model: GPT) -> list[tuple[list[int], RoPE]]:
+def rotary_layers(model: GPT) -> list[tuple[list[int], RoPE]]:
     """Every different RoPE that rotates by the token's position, and the layers that have it."""
     different: list[tuple[list[int], RoPE]] = []
     for layer in range(len(model.blocks)):
@@ -47,7 +47,7 @@ def rotations(model: GPT, trained: list[int], evaluated: list[list[int]]) -> lis
     """Each different RoPE, for the longest distances that each layer was trained on, and those at each
     evaluated length."""
     records = []
-    for layers, rope in rotary(model):
+    for layers, rope in rotary_layers(model):
         theta, length = frequencies(rope), trained[layers[0]] + 1
         spans = [longest[layers[0]] + 1 for longest in evaluated]
         bounds: list[float | None] = [2.0]

@@ -35,7 +35,7 @@ class ProblemPart:
     length: int
     draw: int
     problems: Problems
-    some: Tensor  # indices
+    indices: Tensor
 
 
 class ProblemEvaluator(Evaluator):
@@ -88,21 +88,21 @@ class ProblemEvaluator(Evaluator):
 
     def validation_step(self, part: ProblemPart, index: int) -> None:
         passes = 1 if part.problems.wrong is None else 2
-        tokens = part.problems.tokens[part.some].numel()
+        tokens = part.problems.tokens[part.indices].numel()
         self.attempt(part, [(part.extension, ANSWERS, part.length)], passes * tokens)
 
     def score(self, part: ProblemPart) -> None:
         model, problems = self.under(part.extension), part.problems
         tokens, targets, mask = (
-            x[part.some].to(self.device) for x in (problems.tokens, problems.targets, problems.mask)
+            x[part.indices].to(self.device) for x in (problems.tokens, problems.targets, problems.mask)
         )
         scores = score_answers(model, tokens, targets, mask, part.draw)  # (3, B)
         if problems.wrong is not None:
-            wrong = problems.wrong[part.some].to(self.device)
+            wrong = problems.wrong[part.indices].to(self.device)
             other = tokens.where(~shown_answers(tokens, targets, mask), wrong.roll(1, 1))
             margin = (score_answers(model, other, wrong, mask, part.draw)[2] - scores[2]) * mask.sum(1).cpu()
             scores = torch.cat([scores, margin[None]])
-        self.scores[part.extension, part.length][: len(scores), part.some] = scores
+        self.scores[part.extension, part.length][: len(scores), part.indices] = scores
 
     def on_validation_end(self) -> None:
         self.reduce(self.scores)

@@ -28,7 +28,7 @@ class Running:
 
 
 @dataclass
-class Progress:
+class SweepProgress:
     """The progress of a sweep: a bar in a terminal, a line a job in a log."""
 
     total: int  # jobs
@@ -47,9 +47,9 @@ class Progress:
             left = mean * (self.total - ended) - sum(min(mean, age) for age in ages)
             place += f", about {duration(left / at_once)} left"
         if sys.stdout.isatty():
-            filled = round(WIDTH * ended / self.total)
+            marks = round(WIDTH * ended / self.total)
             names = ", ".join(folder.name for folder in running)
-            self.status.show(*lines, f"[{'#' * filled:-<{WIDTH}}] {place}  {names}")
+            self.status.show(*lines, f"[{'#' * marks:-<{WIDTH}}] {place}  {names}")
         else:
             for line in lines:
                 print(f"{line} ({place})", flush=True)
@@ -62,7 +62,7 @@ def run_all(jobs: list[Job], launcher: str = "basic", options: DictConfig | None
     if not missing:
         return 0
     running: dict[Path, Running] = {}
-    progress = Progress(len(missing))
+    progress = SweepProgress(len(missing))
     with open_launcher(launcher, options or DictConfig({}), jobs) as by:
         try:
             with by.batch():
@@ -104,7 +104,7 @@ def stop_jobs(running: dict[Path, Running]) -> None:
         entry.job.kill()
 
 
-def collect(running: dict[Path, Running], progress: Progress, every: float) -> None:
+def collect(running: dict[Path, Running], progress: SweepProgress, every: float) -> None:
     """Wait until a job ends, and tell how."""
     while all(entry.job.exitcode is None for entry in running.values()):
         time.sleep(every)
@@ -115,11 +115,11 @@ def collect(running: dict[Path, Running], progress: Progress, every: float) -> N
         del running[folder]
         folder.chmod(folder.stat().st_mode)  # NFS may remember that there was no DONE
         progress.seconds.append(time.perf_counter() - entry.since)
-        outcome = finished(folder) if (folder / DONE).exists() else failed(folder, code)
+        outcome = job_result(folder) if (folder / DONE).exists() else failed(folder, code)
         progress.show(running, f"{folder.name:<36} {progress.seconds[-1]:6.0f} s  {outcome}")
 
 
-def finished(folder: Path) -> str:
+def job_result(folder: Path) -> str:
     """Return what came out of a job."""
     try:
         return f"done{headline(read_rows(folder / RESULTS))}"

@@ -41,7 +41,7 @@ def axis(row: Row) -> str:
     return f"{panel(row)}/{'position' if row.protocol == BY_POSITION else 'length'}"
 
 
-def gains(rows: list[Row]) -> list[Row]:
+def gain_rows(rows: list[Row]) -> list[Row]:
     """Return by how much the loss is lower than within the model's own window, at each longer length."""
     text = [row for row in losses(rows) if row.protocol == SAME]
     within = {row.length: row.value for row in text if row.extension == WINDOW}
@@ -55,10 +55,10 @@ def gains(rows: list[Row]) -> list[Row]:
     ]
 
 
-def names(rows: list[Row], count: int) -> list[str]:
+def panels(rows: list[Row], count: int) -> list[str]:
     """Return the curves that say most about a run, at most so many."""
-    shown = [row for row in rows if row.metric in QUALITY and row.protocol != ONCE]
-    return list(dict.fromkeys(curve(row) for row in sorted(shown, key=importance)))[:count]
+    quality = [row for row in rows if row.metric in QUALITY and row.protocol != ONCE]
+    return list(dict.fromkeys(curve(row) for row in sorted(quality, key=importance)))[:count]
 
 
 def points(rows: list[Row], names: Collection[str]) -> list[tuple[str, int, dict[str, float]]]:

@@ -140,7 +140,7 @@ def test_shares_of_processes_make_the_whole(models: dict[str, GPT]) -> None:
     answers = ProblemEvaluator(models, Riddle(), LENGTHS, COUNT, 64)
 
     def parts(rank: int, world: int) -> list[tuple[str, int, int]]:
-        return [(p.extension, p.length, int(n)) for p in answers.parts(rank, world) for n in p.some]
+        return [(p.extension, p.length, int(n)) for p in answers.parts(rank, world) for n in p.indices]
 
     whole = sorted(parts(0, 1))
     assert len(whole) == len(models) * len(LENGTHS) * COUNT
@@ -154,8 +154,8 @@ def test_shares_of_processes_make_the_whole(models: dict[str, GPT]) -> None:
 
 def test_no_more_tokens_than_asked_for_in_one_pass(models: dict[str, GPT]) -> None:
     for part in ProblemEvaluator(models, Riddle(), LENGTHS, COUNT, 48).parts(0, 1):
-        shown = part.some.numel() * part.problems.tokens.size(1)
-        assert shown <= 48 or part.some.numel() == 1
+        shown = part.indices.numel() * part.problems.tokens.size(1)
+        assert shown <= 48 or part.indices.numel() == 1
 
 
 def test_lengths_past_the_limit_have_no_value() -> None:

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from train.results.curves import accuracies, curve, gains, label, losses, names, points, summary_numbers
+from train.results.curves import accuracies, curve, gain_rows, label, losses, panels, points, summary_numbers
 from train.results.rows import Row
 
 ROW = Row(
@@ -44,7 +44,7 @@ def test_a_length_is_one_point_of_every_curve_that_is_defined_there() -> None:
         replace(ROW, protocol="by_position", length=64, value=3.0),
         replace(ROW, protocol="training", metric="seconds", value=9.0),
     ]
-    assert points(rows, names(rows, 9)) == [
+    assert points(rows, panels(rows, 9)) == [
         ("by_position/position", 64, {"by_position/loss": 3.0}),
         ("extrapolation/length", 64, {"extrapolation/loss": 4.0, "extrapolation/pi/loss": 4.5}),
         ("extrapolation/length", 128, {"extrapolation/loss": 5.0}),
@@ -84,17 +84,17 @@ def test_what_says_most_comes_first() -> None:
         *(replace(ROW, extension="window", length=length, value=4.0) for length, _ in lengths),
         replace(ROW, metric="seconds", value=9.0),
     ]
-    worth = gains(rows)
+    worth = gain_rows(rows)
     assert [(row.length, row.value) for row in worth] == [(128, 0.5), (256, 0.25)]
     first = ["context/gain_over_window", "extrapolation/loss", "by_position/loss"]
-    assert names(worth + rows, 3) == first
+    assert panels(worth + rows, 3) == first
     assert list(summary_numbers(worth + rows, 4).items()) == [
         ("context/gain_over_window", 0.25),
         ("context/gain_over_window@128", 0.5),
         ("context/gain_over_window@256", 0.25),
         ("extrapolation/loss@64", 4.0),
     ]
-    assert gains([row for row in rows if row.extension == "none"]) == []
+    assert gain_rows([row for row in rows if row.extension == "none"]) == []
 
 
 def test_a_label_tells_the_curves_of_a_chart_apart() -> None:
@@ -120,7 +120,7 @@ def test_answers_have_an_axis_of_their_own() -> None:
         replace(answer, metric="loss"),
         ROW,
     ]
-    assert points(rows, names(rows, 9)) == [
+    assert points(rows, panels(rows, 9)) == [
         (
             "answers/length",
             64,
