@@ -23,7 +23,8 @@ from tests.train.conftest import call
 from tests.train.results.test_curves import ROW
 from tests.train.wandb_server import Server, served
 from train import wandb_run
-from train.wandb_run import Tracker, track
+from train.results.tracker import Tracker
+from train.wandb_run import track
 
 KEY = "local-" + 40 * "a"
 LOSS = "extrapolation/length", "extrapolation/loss"  # x, y
