@@ -11,7 +11,7 @@ import data
 from conf.errors import UsageError
 from train.checks.attributed import attribute_errors
 from train.checks.dry_run import check_data, dry_run
-from train.config.run_id import cell, code, packages, training_cell
+from train.config.run_id import Code, cell, code, packages, training_cell
 from train.config.schema import Config
 from train.context import Recipe, Run, prepare_process
 from train.evaluation.best import best_checkpoint, selection_evaluator
@@ -34,7 +34,8 @@ def run_job(config: Config, folder: Path, expected: str | None = None) -> None:
 
     UsageError where the id of the run is not the `expected` one.
     """
-    place = Folder(folder, cell(config))
+    code_at_start = code(config)
+    place = Folder(folder, cell(config, code_at_start))
     if expected not in (None, place.cell):
         raise UsageError(f"Code or data changed since {folder.name} was queued: start the sweep again.")
     done = is_done(folder, place.cell) and not has_gaps(folder)  # known without a lock, which writes
@@ -42,14 +43,14 @@ def run_job(config: Config, folder: Path, expected: str | None = None) -> None:
         with locked(folder, f"Another process does this run, in {folder}"):
             done = place.is_done()
             if not done:
-                complete(config, place)
+                complete(config, place, code_at_start)
     if done:
         print(f"{folder} is done already.")
 
 
-def complete(config: Config, place: Folder) -> None:
+def complete(config: Config, place: Folder, code_at_start: Code) -> None:
     """Check, prepare, fit, evaluate, write."""
-    started, code_at_start = time.perf_counter(), code(config)
+    started = time.perf_counter()
     prepare_process(config.trainer.threads)
     with attribute_errors(config):
         model, extensions = dry_run(config)
