@@ -47,8 +47,8 @@ def dry_run(config: Config) -> tuple[GPT, Chosen]:
         encodings = encodings_under(name, extension.parameters, model.tiled)
         with torch.device("meta"), torch.no_grad():
             changed = shapes.under(encodings_under(name, extension.parameters, shapes.tiled))
-            check_training(config, name, extension, changed.limit)
             text = settings_text(config, name, extension)
+            check_training(config, name, extension, changed.limit, text)
             check_shapes(changed, config.model, lengths)
         for encoding in encodings:
             for tokens in defined(encoding, lengths[0], lengths[-1]):
@@ -76,8 +76,10 @@ def check_data(run: Run, extensions: Chosen) -> Windows | None:
     return windows
 
 
-def check_training(config: Config, name: str, extension: ExtensionConfig, limit: int | None) -> None:
-    """UsageError where a model, defined up to a limit, is not on what it is trained on."""
+def check_training(
+    config: Config, name: str, extension: ExtensionConfig, limit: int | None, text: str
+) -> None:
+    """UsageError where a model, defined up to a limit, is not on what it is trained on; `text` names it."""
     key, recipe = "model.length", Recipe.of(config)
     if name == "none" and extension.finetune_steps:
         raise UsageError(
@@ -93,10 +95,7 @@ def check_training(config: Config, name: str, extension: ExtensionConfig, limit:
             f"processes and trainer.accumulate={parts}: raise batch, or lower one of these."
         )
     if recipe.steps and limit is not None and recipe.length > limit:
-        raise UsageError(
-            f"{key}={recipe.length} is past what {settings_text(config, name, extension)} is defined on, "
-            f"{limit} tokens."
-        )
+        raise UsageError(f"{key}={recipe.length} is past what {text} is defined on, {limit} tokens.")
 
 
 def settings_text(config: Config, name: str, extension: ExtensionConfig) -> str:

@@ -61,13 +61,14 @@ def model_code(encoding: Mapping[str, Any]) -> str:
 def cell(config: Config, digests: Code | None = None) -> str:
     """Return the id of a run: a digest of all settings, files and code that determine its result. `digests`
     are those of the code, where they are known."""
+    digests = digests or code(config)
     settings = config.model_dump(mode="json", exclude=NOT_RESULT) | {"data": data_identity(config)}
     if config.run is not None:
         settings["run"] = finished(Path(config.run))
     contents = {
         name: extension_content(name) for name in config.evaluation.named if name != config.names.extension
     }
-    return digest([settings, contents, digests or code(config), packages()])
+    return digest([settings, contents, digests, packages()])
 
 
 def data_identity(config: Config) -> dict[str, Any]:

@@ -17,9 +17,8 @@ from models.gpt import GPT
 from train.context import Recipe, Run
 from train.fit.callbacks import Progress
 from train.fit.checkpoints import Stage, States, Trained, Weights, is_finite, restore
-from train.fit.compiling import compile_each
 from train.fit.module import Training
-from train.runtime.machine import description, peak_memory, reset_peak_memory
+from train.runtime.machine import compile_each, description, peak_memory, reset_peak_memory
 from train.runtime.ranks import is_rank_zero, locked
 from train.runtime.signals import Stopped, handle
 

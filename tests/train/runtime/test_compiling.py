@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 import torch
 
-from train.fit.compiling import FOLDER, compile_each
+from train.runtime.machine import COMPILED, compile_each
 
 NORM = """
 import torch
-from train.fit.compiling import compile_each
+from train.runtime.machine import compile_each
 
 class Norm(torch.nn.Module):
     def forward(self, x):
@@ -32,22 +32,22 @@ assert torch.allclose(norm(x), expected)
 def test_one_cache_for_several_instruction_sets(tmp_path: Path) -> None:
     """Without folders of their own the second process finds nan, or in the other order dies."""
     for name in ("avx512", "avx2") if torch.cpu._is_avx512_supported() else ("avx2", "default"):
-        environment = os.environ | {FOLDER: str(tmp_path), "ATEN_CPU_CAPABILITY": name}
+        environment = os.environ | {COMPILED: str(tmp_path), "ATEN_CPU_CAPABILITY": name}
         line = [sys.executable, "-c", NORM]
         done = subprocess.run(line, env=environment, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
 
 
 def test_a_folder_is_found_again(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv(FOLDER, str(tmp_path))
+    monkeypatch.setenv(COMPILED, str(tmp_path))
     compile_each([])
-    found = Path(os.environ[FOLDER])
+    found = Path(os.environ[COMPILED])
     assert found.parent == tmp_path
     compile_each([])
-    assert Path(os.environ[FOLDER]) == found
+    assert Path(os.environ[COMPILED]) == found
     monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: "ANOTHER")
     compile_each([])
-    assert Path(os.environ[FOLDER]) != found
+    assert Path(os.environ[COMPILED]) != found
 
 
 def test_without_a_compiler_nothing_is_started(
