@@ -24,12 +24,13 @@ from tests.composing import composed
 from train import build
 from train.config.schema import Config
 from train.config.sections import EncodingConfig
-from train.context import Recipe, Run, ignore, quiet, trainer
+from train.context import Run, ignore, quiet, trainer
 from train.evaluation.problems import ProblemEvaluator
 from train.evaluation.text import TextEvaluator, amounts
 from train.fit.callbacks import Progress
 from train.fit.loss import mean_loss, token_losses
 from train.fit.module import Training
+from train.fit.recipe import Recipe
 from train.paths import ROOT
 from train.results.protocols import BY_POSITION, PROTOCOLS
 

@@ -9,33 +9,20 @@ from train.config.validation import did_you_mean
 COMMANDS = {  # module, what it does, an example
     "train": ("train", "train and evaluate one encoding, or a sweep of many", "encoding=alibi"),
     "evaluate": ("train.evaluate", "evaluate a trained run again", "run=outputs/runs/<run> extension=yarn"),
-    "diagnose": (
-        "train.diagnose",
-        "show why a model fails beyond its training length",
-        "run=outputs/runs/<run>",
-    ),
-    "new": (
-        "train.methods.new",
-        "write a method of your own, ready to run",
-        "my_bias to=methods",
-    ),
+    "diagnose": ("train.diagnose", "show why a model fails beyond its training length",
+                 "run=outputs/runs/<run>"),
+    "new": ("train.methods.new", "write a method of your own, ready to run", "my_bias to=methods"),
     "check": ("train.methods.check", "hold a method to what it says of itself", "my_bias methods=methods"),
-    "sample": (
-        "train.inference.sample",
-        "continue a text with a trained model",
-        'run=outputs/runs/<run> prompt="def "',
-    ),
-    "export": (
-        "train.inference.export",
-        "write a trained model for transformers and lm-eval",
-        "run=outputs/runs/<run> to=my_model",
-    ),
+    "sample": ("train.inference.sample", "continue a text with a trained model",
+               'run=outputs/runs/<run> prompt="def "'),
+    "export": ("train.inference.export", "write a trained model for transformers and lm-eval",
+               "run=outputs/runs/<run> to=my_model"),
     "reproduce": ("train.reproduce", "run a finished run again and compare", "run=outputs/runs/<run>"),
     "report": ("sweeps.report", "rebuild the tables and figures of a sweep", "outputs/sweeps/encodings"),
     "plan": ("sweeps.plan", "estimate the cost of a sweep", "sweeps=encodings_gpu gpus=64 throughput=400000"),
     "gallery": ("sweeps.gallery", "draw every method on one page", ""),
     "dashboard": ("sweeps.dashboard", "show W&B's curves, in the terminal or online", "--offline"),
-}
+}  # fmt: skip
 
 
 def entry() -> None:

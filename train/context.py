@@ -3,16 +3,16 @@
 import logging
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Any, Self
+from dataclasses import dataclass
+from typing import Any
 
 import torch
 from lightning.pytorch import Callback, Trainer
 
 from data.source import Source
-from train.config.schema import Config
-from train.config.sections import EvaluationConfig, ExtensionConfig, OptimizerConfig, TrainerConfig
+from train.config.sections import EvaluationConfig, TrainerConfig
 from train.fit.objective import Objective, objective_of
+from train.fit.recipe import Recipe
 from train.runtime.machine import keep_memory, resolved_precision
 from train.runtime.processes import ExitCodes
 from train.runtime.quota import cores
@@ -22,41 +22,6 @@ Log = Callable[[str, int, dict[str, float]], None]  # section, such as train, st
 
 def ignore(section: str, step: int, values: dict[str, float]) -> None:
     """Nobody watches."""
-
-
-@dataclass(frozen=True)
-class Recipe:
-    """The batches and steps of a training, or of a fine-tuning that continues it."""
-
-    place: str  # of its folders, which end with its cell
-    objective: str
-    length: int  # tokens of a sequence
-    batch: int  # sequences of a step
-    steps: int
-    seed: int
-    optimizer: OptimizerConfig
-    rate: str = "optimizer.learning_rate"  # the setting of its learning rate
-    section: str = "train"  # of W&B
-
-    @classmethod
-    def of(cls, config: Config) -> Self:
-        place = f"{config.outputs}/trained/{config.names.encoding}-s{config.seed}"
-        size = config.model.length, config.batch, config.trainer.max_steps
-        return cls(place, config.objective, *size, config.seed, config.optimizer)
-
-    def finetuned(self, name: str, extension: ExtensionConfig) -> Self:
-        """Return the recipe of a fine-tuning under an extension, whose steps have about as many tokens."""
-        length, rate = extension.finetune_length or self.length, extension.finetune_learning_rate
-        return replace(
-            self,
-            place=f"{self.place}-{name}",
-            length=length,
-            batch=max(1, self.batch * self.length // length),
-            steps=extension.finetune_steps,
-            optimizer=self.optimizer.model_copy(update={"learning_rate": rate}),
-            rate="extension.finetune_learning_rate",
-            section=f"finetune/{name}",
-        )
 
 
 @dataclass(frozen=True)

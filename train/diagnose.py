@@ -21,13 +21,14 @@ from train.config import cli as command
 from train.config.compose import plain_settings, validated
 from train.config.schema import Config
 from train.config.validation import Natural, Section
-from train.context import Recipe, Run, prepare_process
+from train.context import Run, prepare_process
 from train.diagnostics import attention, rotary
 from train.diagnostics.explanation import sentences
 from train.diagnostics.records import Diagnosis, Heads, Known
 from train.errors import command_line
 from train.evaluation.extensions import extended_models
 from train.fit.checkpoints import restore_run
+from train.fit.recipe import Recipe
 from train.results.rows import ANSWERS, read_rows
 
 FAR = 1 << 62  # longer than any sequence

@@ -13,11 +13,12 @@ from train.checks.attributed import attribute_errors
 from train.checks.dry_run import check_data, dry_run
 from train.config.run_id import Code, cell, code, packages, training_cell
 from train.config.schema import Config
-from train.context import Recipe, Run, prepare_process
+from train.context import Run, prepare_process
 from train.evaluation.best import best_checkpoint, selection_evaluator
 from train.evaluation.evaluate import evaluate, kernels
 from train.evaluation.extensions import extended_models
 from train.fit.checkpoints import restore_run
+from train.fit.recipe import Recipe
 from train.fit.trainer import load_or_train
 from train.results.about import command_text, commit
 from train.results.done import finish, has_gaps, is_done

@@ -14,10 +14,11 @@ from models.registry import encodings_under
 from train.checks.dry_run import check_data, dry_run
 from train.config.compose import compose_config
 from train.config.schema import Config
-from train.context import Recipe, Run
+from train.context import Run
 from train.errors import explanation
 from train.evaluation.extensions import Chosen
 from train.fit.loss import mean_loss, token_losses
+from train.fit.recipe import Recipe
 
 LONG = 900  # characters: a list of all names has room
 LARGE = 1 << 19  # weights, or tokens: more is not run here, only checked

@@ -18,12 +18,13 @@ from train.config.parameters import check_parameters
 from train.config.schema import Config
 from train.config.sections import ExtensionConfig
 from train.config.validation import as_setting
-from train.context import Recipe, Run
+from train.context import Run
 from train.evaluation.evaluate import problem_source
 from train.evaluation.extensions import Chosen, selected_extensions
 from train.evaluation.problems import has_problems
 from train.evaluation.temperature import unscored_windows
 from train.fit.optimizer import optimizer_of
+from train.fit.recipe import Recipe
 
 LAYERS = 4  # that are tried
 

@@ -26,12 +26,7 @@ HINTS = {  # what other projects call it
     "tags": "These are wandb.tags.",
     "trainer": "Other flags of Lightning's Trainer are trainer.flags.<flag>=...",
 }
-FREE = (
-    "encoding",
-    "extension",
-    "data",
-    "optimizer",
-)  # groups whose classes may have parameters that no file has
+FREE = ("encoding", "extension", "data", "optimizer")  # their classes may have parameters that no file has
 
 
 def check_overrides(arguments: Iterable[str], is_multirun: bool = False) -> None:

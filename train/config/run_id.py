@@ -21,13 +21,7 @@ NOT_RESULT = LABELS | {
     "trainer": {"devices", "num_nodes", "strategy", "threads", "log_every", "checkpoint_every"},
 }  # fmt: skip
 MODEL = ("models.gpt", "models.registry")
-TRAINING = (
-    "train.fit.loss",
-    "train.fit.module",
-    "train.fit.muon",
-    "train.fit.objective",
-    "train.fit.optimizer",
-)
+TRAINING = tuple(f"train.fit.{name}" for name in "loss module muon objective optimizer recipe".split())
 EVALUATION = (
     "train.results.protocols",
     *(f"train.evaluation.{f.stem}" for f in sorted((ROOT / "train/evaluation").glob("*.py"))),

@@ -14,10 +14,11 @@ from lightning.pytorch import Callback, LightningModule, Trainer
 
 from conf.errors import UsageError
 from models.gpt import GPT
-from train.context import Recipe, Run
+from train.context import Run
 from train.fit.callbacks import Progress
 from train.fit.checkpoints import Stage, States, Trained, Weights, is_finite, restore
 from train.fit.module import Training
+from train.fit.recipe import Recipe
 from train.runtime.machine import compile_each, description, peak_memory, reset_peak_memory
 from train.runtime.ranks import is_rank_zero, locked
 from train.runtime.signals import Stopped, handle

@@ -7,10 +7,11 @@ import pytest
 import data
 from tests.composing import composed
 from train import build
-from train.context import Log, Recipe, Run, ignore, trainer
+from train.context import Log, Run, ignore, trainer
 from train.fit import callbacks
 from train.fit.callbacks import Progress
 from train.fit.module import Training
+from train.fit.recipe import Recipe
 
 
 def fitted(small: list[str], outputs: Path, every: int, *more: str, log: Log = ignore) -> Progress:

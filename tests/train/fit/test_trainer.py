@@ -7,7 +7,8 @@ import torch
 import data
 from tests.composing import composed
 from train import build
-from train.context import Recipe, Run
+from train.context import Run
+from train.fit.recipe import Recipe
 from train.fit.trainer import load_or_train
 
 
