@@ -63,6 +63,14 @@ def call(*arguments: str, module: str = "train.__main__", check: bool = True) ->
     return done
 
 
+@pytest.fixture(scope="session")
+def done(small: list[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a run, which no test writes to."""
+    folder = tmp_path_factory.mktemp("run") / "rope"
+    call("encoding=rope", *small, "evaluation.extensions=[pi,crop]", f"hydra.run.dir={folder}")
+    return folder
+
+
 def command(module: str, arguments: tuple[str, ...]) -> None:
     torch.set_num_threads(1)
     os.chdir(ROOT)

@@ -16,29 +16,22 @@ from train.run import run_job
 FEW = ["trainer.max_steps=2", "evaluation.windows=2"]
 
 
-@pytest.fixture(scope="module")
-def folder(small: list[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    place = tmp_path_factory.mktemp("load") / "rope"
-    run_job(composed(*small, *FEW), place)
-    return place
-
-
-def test_logits_are_those_of_the_checkpoint_under_the_extension(folder: Path) -> None:
-    loaded = load(folder, "yarn", factor=4)
+def test_logits_are_those_of_the_checkpoint_under_the_extension(done: Path) -> None:
+    loaded = load(done, "yarn", factor=4)
     settings = composed("extension=yarn", "extension.factor=4")
-    plain = load(folder).model
-    plain.load_state_dict(torch.load(folder / "final.ckpt", weights_only=True)["model"])
+    plain = load(done).model
+    plain.load_state_dict(torch.load(done / "final.ckpt", weights_only=True)["model"])
     expected = plain.under(encodings_under("yarn", settings.extension.parameters, plain.tiled))
     text = "import os\n" * 9
     ids = loaded.encode(text)
-    assert len(ids) > 2 * about_run(folder).trained_length
+    assert len(ids) > 2 * about_run(done).trained_length
     with torch.no_grad():
         torch.testing.assert_close(loaded.logits(text), expected(ids[None])[0])
-    assert not torch.equal(loaded.logits(text), load(folder).logits(text))
+    assert not torch.equal(loaded.logits(text), load(done).logits(text))
 
 
-def test_the_likeliest_text_is_generated_past_the_training_length(folder: Path) -> None:
-    loaded, prompt = load(folder), "import "
+def test_the_likeliest_text_is_generated_past_the_training_length(done: Path) -> None:
+    loaded, prompt = load(done), "import "
     assert loaded.codec is not None
     ids = loaded.encode(prompt).tolist()
     for _ in range(20):
@@ -49,13 +42,13 @@ def test_the_likeliest_text_is_generated_past_the_training_length(folder: Path) 
     assert loaded.generate(prompt, 9, seed=1) == loaded.generate(prompt, 9, seed=1)
 
 
-def test_text_on_the_command_line(folder: Path) -> None:
-    line = (f"run={folder}", "prompt=a = b", "tokens=5", "temperature=0")
-    line = (f"run={folder}", "prompt=a = b", "tokens=5", "temperature=0")
+def test_text_on_the_command_line(done: Path) -> None:
+    line = (f"run={done}", "prompt=a = b", "tokens=5", "temperature=0")
     said = call(*line, module="train.inference.sample").stdout
-    assert said == "a = b" + load(folder).generate("a = b", 5, temperature=0) + "\n"
-    done = call(f"run={folder}", "prompt=", module="train.inference.sample", check=False)
-    assert (done.returncode, done.stderr) == (2, "yardstick: The prompt is empty: give at least one token.\n")
+    assert said == "a = b" + load(done).generate("a = b", 5, temperature=0) + "\n"
+    empty = call(f"run={done}", "prompt=", module="train.inference.sample", check=False)
+    assert empty.returncode == 2
+    assert empty.stderr == "yardstick: The prompt is empty: give at least one token.\n"
 
 
 @pytest.mark.parametrize(
@@ -83,6 +76,6 @@ def test_bytes_need_no_file(small: list[str], tmp_path: Path) -> None:
     assert len(loaded.generate("é", 5).encode()) >= 5
 
 
-def test_an_extension_that_does_not_fit_is_refused(folder: Path) -> None:
+def test_an_extension_that_does_not_fit_is_refused(done: Path) -> None:
     with pytest.raises(UsageError, match="does not fit RoPE; it fits"):
-        load(folder, "learned_interpolated")
+        load(done, "learned_interpolated")

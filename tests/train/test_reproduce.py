@@ -16,13 +16,6 @@ pytestmark = pytest.mark.slow
 Mistake = Callable[..., str]
 
 
-@pytest.fixture(scope="module")
-def done(small: list[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("run") / "rope"
-    call("encoding=rope", *small, "evaluation.extensions=[pi]", f"hydra.run.dir={folder}")
-    return folder
-
-
 def test_the_same_rows_again(done: Path, tmp_path: Path) -> None:
     said = call(f"run={done}", f"into={tmp_path}", module="train.reproduce")
     compared = [row for row in read_rows(done / "results.jsonl") if row.metric in ("loss", "bits_per_byte")]

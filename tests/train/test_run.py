@@ -33,13 +33,6 @@ def close(first: Path, second: Path, tolerance: float) -> None:
         assert value == b[key] or value == pytest.approx(b[key], abs=tolerance), key
 
 
-@pytest.fixture(scope="module")
-def done(small: list[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("run") / "rope"
-    call("encoding=rope", *small, "evaluation.extensions=[pi,crop]", f"hydra.run.dir={folder}")
-    return folder
-
-
 def test_rows_are_complete(done: Path) -> None:
     rows = read_rows(done / "results.jsonl")
     files = {"results.jsonl", "DONE", "run.json", "documents.npz", "final.ckpt"}
