@@ -15,10 +15,10 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 export TOKENIZERS_PARALLELISM ?= false
 export OMP_WAIT_POLICY ?= PASSIVE
 
-.PHONY: help setup sweep study transfer train test test-fast check fuzz chaos golden bench report power dashboard gallery table audit sbom lock clean
+.PHONY: help setup sweep study transfer train test test-fast check fuzz chaos cuda-dry-run golden bench report power dashboard gallery table audit sbom lock clean
 
 help:       ## show this
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk 'BEGIN {FS = ":.*## "} {printf "  make %-11s %s\n", substr($$1, 1, index($$1, ":") ? index($$1, ":") - 1 : length($$1)), $$2}'
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk 'BEGIN {FS = ":.*## "} {printf "  make %-12s %s\n", substr($$1, 1, index($$1, ":") ? index($$1, ":") - 1 : length($$1)), $$2}'
 
 setup: .venv/.ready  ## install everything into .venv (CONSTRAINTS= for the newest versions, LOCKED=1 to verify every hash)
 
@@ -59,6 +59,9 @@ fuzz: setup  ## thousands of command lines, each either accepted and able to run
 
 chaos: setup  ## 200 runs killed, damaged or starved at random, then repeated by the same command; ARGS="--seed 1"
 	@OMP_NUM_THREADS=1 $(BIN)/python -m tests.chaos $(ARGS)
+
+cuda-dry-run: setup  ## trace every method and whole runs on a GPU that computes nothing; what each occupies goes to docs/gpu.md
+	@OMP_NUM_THREADS=1 $(BIN)/python -m tests.gpu $(ARGS)
 
 golden: setup  ## record the results of new methods and raised versions in golden/*.json
 	@OMP_NUM_THREADS=1 $(BIN)/python -m tests.golden

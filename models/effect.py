@@ -8,6 +8,7 @@ carries it out with the fastest kernel that can.
 """
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, fields, replace
 
 import torch
@@ -217,5 +218,6 @@ class Encoding(nn.Module):
             raise UsageError(f"{name} is defined by the causal mask and cannot be used without it.")
         if self.needs_whole and not positions.whole:
             raise UsageError(f"{name} has no effect between whole positions.")
-        effect: Effect = self(positions)
+        with nullcontext() if positions.at.is_cpu else positions.at.device:  # where its tensors are made
+            effect: Effect = self(positions)
         return effect

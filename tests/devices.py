@@ -1,17 +1,21 @@
-"""Devices that this machine does not have: a GPU as tensors without values, a processor without x86."""
+"""Devices that this machine does not have: tensors without values, a processor without x86."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from types import SimpleNamespace
 from typing import Any
-from unittest.mock import patch
 
 import torch
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from models.attention import flex
+
+class NoFloat64(TorchDispatchMode):
+    """No tensor without values may be of float64, as on a GPU of Apple's."""
+
+    def __torch_dispatch__(self, function: Any, types: Any, given: Any = (), named: Any = None) -> Any:
+        result = function(*given, **(named or {}))
+        for x in tree_leaves(result):
+            assert not (isinstance(x, Tensor) and x.is_meta and x.dtype is torch.float64), function
+        return result
 
 
 class OneDevice(TorchDispatchMode):
@@ -22,27 +26,6 @@ class OneDevice(TorchDispatchMode):
         found = {x.device.type for x in tensors}
         assert len(found) < 2, f"{function} mixes {' and '.join(sorted(found))}"
         return function(*given, **(named or {}))
-
-
-@contextmanager
-def gpu() -> Iterator[None]:
-    """Tensors without values pass for a GPU's, so that kernels and operations choose as they do there."""
-    on_gpu = property(lambda tensor: tensor.device.type == "meta")
-    with (
-        patch.object(torch.Tensor, "is_cuda", on_gpu),
-        patch.object(flex, "compiled_flex", lambda form: flex_shapes),
-    ):
-        yield
-
-
-def flex_shapes(q: Tensor, k: Tensor, v: Tensor, score: Any, seen: Any, scale: float, return_aux: Any) -> Any:
-    """What FlexAttention returns, without values; the score is called with all pairs at once."""
-    sizes = (*q.shape[:-1], k.size(-2))
-    b, h, i, j = torch.meshgrid(*(torch.arange(n, device=q.device) for n in sizes), indexing="ij")
-    if score is not None:
-        assert score(q @ k.mT, b, h, i, j).shape == sizes
-    out = (q @ k.mT) @ v
-    return out if return_aux is None else (out, SimpleNamespace(lse=out.float().sum(-1)))
 
 
 WITHOUT_X86 = """

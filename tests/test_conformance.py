@@ -7,8 +7,6 @@ held to their papers in `tests/papers`; here a method is held to what it declare
 import io
 import subprocess
 import sys
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
 from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
@@ -22,6 +20,7 @@ from models.attention import attend, cpu_flash, eager, far_keys, logits, masks
 from models.attention.plan import Form, Plan
 from models.cache import Cache
 from models.effect import Effect, Encoding, Positions
+from models.ops import budget
 from models.options.ssmax import SSMax
 from tests.conftest import (
     ENCODINGS,
@@ -41,7 +40,7 @@ from tests.conftest import (
     scores,
     tokens,
 )
-from tests.devices import WITHOUT_X86, OneDevice, gpu
+from tests.devices import WITHOUT_X86, NoFloat64, OneDevice
 from tests.tolerance import agree, agree_all, as_accurate, float64, rounding, same
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -309,15 +308,22 @@ def test_trains_in_mixed_precision(method: Method) -> None:
 
 
 @over(ONE_OF_EACH)
-@pytest.mark.parametrize("device", [nullcontext, gpu])
-def test_follows_the_device(method: Method, device: Callable[[], AbstractContextManager[None]]) -> None:
+def test_follows_the_device(method: Method) -> None:
     """No tensor is made on another device and no value is read, in training or at longer lengths."""
-    with device(), OneDevice():
+    with OneDevice():
         model = gpt(deepcopy(method.built), depth=1).to("meta").train()
         model(tokens().to("meta")).sum().backward()
         assert all(p.grad is None or p.grad.is_meta for p in model.parameters())
         with torch.no_grad():
             assert model.eval()(tokens(min(method.longest, 4 * LENGTH)).to("meta")).is_meta
+
+
+@over(ONE_OF_EACH)
+def test_needs_no_float64_on_a_gpu_of_apple(method: Method, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Tensor, "is_mps", property(lambda x: x.is_meta))
+    with NoFloat64():
+        model = gpt(deepcopy(method.built), depth=1).to("meta").train()
+        model(tokens().to("meta")).sum().backward()
 
 
 @over(ONE_OF_EACH)
@@ -393,6 +399,17 @@ def test_kernels_agree(method: Method, causal: bool, monkeypatch: pytest.MonkeyP
             monkeypatch.setattr(far_keys, "ROWS", 5)
             with float64():
                 agree(evaluated(exact, "band", positions), expected["out"])
+
+
+@pytest.mark.parametrize("encoding", ["cope", "dape_kerple", "deberta", "shaw"])
+def test_logits_that_a_gpu_computes_twice(encoding: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In blocks of a few queries, whose logits are not kept for the gradient: nothing differs."""
+    member, positions = members(Method(encoding).exact)[0], Positions.of(2 * LENGTH + 3)
+    with float64():
+        expected = carried_out(member, "reference", positions)
+        monkeypatch.setattr(Tensor, "is_cuda", True)
+        monkeypatch.setattr(budget, "ON_GPU", 5 * SHAPE["heads"] * positions.length)
+        agree_all(carried_out(member, "explicit", positions), expected)
 
 
 def evaluated(encoding: Encoding, kernel: str, positions: Positions, first: int = 0) -> Tensor:

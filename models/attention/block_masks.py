@@ -32,7 +32,7 @@ def block_mask(plan: Plan, at: Tensor, visible: Callable) -> BlockMask:
 def block_relations(plan: Plan, at: Tensor) -> tuple[Tensor, Tensor]:
     """Return which blocks (B or 1, 1, R, K) have pairs that are visible, and which have no others."""
     effect, length = plan.effect, plan.positions.length
-    ends = at.unflatten(-1, (-1, SIZE))[..., [0, -1]]  # (B or none, R, 2)
+    ends = at.unflatten(-1, (-1, SIZE))[..., :: SIZE - 1]  # (B or none, R, 2)
     ends = ends if ends.dim() == 3 else ends[None]
     first, last = ends.unbind(-1)
     nearest = first[:, :, None] - last[:, None]  # (B, R, K): the least distance of a query to a key

@@ -4,19 +4,21 @@ The fastest way on a CPU without loops in C, and the only one with gradients for
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor
+from torch.utils.checkpoint import checkpoint
 
 from models.attention import masks
 from models.attention.plan import Form, Plan
 from models.attention.sdpa import augment_qk
+from models.ops.budget import budget_of
 from models.ops.first_order import first_order
 
 BUDGET = 1 << 22  # logits held at a time on a CPU, in its cache
 TOUCHED = 1 << 20  # fewer where encodings change them: smaller blocks skip more keys after their queries
-ON_GPU = 1 << 28  # logits held at a time on a GPU, which is slow at many small products: 1 GB in float32
 FEWEST = 128  # queries at a time, or products would be slow; without gradient
 SHARE = 32  # of the queries: no fewer at a time than that part of a long sequence
 
@@ -65,15 +67,22 @@ def evaluate(q: Tensor, k: Tensor, v: Tensor, plan: Plan) -> Tensor:
 
 def by_logits(q: Tensor, k: Tensor, v: Tensor, plan: Plan, x: Tensor | None) -> Tensor:
     """Return what queries read where an effect changes each logit, or reads them: (B, H, R, D)."""
-    logits, out, values = block_logits(q, k, plan, v.dtype, x), [], plan.effect.values
-    for rows, keys in reversed(divide(q, plan, budget_of(q, min(BUDGET, TOUCHED)))):  # as in `evaluate`
+    logits, values = block_logits(q, k, plan, v.dtype, x), plan.effect.values
+    blocks = divide(q, plan, budget_of(q, min(BUDGET, TOUCHED)))
+
+    def read(rows: slice, keys: slice) -> Tensor:
         probs = softmax(logits(rows, keys), plan, rows, v.dtype)
-        read = probs @ v[:, :, keys]
-        if values is not None:
-            i, j = masks.positions(plan, rows, keys)
-            read = read + values(probs, i.unsqueeze(-3), j.unsqueeze(-3)).to(v.dtype)
-        out.append(read)
-    return torch.cat(out[::-1], dim=-2)
+        out = probs @ v[:, :, keys]
+        if values is None:
+            return out
+        i, j = masks.positions(plan, rows, keys)
+        return out + values(probs, i.unsqueeze(-3), j.unsqueeze(-3)).to(v.dtype)
+
+    is_twice = torch.is_grad_enabled() and q.is_cuda and len(blocks) > 1  # to keep no logits for the gradient
+    read_block = (
+        partial(checkpoint, read, use_reentrant=False, preserve_rng_state=False) if is_twice else read
+    )
+    return torch.cat([read_block(*block) for block in reversed(blocks)][::-1], dim=-2)  # as in `evaluate`
 
 
 def block_logits(
@@ -133,11 +142,6 @@ def masked_softmax(q: Tensor, k: Tensor, mask: Tensor, dtype: torch.dtype) -> Te
     logits = torch.empty(*q.shape[:-1], k.size(-2), dtype=q.dtype, device=q.device).copy_(mask)
     logits.flatten(0, 1).baddbmm_(q.flatten(0, 1), k.flatten(0, 1).mT)
     return logits.softmax(-1).to(dtype)
-
-
-def budget_of(q: Tensor, on_cpu: int) -> int:
-    """Return how many logits may be held at a time."""
-    return ON_GPU if q.is_cuda else on_cpu
 
 
 def divide(q: Tensor, plan: Plan, budget: int) -> list[Block]:

@@ -145,7 +145,7 @@ def score_of(plan: Plan, log_decay: Tensor | None) -> Callable | None:
         if decay_i is not None and decay_j is not None:
             value = value + decay_i[b, h, i] - decay_j[b, h, key]
         if logit_scale is not None:
-            value = value * logit_scale[h % logit_scale.size(0), i]
+            value = masks.scale_visible(value, logit_scale[h % logit_scale.size(0), i])
         return value
 
     return score_mod

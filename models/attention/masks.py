@@ -65,7 +65,7 @@ def bias(plan: Plan, rows: slice, keys: slice) -> Tensor:
     """Return the bias, minus infinity where a key is hidden: (1 or H, R, K) or (B, 1 or H, R, K) float32."""
     if plan.is_toeplitz:
         return from_line(plan, bias_line(plan), rows, keys)
-    if torch.is_grad_enabled():  # autograd keeps every intermediate result in any case
+    if torch.is_grad_enabled() or plan.index.is_cuda:  # autograd keeps every intermediate result in any case
         return dense_bias(plan, rows, keys)
     if isinstance(plan.effect.bias, Surface):
         return hide(plan, by_pair(plan, "bias", *positions(plan, rows, keys)), rows, keys)

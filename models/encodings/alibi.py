@@ -12,7 +12,7 @@ class ALiBi(Encoding):
         self.heads = heads
 
     def forward(self, positions: Positions) -> Effect:
-        slope = self.slopes().to(positions.at.device)[:, None]  # (H, 1)
+        slope = self.slopes()[:, None]  # (H, 1)
         return Effect(positions, bias=ByDistance(lambda distance: -slope * distance.abs().float()))
 
     def slopes(self) -> Tensor:

@@ -11,7 +11,7 @@ from torch.nn.functional import softplus
 
 from models.effect import Effect, Encoding, Positions
 from models.ops.linear import init_std
-from models.ops.precision import linear32
+from models.ops.precision import double, linear32
 
 
 class CARoPE(Encoding):
@@ -29,4 +29,4 @@ class CARoPE(Encoding):
     def phase(self, x: Tensor) -> Tensor:
         frequency = 1 / (1 + softplus(linear32(x, self.frequency).mT))  # (B, H, T)
         power = torch.arange(1, self.pairs + 1, device=x.device)
-        return (frequency[..., None] ** power).double().cumsum(-2)  # (B, H, T, D/2)
+        return double(frequency[..., None] ** power).cumsum(-2)  # (B, H, T, D/2)

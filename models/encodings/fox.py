@@ -9,7 +9,7 @@ from torch.nn.functional import logsigmoid
 
 from models.effect import Effect, Encoding, Positions
 from models.ops.linear import init_std
-from models.ops.precision import linear32
+from models.ops.precision import double, linear32
 
 
 class FoX(Encoding):
@@ -25,4 +25,4 @@ class FoX(Encoding):
         return Effect(positions, log_decay=self.log_decay)
 
     def log_decay(self, x: Tensor) -> Tensor:
-        return logsigmoid(linear32(x, self.gate)).double().cumsum(1).float().mT  # (B, H, T)
+        return double(logsigmoid(linear32(x, self.gate))).cumsum(1).float().mT  # (B, H, T)

@@ -11,6 +11,7 @@ from torch import Tensor
 from conf.errors import UsageError
 from models.effect import Encoding
 from models.encodings.randomized import Randomized, order
+from models.ops.precision import double
 
 
 class RandomizedFloat(Randomized):
@@ -24,4 +25,4 @@ class RandomizedFloat(Randomized):
 
     def sample(self, count: int, draw: int, device: torch.device) -> Tensor:
         """(count,) float64, increasing"""
-        return self.span * order(count, self.seed, draw, device).sort().values.double() / 2**32
+        return self.span * double(order(count, self.seed, draw, device).sort().values) / 2**32

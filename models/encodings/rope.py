@@ -10,6 +10,7 @@ from torch import Tensor
 from conf.errors import UsageError
 from models.bounds import Base, Share
 from models.effect import Effect, Encoding, Positions, Rotate
+from models.ops.precision import double
 from models.ops.rotary import rotate_pairs
 
 
@@ -49,13 +50,13 @@ class RoPE(Encoding):
 
 def geometric(width: int, base: float) -> Tensor:
     """(width / 2,) base^0, base^(-2/width), base^(-4/width), ..."""
-    return base ** (-torch.arange(0, width, 2, dtype=torch.float64) / width)
+    return base ** (-double(torch.arange(0, width, 2)) / width)
 
 
 def angles(at: Tensor, frequencies: Tensor) -> Tensor:
     """(T, F) or (B, T, F) position * frequency in float64: at position 100,000 an angle in float32 is 0.005
     radians off."""
-    return at.double()[..., None] * frequencies.to(at.device)
+    return double(at)[..., None] * frequencies
 
 
 def table(angle: Tensor, magnitude: float | Tensor = 1.0) -> tuple[Tensor, Tensor]:

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from models.bounds import Base, Count
 from models.effect import ByDistance, Effect, Encoding, Positions
+from models.ops.precision import double
 
 
 class Sandwich(Encoding):
@@ -22,7 +23,7 @@ class Sandwich(Encoding):
         return Effect(positions, bias=ByDistance(self.bias))
 
     def bias(self, distance: Tensor) -> Tensor:
-        exponent = torch.arange(0, self.dimensions, 2, device=distance.device).double() / self.dimensions
-        wave = ((distance.double()[:, None] * self.base**-exponent).cos() - 1).sum(-1)  # (N,)
+        exponent = double(torch.arange(0, self.dimensions, 2, device=distance.device)) / self.dimensions
+        wave = ((double(distance)[:, None] * self.base**-exponent).cos() - 1).sum(-1)  # (N,)
         head = torch.arange(1, self.heads + 1, device=distance.device)
         return (self.heads / (8 * head[:, None]) * wave).float()

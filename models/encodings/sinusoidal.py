@@ -6,6 +6,7 @@ from torch import Tensor
 from models.bounds import Base, Number
 from models.effect import Effect, Encoding, Positions
 from models.ops.linear import init_std
+from models.ops.precision import double
 
 
 class Sinusoidal(Encoding):
@@ -26,5 +27,5 @@ class Sinusoidal(Encoding):
 def waves(at: Tensor, width: int, base: float) -> Tensor:
     """(T, width) float32: sin, cos, sin, cos, ... of position * base^(-2k / width)."""
     feature = torch.arange(width, device=at.device)
-    angle = at.double()[..., None] * base ** (-(feature - feature % 2).double() / width)
+    angle = double(at)[..., None] * base ** (-double(feature - feature % 2) / width)
     return torch.where(feature % 2 == 0, angle.sin(), angle.cos()).float()

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from conf.errors import UsageError
 from models.bounds import Auto, Count
 from models.effect import ByDistance, Effect, Encoding, Positions
+from models.ops.precision import double
 
 
 class T5(Encoding):
@@ -45,5 +46,5 @@ def bucket(distance: Tensor, buckets: int, reach: int, causal: bool = True) -> T
     if not causal:
         return bucket(distance.abs(), buckets // 2, reach) + (distance < 0) * (buckets // 2)
     near, distance = buckets // 2, distance.clamp(min=0)
-    growth = (distance.clamp(min=near).double() / near).log() / math.log(reach / near)
+    growth = (double(distance.clamp(min=near)) / near).log() / math.log(reach / near)
     return torch.where(distance < near, distance, (near + (growth * near).long()).clamp(max=buckets - 1))

@@ -13,6 +13,7 @@ from torch import Tensor
 from models.bounds import Auto, Base, Factor, Positive
 from models.effect import Effect, Encoding, Positions
 from models.encodings.rope import RoPE, angles, table
+from models.ops.precision import double
 from models.ops.rotary import rotate_pairs
 
 STRETCH = 32 * math.log(3.5)  # logarithm of the most that q and k are stretched, half of float32's range
@@ -41,13 +42,13 @@ class XPos(Encoding):
 
     def zeta(self) -> Tensor:
         """(D/2,) what is left of each pair at distance scale_base, in float64."""
-        share = torch.arange(0, self.rope.rotated, 2, dtype=torch.float64) / self.rope.rotated
+        share = double(torch.arange(0, self.rope.rotated, 2)) / self.rope.rotated
         return (share + self.gamma) / (1 + self.gamma)
 
     def forward(self, positions: Positions) -> Effect:
         angle = angles(positions.at, self.rope.frequencies())
-        power = (positions.at.double() - positions.span // 2) / self.scale_base
-        stretch = self.zeta().to(angle.device) ** power[..., None]  # (T, D/2)
+        power = (double(positions.at) - positions.span // 2) / self.scale_base
+        stretch = self.zeta() ** power[..., None]  # (T, D/2)
         (q_cos, q_sin), (k_cos, k_sin) = table(angle, stretch), table(angle, 1 / stretch)
 
         def rotate(q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:

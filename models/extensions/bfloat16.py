@@ -9,7 +9,6 @@ from them, `distances` after the subtraction (ALiBi in GPT-NeoX, KERPLE, DAPE), 
 from collections.abc import Callable
 from dataclasses import replace
 
-import torch
 from torch import Tensor
 
 from conf.errors import UsageError
@@ -17,6 +16,7 @@ from models.effect import Adjust, Effect, Encoding, Positions, Rotate, tabulate
 from models.encodings.learned import Learned
 from models.encodings.rope import RoPE
 from models.extension import Extension
+from models.ops.precision import double
 
 PLACES = ("positions", "distances", "frequencies", "biases")
 
@@ -60,10 +60,10 @@ class BFloat16(Extension):
 
     def rotation(self, rope: RoPE, positions: Positions) -> Rotate:
         """RoPE's; where positions and frequencies are bfloat16, so is their product."""
-        low, high = torch.bfloat16, torch.float64
-        at = positions.at.to(low if "positions" in self.what else high)
-        frequencies = rope.frequencies().to(at.device, low if "frequencies" in self.what else high)
-        angle = (at[..., None] * frequencies).double()  # (T, D/2)
+        at, frequencies = double(positions.at), rope.frequencies()
+        at = at.bfloat16() if "positions" in self.what else at
+        frequencies = frequencies.bfloat16() if "frequencies" in self.what else frequencies
+        angle = double(at[..., None] * frequencies)  # (T, D/2)
         return rope.rotation(angle, angle)
 
     def apart(self, inner: Callable[..., Tensor]) -> Callable[..., Tensor]:

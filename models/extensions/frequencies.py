@@ -10,6 +10,7 @@ from models.bounds import Auto, Factor
 from models.effect import Effect, Encoding, Positions
 from models.encodings.rope import RoPE, angles
 from models.extension import Extension, given_factor, times_longer
+from models.ops.precision import double
 
 
 class Frequencies(Extension):
@@ -57,4 +58,4 @@ def index_ramp(fast: float, slow: float, pairs: int, base: float, length: int, w
         low, high = math.floor(low), math.ceil(high)
     low, high = max(low, 0), min(max(high, 0), 2 * pairs - 1)  # beyond the last pair, as the authors do
     step = high - low if high != low else 0.001
-    return ((torch.arange(pairs, dtype=torch.float64) - low) / step).clamp(0, 1)
+    return ((double(torch.arange(pairs)) - low) / step).clamp(0, 1)

@@ -9,6 +9,7 @@ from models.bounds import Auto, Factor
 from models.effect import Effect, Encoding, Positions
 from models.encodings.learned import Learned
 from models.extension import Extension, given_factor
+from models.ops.precision import double
 
 
 class LearnedInterpolated(Extension):
@@ -26,6 +27,6 @@ class LearnedInterpolated(Extension):
     def forward(self, positions: Positions) -> Effect:
         table, last = self.encoding.table.float(), self.encoding.table.size(0) - 1
         factor = max(1.0, (positions.span - 1) / last) if self.factor == "auto" else float(self.factor)
-        at = (positions.at.double() / factor).clamp(max=last)
+        at = (double(positions.at) / factor).clamp(max=last)
         vectors = torch.lerp(table[at.long()], table[at.ceil().long()], (at % 1).float()[:, None])  # (T, C)
         return Effect(positions, embed=lambda x: (x.float() + vectors).to(x.dtype))

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from models.extensions.frequencies import Frequencies
+from models.ops.precision import double
 
 
 class NTK(Frequencies):
@@ -17,5 +18,5 @@ class NTK(Frequencies):
 
 def ntk(frequencies: Tensor, factor: float) -> Tensor:
     """(D/2,) the frequencies of the larger base; D = 2 has one pair, which is the fastest."""
-    pair = torch.arange(frequencies.numel(), dtype=torch.float64)
+    pair = double(torch.arange(frequencies.numel()))
     return frequencies * factor ** (-pair / max(1, frequencies.numel() - 1))

@@ -10,6 +10,7 @@ from torch import Tensor
 from models.bounds import Auto, Factor, Positive
 from models.effect import Encoding
 from models.extensions.frequencies import Frequencies
+from models.ops.precision import double
 
 
 class NTKMixed(Frequencies):
@@ -21,5 +22,5 @@ class NTKMixed(Frequencies):
 
     def scaled(self, frequencies: Tensor, factor: float) -> Tensor:
         pairs = frequencies.numel()
-        pair = torch.arange(1, pairs + 1, dtype=torch.float64)
+        pair = double(torch.arange(1, pairs + 1))
         return frequencies * factor ** -((pair / pairs) ** self.power)

@@ -11,9 +11,10 @@ from torch.nn.functional import leaky_relu
 
 from models.cpu import loops
 from models.effect import ByDistance, ByPair
+from models.ops.budget import budget_of
 from models.ops.precision import inspectable, without_autocast
 
-PAIRS = 1 << 15  # at a time: few enough for a cache, many enough that a product's start costs little
+PAIRS = 1 << 15  # at a time on a CPU: few enough for a cache, many enough that a product's start costs little
 LEAK = 0.01  # of leaky_relu
 UNSEEN = -1e9  # a network needs a finite logit; what is added to the true one is still minus infinity
 
@@ -51,7 +52,8 @@ def adapted(read: nn.Linear, write: nn.Linear, logits: Tensor, bias: Tensor) -> 
     """(B, H, N) logits + bias + write(leaky_relu(read(logits and biases of all heads))), in float32."""
     inner = torch.cat([read.weight, read.bias[:, None]], dim=1).float()
     outer = torch.cat([write.weight, write.bias[:, None]], dim=1).float()
-    content, size = logits.float().clamp(min=UNSEEN), max(1, PAIRS // len(logits))
+    units, content = outer.size(1), logits.float().clamp(min=UNSEEN)
+    size = max(1, budget_of(logits, PAIRS * units) // (units * len(logits)))
     parts = zip(content.split(size, -1), bias.split(size, -1), strict=True)
     change = bias + torch.cat([both_layers(inner, outer, *part) for part in parts], dim=-1)
     return logits + change.to(logits.dtype)

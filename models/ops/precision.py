@@ -14,6 +14,11 @@ def linear32(x: Tensor, layer: nn.Linear) -> Tensor:
         return linear(x.float(), layer.weight.float(), bias)
 
 
+def double(x: Tensor) -> Tensor:
+    """Return x in float64; in float32 on a GPU of Apple's, which has nothing wider."""
+    return x.float() if x.is_mps else x.double()
+
+
 def without_autocast(device: torch.device) -> AbstractContextManager:
     """Let products have the precision of their factors."""
     return torch.autocast(device.type, enabled=False) if autocasts(device) else nullcontext()

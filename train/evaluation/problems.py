@@ -93,14 +93,12 @@ class ProblemEvaluator(Evaluator):
 
     def score(self, part: ProblemPart) -> None:
         model, problems = self.under(part.extension), part.problems
-        tokens, targets, mask = (
-            x[part.indices].to(self.device) for x in (problems.tokens, problems.targets, problems.mask)
-        )
+        tokens, targets, mask = (x[part.indices] for x in (problems.tokens, problems.targets, problems.mask))
         scores = score_answers(model, tokens, targets, mask, part.draw)  # (3, B)
         if problems.wrong is not None:
-            wrong = problems.wrong[part.indices].to(self.device)
+            wrong = problems.wrong[part.indices]
             other = tokens.where(~shown_answers(tokens, targets, mask), wrong.roll(1, 1))
-            margin = (score_answers(model, other, wrong, mask, part.draw)[2] - scores[2]) * mask.sum(1).cpu()
+            margin = (score_answers(model, other, wrong, mask, part.draw)[2] - scores[2]) * mask.sum(1)
             scores = torch.cat([scores, margin[None]])
         self.scores[part.extension, part.length][: len(scores), part.indices] = scores
 
@@ -137,10 +135,10 @@ class ProblemEvaluator(Evaluator):
 
 def score_answers(model: GPT, tokens: Tensor, targets: Tensor, mask: Tensor, draw: int) -> Tensor:
     """(3, B) float64: the share of an answer that is right, whether all of it is, nats per token of it."""
-    losses, right = answer_losses(model, tokens, targets, mask, draw)
-    mask, count = mask.cpu(), mask.sum(1).clamp(min=1).cpu()
+    device, count = model.embed.weight.device, mask.sum(1).clamp(min=1)
+    losses, right = answer_losses(model, tokens.to(device), targets.to(device), mask, draw)
     sums = torch.zeros(2, *mask.shape, dtype=torch.float64)
-    sums[:, mask] = torch.stack([right.double().cpu(), losses.double().cpu()])
+    sums[:, mask] = torch.stack([right.cpu().double(), losses.cpu().double()])
     hits, nats = sums.sum(-1)
     return torch.stack([hits / count, (hits == count).double(), nats / count])
 

@@ -145,7 +145,7 @@ class TextEvaluator(Evaluator):
         tokens = self.batch.tokens[part.windows, visible].to(self.device)
         targets = self.batch.targets[part.windows, visible].to(self.device)
         losses = token_losses(model, tokens, targets, part.draw, first)
-        losses = losses.double().cpu()  # (windows, targets from `first` on)
+        losses = losses.cpu().double()  # (windows, targets from `first` on)
         counts = torch.ones_like(losses)
         if self.batch.mask is not None:
             counts = self.batch.mask[part.windows, visible][:, first:].double()

@@ -8,10 +8,11 @@ from torch import Tensor
 
 from models.cpu import WIDE, loops
 from models.gpt import GPT
+from models.ops.budget import budget_of
 from models.ops.first_order import first_order
 from models.ops.linear import by_onednn, product
 
-BLOCK = 1 << 21  # logits held at a time: as many as products need to be fast
+BLOCK = 1 << 21  # logits held at a time on a CPU: as many as products need to be fast
 PART = 1 << 17  # of them made probabilities at a time: few enough to stay in a CPU core's cache
 
 
@@ -23,7 +24,7 @@ def token_losses(model: GPT, tokens: Tensor, targets: Tensor, draw: int = 0, fir
         flat = targets.flatten()
         likelihoods = [
             log_likelihood(product(hidden[rows], weight.T), flat[rows])
-            for rows in token_blocks(flat.numel(), weight.size(0), BLOCK)
+            for rows in token_blocks(flat.numel(), weight.size(0), budget_of(weight, BLOCK))
         ]
         return -torch.cat(likelihoods).view_as(targets)
 
@@ -32,15 +33,15 @@ def answer_losses(
     model: GPT, tokens: Tensor, targets: Tensor, mask: Tensor, draw: int = 0
 ) -> tuple[Tensor, Tensor]:
     """(M,) nats, float32, of the targets in `mask` (B, T), and whether each is the likeliest token;
-    without gradient."""
+    without gradient. A mask on the CPU spares a GPU the wait for its values."""
     with torch.no_grad():
         first = int(mask.any(0).float().argmax())
         unseen = model.unneeded(tokens.size(1), first)
-        hidden = model.hidden(tokens[:, unseen:], draw, first - unseen)[mask[:, first:]]
-        asked = targets[mask]
+        hidden = selection(model.hidden(tokens[:, unseen:], draw, first - unseen), mask[:, first:])
+        asked = selection(targets, mask)
         hidden, weight = in_precision(hidden, model.head.weight)
         losses, right = [], []
-        for rows in token_blocks(asked.numel(), weight.size(0), BLOCK):
+        for rows in token_blocks(asked.numel(), weight.size(0), budget_of(weight, BLOCK)):
             logits = product(hidden[rows], weight.T)
             losses.append(-log_likelihood(logits, asked[rows]))
             right.append(logits.argmax(-1) == asked[rows])
@@ -50,11 +51,17 @@ def answer_losses(
 def mean_loss(
     model: GPT, tokens: Tensor, targets: Tensor, mask: Tensor | None = None, draw: int = 0
 ) -> Tensor:
-    """Return the mean over all targets, or those in `mask` (B, T), in nats; with gradient."""
+    """Return the mean over all targets, or those in `mask` (B, T), in nats; with gradient. A mask on the CPU
+    spares a GPU the wait for its values."""
     hidden = model.hidden(tokens, draw)
-    hidden, targets = (x.flatten(0, 1) if mask is None else x[mask] for x in (hidden, targets))
+    hidden, targets = (x.flatten(0, 1) if mask is None else selection(x, mask) for x in (hidden, targets))
     loss: Tensor = MeanCrossEntropy.apply(hidden, model.head.weight, targets)
     return loss
+
+
+def selection(x: Tensor, mask: Tensor) -> Tensor:
+    """Return x (B, T, ...) where mask (B, T) is true: (M, ...)."""
+    return x.flatten(0, 1)[mask.flatten().nonzero().squeeze(1).to(x.device, non_blocking=True)]
 
 
 class MeanCrossEntropy(torch.autograd.Function):
@@ -67,7 +74,7 @@ class MeanCrossEntropy(torch.autograd.Function):
         across = by_onednn(h, w)  # which copies what is transposed on the left
         to_hidden, to_weight = torch.empty_like(h), weight.new_zeros((w.T if across else w).shape)
         total = torch.zeros((), device=h.device)
-        for rows in token_blocks(targets.numel(), weight.size(0), BLOCK):
+        for rows in token_blocks(targets.numel(), weight.size(0), budget_of(weight, BLOCK)):
             logits = product(h[rows], w.T)  # (rows, vocab)
             likely = replaced_by_gradient(logits, targets[rows])
             total -= likely.clamp_min(torch.finfo(torch.float32).tiny).log().sum()

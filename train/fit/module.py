@@ -27,9 +27,8 @@ class Training(LightningModule):
         return Batches(self)
 
     def transfer_batch_to_device(self, batch: Batch, device: torch.device, dataloader_idx: int) -> Batch:
-        mask = None if batch.mask is None else batch.mask.to(device, non_blocking=True)
         tokens, targets = (ids.to(device, non_blocking=True) for ids in (batch.tokens, batch.targets))
-        return Batch(tokens, targets, mask, batch.weight)
+        return Batch(tokens, targets, batch.mask, batch.weight)  # a GPU need not wait for the mask's values
 
     def training_step(self, batch: Batch, index: int) -> Tensor:
         loss = mean_loss(self.model, batch.tokens, batch.targets, batch.mask, draw=self.global_step)
@@ -72,12 +71,13 @@ class Batches:
 
     def targets(self, batch: Batch) -> float:
         """Return how many targets count in this step's batch of an average process."""
+        world, strategy = self.module.trainer.world_size, self.module.trainer.strategy
         if batch.mask is None:
-            world = self.module.trainer.world_size
             return self.module.run.recipe.batch / world * batch.targets.size(1)
-        strategy = self.module.trainer.strategy
-        count = batch.mask.sum().to(strategy.root_device, torch.float32)
-        return float(strategy.reduce(count, reduce_op="mean"))
+        count = batch.mask.sum(dtype=torch.float32)
+        if world == 1:
+            return float(count)
+        return float(strategy.reduce(count.to(strategy.root_device), reduce_op="mean"))
 
 
 def weighted_parts(batch: Batch, count: int, total: float) -> Iterator[Batch]:

@@ -1,0 +1,21 @@
+"""A driver of a GPU for PyTorch's build for CPUs, whose backward pass then runs on tensors of a GPU."""
+
+import ctypes
+import os
+import subprocess
+import tempfile
+from importlib.util import find_spec
+from pathlib import Path
+
+
+def load() -> None:
+    """Compile the driver and load it. Call this before PyTorch is imported, which looks for one then."""
+    spec = find_spec("torch")
+    assert spec is not None
+    torch, source = Path(str(spec.origin)).parent, Path(__file__).with_suffix(".cpp")
+    assert not list(torch.glob("lib/libtorch_cuda*")), "This needs PyTorch's build for CPUs."
+    with tempfile.TemporaryDirectory() as folder:
+        libraries = [f"-L{torch}/lib", f"-Wl,-rpath,{torch}/lib", "-lc10", "-ltorch_cpu"]
+        flags = ["-std=c++20", "-shared", "-fPIC", f"-I{torch}/include", "-o", f"{folder}/driver.so"]
+        subprocess.run([os.environ.get("CXX", "c++"), *flags, source, *libraries], check=True)
+        ctypes.CDLL(f"{folder}/driver.so")

@@ -1,0 +1,35 @@
+"""The gradients of FlexAttention, by PyTorch's own formulas, which it keeps from users of CPUs."""
+
+from collections.abc import Iterator
+from functools import partial
+
+import pytest
+import torch
+from torch.nn.attention import flex_attention
+
+from models.attention import flex
+from models.effect import Positions
+from tests.models.attention.forms import FORMS, T, can, effect, inputs
+from tests.models.attention.test_kernels import outcome
+from tests.tolerance import agree_all, float64
+
+
+@pytest.fixture
+def traced(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Scores are traced as on a GPU, where what they read is an input with a gradient."""
+    monkeypatch.setattr(flex_attention, "_validate_device", lambda *given: None)
+    monkeypatch.setattr(flex, "is_compiled", lambda q: True)
+    monkeypatch.setattr(torch, "compile", partial(torch.compile, backend="eager"))
+    flex.compiled_flex.cache_clear()
+    yield
+    flex.compiled_flex.cache_clear()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("form", FORMS, ids="+".join)
+def test_gradients(traced: None, form: tuple[str, ...]) -> None:
+    """Of 21 tokens, padded to 128, positions of some of which are skipped."""
+    positions = Positions(torch.arange(T) * 2 + torch.arange(T) // 3, 3 * T)
+    if can("flex", effect(form, positions, inputs()[-1])):
+        with float64():
+            agree_all(outcome("flex", form, positions), outcome("reference", form, positions))
