@@ -9,13 +9,15 @@ PARTS ?= study study_details study_extensions study_deep rates mlm study_wide
 ARCHIVE = docs/study/$$(echo $$part | sed -e 's/^study$$/./' -e 's/^study_//')
 SCALES ?= $(patsubst %,docs/study/%,headline eighth quarter half both needle) docs/study docs/study/deep $(wildcard docs/study/wide)
 SEEDS ?= 5
+CLAIM ?=
+RUN ?=
 LOCKED ?=
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 export TOKENIZERS_PARALLELISM ?= false
 export OMP_WAIT_POLICY ?= PASSIVE
 
-.PHONY: help setup sweep study transfer train test test-fast check fuzz chaos cuda-dry-run golden bench report power dashboard gallery table audit sbom lock clean
+.PHONY: help setup sweep study transfer claims train test test-fast check fuzz chaos cuda-dry-run golden bench report power dashboard gallery table audit sbom lock clean
 
 help:       ## show this
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk 'BEGIN {FS = ":.*## "} {printf "  make %-12s %s\n", substr($$1, 1, index($$1, ":") ? index($$1, ":") - 1 : length($$1)), $$2}'
@@ -39,6 +41,9 @@ study: setup  ## the long study, at low priority: make study HOURS=2 PARTS=rates
 
 transfer: setup  ## what small scales predict about the last: make transfer SCALES="docs/study/both docs/study"
 	@$(BIN)/python -m sweeps.agreement $(SCALES)
+
+claims: setup  ## verdicts on claims of the literature, to docs/claims.md; CLAIM=e1 prints one, RUN=true trains what it lacks
+	@$(BIN)/python -m sweeps.court $(CLAIM) $(if $(RUN),--run)
 
 train: setup  ## one run: make train ARGS="encoding=alibi"
 	@$(BIN)/python -m train $(ARGS)

@@ -1,0 +1,1 @@
+"""Claims of the literature (`sweeps/claims/*.yaml`), each decided by rows that were measured here."""

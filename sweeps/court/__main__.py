@@ -1,0 +1,59 @@
+"""Decide claims of the literature: python -m sweeps.court [e1 q4 ...]
+
+Without names, all verdicts are computed from the rows in docs/study and written to docs/claims.md; with
+names, they are printed. --run first trains what the named claims lack, and archives its rows in
+docs/study/claims.
+"""
+
+import argparse
+import shlex
+import subprocess
+import sys
+
+from conf.errors import UsageError
+from sweeps import command
+from sweeps.archive import pack, unpack
+from sweeps.court.claim import load_claims, trainings
+from sweeps.court.evidence import STUDY, load_settings
+from sweeps.court.page import by_setting, claims_page, html, row
+from sweeps.court.verdict import decide
+from train.paths import ROOT
+
+PAGE, HTML = ROOT / "docs/claims.md", ROOT / "outputs/claims.html"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m sweeps.court", description=__doc__)
+    parser.add_argument("claims", nargs="*", help="e1, or e1_alibi_flat; none: all")
+    parser.add_argument("--run", action="store_true", help="train what is missing")
+    options = parser.parse_args()
+    claims = load_claims(options.claims)
+    if options.run:
+        if not options.claims:
+            raise UsageError("RUN=true needs CLAIM=<id>: training for all claims at once takes hours.")
+        train_missing({name for claim in claims.values() for name in claim.trains})
+    settings = load_settings()
+    judgements = {id: decide(claim, settings) for id, claim in claims.items()}
+    if options.claims:
+        for id, judgement in judgements.items():
+            print(*row(id, judgement)[:-1], by_setting(judgement), sep="\n")
+    else:
+        PAGE.write_text(claims_page(judgements))
+        HTML.parent.mkdir(exist_ok=True)
+        HTML.write_text(html(judgements))
+        print(f"{len(judgements)} claims are in {PAGE.relative_to(ROOT)} and {HTML.relative_to(ROOT)}.")
+
+
+def train_missing(names: set[str]) -> None:
+    """Run trainings and archive their rows; what is finished or archived is not repeated."""
+    for name in sorted(names):
+        folder, archive = ROOT / "outputs/sweeps/claims" / name, STUDY / "claims" / name
+        if archive.is_dir():
+            unpack(archive, folder)
+        line = f"--multirun {trainings()[name].arguments} report=null hydra.sweep.dir={folder}"
+        subprocess.run([sys.executable, "-m", "train", *shlex.split(line)], cwd=ROOT, check=True)
+        pack(folder, archive)
+
+
+if __name__ == "__main__":
+    command(main)

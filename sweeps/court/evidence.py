@@ -1,0 +1,161 @@
+"""The rows that claims are decided by: every archive below docs/study, sorted into settings.
+
+A setting is a data set, a model size and a training budget. Runs of one setting are comparable wherever they
+are archived; two settings are two independent tries of a claim.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cache, reduce
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import yaml
+from numpy.typing import NDArray
+
+from conf.choices import CONF, files
+from sweeps.court.inequality import Term
+from sweeps.results import ROWS, FinishedRun, load_sweep
+from sweeps.statistics import Array, by_document
+from train.paths import ROOT
+from train.results.protocols import BY_POSITION
+from train.results.rows import ANSWERS, ONCE, Row
+
+STUDY = ROOT / "docs/study"
+FIRST = ("", "deep", "both", "headline")  # archives that give their settings a name
+MAKES_SETTING = (
+    "names.data", "data.repeat", "model.width", "model.depth", "model.vocab", "model.length", "batch",
+    "trainer.max_steps", "optimizer.matrices", "optimizer.learning_rate",
+)  # fmt: skip
+NOT_VARIANT = ("finetune_steps", "pattern")  # the first is in the extension's name, the second a list
+
+
+@dataclass(frozen=True)
+class WindowScores:
+    """The scores of one run for one term."""
+
+    values: Array  # (N,), of each window or problem
+    documents: NDArray[np.int64]  # (N,), that each is from
+
+
+Trained = dict[tuple[int, str], WindowScores]  # by seed and training
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Terms on the same seeds and the same documents."""
+
+    values: Array  # (terms, S, D): sums over the windows of a document
+    counts: Array  # (D,) windows
+
+
+@dataclass(frozen=True)
+class Setting:
+    """The scores of all runs in a setting, by the length of the windows: others hold other tokens."""
+
+    name: str
+    scores: dict[int, dict[Term, Trained]] = field(default_factory=dict)
+
+    def sample(self, terms: Sequence[Term]) -> Sample | None:
+        """Return the scores of terms, on most seeds, then on most documents; None where one has no scores."""
+        samples = [sample for scores in self.scores.values() if (sample := joint_sample(scores, terms))]
+        return max(samples, key=lambda sample: sample.values.shape[1:], default=None)
+
+    def add(self, run: FinishedRun) -> None:
+        """Take in a run; of two of one training with the same term, the one with more windows counts."""
+        chosen = str(run.facts.get("settings.names.extension", "none"))
+        method, settings = variant(run, "encoding", run.encoding), variant(run, "extension", chosen)
+        longest = max(row.length for row in run.rows if row.protocol not in (ONCE, BY_POSITION))
+        by_term = self.scores.setdefault(longest, {})
+        for row in run.rows:
+            if row.protocol == ONCE or row.value is None:
+                continue
+            extension = row.extension + (settings if row.extension.partition("+")[0] == chosen else "")
+            times = row.length / row.trained_length
+            term = Term(run.encoding + method, extension, times, protocol_of(row), row.metric)
+            scores, trained = window_scores(run, row), by_term.setdefault(term, {})
+            known = trained.get((run.seed, run.about.training))
+            if known is None or len(scores.values) > len(known.values):
+                trained[run.seed, run.about.training] = scores
+
+
+def protocol_of(row: Row) -> str:
+    """Return the protocol; `needle` or `passage` where questions were asked of text."""
+    _, _, retrieval = row.data.partition("+")
+    return retrieval if retrieval and row.protocol == ANSWERS else row.protocol
+
+
+def window_scores(run: FinishedRun, row: Row) -> WindowScores:
+    """Return the scores behind a row, or its value alone where they were not kept."""
+    is_answer = row.protocol == ANSWERS
+    parts = [row.extension, row.protocol, str(row.length), *([row.metric] if is_answer else [])]
+    values = run.documents.get("|".join(parts))
+    documents = run.documents.get(ANSWERS if is_answer else "document")
+    if values is None or documents is None or len(values) != len(documents) or row.metric == "bits_per_byte":
+        return WindowScores(np.array([row.value], float), np.zeros(1, np.int64))
+    return WindowScores(values, documents.astype(np.int64))
+
+
+def joint_sample(scores: dict[Term, Trained], terms: Sequence[Term]) -> Sample | None:
+    """Return terms on the seeds and documents that all of them have; None where there is none."""
+    seeds = sorted({seed for term in terms for seed, _ in scores.get(term, {})})
+    rows = [row for seed in seeds if (row := scores_of_seed(scores, terms, seed))]  # (S, terms)
+    if not rows:
+        return None
+    documents = reduce(np.intersect1d, (part.documents for row in rows for part in row))
+    masks = [[np.isin(part.documents, documents) for part in row] for row in rows]
+    if not len(documents) or len({mask.sum() for row in masks for mask in row}) > 1:
+        return None
+    pairs = zip(rows, masks, strict=True)
+    values = [[part.values[mask] for part, mask in zip(*pair, strict=True)] for pair in pairs]
+    return Sample(*by_document(np.array(values).swapaxes(0, 1), rows[0][0].documents[masks[0][0]]))
+
+
+def scores_of_seed(scores: dict[Term, Trained], terms: Sequence[Term], seed: int) -> list[WindowScores]:
+    """Return the scores of terms at a seed; nothing where one has none.
+
+    Those of an encoding are from one training: of the trainings that have them all, that with most windows.
+    """
+    chosen = []
+    for term in terms:
+        alike = [scores.get(other, {}) for other in terms if other.encoding == term.encoding]
+        keys = [key for key in alike[0] if key[0] == seed and all(key in trained for trained in alike)]
+        if not keys:
+            return []
+        most = max(keys, key=lambda key: min(len(trained[key].values) for trained in alike))
+        chosen.append(scores[term][most])
+    return chosen
+
+
+def load_settings(folder: Path = STUDY) -> list[Setting]:
+    """Return the settings of all archives below a folder, those of the study first."""
+    settings: dict[tuple[str, ...], Setting] = {}
+    first = [folder / name for name in FIRST]
+    archives = {file.parent for file in folder.rglob(ROWS)}.difference(first)
+    for archive in [*first, *sorted(archives)]:
+        for run in load_sweep(archive).runs:
+            key = tuple(str(run.facts.get(f"settings.{name}")) for name in MAKES_SETTING)
+            name = str(archive.relative_to(folder)).replace(".", "study")
+            if any(row.protocol != ONCE for row in run.rows):
+                settings.setdefault(key, Setting(name)).add(run)
+    return list(settings.values())
+
+
+def variant(run: FinishedRun, group: str, name: str) -> str:
+    """Return the settings that make a run a variant of its encoding or extension: [base=500]."""
+    usual = defaults()[group] | yaml.safe_load(files(group)[name].read_text())
+    found = {key: run.facts.get(f"settings.{group}.{key}", value) for key, value in usual.items()}
+    if group == "encoding":
+        usual |= {"checkpoint": None, "objective": "clm"}
+        found |= {key: run.facts.get(f"settings.{key}", usual[key]) for key in ("checkpoint", "objective")}
+    changed = [
+        key for key in sorted(found) if found[key] not in (usual[key], "best") and key not in NOT_VARIANT
+    ]
+    return f"[{','.join(f'{key}={found[key]}'.lower() for key in changed)}]" if changed else ""
+
+
+@cache
+def defaults() -> dict[str, Any]:
+    """Return the settings that all methods have."""
+    return dict(yaml.safe_load((CONF / "config.yaml").read_text()))

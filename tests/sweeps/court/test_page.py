@@ -1,0 +1,70 @@
+"""docs/claims.md is what the committed rows say, and is rebuilt without training."""
+
+import re
+from pathlib import Path
+from runpy import run_module
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from sweeps.court.claim import load_claims
+from sweeps.court.evidence import STUDY, Setting, load_settings
+from sweeps.court.inequality import Term
+from sweeps.court.page import claims_page
+from sweeps.court.verdict import decide
+from train.paths import ROOT
+
+NUMBER = r"[-+−]?\d+\.\d+(?:e[-+]\d+)?"
+
+
+@pytest.fixture(scope="module")
+def settings() -> list[Setting]:
+    return load_settings()
+
+
+def test_the_page_is_that_of_the_archives(settings: list[Setting]) -> None:
+    """If this fails: make claims."""
+    shown = (ROOT / "docs/claims.md").read_text()
+    expected = claims_page({id: decide(claim, settings) for id, claim in load_claims().items()})
+    assert re.sub(NUMBER, "#", shown) == re.sub(NUMBER, "#", expected)
+    numbers = [
+        [float(one.replace("−", "-")) for one in re.findall(NUMBER, text)] for text in (shown, expected)
+    ]
+    assert numbers[0] == pytest.approx(numbers[1], rel=0.02, abs=0.0011)  # the last digit is rounded
+
+
+def test_terms_are_the_rows(settings: list[Setting]) -> None:
+    """The mean of a term's windows is the value of its row, in the default settings of each method alone."""
+    by_name = {setting.name: setting for setting in settings}
+    assert list(by_name)[:4] == ["study", "deep", "both", "headline"]
+    for archive, name, term in (
+        (STUDY, "study", Term("fire", "window", 4, "same_tokens", "loss")),
+        (STUDY / "both", "both", Term("bam", "none", 32, "needle", "accuracy")),
+        (STUDY / "half", "study", Term("rope[checkpoint=0.5]", "none", 4, "same_tokens", "loss")),
+    ):
+        rows = pd.read_parquet(archive / "rows.parquet")
+        protocol = "answers" if term.protocol == "needle" else term.protocol
+        wanted = {
+            "encoding": term.encoding.partition("[")[0], "extension": term.extension, "protocol": protocol,
+            "metric": term.metric, "length": term.times * rows["trained_length"].iloc[0],
+        }  # fmt: skip
+        found = rows[rows[list(wanted)].eq(list(wanted.values())).all(axis=1)].sort_values("seed")["value"]
+        sample = by_name[name].sample([term])
+        assert sample is not None
+        np.testing.assert_allclose(sample.values[0].sum(-1) / sample.counts.sum(), found, rtol=1e-5)
+
+
+def test_a_claim_is_printed_without_training(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    def refuse(*_: Any, **__: Any) -> None:
+        raise AssertionError("no training")
+
+    monkeypatch.setattr("subprocess.run", refuse)
+    monkeypatch.setattr("sys.argv", ["sweeps.court", "r2"])
+    with pytest.raises(SystemExit) as left:
+        run_module("sweeps.court", run_name="__main__")
+    assert not left.value.code
+    assert "deterministic" in capsys.readouterr().out
