@@ -62,6 +62,8 @@ def test_every_method_names_its_source() -> None:
         "context_gain docs/study/deep",
         "context_gain docs/study/eighth docs/study/quarter docs/study/half docs/study",
         "copying docs/study/copying",
+        "best_rate docs/study docs/study/rates",
+        "context_gain docs/study/mlm",
         "agreement docs/study/headline docs/study/both docs/study docs/study/deep",
     ],
 )
