@@ -1,0 +1,148 @@
+"""How much of a contradiction each explanation accounts for, computed from rows.
+
+The effect of a factor is the mean difference between cells that differ in it alone, from its first level to
+its last, on the same seeds and documents. What the effects do not add up to is left.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import chain, product
+from math import hypot
+
+from conf.errors import UsageError
+from sweeps.comparison.comparisons import SIGNIFICANT
+from sweeps.court.contradiction import Contradiction, Crossing
+from sweeps.court.evidence import Setting
+from sweeps.court.inequality import Inequality, Terms, read_sum
+from sweeps.court.verdict import Measured, measure
+
+
+@dataclass(frozen=True)
+class Combination:
+    """One level of each factor, and what was measured there."""
+
+    setting: str
+    levels: dict[str, str]
+    terms: Terms
+    measured: Measured
+
+
+@dataclass(frozen=True)
+class Effect:
+    """What the change of one factor from its first level to its last does to the measure."""
+
+    factor: str
+    first: str
+    last: str
+    settings: str
+    measured: Measured
+
+
+@dataclass(frozen=True)
+class Attribution:
+    """A contradiction taken apart: the cells of each crossing, and the effects of all."""
+
+    contradiction: Contradiction
+    crossings: list[list[Combination]]
+    effects: list[Effect]
+
+    @property
+    def cells(self) -> list[Combination]:
+        return [*chain(*self.crossings)]
+
+    @property
+    def counted(self) -> dict[str, Measured]:
+        """Return the effect of each factor; where several crossings have it, of the first."""
+        return {effect.factor: effect.measured for effect in reversed(self.effects)}
+
+    @property
+    def best(self) -> str | None:
+        """Return the factor that significantly moves furthest from the first side towards the second."""
+        sign = -1 if self.contradiction.published < 0 else 1
+        shares = {
+            factor: sign * effect.value for factor, effect in self.counted.items() if effect.p < SIGNIFICANT
+        }
+        best = max(shares, key=shares.__getitem__, default=None)
+        return best if best and shares[best] > 0 else None
+
+    @property
+    def left(self) -> float:
+        """Return what no factor explains of the published difference."""
+        return self.contradiction.published - sum(effect.value for effect in self.counted.values())
+
+    @property
+    def half(self) -> float:
+        """Return half the width of the interval of what is left, as if the effects were independent."""
+        return hypot(*(effect.high - effect.value for effect in self.counted.values()))
+
+
+def attribute(contradiction: Contradiction, settings: Sequence[Setting]) -> Attribution:
+    """Return every cell that has rows and the effect of every factor; UsageError where a factor has none."""
+    crossings, effects = [], []
+    for crossing in contradiction.crossings:
+        evidence = join_settings(crossing, settings)
+        crossings.append(combinations(crossing, evidence))
+        effects += [effect_of(factor, crossing, crossings[-1], evidence) for factor in crossing.factors]
+    return Attribution(contradiction, crossings, effects)
+
+
+def join_settings(crossing: Crossing, settings: Sequence[Setting]) -> Setting:
+    """Return the settings of a crossing as one, in which an encoding bears the name of its setting."""
+    names = {crossing.fill(levels)[0] for levels in crossing.every}
+    if missing := names - {setting.name for setting in settings}:
+        raise UsageError(
+            f"There are no rows of {', '.join(sorted(missing))}: put its archive below docs/study."
+        )
+    joint = Setting(crossing.setting)
+    for setting in settings:
+        for longest, scores in setting.scores.items() if setting.name in names else ():
+            place = joint.scores.setdefault(longest, {})
+            place |= {
+                replace(cell, encoding=f"{setting.name}/{cell.encoding}"): of for cell, of in scores.items()
+            }
+    return joint
+
+
+def combinations(crossing: Crossing, evidence: Setting) -> list[Combination]:
+    """Return the combinations of levels that have rows."""
+    known = []
+    for levels in crossing.every:
+        name, text = crossing.fill(levels)
+        terms = {
+            replace(cell, encoding=f"{name}/{cell.encoding}"): n
+            for cell, n in read_sum(text, text)[0].items()
+        }
+        if found := value_of(terms, evidence):
+            known.append(Combination(name, levels, terms, found))
+    return known
+
+
+def effect_of(factor: str, crossing: Crossing, known: Sequence[Combination], evidence: Setting) -> Effect:
+    """Return the mean over pairs of cells that differ in the factor alone, those with the most seeds."""
+    first, *_, last = crossing.factors[factor]
+    pairs = [
+        (one, other)
+        for one, other in product(known, known)
+        if one.levels[factor] == first and other.levels == one.levels | {factor: last}
+    ]
+    seeds = [found.seeds if (found := value_of(difference([pair]), evidence)) else 0 for pair in pairs]
+    pairs = [pair for pair, count in zip(pairs, seeds, strict=True) if count and count == max(seeds)]
+    measured = value_of(difference(pairs), evidence) if pairs else None
+    if measured is None:
+        raise UsageError(f"No two cells of '{crossing.measure}' that have rows differ in {factor} alone.")
+    names = dict.fromkeys(one.setting for one in chain(*pairs))
+    return Effect(factor, first, last, " and ".join(names), measured)
+
+
+def difference(pairs: Sequence[tuple[Combination, Combination]]) -> Terms:
+    """Return the mean over pairs of the second minus the first, as one sum of terms."""
+    terms: Terms = {}
+    for combination, sign in ((one, sign) for pair in pairs for one, sign in zip(pair, (-1, 1), strict=True)):
+        for cell, factor in combination.terms.items():
+            terms[cell] = terms.get(cell, 0.0) + sign * factor / len(pairs)
+    return terms
+
+
+def value_of(terms: Terms, evidence: Setting) -> Measured | None:
+    """Return a sum of terms with its interval; None where a term has no rows."""
+    return measure(Inequality("", terms, 0.0, False), evidence)[0]

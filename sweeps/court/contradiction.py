@@ -1,0 +1,83 @@
+"""A contradiction of the literature as it is written down: one file of `sweeps/contradictions/`."""
+
+from itertools import product
+from pathlib import Path
+from typing import Annotated
+
+import yaml
+from pydantic import Field, model_validator
+
+from conf.errors import UsageError
+from sweeps.court.claim import Source
+from train.config.validation import Section
+from train.paths import SWEEPS
+
+FOLDER = SWEEPS / "contradictions"
+
+
+class Side(Section):
+    """One answer of the literature. Its first point is what the sides disagree about, 0 without points."""
+
+    says: str
+    source: Source
+    points: dict[str, float] = Field(default_factory=dict)  # the published number by its circumstances
+
+
+class Crossing(Section):
+    """Cells that differ in one factor at a time. `measure` has a slot for each, such as {protocol}, that the
+    text of a level fills. Levels go from the first side's to the second side's."""
+
+    setting: str  # the archive that named it; may have slots as well
+    measure: str  # a sum of terms (`sweeps.court.inequality`)
+    factors: dict[str, Annotated[dict[str, str], Field(min_length=2)]]
+
+    @property
+    def every(self) -> list[dict[str, str]]:
+        """Return every combination of levels."""
+        return [dict(zip(self.factors, levels, strict=True)) for levels in product(*self.factors.values())]
+
+    def fill(self, levels: dict[str, str]) -> tuple[str, str]:
+        """Return the setting and the measure with the texts of levels in their slots."""
+        texts = {factor: self.factors[factor][level] for factor, level in levels.items()}
+        return self.setting.format(**texts), self.measure.format(**texts)
+
+
+class Contradiction(Section):
+    """A question, two answers of the literature, and the cells that can tell why they differ."""
+
+    question: str
+    quantity: str
+    unit: str = "nats per token"
+    sides: Annotated[list[Side], Field(min_length=2)]
+    crossings: Annotated[list[Crossing], Field(min_length=1)]
+    others: list[str] = Field(
+        default_factory=list
+    )  # explanations on offer that these cells cannot tell apart
+    commands: list[str]  # what trains or evaluates the cells
+    best: str | None = None  # the explanation that the sentence names; none of them
+    sentence: str  # what to remember, with slots for numbers
+
+    @model_validator(mode="after")
+    def quotes_what_was_read(self) -> "Contradiction":
+        for side in self.sides:
+            if side.points and side.source.mark == "U":
+                raise ValueError(f"{side.source.paper} has the mark U: leave out its points.")
+        return self
+
+    @property
+    def published(self) -> float:
+        """Return how far the sides are apart."""
+        first, *_, last = (next(iter(side.points.values()), 0.0) for side in self.sides)
+        return last - first
+
+
+def load_contradictions() -> dict[str, Contradiction]:
+    """Return contradictions by the names of their files; UsageError says what is wrong with one."""
+    return {file.stem: load_contradiction(file) for file in sorted(FOLDER.glob("*.yaml"))}
+
+
+def load_contradiction(file: Path) -> Contradiction:
+    try:
+        return Contradiction.of(yaml.safe_load(file.read_text()) or {})
+    except (yaml.YAMLError, UsageError) as error:
+        raise UsageError(f"{file.name}: {' '.join(str(error).split())}") from None

@@ -1,0 +1,66 @@
+"""Write docs/contradictions: why papers disagree, computed from the rows in docs/study."""
+
+import argparse
+from pathlib import Path
+
+from jinja2 import Environment
+
+from conf.errors import UsageError
+from sweeps import command
+from sweeps.charts.crossing import crossing_figure
+from sweeps.court.attribution import Attribution, attribute
+from sweeps.court.contradiction import load_contradictions
+from sweeps.court.evidence import load_settings
+from sweeps.court.verdict import Measured
+from sweeps.numbers import between, signed
+from train.paths import ROOT
+
+PAGES = ROOT / "docs/contradictions"
+
+
+def main() -> None:
+    argparse.ArgumentParser(prog="python -m sweeps.court.contradictions", description=__doc__).parse_args()
+    pages = contradiction_pages()
+    for name, text in pages.items():
+        (PAGES / name).write_text(text)
+    print(f"{len(pages)} files are in {PAGES.relative_to(ROOT)}.")
+
+
+def contradiction_pages() -> dict[str, str]:
+    """Return every page, its figure and the index, by the names of their files."""
+    settings, pages = load_settings(), {}
+    attributions = {name: attribute(one, settings) for name, one in load_contradictions().items()}
+    for name, attribution in attributions.items():
+        pages[f"{name}.md"] = render("contradiction", name=name, attribution=attribution)
+        pages[f"{name}.svg"] = crossing_figure(name, attribution).svg()
+    return pages | {"README.md": render("contradictions", attributions=attributions)}
+
+
+def render(template: str, **content: object) -> str:
+    text = Path(__file__).with_name(f"{template}.md.j2").read_text()
+    environment = Environment(trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True)
+    return environment.from_string(text).render(content, sentence=sentence, signed=signed, text=value_text)
+
+
+def value_text(measured: Measured) -> str:
+    """Return a value with its interval, bold where zero is outside."""
+    text = signed(measured.value) + between((measured.low, measured.high), signed)
+    return f"**{text}**" if measured.low * measured.high > 0 else text
+
+
+def sentence(attribution: Attribution) -> str:
+    """Return the sentence with its numbers; UsageError where the rows have another explanation."""
+    contradiction = attribution.contradiction
+    if attribution.best != contradiction.best:
+        raise UsageError(
+            f"'{contradiction.question}' names {contradiction.best} as the best explanation, but by the rows "
+            f"it is {attribution.best}: write its sentence anew."
+        )
+    numbers = {factor: effect.value for factor, effect in attribution.counted.items()}
+    numbers |= {"published": contradiction.published, "left": attribution.left}
+    numbers |= {f"cell{n}": one.measured.value for n, one in enumerate(attribution.cells)}
+    return contradiction.sentence.format(**{name: signed(value, 2) for name, value in numbers.items()})
+
+
+if __name__ == "__main__":
+    command(main)
