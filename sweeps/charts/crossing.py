@@ -1,7 +1,7 @@
 """A contradiction in one panel: what papers print, the same checkpoints crossed, what each factor does."""
 
 from sweeps.court.attribution import Attribution
-from sweeps.court.verdict import Measured
+from sweeps.court.verdict import Measurement
 from sweeps.drawing.figure import Caption, Figure, Row, describe, faceted
 
 KINDS = ["published", "the same checkpoints", "effect of one factor"]
@@ -39,7 +39,7 @@ def crossing_figure(name: str, attribution: Attribution) -> Figure:
     )
 
 
-def row(what: str, kind: str, measured: Measured) -> Row:
+def row(what: str, kind: str, measured: Measurement) -> Row:
     return {
         "what": what,
         "verdict": kind,

@@ -13,8 +13,8 @@ from conf.errors import UsageError
 from sweeps.comparison.comparisons import SIGNIFICANT
 from sweeps.court.contradiction import Contradiction, Crossing
 from sweeps.court.evidence import Setting
-from sweeps.court.inequality import Inequality, Terms, read_sum
-from sweeps.court.verdict import Measured, measure
+from sweeps.court.inequality import Inequality, Term, Terms, read_sum
+from sweeps.court.verdict import Measurement, measure
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Combination:
     setting: str
     levels: dict[str, str]
     terms: Terms
-    measured: Measured
+    measured: Measurement
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Effect:
     first: str
     last: str
     settings: str
-    measured: Measured
+    measured: Measurement
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Attribution:
         return [*chain(*self.crossings)]
 
     @property
-    def counted(self) -> dict[str, Measured]:
+    def counted(self) -> dict[str, Measurement]:
         """Return the effect of each factor; where several crossings have it, of the first."""
         return {effect.factor: effect.measured for effect in reversed(self.effects)}
 
@@ -103,6 +103,10 @@ def join_settings(crossing: Crossing, settings: Sequence[Setting]) -> Setting:
     return joint
 
 
+def in_setting(term: Term, name: str) -> Term:
+    return replace(term, encoding=f"{name}/{term.encoding}")
+
+
 def combinations(crossing: Crossing, evidence: Setting) -> list[Combination]:
     """Return the combinations of levels that have rows."""
     known = []
@@ -138,11 +142,11 @@ def difference(pairs: Sequence[tuple[Combination, Combination]]) -> Terms:
     """Return the mean over pairs of the second minus the first, as one sum of terms."""
     terms: Terms = {}
     for combination, sign in ((one, sign) for pair in pairs for one, sign in zip(pair, (-1, 1), strict=True)):
-        for cell, factor in combination.terms.items():
-            terms[cell] = terms.get(cell, 0.0) + sign * factor / len(pairs)
+        for term, factor in combination.terms.items():
+            terms[term] = terms.get(term, 0.0) + sign * factor / len(pairs)
     return terms
 
 
-def value_of(terms: Terms, evidence: Setting) -> Measured | None:
+def value_of(terms: Terms, evidence: Setting) -> Measurement | None:
     """Return a sum of terms with its interval; None where a term has no rows."""
-    return measure(Inequality("", terms, 0.0, False), evidence)[0]
+    return next(iter(measure(Inequality("", terms, 0.0, False), evidence)), None)

@@ -8,7 +8,7 @@ import yaml
 from pydantic import Field, model_validator
 
 from conf.errors import UsageError
-from sweeps.court.claim import Source
+from sweeps.court.claim import Citation
 from train.config.validation import Section
 from train.paths import SWEEPS
 
@@ -19,7 +19,7 @@ class Side(Section):
     """One answer of the literature. Its first point is what the sides disagree about, 0 without points."""
 
     says: str
-    source: Source
+    source: Citation
     points: dict[str, float] = Field(default_factory=dict)  # the published number by its circumstances
 
 

@@ -11,7 +11,7 @@ from sweeps.charts.crossing import crossing_figure
 from sweeps.court.attribution import Attribution, attribute
 from sweeps.court.contradiction import load_contradictions
 from sweeps.court.evidence import load_settings
-from sweeps.court.verdict import Measured
+from sweeps.court.verdict import Measurement
 from sweeps.numbers import between, signed
 from train.paths import ROOT
 
@@ -42,7 +42,7 @@ def render(template: str, **content: object) -> str:
     return environment.from_string(text).render(content, sentence=sentence, signed=signed, text=value_text)
 
 
-def value_text(measured: Measured) -> str:
+def value_text(measured: Measurement) -> str:
     """Return a value with its interval, bold where zero is outside."""
     text = signed(measured.value) + between((measured.low, measured.high), signed)
     return f"**{text}**" if measured.low * measured.high > 0 else text
@@ -58,8 +58,10 @@ def sentence(attribution: Attribution) -> str:
         )
     numbers = {factor: effect.value for factor, effect in attribution.counted.items()}
     numbers |= {"published": contradiction.published, "left": attribution.left}
-    numbers |= {f"cell{n}": one.measured.value for n, one in enumerate(attribution.cells)}
-    return contradiction.sentence.format(**{name: signed(value, 2) for name, value in numbers.items()})
+    cells = {", ".join(one.levels.values()): signed(one.measured.value, 2) for one in attribution.cells}
+    return contradiction.sentence.format(
+        cell=cells, **{name: signed(value, 2) for name, value in numbers.items()}
+    )
 
 
 if __name__ == "__main__":

@@ -1,0 +1,45 @@
+"""The files of `sweeps/contradictions/`, and the pages that are written from them."""
+
+import re
+
+import pytest
+
+from conf.errors import UsageError
+from sweeps.court.contradiction import FOLDER, Contradiction, load_contradictions
+from sweeps.court.contradictions import PAGES, contradiction_pages
+from sweeps.court.inequality import read_sum
+
+NUMBER = re.compile(r"[-+−]?\d+\.\d+")
+
+
+@pytest.mark.parametrize("name", [file.stem for file in FOLDER.glob("*.yaml")])
+def test_every_file_can_be_computed(name: str) -> None:
+    contradiction = load_contradictions()[name]
+    for crossing in contradiction.crossings:
+        for levels in crossing.every:
+            _, text = crossing.fill(levels)
+            assert read_sum(text, text)[0]
+            for factor in crossing.factors:
+                assert f"{{{factor}}}" in crossing.measure + crossing.setting
+    assert contradiction.published
+    assert all(side.source.link.startswith("https://") for side in contradiction.sides)
+
+
+def test_what_nobody_checked_is_not_quoted() -> None:
+    content = load_contradictions()["kerple_flat"].model_dump()
+    content["sides"][0]["source"]["mark"] = "U"
+    with pytest.raises(UsageError, match="mark U"):
+        Contradiction.of(content)
+
+
+def test_pages_are_those_of_the_rows() -> None:
+    """If this fails: python -m sweeps.court.contradictions."""
+    pages = contradiction_pages()
+    assert {file.name for file in PAGES.iterdir()} == set(pages)
+    for name in (name for name in pages if name.endswith(".md")):
+        written = (PAGES / name).read_text()
+        assert NUMBER.sub("#", written) == NUMBER.sub("#", pages[name])
+        numbers = [
+            [float(one.replace("−", "-")) for one in NUMBER.findall(text)] for text in (written, pages[name])
+        ]
+        assert numbers[0] == pytest.approx(numbers[1], abs=0.0021)  # the last digit is rounded
