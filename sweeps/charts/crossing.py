@@ -27,6 +27,9 @@ def crossing_figure(name: str, attribution: Attribution) -> Figure:
         rows.append(row(f"{', '.join(one.levels.values())} ({one.setting})", KINDS[1], one.measured))
     for effect in attribution.effects:
         rows.append(row(f"{effect.factor}: {effect.first} → {effect.last}", KINDS[2], effect.measured))
+    left, half = attribution.left, attribution.half
+    ends = {"value": left, "low": left - half, "high": left + half}
+    rows.append({"what": "left: what no factor explains", "verdict": KINDS[2], **ends})
     panel = describe(
         "whiskers", row="what", rows=[row["what"] for row in rows], width=420, verdicts=KINDS, scale=SCALE,
         ticks=TICKS, title=f"{contradiction.unit}; linear within ±{SCALE['constant']}",
