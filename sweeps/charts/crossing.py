@@ -25,7 +25,7 @@ def crossing_figure(name: str, attribution: Attribution) -> Figure:
     ]
     for one in attribution.cells:
         rows.append(row(f"{', '.join(one.levels.values())} ({one.setting})", KINDS[1], one.measured))
-    for effect in attribution.effects:
+    for effect in attribution.counted.values():
         rows.append(row(f"{effect.factor}: {effect.first} → {effect.last}", KINDS[2], effect.measured))
     left, half = attribution.left, attribution.half
     ends = {"value": left, "low": left - half, "high": left + half}

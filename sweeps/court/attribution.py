@@ -51,16 +51,19 @@ class Attribution:
         return [*chain(*self.crossings)]
 
     @property
-    def counted(self) -> dict[str, Measurement]:
+    def counted(self) -> dict[str, Effect]:
         """Return the effect of each factor; where several crossings have it, of the first."""
-        return {effect.factor: effect.measured for effect in reversed(self.effects)}
+        first = {effect.factor: effect for effect in reversed(self.effects)}
+        return {effect.factor: effect for effect in self.effects if first[effect.factor] is effect}
 
     @property
     def best(self) -> str | None:
         """Return the factor that significantly moves furthest from the first side towards the second."""
         sign = -1 if self.contradiction.published < 0 else 1
         shares = {
-            factor: sign * effect.value for factor, effect in self.counted.items() if effect.p < SIGNIFICANT
+            factor: sign * effect.measured.value
+            for factor, effect in self.counted.items()
+            if effect.measured.p < SIGNIFICANT
         }
         best = max(shares, key=shares.__getitem__, default=None)
         return best if best and shares[best] > 0 else None
@@ -68,12 +71,12 @@ class Attribution:
     @property
     def left(self) -> float:
         """Return what no factor explains of the published difference."""
-        return self.contradiction.published - sum(effect.value for effect in self.counted.values())
+        return self.contradiction.published - sum(effect.measured.value for effect in self.counted.values())
 
     @property
     def half(self) -> float:
         """Return half the width of the interval of what is left, as if the effects were independent."""
-        return hypot(*(effect.high - effect.value for effect in self.counted.values()))
+        return hypot(*(effect.measured.high - effect.measured.value for effect in self.counted.values()))
 
 
 def attribute(contradiction: Contradiction, settings: Sequence[Setting]) -> Attribution:

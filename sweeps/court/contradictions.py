@@ -56,7 +56,7 @@ def sentence(attribution: Attribution) -> str:
             f"'{contradiction.question}' names {contradiction.best} as the best explanation, but by the rows "
             f"it is {attribution.best}: write its sentence anew."
         )
-    numbers = {factor: effect.value for factor, effect in attribution.counted.items()}
+    numbers = {factor: effect.measured.value for factor, effect in attribution.counted.items()}
     numbers |= {"published": contradiction.published, "left": attribution.left}
     cells = {", ".join(one.levels.values()): signed(one.measured.value, 2) for one in attribution.cells}
     return contradiction.sentence.format(

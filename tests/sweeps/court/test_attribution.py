@@ -8,7 +8,7 @@ import pytest
 from conf.errors import UsageError
 from sweeps.court.attribution import attribute
 from sweeps.court.contradiction import Contradiction
-from sweeps.court.evidence import Setting, WindowScores
+from sweeps.court.evidence import Setting, Trained, WindowScores
 from sweeps.court.inequality import Term
 
 LAST_K, BFLOAT16, DEEP = 0.3, 0.2, -0.5  # what each adds to the change
@@ -40,7 +40,7 @@ def contradiction(*crossings: dict[str, object], published: float = 1.0) -> Cont
 def setting(name: str, seeds: int = 3, first: int = 0) -> Setting:
     """Every cell of ALiBi on 40 documents from `first` on; seeds and documents are shared by all cells."""
     documents = np.arange(first, first + 40)
-    scores: dict[Term, dict[int, WindowScores]] = {}
+    scores: dict[Term, Trained] = {}
     for extension, times, protocol in product(("none", "bfloat16"), (1.0, 4.0), ("same_tokens", "last_k")):
         past = times > 1
         mean = 3 + past * (LAST_K * (protocol == "last_k") + BFLOAT16 * (extension != "none"))
@@ -48,7 +48,9 @@ def setting(name: str, seeds: int = 3, first: int = 0) -> Setting:
         term = Term("alibi", extension, times, protocol, "loss")
         noise = np.random.default_rng([len(extension), int(times), len(protocol)])
         scores[term] = {
-            seed: WindowScores(mean + 0.1 * seed + np.sin(documents) + noise.normal(0, 0.02, 40), documents)
+            (seed, "01234567"): WindowScores(
+                mean + 0.1 * seed + np.sin(documents) + noise.normal(0, 0.02, 40), documents
+            )
             for seed in range(seeds)
         }
     return Setting(name, {256: scores})
@@ -58,7 +60,7 @@ def test_effects_are_those_that_made_the_rows() -> None:
     found = attribute(contradiction(CROSSED), [setting("study")])
     assert len(found.cells) == 4
     for factor, truth in {"precision": BFLOAT16, "protocol": LAST_K}.items():
-        effect = found.counted[factor]
+        effect = found.counted[factor].measured
         assert effect.low < truth < effect.high
         assert effect.high - effect.low < 0.03
         assert effect.seeds == 3
@@ -74,8 +76,8 @@ def test_an_effect_the_other_way_explains_nothing() -> None:
 
 def test_settings_pair_on_the_documents_that_both_have() -> None:
     found = attribute(contradiction(DEEPER), [setting("study"), setting("deep", seeds=2, first=15)])
-    assert found.counted["depth"].value == pytest.approx(DEEP, abs=0.02)
-    assert found.counted["depth"].seeds == 2
+    assert found.counted["depth"].measured.value == pytest.approx(DEEP, abs=0.02)
+    assert found.counted["depth"].measured.seeds == 2
     assert [cell.measured.seeds for cell in found.cells] == [3, 2]
 
 
@@ -84,7 +86,7 @@ def test_a_cell_without_rows_is_left_out_and_a_factor_without_pairs_is_refused()
     del study.scores[256][Term("alibi", "bfloat16", 4.0, "last_k", "loss")]
     found = attribute(contradiction(CROSSED), [study])
     assert len(found.cells) == 3
-    assert found.counted["protocol"].value == pytest.approx(LAST_K, abs=0.02)
+    assert found.counted["protocol"].measured.value == pytest.approx(LAST_K, abs=0.02)
     del study.scores[256][Term("alibi", "bfloat16", 4.0, "same_tokens", "loss")]
     with pytest.raises(UsageError, match="differ in precision alone"):
         attribute(contradiction(CROSSED), [study])
