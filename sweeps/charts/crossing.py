@@ -17,10 +17,11 @@ def crossing_figure(name: str, attribution: Attribution) -> Figure:
         for where, value in side.points.items()
     ]
     parts = [
-        (CELL, f"{', '.join(one.levels.values())} ({one.setting})", one.measured) for one in attribution.cells
+        (CELL, f"{', '.join(one.levels.values())} ({one.setting})", one.measurement)
+        for one in attribution.cells
     ]
     parts += [
-        (EFFECT, f"{factor}: {effect.first} → {effect.last}", effect.measured)
+        (EFFECT, f"{factor}: {effect.first} → {effect.last}", effect.measurement)
         for factor, effect in attribution.counted.items()
     ]
     rows += [row(kind, what, part.value, part.low, part.high) for kind, what, part in parts]

@@ -24,7 +24,7 @@ class Combination:
     setting: str
     levels: dict[str, str]
     terms: Terms
-    measured: Measurement
+    measurement: Measurement
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Effect:
     first: str
     last: str
     settings: str
-    measured: Measurement
+    measurement: Measurement
 
 
 @dataclass(frozen=True)
@@ -61,9 +61,9 @@ class Attribution:
         """Return the factor that significantly moves furthest from the first side towards the second."""
         sign = -1 if self.contradiction.published < 0 else 1
         shares = {
-            factor: sign * effect.measured.value
+            factor: sign * effect.measurement.value
             for factor, effect in self.counted.items()
-            if effect.measured.p < SIGNIFICANT
+            if effect.measurement.p < SIGNIFICANT
         }
         best = max(shares, key=shares.__getitem__, default=None)
         return best if best and shares[best] > 0 else None
@@ -71,12 +71,16 @@ class Attribution:
     @property
     def left(self) -> float:
         """Return what no factor explains of the published difference."""
-        return self.contradiction.published - sum(effect.measured.value for effect in self.counted.values())
+        return self.contradiction.published - sum(
+            effect.measurement.value for effect in self.counted.values()
+        )
 
     @property
     def half(self) -> float:
         """Return half the width of the interval of what is left, as if the effects were independent."""
-        return hypot(*(effect.measured.high - effect.measured.value for effect in self.counted.values()))
+        return hypot(
+            *(effect.measurement.high - effect.measurement.value for effect in self.counted.values())
+        )
 
 
 def attribute(contradiction: Contradiction, settings: Sequence[Setting]) -> Attribution:
@@ -100,9 +104,7 @@ def join_settings(crossing: Crossing, settings: Sequence[Setting]) -> Setting:
     for setting in settings:
         for longest, scores in setting.scores.items() if setting.name in names else ():
             place = joint.scores.setdefault(longest, {})
-            place |= {
-                replace(cell, encoding=f"{setting.name}/{cell.encoding}"): of for cell, of in scores.items()
-            }
+            place |= {in_setting(term, setting.name): trained for term, trained in scores.items()}
     return joint
 
 
@@ -115,10 +117,7 @@ def combinations(crossing: Crossing, evidence: Setting) -> list[Combination]:
     known = []
     for levels in crossing.every:
         name, text = crossing.fill(levels)
-        terms = {
-            replace(cell, encoding=f"{name}/{cell.encoding}"): n
-            for cell, n in read_sum(text, text)[0].items()
-        }
+        terms = {in_setting(term, name): factor for term, factor in read_sum(text, text)[0].items()}
         if found := value_of(terms, evidence):
             known.append(Combination(name, levels, terms, found))
     return known
@@ -134,11 +133,11 @@ def effect_of(factor: str, crossing: Crossing, known: Sequence[Combination], evi
     ]
     seeds = [found.seeds if (found := value_of(difference([pair]), evidence)) else 0 for pair in pairs]
     pairs = [pair for pair, count in zip(pairs, seeds, strict=True) if count and count == max(seeds)]
-    measured = value_of(difference(pairs), evidence) if pairs else None
-    if measured is None:
+    whole = value_of(difference(pairs), evidence) if pairs else None
+    if whole is None:
         raise UsageError(f"No two cells of '{crossing.measure}' that have rows differ in {factor} alone.")
     names = dict.fromkeys(one.setting for one in chain(*pairs))
-    return Effect(factor, first, last, " and ".join(names), measured)
+    return Effect(factor, first, last, " and ".join(names), whole)
 
 
 def difference(pairs: Sequence[tuple[Combination, Combination]]) -> Terms:

@@ -42,10 +42,10 @@ def render(template: str, **content: object) -> str:
     return environment.from_string(text).render(content, sentence=sentence, signed=signed, text=value_text)
 
 
-def value_text(measured: Measurement) -> str:
+def value_text(part: Measurement) -> str:
     """Return a value with its interval, bold where zero is outside."""
-    text = signed(measured.value) + between((measured.low, measured.high), signed)
-    return f"**{text}**" if measured.low * measured.high > 0 else text
+    text = signed(part.value) + between((part.low, part.high), signed)
+    return f"**{text}**" if part.low * part.high > 0 else text
 
 
 def sentence(attribution: Attribution) -> str:
@@ -56,9 +56,9 @@ def sentence(attribution: Attribution) -> str:
             f"'{contradiction.question}' names {contradiction.best} as the best explanation, but by the rows "
             f"it is {attribution.best}: write its sentence anew."
         )
-    numbers = {factor: effect.measured.value for factor, effect in attribution.counted.items()}
+    numbers = {factor: effect.measurement.value for factor, effect in attribution.counted.items()}
     numbers |= {"published": contradiction.published, "left": attribution.left}
-    cells = {", ".join(one.levels.values()): signed(one.measured.value, 2) for one in attribution.cells}
+    cells = {", ".join(one.levels.values()): signed(one.measurement.value, 2) for one in attribution.cells}
     return contradiction.sentence.format(
         cell=cells, **{name: signed(value, 2) for name, value in numbers.items()}
     )

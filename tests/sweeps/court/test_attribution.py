@@ -60,7 +60,7 @@ def test_effects_are_those_that_made_the_rows() -> None:
     found = attribute(contradiction(CROSSED), [setting("study")])
     assert len(found.cells) == 4
     for factor, truth in {"precision": BFLOAT16, "protocol": LAST_K}.items():
-        effect = found.counted[factor].measured
+        effect = found.counted[factor].measurement
         assert effect.low < truth < effect.high
         assert effect.high - effect.low < 0.03
         assert effect.seeds == 3
@@ -76,9 +76,9 @@ def test_an_effect_the_other_way_explains_nothing() -> None:
 
 def test_settings_pair_on_the_documents_that_both_have() -> None:
     found = attribute(contradiction(DEEPER), [setting("study"), setting("deep", seeds=2, first=15)])
-    assert found.counted["depth"].measured.value == pytest.approx(DEEP, abs=0.02)
-    assert found.counted["depth"].measured.seeds == 2
-    assert [cell.measured.seeds for cell in found.cells] == [3, 2]
+    assert found.counted["depth"].measurement.value == pytest.approx(DEEP, abs=0.02)
+    assert found.counted["depth"].measurement.seeds == 2
+    assert [cell.measurement.seeds for cell in found.cells] == [3, 2]
 
 
 def test_a_cell_without_rows_is_left_out_and_a_factor_without_pairs_is_refused() -> None:
@@ -86,7 +86,7 @@ def test_a_cell_without_rows_is_left_out_and_a_factor_without_pairs_is_refused()
     del study.scores[256][Term("alibi", "bfloat16", 4.0, "last_k", "loss")]
     found = attribute(contradiction(CROSSED), [study])
     assert len(found.cells) == 3
-    assert found.counted["protocol"].measured.value == pytest.approx(LAST_K, abs=0.02)
+    assert found.counted["protocol"].measurement.value == pytest.approx(LAST_K, abs=0.02)
     del study.scores[256][Term("alibi", "bfloat16", 4.0, "same_tokens", "loss")]
     with pytest.raises(UsageError, match="differ in precision alone"):
         attribute(contradiction(CROSSED), [study])
