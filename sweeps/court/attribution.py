@@ -87,9 +87,14 @@ def attribute(contradiction: Contradiction, settings: Sequence[Setting]) -> Attr
     """Return every cell that has rows and the effect of every factor; UsageError where a factor has none."""
     crossings, effects = [], []
     for crossing in contradiction.crossings:
-        evidence = join_settings(crossing, settings)
-        crossings.append(combinations(crossing, evidence))
-        effects += [effect_of(factor, crossing, crossings[-1], evidence) for factor in crossing.factors]
+        joint = join_settings(crossing, settings)
+        choices = [Setting(joint.name, {longest: scores}) for longest, scores in joint.scores.items()]
+        known, evidence = max(
+            ((combinations(crossing, choice), choice) for choice in choices),
+            key=lambda pair: (len(pair[0]), sum(one.measurement.seeds for one in pair[0])),
+        )  # windows of one length, since others hold other tokens
+        crossings.append(known)
+        effects += [effect_of(factor, crossing, known, evidence) for factor in crossing.factors]
     return Attribution(contradiction, crossings, effects)
 
 
