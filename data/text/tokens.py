@@ -38,7 +38,7 @@ class Text(Source):
         starts = np.random.default_rng([seed, step]).integers(0, room, size)[rank::world]
         window = self.training[starts[:, None] + np.arange(length + 1)]  # (B, T + 1)
         for row, number in zip(window, range(rank, size, world), strict=True) if self.repeat else ():
-            repeat_span(row, self.repeat, np.random.default_rng([seed, step, 1 + number]))
+            repeat_spans(row, self.repeat, np.random.default_rng([seed, step, 1 + number]))
         return Batch(*shifted(torch.from_numpy(window.astype(np.int64))))
 
     def windows(self, count: int, length: int) -> Windows:
@@ -67,15 +67,17 @@ class Text(Source):
         )
 
 
-def repeat_span(row: np.ndarray, share: float, draw: np.random.Generator) -> None:
-    """Repeat, with probability `share`, a span of a sixteenth to a quarter of a row (T + 1,) further on:
-    models learn to look back sooner where it pays more often."""
+def repeat_spans(row: np.ndarray, spans: float, draw: np.random.Generator) -> None:
+    """Repeat spans of a sixteenth to a quarter of a row (T + 1,) further on: models learn to look back sooner
+    where it pays more often. A fraction of a span is its probability."""
     length = len(row) - 1
-    if draw.random() < share and length >= 16:
-        size = int(draw.integers(length // 16, length // 4 + 1))
-        first = int(draw.integers(0, length + 2 - 2 * size))
-        second = int(draw.integers(first + size, length + 2 - size))
-        row[second : second + size] = row[first : first + size]
+    while spans > 0 and length >= 16:
+        if draw.random() < spans:
+            size = int(draw.integers(length // 16, length // 4 + 1))
+            first = int(draw.integers(0, length + 2 - 2 * size))
+            second = int(draw.integers(first + size, length + 2 - size))
+            row[second : second + size] = row[first : first + size]
+        spans -= 1
 
 
 def spread(length: int, size: int, count: int) -> np.ndarray:

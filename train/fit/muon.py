@@ -44,11 +44,15 @@ class Muon(Optimizer):
 
 def orthogonal(matrix: Tensor) -> Tensor:
     """Return U V^T of a matrix U S V^T, with singular values of about 0.7 to 1.2 in place of 1, by iterations
-    of Newton and Schulz."""
+    of Newton and Schulz. They act on x x^T, the smaller square, and reach x as one product at the end."""
     is_tall = matrix.size(0) > matrix.size(1)
     x = (matrix.T if is_tall else matrix).float()
     x = x / x.norm().clamp(min=TINY)
+    gram = x @ x.T
+    identity = torch.eye(len(gram), device=x.device)
+    product = identity
     for _ in range(ITERATIONS):
-        gram = x @ x.T
-        x = LINEAR * x + (CUBIC * gram + QUINTIC * gram @ gram) @ x
+        factor = torch.addmm(LINEAR * identity + CUBIC * gram, gram, gram, alpha=QUINTIC)
+        product, gram = factor @ product, factor @ gram @ factor
+    x = product @ x
     return x.T if is_tall else x

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 from tokenizers import Tokenizer
 
-from data.text.tokens import Text, repeat_span, spread
+from data.text.tokens import Text, repeat_spans, spread
 from tests.data.conftest import check_shares
 
 
@@ -52,12 +52,24 @@ def test_spans_recur_in_a_share_of_the_sequences(stdlib: Text, monkeypatch: pyte
 def test_a_repeated_span_is_one_that_the_row_holds() -> None:
     for seed in range(50):
         row = np.arange(65)
-        repeat_span(row, 1.0, np.random.default_rng(seed))
+        repeat_spans(row, 1.0, np.random.default_rng(seed))
         again = np.flatnonzero(row != np.arange(65))
         assert 4 <= len(again) <= 16
         assert (np.diff(again) == 1).all()
         assert (np.diff(row[again]) == 1).all()
         assert row[again][-1] < again[0]
+
+
+def test_a_fraction_of_a_span_is_its_probability() -> None:
+    changed: dict[float, list[int]] = {1.0: [], 2.5: [], 3.0: []}
+    for spans, counts in changed.items():
+        for seed in range(400):
+            row = np.arange(1025)
+            repeat_spans(row, spans, np.random.default_rng(seed))
+            counts.append(int((np.diff(row) != 1).sum() + 1) // 2)  # each span has two ends
+    one, between, three = (float(np.mean(counts)) for counts in changed.values())
+    assert one < between < three
+    assert 0.3 < (between - one) / (three - one) < 0.9
 
 
 def test_every_start_can_be_drawn(stdlib: Text) -> None:
