@@ -100,6 +100,17 @@ def test_the_closer_look_at_the_study_is_that_of_its_archive() -> None:
             assert found == pytest.approx(list(expected), abs=0.0051 if expected is not change else 0.00051)
 
 
+def test_the_findings_of_the_readme_are_on_the_pages_that_they_name() -> None:
+    readme = (ROOT / "README.md").read_text()
+    findings = re.findall(r"^- \*\*.*?\((docs/[\w/]+\.md)\)$", readme, re.MULTILINE | re.DOTALL)
+    bullets = re.findall(r"^- \*\*(?:.|\n  )*", readme.partition("## Five examples")[0], re.MULTILINE)
+    assert len(findings) == len(bullets) == 3
+    for page, bullet in zip(findings, bullets, strict=True):
+        numbers = re.findall(r"[+−]\d\.\d{3}(?: \[[^]]+\])?", " ".join(bullet.split()))
+        assert numbers
+        assert [number for number in numbers if number not in (ROOT / page).read_text()] == []
+
+
 def test_the_table_of_the_readme_is_that_of_the_study() -> None:
     study = (ROOT / "docs/study/README.md").read_text()
     rows = re.findall(r"^\| `\w+` \| \d.*$", (ROOT / "README.md").read_text(), re.MULTILINE)

@@ -29,7 +29,9 @@ class Documents(ABC):
 
     def __post_init__(self) -> None:
         if not 0 <= self.repeat <= 8:
-            raise UsageError(f"data.repeat={self.repeat} must be a number of spans from 0 to 8, such as 0.5 or 3.")
+            raise UsageError(
+                f"data.repeat={self.repeat} must be a number of spans from 0 to 8, such as 0.5 or 3."
+            )
         if not 0 < self.held_out < 1:
             raise UsageError(f"data.held_out={self.held_out} must be between 0 and 1, such as 0.1.")
         if self.limit is not None and self.limit <= 0:
