@@ -6,7 +6,11 @@ ARGS ?=
 FOLDER ?= outputs/sweeps/$(SWEEP)
 HOURS ?= 24
 PARTS ?= study study_details study_extensions study_deep rates mlm study_wide
-ARCHIVE = docs/study/$$(echo $$part | sed -e 's/^study$$/./' -e 's/^study_//')
+archive = docs/study$(if $(filter-out study,$(1)),/$(patsubst study_%,%,$(1)))
+define newline
+
+
+endef
 SCALES ?= $(patsubst %,docs/study/%,headline eighth quarter half both needle) docs/study docs/study/deep $(wildcard docs/study/wide)
 SEEDS ?= 5
 CLAIM ?=
@@ -35,9 +39,9 @@ sweep: setup  ## train and evaluate every encoding; SWEEP=smoke for another swee
 	@$(BIN)/python -m train sweeps=$(SWEEP) $(ARGS)
 
 study: setup  ## the long study, at low priority: make study HOURS=2 PARTS=rates; resumes if interrupted; rows go to docs/study
-	@for part in $(PARTS); do test ! -f $(ARCHIVE)/rows.parquet || $(BIN)/python -m sweeps.archive --unpack $(ARCHIVE) outputs/sweeps/$$part; done
-	@-timeout $(HOURS)h sh -c 'for part in $(PARTS); do nice -n 19 $(BIN)/python -m train sweeps=$$part $(ARGS); done'
-	@for part in $(PARTS); do test ! -d outputs/sweeps/$$part || $(BIN)/python -m sweeps.archive outputs/sweeps/$$part $(ARCHIVE); done
+	$(foreach part,$(PARTS),$(if $(wildcard $(call archive,$(part))/rows.parquet),@$(BIN)/python -m sweeps.archive --unpack $(call archive,$(part)) outputs/sweeps/$(part)$(newline)))
+	@-timeout $(HOURS)h sh -c '$(foreach part,$(PARTS),nice -n 19 $(BIN)/python -m train sweeps=$(part) $(ARGS);)'
+	$(foreach part,$(PARTS),@test ! -d outputs/sweeps/$(part) || $(BIN)/python -m sweeps.archive outputs/sweeps/$(part) $(call archive,$(part))$(newline))
 
 transfer: setup  ## what small scales predict about the last: make transfer SCALES="docs/study/both docs/study"
 	@$(BIN)/python -m sweeps.agreement $(SCALES)

@@ -6,12 +6,11 @@ from itertools import product
 
 import torch
 from torch import nn
-from train.fit.compiling import compile_each
 
 from models.gpt import GPT
 from sweeps.bench.clock import Measurement, Options, device, median_times
 from sweeps.bench.contenders import ATTENTION, LENGTH, PEERS, VOCAB, loss_of, ours
-from train.runtime.machine import bfloat16_gain, resolved_precision
+from train.runtime.machine import bfloat16_gain, compile_each, resolved_precision
 
 Contender = tuple[Callable[[], nn.Module], str]  # what makes a model, and the precision of its steps
 

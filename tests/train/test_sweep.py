@@ -37,7 +37,7 @@ def test_what_fails_does_not_stop_the_rest(small: list[str], tmp_path: Path) -> 
 def test_two_processes_a_job(small: list[str], tmp_path: Path) -> None:
     """Distributed training inside a multirun: each job starts its own second process, and only that; here
     inside an allocation of SLURM's, which knows of one task. Nothing is left in the temporary folder."""
-    chosen = ["sweeps=encodings", "encoding=nope,rope", "seed=0", "trainer.devices=2", "trainer.strategy=ddp"]
+    chosen = ["sweeps=quick", "encoding=nope,rope", "seed=0", "trainer.devices=2", "trainer.strategy=ddp"]
     chosen += ["wandb.mode=offline", f"outputs={tmp_path}/o", f"hydra.sweep.dir={tmp_path}/sweep"]
     slurm = {"SLURM_JOB_ID": "1", "SLURM_JOB_NAME": "run", "SLURM_NTASKS": "1", "SLURM_NTASKS_PER_NODE": "1"}
     slurm |= {"SLURM_PROCID": "0", "SLURM_LOCALID": "0", "SLURM_NODEID": "0", "PYTHONPATH": str(ROOT)}
