@@ -35,7 +35,7 @@ QUESTIONS = {  # each is answered by the largest of these results, and by the mo
     "attention over 8,192 tokens with RoPE, seconds": "kind == 'evaluate' and model == 'rope'",
     "the same relative to plain causal flash attention": "kind == 'evaluate_vs_causal' and model == 'rope'",
     "the same with the slowest method": "kind == 'evaluate_vs_causal'",
-    "`make sweep` with data and report, minutes": "kind == 'sweep'",
+    "`make sweep SWEEP=quick` with data and report, minutes": "kind == 'sweep'",
     "its evaluation, x its training": "kind == 'sweep_evaluation'",
 }
 

@@ -50,9 +50,7 @@ class Contradiction(Section):
     unit: str = "nats per token"
     sides: Annotated[list[Side], Field(min_length=2)]
     crossings: Annotated[list[Crossing], Field(min_length=1)]
-    others: list[str] = Field(
-        default_factory=list
-    )  # explanations on offer that these cells cannot tell apart
+    others: list[str] = Field([])  # explanations on offer that these cells cannot tell apart
     commands: list[str]  # what trains or evaluates the cells
     best: str | None = None  # the explanation that the sentence names; none of them
     sentence: str  # what to remember, with slots for numbers
