@@ -26,7 +26,7 @@ def measure_sweep(_: Options) -> Iterator[Measurement]:
         line = [sys.executable, "-m", "train", "sweeps=quick", f"outputs={folder}", "wandb.mode=offline"]
         subprocess.run(line, cwd=ROOT, stdout=sys.stderr, check=True)
         yield "sweep", "", 0, (time.perf_counter() - start) / 60
-        runs = load_sweep(Path(folder) / "sweeps/encodings").runs
+        runs = load_sweep(Path(folder) / "sweeps/quick").runs
     spent = [(row.protocol, row.value or 0.0) for run in runs for row in run.rows if row.metric == "seconds"]
     training_seconds = sum(value for protocol, value in spent if protocol == ONCE)
     yield "sweep_evaluation", "", 0, sum(value for _, value in spent) / training_seconds - 1
