@@ -30,7 +30,7 @@ def build_gpt(config: Architecture) -> GPT:
 def extend_gpt(model: GPT, extension: str, parameters: Mapping[str, Any], seed: int) -> GPT:
     """Return the same model under an extension, `none` or another name of `conf/extension/`.
 
-    UsageError where it does not fit, or is trained first.
+    Raise UsageError where the extension does not fit, or is trained first.
     """
     if extension == "none":
         return model

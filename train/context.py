@@ -21,7 +21,7 @@ Log = Callable[[str, int, dict[str, float]], None]  # section, such as train, st
 
 
 def ignore(section: str, step: int, values: dict[str, float]) -> None:
-    """Nobody watches."""
+    """Do nothing: nobody watches."""
 
 
 @dataclass(frozen=True)
@@ -40,17 +40,17 @@ class Run:
 
     @property
     def precision(self) -> str:
-        """`trainer.precision`, where it is `auto` resolved on this machine."""
+        """Return `trainer.precision`, with `auto` resolved on this machine."""
         return resolved_precision(self.knobs.precision, self.knobs.accelerator)
 
     @property
     def trained_length(self) -> int:
-        """Tokens, or the longest problem in training as its task counts."""
+        """Return the training length in tokens, or the longest problem in training as its task counts."""
         return self.source.trained_length or self.recipe.length
 
     @property
     def lengths(self) -> list[int]:
-        """The lengths to evaluate at."""
+        """Return the lengths to evaluate at."""
         return self.evaluation.at(self.trained_length)
 
     def trainer(self, *callbacks: Callback, **more: Any) -> Trainer:
@@ -59,7 +59,7 @@ class Run:
 
 
 def trainer(config: TrainerConfig, precision: str, **more: Any) -> Trainer:
-    """Lightning's Trainer for training and for evaluation."""
+    """Return Lightning's Trainer for training and for evaluation."""
     return Trainer(
         accelerator=config.accelerator,
         devices=config.devices,
@@ -86,7 +86,7 @@ def prepare_process(threads: int | str) -> None:
 
 
 def quiet() -> None:
-    """No tips of Lightning's, no warnings about what is intended; but messages about the data."""
+    """Silence tips of Lightning's and warnings about what is intended, but show messages about the data."""
     messages = logging.getLogger("data")
     if not messages.handlers:
         messages.addHandler(Printed())

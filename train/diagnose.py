@@ -45,7 +45,7 @@ class Amount(Section):
 
 
 def diagnose(config: Config, amount: Amount) -> Diagnosis:
-    """Everything that is told of a run."""
+    """Return everything that is told of a run."""
     prepare_process(config.trainer.threads)
     model, extensions = dry_run(config)
     names, folder = config.names, Path(str(config.run))

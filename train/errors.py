@@ -72,7 +72,7 @@ def logged(folder: Path) -> Iterator[None]:
 
 
 def explanation(error: BaseException) -> str | None:
-    """One sentence for an error that a user can cause; None for a bug."""
+    """Return one sentence for an error that a user can cause, or None for a bug."""
     from hydra.errors import HydraException
 
     if isinstance(error, HydraException | OmegaConfBaseException):
@@ -102,7 +102,7 @@ def cause_of(error: BaseException | None, kind: type[BaseException]) -> BaseExce
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Whether a tensor had no room, on a GPU or on the machine."""
+    """Return whether a tensor had no room, on a GPU or on the machine."""
     name = type(error).__name__
     if isinstance(error, RuntimeError) or name == "PanicException":
         return name == "OutOfMemoryError" or NO_ROOM.search(str(error)) is not None

@@ -72,7 +72,7 @@ class TrainedModel:
     config: Config
 
     def encode(self, text: str) -> Tensor:
-        """Return token ids (T,). UsageError where the model was not trained on text."""
+        """Return token ids (T,). Raise UsageError where the model was not trained on text."""
         if self.codec is None:
             raise UsageError("This model was not trained on text: give ids (B, T) to its `model`.")
         return torch.tensor(self.codec.encode(text), dtype=torch.long)
@@ -87,8 +87,8 @@ class TrainedModel:
     def generate(self, prompt: str, tokens: int = 100, temperature: float = 1.0, seed: int = 0) -> str:
         """Return the text of so many tokens after a prompt; the likeliest ones where `temperature` is 0.
 
-        Tokens are read once where an encoding allows it (`is_cacheable`). UsageError where the model cannot
-        generate, or is not defined up to that length.
+        Tokens are read once where an encoding allows it (`is_cacheable`). Raise UsageError where the model
+        cannot generate, or is not defined up to that length.
         """
         ids, model = self.encode(prompt), self.model
         if not len(ids):
@@ -118,8 +118,8 @@ class TrainedModel:
 def load(folder: str | Path, extension: str = "none", **parameters: Any) -> TrainedModel:
     """Return the model of a finished run, under an extension with these parameters.
 
-    UsageError where the folder is not that of a finished run, its code was edited since, or the extension
-    does not fit or is trained first.
+    Raise UsageError where the folder is not that of a finished run, its code was edited since, or the
+    extension does not fit or is trained first.
     """
     folder = Path(folder)
     about = trained_run(folder)

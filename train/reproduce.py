@@ -78,7 +78,7 @@ class RowComparison:
 
 
 def compare_rows(then: Iterable[Row], now: Iterable[Row], changes_value: list[str]) -> RowComparison:
-    """Row by row; what a machine costs is left out."""
+    """Compare row by row, and leave out the metrics of the machine."""
     first, second = by_key(then), by_key(now)
     common, differences = first.keys() & second.keys(), []
     off = {key: size for key in common if (size := distance(first[key], second[key]))}
@@ -99,7 +99,7 @@ def by_key(rows: Iterable[Row]) -> dict[Key, Row]:
 
 
 def distance(a: Row, b: Row) -> float:
-    """Between two values; where these are equal between their errors; infinite where only one is a number."""
+    """Return the distance of two values, or else of their errors or counts; infinite if only one is None."""
     for x, y in ((a.value, b.value), (a.error, b.error), (a.sequences, b.sequences)):
         if x != y:
             return float("inf") if x is None or y is None else abs(x - y)

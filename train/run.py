@@ -33,7 +33,7 @@ from train.wandb_run import track
 def run_job(config: Config, folder: Path, expected: str | None = None) -> None:
     """Do everything from settings to `DONE`; with `config.run`, evaluate the model of that run folder.
 
-    UsageError where the id of the run is not the `expected` one.
+    Raise UsageError where the id of the run is not the `expected` one.
     """
     code_at_start = code(config)
     place = Folder(folder, cell(config, code_at_start))

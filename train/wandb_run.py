@@ -73,8 +73,8 @@ def tell_offline(outputs: str, ids: Iterable[str]) -> None:
 
 
 def resolved_mode(mode: str) -> str:
-    """auto, online, offline or disabled; WANDB_DISABLED and WANDB_MODE decide where the settings leave it
-    open."""
+    """Return auto, online, offline or disabled; WANDB_DISABLED and WANDB_MODE decide where the settings leave
+    it open."""
     is_off = os.environ.get("WANDB_DISABLED", "").lower() not in ("", "0", "false")
     chosen = ("disabled" if is_off else os.environ.get("WANDB_MODE", mode)) if mode == "auto" else mode
     chosen = {"dryrun": "offline", "run": "online", "": mode}.get(chosen, chosen)

@@ -58,7 +58,7 @@ def dry_run(config: Config) -> tuple[GPT, Chosen]:
 
 
 def check_data(run: Run, extensions: Chosen) -> Windows | None:
-    """Return the held-out windows. UsageError where the data do not give what is trained on or evaluated."""
+    """Return the held-out windows. Raise UsageError where the data lack what is trained on or evaluated."""
     source, lengths, protocols = run.source, run.lengths, run.evaluation.protocols
     windows = source.windows(run.evaluation.windows, max(lengths))
     if windows is None and protocols:
@@ -80,7 +80,7 @@ def check_data(run: Run, extensions: Chosen) -> Windows | None:
 def check_training(
     config: Config, name: str, extension: ExtensionConfig, limit: int | None, text: str
 ) -> None:
-    """UsageError where a model, defined up to a limit, is not on what it is trained on; `text` names it."""
+    """Raise UsageError where a fine-tuning does not fit, or `text` is not defined up to a trained length."""
     key, recipe = "model.length", Recipe.of(config)
     if name == "none" and extension.finetune_steps:
         raise UsageError(

@@ -21,8 +21,8 @@ Sizes = tuple[int | tuple[int, ...], ...]  # of a tensor; several where any of t
 
 
 def check_shapes(model: GPT, config: ModelConfig, lengths: Sequence[int]) -> None:
-    """UsageError names what is not as `models/effect.py` says, or as attention needs it, in a model on the
-    meta device."""
+    """Raise UsageError that names what is not as `models/effect.py` says, or as attention needs it, in a
+    model on the meta device."""
     for encoding in model.tiled:
         for length in defined(encoding, SHORT):
             check_effect(encoding, Positions.of(length, "meta", model.causal), config)
@@ -33,8 +33,8 @@ def check_shapes(model: GPT, config: ModelConfig, lengths: Sequence[int]) -> Non
 
 
 def check_numbers(text: str, encoding: Encoding, config: ModelConfig, length: int) -> None:
-    """UsageError names settings whose logits are no numbers, as those of rotations by infinite angles are,
-    are others every time, or show what comes after."""
+    """Raise UsageError where the logits of the settings in `text` are no numbers, as those of rotations by
+    infinite angles are, where they differ every time, or where they show what comes after."""
     at = torch.tensor(sorted({0, min(1, length - 1), length // 2, length - 1}))
     positions = Positions(at, length, config.causal)
     x = torch.randn(2, len(at), config.width, generator=torch.Generator().manual_seed(0))
@@ -63,7 +63,7 @@ def defined(encoding: Encoding, *lengths: int) -> set[int]:
 
 
 def some_logits(encoding: Encoding, positions: Positions, x: Tensor, heads: int) -> Tensor:
-    """(B, H, R, T) those of the last queries, for the hidden state `x` (B, T, C)."""
+    """Return the logits of the last queries, (B, H, R, T), for the hidden state `x` (B, T, C)."""
     effect = encoding.effect_at(positions)
     x = x if effect.embed is None else effect.embed(x)
     q = x.unflatten(-1, (heads, -1)).transpose(1, 2)  # (1, H, T, D)
@@ -93,7 +93,7 @@ def check_effect(encoding: Encoding, positions: Positions, model: ModelConfig) -
 
 
 def results(effect: Effect, model: ModelConfig) -> Iterator[tuple[str, object, Sizes]]:
-    """Each part's name, what it gives for one sequence, and the shape that this should have."""
+    """Yield each part's name, what it gives for one sequence, and the shape that this should have."""
     at, heads, any_head = effect.positions.at, model.heads, (1, model.heads)
     tokens, half = at.size(-1), tuple(range(1, model.head_width // 2 + 1))
     i, j = at.unsqueeze(-1), at.unsqueeze(-2)
@@ -139,7 +139,7 @@ def fits(shape: torch.Size, sizes: Sizes) -> bool:
 
 
 def sizes_text(sizes: Sizes) -> str:
-    """(1 or 4, 16)"""
+    """Return sizes as a text such as (1 or 4, 16)."""
     parts = [size if isinstance(size, tuple) else (size,) for size in sizes]
     return f"({', '.join(' or '.join(map(str, dict.fromkeys(part))) for part in parts)})"
 

@@ -26,8 +26,8 @@ WEIGHT, STATE = 4, 16  # bytes of a parameter; with its gradient and the two mom
 
 
 def check_machine(config: Config, model: GPT) -> None:
-    """UsageError where a device, a compiler or a kernel is asked for that is not there, or where the model,
-    of which the first layers are given, has no room."""
+    """Raise UsageError where a device, a compiler, a kernel or a flag is asked for that is not there, or
+    where the model, of which the first layers are given, has no room."""
     kernel, knobs, on_gpu = config.model.kernel, config.trainer, machine.on_gpu(config.trainer.accelerator)
     counts = {"cuda": torch.cuda.device_count(), "mps": int(torch.backends.mps.is_available())}
     counts["gpu"] = max(counts.values())
@@ -64,7 +64,7 @@ def check_machine(config: Config, model: GPT) -> None:
 
 
 def check_memory(config: Config, model: GPT) -> None:
-    """UsageError where not even the weights, or one step's hidden states, have room on this machine."""
+    """Raise UsageError where this machine has no room even for the weights, or one step's hidden states."""
     sizes = [sum(p.numel() for p in module.parameters()) for module in (model, model.blocks[0])]
     parameters = sizes[0] + (config.model.depth - len(model.blocks)) * sizes[1]
     knobs, room = config.trainer, memory()

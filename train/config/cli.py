@@ -83,7 +83,7 @@ def function(key: str, path: Any) -> Callable[..., Any]:
 
 
 def check_dashes(arguments: list[str]) -> None:
-    """UsageError where a setting is written as an option; Hydra's own options are none."""
+    """Raise UsageError where a setting is written with dashes, as only Hydra's own options are."""
     for argument in arguments:
         key = argument.removeprefix("--").partition("=")[0]
         if argument.startswith("--") and key.partition(".")[0] in Config.model_fields:
@@ -91,7 +91,7 @@ def check_dashes(arguments: list[str]) -> None:
 
 
 def check_evaluation(arguments: list[str]) -> None:
-    """UsageError where something is to be changed that the training of the run has decided."""
+    """Raise UsageError where an argument is for sweeps, or changes what the run's training has decided."""
     for argument in arguments:
         key = argument.lstrip("+~").partition("=")[0]
         if key == "hydra/launcher":

@@ -51,7 +51,7 @@ def compose_config(*overrides: str, name: str = "config") -> Config:
 
 
 def config_of(root: DictConfig) -> Config:
-    """UsageError says which setting makes no sense."""
+    """Return the settings as a `Config`. UsageError says which setting makes no sense."""
     return validated(plain_settings(root))
 
 
@@ -96,13 +96,13 @@ def plain_settings(root: DictConfig) -> dict[str, Any]:
 
 
 def dotted(arguments: Sequence[str]) -> dict[str, Any]:
-    """Values from a command line such as run=here threads=2."""
+    """Return the values of a command line such as run=here threads=2."""
     return cast(dict[str, Any], OmegaConf.to_container(OmegaConf.from_dotlist(list(arguments))))
 
 
 def of_trained(chosen: dict[str, Any]) -> dict[str, Any]:
-    """Return the settings of the run folder `run`, with what is chosen in their place; null: as the run has
-    it."""
+    """Return the settings of the run folder `run`, with what is chosen in their place; a null in `evaluation`
+    leaves what the run has."""
     folder = Path(chosen["run"])
     check_value("names", chosen["names"], dict)
     about = trained_run(folder)

@@ -18,7 +18,7 @@ SWITCHES = ("log_n", *OPTIONS)  # of any method
 
 
 def check_parameters(config: Config) -> None:
-    """UsageError names a parameter, its value and what is allowed."""
+    """Raise UsageError where a parameter does not fit, with its name, its value and what is allowed."""
     check("encoding", config.encoding.parameters, Encoding)
     if config.extension.parameters.get("_target_") is not None:
         check("extension", config.extension.parameters, Extension)

@@ -49,7 +49,7 @@ class Config(Architecture):
 
     @property
     def named_data(self) -> dict[str, Any]:
-        """The settings of the source, with the name that its results bear."""
+        """Return the settings of the source, with the name that its results bear."""
         return self.data | {"name": self.names.data}
 
     @model_validator(mode="after")

@@ -46,7 +46,7 @@ class ModelConfig(Section):
 
     @property
     def shape(self) -> dict[str, int]:
-        """The sizes of the model that an encoding may ask for."""
+        """Return the sizes of the model that an encoding may ask for."""
         return {
             "heads": self.heads, "head_width": self.head_width, "width": self.width, "depth": self.depth,
             "length": self.length,
@@ -114,18 +114,18 @@ class TrainerConfig(Section):
 
     @property
     def kept(self) -> tuple[int, ...]:
-        """The steps whose weights are kept."""
+        """Return the steps whose weights are kept."""
         return tuple(sorted({self.step(share) for share in self.keep}))
 
     @property
     def processes(self) -> int:
-        """The processes of a run, as far as they are known before it starts."""
+        """Return the number of processes of a run, as far as it is known before the run starts."""
         devices = self.devices if isinstance(self.devices, int) and self.devices > 0 else 1
         return devices * self.num_nodes
 
     @property
     def is_distributed(self) -> bool:
-        """Whether a run is more than one process."""
+        """Return whether a run has more than one process."""
         return self.devices != 1 or self.num_nodes != 1
 
 
@@ -156,7 +156,7 @@ class EvaluationConfig(Section):
 
     @property
     def named(self) -> tuple[str, ...]:
-        """The names in `extensions`, whether they fit an encoding or not."""
+        """Return the names in `extensions`, whether they fit an encoding or not."""
         if isinstance(self.extensions, str):
             return CONTROLS if self.extensions == "controls" else tuple(files("extension"))
         return self.extensions

@@ -17,7 +17,7 @@ GROUPS = ("encoding", "extension", "data")
 
 
 def trained_run(folder: Path) -> About:
-    """Return what a finished run says of itself. UsageError where its settings are none of this program."""
+    """Return what a finished run says of itself. Raise UsageError if its settings do not fit this program."""
     check_finished(folder)
     about = about_run(folder)
     check_classes(about.settings, folder)
@@ -29,7 +29,7 @@ def trained_run(folder: Path) -> About:
 
 
 def check_classes(settings: Mapping[str, object], folder: Path) -> None:
-    """UsageError where the settings of a run folder name a class that `conf/` does not name in its group."""
+    """Raise UsageError where a run folder's settings name a class that `conf/` does not name in its group."""
     for group in GROUPS:
         contents = [OmegaConf.to_container(OmegaConf.load(file)) for file in files(group).values()]
         known = [name for content in contents for name in targets(content)]

@@ -34,7 +34,7 @@ class Section(BaseModel):
 
     @classmethod
     def of(cls, settings: Mapping[str, object]) -> Self:
-        """UsageError names a setting that does not fit, its value and what is allowed."""
+        """Return the section. UsageError names a setting that does not fit, its value and what is allowed."""
         try:
             return cls.model_validate(settings)
         except ValidationError as error:
@@ -42,7 +42,7 @@ class Section(BaseModel):
 
 
 def check_value(key: str, value: Any, annotation: Any) -> None:
-    """UsageError where a value is not of the annotated kind."""
+    """Raise UsageError where a value is not of the annotated kind."""
     try:
         TypeAdapter(annotation, config=STRICT).validate_python(value)
     except ValidationError as error:
@@ -130,6 +130,6 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 
 
 def initials(key: str) -> str:
-    """optimizer.learning_rate -> optimizer.lr"""
+    """Return a key with its last part as initials: optimizer.learning_rate becomes optimizer.lr."""
     group, dot, name = key.rpartition(".")
     return group + dot + "".join(word[:1] for word in name.split("_"))

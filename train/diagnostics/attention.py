@@ -33,7 +33,7 @@ class Statistics:
         self.profile = zeros  # (layers, H, bins) of attention, by distance
 
     def add(self, layer: int, logits: Tensor, effect: Effect, rows: slice, share: Tensor) -> None:
-        """Logits (H, R, T) of some queries, each with its share (R,)."""
+        """Add the statistics of the logits (H, R, T) of some queries, each with its share (R,)."""
         weights, visible = logits.double().softmax(-1), logits > float("-inf")
         at = effect.positions.at
         distance = (at[rows, None] - at[None, :]).abs()  # (R, T)
@@ -49,8 +49,8 @@ class Statistics:
 def measure(
     model: GPT, sequences: Tensor, counts: Tensor, queries: int, trained: list[int], ends: list[int]
 ) -> Statistics:
-    """Measure how the last `queries` of those that count (N, T) attend in sequences (N, T). `trained`: the
-    longest distance that each layer was trained on; `ends`: the first distance past each bin."""
+    """Measure how the last `queries` of those that count (N, T) attend in sequences (N, T). `trained` is the
+    longest distance that each layer was trained on, and `ends` the first distance past each bin."""
     sequences, counts = (x.to(next(model.parameters()).device) for x in (sequences, counts))
     if model.context is not None:  # only the last piece holds the end
         sequences, counts = sequences[:, -model.context :], counts[:, -model.context :]
@@ -72,7 +72,7 @@ def measure(
 
 @contextmanager
 def hooked(model: GPT, rows: slice, show: Show) -> Iterator[None]:
-    """While inside, every layer of a forward pass calls `show` with the logits of some queries."""
+    """Let every layer of a forward pass inside the block call `show` with the logits of some queries."""
 
     def of(layer: int) -> Callable[[Attention, tuple[Tensor, Plan, None]], None]:
         def hook(attention: Attention, inputs: tuple[Tensor, Plan, None]) -> None:

@@ -68,7 +68,7 @@ def half_sentence(profile: list[list[list[float]]], ends: list[int]) -> int:
 
 
 def of_rotation(rotation: Rotation, diagnosis: Diagnosis) -> Iterator[str]:
-    """Angles that training never showed, and whether the base is large enough."""
+    """Yield sentences on angles that training never showed, and on whether the base is large enough."""
     where = "" if len(rotation.layers) == diagnosis.depth else f" of {layers_text(rotation.layers)}"
     count = f"{rotation.unfinished or 'None'} of {rotation.rotating} rotary pairs{where}"
     yield f"{count} never completed a rotation in training, within {rotation.trained:,} tokens."

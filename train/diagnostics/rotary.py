@@ -27,7 +27,7 @@ Array = NDArray[np.float64]
 
 
 def rotary_layers(model: GPT) -> list[tuple[list[int], RoPE]]:
-    """Every different RoPE that rotates by the token's position, and the layers that have it."""
+    """Return every different RoPE that rotates by the token's position, and the layers that have it."""
     different: list[tuple[list[int], RoPE]] = []
     for layer in range(len(model.blocks)):
         modules = list(model.encodings[layer % len(model.encodings)].modules())
@@ -44,8 +44,8 @@ def rotary_layers(model: GPT) -> list[tuple[list[int], RoPE]]:
 
 
 def rotations(model: GPT, trained: list[int], evaluated: list[list[int]]) -> list[Rotation]:
-    """Each different RoPE, for the longest distances that each layer was trained on, and those at each
-    evaluated length."""
+    """Return a record of each different RoPE, for the longest distances that each layer was trained on, and
+    those at each evaluated length."""
     records = []
     for layers, rope in rotary_layers(model):
         theta, length = frequencies(rope), trained[layers[0]] + 1
@@ -61,7 +61,7 @@ def rotations(model: GPT, trained: list[int], evaluated: list[list[int]]) -> lis
 
 
 def frequencies(rope: RoPE, base: float | None = None) -> Array:
-    """(D/2,) radians per position, of another base if one is given; 0 for features that do not rotate."""
+    """Return the radians per position (D/2,), of another base if given; 0 for features that do not rotate."""
     other = copy(rope)
     other.base = rope.base if base is None else base
     still = (rope.shape["head_width"] - rope.rotated) // 2
@@ -74,7 +74,7 @@ def unfinished(theta: Array, length: int) -> int:
 
 
 def similarity(theta: Array, length: int) -> Array:
-    """(length,) B(m) for m = 0, 1, ..."""
+    """Return B(m) for m = 0, 1, ..., (length,)."""
     distance, total = np.arange(length, dtype=np.float64), np.zeros(length)
     for frequency in theta:
         total += np.cos(distance * frequency)

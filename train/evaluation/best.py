@@ -32,12 +32,12 @@ class Others:
         self.by_length = {length: others(source, count, length) for length in lengths}
 
     def problems(self, count: int, length: int) -> Problems:
-        """All of a length."""
+        """Return all problems of a length."""
         return self.by_length[length]
 
 
 def others(source: ProblemSource, count: int, length: int) -> Problems:
-    """UsageError where a task has so few problems of this length that all are scored."""
+    """Return problems of this length that are not scored. Raise UsageError where all of them are scored."""
     scored, more = source.problems(count, length), source.problems(2 * count, length)
     assert scored is not None
     assert more is not None
@@ -70,7 +70,7 @@ def best_checkpoint(
 def selection_evaluator(
     run: Run, models: dict[str, GPT], windows: Windows | None
 ) -> ProblemEvaluator | TextEvaluator:
-    """All of them on answers, or where the data have none on text. UsageError where everything is scored."""
+    """Return what scores all models on answers, or else on text. Raise UsageError if everything is scored."""
     config, trained = run.evaluation, run.trained_length
     lengths = sorted({trained, *(length for length in run.lengths if length <= trained)})
     if has_problems(run.source, lengths):

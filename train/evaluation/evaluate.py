@@ -22,8 +22,8 @@ from train.runtime.ranks import is_rank_zero
 def evaluate(
     run: Run, models: dict[str, GPT], windows: Windows | None, trained: Trained, identity: Identity
 ) -> tuple[list[Row], dict[str, np.ndarray]]:
-    """Rows of every extension, protocol and length; and the scores of each window and of each problem, for
-    paired statistics."""
+    """Return the rows of every extension, protocol and length, and the scores of each window and of each
+    problem, for paired statistics."""
     evaluation, trainer = run.evaluation, run.trainer()
     if is_rank_zero():
         tell_amounts(run, windows)

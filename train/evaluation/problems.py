@@ -23,7 +23,7 @@ METRICS = ("accuracy", "exact_match", "loss", "margin")
 
 
 def has_problems(source: ProblemSource, lengths: list[int]) -> bool:
-    """Whether a source has problems; ValueError where a length is too short for one."""
+    """Return whether a source has problems. Raise ValueError where a length is too short for one."""
     return all(source.problems(1, length) is not None for length in lengths)
 
 
@@ -109,7 +109,7 @@ class ProblemEvaluator(Evaluator):
             del self.scores[key]
 
     def results(self) -> Iterator[Result]:
-        """Means over problems; None at lengths that an encoding is not defined at, or that had no room."""
+        """Yield means over problems; None at lengths where an encoding is undefined, or that had no room."""
         for length, share in self.majority.items():
             yield Result("none", ANSWERS, length, CHANCE, share)
         for extension in self.names:
@@ -134,7 +134,7 @@ class ProblemEvaluator(Evaluator):
 
 
 def score_answers(model: GPT, tokens: Tensor, targets: Tensor, mask: Tensor, draw: int) -> Tensor:
-    """(3, B) float64: the share of an answer that is right, whether all of it is, nats per token of it."""
+    """Return (3, B) float64: the share of an answer that is right, whether all is, and its nats per token."""
     device, count = model.embed.weight.device, mask.sum(1).clamp(min=1)
     losses, right = answer_losses(model, tokens.to(device), targets.to(device), mask, draw)
     sums = torch.zeros(2, *mask.shape, dtype=torch.float64)
@@ -144,8 +144,8 @@ def score_answers(model: GPT, tokens: Tensor, targets: Tensor, mask: Tensor, dra
 
 
 def mean_and_error(values: Tensor, document: Tensor) -> tuple[float, float | None, int]:
-    """Return the mean over problems; its standard error over documents, whose problems are correlated; how
-    many."""
+    """Return the mean over problems, its standard error over documents, whose problems are correlated, and
+    the number of documents."""
     _, number, counts = document.unique(return_inverse=True, return_counts=True)
     means = torch.zeros(len(counts), dtype=values.dtype).index_add(0, number, values) / counts
     error = float(means.std() / len(means) ** 0.5) if len(means) > 1 else None

@@ -23,7 +23,7 @@ Part = tuple[str, int]  # extension, length
 
 
 def unscored_windows(source: Source, scored: Windows, length: int) -> Tensor:
-    """(N, T + 1): windows of documents of which none is scored."""
+    """Return windows (N, T + 1) of documents of which none is scored."""
     windows = source.windows(scored.tokens.size(0) + 4 * WINDOWS, length)
     assert windows is not None
     others = windows.tokens[~torch.isin(windows.document, scored.document)]

@@ -38,7 +38,7 @@ class Stage:
 
     @property
     def last(self) -> Path:
-        """The state to resume from."""
+        """Return the file of the state to resume from."""
         return self.folder / "last.ckpt"
 
     @property
@@ -49,7 +49,7 @@ class Stage:
         return self.folder / f"step-{step}.ckpt"
 
     def is_resumable(self) -> bool:
-        """Whether the training can go on from its state; one that is damaged is deleted."""
+        """Return whether the training can go on from its state; delete one that is damaged."""
         if read_checkpoint(self.last).get("cell") == self.cell:
             return True
         if self.last.exists() and is_rank_zero():
@@ -146,7 +146,7 @@ def forms(weights: Mapping[str, Tensor]) -> dict[str, tuple[object, ...]]:
 
 
 def is_finite(model: GPT) -> bool:
-    """Whether every weight is a finite number."""
+    """Return whether every weight is a finite number."""
     return all(bool(parameter.isfinite().all()) for parameter in model.parameters())
 
 

@@ -17,7 +17,7 @@ PART = 1 << 17  # of them made probabilities at a time: few enough to stay in a 
 
 
 def token_losses(model: GPT, tokens: Tensor, targets: Tensor, draw: int = 0, first: int = 0) -> Tensor:
-    """(B, T - first) nats, float32, of the targets from `first` on; without gradient."""
+    """Return the loss of each target from `first` on, in nats, (B, T - first) float32, without gradient."""
     with torch.no_grad():
         targets = targets[:, first:]
         hidden, weight = in_precision(model.hidden(tokens, draw, first).flatten(0, 1), model.head.weight)
@@ -32,8 +32,8 @@ def token_losses(model: GPT, tokens: Tensor, targets: Tensor, draw: int = 0, fir
 def answer_losses(
     model: GPT, tokens: Tensor, targets: Tensor, mask: Tensor, draw: int = 0
 ) -> tuple[Tensor, Tensor]:
-    """(M,) nats, float32, of the targets in `mask` (B, T), and whether each is the likeliest token;
-    without gradient. A mask on the CPU spares a GPU the wait for its values."""
+    """Return the loss of each target in `mask` (B, T), in nats, (M,) float32, and whether it is the likeliest
+    token; without gradient. A mask on the CPU spares a GPU the wait for its values."""
     with torch.no_grad():
         first = int(mask.any(0).float().argmax())
         unseen = model.unneeded(tokens.size(1), first)
@@ -117,7 +117,7 @@ def part_replaced(logits: Tensor, targets: Tensor) -> Tensor:
 
 
 def log_likelihood(logits: Tensor, targets: Tensor) -> Tensor:
-    """(rows,) log p, float32, of the targets by their logits (rows, vocab)."""
+    """Return log p of each target by the logits (rows, vocab), as (rows,) float32."""
     by_c = loops("loss", logits)
     if by_c is None:
         likelihoods = (
@@ -142,7 +142,7 @@ def token_blocks(count: int, vocab: int, limit: int) -> Iterator[slice]:
 
 
 def in_precision(hidden: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
-    """Both in the precision of the matrix products."""
+    """Return both in the precision of the matrix products."""
     device = hidden.device.type
     dtype = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else hidden.dtype
     return hidden.to(dtype), weight.to(dtype)

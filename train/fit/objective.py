@@ -45,7 +45,7 @@ def masked_tokens(
 
 
 def shown_answers(tokens: Tensor, targets: Tensor, mask: Tensor) -> Tensor:
-    """(B, T) bool: which tokens are parts of an answer, shown to what comes after them."""
+    """Return which tokens are parts of an answer, shown to what comes after them, (B, T) bool."""
     is_shown = torch.zeros_like(mask)
     is_shown[:, 1:] = mask[:, :-1] & (tokens[:, 1:] == targets[:, :-1])
     return is_shown

@@ -13,7 +13,7 @@ from train.fit.muon import Muon
 
 
 def optimizer_of(model: GPT, config: OptimizerConfig, fused: bool) -> Optimizer:
-    """Matrices outside the encodings are decayed, all else is not."""
+    """Return the optimizer, which decays the matrices outside the encodings and nothing else."""
     rate, decay = config.learning_rate, config.weight_decay
     of_encodings = {id(p) for p in model.encodings.parameters()}
     decayed = [p for p in model.parameters() if p.ndim >= 2 and id(p) not in of_encodings]
@@ -31,7 +31,7 @@ def optimizer_of(model: GPT, config: OptimizerConfig, fused: bool) -> Optimizer:
 
 
 def torch_optimizer(config: OptimizerConfig, groups: list[dict[str, Any]], fused: bool) -> Optimizer:
-    """Return the optimizer that `_target_` names. UsageError where it is none, or takes other parameters."""
+    """Return the optimizer of `_target_`. Raise UsageError where it is none, or takes other parameters."""
     given: dict[str, Any] = {"_target_": "torch.optim.AdamW"} | config.parameters  # older runs do not name it
     path = str(given.pop("_target_"))
     kind = getattr(torch.optim, path.removeprefix("torch.optim."), None)

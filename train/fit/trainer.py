@@ -118,7 +118,7 @@ class Checkpoints(Callback):
         checkpoint["cell"] = self.stage.cell
 
     def agreed(self, trainer: Trainer, step: int) -> int:
-        """Return the signal that ends the training here, on all processes; 0: none."""
+        """Return the signal that ends the training here, on all processes, or 0 where there is none."""
         if trainer.world_size == 1:
             return self.signal
         if step % self.progress.every:

@@ -36,7 +36,7 @@ class ExportChoice(ModelChoice):
 
 
 def export(run: Path, folder: Path, extension: str = "none", **parameters: Any) -> None:
-    """Write the model of a run, under an extension, for transformers. UsageError as `train.load.load`."""
+    """Write the model of a run, under an extension, for transformers. Raise UsageError as `load` does."""
     if find_spec("transformers") is None:
         raise UsageError("An export needs the package transformers: python -m pip install transformers.")
     from safetensors.torch import save_file

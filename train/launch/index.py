@@ -39,7 +39,7 @@ class Listed:
 
 
 def write_index(jobs: list[Job], started: datetime) -> Path:
-    """Keep the list of jobs of a sweep next to their results; the folder of the sweep."""
+    """Keep the list of jobs of a sweep next to their results, and return the folder of the sweep."""
     folder, listed_jobs = jobs[0].folder.parent, [Listed.of(job) for job in jobs]
     folder.mkdir(parents=True, exist_ok=True)
     about = {

@@ -30,7 +30,7 @@ class Started(Protocol):
 
     @property
     def exitcode(self) -> int | str | None:
-        """Its exit code, or what became of its worker; None until it ends."""
+        """Return its exit code, or what became of its worker; None until it ends."""
 
     def terminate(self) -> None:
         """Ask it to write its state and end."""
@@ -92,7 +92,7 @@ def basic(options: DictConfig, jobs: list[Job]) -> Iterator[Launcher]:
 
 @contextmanager
 def submitit(options: DictConfig, jobs: list[Job]) -> Iterator[Launcher]:
-    """SLURM, or its stand-in on this machine; a task for each process of a job."""
+    """Return the launcher of SLURM or its stand-in on this machine, with a task for each process of a job."""
     from submitit import AutoExecutor
 
     is_slurm = "partition" in options

@@ -55,15 +55,15 @@ def per_job(config: Config) -> int:
 
 
 def work(config: Config) -> float:
-    """Floating point operations of a training step, without attention."""
+    """Return the floating point operations of a training step, without attention."""
     model = config.model
     weights = 12 * model.depth * model.width**2 + model.width * model.vocab
     return 6.0 * weights * config.batch * model.length
 
 
 def gpus() -> tuple[str, ...]:
-    """Their names for CUDA_VISIBLE_DEVICES, which may leave some of them out; without torch, which would take
-    seconds to import."""
+    """Return the GPUs' names for CUDA_VISIBLE_DEVICES, which may leave some of them out; do so without torch,
+    which would take seconds to import."""
     drivers = list(DRIVER.glob("*"))
     chosen = os.environ.get("CUDA_VISIBLE_DEVICES")
     if chosen is None or not drivers:

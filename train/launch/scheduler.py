@@ -56,7 +56,7 @@ class SweepProgress:
 
 
 def run_all(jobs: list[Job], launcher: str = "basic", options: DictConfig | None = None) -> int:
-    """Run what is not done yet; the number of jobs that failed."""
+    """Run what is not done yet, and return the number of jobs that failed."""
     check_folders(jobs)
     missing = {job.folder: job for job in jobs if not job.is_done or has_gaps(job.folder)}
     if not missing:
@@ -84,7 +84,7 @@ def run_all(jobs: list[Job], launcher: str = "basic", options: DictConfig | None
 
 
 def check_folders(jobs: list[Job]) -> None:
-    """UsageError where different jobs would write into one folder."""
+    """Raise UsageError where different jobs would write into one folder."""
     cells: dict[Path, str] = {}
     for job in jobs:
         if cells.setdefault(job.folder, job.id) != job.id:

@@ -66,7 +66,7 @@ def test_bias_is_the_paper_s() -> None:
 
 
 def write_method(name: str, folder: Path) -> list[Path]:
-    """Write a method, its settings and its test. UsageError where the name is taken or is no name."""
+    """Write a method, its settings and its test. Raise UsageError where the name is taken or is no name."""
     if not NAME.fullmatch(name) or iskeyword(name):
         raise UsageError(f"'{name}' should be a name such as my_bias: small letters, digits and _.")
     if name in files("encoding") or find_spec(name) is not None:

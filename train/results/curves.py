@@ -24,7 +24,8 @@ def panel(row: Row) -> str:
 
 
 def curve(row: Row) -> str:
-    """extrapolation/loss, extrapolation/yarn/loss, extrapolation/sliding/loss, answers/accuracy, ..."""
+    """Return the name of a row's curve: extrapolation/loss, extrapolation/yarn/loss,
+    extrapolation/sliding/loss, answers/accuracy, ..."""
     if row.metric == GAIN:
         return f"context/{GAIN}"  # W&B sorts the keys of a summary, and this is to be the first
     unsaid = ("none", SAME, panel(row))
@@ -62,7 +63,7 @@ def panels(rows: list[Row], count: int) -> list[str]:
 
 
 def points(rows: list[Row], names: Collection[str]) -> list[tuple[str, int, dict[str, float]]]:
-    """(axis, x, the curves of these names that have a value there), one for each x."""
+    """Return (axis, x, the curves of these names that have a value there), one for each x."""
     by_x: dict[tuple[str, int], dict[str, float]] = {}
     for row in rows:
         if curve(row) in names and row.value is not None and isfinite(row.value):
@@ -71,8 +72,8 @@ def points(rows: list[Row], names: Collection[str]) -> list[tuple[str, int, dict
 
 
 def summary_numbers(rows: list[Row], count: int) -> dict[str, float]:
-    """context/gain_over_window (at the longest length), extrapolation/loss@2048, extrapolation/ratio@8x
-    (to the training length), training/seconds: at most so many, the most important ones first."""
+    """Return at most so many numbers, the most important ones first: context/gain_over_window (at the longest
+    length), extrapolation/loss@2048, extrapolation/ratio@8x (to the training length), training/seconds."""
     values = {(curve(row), row.length): row.value for row in rows}
     result = {}
     for row in sorted(rows, key=importance):

@@ -47,7 +47,7 @@ def damage(folder: Path) -> str | None:
 
 
 def check_finished(folder: Path) -> None:
-    """UsageError where a folder is not that of a finished run whose results are what was written."""
+    """Raise UsageError where a folder is not that of a finished run whose results are what was written."""
     if not (folder / DONE).exists():
         raise UsageError(f"{folder} is not the folder of a finished run: it has no DONE.")
     if wrong := damage(folder):
@@ -55,10 +55,10 @@ def check_finished(folder: Path) -> None:
 
 
 def is_done(folder: Path, cell: str) -> bool:
-    """Whether a folder holds this very run, finished and whole."""
+    """Return whether a folder holds this very run, finished and whole."""
     return finished(folder) == cell and damage(folder) is None
 
 
 def has_gaps(folder: Path) -> bool:
-    """Whether memory ran out at a length of a finished run, which the same command tries again."""
+    """Return whether memory ran out at a length of a finished run, which the same command tries again."""
     return f'"{OUT_OF_MEMORY}"' in (folder / RESULTS).read_text()

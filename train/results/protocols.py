@@ -30,7 +30,7 @@ class Amounts:
 
     @property
     def longest(self) -> int:
-        """Tokens of a held-out window."""
+        """Return the number of tokens of a held-out window."""
         return max(self.lengths)
 
 
@@ -55,16 +55,16 @@ def sliding(length: int, amounts: Amounts) -> Iterable[Span]:
 
 
 def nonoverlapping(length: int, amounts: Amounts) -> Iterable[Span]:
-    """Pieces side by side, every target counts (Press et al., 2021, Table 2). A longer piece has a smaller
+    """Score every target of pieces side by side (Press et al., 2021, Table 2). A longer piece has a smaller
     share of targets with little context, which alone lowers the loss."""
     for start in range(0, amounts.longest - length + 1, length):
         yield Span(start, start + length, start)
 
 
 def overlapping_mean(length: int, amounts: Amounts) -> Iterable[Span]:
-    """Pieces that begin every `stride` tokens, and every target of every piece counts, however little context
-    it has: the mean of the pieces' means (Lu et al., 2024, https://arxiv.org/abs/2409.12181, whose script
-    calls it a sliding window of 256). Most targets count more than once."""
+    """Score every target of pieces that begin every `stride` tokens, however little context a target has, by
+    the mean of the pieces' means (Lu et al., 2024, https://arxiv.org/abs/2409.12181, whose script calls it a
+    sliding window of 256). Most targets count more than once."""
     for start in range(0, amounts.longest - length + 1, amounts.stride or max(1, length // 2)):
         yield Span(start, start + length, start)
 
@@ -78,7 +78,7 @@ def truncated(length: int, amounts: Amounts) -> Iterable[Span]:
 
 
 def last_k(length: int, amounts: Amounts) -> Iterable[Span]:
-    """Pieces side by side, the last `last` targets of each count (Zheng et al., 2024,
+    """Score the last `last` targets of each of the pieces side by side (Zheng et al., 2024,
     https://arxiv.org/abs/2405.14722, with 256): past the training length none is at a trained position, and
     each length scores other tokens."""
     for start in range(0, amounts.longest - length + 1, length):
@@ -98,7 +98,7 @@ COPYING = "copying"  # same_tokens in parts: copying_512, ..., by how far back a
 
 
 def is_partial(protocol: str) -> bool:
-    """Whether a protocol takes apart what another one scores."""
+    """Return whether a protocol takes apart what another one scores."""
     return protocol == BY_POSITION or protocol.startswith(COPYING)
 
 

@@ -79,7 +79,7 @@ class Row:
 
     @property
     def is_answer(self) -> bool:
-        """Whether it is about problems, not about text."""
+        """Return whether the row is about problems, not about text."""
         return self.protocol == ANSWERS or self.protocol.startswith(DEPTH)
 
 

@@ -24,7 +24,7 @@ class Folder:
     cell: str
 
     def is_done(self) -> bool:
-        """Whether this very run was finished here; another one is not overwritten."""
+        """Return whether this very run was finished here; refuse to overwrite another one."""
         kept = finished(self.path)
         if kept is None:
             return False

@@ -25,7 +25,7 @@ def headline(rows: list[Row]) -> str:
 
 
 def results_table(title: str, rows: list[Row]) -> str:
-    """One line an extension, one column a length."""
+    """Return a table with one line an extension and one column a length."""
     first, lengths = rows[0].protocol, list(dict.fromkeys(row.length for row in rows))
     values = {(row.extension, row.length): row.value for row in rows if row.protocol == first}
     lines = [[f"{title} ({first})", *(f"{length:,}" for length in lengths)]]

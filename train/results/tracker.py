@@ -47,7 +47,7 @@ class Tracker:
         self.tell(lambda run: run.summary.update(numbers))
 
     def log(self, axis: str, x: int, values: dict[str, float], run: Any) -> None:
-        """Values at x; every name is defined exactly, for among globs that match W&B chooses at random."""
+        """Log values at x; define every name exactly, for among globs that match W&B chooses at random."""
         if axis not in self.axes:
             run.define_metric(axis, hidden=True, summary="none")
         summary = None if axis.endswith("/step") else "none"  # of rows it has numbers at each length
@@ -71,7 +71,7 @@ class Tracker:
             tempfile.tempdir = None  # the system's
 
     def tell(self, action: Callable[[Any], object], last: bool = False) -> None:
-        """End the view, not the run: a full disk, a killed W&B process, a server that is gone."""
+        """Do `action`. A full disk, a killed W&B process or a lost server ends the view, not the run."""
         if self.run is None or (self.lost and not last):
             return
         try:

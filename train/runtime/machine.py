@@ -21,7 +21,7 @@ COMPILED = "TORCHINDUCTOR_CACHE_DIR"
 
 
 def resolved_precision(requested: str, accelerator: str) -> str:
-    """`auto` becomes bf16-mixed where that is faster, else 32-true (16-mixed on older GPUs)."""
+    """Return the precision; `auto` is bf16-mixed if that is faster, else 32-true (16-mixed on older GPUs)."""
     gpu = on_gpu(accelerator)
     if requested == "16-mixed" and not gpu:
         raise UsageError("trainer.precision=16-mixed needs a GPU: choose bf16-mixed or 32-true.")
@@ -55,7 +55,7 @@ def processor_seconds(call: Callable[[], object]) -> float:
 
 
 def on_gpu(accelerator: str) -> bool:
-    """Whether it stands for CUDA here."""
+    """Return whether an accelerator stands for CUDA here."""
     return accelerator in ("gpu", "cuda") or (accelerator == "auto" and torch.cuda.is_available())
 
 
@@ -77,7 +77,7 @@ def reset_peak_memory() -> None:
 
 
 def peak_memory() -> int | None:
-    """Bytes: allocated on the GPU, or resident on the CPU; None where neither is known."""
+    """Return the most bytes allocated on the GPU, or resident on the CPU; None where neither is known."""
     if torch.cuda.is_available():
         return torch.cuda.max_memory_allocated()
     status = Path("/proc/self/status")

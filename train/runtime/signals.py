@@ -48,8 +48,8 @@ def raise_stopped(number: int, frame: object = None) -> None:
 
 
 def handle(handler: Handler = raise_stopped, signals: Iterable[int] = (*SIGNALS, *REQUEUE)) -> None:
-    """All signals call this, in place of what Lightning does: it ends with exit code 0, or waits for other
-    processes."""
+    """Let these signals call `handler`, in place of what Lightning does: it ends with exit code 0, or waits
+    for other processes."""
     for number in signals:
         if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:  # as nohup leaves it
             signal.signal(number, handler)
@@ -59,7 +59,7 @@ def handle(handler: Handler = raise_stopped, signals: Iterable[int] = (*SIGNALS,
 def handle_signals(
     handler: Handler = raise_stopped, signals: Iterable[int] = (*SIGNALS, *REQUEUE)
 ) -> Iterator[None]:
-    """Signals raise `Stopped`, until the block is left."""
+    """Let signals raise `Stopped`, until the block is left."""
     before = {number: signal.getsignal(number) for number in signals}
     handle(handler, signals)
     if "LOCAL_RANK" in os.environ:  # one of several processes, that another one started
@@ -72,7 +72,7 @@ def handle_signals(
 
 
 def ignored() -> None:
-    """Another Ctrl-C must not interrupt the way out."""
+    """Ignore further signals: another Ctrl-C must not interrupt the way out."""
     for number in (*SIGNALS, *REQUEUE):
         signal.signal(number, signal.SIG_IGN)
 
@@ -86,7 +86,7 @@ def requeue(number: int) -> None:
 
 @contextmanager
 def block_sigint() -> Iterator[None]:
-    """Ctrl-C waits, here and in processes that are started inside, whose Python would tell it as an error."""
+    """Let Ctrl-C wait, here and in processes started inside, whose Python would tell it as an error."""
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
@@ -108,7 +108,7 @@ def parent_is_gone() -> None:
 
 
 def follow(wait: Callable[[], object]) -> None:
-    """SIGTERM for this process when `wait` returns; what still hangs after a while ends without a word."""
+    """Send this process SIGTERM when `wait` returns. If it hangs, end it without a word after a while."""
 
     def watch() -> None:
         wait()
