@@ -16,5 +16,5 @@ class Batch:
 
 
 def shifted(sequences: Tensor) -> tuple[Tensor, Tensor]:
-    """Tokens and the next tokens, each (B, T), of sequences (B, T + 1)."""
+    """Return tokens and the next tokens, each (B, T), of sequences (B, T + 1)."""
     return sequences[:, :-1].contiguous(), sequences[:, 1:].contiguous()

@@ -52,7 +52,7 @@ def modules(settings: Any) -> list[str]:
 
 
 def targets(tree: Any) -> Iterator[Any]:
-    """Every `_target_` in a tree of mappings and lists."""
+    """Yield every `_target_` in a tree of mappings and lists."""
     if isinstance(tree, dict):
         if tree.get("_target_") is not None:
             yield tree["_target_"]

@@ -29,8 +29,8 @@ def atomic_write(file: Path) -> Iterator[BinaryIO]:
 
 
 def read_file(file: Path) -> bytes:
-    """Return what a small file holds. UsageError where something else stands in its place, which might be
-    read without an end."""
+    """Return what a small file holds. Raise UsageError where something else stands in its place, which might
+    be read without an end."""
     if file.exists() and not file.is_file():
         raise UsageError(f"{file} is a folder, a pipe or a device, where a file is needed.")
     with file.open("rb") as opened:

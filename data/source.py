@@ -56,7 +56,7 @@ class Source:
     def batch(self, step: int, length: int, size: int, seed: int, rank: int = 0, world: int = 1) -> Batch:
         """Return the rows rank, rank + world, ... of the `size` sequences of a step.
 
-        A function of its arguments alone, whatever was called before, and whatever the model.
+        It depends on its arguments alone, whatever was called before, and whatever the model.
         """
         raise NotImplementedError
 
@@ -66,5 +66,5 @@ class Source:
         return None
 
     def problems(self, count: int, length: int) -> Problems | None:
-        """`count` held-out problems of this length, whatever the seed; None where there are none."""
+        """Return `count` held-out problems of this length, whatever the seed; None where there are none."""
         return None

@@ -50,17 +50,17 @@ class Positions:
 
     @property
     def length(self) -> int:
-        """T"""
+        """Return the number of tokens, T."""
         return self.at.size(-1)
 
     @property
     def whole(self) -> bool:
-        """Whether all positions are whole numbers."""
+        """Return whether all positions are whole numbers."""
         return not self.at.is_floating_point()
 
     @property
     def consecutive(self) -> bool:
-        """Whether the positions are 0, 1, ..., T - 1 in every sequence."""
+        """Return whether the positions are 0, 1, ..., T - 1 in every sequence."""
         return self.whole and self.at.dim() == 1 and self.span == self.length
 
 
@@ -71,11 +71,11 @@ class ByDistance:
     function: Callable[[Tensor], Tensor]  # distances (N,), query minus key -> (1 or H, N) float32
 
     def __call__(self, i: Tensor, j: Tensor) -> Tensor:
-        """(H, ..., R, K)"""
+        """Return the number of each pair, (H, ..., R, K)."""
         return by_distance(self.function, i, j)
 
     def table(self, positions: Positions) -> tuple[Tensor, int]:
-        """Return (1 or H, N) its values at all distances, and the first of these."""
+        """Return its values at all distances, (1 or H, N), and the first of these."""
         first = 0 if positions.causal else 1 - positions.span
         return self.function(torch.arange(first, positions.span, device=positions.at.device)), first
 
@@ -157,7 +157,7 @@ class Effect:
 
     @property
     def parts(self) -> frozenset[str]:
-        """The names of the fields that do something."""
+        """Return the names of the fields that do something."""
         none = (None, ())
         return frozenset(name for name in PARTS if not any(getattr(self, name) is empty for empty in none))
 
@@ -187,12 +187,12 @@ class Encoding(nn.Module):
 
     @property
     def uncut(self) -> "Encoding":
-        """The encoding that does the same to an input that is seen whole."""
+        """Return the encoding that does the same to an input that is seen whole."""
         return self
 
     @property
     def inside(self) -> Sequence["Encoding"]:
-        """The encodings that this one wraps, if extensions are applied to them in its place."""
+        """Return the encodings that this one wraps, if extensions are applied to them in its place."""
         return ()
 
     def around(self, inside: Sequence["Encoding"]) -> "Encoding":
@@ -210,7 +210,7 @@ class Encoding(nn.Module):
         self.needs_causal = type(self).needs_causal or any(e.needs_causal for e in inside)
 
     def effect_at(self, positions: Positions) -> Effect:
-        """Return the effect at `positions`, or an error that says why there is none."""
+        """Return the effect at `positions`; where there is none, raise a UsageError that says why."""
         name = type(self).__name__
         if self.limit is not None and positions.span > self.limit:
             raise UsageError(f"{name} is not defined past {self.limit} tokens: {positions.span} is more.")

@@ -23,7 +23,7 @@ class Extension(Encoding):
 
     @classmethod
     def fits_to(cls, encoding: Encoding) -> bool:
-        """Whether it applies to this encoding itself (not to one inside it)."""
+        """Return whether it applies to this encoding itself (not to one inside it)."""
         return isinstance(encoding, cls.fits)
 
     def forward(self, positions: Positions) -> Effect:
@@ -38,12 +38,12 @@ def reindexed(number: ByDistance | ByPair | None, places: Places) -> ByPair | No
 
 
 def times_longer(factor: float | str, span: int, length: int) -> float:
-    """`factor`, or for `auto` how many times longer than in training this sequence is; at least 1."""
+    """Return `factor`, or for `auto` how many times longer than in training this sequence is; at least 1."""
     return max(1.0, span / length) if factor == "auto" else float(factor)
 
 
 def given_factor(factor: float | str) -> float | str:
-    """`factor`, or UsageError where it is none."""
+    """Return `factor`; raise UsageError where it is neither `auto` nor a number of at least 1."""
     if factor == "auto" or (not isinstance(factor, str) and factor >= 1):
         return factor
     raise UsageError(f"extension.factor={factor} must be auto or a number of at least 1.")

@@ -51,8 +51,8 @@ class GPT(nn.Module):
             self.head.weight = self.embed.weight
 
     def initialise(self, depth: int) -> None:
-        """Draw GPT-2's normal initialisation, its 0.02 at width 768 becoming 0.55 / sqrt(width) at any width;
-        smaller by sqrt(2 depth) where a block writes to the residual stream."""
+        """Draw GPT-2's normal initialisation, its 0.02 at width 768 becoming 0.55 / sqrt(width) at any width.
+        It is smaller by sqrt(2 depth) where a block writes to the residual stream."""
         std = init_std(self.embed.embedding_dim)
         for block in cast(Sequence[Block], self.blocks):
             for linear in (block.attention.qkv, block.mlp.up):
@@ -68,17 +68,17 @@ class GPT(nn.Module):
 
     @property
     def limit(self) -> int | None:
-        """Longest sequence that all encodings are defined for."""
+        """Return the length of the longest sequence that all encodings are defined for."""
         return min([e.limit for e in self.tiled if e.limit is not None], default=None)
 
     @property
     def context(self) -> int | None:
-        """Longest input seen whole; longer ones are cut into pieces, aligned with their end."""
+        """Return the longest input seen whole; longer ones are cut into pieces, aligned with their end."""
         return min([e.context for e in self.tiled if e.context is not None], default=None)
 
     @property
     def draws(self) -> int:
-        """Number of draws that the sequences of an evaluation take in turn."""
+        """Return the number of draws that the sequences of an evaluation take in turn."""
         return max(e.draws for e in self.tiled)
 
     def under(self, encodings: Sequence[Encoding]) -> "GPT":
@@ -104,11 +104,11 @@ class GPT(nn.Module):
         return max(0, first - seen)
 
     def forward(self, tokens: Tensor, draw: int = 0) -> Tensor:
-        """(B, T) -> (B, T, vocab)"""
+        """Return the logits (B, T, vocab) of tokens (B, T)."""
         return cast(Tensor, self.head(self.hidden(tokens, draw)))
 
     def hidden(self, tokens: Tensor, draw: int = 0, first: int = 0) -> Tensor:
-        """Return (B, T - first, C) of (B, T), what the head reads from token `first` on."""
+        """Return what the head reads from token `first` on, (B, T - first, C), of tokens (B, T)."""
         context = self.context or tokens.size(1)
         if tokens.size(1) <= context:
             return self.through(tokens, draw, first)
@@ -121,14 +121,14 @@ class GPT(nn.Module):
 
     @property
     def is_cacheable(self) -> bool:
-        """Whether a text that goes on changes nothing about the tokens that it has."""
+        """Return whether a text that goes on changes nothing about the tokens that it has."""
         return self.causal and self.context is None and all(encoding.prefix for encoding in self.tiled)
 
     @torch.no_grad()
     def continue_text(self, tokens: Tensor, cache: Cache) -> Tensor:
-        """Return (B, N, C), what the head reads of the last N of tokens (B, T): those that the cache lacks.
+        """Return what the head reads of the last N of tokens (B, T), those that the cache lacks: (B, N, C).
 
-        UsageError where an encoding depends on the length of the text.
+        Raise UsageError where an encoding depends on the length of the text.
         """
         if not self.is_cacheable:
             raise UsageError("This model reads all of a text again when it goes on: leave out the cache.")

@@ -84,12 +84,12 @@ def needs_more(extension: str) -> bool:
 
 
 def applies(kind: type[Extension], encoding: Encoding) -> bool:
-    """Whether an extension wraps this encoding itself."""
+    """Return whether an extension wraps this encoding itself."""
     return kind.fits_to(encoding) and not isinstance(encoding, Schedule)
 
 
 def applies_inside(kind: type[Extension], encoding: Encoding) -> bool:
-    """Whether it wraps this encoding or one inside."""
+    """Return whether an extension wraps this encoding or one inside."""
     return applies(kind, encoding) or any(applies_inside(kind, inner) for inner in encoding.inside)
 
 
@@ -104,7 +104,7 @@ def encoding_fits(extension: str, encoding: Encoding) -> bool:
 
 
 def fits(extension: str, encoding: str) -> bool:
-    """Whether an extension can be applied to an encoding, by their names in `conf/`."""
+    """Return whether an extension can be applied to an encoding, by their names in `conf/`."""
     return encoding_fits(extension, load(encoding, heads=4, head_width=16, width=64, depth=4, length=32))
 
 

@@ -69,7 +69,7 @@ def members(encoding: Encoding) -> Sequence[Encoding]:
 
 
 def owners(encoding: Encoding, copies: int) -> str:
-    """Whether layers share parameters, have their own, or both."""
+    """Return whether layers share parameters, have their own, or both."""
     sets = [{id(p) for p in member.parameters()} for member in members(encoding)]
     common, every = set.intersection(*sets), set.union(*sets)
     if copies > 1 or not common:
@@ -164,13 +164,13 @@ def changes(name: str, encoding: str) -> str:
 
 
 def rotation_table(effect: Effect) -> torch.Tensor:
-    """(2, 1, H, T, D) equal queries and keys as the effect rotates them."""
+    """Return equal queries and keys as the effect rotates them, (2, 1, H, T, D)."""
     ones = torch.ones(1, SHAPE["heads"], effect.positions.length, SHAPE["head_width"])
     return torch.stack(effect.rotate(ones, ones) if effect.rotate else (ones, ones))
 
 
 def names_text(chosen: list[str], everything: list[str]) -> str:
-    """`chosen` in the fewest words."""
+    """Return `chosen` in the fewest words."""
     missing = [name for name in everything if name not in chosen]
     if not missing:
         return "every encoding"

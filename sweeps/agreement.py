@@ -70,7 +70,7 @@ def agreement(first: pd.Series, other: pd.Series) -> tuple[float, float, float] 
 
 
 def resampled_means(values: list[Array], sample: Array, draw: np.random.Generator) -> Array:
-    """(R, M) of the methods that were drawn, each over its seeds, drawn again."""
+    """Return the means of the methods that were drawn, (R, M), each over its seeds, drawn again."""
     counts = np.array([len(seeds) for seeds in values])
     padded = np.stack([np.pad(seeds, (0, counts.max() - len(seeds))) for seeds in values])  # (M, S)
     places = (draw.random((*sample.shape, counts.max())) * counts[sample, None]).astype(int)  # (R, M, S)
@@ -79,7 +79,7 @@ def resampled_means(values: list[Array], sample: Array, draw: np.random.Generato
 
 
 def taus(first: Array, other: Array) -> Array:
-    """(R,) Kendall's tau-b of each row of (R, M) values: scipy's `kendalltau`, all rows at once."""
+    """Return Kendall's tau-b of each row of (R, M) values, (R,): scipy's `kendalltau`, all rows at once."""
     a, b = (np.sign(values[:, :, None] - values[:, None]) for values in (first, other))  # (R, M, M)
     with np.errstate(invalid="ignore"):  # undefined where all values of a row are equal
         tau: Array = (a * b).sum((1, 2)) / np.sqrt((a**2).sum((1, 2)) * (b**2).sum((1, 2)))

@@ -33,7 +33,7 @@ def pack(folder: Path, archive: Path) -> int:
 
 
 def add(new: pd.DataFrame, file: Path) -> int:
-    """Append the rows of new runs to a file, replacing those of runs that it had; how many runs it has."""
+    """Append rows of new runs to a file, replacing those of runs that it had; return how many runs it has."""
     if file.exists():
         old = pd.read_parquet(file)
         new = pd.concat([old[~old["run"].isin(new["run"])], new], ignore_index=True)
@@ -60,7 +60,7 @@ def run_record(run: FinishedRun) -> dict[str, str]:
 
 
 def portable(value: Any) -> Any:
-    """Without what holds on one machine only: absolute paths, and arguments of a command that give them."""
+    """Remove what holds on one machine only: absolute paths, and arguments of a command that give them."""
     if isinstance(value, dict):
         return {key: portable(part) for key, part in value.items() if not str(part).startswith("/")}
     if isinstance(value, str) and "=/" in value:

@@ -48,7 +48,7 @@ def in_terminal(folder: Path) -> None:
 
 
 def has_api_key() -> bool:
-    """Whether there is a W&B key; asks neither the user nor the server."""
+    """Return whether there is a W&B key; ask neither the user nor the server."""
     import wandb
 
     try:
@@ -59,7 +59,7 @@ def has_api_key() -> bool:
 
 
 def save_workspace(entity: str | None, project: str) -> str:
-    """Create the workspace; the address of it."""
+    """Create the workspace, and return its address."""
     import wandb
 
     try:
@@ -73,7 +73,7 @@ def save_workspace(entity: str | None, project: str) -> str:
 
 
 def workspace(entity: str, project: str) -> Any:
-    """Every curve against its own axis, a line for each encoding, from the worst to the best seed."""
+    """Lay out every curve against its own axis, a line for each encoding, from the worst to the best seed."""
     try:
         from wandb_workspaces.reports.v2 import LinePlot
         from wandb_workspaces.workspaces import Section, Workspace

@@ -6,7 +6,7 @@ MISSING = "–"
 
 
 def number(value: float | None, decimals: int = 3) -> str:
-    """Fewer decimals for what is large; a dash for what is not there."""
+    """Return a number with fewer decimals where it is large; a dash for what is not there."""
     if value is None:
         return MISSING
     return f"{value:.{max(0, decimals - (abs(value) >= 10) - (abs(value) >= 100) - (abs(value) >= 1000))}f}"
@@ -21,7 +21,7 @@ def signed(value: float | None, decimals: int = 3) -> str:
 
 
 def plus_minus(half: float | None) -> str:
-    """Half the width of an interval."""
+    """Return half the width of an interval, after ±."""
     return "" if half is None else f"±{number(half)}"
 
 
@@ -48,7 +48,7 @@ def at_least(length: int | None, longest: int) -> str:
 
 
 def big(value: float | None) -> str:
-    """1.1 M, 310 k."""
+    """Return a number in few characters: 1.1 M, 310 k."""
     if value is None:
         return MISSING
     for size, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):

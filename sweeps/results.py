@@ -78,7 +78,7 @@ class Sweep:
 
     @property
     def troubles(self) -> dict[str, list[Failure]]:
-        """The jobs that left nothing to report, by what became of them."""
+        """Return the jobs that left nothing to report, by what became of them."""
         groups = {
             "have no results yet": self.unfinished,
             "failed": self.failures,
@@ -141,7 +141,7 @@ def jobs_of(folder: Path) -> Sweep:
 
 
 def run_folders(folder: Path) -> Iterator[Path]:
-    """Every folder below with results of its own, and none inside those."""
+    """Yield every folder below with results of its own, and none inside those."""
     if not folder.is_dir():
         raise FileNotFoundError(f"There is no folder {folder}: name the folder of a sweep or of a run.")
     if (folder / "results.jsonl").exists():
@@ -153,7 +153,7 @@ def run_folders(folder: Path) -> Iterator[Path]:
 
 
 def load_run(place: Path) -> FinishedRun:
-    """Everything that a run left; UsageError names the file that cannot be read."""
+    """Return everything that a run left; raise a UsageError that names the file that cannot be read."""
     file = place / "results.jsonl"
     rows = read_rows(file)
     if not rows or min(min(row.length, row.trained_length) for row in rows) < 1:
@@ -194,7 +194,7 @@ def archived_runs(archive: Path) -> Iterator[FinishedRun]:
 
 
 def flat(content: dict[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Nested dicts as one, keys joined by dots; a list as text."""
+    """Return nested dicts as one, keys joined by dots; a list becomes text."""
     result: dict[str, Any] = {}
     for key, value in content.items():
         plain = {prefix + key: str(value) if isinstance(value, list) else value}

@@ -33,10 +33,10 @@ class Interval:
 
 
 def interval(values: Array, counts: Array, pool: bool = False) -> Interval:
-    """Mean and interval of `values` (..., S, D): sums over the windows of a document, `counts` (D,) of them.
+    """Return mean and interval of `values` (..., S, D), sums over the `counts` (D,) windows of a document.
 
-    A seed that a method lacks is nan. `pool`: the first axis is methods, whose seed variances are shrunk to
-    a common one; for differences between methods or lengths, not for means, whose seed effects are shared.
+    A seed that a method lacks is nan. With `pool`, the first axis is methods, whose seed variances shrink to
+    a common one: pool differences between methods or lengths, not means, whose seed effects are shared.
     """
     *shape, S, D = values.shape
     value, documents, seeds, freedom = variance_parts(values.reshape(-1, S, D), counts)
@@ -84,14 +84,14 @@ def student(value: Array, documents: Array, seeds: Array, freedom: Array, others
 
 
 def satterthwaite(first: Array, freedom_of_one: float, other: Array, freedom_of_other: Array) -> Array:
-    """Degrees of freedom of a sum of two variances (Satterthwaite, 1946)."""
+    """Return the degrees of freedom of a sum of two variances (Satterthwaite, 1946)."""
     with np.errstate(divide="ignore", invalid="ignore"):
         freedom = (first + other) ** 2 / (first**2 / freedom_of_one + other**2 / freedom_of_other)
     return np.where(first + other == 0, 1e6, np.minimum(freedom, 1e6))
 
 
 def pooled(variances: Array, freedom: Array) -> tuple[Array, Array]:
-    """Each column's variances shrunk towards a common one, as far as they agree (Smyth, 2004).
+    """Shrink each column's variances towards a common one, as far as they agree (Smyth, 2004).
 
     Differences to one reference share its noise, so the common variance is trusted with
     no more than three times a method's own degrees of freedom.
@@ -125,7 +125,7 @@ def trigamma_inverse(y: float) -> float:
 
 
 def holm(p: Array) -> Array:
-    """p-values corrected for their number (Holm, 1979); nan is no comparison."""
+    """Return p-values corrected for their number (Holm, 1979); nan is no comparison."""
     corrected = np.full(p.shape, np.nan)
     order = np.argsort(p)[: np.count_nonzero(~np.isnan(p))]
     steps = p[order] * np.arange(len(order), 0, -1)
@@ -134,8 +134,8 @@ def holm(p: Array) -> Array:
 
 
 def bimodal(seeds: Array) -> bool:
-    """Whether seeds (S,) fall into two groups: the largest gap between neighbours is more than GAP, and more
-    than ten times the range on either side of it. At least three seeds are needed."""
+    """Return whether seeds (S,) fall into two groups: the largest gap between neighbours is more than GAP,
+    and more than ten times the range on either side of it. At least three seeds are needed."""
     values = np.sort(seeds[~np.isnan(seeds)])
     if len(values) < 3:
         return False
@@ -172,7 +172,7 @@ def enough(documents: int) -> bool:
 
 
 def variance(resampled: Array) -> Array:
-    """Over resamples; those that drew no seed of a method do not count."""
+    """Return the variance over resamples; those that drew no seed of a method do not count."""
     valid = np.isfinite(resampled)
     count = np.maximum(valid.sum(-1), 1)
     mean = np.where(valid, resampled, 0.0).sum(-1) / count

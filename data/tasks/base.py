@@ -24,7 +24,7 @@ class Generated(Source):
     """Problems that are drawn, not read: there is nothing to prepare."""
 
     def open(self, vocab: int, cache: Path) -> Self:
-        """UsageError where a model has too few ids."""
+        """Return the task; raise UsageError where a model has too few ids."""
         if vocab < self.vocab:
             raise UsageError(
                 f"model.vocab={vocab} is too small for data={self.name}, which has {self.vocab} ids: "
@@ -53,7 +53,7 @@ class Task(Generated, ABC):
     @property
     @abstractmethod
     def alphabet(self) -> str:
-        """Every character of questions and answers."""
+        """Return every character of questions and answers."""
 
     def problem(self, length: int, draw: Generator) -> tuple[str, str]:
         """Return a question of this length and its answer, a function of the draws alone; by default any
@@ -66,7 +66,7 @@ class Task(Generated, ABC):
         raise NotImplementedError
 
     def size(self, length: int) -> tuple[int, int]:
-        """Characters of the longest question and of the longest answer."""
+        """Return how many characters the longest question and the longest answer have."""
         return length, 1
 
     def __post_init__(self) -> None:
@@ -94,18 +94,18 @@ class Task(Generated, ABC):
         return low, high
 
     def check(self, length: int) -> None:
-        """UsageError where there is no problem of this length."""
+        """Raise UsageError where there is no problem of this length."""
         if not self.shortest <= length <= (self.longest or length):
             short = length < self.shortest
             bound = f"shortest has {self.shortest}" if short else f"longest has {self.longest}"
             raise UsageError(f"data={self.name} has no problem of length {length}: the {bound}.")
 
     def tokens(self, length: int) -> int:
-        """Tokens of the longest problem of this length, its end not counted."""
+        """Count the tokens of the longest problem of this length, without its end."""
         return sum(self.size(length)) + 1
 
     def batch(self, step: int, length: int, size: int, seed: int, rank: int = 0, world: int = 1) -> Batch:
-        """Problems of one length, every length equally likely; as in `problems`, nothing is padded."""
+        """Return problems of one length, every length equally likely; as in `problems`, nothing is padded."""
         low, high = self.lengths
         if length < self.tokens(high):
             raise UsageError(
@@ -123,7 +123,7 @@ class Task(Generated, ABC):
         return Problems(*self.encode(problems, self.tokens(length)))
 
     def encode(self, problems: list[tuple[str, str]], width: int) -> tuple[Tensor, Tensor, Tensor]:
-        """Tokens, targets and the mask of answers, each (N, width)."""
+        """Return tokens, targets and the mask of answers, each (N, width)."""
         whole = np.full((len(problems), width + 1), END, np.int64)
         mask = np.zeros((len(problems), width), bool)
         for row, (question, answer) in enumerate(problems):
@@ -139,7 +139,7 @@ def draws(count: int, *seed: int, rank: int = 0, world: int = 1) -> Iterator[Gen
 
 
 def random_string(alphabet: str, length: int, draw: Generator) -> str:
-    """Any character at each place."""
+    """Draw any character at each place."""
     return "".join([alphabet[number] for number in draw.integers(len(alphabet), size=length).tolist()])
 
 

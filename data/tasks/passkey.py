@@ -59,14 +59,15 @@ class Haystack(Source):
         )
 
     def batch(self, step: int, length: int, size: int, seed: int, rank: int = 0, world: int = 1) -> Batch:
-        """Keys at any depth."""
+        """Return texts with keys at any depth."""
         text = self.text.batch(step, self.room(length), size, seed, rank, world).tokens
         rows = list(draws(size, TRAINING, seed, step, rank=rank, world=world))
         keys = self.keys(rows)[:, : self.key]
         return Batch(*self.hide(text, keys, torch.tensor([draw.random() for draw in rows])))
 
     def problems(self, count: int, length: int) -> Problems:
-        """Texts that are too few recur with other keys. Keys are the same at every length."""
+        """Return texts with keys at every depth. Texts that are too few recur with other keys. Keys are the
+        same at every length."""
         group, depth = at_each_depth(count)
         groups = int(group[-1]) + 1
         windows = self.text.windows(groups, self.room(length))
@@ -78,7 +79,7 @@ class Haystack(Source):
         return Problems(tokens, targets, mask, depth, wrong, windows.document[window])
 
     def room(self, length: int) -> int:
-        """Tokens of text in a sequence of `length` tokens and the one after it."""
+        """Count the tokens of text in a sequence of `length` tokens and the one after it."""
         room = length + 1 - 2 * (1 + self.key)
         if room < 1:
             raise UsageError(
@@ -88,26 +89,27 @@ class Haystack(Source):
         return room
 
     def keys(self, rows: Iterable[Generator]) -> Tensor:
-        """(N, 2 key) a key for each row, and another one that shares no symbol with it."""
+        """Draw a key for each row, and another one that shares no symbol with it: (N, 2 key)."""
         symbols = [draw.choice(self.symbols, 2 * self.key, replace=False) for draw in rows]
         return torch.from_numpy(np.stack(symbols)) + self.marker + 1
 
     def hide(self, text: Tensor, keys: Tensor, depth: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """(N, room) text, (N, key), (N,) -> tokens, targets and the mask of answers: (N, length)."""
+        """Hide keys (N, key) in text (N, room) at depths (N,), and return tokens, targets and the mask of
+        answers, each (N, length)."""
         marked = torch.cat([torch.full_like(keys[:, :1], self.marker), keys], 1)
         start = (depth * text.size(1)).round().long()[:, None]
         return completed(inserted(text, marked, start), marked, self.key)
 
 
 def at_each_depth(count: int) -> tuple[Tensor, Tensor]:
-    """(N,) the number of each problem's text, and (N,) its depth: each text comes at every depth in turn, so
-    that depths differ in nothing else."""
+    """Return the number of each problem's text, (N,), and its depth, (N,): each text comes at every depth in
+    turn, so that depths differ in nothing else."""
     row = torch.arange(count)
     return row // len(DEPTHS), torch.tensor(DEPTHS)[row % len(DEPTHS)]
 
 
 def inserted(text: Tensor, needle: Tensor, start: Tensor) -> Tensor:
-    """(N, T) text, (N, K) needle, (N, 1) where it starts -> (N, T + K)."""
+    """Insert a needle (N, K) into text (N, T), where it starts at `start` (N, 1), and return (N, T + K)."""
     place = torch.arange(text.size(1) + needle.size(1))
     inside = (place >= start) & (place < start + needle.size(1))
     whole = text.new_empty(inside.shape)
@@ -116,7 +118,7 @@ def inserted(text: Tensor, needle: Tensor, start: Tensor) -> Tensor:
 
 
 def completed(body: Tensor, end: Tensor, answer: int) -> tuple[Tensor, Tensor, Tensor]:
-    """Tokens, targets and the mask of answers, each (N, T): the last `answer` tokens are to be predicted."""
+    """Return tokens, targets and the mask of answers, each (N, T): the last `answer` tokens are predicted."""
     tokens, targets = shifted(torch.cat([body, end], 1))
     mask = torch.zeros(targets.shape, dtype=torch.bool)
     mask[:, -answer:] = True
@@ -124,7 +126,7 @@ def completed(body: Tensor, end: Tensor, answer: int) -> tuple[Tensor, Tensor, T
 
 
 def load_beside(settings: dict[str, Any], vocab: int, reserved: int, name: str, cache: Path) -> Source:
-    """Return the data of these settings, for a model that needs `own` of its ids for something else."""
+    """Return the data of these settings, for a model that needs `reserved` of its ids for something else."""
     try:
         return load(settings, vocab - reserved, cache)
     except VocabularyTooSmallError as error:

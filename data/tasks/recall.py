@@ -60,7 +60,7 @@ class Recall(Generated):
         return Problems(*stacked(self.sequence(length, self.pairs[1], draw) for draw in rows))
 
     def sequence(self, length: int, pairs: int, draw: Generator) -> tuple[np.ndarray, ...]:
-        """Tokens, targets and the mask of answers, each (length,)."""
+        """Return tokens, targets and the mask of answers, each (length,)."""
         if length % 2 or length < 4 * self.pairs[1]:
             raise UsageError(
                 f"data={self.name} has no sequence of {length} tokens: with {self.pairs[1]} pairs it needs "
@@ -82,7 +82,7 @@ class Recall(Generated):
         return tokens, targets, mask
 
     def gaps(self, space: int, count: int, draw: Generator) -> np.ndarray:
-        """Distinct numbers below `space`, drawn with odds (n + 1) ** (power_a - 1)."""
+        """Draw `count` distinct numbers below `space`, with odds (n + 1) ** (power_a - 1)."""
         odds = (self.power_a - 1) * np.log(np.arange(1, space + 1))
         return np.argsort(odds + draw.gumbel(size=space))[-count:]  # Gumbel's trick: one draw for all
 

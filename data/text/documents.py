@@ -39,7 +39,7 @@ class Documents(ABC):
 
     @abstractmethod
     def documents(self) -> Iterator[Document]:
-        """All of them, the same at every call."""
+        """Yield all documents, the same at every call."""
 
     @abstractmethod
     def contents(self) -> dict[str, Any]:
@@ -50,5 +50,5 @@ class Documents(ABC):
         """Return the origin of the documents, in words."""
 
     def is_included(self, text: str) -> bool:
-        """Whether a text that is not blank belongs in the corpus."""
+        """Return whether a text that is not blank belongs in the corpus."""
         return len(text) >= self.shortest

@@ -42,7 +42,7 @@ class ForeignTokenizer:
         self.description = f"{file.name} of {self.vocab:,} tokens"
 
     def end(self, known: dict[str, int], special: list[str], last: str | None, chosen: str | None) -> int:
-        """Return the id of the token that ends a text. UsageError where neither file nor user names it."""
+        """Return the id of the token that ends a text. Raise UsageError if neither file nor user names it."""
         if chosen is not None:
             if chosen not in known:
                 raise UsageError(f"data.end_token={chosen} is not a token of {self.file}.")

@@ -55,7 +55,7 @@ class Hub(Corpus):
 
     @cached_property
     def parts(self) -> list[tuple[str, bool | None, Iterable[str]]]:
-        """(name, whether it is held out, texts); held-out ones first: of two copies the second is dropped."""
+        """Return (name, is held out, texts) of parts, held-out first: of two copies the second is dropped."""
         if self.test is None:
             room = self.limit and self.limit / (1 - self.held_out)
             return [("train", None, self.read(self.path, self.split, room))]
@@ -100,7 +100,7 @@ def first(texts: Iterable[str], limit: float) -> list[str]:
 
 
 def articles_of(rows: Iterable[str]) -> Iterator[str]:
-    """WikiText's lines as articles."""
+    """Yield WikiText's lines as articles."""
     article: list[str] = []
     for row in rows:
         if HEADING.fullmatch(row) and article:
@@ -111,7 +111,7 @@ def articles_of(rows: Iterable[str]) -> Iterator[str]:
 
 
 def answers(address: str) -> bool:
-    """Whether a server can be reached; a thread waits, as looking up its name may hang."""
+    """Return whether a server can be reached; a thread waits, as looking up its name may hang."""
     reached = []
 
     def request() -> None:

@@ -52,7 +52,7 @@ class Packages(Corpus):
         return super().is_included(text) and not is_table(text)
 
     def files(self) -> list[tuple[str, str]]:
-        """(path from the package's name on, path on this machine), sorted."""
+        """Return (path from the package's name on, path on this machine) of each file, sorted."""
         files = ((name, *pair) for name in self.packages for pair in python(folder(name)))
         return sorted((f"{name}/{path}", file) for name, path, file in files)
 
@@ -61,7 +61,7 @@ class Packages(Corpus):
 
 
 def python(folder: str, inside: str = "") -> Iterator[tuple[str, str]]:
-    """(relative posix path, path) of the Python files in a folder, however deep."""
+    """Yield (relative posix path, path) of the Python files in a folder, however deep."""
     for entry in os.scandir(folder):
         if entry.is_dir(follow_symlinks=False):
             if not SKIPPED_FOLDERS.fullmatch(entry.name):
@@ -90,7 +90,7 @@ def version_of(package: str) -> str:
 
 
 def is_table(text: str) -> bool:
-    """Whether most lines differ in their numbers only, or much of the text is digits."""
+    """Return whether most lines differ in their numbers only, or much of the text is digits."""
     lines = [line for line in map(str.strip, NUMBER.sub("0", text).splitlines()) if line]
     digits = sum(map(text.count, "0123456789"))
     return len(set(lines)) < (1 - REPEATED) * len(lines) or digits > DIGITS * len(text)

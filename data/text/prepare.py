@@ -68,7 +68,7 @@ def tokenizer_of(choice: str, vocab: int, end_token: str | None, texts: Iterable
 
 
 def loss(corpus: Documents, counts: list["Counts"]) -> list[str]:
-    """Return a note on text that no token stands for. UsageError where that is more than a percent."""
+    """Return a note on text that no token stands for; raise UsageError where that is more than a percent."""
     lost, characters = sum(c.lost for c in counts), sum(c.characters for c in counts)
     if not lost and all(any(c.lengths) for c in counts):
         return []

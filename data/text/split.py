@@ -22,7 +22,7 @@ class Entry:
 
     @property
     def rank(self) -> float:
-        """A number in [0, 1), the same on every machine and whatever else the corpus holds."""
+        """Return a number in [0, 1), the same on every machine and whatever else the corpus holds."""
         return int(hashlib.sha256(self.source.encode()).hexdigest()[:13], 16) / 16**13
 
 
@@ -52,7 +52,7 @@ def split(corpus: Documents) -> tuple[Entries, Entries]:
 
 
 def limited(entries: Entries, limit: float | None) -> Entries:
-    """Return documents by rank, up to `limit` megabytes; None: all. The last is cut if it is far too long."""
+    """Return documents by rank, up to `limit` megabytes if given. The last is cut if it is far too long."""
     if limit is None:
         return entries
     kept, room = {}, round(limit * MEGABYTE)
@@ -66,7 +66,7 @@ def limited(entries: Entries, limit: float | None) -> Entries:
 
 
 def texts(corpus: Documents) -> Iterator[tuple[str, Document]]:
-    """Every document that is not blank, with the sha256 of its text; a single one is cut in two."""
+    """Yield every document that is not blank, with the sha256 of its text; a single one is cut in two."""
     documents = (replace(document, text=normal(document.text)) for document in corpus.documents())
     documents = (document for document in documents if document.text and not document.text.isspace())
     first = list(islice(documents, 2))

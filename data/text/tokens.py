@@ -28,7 +28,7 @@ class Text(Source):
         self.lengths = np.load(folder / "held_out_lengths.npy")  # tokens of each held-out document
 
     def batch(self, step: int, length: int, size: int, seed: int, rank: int = 0, world: int = 1) -> Batch:
-        """Random windows of the training stream, whose starts depend on (seed, step) alone."""
+        """Return random windows of the training stream, whose starts depend on (seed, step) alone."""
         room = len(self.training) - length
         if room < 1:
             raise UsageError(
@@ -42,7 +42,7 @@ class Text(Source):
         return Batch(*shifted(torch.from_numpy(window.astype(np.int64))))
 
     def windows(self, count: int, length: int) -> Windows:
-        """One window of every document, then a second one, ...; those of one document do not overlap."""
+        """Return a window of every document, then a second one, ...; those of one document do not overlap."""
         room = self.lengths // (length + 1)
         if not room.any():
             raise UsageError(

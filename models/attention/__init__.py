@@ -20,7 +20,7 @@ class Kernel(Protocol):
     """The interface of each module here."""
 
     def fits(self, q: Tensor, plan: Plan) -> bool:
-        """Whether it can carry out a plan, with gradient if gradients are on, for a q like this."""
+        """Return whether it can carry out a plan, with gradient if gradients are on, for a q like this."""
 
     def attend(self, q: Tensor, k: Tensor, v: Tensor, plan: Plan, x: Tensor | None = None) -> Tensor:
         """Return what all queries read, or the last ones, at least those that the plan wants."""

@@ -29,7 +29,7 @@ def fits(q: Tensor, plan: Plan) -> bool:
 
 
 def gains(q: Tensor, plan: Plan) -> bool:
-    """Whether most pairs of a sequence are so far apart that the effect does no more than rotate q and k."""
+    """Return whether most pairs of a sequence are so far apart that the effect only rotates q and k."""
     tail, span = plan.far_keys, plan.positions.span
     return tail is not None and q.is_cpu and span >= max(LEAST, NEAR * tail.start)
 
@@ -48,7 +48,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, plan: Plan, x: Tensor | None = None)
 
 
 def starts(q: Tensor, k: Tensor, plan: Plan, tail: FarKeys) -> dict[int | None, list[int]]:
-    """Return heads by the distance from which on all keys are in the tail; None: too far to gain."""
+    """Return heads by the distance from which on all keys are in the tail; None is for too far to gain."""
     assert tail.is_reached is not None
     result: dict[int | None, list[int]] = {}
     heads, start, length = list(range(q.size(1))), tail.start, q.size(-2)

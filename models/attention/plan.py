@@ -40,7 +40,7 @@ class Plan:
         self.tables: dict[object, object] = {}
 
     def from_query(self, start: int) -> "Plan":
-        """Return the same for queries from `start` on alone, its tables shared."""
+        """Return the same plan for queries from `start` on alone, its tables shared."""
         other = copy(self)
         other.query_start = start
         return other
@@ -58,7 +58,7 @@ class Plan:
 
     @property
     def is_toeplitz(self) -> bool:
-        """Whether the mask, its bias times the logit_scale, is constant along each diagonal."""
+        """Return whether the mask, its bias times the logit_scale, is constant along each diagonal."""
         effect = self.effect
         if effect.bias is None and effect.visible is None:
             return True
@@ -69,25 +69,25 @@ class Plan:
 
     @property
     def has_factor_line(self) -> bool:
-        """Whether the factor, if there is one, is constant along each diagonal."""
+        """Return whether the factor, if there is one, is constant along each diagonal."""
         return isinstance(self.effect.score_scale, ByDistance | None) and self.positions.consecutive
 
     @property
     def has_dense_numbers(self) -> bool:
-        """Whether its bias or factor has a number for each pair, which no distance decides."""
+        """Return whether its bias or factor has a number for each pair, which no distance decides."""
         numbers = (self.effect.bias, self.effect.score_scale)
         is_whole = self.positions.whole
         return any(not (isinstance(n, ByDistance) and is_whole) for n in numbers if n is not None)
 
     @property
     def window(self) -> int | None:
-        """The most keys up to its own that each query sees, if nothing else hides keys."""
+        """Return the most keys up to its own that each query sees, if nothing else hides keys."""
         visible, is_row = self.effect.visible, self.causal and self.positions.consecutive
         return visible.width if visible is not None and visible.sinks == 0 and is_row else None
 
     @property
     def far_keys(self) -> FarKeys | None:
-        """The far keys, if any, that a kernel need not look at one by one."""
+        """Return the far keys, if any, that a kernel need not look at one by one."""
         adjust, far = self.effect.adjust, self.effect.far
         if not self.causal or not self.positions.consecutive:
             return None
@@ -109,7 +109,7 @@ class Plan:
         return self.effect.rotate(q, k) if self.effect.rotate is not None else (q, k)
 
     def log_decay(self, x: Tensor | None) -> Tensor | None:
-        """Return (B, H, T), c of c_i - c_j; None where there is none."""
+        """Return c of c_i - c_j, (B, H, T); None where there is none."""
         return None if self.effect.log_decay is None or x is None else self.effect.log_decay(x)
 
 

@@ -83,7 +83,7 @@ def loops_of(name: str, dtype: torch.dtype, **sizes: int) -> Loops | None:
 
 
 def missing() -> bool:
-    """Whether PyTorch's operations do everything here, for want of a C compiler."""
+    """Return whether PyTorch's operations do everything here, for want of a C compiler."""
     return loops("norm", WIDE) is None
 
 

@@ -21,7 +21,7 @@ def main() -> None:
 
 
 def lines(links: bool) -> tuple[list[list[str]], list[list[str]]]:
-    """Both tables, headings first; papers as links, or in a few letters."""
+    """Return both tables, headings first, with papers as links or in a few letters."""
 
     def paper(words: str, link: str) -> str:
         return f"[{words}]({link})" if links and link else words.replace(" et al.", "").replace(",", "")
@@ -50,7 +50,7 @@ def markdown() -> str:
 
 
 def terminal() -> str:
-    """Two tables in 100 columns."""
+    """Return two tables in 100 columns."""
     console = Console(width=100, file=StringIO())
     for head, *rows in lines(links=False):
         columns = [Column(name, justify=NUMBERS.get(name, "left"), overflow="fold") for name in head]

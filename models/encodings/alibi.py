@@ -16,12 +16,13 @@ class ALiBi(Encoding):
         return Effect(positions, bias=ByDistance(lambda distance: -slope * distance.abs().float()))
 
     def slopes(self) -> Tensor:
-        """(H,)"""
+        """Return the slope of each head, (H,)."""
         return slopes(self.heads)
 
 
 def slopes(heads: int) -> Tensor:
-    """(H,) 2^(-8/H), 2^(-16/H), ...; between powers of two, filled up from the next, as the authors do."""
+    """Return slopes, (H,): 2^(-8/H), 2^(-16/H), ...; between powers of two they are filled up from the next,
+    as the authors do."""
     power = 1 << (heads.bit_length() - 1)
     first = 2.0 ** (-8 / power * torch.arange(1, power + 1))
     return first if heads == power else torch.cat([first, slopes(2 * power)[0::2][: heads - power]])

@@ -30,7 +30,7 @@ class CoPE(Encoding):
         return Effect(positions, adjust=Adjust(self.adjust, tail))
 
     def counted_out(self, logits: Tensor) -> Tensor:
-        """(B, H, R) whether the count is at its highest for all keys before these."""
+        """Return whether the count is at its highest for all keys before these, (B, H, R)."""
         return logits.float().sigmoid().sum(-1) >= self.table.size(0) - 1
 
     def adjust(self, logits: Tensor, q: Tensor, k: Tensor, i: Tensor, j: Tensor) -> Tensor:

@@ -52,7 +52,7 @@ class Disentangled(Encoding):
         return Effect(positions, adjust=Adjust(adjust, FarKeys(self.table.size(0) // 2, furthest)))
 
     def projected(self, weight: Tensor) -> Tensor:
-        """(H, 2 reach, D)"""
+        """Return the table times `weight`, split into heads, (H, 2 reach, D)."""
         return (self.table.float() @ weight.float()).unflatten(-1, (self.heads, -1)).transpose(0, 1)
 
     def row(self, distance: Tensor) -> Tensor:

@@ -46,7 +46,7 @@ class KERPLEPower(Encoding):
 
 
 def uniform(heads: int) -> Tensor:
-    """(H,) in [0.01, 0.99]: the authors draw from (0, 1), and never let a parameter fall below 0.01."""
+    """Draw numbers (H,) in [0.01, 0.99]: the authors draw from (0, 1), and never let one fall below 0.01."""
     return torch.rand(heads).clamp(0.01, 0.99)
 
 

@@ -13,6 +13,6 @@ from models.encodings.alibi import ALiBi
 
 class NAPE(ALiBi):
     def slopes(self) -> Tensor:
-        """(H,) 1, 1/2, ..., 2/H, 0, ..., 0"""
+        """Return the slope of each head, (H,): 1, 1/2, ..., 2/H, 0, ..., 0."""
         head = torch.arange(1, self.heads + 1)
         return torch.where(head <= self.heads // 2, 1 / head, 0)

@@ -32,7 +32,7 @@ class Randomized(Encoding):
         self.limit = self.checked(inner)
 
     def checked(self, inner: Encoding) -> int | None:
-        """Return the longest sequence, or UsageError where `inner` has no effect at some of the positions."""
+        """Return the longest sequence; raise UsageError where `inner` has no effect at some positions."""
         if inner.limit is not None and inner.limit < self.span:
             raise UsageError(
                 f"{type(inner).__name__} has positions up to {inner.limit}, fewer than span={self.span}: "
@@ -47,12 +47,12 @@ class Randomized(Encoding):
         )
 
     def sample(self, count: int, draw: int, device: torch.device) -> Tensor:
-        """(count,) sorted numbers below the span, all different: those with the smallest hashes."""
+        """Return sorted numbers below the span, all different, (count,): those with the smallest hashes."""
         return order(self.span, self.seed, draw, device).argsort()[:count].sort().values
 
 
 def order(count: int, seed: int, draw: int, device: torch.device | str) -> Tensor:
-    """(count,) whole numbers below 2^32 that look random, all different."""
+    """Return whole numbers below 2^32 that look random, all different, (count,)."""
     index, key = torch.arange(count, device=device), torch.full((1,), seed, device=device)
     key = scrambled(scrambled(key) ^ torch.full_like(key, draw))
     return scrambled(scrambled(index) ^ key)

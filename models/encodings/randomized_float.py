@@ -24,5 +24,5 @@ class RandomizedFloat(Randomized):
             raise UsageError(f"{type(inner).__name__} has no position between two whole numbers.")
 
     def sample(self, count: int, draw: int, device: torch.device) -> Tensor:
-        """(count,) float64, increasing"""
+        """Return increasing numbers between 0 and the span, (count,) float64."""
         return self.span * double(order(count, self.seed, draw, device).sort().values) / 2**32

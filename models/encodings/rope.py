@@ -29,7 +29,7 @@ class RoPE(Encoding):
         self.rotated = 2 * min(head_width // 2, round(head_width * partial / 2))  # features
 
     def frequencies(self) -> Tensor:
-        """(D/2,) radians per position, fastest first, in float64."""
+        """Return radians per position, fastest first, (D/2,) in float64."""
         return geometric(self.rotated, self.base)
 
     def forward(self, positions: Positions) -> Effect:
@@ -49,17 +49,17 @@ class RoPE(Encoding):
 
 
 def geometric(width: int, base: float) -> Tensor:
-    """(width / 2,) base^0, base^(-2/width), base^(-4/width), ..."""
+    """Return base^0, base^(-2/width), base^(-4/width), ..., (width / 2,)."""
     return base ** (-double(torch.arange(0, width, 2)) / width)
 
 
 def angles(at: Tensor, frequencies: Tensor) -> Tensor:
-    """(T, F) or (B, T, F) position * frequency in float64: at position 100,000 an angle in float32 is 0.005
-    radians off."""
+    """Return position * frequency, (T, F) or (B, T, F), in float64: at position 100,000 an angle in float32
+    is 0.005 radians off."""
     return double(at)[..., None] * frequencies
 
 
 def table(angle: Tensor, magnitude: float | Tensor = 1.0) -> tuple[Tensor, Tensor]:
-    """Cosine and sine, each (T, F) or (B, 1, T, F) float32."""
+    """Return cosine and sine times `magnitude`, each (T, F) or (B, 1, T, F) float32."""
     cos, sin = (magnitude * angle.cos()).float(), (magnitude * angle.sin()).float()
     return (cos, sin) if angle.dim() == 2 else (cos.unsqueeze(1), sin.unsqueeze(1))

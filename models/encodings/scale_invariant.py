@@ -35,5 +35,5 @@ class ScaleInvariant(PRoPE):
         return replace(super().forward(positions), score_scale=score_scale, bias=shift)
 
     def growth(self, distance: Tensor) -> Tensor:
-        """(1, N)"""
+        """Return ln(1 + t / tau) of each distance t, (1, N)."""
         return (distance.abs().float() / self.tau).log1p()[None]

@@ -34,7 +34,7 @@ class Shaw(Encoding):
         return logits + scores.gather(-1, self.index(i, j).expand(logits.shape))
 
     def furthest(self, q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the same for keys at least `reach` back: all of them have the first vector."""
+        """Return q and k for keys at least `reach` back: all of them have the first vector."""
         return q, k + self.table[0].to(k.dtype)
 
     def values(self, weights: Tensor, i: Tensor, j: Tensor) -> Tensor:
@@ -44,7 +44,7 @@ class Shaw(Encoding):
         return share @ self.value_table.to(share.dtype)
 
     def index(self, i: Tensor, j: Tensor) -> Tensor:
-        """(R, K) which row of the tables each pair reads."""
+        """Return which row of the tables each pair reads, (R, K)."""
         return (j - i).clamp(-self.reach, self.reach) + self.reach
 
 

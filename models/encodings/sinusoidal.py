@@ -25,7 +25,7 @@ class Sinusoidal(Encoding):
 
 
 def waves(at: Tensor, width: int, base: float) -> Tensor:
-    """(T, width) float32: sin, cos, sin, cos, ... of position * base^(-2k / width)."""
+    """Return sin, cos, sin, cos, ... of position * base^(-2k / width), (T, width) float32."""
     feature = torch.arange(width, device=at.device)
     angle = double(at)[..., None] * base ** (-double(feature - feature % 2) / width)
     return torch.where(feature % 2 == 0, angle.sin(), angle.cos()).float()

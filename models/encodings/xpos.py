@@ -41,7 +41,7 @@ class XPos(Encoding):
         self.limit = round(2 * self.scale_base * STRETCH / math.log((1 + gamma) / gamma))
 
     def zeta(self) -> Tensor:
-        """(D/2,) what is left of each pair at distance scale_base, in float64."""
+        """Return what is left of each pair at distance scale_base, (D/2,) in float64."""
         share = double(torch.arange(0, self.rope.rotated, 2)) / self.rope.rotated
         return (share + self.gamma) / (1 + self.gamma)
 

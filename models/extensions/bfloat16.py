@@ -34,7 +34,8 @@ class BFloat16(Extension):
 
     @classmethod
     def fits_to(cls, encoding: Encoding) -> bool:
-        """Not to tables, which are read by whole numbers; of wrappers, to what is inside."""
+        """Return whether it applies: not to tables, which are read by whole numbers, nor to wrappers, but to
+        what is inside these."""
         return not encoding.inside and encoding.draws == 1 and not isinstance(encoding, Learned)
 
     def forward(self, positions: Positions) -> Effect:
@@ -59,7 +60,7 @@ class BFloat16(Extension):
         )
 
     def rotation(self, rope: RoPE, positions: Positions) -> Rotate:
-        """RoPE's; where positions and frequencies are bfloat16, so is their product."""
+        """Return RoPE's rotation; where positions and frequencies are bfloat16, so is their product."""
         at, frequencies = double(positions.at), rope.frequencies()
         at = at.bfloat16() if "positions" in self.what else at
         frequencies = frequencies.bfloat16() if "frequencies" in self.what else frequencies
@@ -67,8 +68,8 @@ class BFloat16(Extension):
         return rope.rotation(angle, angle)
 
     def apart(self, inner: Callable[..., Tensor]) -> Callable[..., Tensor]:
-        """Return a function of the positions of queries and keys, its last two arguments, as these seem to
-        be."""
+        """Return `inner` with its last two arguments, the positions of queries and keys, or their distances,
+        rounded as `what` says."""
 
         def changed(*given: Tensor) -> Tensor:
             i, j = (rounded(x) for x in given[-2:]) if "positions" in self.what else given[-2:]

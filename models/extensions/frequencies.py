@@ -25,11 +25,11 @@ class Frequencies(Extension):
         self.prefix = self.prefix and factor != "auto"
 
     def scaled(self, frequencies: Tensor, factor: float) -> Tensor:
-        """(D/2,) the frequencies for sequences `factor` times longer, from those of training."""
+        """Return the frequencies for sequences `factor` times longer, (D/2,), from those of training."""
         raise NotImplementedError
 
     def magnitude(self, factor: float) -> float:
-        """Factor on q and on k; their product, the logit, grows by its square."""
+        """Return the factor on q and on k; their product, the logit, grows by its square."""
         return 1.0
 
     def forward(self, positions: Positions) -> Effect:
@@ -40,19 +40,19 @@ class Frequencies(Extension):
 
 
 def squeezed(frequencies: Tensor, share: Tensor, factor: float) -> Tensor:
-    """(D/2,) `share` of each frequency divided by `factor`, the rest kept."""
+    """Return the frequencies, (D/2,), with `share` of each divided by `factor` and the rest kept."""
     return frequencies * (share / factor + 1 - share)
 
 
 def rotations_ramp(fast: float, slow: float, frequencies: Tensor, length: int) -> Tensor:
-    """(D/2,) 0 for the pairs that rotate at least `fast` times in `length` tokens, 1 for those that rotate
-    at most `slow` times, linear in the number of rotations between."""
+    """Return a ramp (D/2,): 0 for the pairs that rotate at least `fast` times in `length` tokens, 1 for those
+    that rotate at most `slow` times, linear in the number of rotations between."""
     rotations = length * frequencies / (2 * math.pi)
     return ((fast - rotations) / max(fast - slow, 1e-9)).clamp(0, 1)
 
 
 def index_ramp(fast: float, slow: float, pairs: int, base: float, length: int, whole: bool = True) -> Tensor:
-    """(D/2,) the same, linear in the index of the pair between the two, rounded outwards if `whole`."""
+    """Return such a ramp, (D/2,), linear in the index of the pair, its ends rounded outwards if `whole`."""
     low, high = (pairs * math.log(length / (2 * math.pi * n)) / math.log(base) for n in (fast, slow))
     if whole:
         low, high = math.floor(low), math.ceil(high)

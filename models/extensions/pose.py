@@ -30,7 +30,7 @@ class PoSE(PI):
         return super().forward(self.skipping(positions) if self.training else positions)
 
     def skipping(self, positions: Positions) -> Positions:
-        """(B, T) the first piece, at most half, in its place, the second up to the target's end."""
+        """Return positions (B, T): the first piece, at most half, stays; the second is within the target."""
         length, device = positions.length, positions.at.device
         drawn = order(2 * positions.sequences, self.seed, positions.draw, device).view(2, -1, 1) / 2**32
         first = 1 + (drawn[0] * ((length + 1) // 2)).long()  # (B, 1)

@@ -58,7 +58,7 @@ def product(a: Tensor, b: Tensor) -> Tensor:
 
 
 def by_onednn(a: Tensor, b: Tensor) -> bool:
-    """Whether both are of float32 on a processor where PyTorch's own choice is slow."""
+    """Return whether both are of float32 on a processor where PyTorch's own choice is slow."""
     if not (a.is_cpu and a.dtype == b.dtype == WIDE) or torch.compiler.is_compiling():
         return False
     return not autocasts(a.device) and mkl_is_slow()

@@ -42,8 +42,8 @@ class RMSNorm(torch.autograd.Function):
     @staticmethod
     @first_order
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
-        """Without C, use LayerNorm's, which is fused, with a mean of 0; the mean that it subtracts is added
-        again."""
+        """Use LayerNorm's where there is no C: it is fused. It is given a mean of 0, and the mean that it
+        subtracts is added again."""
         x, scale, gain = ctx.saved_tensors
         if ctx.loops is not None:
             to_x, to_gain = torch.empty_like(x), torch.zeros_like(gain)

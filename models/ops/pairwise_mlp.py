@@ -49,7 +49,7 @@ class AcrossHeads:
 
 
 def adapted(read: nn.Linear, write: nn.Linear, logits: Tensor, bias: Tensor) -> Tensor:
-    """(B, H, N) logits + bias + write(leaky_relu(read(logits and biases of all heads))), in float32."""
+    """Return logits + bias + write(leaky_relu(read(logits and bias of all heads))) in float32, (B, H, N)."""
     inner = torch.cat([read.weight, read.bias[:, None]], dim=1).float()
     outer = torch.cat([write.weight, write.bias[:, None]], dim=1).float()
     units, content = outer.size(1), logits.float().clamp(min=UNSEEN)
@@ -60,7 +60,7 @@ def adapted(read: nn.Linear, write: nn.Linear, logits: Tensor, bias: Tensor) -> 
 
 
 def both_layers(inner: Tensor, outer: Tensor, *given: Tensor) -> Tensor:
-    """Return (B, out, N); `inner` and `outer` are weights with the bias as the last column."""
+    """Return the output of both layers, (B, out, N): the last column of `inner` and `outer` is the bias."""
     x = torch.cat([*given, torch.ones_like(given[0][:, :1])], dim=1)
     hidden = leaky_relu(inner.expand(len(x), -1, -1) @ x, LEAK, inplace=True)
     return torch.baddbmm(outer[:, -1:], outer[:, :-1].expand(len(x), -1, -1), hidden)
@@ -127,13 +127,13 @@ class Surface:
     function: Callable[[Tensor, Tensor], Tensor]
 
     def __call__(self, i: Tensor, j: Tensor) -> Tensor:
-        """(H, ..., R, K)"""
+        """Return the number of each pair, (H, ..., R, K)."""
         return self.function(i, j)
 
 
 def at_once(network: Callable[[Tensor], Tensor], c: Tensor) -> Callable[..., Tensor] | None:
-    """(i, j, own) -> (features, R, K) `network` of log(1 + |c (i - j)|) / own for queries i and own (R, 1),
-    and keys j (1, K), without gradient and in one pass; None where that cannot be compiled."""
+    """Return a function of queries i and own (R, 1), and keys j (1, K): (features, R, K), the `network` of
+    log(1 + |c (i - j)|) / own, without gradient and in one pass; None where that cannot be compiled."""
     learning = torch.is_grad_enabled() and c.requires_grad
     if learning or not isinstance(network, PiecewiseLinear):
         return None

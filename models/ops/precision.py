@@ -29,5 +29,5 @@ def autocasts(device: torch.device) -> bool:
 
 
 def inspectable(x: Tensor) -> bool:
-    """Whether values may be read: that neither makes a GPU wait nor breaks a gradient or a graph."""
+    """Return whether values may be read: that neither makes a GPU wait nor breaks a gradient or a graph."""
     return x.is_cpu and not x.requires_grad and not torch.compiler.is_compiling()

@@ -17,7 +17,7 @@ FOREIGN = "AuthenticAMD", "HygonGenuine"  # to MKL, which is made for Intel's
 
 @cache
 def mkl_is_slow() -> bool:
-    """Whether PyTorch multiplies by MKL on a processor that this leaves half unused, and oneDNN does not."""
+    """Return whether PyTorch multiplies by MKL on a processor that MKL leaves half unused, unlike oneDNN."""
     known = CPUINFO.read_text() if CPUINFO.exists() else platform.processor()
     both = torch.backends.mkl.is_available() and torch.backends.mkldnn.is_available()
     return both and any(name in known for name in FOREIGN)
@@ -35,10 +35,10 @@ def bfloat16_by() -> list[str]:
 
 @cache
 def has_tiles() -> bool:
-    """Whether there are AMX's, which a process must ask the system for."""
+    """Return whether there are AMX's tiles, which a process must ask the system for."""
     return torch.cpu._is_amx_tile_supported() and torch.cpu._init_amx()
 
 
 def bfloat16_by_onednn() -> bool:
-    """Whether flash attention in bfloat16 goes through MKL where oneDNN has instructions for it."""
+    """Return whether flash attention in bfloat16 goes through MKL where oneDNN has instructions for it."""
     return mkl_is_slow() and torch.cpu._is_avx512_bf16_supported()

@@ -29,7 +29,7 @@ def by_distance(values: Callable[[Tensor], Tensor], i: Tensor, j: Tensor) -> Ten
 
 
 def consecutive(at: Tensor) -> bool:
-    """Whether positions (..., R, 1) or (..., 1, K) are, those of one sequence, and may be looked at."""
+    """Return whether positions (..., R, 1) or (..., 1, K) of one sequence are consecutive and can be read."""
     if at.is_floating_point() or at.numel() != max(at.shape) or not inspectable(at):
         return False
     return bool((at.flatten().diff() == 1).all())

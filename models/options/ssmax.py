@@ -22,7 +22,7 @@ class SSMax(Wrapper):
 
 
 def visible_keys(effect: Effect) -> Tensor:
-    """(..., 1 or H, T) float32: how many keys each query sees."""
+    """Return how many keys each query sees, (..., 1 or H, T) float32."""
     positions, visible = effect.positions, effect.visible
     counts = torch.arange(1, positions.length + 1, device=positions.at.device)
     last = counts if positions.causal else torch.full_like(counts, positions.length)
@@ -37,7 +37,7 @@ def visible_keys(effect: Effect) -> Tensor:
 
 
 def horizon(effect: Effect) -> Tensor | None:
-    """(1 or H, 1) the distance from which on keys are hidden by the mask, or from a head by its bias."""
+    """Return the distance from which on the mask hides keys, or a head's bias does, (1 or H, 1)."""
     visible, bias, at = effect.visible, effect.bias, effect.positions
     if isinstance(bias, ByDistance) and at.whole:
         values = bias.function(torch.arange(at.span, device=at.at.device))

@@ -8,7 +8,7 @@ from train.results.rows import DEPTH
 
 
 def depths(comparison: Comparison) -> list[str]:
-    """0.00, 0.25, ...: the start of a sequence first."""
+    """Return the depths, 0.00, 0.25, ...: the start of a sequence first."""
     names = (name for name, metrics in comparison.scores.items() if "accuracy" in metrics)
     return sorted(name.removeprefix(DEPTH) for name in names if name.startswith(DEPTH))
 
@@ -22,7 +22,7 @@ def depth_accuracies(comparison: Comparison, method: str, depth: str) -> Values:
 
 
 def by_depth(comparison: Comparison) -> dict[str, Spec]:
-    """Grey where there is no value; a line after the training length."""
+    """Draw accuracy by depth and length: grey where there is no value, a line after the training length."""
     rows: list[Row] = [
         {"method": name, "length": length, "depth": depth, "value": value, "_text": short_name(value)}
         for name in comparison.order
@@ -46,5 +46,5 @@ def by_depth(comparison: Comparison) -> dict[str, Spec]:
 
 
 def short_name(value: float | None) -> str:
-    """.97, 1; two or three characters."""
+    """Return a share in at most three characters: .97, 1."""
     return "–" if value is None else f"{value:.2f}".removeprefix("0") if value < 0.995 else "1"

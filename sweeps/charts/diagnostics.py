@@ -17,7 +17,7 @@ SHADES = [0.05, 1]  # the opacity of the smallest and of the largest share
 
 
 def head_figure(diagnosis: Diagnosis, variant: Heads) -> Spec:
-    """Entropy, distances, what was never seen; below, RoPE's rotations and similarity by distance."""
+    """Draw entropy, distances and what was never seen; below, RoPE's rotations and similarity by distance."""
     rope = diagnosis.rotary[0] if diagnosis.rotary and variant.extension == "none" else None
     under = "" if variant.extension == "none" else f" under {variant.extension}"
     sequences = f"the last {diagnosis.queries} queries of {diagnosis.sequences} held-out sequences"
@@ -39,7 +39,7 @@ def entropy(variant: Heads) -> Spec:
 
 
 def profile(diagnosis: Diagnosis, variant: Heads, place: int) -> Spec:
-    """Shares of attention by distance; a line where those begin that training never showed."""
+    """Draw shares of attention by distance, and a line where those begin that training never showed."""
     every, ends = np.array(variant.profile), np.array(variant.ends)  # (lengths, layers, H, bins)
     last = int(np.searchsorted(ends, max(variant.farthest[place]), side="right")) + 1
     starts = [0, *ends.tolist()]
@@ -54,7 +54,7 @@ def profile(diagnosis: Diagnosis, variant: Heads, place: int) -> Spec:
 
 
 def heat(title: str, values: NDArray[np.float64], look: Spec) -> Spec:
-    """One row per head, from values (columns, layers, H)."""
+    """Draw one row per head, from values (columns, layers, H)."""
     columns, layers, count = values.shape
     heads = [(layer, head) for layer in range(layers) for head in range(count)]
     rows: list[Row] = [
@@ -103,7 +103,7 @@ def rotation_figure(rope: Rotation) -> Spec:
 
 
 def similarity_figure(rope: Rotation) -> Spec:
-    """B(m) of Men et al. over the number of pairs, up to the longest distance that is evaluated."""
+    """Draw B(m) of Men et al. over the number of pairs, up to the longest distance that is evaluated."""
     longest, bound = max(rope.spans), rope.bounds[-1]
     distance = np.unique(np.geomspace(1, longest, 2000).astype(int))
     values = np.cos(np.outer(distance, rope.frequencies)).mean(-1).round(4)
@@ -115,7 +115,7 @@ def similarity_figure(rope: Rotation) -> Spec:
 
 
 def tall(heads: int) -> int:
-    """Pixels for so many heads."""
+    """Return the height of so many heads, in pixels."""
     return 13 * min(max(heads, 16), LABELLED)
 
 

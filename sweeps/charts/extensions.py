@@ -12,7 +12,7 @@ MOST_PANELS = 9
 
 
 def against_crop(comparison: Comparison) -> dict[str, Spec]:
-    """Extensions of the methods that have most, and every method without one."""
+    """Draw the extensions of the methods that have most, and every method without one."""
     if not comparison.is_cropped:
         return {}
     note = f"crop: the same model shown only {comparison.cropped}; to do better is to gain from context"
@@ -28,7 +28,7 @@ def against_crop(comparison: Comparison) -> dict[str, Spec]:
 
 
 def extension_figures(comparison: Comparison) -> dict[str, Spec]:
-    """Return the same where nothing was cropped, against no extension."""
+    """Draw extensions against no extension, where nothing was cropped."""
     note = "the same trained model on the same tokens, with and without an extension"
     if comparison.is_cropped:
         return {}
@@ -37,7 +37,7 @@ def extension_figures(comparison: Comparison) -> dict[str, Spec]:
 
 
 def extension_lines(comparison: Comparison) -> list[Line]:
-    """One panel per method: its extensions, and itself without one."""
+    """Return the lines of one panel per method: its extensions, and itself without one."""
     every = comparison.extensions
     several = [name for name in every if set(every[name]) - {"none", *CONTROLS}]
     several.sort(key=lambda name: (-len(every[name]), name != comparison.reference))
@@ -53,7 +53,7 @@ def extension_lines(comparison: Comparison) -> list[Line]:
 
 
 def plain_names(comparison: Comparison) -> list[Line]:
-    """Every method itself."""
+    """Return the line of every method itself."""
     lines = []
     for name in comparison.order:
         if gain := comparison.extensions.get(name, {}).get("none"):

@@ -16,7 +16,7 @@ REFERENCES = ("rope", "nope")
 
 
 def ranked(curves: Curves, sign: int) -> list[str]:
-    """Methods, best at the longest length first; what is undefined there comes by its own longest length."""
+    """Return methods, best at the longest length first; those undefined there come by their own longest."""
     means = sign * curves.interval(curves.samples).value  # (V, T)
 
     def key(number: int) -> tuple[int, float]:
@@ -28,24 +28,24 @@ def ranked(curves: Curves, sign: int) -> list[str]:
 
 
 def order_names(names: list[str], group: Group) -> list[str]:
-    """Families in their order, methods by name."""
+    """Sort methods by the order of their families, then by name."""
     return sorted(names, key=lambda name: (family_place(family(group.members[name][0])), name))
 
 
 def chosen_reference(names: list[str], group: Group, wanted: str | None) -> str:
-    """RoPE unless another is wanted; without it NoPE, or the first of the families."""
+    """Return RoPE unless another is wanted; without it NoPE, or the first of the families."""
     present = (name for name in (wanted, *REFERENCES) if name in names)
     return next(present, None) or order_names(names, group)[0]
 
 
 def paired(curves: Curves, names: list[str], others: list[str]) -> Array:
-    """Differences on the same seeds and documents, (names, T, S, D), to one other method a length."""
+    """Return differences on the same seeds and documents, (names, T, S, D), to one other method a length."""
     other = np.stack([curves.at([(name, "none")])[0, t] for t, name in enumerate(others)])
     return curves.of(names) - other
 
 
 def differences(curves: Curves, names: list[str], others: list[str], sign: int) -> dict[str, Difference]:
-    """Every method's difference to one method a length, and at each length what is separable after Holm."""
+    """Return every method's difference to one method a length, and at each what is separable after Holm."""
     intervals = curves.interval(paired(curves, names, others), pool=True)
     itself = np.array([[name == other for other in others] for name in names])
     return judge(replace(intervals, p=np.where(itself, np.nan, intervals.p)), names, sign)
@@ -63,7 +63,7 @@ def context_gains(
 
 
 def judge(intervals: Interval, names: list[str], sign: int) -> dict[str, Difference]:
-    """Differences, and at each length what is separable after Holm."""
+    """Return differences, and at each length what is separable after Holm."""
     p = np.stack([holm(column) for column in intervals.p.T], axis=1)
     verdicts = np.where(sign * intervals.value < 0, "better", "worse").astype(object)
     verdicts[p >= SIGNIFICANT] = "not separable"
@@ -143,8 +143,8 @@ def opponent(crop: Curves) -> str:
 def extension_comparisons(
     curves: Curves, crop: Curves, names: list[str], trained: int, sign: int
 ) -> dict[str, dict[str, Gain]]:
-    """Every method and its extensions against the same model that sees only the last tokens (crop), or else
-    against the same model without extension."""
+    """Compare every method and its extensions with the same model that sees only the last tokens (crop), or
+    else with the same model without extension."""
     other = opponent(crop)
     variants = [v for v in curves.variants if v[1] not in (CROP, other) and (v[0], other) in crop.variants]
     variants.sort(key=lambda variant: names.index(variant[0]))

@@ -40,14 +40,14 @@ class Curves:
     counts: Array  # (D,)
 
     def at(self, variants: list[Variant], lengths: list[int] | None = None) -> Array:
-        """(V, T, S, D) of these variants and lengths; nan for a variant that there is not."""
+        """Return samples (V, T, S, D) of these variants and lengths; nan for a variant that there is not."""
         place = {variant: number for number, variant in enumerate(self.variants)}
         missing = np.full(self.samples.shape[1:], np.nan)
         chosen = np.stack([self.samples[place[v]] if v in place else missing for v in variants])
         return chosen if lengths is None else chosen[:, [self.lengths.index(length) for length in lengths]]
 
     def of(self, methods: list[str], lengths: list[int] | None = None) -> Array:
-        """(V, T, S, D) of methods without extension."""
+        """Return samples (V, T, S, D) of methods without extension."""
         return self.at([(name, "none") for name in methods], lengths)
 
     def interval(self, samples: Array, pool: bool = False) -> Interval:
@@ -93,8 +93,8 @@ class Group:
         self.windows, self.documents = self.read_documents()
 
     def read_documents(self) -> tuple[NDArray[np.int64] | None, Documents]:
-        """Each window's (or problem's) document, and its scores; nothing where runs were not scored on the
-        same windows."""
+        """Return each window's (or problem's) document, and its scores; nothing where runs were not scored on
+        the same windows."""
         windows: NDArray[np.int64] | None = None
         documents: Documents = {}
         for number, run in enumerate(self.runs):
@@ -116,7 +116,7 @@ class Group:
         return windows, documents
 
     def gaps(self, protocol: str, metric: str) -> Gaps:
-        """Why methods have no value at which lengths, and under extensions those without memory."""
+        """Return the lengths without a value, by reason and method; of extensions, those out of memory."""
         gaps: Gaps = {FULL: {}, SKIPPED: {}, UNDEFINED: {}, NOT_FINITE: {}}
         full = {
             cell[:2] for (_, kind), entries in self.cells.items() if kind == OUT_OF_MEMORY for cell in entries
@@ -156,7 +156,7 @@ class Group:
         return Curves(variants, lengths, seeds, values, samples, counts)
 
     def documented(self, protocol: str, metric: str, cells: dict[Cell, float]) -> bool:
-        """Whether every value has its scores by document, and they average to it."""
+        """Return whether every value has its scores by document, and they average to it."""
         for (variant, length, seed), value in cells.items():
             scores = self.documents.get((protocol, metric, variant, length, seed))
             if not np.isfinite(value) or (scores is not None and np.isclose(scores.mean(), value, rtol=1e-3)):
@@ -172,7 +172,7 @@ class Group:
 
 
 def estimates(intervals: Interval) -> list[Estimate]:
-    """One for each row of intervals (V, T)."""
+    """Return an estimate for each row of intervals (V, T)."""
     rows = zip(intervals.value, intervals.low, intervals.high, strict=True)
     return [Estimate(*map(plain_values, row)) for row in rows]
 

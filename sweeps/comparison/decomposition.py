@@ -34,7 +34,7 @@ def decompose(group: Group, names: list[str]) -> dict[str, Decomposition]:
     by_document = same.samples.shape[-1] == slide.samples.shape[-1]
 
     def losses(curves: Curves, extension: str, lengths: list[int]) -> Array:
-        """(V, T, S, D)"""
+        """Return the losses of all methods, (V, T, S, D)."""
         samples = curves.at([(name, extension) for name in names], lengths)
         samples = samples[:, :, [curves.seeds.index(seed) for seed in seeds]]
         return samples if by_document else samples.sum(-1, keepdims=True) / curves.counts.sum()

@@ -34,7 +34,7 @@ def fairness(group: Group) -> Fairness:
 
 
 def columns(runs: list[FinishedRun], others: list[str]) -> dict[str, str]:
-    """Over the runs of one method."""
+    """Return the facts about the runs of one method."""
     evaluated = [row for run in runs for row in run.rows if row.extension == "none"] or runs[0].rows
     facts: dict[str, list[Any]] = {
         "parameters besides the encoding": [shared_parameters(run) for run in runs],
@@ -55,7 +55,8 @@ def shared_parameters(run: FinishedRun) -> int | None:
 
 
 def trained_tokens(run: FinishedRun) -> int | None:
-    """Seen in training; None where a task counts lengths in another way, and a step has as many as it has."""
+    """Return the tokens seen in training; None where a task counts lengths in another way, since steps then
+    differ in tokens."""
     try:
         steps, batch = int(run.settings["trainer.max_steps"]), int(run.settings["batch"])
         length = int(run.settings["model.length"])

@@ -40,7 +40,7 @@ def family_place(family: str) -> tuple[int, str]:
 
 
 def is_window(name: str, run: FinishedRun) -> bool:
-    """Whether the settings of a method say that each token sees a bounded number of others."""
+    """Return whether the settings of a method say that each token sees a bounded number of others."""
     encoding = str(run.facts.get("settings.encoding._target_")).rpartition(".")[2]
     return encoding == "SlidingWindow" or name.partition(" + ")[2].partition(" ")[0] in WINDOWS
 

@@ -17,7 +17,8 @@ def notes(comparison: Comparison) -> list[str]:
 
 
 def scored_note(comparison: Comparison) -> str:
-    """48 windows of 37 documents, 256 problems of each length; nothing where scores are of all together."""
+    """Return "48 windows of 37 documents" or "256 problems of each length"; nothing where scores are of all
+    together."""
     if not comparison.windows:
         return ""
     documents = plural(comparison.documents, "document")

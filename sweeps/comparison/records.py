@@ -20,7 +20,7 @@ class Estimate:
         return (self.low[place], self.high[place]) if self.low else (None, None)
 
     def half(self, place: int) -> float | None:
-        """Half the width of the interval."""
+        """Return half the width of the interval."""
         low, high = self.ends(place)
         return None if low is None or high is None else (high - low) / 2
 

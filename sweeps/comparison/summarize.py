@@ -24,7 +24,7 @@ TOLERANCE = 0.02  # nats per token: a loss that is higher by no more than this i
 
 
 def summarise(sweep: Sweep, reference: str | None = None, tolerance: float = TOLERANCE) -> Summary:
-    """Everything that the report says about a sweep; ValueError if no method is called `reference`."""
+    """Return all that the report says about a sweep; raise UsageError if no method is called `reference`."""
     comparisons, notes = [], list(sweep.notes)
     for group in comparable_groups(sweep):
         if main_score(group) is None:
@@ -137,19 +137,19 @@ def comparison_of(group: Group, reference: str | None, tolerance: float) -> Comp
 
 
 def is_zero(gain: Difference | None) -> bool:
-    """Whether a method is the same in a window of the training length: it sees no further."""
+    """Return whether a method is the same in a window of the training length: it sees no further."""
     return (
         gain is not None and len(gain.value) > 1 and all(v is not None and abs(v) < 1e-5 for v in gain.value)
     )
 
 
 def in_tokens(group: Group) -> bool:
-    """Whether lengths count tokens; a task that counts in another way needs more tokens than that."""
+    """Return whether lengths count tokens; a task that counts in another way needs more tokens than that."""
     return all(run.settings.get("model.length", group.trained) == group.trained for run in group.runs)
 
 
 def scores_of(curves: Curves) -> Scores:
-    """Mean, interval and seeds at each length."""
+    """Return mean, interval and seeds at each length."""
     methods: dict[str, dict[str, Curve]] = {}
     each = zip(curves.variants, estimates(curves.interval(curves.samples)), curves.values, strict=True)
     for (name, extension), estimate, values in each:

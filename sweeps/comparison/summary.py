@@ -63,11 +63,11 @@ class Comparison:
 
     @property
     def headline(self) -> records.Scores:
-        """The curves that methods are ranked by."""
+        """Return the curves that methods are ranked by."""
         return self.scores[self.protocol][self.metric]
 
     def curve(self, name: str) -> records.Curve:
-        """Return a method's own, without extension, among these."""
+        """Return a method's curve in `headline`, without extension."""
         return self.headline.methods[name]["none"]
 
     @property
@@ -76,7 +76,7 @@ class Comparison:
 
     @property
     def home(self) -> int | None:
-        """The place of the training length."""
+        """Return the place of the training length, if it was evaluated."""
         return self.lengths.index(self.trained_length) if self.trained_length in self.lengths else None
 
     @property
@@ -86,27 +86,27 @@ class Comparison:
 
     @property
     def holding(self) -> list[str]:
-        """The methods that are no worse at the longest length than at that of training."""
+        """Return the methods that are no worse at the longest length than at that of training."""
         return [name for name in self.methods if self.effective[name].length == self.longest]
 
     @property
     def halfway(self) -> int:
-        """The place of the length half way from that of training to the longest."""
+        """Return the place of the length half way from that of training to the longest."""
         return halfway(self.lengths, self.trained_length)
 
     @property
     def is_cropped(self) -> bool:
-        """Whether extensions are compared with crop; if not, with the model without extension."""
+        """Return whether extensions are compared with crop, rather than with the model without extension."""
         return self.opponent == CROP
 
     @property
     def against(self) -> str:
-        """The baseline of extensions, in words."""
+        """Return the baseline of extensions, in words."""
         return "crop" if self.is_cropped else "no extension"
 
     @property
     def cropped(self) -> str:
-        """The tokens that a model sees under crop, in words."""
+        """Return the tokens that a model sees under crop, in words."""
         return f"the last {self.at_training}" if self.in_tokens else "as many tokens as in training"
 
     @property
@@ -115,21 +115,21 @@ class Comparison:
 
     @property
     def at_training(self) -> str:
-        """64 tokens"""
+        """Return the training length in words: 64 tokens."""
         return self.at(self.trained_length)
 
     @property
     def at_longest(self) -> str:
-        """2,048 tokens"""
+        """Return the longest length in words: 2,048 tokens."""
         return self.at(self.longest)
 
     @property
     def times_longer(self) -> str:
-        """32x"""
+        """Return the longest length in training lengths: 32x."""
         return times(self.longest, self.trained_length)
 
     def at(self, length: int) -> str:
-        """64 tokens; length 20 where a task counts in another way."""
+        """Return a length in words: 64 tokens, or length 20 where a task counts in another way."""
         return f"{tokens(length)} tokens" if self.in_tokens else f"length {tokens(length)}"
 
     def axis(self, protocol: str = "") -> str:
@@ -163,7 +163,7 @@ class Comparison:
         return values
 
     def beats_crop(self, method: str) -> bool:
-        """Whether its whole context is better than the last tokens alone, however long."""
+        """Return whether a method's whole context is better than the last tokens alone, however long."""
         plain = self.extensions.get(method, {}).get("none")
         return plain is not None and plain.better.low == self.longest
 
@@ -173,7 +173,7 @@ class Comparison:
         return None if tempered is None else records.minus(tempered, untempered)[-1]
 
     def best_first(self, values: Mapping[str, records.Estimate], names: Iterable[str]) -> list[str]:
-        """Names, the best at the longest length first; what has no value there comes last."""
+        """Return names, the best at the longest length first; what has no value there comes last."""
         ends = {name: values[name].value[-1] for name in names}
         return sorted(ends, key=lambda n: float("inf") if (end := ends[n]) is None else self.sign * end)
 
@@ -195,7 +195,7 @@ class Summary:
 
     @property
     def missing(self) -> list[records.Failure]:
-        """The jobs that left nothing to report."""
+        """Return the jobs that left nothing to report."""
         return [job for jobs in self.troubles.values() for job in jobs]
 
 

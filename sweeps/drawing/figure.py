@@ -83,7 +83,7 @@ def titled(title: str, chart: Spec, table: Sequence[Row]) -> Spec:
 
 
 def combine(charts: Sequence[Spec], direction: str, **layout: object) -> Spec:
-    """Titled charts as one: `how` is hconcat, vconcat or concat; their tables move to the top."""
+    """Combine titled charts: `direction` is hconcat, vconcat or concat. Their tables move to the top."""
     tables = {name: text for chart in charts for name, text in chart["datasets"].items()}
     bare = [{key: value for key, value in chart.items() if key != "datasets"} for chart in charts]
     return {"datasets": tables, direction: bare, **layout}

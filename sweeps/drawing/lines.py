@@ -41,7 +41,7 @@ class Line:
 
     @property
     def spread(self) -> list[float]:
-        """Every value that it reaches, those of single seeds too."""
+        """Return every value that it reaches, those of single seeds too."""
         return [value for values in (self.value, *self.seeds) for value in values if value is not None]
 
 

@@ -45,14 +45,14 @@ def curve_end(line: Line, colour: str, axis: tuple[float, float], signed: bool) 
 
 
 def place_labels(names: Sequence[Name], axis: tuple[float, float], height: int) -> list[tuple[Name, float]]:
-    """Each name with the place, between low and high, at which it is written."""
+    """Return each name with the place, between low and high, at which it is written."""
     (low, high), names = axis, sorted(names, key=lambda name: name.y)
     wanted = [min(max(name.y, low), high) for name in names]
     return list(zip(names, spaced(wanted, GAP * (high - low) / height, low, high), strict=True))
 
 
 def spaced(wanted: Sequence[float], gap: float, low: float, high: float) -> list[float]:
-    """Places at least `gap` apart, if there is room, near the sorted ones that are wanted."""
+    """Return places at least `gap` apart, if there is room, near the sorted ones that are wanted."""
     gap = min(gap, (high - low) / max(len(wanted) - 1, 1))
     groups: list[tuple[float, int]] = []  # sum of the wanted starts, how many
     for place, at in enumerate(wanted):

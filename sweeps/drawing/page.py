@@ -30,7 +30,7 @@ def rendered(template: Path, figures: Sequence[Figure], **content: object) -> st
 
 @cache
 def runtime() -> str:
-    """Vega, Vega-Lite and Vega-Embed as one script, from the package that draws the files too."""
+    """Return Vega, Vega-Lite and Vega-Embed as one script, from the package that draws the files too."""
     import vl_convert
 
     return vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", VEGA_LITE).replace(

@@ -13,7 +13,7 @@ OTHER = "hover.name ? hover.name[0] !== datum.name : pick.name && indexof(pick.n
 
 
 def panels(lines: Sequence[Line], axes: Axes) -> Spec:
-    """Panels in the order of their lines; in each, the lines of all others in grey."""
+    """Draw panels in the order of their lines; in each, the lines of all others are grey."""
     count = Counter(line.panel for line in lines)
     several, crowded = len(count) > 1, max(count.values()) > COLOURS
     axis = limits(lines, bool(axes.zero), axes.share)

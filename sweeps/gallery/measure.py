@@ -17,8 +17,8 @@ WORDS = tuple(SENTENCE.split())
 
 
 def added_parts(encoding: Encoding, length: int) -> Tensor:
-    """(lines, length) by distance back from the last token: what position adds to the logit of two
-    equal tokens, whose logit is 1 without it; for embeddings, to the cosine of the two."""
+    """Return what position adds to the logit of two equal tokens, which is 1 without it: (lines, length), by
+    distance back from the last token; for embeddings, what it adds to the cosine of the two."""
     effect = encoding.effect_at(Positions.of(length))
     if effect.embed is not None:
         x = effect.embed(0.02 * one_word().expand(1, length, -1))[0]
@@ -38,12 +38,12 @@ def stirred(encoding: Encoding) -> Encoding:
 
 
 def one_word() -> Tensor:
-    """(C,) a token's vector."""
+    """Return the vector of a token, (C,)."""
     return torch.randn(SHAPE["width"], generator=torch.Generator().manual_seed(2))
 
 
 def are_alike(rows: Tensor) -> Tensor:
-    """One line where all heads do the same."""
+    """Return one line where all heads do the same, else a line for each."""
     same = torch.allclose(rows.nan_to_num(neginf=-1e9), rows[:1].nan_to_num(neginf=-1e9), atol=1e-5)
     return rows[:1] if same else rows
 
@@ -51,8 +51,8 @@ def are_alike(rows: Tensor) -> Tensor:
 def attention(
     encoding: Encoding | None, order: Sequence[int] = range(len(WORDS)), causal: bool = True
 ) -> Tensor:
-    """(H, T, T) how the words of a sentence in this order attend to each other; without an encoding, by
-    content alone."""
+    """Return how the words of a sentence in this order attend to each other, (H, T, T); without an encoding,
+    by content alone."""
     vocabulary = sorted(set(WORDS))
     draw = torch.Generator().manual_seed(1)
     vectors = torch.randn(len(vocabulary), SHAPE["width"], generator=draw)
@@ -66,8 +66,8 @@ def attention(
 
 
 def change_by_shuffling(encoding: Encoding | None, causal: bool) -> Tensor:
-    """(T, T) how much less or more each word attends to each, in the first head, where the words come in
-    another order; 0 throughout where attention cannot tell order."""
+    """Return how much the attention of each word to each changes, (T, T), in the first head, where the words
+    come in another order; it is 0 throughout where attention cannot tell order."""
     order = torch.randperm(len(WORDS), generator=torch.Generator().manual_seed(0))
     shuffled = attention(encoding, order.tolist(), causal)[0]
     back = order.argsort()
@@ -96,7 +96,7 @@ def bent(rope: RoPE, extended: Encoding, length: int) -> tuple[Tensor, Tensor]:
 
 
 def rotation_angles(rope: RoPE, rotate: Rotate, length: int) -> Tensor:
-    """(D/2, length) the angle between the last query and each key, by pair."""
+    """Return the angle between the last query and each key, by pair, (D/2, length)."""
     first = torch.zeros(SHAPE["head_width"], dtype=torch.float64)
     pairs = SHAPE["head_width"] // 2
     cosine, sine = slice(pairs), slice(pairs, None)

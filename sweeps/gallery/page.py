@@ -123,7 +123,8 @@ def words(text: str) -> Markup:
 
 
 def score_figure(built: Encoding, before: Encoding | None = None) -> list[Spec]:
-    """Score by distance, next to that of `before` its extension; none where position enters nowhere."""
+    """Draw what position adds by distance, next to that of `before` its extension; return nothing where it
+    enters nowhere."""
     enters = table.enters(built.effect_at(Positions.of(8)))
     if enters == "nowhere":
         return []
@@ -157,7 +158,7 @@ def method_figure(name: str, encoding: Encoding) -> Figure | None:
 
 
 def maps(name: str) -> list[Spec]:
-    """Attention among the words without and with position."""
+    """Draw attention among the words without and with position."""
     without, seen = attention(None), attention(load(name, **SHAPE | {"length": len(WORDS)}))
     last = SHAPE["heads"] - 1
     every = {"without position, head 1": without[0], "with it, head 1": seen[0]}
@@ -182,7 +183,7 @@ def bends(before: RoPE, after: Encoding) -> list[Spec]:
 
 
 def line_chart_of(title: str, series: Series, across: str, **look: object) -> Spec:
-    """Curves over 0, 1, ...; a gap where they are not finite."""
+    """Draw curves over 0, 1, ..., with a gap where they are not finite."""
     rows: list[Row] = [
         {"of": name, "x": x, "y": float(f"{y:.4g}") if math.isfinite(y) else None}
         for name, values in series.items()
@@ -193,7 +194,7 @@ def line_chart_of(title: str, series: Series, across: str, **look: object) -> Sp
 
 
 def heat_map(title: str, values: Tensor, named: bool, causal: bool = True) -> Spec:
-    """Return a map of values (T, T) between 0 and 1; the words of the rows on its left."""
+    """Return a map of values (T, T) between 0 and 1; if `named`, with the words of the rows on its left."""
     rows: list[Row] = [
         {"query": WORDS[i], "key": WORDS[j], "attention": round(value, 3), "_query": i, "_key": j}
         for i, row in enumerate(values.tolist())

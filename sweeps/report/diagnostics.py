@@ -19,7 +19,7 @@ class Explained(Diagnosis):
     sentences: list[str]
 
     def figures(self) -> list[Figure]:
-        """One for each extension that the run was diagnosed under."""
+        """Return one figure for each extension that the run was diagnosed under."""
         return [
             Figure(f"{self.run}-{variant.extension}", {"heads": head_figure(self, variant)})
             for variant in self.variants

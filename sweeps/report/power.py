@@ -93,7 +93,8 @@ def power_text(folder: Path, group: Group, seeds: int, reference: str | None) ->
 
 
 def smallest(curves: Curves, names: list[str], reference: str, seeds: int) -> Array:
-    """(names, T): with more seeds their part of the variance shrinks, that of documents stays."""
+    """Return the smallest differences, (names, T): with more seeds their part of the variance shrinks, and
+    that of documents stays."""
     now, documents = len(curves.seeds), max(len(curves.counts) - 1, 1)
     intervals = curves.interval(paired(curves, names, [reference] * len(curves.lengths)), pool=True)
     of_seeds, of_freedom = intervals.seeds * now / seeds, intervals.freedom * (seeds - 1) / (now - 1)

@@ -11,7 +11,7 @@ from sweeps.texts import TEXTS
 
 
 def sides_table(comparisons: Sequence[Comparison], brief: bool = False) -> Table | None:
-    """Ranked by the loss; each at the training length, half way to the longest unless `brief`, and there."""
+    """Return a table ranked by the loss: at the training length, half way unless `brief`, at the longest."""
     sides = two_sides(comparisons)
     if sides is None:
         return None

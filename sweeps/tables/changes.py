@@ -21,8 +21,8 @@ MANY = 40  # rows
 
 
 def extensions_table(comparison: Comparison, brief: bool = False) -> Table | None:
-    """Every method with more than controls: itself, crop, then its extensions, best at the end first; if
-    `brief`, of many only the best."""
+    """Return a table of methods with more than controls: each itself, crop, then its extensions, best at the
+    end first; if `brief`, it has only the best of many."""
     every, rows = comparison.headline.methods, []
     groups_of = {name: every[name] for name in comparison.methods if set(every[name]) - {"none", *CONTROLS}}
     is_long = brief and sum(map(len, groups_of.values())) > MANY
@@ -51,7 +51,7 @@ def change_text(comparison: Comparison, name: str, extension: str) -> Cell:
 
 
 def parts_table(comparison: Comparison) -> Table | None:
-    """One row per method and part of the change in its loss; the parts add up to the last row."""
+    """Return a row per method and part of the change in its loss; the parts add up to the last row."""
     if not comparison.decomposition:
         return None
     decomposed = comparison.decomposed(comparison.methods)

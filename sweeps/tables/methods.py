@@ -10,7 +10,7 @@ from train.results.rows import ANSWERS
 
 
 def methods(comparison: Comparison) -> Table:
-    """Ranked by the longest length; a cell's colour is its change since the training length."""
+    """Rank methods by the longest length; a cell's colour is its change since the training length."""
     at_end, exact = f"at {tokens(comparison.longest)}", comparison.scores.get(ANSWERS, {}).get("exact_match")
     columns = [Column(""), left_column("method"), *length_columns(comparison, comparison.lengths)]
     several = ANSWERS in comparison.scores and len(comparison.seeds) > 1
@@ -69,7 +69,7 @@ def score_cell(value: float | None) -> Cell:
 
 
 def beaten(comparison: Comparison, name: str) -> Cell:
-    """Return the longest length up to which crop is."""
+    """Return the longest length up to which crop is beaten."""
     gain = comparison.extensions.get(name, {}).get("none")
     return length_cell(gain.better if gain else None, comparison.longest)
 
@@ -103,7 +103,7 @@ def to_reference(comparison: Comparison, name: str) -> Cell:
 
 
 def cost_cells(cost: dict[str, float]) -> list[Cell]:
-    """Parameters, and the speed of training."""
+    """Return the number of parameters, and the speed of training."""
     keys = ("parameters", "encoding_parameters", "tokens_per_second")
     total, value_here, speed = (cost.get(key) for key in keys)
     encoding = "" if value_here is None else f"encoding: {value_here:,.0f}"

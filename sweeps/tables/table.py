@@ -51,14 +51,14 @@ def text_cell(content: str, kind: str = "") -> Cell:
 
 
 def length_columns(comparison: Comparison, lengths: list[int]) -> list[Column]:
-    """64 trained, 128 2x, ..."""
+    """Return a column for each length: 64 trained, 128 2x, ..."""
     below = {n: times(n, comparison.trained_length) for n in lengths} | {comparison.trained_length: "trained"}
     kinds = {comparison.trained_length: "trained"}
     return [Column(tokens(n), below[n], kinds.get(n, ""), length=n, brief=False) for n in lengths]
 
 
 def group_rows(groups: dict[str, dict[str, list[Cell]]]) -> list[list[Cell]]:
-    """Rows of methods and their parts; the name of a method stands in the first of its rows."""
+    """Return rows of methods and their parts; the name of a method stands in the first of its rows."""
     return [
         [text_cell("" if place else name, "" if place else "first"), text_cell(part), *cells]
         for name, parts in groups.items()

@@ -34,7 +34,7 @@ class TableForm:
 
 
 def show(summary: Summary, console: "Console") -> None:
-    """Everything, as wide as the console is."""
+    """Print everything, as wide as the console is."""
     said = partial(console.print, highlight=False)
     for line in summary.notes:
         said(line)
@@ -91,7 +91,7 @@ def fit_table(table: Table, comparison: Comparison, console: "Console") -> "Grid
 
 
 def table_forms(table: Table, trained: int) -> Iterator[TableForm]:
-    """Richest first; the last is shown whatever the width."""
+    """Yield the forms of a table, richest first; the last is shown whatever the width."""
     first = [column for column in table.columns if column.kind == "left" or not column.head]
     lengths = [column for column in table.columns if column.length is not None]
     facts = [column for column in table.columns if column not in first + lengths and is_shown(table, column)]
@@ -105,7 +105,7 @@ def table_forms(table: Table, trained: int) -> Iterator[TableForm]:
 
 
 def is_shown(table: Table, column: Column) -> bool:
-    """Whether a column says anything."""
+    """Return whether a column says anything."""
     place = table.columns.index(column)
     return any(row[place].text != MISSING or row[place].small for row in table.rows)
 
