@@ -11,7 +11,7 @@ define newline
 
 
 endef
-SCALES ?= $(patsubst %,docs/study/%,headline eighth quarter half both needle) docs/study docs/study/deep $(wildcard docs/study/wide)
+SCALES ?= $(patsubst %,docs/study/%,quick eighth quarter half both needle) docs/study docs/study/deep $(wildcard docs/study/wide)
 SEEDS ?= 5
 CLAIM ?=
 RUN ?=
@@ -48,7 +48,6 @@ transfer: setup  ## what small scales predict about the last: make transfer SCAL
 
 claims: setup  ## verdicts on claims of the literature, to docs/claims.md and docs/contradictions; CLAIM=e1 prints one, RUN=true trains what it lacks
 	@$(BIN)/python -m sweeps.court $(CLAIM) $(if $(RUN),--run)
-	@test -n "$(CLAIM)" || $(BIN)/python -m sweeps.court.contradictions
 
 train: setup  ## one run: make train ARGS="encoding=alibi"
 	@$(BIN)/python -m train $(ARGS)

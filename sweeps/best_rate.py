@@ -19,8 +19,7 @@ from sweeps import command
 from sweeps.comparison.comparisons import context_gains
 from sweeps.comparison.curves import Curves, Group
 from sweeps.comparison.summary import WINDOW
-from sweeps.context_gain import cell, scored_group, shared_curves, worth
-from sweeps.numbers import markdown
+from sweeps.context_gain import cell, scored_group, shared_curves, table_of_methods, worth
 from sweeps.results import FinishedRun, load_readable
 from sweeps.statistics import Array
 
@@ -83,10 +82,10 @@ def best_rate_table(groups: dict[float, Group]) -> str:
         for n, name in enumerate(names)
         if seeds[n]
     }
-    order = sorted(rows, key=lambda name: worth(tables[0].get(name), longer[0]))
+    order = {name: worth(tables[0].get(name), longer[0]) for name in rows}
     times = [f"{first.lengths[t] // trained}x" for t in longer]
     heads = ["seeds", "best rate", f"loss at {trained}", *times, *(f"{t}, first rate" for t in times)]
-    return markdown(["method", *heads], [[f"`{name}`", *rows[name]] for name in order])
+    return table_of_methods(heads, rows, order)
 
 
 def main() -> None:

@@ -82,9 +82,8 @@ def by_length(group: Group, control: str) -> str:
         name: [str(seeds[n]), f"{losses[n]:.3f}", *(cell(gains.get(name), t) for t in longer.values())]
         for n, name in enumerate(names)
     }
-    order = sorted(names, key=lambda name: worth(gains.get(name), middle))
     heads = ["seeds", f"loss at {trained}", *(f"{length // trained}x" for length in longer)]
-    return markdown(["method", *heads], [[f"`{name}`", *rows[name]] for name in order])
+    return table_of_methods(heads, rows, {name: worth(gains.get(name), middle) for name in names})
 
 
 def by_checkpoint(groups: list[Group], control: str, times: int) -> str:
@@ -103,11 +102,14 @@ def by_checkpoint(groups: list[Group], control: str, times: int) -> str:
         }
         order = {name: worth(gains.get(name), place) for name in names}
     shared = [name for name in order if sum(name in column for column in columns.values()) > 1]
-    rows = [
-        [f"`{name}`", *(column.get(name, "") for column in columns.values())]
-        for name in sorted(shared, key=order.__getitem__)
-    ]
-    return markdown(["method", *(f"{count / 1e6:.1f}M tokens" for count in columns)], rows)
+    rows = {name: [column.get(name, "") for column in columns.values()] for name in shared}
+    return table_of_methods([f"{count / 1e6:.1f}M tokens" for count in columns], rows, order)
+
+
+def table_of_methods(heads: list[str], rows: dict[str, list[str]], order: dict[str, float]) -> str:
+    """Return a line for each method that has one, sorted by a number."""
+    lines = [[f"`{name}`", *rows[name]] for name in sorted(rows, key=order.__getitem__)]
+    return markdown(["method", *heads], lines)
 
 
 def worth(gain: Difference | None, place: int) -> float:

@@ -13,8 +13,7 @@ from sweeps.comparison.comparisons import context_gains
 from sweeps.comparison.copying import copying_gains
 from sweeps.comparison.curves import Group
 from sweeps.comparison.summary import WINDOW
-from sweeps.context_gain import cell, scored_runs, worth
-from sweeps.numbers import markdown
+from sweeps.context_gain import cell, scored_runs, table_of_methods, worth
 
 
 def copying_table(group: Group, times: int, control: str = WINDOW) -> str:
@@ -26,16 +25,14 @@ def copying_table(group: Group, times: int, control: str = WINDOW) -> str:
     if not ranges or length not in curves.lengths:
         raise UsageError(f"Nothing was evaluated under copying at {length} tokens: add it to the protocols.")
     whole, place = context_gains(curves, names, 1, control), curves.lengths.index(length)
-    rows = []
-    for name in sorted(whole, key=lambda name: worth(whole[name], place)):
-        row = [f"`{name}`", cell(whole[name], place)]
+    rows = {name: [cell(gain, place)] for name, gain in whole.items()}
+    for name, row in rows.items():
         for group_of in ranges.values():
             gain = group_of.gains.get(name)
             value = gain.value[0] if gain else None
             row.append("" if value is None else f"{cell(gain, 0)} ({value * group_of.share:+.3f})")
-        rows.append(row)
-    heads = [f"{label}: {ranges[label].share:.0%}" for label in ranges]
-    return markdown(["method", "all targets", *heads], rows)
+    heads = ["all targets", *(f"{label}: {ranges[label].share:.0%}" for label in ranges)]
+    return table_of_methods(heads, rows, {name: worth(gain, place) for name, gain in whole.items()})
 
 
 def main() -> None:

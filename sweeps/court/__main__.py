@@ -1,8 +1,8 @@
 """Decide claims of the literature: python -m sweeps.court [e1 q4 ...]
 
-Without names, all verdicts are computed from the rows in docs/study and written to docs/claims.md; with
-names, they are printed. --run first trains what the named claims lack, and archives its rows in
-docs/study/claims.
+Without names, all verdicts are computed from the rows in docs/study and written to docs/claims.md, and why
+papers disagree to docs/contradictions; with names, verdicts are printed. --run first trains what the named
+claims lack, and archives its rows in docs/study/claims.
 """
 
 import argparse
@@ -14,12 +14,15 @@ from conf.errors import UsageError
 from sweeps import command
 from sweeps.archive import pack, unpack
 from sweeps.court.claim import load_claims, trainings
+from sweeps.court.contradictions import contradiction_pages
 from sweeps.court.evidence import STUDY, load_settings
 from sweeps.court.page import by_setting, claims_page, html, row
 from sweeps.court.verdict import decide
 from train.paths import ROOT
 
-PAGE, HTML = ROOT / "docs/claims.md", ROOT / "outputs/claims.html"
+PAGE, HTML, CONTRADICTIONS = (
+    ROOT / name for name in ("docs/claims.md", "outputs/claims.html", "docs/contradictions")
+)
 
 
 def main() -> None:
@@ -37,11 +40,14 @@ def main() -> None:
     if options.claims:
         for id, judgement in judgements.items():
             print(*row(id, judgement)[:-1], by_setting(judgement), sep="\n")
-    else:
-        PAGE.write_text(claims_page(judgements))
-        HTML.parent.mkdir(exist_ok=True)
-        HTML.write_text(html(judgements))
-        print(f"{len(judgements)} claims are in {PAGE.relative_to(ROOT)} and {HTML.relative_to(ROOT)}.")
+        return
+    PAGE.write_text(claims_page(judgements))
+    HTML.parent.mkdir(exist_ok=True)
+    HTML.write_text(html(judgements))
+    for name, text in contradiction_pages(settings).items():
+        (CONTRADICTIONS / name).write_text(text)
+    files = ", ".join(str(file.relative_to(ROOT)) for file in (PAGE, HTML, CONTRADICTIONS))
+    print(f"{len(judgements)} claims and why papers disagree: {files}.")
 
 
 def train_missing(names: set[str]) -> None:

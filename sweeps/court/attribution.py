@@ -60,27 +60,20 @@ class Attribution:
     def best(self) -> str | None:
         """Return the factor that significantly moves furthest from the first side towards the second."""
         sign = -1 if self.contradiction.published < 0 else 1
-        shares = {
-            factor: sign * effect.measurement.value
-            for factor, effect in self.counted.items()
-            if effect.measurement.p < SIGNIFICANT
-        }
-        best = max(shares, key=shares.__getitem__, default=None)
-        return best if best and shares[best] > 0 else None
+        moves = {name: one.measurement for name, one in self.counted.items()}
+        found = [name for name, move in moves.items() if move.p < SIGNIFICANT and sign * move.value > 0]
+        return max(found, key=lambda name: sign * moves[name].value, default=None)
 
     @property
     def left(self) -> float:
         """Return what no factor explains of the published difference."""
-        return self.contradiction.published - sum(
-            effect.measurement.value for effect in self.counted.values()
-        )
+        return self.contradiction.published - sum(one.measurement.value for one in self.counted.values())
 
     @property
     def half(self) -> float:
         """Return half the width of the interval of what is left, as if the effects were independent."""
-        return hypot(
-            *(effect.measurement.high - effect.measurement.value for effect in self.counted.values())
-        )
+        moves = (effect.measurement for effect in self.counted.values())
+        return hypot(*(move.high - move.value for move in moves))
 
 
 def attribute(contradiction: Contradiction, settings: Sequence[Setting]) -> Attribution:

@@ -2,7 +2,7 @@
 
 from functools import cache, cached_property
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeVar
 
 import yaml
 from pydantic import Field, model_validator
@@ -14,6 +14,7 @@ from train.config.validation import Section
 from train.paths import SWEEPS
 
 FOLDER = SWEEPS / "claims"
+Kind = TypeVar("Kind", bound=Section)
 TRAININGS = SWEEPS / "claims.yml"
 MARKS = {
     "T": "read", "R": "recomputed from released data", "A": "abstract or README", "S": "second-hand",
@@ -64,6 +65,7 @@ class Claim(Section):
             raise ValueError("A number with the mark U is not quoted: leave out published and effect.")
         if self.exact is not None and self.exact not in CHECKS:
             raise ValueError(f"There is no exact.{self.exact}; there are: {', '.join(CHECKS)}.")
+        self.inequalities  # noqa: B018 - raises where a part cannot be read
         if unknown := [name for name in self.trains if name not in trainings()]:
             raise ValueError(f"claims.yml has no training '{unknown[0]}': add it, or correct the name.")
         return self
@@ -80,16 +82,6 @@ def trainings() -> dict[str, TrainingPlan]:
     return {str(name): TrainingPlan.of(training) for name, training in content.items()}
 
 
-def load_claim(file: Path) -> Claim:
-    """Return the claim of a file; UsageError names the file and what is wrong with it."""
-    try:
-        claim = Claim.of(yaml.safe_load(file.read_text()) or {})
-        claim.inequalities  # noqa: B018 - raises where a part cannot be read
-        return claim
-    except (yaml.YAMLError, UsageError) as error:
-        raise UsageError(f"{file.name}: {' '.join(str(error).split())}") from None
-
-
 def load_claims(names: list[str] | None = None) -> dict[str, Claim]:
     """Return claims by id, such as `e1_alibi_flat`, or those with the names; `e1` will do for the first."""
     files = sorted(FOLDER.glob("*.yaml"), key=place_of)
@@ -97,7 +89,15 @@ def load_claims(names: list[str] | None = None) -> dict[str, Claim]:
         files = [file for file in files if file.stem in names or file.stem.partition("_")[0] in names]
         if not files:
             raise UsageError(f"There is no claim {', '.join(names)}: sweeps/claims/ has one file for each.")
-    return {file.stem: load_claim(file) for file in files}
+    return {file.stem: read_section(Claim, file) for file in files}
+
+
+def read_section(kind: type[Kind], file: Path) -> Kind:
+    """Return the content of a file; UsageError names the file and what is wrong with it."""
+    try:
+        return kind.of(yaml.safe_load(file.read_text()) or {})
+    except (yaml.YAMLError, UsageError) as error:
+        raise UsageError(f"{file.name}: {' '.join(str(error).split())}") from None
 
 
 def place_of(file: Path) -> tuple[int, int]:

@@ -1,14 +1,11 @@
 """A contradiction of the literature as it is written down: one file of `sweeps/contradictions/`."""
 
 from itertools import product
-from pathlib import Path
 from typing import Annotated
 
-import yaml
 from pydantic import Field, model_validator
 
-from conf.errors import UsageError
-from sweeps.court.claim import Citation
+from sweeps.court.claim import Citation, read_section
 from train.config.validation import Section
 from train.paths import SWEEPS
 
@@ -71,11 +68,4 @@ class Contradiction(Section):
 
 def load_contradictions() -> dict[str, Contradiction]:
     """Return contradictions by the names of their files; UsageError says what is wrong with one."""
-    return {file.stem: load_contradiction(file) for file in sorted(FOLDER.glob("*.yaml"))}
-
-
-def load_contradiction(file: Path) -> Contradiction:
-    try:
-        return Contradiction.of(yaml.safe_load(file.read_text()) or {})
-    except (yaml.YAMLError, UsageError) as error:
-        raise UsageError(f"{file.name}: {' '.join(str(error).split())}") from None
+    return {file.stem: read_section(Contradiction, file) for file in sorted(FOLDER.glob("*.yaml"))}

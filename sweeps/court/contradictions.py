@@ -1,34 +1,22 @@
-"""Write docs/contradictions: why papers disagree, computed from the rows in docs/study."""
+"""The pages of docs/contradictions: why papers disagree, computed from the rows in docs/study."""
 
-import argparse
+from collections.abc import Sequence
 from pathlib import Path
 
 from jinja2 import Environment
 
 from conf.errors import UsageError
-from sweeps import command
 from sweeps.charts.crossing import crossing_figure
 from sweeps.court.attribution import Attribution, attribute
 from sweeps.court.contradiction import load_contradictions
-from sweeps.court.evidence import load_settings
+from sweeps.court.evidence import Setting
 from sweeps.court.verdict import Measurement
 from sweeps.numbers import between, signed
-from train.paths import ROOT
-
-PAGES = ROOT / "docs/contradictions"
 
 
-def main() -> None:
-    argparse.ArgumentParser(prog="python -m sweeps.court.contradictions", description=__doc__).parse_args()
-    pages = contradiction_pages()
-    for name, text in pages.items():
-        (PAGES / name).write_text(text)
-    print(f"{len(pages)} files are in {PAGES.relative_to(ROOT)}.")
-
-
-def contradiction_pages() -> dict[str, str]:
+def contradiction_pages(settings: Sequence[Setting]) -> dict[str, str]:
     """Return every page, its figure and the index, by the names of their files."""
-    settings, pages = load_settings(), {}
+    pages = {}
     attributions = {name: attribute(one, settings) for name, one in load_contradictions().items()}
     for name, attribution in attributions.items():
         pages[f"{name}.md"] = render("contradiction", name=name, attribution=attribution)
@@ -62,7 +50,3 @@ def sentence(attribution: Attribution) -> str:
     return contradiction.sentence.format(
         cell=cells, **{name: signed(value, 2) for name, value in numbers.items()}
     )
-
-
-if __name__ == "__main__":
-    command(main)

@@ -23,7 +23,7 @@ from train.results.protocols import BY_POSITION
 from train.results.rows import ANSWERS, ONCE, Row
 
 STUDY = ROOT / "docs/study"
-FIRST = ("", "deep", "both", "headline")  # archives that give their settings a name
+FIRST = ("", "deep", "both", "quick")  # archives that give their settings a name
 MAKES_SETTING = (
     "names.data", "data.repeat", "model.width", "model.depth", "model.vocab", "model.length", "batch",
     "trainer.max_steps", "optimizer.matrices", "optimizer.learning_rate",

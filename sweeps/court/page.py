@@ -1,12 +1,12 @@
 """The claims and their verdicts as Markdown: docs/claims.md."""
 
-import re
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 
 from jinja2 import Environment
-from markupsafe import Markup, escape
+from markdown_it import MarkdownIt
+from markupsafe import Markup
 
 from sweeps.comparison.comparisons import SIGNIFICANT
 from sweeps.court.claim import MARKS
@@ -16,10 +16,6 @@ from sweeps.numbers import MISSING, between, list_text, markdown, plural, signed
 
 HEADS = ["id", "claim", "published", "ours", "seeds", "verdict", "command"]
 TEMPLATE, PAGE = (Path(__file__).with_name(f"claims.{kind}.j2") for kind in ("md", "html"))
-MARKS_OF_MARKDOWN = {  # as HTML has them
-    r"\[([^\]]+)\]\((https://[^)]+)\)": r'<a href="\2">\1</a>', r"`([^`]+)`": r"<code>\1</code>",
-    r"\*\*([^*]+)\*\*": r"<b>\1</b>",
-}  # fmt: skip
 
 
 def claims_page(judgements: Mapping[str, Judgement]) -> str:
@@ -29,24 +25,22 @@ def claims_page(judgements: Mapping[str, Judgement]) -> str:
         for id, judgement in judgements.items()
         if judgement.trials
     ]
-    rows = [row(id, judgement) for id, judgement in judgements.items()]
-    table = markdown(HEADS, rows).replace("---:", "---")  # text, which is aligned to the left
     template = Environment(trim_blocks=True, lstrip_blocks=True).from_string(TEMPLATE.read_text())
-    return template.render(summary=summary(judgements), table=table, settings=settings).strip() + "\n"
+    content = {"summary": summary(judgements), "table": table(judgements), "settings": settings}
+    return template.render(content).strip() + "\n"
 
 
 def html(judgements: Mapping[str, Judgement]) -> str:
     """Return the table as a page beside the reports."""
-    rows = [list(map(html_text, row(id, judgement))) for id, judgement in judgements.items()]
-    return rendered(PAGE, [], rows=rows, heads=HEADS, summary=summary(judgements))
+    content = MarkdownIt("js-default").render(table(judgements))  # which escapes the HTML of the text
+    content = content.replace("<table>", '<table class="sortable prose">')
+    return rendered(PAGE, [], summary=summary(judgements), table=Markup(content))
 
 
-def html_text(text: str) -> Markup:
-    """Return the links, code and bold text of a cell as HTML, and all else as it is."""
-    escaped = str(escape(text))
-    for pattern, replacement in MARKS_OF_MARKDOWN.items():
-        escaped = re.sub(pattern, replacement, escaped)
-    return Markup(escaped)
+def table(judgements: Mapping[str, Judgement]) -> str:
+    """Return the table of all claims as Markdown."""
+    rows = [row(id, judgement) for id, judgement in judgements.items()]
+    return markdown(HEADS, rows).replace("---:", "---")  # text, which is aligned to the left
 
 
 def summary(judgements: Mapping[str, Judgement]) -> str:

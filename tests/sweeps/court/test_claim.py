@@ -8,7 +8,7 @@ import yaml
 
 from conf.errors import UsageError
 from sweeps.court import claim as claims
-from sweeps.court.claim import FOLDER, load_claim, load_claims, trainings
+from sweeps.court.claim import FOLDER, Claim, load_claims, read_section, trainings
 from tests.test_commands import first_and_last
 from train.config.parameters import check_parameters
 
@@ -45,7 +45,7 @@ def test_what_is_wrong_is_said_in_one_sentence(change: dict[str, Any], fault: st
     file = tmp_path / "e1_wrong.yaml"
     file.write_text(yaml.safe_dump(VALID | change))
     with pytest.raises(UsageError, match=r"^e1_wrong.yaml: ") as error:
-        load_claim(file)
+        read_section(Claim, file)
     assert fault in str(error.value)
     assert "\n" not in str(error.value)
 

@@ -6,9 +6,12 @@ import pytest
 
 from conf.errors import UsageError
 from sweeps.court.contradiction import FOLDER, Contradiction, load_contradictions
-from sweeps.court.contradictions import PAGES, contradiction_pages
+from sweeps.court.contradictions import contradiction_pages
+from sweeps.court.evidence import load_settings
 from sweeps.court.inequality import read_sum
+from train.paths import ROOT
 
+PAGES = ROOT / "docs/contradictions"
 NUMBER = re.compile(r"[-+−]?\d+\.\d+")
 
 
@@ -33,8 +36,8 @@ def test_what_nobody_checked_is_not_quoted() -> None:
 
 
 def test_pages_are_those_of_the_rows() -> None:
-    """If this fails: python -m sweeps.court.contradictions."""
-    pages = contradiction_pages()
+    """If this fails: make claims."""
+    pages = contradiction_pages(load_settings())
     assert {file.name for file in PAGES.iterdir()} == set(pages)
     for name in (name for name in pages if name.endswith(".md")):
         written = (PAGES / name).read_text()

@@ -38,7 +38,7 @@ def test_the_page_is_that_of_the_archives(settings: list[Setting]) -> None:
 def test_terms_are_the_rows(settings: list[Setting]) -> None:
     """The mean of a term's windows is the value of its row, in the default settings of each method alone."""
     by_name = {setting.name: setting for setting in settings}
-    assert list(by_name)[:4] == ["study", "deep", "both", "headline"]
+    assert list(by_name)[:4] == ["study", "deep", "both", "quick"]
     for archive, name, term in (
         (STUDY, "study", Term("fire", "window", 4, "same_tokens", "loss")),
         (STUDY / "both", "both", Term("bam", "none", 32, "needle", "accuracy")),
