@@ -1,4 +1,4 @@
-"""How many numbers are held at a time: few in a CPU's cache, many on a GPU, where small products are slow."""
+"""The count of numbers held at a time: few in a CPU's cache, many on a GPU, where small products are slow."""
 
 from torch import Tensor
 

@@ -20,7 +20,7 @@ from train.runtime.machine import keep_memory
 
 
 def measure_sweep(_: Options) -> Iterator[Measurement]:
-    """Yield the minutes of the default sweep, data and report included, and its evaluation over training."""
+    """Yield the minutes of `quick.yaml`, data and report included; then evaluation over training."""
     with tempfile.TemporaryDirectory() as folder:
         start = time.perf_counter()
         line = [sys.executable, "-m", "train", "sweeps=quick", f"outputs={folder}", "wandb.mode=offline"]

@@ -17,8 +17,8 @@ def crossing_figure(name: str, attribution: Attribution) -> Figure:
         for where, value in side.points.items()
     ]
     parts = [
-        (CELL, f"{', '.join(one.levels.values())} ({one.setting})", one.measurement)
-        for one in attribution.cells
+        (CELL, f"{', '.join(cell.levels.values())} ({cell.setting})", cell.measurement)
+        for cell in attribution.cells
     ]
     parts += [
         (EFFECT, f"{factor}: {effect.first} → {effect.last}", effect.measurement)

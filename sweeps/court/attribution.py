@@ -1,4 +1,4 @@
-"""How much of a contradiction each explanation accounts for, computed from rows.
+"""The share of a contradiction that each explanation accounts for, computed from rows.
 
 The effect of a factor is the mean difference between cells that differ in it alone, from its first level to
 its last, on the same seeds and documents. What the effects do not add up to is left.
@@ -29,7 +29,7 @@ class Combination:
 
 @dataclass(frozen=True)
 class Effect:
-    """What the change of one factor from its first level to its last does to the measure."""
+    """The change of the measure where one factor goes from its first level to its last."""
 
     factor: str
     first: str
@@ -60,14 +60,14 @@ class Attribution:
     def best(self) -> str | None:
         """Return the factor that significantly moves furthest from the first side towards the second."""
         sign = -1 if self.contradiction.published < 0 else 1
-        moves = {name: one.measurement for name, one in self.counted.items()}
+        moves = {name: effect.measurement for name, effect in self.counted.items()}
         found = [name for name, move in moves.items() if move.p < SIGNIFICANT and sign * move.value > 0]
         return max(found, key=lambda name: sign * moves[name].value, default=None)
 
     @property
     def left(self) -> float:
         """Return what no factor explains of the published difference."""
-        return self.contradiction.published - sum(one.measurement.value for one in self.counted.values())
+        return self.contradiction.published - sum(move.measurement.value for move in self.counted.values())
 
     @property
     def half(self) -> float:
@@ -84,7 +84,7 @@ def attribute(contradiction: Contradiction, settings: Sequence[Setting]) -> Attr
         choices = [Setting(joint.name, {longest: scores}) for longest, scores in joint.scores.items()]
         known, evidence = max(
             ((combinations(crossing, choice), choice) for choice in choices),
-            key=lambda pair: (len(pair[0]), sum(one.measurement.seeds for one in pair[0])),
+            key=lambda pair: (len(pair[0]), sum(cell.measurement.seeds for cell in pair[0])),
         )  # windows of one length, since others hold other tokens
         crossings.append(known)
         effects += [effect_of(factor, crossing, known, evidence) for factor in crossing.factors]
@@ -125,24 +125,24 @@ def effect_of(factor: str, crossing: Crossing, known: Sequence[Combination], evi
     """Return the mean over pairs of cells that differ in the factor alone, those with the most seeds."""
     first, *_, last = crossing.factors[factor]
     pairs = [
-        (one, other)
-        for one, other in product(known, known)
-        if one.levels[factor] == first and other.levels == one.levels | {factor: last}
+        (cell, other)
+        for cell, other in product(known, known)
+        if cell.levels[factor] == first and other.levels == cell.levels | {factor: last}
     ]
     seeds = [found.seeds if (found := value_of(difference([pair]), evidence)) else 0 for pair in pairs]
     pairs = [pair for pair, count in zip(pairs, seeds, strict=True) if count and count == max(seeds)]
     whole = value_of(difference(pairs), evidence) if pairs else None
     if whole is None:
         raise UsageError(f"No two cells of '{crossing.measure}' that have rows differ in {factor} alone.")
-    names = dict.fromkeys(one.setting for one in chain(*pairs))
+    names = dict.fromkeys(cell.setting for cell in chain(*pairs))
     return Effect(factor, first, last, " and ".join(names), whole)
 
 
 def difference(pairs: Sequence[tuple[Combination, Combination]]) -> Terms:
     """Return the mean over pairs of the second minus the first, as one sum of terms."""
     terms: Terms = {}
-    for combination, sign in ((one, sign) for pair in pairs for one, sign in zip(pair, (-1, 1), strict=True)):
-        for term, factor in combination.terms.items():
+    for cell, sign in ((cell, sign) for pair in pairs for cell, sign in zip(pair, (-1, 1), strict=True)):
+        for term, factor in cell.terms.items():
             terms[term] = terms.get(term, 0.0) + sign * factor / len(pairs)
     return terms
 

@@ -17,7 +17,7 @@ from sweeps.numbers import between, signed
 def contradiction_pages(settings: Sequence[Setting]) -> dict[str, str]:
     """Return every page, its figure and the index, by the names of their files."""
     pages = {}
-    attributions = {name: attribute(one, settings) for name, one in load_contradictions().items()}
+    attributions = {name: attribute(case, settings) for name, case in load_contradictions().items()}
     for name, attribution in attributions.items():
         pages[f"{name}.md"] = render("contradiction", name=name, attribution=attribution)
         pages[f"{name}.svg"] = crossing_figure(name, attribution).svg()
@@ -46,7 +46,7 @@ def sentence(attribution: Attribution) -> str:
         )
     numbers = {factor: effect.measurement.value for factor, effect in attribution.counted.items()}
     numbers |= {"published": contradiction.published, "left": attribution.left}
-    cells = {", ".join(one.levels.values()): signed(one.measurement.value, 2) for one in attribution.cells}
+    cells = {", ".join(cell.levels.values()): signed(cell.measurement.value, 2) for cell in attribution.cells}
     return contradiction.sentence.format(
         cell=cells, **{name: signed(value, 2) for name, value in numbers.items()}
     )
