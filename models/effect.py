@@ -54,14 +54,14 @@ class Positions:
         return self.at.size(-1)
 
     @property
-    def whole(self) -> bool:
+    def is_whole(self) -> bool:
         """Return whether all positions are whole numbers."""
         return not self.at.is_floating_point()
 
     @property
-    def consecutive(self) -> bool:
+    def is_consecutive(self) -> bool:
         """Return whether the positions are 0, 1, ..., T - 1 in every sequence."""
-        return self.whole and self.at.dim() == 1 and self.span == self.length
+        return self.is_whole and self.at.dim() == 1 and self.span == self.length
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ class ByDistance:
 
 def tabulate(number: ByDistance | ByPair, positions: Positions) -> ByDistance | ByPair:
     """Return the same, but evaluated once per distance where distances decide and positions are whole."""
-    if not isinstance(number, ByDistance) or not positions.whole:
+    if not isinstance(number, ByDistance) or not positions.is_whole:
         return number
     values, first = number.table(positions)
     return ByDistance(lambda distance: values[:, (distance - first).clamp(0, values.size(1) - 1)])
@@ -216,7 +216,7 @@ class Encoding(nn.Module):
             raise UsageError(f"{name} is not defined past {self.limit} tokens: {positions.span} is more.")
         if self.needs_causal and not positions.causal:
             raise UsageError(f"{name} is defined by the causal mask and cannot be used without it.")
-        if self.needs_whole and not positions.whole:
+        if self.needs_whole and not positions.is_whole:
             raise UsageError(f"{name} has no effect between whole positions.")
         with nullcontext() if positions.at.is_cpu else positions.at.device:  # where its tensors are made
             effect: Effect = self(positions)

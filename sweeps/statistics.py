@@ -62,11 +62,11 @@ def variance_parts(values: Array, counts: Array) -> tuple[Array, Array, Array, A
         value = values.sum((-1, -2)) / (seeds * counts.sum())
         same_seeds = by_seed.sum(1) / seeds[:, None]  # (K, R)
         other_seeds = np.einsum("rs,ksr->kr", seeds_drawn, by_seed) / (present @ seeds_drawn.T)
-        of_documents = variance(same_seeds) * D / max(D - 1, 1) * enough(D)
+        of_documents = variance(same_seeds) * D / max(D - 1, 1) * is_enough(D)
         of_seeds = (
             variance(other_seeds - same_seeds) * seeds / (seeds - 1)
         )  # a bootstrap of few varies too little
-    alone = 0.0 if S == 1 and enough(D) else np.nan  # documents are all there is; or nothing is known
+    alone = 0.0 if S == 1 and is_enough(D) else np.nan  # documents are all there is; or nothing is known
     known = seeds > 0
     of_documents, of_seeds = np.where(known, of_documents, np.nan), np.where(seeds > 1, of_seeds, alone)
     return value, of_documents, of_seeds, np.maximum(seeds - 1, 1)
@@ -133,7 +133,7 @@ def holm(p: Array) -> Array:
     return corrected
 
 
-def bimodal(seeds: Array) -> bool:
+def is_bimodal(seeds: Array) -> bool:
     """Return whether seeds (S,) fall into two groups: the largest gap between neighbours is more than GAP,
     and more than ten times the range on either side of it. At least three seeds are needed."""
     values = np.sort(seeds[~np.isnan(seeds)])
@@ -167,7 +167,7 @@ def by_document(values: Array, document: NDArray[np.int64]) -> tuple[Array, Arra
     return np.add.reduceat(values[..., order], starts, axis=-1), counts.astype(float)
 
 
-def enough(documents: int) -> bool:
+def is_enough(documents: int) -> bool:
     return documents >= FEWEST_DOCUMENTS
 
 

@@ -67,7 +67,7 @@ class Hub(Corpus):
         from huggingface_hub import constants
 
         offline = constants.HF_HUB_OFFLINE or Path(path).exists()
-        if not offline and not answers(constants.ENDPOINT):
+        if not offline and not is_reachable(constants.ENDPOINT):
             raise UsageError(self.failed(f"{constants.ENDPOINT} does not answer"))
         from datasets import load_dataset
 
@@ -110,7 +110,7 @@ def articles_of(rows: Iterable[str]) -> Iterator[str]:
     yield "".join(article)
 
 
-def answers(address: str) -> bool:
+def is_reachable(address: str) -> bool:
     """Return whether a server can be reached; a thread waits, as looking up its name may hang."""
     reached = []
 

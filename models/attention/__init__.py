@@ -11,7 +11,7 @@ from models.attention.plan import Form, Plan
 from models.attention.reference import logits, require_hidden_state
 from models.effect import Effect
 from models.ops.precision import without_autocast
-from models.ops.processor import bfloat16_by_onednn
+from models.ops.processor import is_bfloat16_by_onednn
 
 __all__ = ["KERNELS", "attend", "choose", "logits"]
 
@@ -75,6 +75,6 @@ def choose(q: Tensor, effect: Effect | Plan) -> str:
         return "explicit"
     if far_keys.gains(q, plan):
         return "band"
-    if not sdpa.fits(q, plan) or (q.dtype == torch.bfloat16 and bfloat16_by_onednn()):
+    if not sdpa.fits(q, plan) or (q.dtype == torch.bfloat16 and is_bfloat16_by_onednn()):
         return "explicit"
     return "sdpa"

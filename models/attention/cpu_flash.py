@@ -16,7 +16,7 @@ from models.cpu.attention import SIDE, Network, Scores, alike, has_loops, loops_
 from models.cpu.attention_backward import flash
 from models.effect import ByDistance
 from models.ops.pairwise_mlp import LEAK, AcrossHeads
-from models.ops.precision import inspectable
+from models.ops.precision import is_inspectable
 from models.ops.toeplitz import Toeplitz
 
 
@@ -110,7 +110,7 @@ def straight_line(plan: Plan) -> Tensor | None:
     bias, at = plan.effect.bias, plan.positions.at
     if plan.parts != {"bias"} or not isinstance(bias, ByDistance) or not plan.causal:
         return None
-    if plan.positions.consecutive or not plan.positions.whole or at.dim() > 1 or not inspectable(at):
+    if plan.positions.is_consecutive or not plan.positions.is_whole or at.dim() > 1 or not is_inspectable(at):
         return None
     values = bias.table(plan.positions)[0].double()  # (1 or H, S)
     slope = (values[:, -1:] - values[:, :1]) / (values.size(1) - 1)
@@ -123,7 +123,7 @@ def network_of(plan: Plan) -> Network | None:
     adjust, logit_scale = plan.effect.adjust, plan.effect.logit_scale
     if adjust is None or not isinstance(adjust.function, AcrossHeads) or not plan.parts <= NETWORK_PARTS:
         return None
-    is_row = plan.causal and plan.positions.consecutive and isinstance(adjust.function.bias, ByDistance)
+    is_row = plan.causal and plan.positions.is_consecutive and isinstance(adjust.function.bias, ByDistance)
     if not is_row or ("visible" in plan.parts and plan.window is None):
         return None
     return whole_network(plan, adjust.function) if logit_scale is None or logit_scale.numel() == 1 else None

@@ -156,7 +156,7 @@ def pair_of(plan: Plan, name: str) -> Callable | None:
     number, at = getattr(plan.effect, name), padded_positions(plan)
     if number is None:
         return None
-    if isinstance(number, ByDistance) and plan.positions.whole:
+    if isinstance(number, ByDistance) and plan.positions.is_whole:
         values, first = number.table(plan.positions)
         where = positions_of(plan)
         heads, last = values.size(0), values.size(1) - 1

@@ -65,31 +65,31 @@ class Plan:
         if effect.bias is not None and effect.logit_scale is not None and effect.logit_scale.size(-1) > 1:
             return False
         has_sinks = effect.visible is not None and effect.visible.sinks > 0
-        return isinstance(effect.bias, ByDistance | None) and self.positions.consecutive and not has_sinks
+        return isinstance(effect.bias, ByDistance | None) and self.positions.is_consecutive and not has_sinks
 
     @property
     def has_factor_line(self) -> bool:
         """Return whether the factor, if there is one, is constant along each diagonal."""
-        return isinstance(self.effect.score_scale, ByDistance | None) and self.positions.consecutive
+        return isinstance(self.effect.score_scale, ByDistance | None) and self.positions.is_consecutive
 
     @property
     def has_dense_numbers(self) -> bool:
         """Return whether its bias or factor has a number for each pair, which no distance decides."""
         numbers = (self.effect.bias, self.effect.score_scale)
-        is_whole = self.positions.whole
+        is_whole = self.positions.is_whole
         return any(not (isinstance(n, ByDistance) and is_whole) for n in numbers if n is not None)
 
     @property
     def window(self) -> int | None:
         """Return the most keys up to its own that each query sees, if nothing else hides keys."""
-        visible, is_row = self.effect.visible, self.causal and self.positions.consecutive
+        visible, is_row = self.effect.visible, self.causal and self.positions.is_consecutive
         return visible.width if visible is not None and visible.sinks == 0 and is_row else None
 
     @property
     def far_keys(self) -> FarKeys | None:
         """Return the far keys, if any, that a kernel need not look at one by one."""
         adjust, far = self.effect.adjust, self.effect.far
-        if not self.causal or not self.positions.consecutive:
+        if not self.causal or not self.positions.is_consecutive:
             return None
         if self.parts == {"far"}:
             return FarKeys(far[-1].start, far[-1].rotate)

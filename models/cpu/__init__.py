@@ -82,7 +82,7 @@ def loops_of(name: str, dtype: torch.dtype, **sizes: int) -> Loops | None:
     return load_or_compile(name, defines, os.environ.get("CC", "cc"))
 
 
-def missing() -> bool:
+def is_missing() -> bool:
     """Return whether PyTorch's operations do everything here, for want of a C compiler."""
     return loops("norm", WIDE) is None
 

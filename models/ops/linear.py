@@ -12,8 +12,8 @@ from torch import Tensor, nn
 
 from models.cpu import WIDE
 from models.ops.first_order import first_order
-from models.ops.precision import autocasts
-from models.ops.processor import mkl_is_slow
+from models.ops.precision import is_autocast_on
+from models.ops.processor import is_mkl_slow
 
 
 class Linear(nn.Linear):
@@ -23,7 +23,7 @@ class Linear(nn.Linear):
         super().__init__(inner, out, bias=False)
 
     def forward(self, x: Tensor) -> Tensor:
-        if not by_onednn(x, self.weight):
+        if not is_by_onednn(x, self.weight):
             return F.linear(x, self.weight)
         result: Tensor = OneDNN.apply(x, self.weight)
         return result
@@ -54,14 +54,14 @@ def over_rows(a: Tensor, b: Tensor) -> Tensor:
 
 def product(a: Tensor, b: Tensor) -> Tensor:
     """Return a @ b (M, N) of a (M, K) and b (K, N), without gradient."""
-    return onednn(a, b.T) if by_onednn(a, b) else a @ b
+    return onednn(a, b.T) if is_by_onednn(a, b) else a @ b
 
 
-def by_onednn(a: Tensor, b: Tensor) -> bool:
+def is_by_onednn(a: Tensor, b: Tensor) -> bool:
     """Return whether both are of float32 on a processor where PyTorch's own choice is slow."""
     if not (a.is_cpu and a.dtype == b.dtype == WIDE) or torch.compiler.is_compiling():
         return False
-    return not autocasts(a.device) and mkl_is_slow()
+    return not is_autocast_on(a.device) and is_mkl_slow()
 
 
 def onednn(a: Tensor, b: Tensor) -> Tensor:

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from models.cpu import loops
 from models.ops.first_order import first_order
-from models.ops.precision import autocasts
+from models.ops.precision import is_autocast_on
 
 SHARES = 16  # of the rows, as norm.c divides them among threads
 
@@ -17,7 +17,7 @@ def rms_norm(x: Tensor, gain: Tensor, epsilon: float = 1e-6) -> Tensor:
     """Return gain * x / sqrt(mean x^2 + epsilon) over the last dimension, as precise as products."""
     if x.is_cuda:
         return F.rms_norm(x, x.shape[-1:], gain, epsilon)
-    dtype = torch.get_autocast_dtype(x.device.type) if autocasts(x.device) else x.dtype
+    dtype = torch.get_autocast_dtype(x.device.type) if is_autocast_on(x.device) else x.dtype
     result: Tensor = RMSNorm.apply(x, gain, epsilon, dtype)
     return result
 

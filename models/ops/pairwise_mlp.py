@@ -12,7 +12,7 @@ from torch.nn.functional import leaky_relu
 from models.cpu import loops
 from models.effect import ByDistance, ByPair
 from models.ops.budget import budget_of
-from models.ops.precision import inspectable, without_autocast
+from models.ops.precision import is_inspectable, without_autocast
 
 PAIRS = 1 << 15  # at a time on a CPU: few enough for a cache, many enough that a product's start costs little
 LEAK = 0.01  # of leaky_relu
@@ -70,7 +70,7 @@ def relu_network(read: nn.Linear, write: nn.Linear) -> Callable[[Tensor], Tensor
     """Return a function of numbers x (...): `write(relu(read(x)))` in float32, (features, ...)."""
     lines = torch.cat([read.weight, read.bias[:, None]], dim=1).float()  # (hidden, 2) slope and start
     weights, level = write.weight.float(), write.bias.float()[:, None]
-    if inspectable(lines):
+    if is_inspectable(lines):
         return PiecewiseLinear(lines, weights, level)
 
     def network(x: Tensor) -> Tensor:

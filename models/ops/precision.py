@@ -21,13 +21,13 @@ def double(x: Tensor) -> Tensor:
 
 def without_autocast(device: torch.device) -> AbstractContextManager:
     """Let products have the precision of their factors."""
-    return torch.autocast(device.type, enabled=False) if autocasts(device) else nullcontext()
+    return torch.autocast(device.type, enabled=False) if is_autocast_on(device) else nullcontext()
 
 
-def autocasts(device: torch.device) -> bool:
+def is_autocast_on(device: torch.device) -> bool:
     return torch.amp.is_autocast_available(device.type) and torch.is_autocast_enabled(device.type)
 
 
-def inspectable(x: Tensor) -> bool:
+def is_inspectable(x: Tensor) -> bool:
     """Return whether values may be read: that neither makes a GPU wait nor breaks a gradient or a graph."""
     return x.is_cpu and not x.requires_grad and not torch.compiler.is_compiling()

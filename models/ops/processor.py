@@ -16,7 +16,7 @@ FOREIGN = "AuthenticAMD", "HygonGenuine"  # to MKL, which is made for Intel's
 
 
 @cache
-def mkl_is_slow() -> bool:
+def is_mkl_slow() -> bool:
     """Return whether PyTorch multiplies by MKL on a processor that MKL leaves half unused, unlike oneDNN."""
     known = CPUINFO.read_text() if CPUINFO.exists() else platform.processor()
     both = torch.backends.mkl.is_available() and torch.backends.mkldnn.is_available()
@@ -27,7 +27,7 @@ def bfloat16_by() -> list[str]:
     """Return how loops in C multiply bfloat16, fastest first: in TILES, or in PAIRS if that beats float32."""
     limit = os.environ.get("ONEDNN_MAX_CPU_ISA") or os.environ.get("DNNL_MAX_CPU_ISA") or "ALL"
     ways = {"tiles": ("AMX", "ALL", "DEFAULT"), "pairs": ("16", "AMX", "ALL", "DEFAULT")}
-    able: dict[str, Callable[[], bool]] = {"tiles": has_tiles, "pairs": bfloat16_by_onednn}
+    able: dict[str, Callable[[], bool]] = {"tiles": has_tiles, "pairs": is_bfloat16_by_onednn}
     if torch.backends.cpu.get_cpu_capability() != "AVX512":
         return []
     return [way for way, words in ways.items() if any(word in limit for word in words) and able[way]()]
@@ -39,6 +39,6 @@ def has_tiles() -> bool:
     return torch.cpu._is_amx_tile_supported() and torch.cpu._init_amx()
 
 
-def bfloat16_by_onednn() -> bool:
+def is_bfloat16_by_onednn() -> bool:
     """Return whether flash attention in bfloat16 goes through MKL where oneDNN has instructions for it."""
-    return mkl_is_slow() and torch.cpu._is_avx512_bf16_supported()
+    return is_mkl_slow() and torch.cpu._is_avx512_bf16_supported()

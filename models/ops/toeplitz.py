@@ -6,7 +6,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from models.ops.precision import inspectable
+from models.ops.precision import is_inspectable
 
 
 class Toeplitz(NamedTuple):
@@ -20,7 +20,7 @@ def by_distance(values: Callable[[Tensor], Tensor], i: Tensor, j: Tensor) -> Ten
     """Return the `values` (N,) -> (H, N) at the distances of i (..., R, 1) and j (..., 1, K)."""
     shape = torch.broadcast_shapes(i.shape, j.shape)
     pair_by_pair = torch.is_grad_enabled()  # as gradients are faster
-    if pair_by_pair or not (consecutive(i) and consecutive(j)):
+    if pair_by_pair or not (is_consecutive(i) and is_consecutive(j)):
         return values((i - j).flatten()).unflatten(-1, shape)
     greatest, rows, keys = int(i.max() - j.min()), shape[-2], shape[-1]
     line = values(torch.arange(greatest, greatest - rows - keys + 1, -1))
@@ -28,8 +28,8 @@ def by_distance(values: Callable[[Tensor], Tensor], i: Tensor, j: Tensor) -> Ten
     return torch.stack([*last_to_first], dim=1).view(-1, *shape)
 
 
-def consecutive(at: Tensor) -> bool:
+def is_consecutive(at: Tensor) -> bool:
     """Return whether positions (..., R, 1) or (..., 1, K) of one sequence are consecutive and can be read."""
-    if at.is_floating_point() or at.numel() != max(at.shape) or not inspectable(at):
+    if at.is_floating_point() or at.numel() != max(at.shape) or not is_inspectable(at):
         return False
     return bool((at.flatten().diff() == 1).all())

@@ -39,7 +39,7 @@ def visible_keys(effect: Effect) -> Tensor:
 def horizon(effect: Effect) -> Tensor | None:
     """Return the distance from which on the mask hides keys, or a head's bias does, (1 or H, 1)."""
     visible, bias, at = effect.visible, effect.bias, effect.positions
-    if isinstance(bias, ByDistance) and at.whole:
+    if isinstance(bias, ByDistance) and at.is_whole:
         values = bias.function(torch.arange(at.span, device=at.at.device))
         finite = (values > float("-inf")).sum(-1, keepdim=True)
         return finite if visible is None else finite.clamp(max=visible.width)

@@ -9,7 +9,7 @@ from sweeps.comparison.curves import Curves, Group, Variant, estimates, plain_va
 from sweeps.comparison.methods import family, family_place
 from sweeps.comparison.records import Best, Difference, EffectiveLength, Gain, LongestLength, TwoGroups
 from sweeps.comparison.summary import CROP, WINDOW
-from sweeps.statistics import Array, Interval, bimodal, holm, longest_unbroken
+from sweeps.statistics import Array, Interval, holm, is_bimodal, longest_unbroken
 
 SIGNIFICANT = 0.05
 REFERENCES = ("rope", "nope")
@@ -166,5 +166,5 @@ def two_groups(curves: Curves) -> list[TwoGroups]:
         TwoGroups(method, extension, length)
         for n, (method, extension) in enumerate(curves.variants)
         for t, length in enumerate(curves.lengths)
-        if bimodal(curves.values[n, t])
+        if is_bimodal(curves.values[n, t])
     ]

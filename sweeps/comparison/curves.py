@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sweeps.comparison.methods import extension_labels, labels, newest
 from sweeps.comparison.records import FULL, NOT_FINITE, SKIPPED, UNDEFINED, Estimate, Gaps, Values
 from sweeps.results import FinishedRun
-from sweeps.statistics import Array, Interval, by_document, enough, interval
+from sweeps.statistics import Array, Interval, by_document, interval, is_enough
 from train.results.protocols import is_partial
 from train.results.rows import ANSWERS, CHANCE, DEPTH, OUT_OF_MEMORY
 
@@ -56,7 +56,7 @@ class Curves:
     @property
     def over(self) -> str:
         """Return what the intervals are over: seeds and documents, one of them, or nothing."""
-        return " and ".join(["seeds"] * (len(self.seeds) > 1) + ["documents"] * enough(len(self.counts)))
+        return " and ".join(["seeds"] * (len(self.seeds) > 1) + ["documents"] * is_enough(len(self.counts)))
 
 
 class Group:
@@ -147,7 +147,7 @@ class Group:
             values[at[key]] = value
         samples, counts = values[..., None], np.ones(1)
         scored = metric == "loss" or (protocol == ANSWERS and metric not in BESIDE)
-        if scored and self.windows is not None and self.documented(protocol, metric, cells):
+        if scored and self.windows is not None and self.is_documented(protocol, metric, cells):
             by_window = np.full([*values.shape, len(self.windows)], np.nan)
             for key, value in cells.items():
                 if np.isfinite(value):
@@ -155,7 +155,7 @@ class Group:
             samples, counts = by_document(by_window, self.windows)
         return Curves(variants, lengths, seeds, values, samples, counts)
 
-    def documented(self, protocol: str, metric: str, cells: dict[Cell, float]) -> bool:
+    def is_documented(self, protocol: str, metric: str, cells: dict[Cell, float]) -> bool:
         """Return whether every value has its scores by document, and they average to it."""
         for (variant, length, seed), value in cells.items():
             scores = self.documents.get((protocol, metric, variant, length, seed))

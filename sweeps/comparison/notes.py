@@ -49,7 +49,7 @@ def ties(comparison: Comparison) -> list[str]:
     for length, best in zip(comparison.lengths, comparison.best, strict=True):
         if best and best.tied:
             tied.setdefault((best.method, *best.tied), []).append(length)
-    if any(best and best.separable for best in comparison.best):
+    if any(best and best.is_separable for best in comparison.best):
         lines.append("* best, and separable from every other method (paired test, Holm-corrected).")
     for names, lengths in tied.items():
         lines.append(

@@ -67,7 +67,7 @@ class Best:
     tied: list[str]
 
     @property
-    def separable(self) -> bool:
+    def is_separable(self) -> bool:
         return self.others > 0 and not self.tied
 
 

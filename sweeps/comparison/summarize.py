@@ -102,7 +102,7 @@ def comparison_of(group: Group, reference: str | None, tolerance: float) -> Comp
         data=group.data,
         corpus=group.runs[0].rows[0].corpus,
         trained_length=trained,
-        in_tokens=in_tokens(group),
+        in_tokens=is_in_tokens(group),
         tolerance=tolerance,
         protocol=protocol,
         metric=metric,
@@ -143,7 +143,7 @@ def is_zero(gain: Difference | None) -> bool:
     )
 
 
-def in_tokens(group: Group) -> bool:
+def is_in_tokens(group: Group) -> bool:
     """Return whether lengths count tokens; a task that counts in another way needs more tokens than that."""
     return all(run.settings.get("model.length", group.trained) == group.trained for run in group.runs)
 

@@ -13,7 +13,7 @@ from conf.errors import UsageError
 from sweeps import command
 from sweeps.comparison.comparisons import chosen_reference, paired, ranked
 from sweeps.comparison.curves import Curves, Group
-from sweeps.comparison.summarize import comparable_groups, in_tokens, main_score
+from sweeps.comparison.summarize import comparable_groups, is_in_tokens, main_score
 from sweeps.comparison.summary import HIGHER_IS_BETTER, unit
 from sweeps.numbers import number, plural, tokens
 from sweeps.results import load_sweep
@@ -84,7 +84,7 @@ def power_text(folder: Path, group: Group, seeds: int, reference: str | None) ->
     hardest = names[int(np.nanargmax(last))]
     middle, largest = number(float(np.nanmedian(last))), number(float(np.nanmax(last)))
     noun, longest = unit(metric), tokens(curves.lengths[-1])
-    where = f"{longest} tokens" if in_tokens(group) else f"length {longest}"
+    where = f"{longest} tokens" if is_in_tokens(group) else f"length {longest}"
     return table, (
         f"{noun[0].upper()}{noun[1:]} under {protocol}: the difference from {chosen} that is detected with "
         f"80 % power at the 5 % level, corrected for {plural(len(names), 'comparison')}; median over "

@@ -48,7 +48,7 @@ def value(comparison: Comparison, name: str, place: int) -> Cell:
     home = None if comparison.home is None else curve.value[comparison.home]
     value_here = curve.value[place]
     first = best is not None and name in (best.method, *best.tied)
-    kind = "best" if best and best.separable and best.method == name else "tied" if first else ""
+    kind = "best" if best and best.is_separable and best.method == name else "tied" if first else ""
     style = "" if value_here is None or home is None else tint(value_here - home, comparison.sign)
     seeds = f"seeds: {', '.join(number(seed[place]) for seed in curve.seeds)}"
     return value_cell(curve, place, kind=kind, style=style, title=seeds)

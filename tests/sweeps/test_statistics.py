@@ -154,7 +154,7 @@ def test_holm() -> None:
     ],
 )
 def test_seeds_in_two_groups(seeds: list[float], split: bool) -> None:
-    assert statistics.bimodal(np.array(seeds)) is split
+    assert statistics.is_bimodal(np.array(seeds)) is split
 
 
 @given(st.lists(st.booleans(), min_size=1, max_size=6))

@@ -28,7 +28,8 @@ WEIGHT, STATE = 4, 16  # bytes of a parameter; with its gradient and the two mom
 def check_machine(config: Config, model: GPT) -> None:
     """Raise UsageError where a device, a compiler, a kernel or a flag is asked for that is not there, or
     where the model, of which the first layers are given, has no room."""
-    kernel, knobs, on_gpu = config.model.kernel, config.trainer, machine.on_gpu(config.trainer.accelerator)
+    kernel, knobs = config.model.kernel, config.trainer
+    is_on_gpu = machine.is_on_gpu(knobs.accelerator)
     counts = {"cuda": torch.cuda.device_count(), "mps": int(torch.backends.mps.is_available())}
     counts["gpu"] = max(counts.values())
     if counts["gpu"]:
@@ -51,14 +52,14 @@ def check_machine(config: Config, model: GPT) -> None:
         except (MisconfigurationException, TypeError, ValueError) as error:
             raise UsageError(f"Lightning's Trainer refuses trainer.flags: {error}") from None
     name = os.environ.get("CXX", "clang++" if sys.platform == "darwin" else "g++")
-    if knobs.compile and not on_gpu and shutil.which(name) is None:
+    if knobs.compile and not is_on_gpu and shutil.which(name) is None:
         raise UsageError(
             f"trainer.compile=true needs a C++ compiler, and there is no {name}: install one, name "
             "it by CXX=..., or leave trainer.compile=false."
         )
-    if kernel == "flex" and config.run is None and not on_gpu:
+    if kernel == "flex" and config.run is None and not is_on_gpu:
         raise UsageError("model.kernel=flex has gradients on CUDA alone: choose model.kernel=auto.")
-    if kernel == "fused" and (on_gpu or native.missing()):
+    if kernel == "fused" and (is_on_gpu or native.is_missing()):
         raise UsageError("model.kernel=fused needs a CPU and a C compiler: choose model.kernel=auto.")
     check_memory(config, model)
 

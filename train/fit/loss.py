@@ -10,7 +10,7 @@ from models.cpu import WIDE, loops
 from models.gpt import GPT
 from models.ops.budget import budget_of
 from models.ops.first_order import first_order
-from models.ops.linear import by_onednn, product
+from models.ops.linear import is_by_onednn, product
 
 BLOCK = 1 << 21  # logits held at a time on a CPU: as many as products need to be fast
 PART = 1 << 17  # of them made probabilities at a time: few enough to stay in a CPU core's cache
@@ -71,7 +71,7 @@ class MeanCrossEntropy(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, hidden: Tensor, weight: Tensor, targets: Tensor) -> Tensor:
         h, w = in_precision(hidden, weight)
-        across = by_onednn(h, w)  # which copies what is transposed on the left
+        across = is_by_onednn(h, w)  # which copies what is transposed on the left
         to_hidden, to_weight = torch.empty_like(h), weight.new_zeros((w.T if across else w).shape)
         total = torch.zeros((), device=h.device)
         for rows in token_blocks(targets.numel(), weight.size(0), budget_of(weight, BLOCK)):

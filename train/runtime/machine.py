@@ -22,7 +22,7 @@ COMPILED = "TORCHINDUCTOR_CACHE_DIR"
 
 def resolved_precision(requested: str, accelerator: str) -> str:
     """Return the precision; `auto` is bf16-mixed if that is faster, else 32-true (16-mixed on older GPUs)."""
-    gpu = on_gpu(accelerator)
+    gpu = is_on_gpu(accelerator)
     if requested == "16-mixed" and not gpu:
         raise UsageError("trainer.precision=16-mixed needs a GPU: choose bf16-mixed or 32-true.")
     if requested != "auto":
@@ -54,7 +54,7 @@ def processor_seconds(call: Callable[[], object]) -> float:
     return time.process_time() - start
 
 
-def on_gpu(accelerator: str) -> bool:
+def is_on_gpu(accelerator: str) -> bool:
     """Return whether an accelerator stands for CUDA here."""
     return accelerator in ("gpu", "cuda") or (accelerator == "auto" and torch.cuda.is_available())
 
@@ -88,7 +88,7 @@ def peak_memory() -> int | None:
 def description() -> str:
     """Return the machine in one line."""
     gpu = torch.cuda.get_device_name() if torch.cuda.is_available() else "no GPU"
-    without = ", no C compiler" if native.missing() else ""
+    without = ", no C compiler" if native.is_missing() else ""
     return f"{processor()}, {os.cpu_count()} cores, {gpu}, Python {platform.python_version()}{without}"
 
 

@@ -10,7 +10,7 @@ import pytest
 
 import data
 from data.text import hub
-from data.text.hub import Hub, answers, articles_of
+from data.text.hub import Hub, articles_of, is_reachable
 
 ARTICLES = [
     ["", " = Fox = \n", "", " A fox is an animal . \n", " = = Diet = = \n", " It eats <unk> . \n"],
@@ -77,10 +77,10 @@ def test_an_answer_is_waited_for_only_so_long(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(hub, "PATIENCE", 0.1)
     monkeypatch.setattr(hub, "urlopen", lambda *_, **__: time.sleep(5))
     began = time.perf_counter()
-    assert not answers("http://127.0.0.1:9")
+    assert not is_reachable("http://127.0.0.1:9")
     assert time.perf_counter() - began < 2
     monkeypatch.setattr(hub, "urlopen", lambda *_, **__: None)
-    assert answers("http://127.0.0.1:9")
+    assert is_reachable("http://127.0.0.1:9")
 
 
 @pytest.mark.parametrize("changes", [{"split": "nope"}, {"text_key": "nope"}, {"subset": "nope"}])

@@ -107,9 +107,9 @@ FORMS = [(part,) for part in PARTS] + list(PAIRED)
 def curve(positions: Positions, learned: Tensor) -> ByDistance:
     """The same bias at the same distance, whether keys can be ahead or not."""
     values = learned.repeat(1, 1 if positions.span == T else 4)
-    first = values.size(1) // 2 if positions.whole else 0
+    first = values.size(1) // 2 if positions.is_whole else 0
     return ByDistance(
-        lambda distance: values[:, distance + first] if positions.whole else smooth(values, distance)
+        lambda distance: values[:, distance + first] if positions.is_whole else smooth(values, distance)
     )
 
 

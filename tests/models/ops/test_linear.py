@@ -5,7 +5,7 @@ import torch
 from torch.nn import functional as F
 
 from models.ops import linear
-from models.ops.linear import Linear, OneDNN, by_onednn, product
+from models.ops.linear import Linear, OneDNN, is_by_onednn, product
 from tests.tolerance import agree, float64
 
 HAS = torch.backends.mkldnn.is_available()
@@ -40,19 +40,19 @@ def test_transposed_factors() -> None:
 @pytest.mark.parametrize("slow", [False, True])
 def test_where_it_is_not_faster_it_is_not_used(slow: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     layer, x = Linear(8, 6), torch.randn(3, 8)
-    monkeypatch.setattr(linear, "mkl_is_slow", lambda: slow)
-    assert by_onednn(x, layer.weight) == slow
+    monkeypatch.setattr(linear, "is_mkl_slow", lambda: slow)
+    assert is_by_onednn(x, layer.weight) == slow
     if HAS or not slow:
         assert (layer(x).grad_fn.name() == "OneDNNBackward") == slow
         agree(product(x, layer.weight.T), x @ layer.weight.T)
-    assert not by_onednn(x.bfloat16(), layer.weight.bfloat16())
+    assert not is_by_onednn(x.bfloat16(), layer.weight.bfloat16())
     with torch.autocast("cpu", torch.bfloat16):
         assert layer(x).dtype == torch.bfloat16
 
 
 def test_float64_is_not_for_onednn(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(linear, "mkl_is_slow", lambda: True)
+    monkeypatch.setattr(linear, "is_mkl_slow", lambda: True)
     with float64():  # as the formulas of papers are tested
         x, layer = torch.randn(3, 8), Linear(8, 6)
-        assert not by_onednn(x, layer.weight)
+        assert not is_by_onednn(x, layer.weight)
         agree(layer(x), x @ layer.weight.T)

@@ -23,7 +23,7 @@ def test_mkl_is_made_for_intel(
     monkeypatch.setattr(processor, "CPUINFO", file)
     elsewhere = "AMD64 Family 26 Model 2, AuthenticAMD"  # than on Linux
     monkeypatch.setattr(processor.platform, "processor", lambda: elsewhere)
-    assert processor.mkl_is_slow.__wrapped__() == slow
+    assert processor.is_mkl_slow.__wrapped__() == slow
 
 
 @pytest.mark.parametrize(
@@ -46,10 +46,10 @@ def test_loops_in_c_heed_the_limit_that_onednn_is_given(
     monkeypatch.delenv("ONEDNN_MAX_CPU_ISA", raising=False)
     monkeypatch.setenv("DNNL_MAX_CPU_ISA", limit)
     monkeypatch.setattr(processor, "has_tiles", lambda: True)
-    monkeypatch.setattr(processor, "bfloat16_by_onednn", lambda: True)
+    monkeypatch.setattr(processor, "is_bfloat16_by_onednn", lambda: True)
     monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: vector)
     assert processor.bfloat16_by() == found
-    monkeypatch.setattr(processor, "bfloat16_by_onednn", lambda: False)
+    monkeypatch.setattr(processor, "is_bfloat16_by_onednn", lambda: False)
     assert processor.bfloat16_by() == [way for way in found if way == "tiles"]
     monkeypatch.setattr(processor, "has_tiles", lambda: False)
     assert processor.bfloat16_by() == []
