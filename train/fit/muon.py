@@ -50,9 +50,15 @@ def orthogonal(matrix: Tensor) -> Tensor:
     x = x / x.norm().clamp(min=TINY)
     gram = x @ x.T
     identity = torch.eye(len(gram), device=x.device)
-    product = identity
-    for _ in range(ITERATIONS):
-        factor = torch.addmm(LINEAR * identity + CUBIC * gram, gram, gram, alpha=QUINTIC)
-        product, gram = factor @ product, factor @ gram @ factor
+    factor = product = quintic(gram, identity)
+    for _ in range(ITERATIONS - 1):
+        gram = factor @ gram @ factor
+        factor = quintic(gram, identity)
+        product = factor @ product
     x = product @ x
     return x.T if is_tall else x
+
+
+def quintic(gram: Tensor, identity: Tensor) -> Tensor:
+    """Return the factor on x of one iteration, (rows, rows)."""
+    return torch.addmm(LINEAR * identity + CUBIC * gram, gram, gram, alpha=QUINTIC)
