@@ -39,6 +39,7 @@ sweep: setup  ## train and evaluate every encoding; SWEEP=smoke for another swee
 	@$(BIN)/python -m train sweeps=$(SWEEP) $(ARGS)
 
 study: setup  ## the long study, at low priority: make study HOURS=2 PARTS=rates; resumes if interrupted; rows go to docs/study
+	$(foreach part,$(PARTS),$(if $(wildcard sweeps/$(part).yaml),,$(error There is no sweeps/$(part).yaml: PARTS names files there, such as rates)))
 	$(foreach part,$(PARTS),$(if $(wildcard $(call archive,$(part))/rows.parquet),@$(BIN)/python -m sweeps.archive --unpack $(call archive,$(part)) outputs/sweeps/$(part)$(newline)))
 	@-timeout $(HOURS)h sh -c '$(foreach part,$(PARTS),nice -n 19 $(BIN)/python -m train sweeps=$(part) $(ARGS);)'
 	$(foreach part,$(PARTS),@test ! -d outputs/sweeps/$(part) || $(BIN)/python -m sweeps.archive outputs/sweeps/$(part) $(call archive,$(part))$(newline))
