@@ -64,7 +64,7 @@ def test_every_method_names_its_source() -> None:
         "copying docs/study/copying",
         "best_rate docs/study docs/study/rates",
         "context_gain docs/study/mlm",
-        "agreement docs/study/quick docs/study/both docs/study docs/study/deep",
+        "agreement docs/study/quick docs/study/encodings docs/study/both docs/study docs/study/deep",
     ],
 )
 def test_the_tables_of_the_study_are_those_of_its_archives(line: str, printed: Printed) -> None:
