@@ -87,6 +87,7 @@ def evaluate(model: GPT, sequences: int, length: int) -> None:
 def run(settings: str, gpu: GPU) -> list[str]:
     """Do a whole run, by Lightning; print which lines read from the GPU, how often; return those of steps."""
     gpu.reads.clear()
+    torch._dynamo.reset()  # a run is a process, which compiles for itself
     with tempfile.TemporaryDirectory() as folder:
         path = f"data.path={texts(Path(folder) / 'text')}"
         text = [] if "data=" in settings else [path, "data.held_out=0.6"]
@@ -99,6 +100,7 @@ def run(settings: str, gpu: GPU) -> list[str]:
 
 def write_table(gpu: GPU) -> list[str]:
     """Write what each method occupies to docs/gpu.md; return those that occupy too much."""
+    torch._dynamo.reset()
     rows = {method: peaks(method, gpu) for method in ONE_OF_EACH}
     lines = [HEADING, "|---|--:|--:|--:|"]
     for method, (training, evaluation, length) in rows.items():
