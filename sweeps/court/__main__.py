@@ -12,7 +12,7 @@ import sys
 
 from conf.errors import UsageError
 from sweeps import command
-from sweeps.archive import pack, unpack
+from sweeps.archive import pack
 from sweeps.court.claim import load_claims, trainings
 from sweeps.court.contradictions import contradiction_pages
 from sweeps.court.evidence import STUDY, load_settings
@@ -51,14 +51,13 @@ def main() -> None:
 
 
 def train_missing(names: set[str]) -> None:
-    """Run trainings and archive their rows; what is finished or archived is not repeated."""
-    for name in sorted(names):
-        folder, archive = ROOT / "outputs/sweeps/claims" / name, STUDY / "claims" / name
-        if archive.is_dir():
-            unpack(archive, folder)
+    """Run trainings and archive their rows. A training is archived when all its runs have ended, and not
+    repeated then; one that was interrupted goes on."""
+    for name in sorted(name for name in names if not (STUDY / "claims" / name).is_dir()):
+        folder = ROOT / "outputs/sweeps/claims" / name
         line = f"--multirun {trainings()[name].arguments} report=null hydra.sweep.dir={folder}"
         subprocess.run([sys.executable, "-m", "train", *shlex.split(line)], cwd=ROOT, check=True)
-        pack(folder, archive)
+        pack(folder, STUDY / "claims" / name)
 
 
 if __name__ == "__main__":
