@@ -56,7 +56,8 @@ def train_missing(names: set[str]) -> None:
     for name in sorted(name for name in names if not (STUDY / "claims" / name).is_dir()):
         folder = ROOT / "outputs/sweeps/claims" / name
         line = f"--multirun {trainings()[name].arguments} report=null hydra.sweep.dir={folder}"
-        subprocess.run([sys.executable, "-m", "train", *shlex.split(line)], cwd=ROOT, check=True)
+        if subprocess.run([sys.executable, "-m", "train", *shlex.split(line)], cwd=ROOT).returncode:
+            raise UsageError(f"Not all runs of '{name}' have ended: the same command goes on with them.")
         pack(folder, STUDY / "claims" / name)
 
 
