@@ -48,8 +48,8 @@ def summary(judgements: Mapping[str, Judgement]) -> str:
     counts = Counter(judgement.verdict for judgement in judgements.values())
     tried, decided, wrong = wrong_by_chance(list(judgements.values()))
     return (
-        f"{plural(len(judgements), 'claim')}: "
-        f"{', '.join(f'{counts[verdict]} {verdict}' for verdict in Verdict if counts[verdict])}. Rows try "
+        f"{plural(len(judgements), 'claim')}; verdicts: "
+        f"{', '.join(f'{verdict} {counts[verdict]}' for verdict in Verdict if counts[verdict])}. Rows try "
         f"{tried} and decide {decided}. Had none of them an effect, {SIGNIFICANT * tried:.1f} would be "
         f"decided by chance; by the p-values found, at most {wrong:.1f} of the verdicts are wrong by chance "
         "(Benjamini and Hochberg, 1995)."
