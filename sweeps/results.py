@@ -27,7 +27,7 @@ Documents = dict[str, NDArray[np.float64]]  # scores by window
 TRAINING = ("model", "encoding", "optimizer", "trainer", "batch", "objective")  # settings that make a method
 NOT_RESULT = {
     "_target_", "family", "devices", "num_nodes", "strategy", "accelerator", "threads", "log_every",
-    "checkpoint_every",
+    "checkpoint_every", "keep",
 }  # fmt: skip
 
 
