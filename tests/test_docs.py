@@ -106,7 +106,7 @@ def test_the_findings_of_the_readme_are_on_the_pages_that_they_name() -> None:
     bullets = re.findall(r"^- \*\*(?:.|\n  )*", readme.partition("## Five examples")[0], re.MULTILINE)
     assert len(findings) == len(bullets) == 3
     for page, bullet in zip(findings, bullets, strict=True):
-        numbers = re.findall(r"[+−]\d\.\d{3}(?: \[[^]]+\])?", " ".join(bullet.split()))
+        numbers = re.findall(r"[+−]\d\.\d{3}(?: \[[^]]+\]| ±\d\.\d{3})?", " ".join(bullet.split()))
         assert numbers
         assert [number for number in numbers if number not in (ROOT / page).read_text()] == []
 
