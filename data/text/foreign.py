@@ -11,15 +11,17 @@ from tokenizers import Tokenizer as Model
 
 from conf.errors import UsageError
 from data.text.interrupt import run_in_thread
-from data.text.tokenizer import END, Encoded
+from data.text.tokenizer import END, Encoded, Tokenizer
 
 ENDS = (END, "<|end_of_text|>", "</s>", "<eos>", "[SEP]")
 MASKS = ("[MASK]", "<mask>", "<|mask|>", "<|mdm_mask|>")
 LIKE_END = re.compile(r"end.?of.?(text|sentence|document|sequence)|\beos\b|\beod\b", re.IGNORECASE)
 
 
-class ForeignTokenizer:
+class ForeignTokenizer(Tokenizer):
     """The tokens of a file; its post-processor, truncation, padding and dropout do not apply to a corpus."""
+
+    model: Model
 
     def __init__(self, file: Path, end_token: str | None = None) -> None:
         self.file = file
@@ -78,9 +80,6 @@ class ForeignTokenizer:
         ends = np.maximum.accumulate(offsets[:, 1]) if len(ids) else offsets[:, 1]
         sizes = np.diff(byte_positions(text)[ends], prepend=0).astype(np.uint32)
         return Encoded(ids, sizes, int((letters & ~is_covered).sum()))
-
-    def save(self, folder: Path) -> None:
-        (folder / "tokenizer.json").write_text(self.model.to_str(), encoding="utf-8")
 
 
 def last_of(processor: Any) -> str | None:
