@@ -13,7 +13,7 @@ from torch import Tensor
 from torch.nn.attention.flex_attention import AuxRequest, BlockMask, flex_attention
 
 from models.attention import masks
-from models.attention.block_masks import block_mask, pad, pad_tokens, repeat_last
+from models.attention.block_masks import block_mask, pad, repeat_last
 from models.attention.plan import Form, Plan, cached
 from models.effect import ByDistance, Effect
 
@@ -45,7 +45,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, plan: Plan, x: Tensor | None = None)
 def pad_parts(x: Tensor, parts: int) -> Tensor:
     """Return (B, H, T, D), or copies of it behind one another, each padded to a multiple of 128 tokens."""
     extra = pad(x.size(-2) // parts)
-    return x if extra == 0 else torch.cat([pad_tokens(part, extra) for part in x.chunk(parts, -2)], -2)
+    return F.pad(x.unflatten(-2, (parts, -1)), (0, 0, 0, extra)).flatten(-3, -2) if extra else x
 
 
 @cached

@@ -11,7 +11,7 @@ BITS = {torch.bfloat16: 8, torch.float16: 11}  # of a float32's 24
 
 
 def fits(q: Tensor, plan: Plan) -> bool:
-    return plan.form <= Form.DENSE_BIAS
+    return plan.form <= Form.MASK
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, plan: Plan, x: Tensor | None = None) -> Tensor:

@@ -35,7 +35,7 @@ def plain(name: str = "rope", **more: Any) -> Encoding:
 
 def found(encoding: Encoding, q: Tensor, k: Tensor, causal: bool = True) -> Tensor:
     """(1, H, T, T) what the encoding makes of q and k."""
-    return logits(q, k, encoding.effect_at(Positions.of(q.size(-2), causal=causal)), causal)
+    return logits(q, k, encoding.effect_at(Positions.of(q.size(-2), causal=causal)))
 
 
 def by_pair(logit: Logit, heads: int, length: int, causal: bool = True) -> Tensor:

@@ -55,7 +55,7 @@ def test_shaw_with_values(causal: bool) -> None:
     encoding = moved(load("shaw", head_width=WIDTH, reach=3, value_term=True))
     vectors = encoding.value_table.detach().double()
     effect = encoding.effect_at(Positions.of(LENGTH, causal=causal))
-    weights = logits(q, k, effect, causal).double().softmax(-1)
+    weights = logits(q, k, effect).double().softmax(-1)
     result = attend(q, k, v, effect)
     for h in range(HEADS):
         for i in range(LENGTH):

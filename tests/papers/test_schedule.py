@@ -63,7 +63,7 @@ def test_ssmax_counts_the_keys_that_are_seen(causal: bool, visible: Window | Non
     at = torch.tensor([0, 1, 4, 5, 6, 9, 20]) if skipping else torch.arange(11)
     effect = Effect(Positions(at, int(at[-1]) + 1, causal), visible=visible)
     q = k = torch.zeros(1, 1, at.numel(), WIDTH)
-    expected = (logits(q, k, effect, causal)[0, 0] > float("-inf")).sum(-1)
+    expected = (logits(q, k, effect)[0, 0] > float("-inf")).sum(-1)
     assert torch.equal(visible_keys(effect)[0].long(), expected)
 
 
