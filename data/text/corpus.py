@@ -42,15 +42,11 @@ class Corpus(Documents):
         """Return the settings, with a digest of its content in place of each file or package."""
         settings = asdict(self) | self.contents()
         if self.tokenizer not in ("bpe", "bytes"):
-            settings["tokenizer"] = of_tokenizer(self.tokenizer)
+            file = Path(self.tokenizer).expanduser()
+            if not file.is_file():
+                raise UsageError(
+                    f"data.tokenizer={self.tokenizer} is neither bpe nor bytes nor an existing "
+                    "tokenizer.json."
+                )
+            settings["tokenizer"] = of_content(file)
         return settings
-
-
-def of_tokenizer(tokenizer: str) -> str:
-    """Return the digest of a tokenizer's file."""
-    file = Path(tokenizer).expanduser()
-    if not file.is_file():
-        raise UsageError(
-            f"data.tokenizer={tokenizer} is neither bpe nor bytes nor an existing tokenizer.json."
-        )
-    return of_content(file)
