@@ -35,9 +35,8 @@ class FIRE(Encoding):
                 return fast(i, j, threshold)
             return network(self.psi(i.float() - j.float()) / threshold)  # (H, ..., R, K)
 
-        is_blockwise = (
-            fast is not None and positions.at.dim() == 1
-        )  # pairs at once need no memory besides the result
+        # pairs at once need no memory besides the result
+        is_blockwise = fast is not None and positions.at.dim() == 1
         return Effect(positions, bias=Surface(bias) if is_blockwise else bias)
 
     def tokens(self) -> Tensor:

@@ -66,11 +66,8 @@ def test_sinusoidal_is_as_loud_as_the_embeddings_it_is_added_to() -> None:
 @pytest.mark.float32
 def test_sinusoidal_far_out() -> None:
     """Angles are not taken in float32, where they would be off by 0.003 here."""
-    embed = (
-        load("sinusoidal", width=2, scale=to_one(2))
-        .effect_at(Positions(torch.tensor([99_999]), 100_000))
-        .embed
-    )
+    at, encoding = torch.tensor([99_999]), load("sinusoidal", width=2, scale=to_one(2))
+    embed = encoding.effect_at(Positions(at, 100_000)).embed
     agree(embed(torch.zeros(1, 1, 2))[0, 0], torch.tensor([math.sin(99_999), math.cos(99_999)]))
 
 
