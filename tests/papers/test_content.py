@@ -15,10 +15,8 @@ from models.encodings import load
 from models.encodings.dape import DAPE
 from models.encodings.kerple import KERPLELog
 from tests.conftest import moved
-from tests.papers.loops import HEADS, LENGTH, SHAPE, WIDTH, biased, by_pair, content, dot, found, random
+from tests.papers.loops import BOTH, HEADS, LENGTH, SHAPE, WIDTH, biased, by_pair, content, dot, found, random
 from tests.tolerance import agree
-
-BOTH = pytest.mark.parametrize("causal", [True, False], ids=["causal", "both"])
 
 
 def clip(x: int, lowest: int, highest: int) -> int:

@@ -8,7 +8,7 @@ import torch
 from models.attention import attend, logits
 from models.effect import Positions
 from models.encodings import extend, load
-from tests.papers.loops import HEADS, LENGTH, SHAPE, WIDTH, by_pair, content, found, geometric, rotary
+from tests.papers.loops import BOTH, FREQUENCIES, HEADS, LENGTH, SHAPE, by_pair, content, found, rotary
 from tests.tolerance import agree
 
 TAU = 10.0
@@ -22,12 +22,12 @@ def shifted(t: float, tau: float = TAU) -> float:
     return -2 * math.log(t / tau + 1)
 
 
-@pytest.mark.parametrize("causal", [True, False])
+@BOTH
 @pytest.mark.parametrize("tau", [1.0, 10.0])
 def test_scale_invariant(causal: bool, tau: float) -> None:
     """a_t times the logit of p-RoPE, plus m_t."""
     q, k = content()
-    frequencies = [f if n < 3 else 0.0 for n, f in enumerate(geometric(WIDTH, 10_000))]
+    frequencies = [f if n < 3 else 0.0 for n, f in enumerate(FREQUENCIES)]
     plain = rotary(q, k, frequencies, seen=lambda i, j: j <= i or not causal)
 
     def logit(h: int, i: int, j: int) -> float:
