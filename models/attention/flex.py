@@ -27,8 +27,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, plan: Plan, x: Tensor | None = None)
     scale, sink, log_decay = q.size(-1) ** -0.5, plan.effect.sink, plan.log_decay(x)
     length, dtype = q.size(-2), v.dtype
     q, k = plan.rotate_phase(q, k, x)
-    rotated = in_regions(q, k, v, plan.effect)
-    q, k, v = (pad_parts(t, t.size(-2) // length) for t in rotated)
+    q, k, v = (pad_parts(t, length) for t in in_regions(q, k, v, plan.effect))
     seen = whole_block_mask(plan)
     if q.is_meta and not q.is_cuda:  # FlexAttention refuses that device
         return torch.empty_like(v[..., :length, :])
@@ -42,10 +41,9 @@ def attend(q: Tensor, k: Tensor, v: Tensor, plan: Plan, x: Tensor | None = None)
     return cast(Tensor, out[..., :length, :].to(dtype))
 
 
-def pad_parts(x: Tensor, parts: int) -> Tensor:
+def pad_parts(x: Tensor, length: int) -> Tensor:
     """Return (B, H, T, D), or copies of it behind one another, each padded to a multiple of 128 tokens."""
-    extra = pad(x.size(-2) // parts)
-    return F.pad(x.unflatten(-2, (parts, -1)), (0, 0, 0, extra)).flatten(-3, -2) if extra else x
+    return F.pad(x.unflatten(-2, (-1, length)), (0, 0, 0, pad(length))).flatten(-3, -2)
 
 
 @cached
