@@ -25,7 +25,7 @@ class Prepared:
 
 
 class Text(Source):
-    """Text in a folder that `data.build` wrote."""
+    """Text in a folder that `data.text.prepare` wrote."""
 
     def __init__(self, folder: Path, prepared: Prepared, repeat: float = 0.0) -> None:
         self.folder, self.repeat = folder, repeat

@@ -134,9 +134,9 @@ class Params(ctypes.Structure):
         super().__init__(
             *sizes, scores.window is not None, window, parts, scores.is_decay, scale=scores.scale
         )
-        shapes = dict.fromkeys(("k", "to_k"), (keys, inner)) | dict.fromkeys(("v", "to_v"), (keys, width))
+        shapes: dict[str, tuple[int, ...]] = {"probs": (queries, -(-keys // SIDE) * SIDE), "lse": (queries,)}
+        shapes |= dict.fromkeys(("k", "to_k"), (keys, inner)) | dict.fromkeys(("v", "to_v"), (keys, width))
         shapes |= dict.fromkeys(("out", "gradient"), (queries, width))
-        shapes |= {"probs": (queries, -(-keys // SIDE) * SIDE), "lse": (queries,)}
         self.tensors: list[object] = [tensors, scores]
         for name, x in tensors.items():
             expect(name, x.shape, (sequences, heads, *shapes.get(name, (queries, inner))))
