@@ -111,11 +111,9 @@ def fits(extension: str, encoding: str) -> bool:
 def layers(settings: Mapping[str, Any], depth: int, shape: Mapping[str, int]) -> list[Encoding]:
     """Return what `GPT` tiles over its layers: one shared encoding, a schedule's members that layers use, or
     one for each layer."""
-    is_shared = settings.get("share", True)
-    built = [build(settings, shape) for _ in range(1 if is_shared else depth)]
-    patterns = [members(encoding) for encoding in built]
-    if is_shared:
-        return patterns[0][:depth]
+    if settings.get("share", True):
+        return members(build(settings, shape))[:depth]
+    patterns = [members(build(settings, shape)) for _ in range(depth)]
     return [pattern[layer % len(pattern)] for layer, pattern in enumerate(patterns)]
 
 
