@@ -92,7 +92,7 @@ gallery: setup  ## a picture of every method: outputs/gallery/index.html
 	@$(BIN)/python -m sweeps.gallery $(ARGS)
 
 table: setup  ## write the table of methods to docs/methods.md
-	@$(BIN)/python -m models.encodings --markdown > docs/methods.md
+	@$(BIN)/python -m models.encodings > docs/methods.md
 
 audit: .venv/audit  ## look up every locked package in the database of known vulnerabilities; exceptions and reasons: audit.txt
 	@.venv/audit/bin/pip-audit --strict --disable-pip --requirement requirements.lock $$(sed -n 's/^\([A-Z][A-Z0-9-]*\) .*/--ignore-vuln \1/p' audit.txt)

@@ -1,12 +1,9 @@
 """Text or task -> token ids -> Batch. Independent of models."""
 
-import inspect
 from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-from conf.errors import UsageError
 
 if TYPE_CHECKING:
     from data.source import Source  # imports torch, which the name of a run does without
@@ -36,13 +33,4 @@ def instantiate(settings: Mapping[str, Any]) -> Any:
     """Return the same before it is opened: `_target_` names a class, the other settings are its parameters,
     and `open(vocab, cache)` makes the source."""
     module, _, name = settings["_target_"].rpartition(".")
-    kind = getattr(import_module(module), name)
-    given = {key: value for key, value in settings.items() if key != "_target_"}
-    known = inspect.signature(kind).parameters
-    for key in given:
-        if key not in known:
-            raise UsageError(f"data={settings['name']} has no setting '{key}'; it has: {', '.join(known)}.")
-    for key, parameter in known.items():
-        if parameter.default is parameter.empty and key not in given:
-            raise UsageError(f"data.{key} must be given: add data.{key}=...")
-    return kind(**given)
+    return getattr(import_module(module), name)(**{k: v for k, v in settings.items() if k != "_target_"})

@@ -48,7 +48,7 @@ def build_locked(folder: Path, build: Callable[[Path], dict[str, Any]]) -> dict[
     with FileLock(folder.with_name(f".{folder.name}.lock")):
         try:
             return read_whole(folder)  # another process was first
-        except (DamagedError, FileNotFoundError):
+        except DamagedError:
             shutil.rmtree(folder, ignore_errors=True)
         for left in folder.parent.glob(f".{folder.name}.part-*"):  # by a process that was killed
             shutil.rmtree(left, ignore_errors=True)
@@ -80,8 +80,6 @@ def remember(folder: Path, content: Mapping[str, object], files: dict[str, str])
 def read_whole(folder: Path) -> dict[str, Any]:
     """Return the content of the record of a folder, every file of which is as it was written. A file is read
     for this only where it was touched, copied or moved since."""
-    if not folder.exists():
-        raise FileNotFoundError(folder)
     try:
         record = json.loads((folder / RECORD).read_text())
         content, files = record["content"], record["files"]

@@ -37,11 +37,6 @@ def reindexed(number: ByDistance | ByPair | None, places: Places) -> ByPair | No
     return lambda i, j: number(*places(i, j))
 
 
-def times_longer(factor: float | str, span: int, length: int) -> float:
-    """Return `factor`, or for `auto` how many times longer than in training this sequence is; at least 1."""
-    return max(1.0, span / length) if factor == "auto" else float(factor)
-
-
 def given_factor(factor: float | str) -> float | str:
     """Return `factor`; raise UsageError where it is neither `auto` nor a number of at least 1."""
     if factor == "auto" or (not isinstance(factor, str) and factor >= 1):

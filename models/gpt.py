@@ -164,8 +164,6 @@ class Norm(nn.Module):
 
     def __init__(self, norm: str, width: int) -> None:
         super().__init__()
-        if norm not in ("rms", "layer"):
-            raise UsageError(f"model.norm={norm} must be layer or rms.")
         self.norm, self.weight = norm, nn.Parameter(torch.ones(width))
 
     def forward(self, x: Tensor) -> Tensor:
@@ -189,8 +187,6 @@ class Block(nn.Module):
 class Attention(nn.Module):
     def __init__(self, width: int, heads: int, kernel: str) -> None:
         super().__init__()
-        if width % heads:
-            raise UsageError(f"model.heads={heads} does not divide model.width={width}.")
         self.heads, self.kernel = heads, kernel
         self.qkv = Linear(width, 3 * width)
         self.out = Linear(width, width)

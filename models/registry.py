@@ -21,7 +21,7 @@ from models.effect import Encoding
 from models.extension import Extension
 from models.options.learned_sink import LearnedSink
 from models.options.ssmax import SSMax
-from models.schedule import Schedule
+from models.schedule import Schedule, members
 
 RECIPE = ("finetune_steps", "finetune_length", "finetune_learning_rate")  # of training under it
 OPTIONS = {"ssmax": SSMax, "learned_sink": LearnedSink}  # of any encoding, by their keys
@@ -111,11 +111,9 @@ def fits(extension: str, encoding: str) -> bool:
 def layers(settings: Mapping[str, Any], depth: int, shape: Mapping[str, int]) -> list[Encoding]:
     """Return what `GPT` tiles over its layers: one shared encoding, a schedule's members that layers use, or
     one for each layer."""
-    is_shared = settings.get("share", True)
-    built = [build(settings, shape) for _ in range(1 if is_shared else depth)]
-    patterns = [list(e.inside) if isinstance(e, Schedule) else [e] for e in built]
-    if is_shared:
-        return patterns[0][:depth]
+    if settings.get("share", True):
+        return members(build(settings, shape))[:depth]
+    patterns = [members(build(settings, shape)) for _ in range(depth)]
     return [pattern[layer % len(pattern)] for layer, pattern in enumerate(patterns)]
 
 
@@ -130,9 +128,8 @@ def build(settings: Mapping[str, Any], shape: Mapping[str, int]) -> Encoding:
     encoding: Encoding = construct({k: v for k, v in settings.items() if k not in others}, shape)
     for option, wrapper in OPTIONS.items():
         if settings.get(option, False):
-            schedule = isinstance(encoding, Schedule)
-            inside = [wrapper(e, shape["heads"]) for e in (encoding.inside if schedule else [encoding])]
-            encoding = encoding.around(inside) if schedule else inside[0]
+            wrapped = [wrapper(member, shape["heads"]) for member in members(encoding)]
+            encoding = encoding.around(wrapped) if isinstance(encoding, Schedule) else wrapped[0]
     for module in encoding.modules():
         if isinstance(module, Encoding):
             module.shape = dict(shape)
@@ -148,9 +145,6 @@ def construct(settings: Mapping[str, Any], shape: Mapping[str, int], **given: An
         if key not in wanted:
             known = ", ".join(wanted) or "none"
             raise UsageError(f"{kind.__name__} has no parameter '{key}'; it has: {known}.")
-    missing = [key for key in SHAPE if key in wanted and key not in shape and key not in parameters]
-    if missing:
-        raise UsageError(f"{kind.__name__} depends on the model's {', '.join(missing)}: pass it as well.")
     return kind(**{key: value for key, value in shape.items() if key in wanted} | parameters, **given)
 
 

@@ -46,3 +46,8 @@ class Schedule(Encoding):
     def forward(self, positions: Positions) -> Effect:
         """Return the effect of the first layer."""
         return self.inside[0].effect_at(positions)
+
+
+def members(encoding: Encoding) -> list[Encoding]:
+    """Return the encodings that are tiled over the layers."""
+    return list(encoding.inside) if isinstance(encoding, Schedule) else [encoding]

@@ -1,7 +1,7 @@
 """The table of all methods, read from their docstrings, their files in `conf/`, and their effects."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,7 +9,7 @@ import torch
 
 from models.effect import ByDistance, Effect, Encoding, Positions
 from models.registry import extend, fits, load, names, read
-from models.schedule import Schedule
+from models.schedule import members
 from models.sources import source
 
 SHAPE = {"heads": 4, "head_width": 32, "width": 128, "depth": 4, "length": 64}  # conf/model/tiny.yaml
@@ -61,11 +61,6 @@ def method(name: str) -> Method:
         encoding.relative, count, owners(encoding, copies), encoding.limit,
         cost(effects), *source("encoding", name),
     )  # fmt: skip
-
-
-def members(encoding: Encoding) -> Sequence[Encoding]:
-    """Return the encodings that are tiled over the layers."""
-    return encoding.inside if isinstance(encoding, Schedule) else [encoding]
 
 
 def owners(encoding: Encoding, copies: int) -> str:

@@ -362,7 +362,7 @@ def test_trains_without_x86(tmp_path: Path) -> None:
 
 
 def kernels(effect: Effect) -> list[str]:
-    return ["reference", "explicit"] + ["sdpa"] * (Plan(effect).form <= Form.DENSE_BIAS)
+    return ["reference", "explicit"] + ["sdpa"] * (Plan(effect).form <= Form.MASK)
 
 
 @over(EVERY)

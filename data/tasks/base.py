@@ -70,16 +70,6 @@ class Task(Generated, ABC):
         return length, 1
 
     def __post_init__(self) -> None:
-        low, high = self.checked()
-        self.ids = {character: FIRST + number for number, character in enumerate(self.alphabet)}
-        self.vocab, self.trained_length = FIRST + len(self.ids), high
-        samples = [self.problem(n, draw) for n in (low, high) for draw in draws(4, HELD_OUT, n)]
-        self.fingerprint = of_json([type(self).__name__, parameters(self), samples])
-        question, answer = self.problem(min(max(low, 6), high), next(draws(1, HELD_OUT)))
-        self.description = f"{self.name}: problems of length {low} to {high}, such as {question} -> {answer}"
-
-    def checked(self) -> tuple[int, int]:
-        """Return the range of lengths in training."""
         match self.lengths:
             case [int(low), int(high)] if low <= high:
                 self.check(low)
@@ -91,7 +81,12 @@ class Task(Generated, ABC):
                 )
         if self.varies and not self.end:
             raise UsageError(f"data={self.name} needs end=true, because an answer may be empty.")
-        return low, high
+        self.ids = {character: FIRST + number for number, character in enumerate(self.alphabet)}
+        self.vocab, self.trained_length = FIRST + len(self.ids), high
+        samples = [self.problem(n, draw) for n in (low, high) for draw in draws(4, HELD_OUT, n)]
+        self.fingerprint = of_json([type(self).__name__, parameters(self), samples])
+        question, answer = self.problem(min(max(low, 6), high), next(draws(1, HELD_OUT)))
+        self.description = f"{self.name}: problems of length {low} to {high}, such as {question} -> {answer}"
 
     def check(self, length: int) -> None:
         """Raise UsageError where there is no problem of this length."""

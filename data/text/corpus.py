@@ -10,7 +10,6 @@ from data.cache import build_once
 from data.code import code_digest
 from data.digest import of_content, of_json
 from data.text.documents import Documents
-from data.text.prepared import Prepared
 
 if TYPE_CHECKING:
     from data.text.tokens import Text  # imports torch, which the name of a run does without
@@ -22,7 +21,7 @@ class Corpus(Documents):
 
     def open(self, vocab: int, cache: Path) -> "Text":
         """Return the token ids, from the cache or built into it."""
-        from data.text.tokens import Text
+        from data.text.tokens import Prepared, Text
 
         folder = cache / f"{self.name}-{self.key(vocab)}"
 
@@ -43,15 +42,11 @@ class Corpus(Documents):
         """Return the settings, with a digest of its content in place of each file or package."""
         settings = asdict(self) | self.contents()
         if self.tokenizer not in ("bpe", "bytes"):
-            settings["tokenizer"] = of_tokenizer(self.tokenizer)
+            file = Path(self.tokenizer).expanduser()
+            if not file.is_file():
+                raise UsageError(
+                    f"data.tokenizer={self.tokenizer} is neither bpe nor bytes nor an existing "
+                    "tokenizer.json."
+                )
+            settings["tokenizer"] = of_content(file)
         return settings
-
-
-def of_tokenizer(tokenizer: str) -> str:
-    """Return the digest of a tokenizer's file."""
-    file = Path(tokenizer).expanduser()
-    if not file.is_file():
-        raise UsageError(
-            f"data.tokenizer={tokenizer} is neither bpe nor bytes nor an existing tokenizer.json."
-        )
-    return of_content(file)

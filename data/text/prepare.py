@@ -1,4 +1,4 @@
-"""Documents -> a tokenizer and two files of token ids. Runs once; `data.text` reads what it writes."""
+"""Documents -> a tokenizer and two files of token ids. Runs once; `data.text.tokens` reads what it writes."""
 
 import logging
 from collections.abc import Iterable, Iterator
@@ -12,9 +12,9 @@ from data.digest import of_file, of_json
 from data.source import VocabularyTooSmallError
 from data.text.documents import Documents
 from data.text.foreign import ForeignTokenizer
-from data.text.prepared import Prepared
 from data.text.split import MEGABYTE, Entries, limited, split, texts
 from data.text.tokenizer import SAMPLE, ByteLevelBPE, Bytes, Tokenizer
+from data.text.tokens import Prepared
 
 PORTION = 4e6  # characters of text that are encoded at a time
 LOST = 0.01  # share of a text that may have no tokens
@@ -40,7 +40,11 @@ def prepare(corpus: Documents, vocab: int, folder: Path) -> Prepared:
     rows = [f"{name}\t{key}\t{part[key].source}\n" for name, part in parts.items() for key in sorted(part)]
     (folder / "documents.tsv").write_text("".join(rows), encoding="utf-8")
     tokens = {name: sum(count.lengths) for name, count in counts.items()}
-    about = [f"{name.replace('_', ' ')}: {part_summary(part, tokens[name])}" for name, part in parts.items()]
+    about = [
+        f"{name.replace('_', ' ')}: {len(part):,} documents, "
+        f"{sum(entry.size for entry in part.values()) / MEGABYTE:.1f} MB, {tokens[name]:,} tokens"
+        for name, part in parts.items()
+    ]
     description = [f"{corpus.name}: {corpus.origin()}", tokenizer.description, *about]
     return Prepared(
         name=corpus.name,
@@ -125,11 +129,3 @@ def portions(documents: Iterable[str]) -> Iterator[list[str]]:
             waiting, length = [], 0
     if waiting:
         yield waiting
-
-
-def total_size(part: Entries) -> int:
-    return sum(entry.size for entry in part.values())
-
-
-def part_summary(part: Entries, tokens: int) -> str:
-    return f"{len(part):,} documents, {total_size(part) / MEGABYTE:.1f} MB, {tokens:,} tokens"

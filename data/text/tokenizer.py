@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 from tokenizers import Tokenizer as Model
@@ -25,21 +25,25 @@ class Encoded(NamedTuple):
     lost: int = 0  # characters, without spaces, that no token stands for
 
 
-class Tokenizer(Protocol):
+class Tokenizer:
     """The interface of the tokenizer that `data.tokenizer` names."""
 
+    model: Model | None = None  # of the library
     vocab: int  # every id is below it
     separator: int  # the id after each document
     mask_token: int  # the id in place of a masked token; no document holds it
     description: str
 
-    def encode(self, texts: list[str]) -> list[Encoded]: ...
+    def encode(self, texts: list[str]) -> list[Encoded]:
+        raise NotImplementedError
 
     def save(self, folder: Path) -> None:
         """Write tokenizer.json, if there is one."""
+        if self.model is not None:
+            (folder / "tokenizer.json").write_text(self.model.to_str(), encoding="utf-8")
 
 
-class Bytes:
+class Bytes(Tokenizer):
     """Every byte of UTF-8 is a token; 0, which text does not hold, separates documents and masks tokens."""
 
     vocab, separator, mask_token, description = 256, 0, 0, "bytes"
@@ -48,12 +52,11 @@ class Bytes:
         ids = (np.frombuffer(text.encode(), np.uint8) for text in texts)
         return [Encoded(row, np.ones(len(row), np.uint32)) for row in ids]
 
-    def save(self, folder: Path) -> None:
-        """Write nothing."""
 
-
-class ByteLevelBPE:
+class ByteLevelBPE(Tokenizer):
     """Byte-level BPE (Radford et al., 2019): starts with all bytes, so that every text has an encoding."""
+
+    model: Model
 
     def __init__(self, vocab: int, texts: Iterable[str]) -> None:
         alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
@@ -78,9 +81,6 @@ class ByteLevelBPE:
         encodings = run_in_thread(self.model.encode_batch_fast, texts, add_special_tokens=False)
         rows = (np.array(encoding.ids, np.uint32) for encoding in encodings)
         return [Encoded(ids, self.sizes[ids]) for ids in rows]
-
-    def save(self, folder: Path) -> None:
-        (folder / "tokenizer.json").write_text(self.model.to_str(), encoding="utf-8")
 
 
 def shortened(texts: Iterable[str]) -> Iterator[str]:

@@ -7,7 +7,6 @@ pairs, and nothing of the size T x T is ever made.
 from collections.abc import Callable
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 from torch.nn.attention.flex_attention import BlockMask
 
@@ -75,8 +74,3 @@ def pad(length: int) -> int:
 def repeat_last(x: Tensor, extra: int) -> Tensor:
     """Return (..., T) with the last entry repeated."""
     return torch.cat([x, x[..., -1:].expand(*x.shape[:-1], extra)], -1) if extra else x
-
-
-def pad_tokens(x: Tensor, extra: int) -> Tensor:
-    """Return (B, H, T, D) with zeros behind the last token."""
-    return F.pad(x, (0, 0, 0, extra))

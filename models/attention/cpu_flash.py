@@ -35,7 +35,7 @@ def spec_of(q: Tensor, plan: Plan) -> Spec | None:
     parts, learns = plan.parts, torch.is_grad_enabled()
     line, network = (None, None) if learns else (straight_line(plan), network_of(plan))
     if network is None:
-        if plan.form > Form.DENSE_BIAS and plan.parts & {"adjust", "values", "far", "log_decay"}:
+        if plan.form > Form.MASK and plan.parts & {"adjust", "values", "far", "log_decay"}:
             return None
         if learns and "score_scale" in parts and ("sink" in parts or masks.whole_factor(plan).requires_grad):
             return None

@@ -31,7 +31,7 @@ def fits(q: Tensor, plan: Plan) -> bool:
 
 def attend(q: Tensor, k: Tensor, v: Tensor, plan: Plan, x: Tensor | None = None) -> Tensor:
     """Return what the queries that the plan wants read, (B, H, R, D)."""
-    if plan.form > Form.DENSE_BIAS:
+    if plan.form > Form.MASK:
         return by_logits(q, k, v, plan, x)
     scale, logit_scale, log_decay = q.size(-1) ** -0.5, plan.effect.logit_scale, plan.log_decay(x)
     q, k = plan.rotate(q, k, x)

@@ -13,7 +13,7 @@ from torch import Tensor
 from torch.nn.attention.flex_attention import AuxRequest, BlockMask, flex_attention
 
 from models.attention import masks
-from models.attention.block_masks import block_mask, pad, pad_tokens, repeat_last
+from models.attention.block_masks import block_mask, pad, repeat_last
 from models.attention.plan import Form, Plan, cached
 from models.effect import ByDistance, Effect
 
@@ -27,8 +27,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, plan: Plan, x: Tensor | None = None)
     scale, sink, log_decay = q.size(-1) ** -0.5, plan.effect.sink, plan.log_decay(x)
     length, dtype = q.size(-2), v.dtype
     q, k = plan.rotate_phase(q, k, x)
-    rotated = in_regions(q, k, v, plan.effect)
-    q, k, v = (pad_parts(t, t.size(-2) // length) for t in rotated)
+    q, k, v = (pad_parts(t, length) for t in in_regions(q, k, v, plan.effect))
     seen = whole_block_mask(plan)
     if q.is_meta and not q.is_cuda:  # FlexAttention refuses that device
         return torch.empty_like(v[..., :length, :])
@@ -42,10 +41,9 @@ def attend(q: Tensor, k: Tensor, v: Tensor, plan: Plan, x: Tensor | None = None)
     return cast(Tensor, out[..., :length, :].to(dtype))
 
 
-def pad_parts(x: Tensor, parts: int) -> Tensor:
+def pad_parts(x: Tensor, length: int) -> Tensor:
     """Return (B, H, T, D), or copies of it behind one another, each padded to a multiple of 128 tokens."""
-    extra = pad(x.size(-2) // parts)
-    return x if extra == 0 else torch.cat([pad_tokens(part, extra) for part in x.chunk(parts, -2)], -2)
+    return F.pad(x.unflatten(-2, (-1, length)), (0, 0, 0, pad(length))).flatten(-3, -2)
 
 
 @cached

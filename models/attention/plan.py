@@ -23,10 +23,9 @@ class Form(IntEnum):
     """The least that a kernel must do besides rotating q and k."""
 
     PLAIN = 0  # take the softmax of the product: position has entered q and k
-    TOEPLITZ_BIAS = 1  # add a mask that is constant along each diagonal
-    DENSE_BIAS = 2  # add a mask of all pairs
-    SCORE_MOD = 3  # compute each logit from its pair
-    FULL_SCORES = 4  # show the encoding whole rows of logits or weights
+    MASK = 1  # add a mask
+    SCORE_MOD = 2  # compute each logit from its pair
+    FULL_SCORES = 3  # show the encoding whole rows of logits or weights
 
 
 class Plan:
@@ -52,9 +51,7 @@ class Plan:
             return Form.FULL_SCORES
         if parts & {"far", "score_scale"} or parts >= {"log_decay", "logit_scale"}:
             return Form.SCORE_MOD
-        if parts <= {"logit_scale"} or parts == {"log_decay"}:
-            return Form.PLAIN
-        return Form.TOEPLITZ_BIAS if self.is_toeplitz and "sink" not in parts else Form.DENSE_BIAS
+        return Form.PLAIN if parts <= {"logit_scale"} or parts == {"log_decay"} else Form.MASK
 
     @property
     def is_toeplitz(self) -> bool:

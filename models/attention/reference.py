@@ -3,8 +3,6 @@
 Tests hold the kernels to it, forward and backward, for every encoding.
 """
 
-from dataclasses import replace
-
 import torch
 from torch import Tensor
 
@@ -16,20 +14,12 @@ from models.ops.precision import without_autocast
 
 
 def logits(
-    q: Tensor,
-    k: Tensor,
-    effect: Effect,
-    causal: bool | None = None,
-    x: Tensor | None = None,
-    rows: slice = slice(None),
+    q: Tensor, k: Tensor, effect: Effect, x: Tensor | None = None, rows: slice = slice(None)
 ) -> Tensor:
     """Return what attention takes the softmax of: (B, H, T, T) float32, -inf where a key is hidden.
 
-    `causal` replaces what the effect's positions say. `rows` selects queries: (B, H, R, T). The logit of a
-    sink, which is no key, is left out.
+    `rows` selects queries: (B, H, R, T). The logit of a sink, which is no key, is left out.
     """
-    if causal is not None:
-        effect = replace(effect, positions=replace(effect.positions, causal=causal))
     require_hidden_state(effect, x)
     plan, scale = Plan(effect), q.size(-1) ** -0.5
     i, j = masks.positions(plan, rows, slice(None))

@@ -11,17 +11,13 @@ BITS = {torch.bfloat16: 8, torch.float16: 11}  # of a float32's 24
 
 
 def fits(q: Tensor, plan: Plan) -> bool:
-    return plan.form <= Form.DENSE_BIAS
+    return plan.form <= Form.MASK
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, plan: Plan, x: Tensor | None = None) -> Tensor:
     """Return what all queries read, (B, H, T, D)."""
-    width, scale, logit_scale, log_decay = (
-        v.size(-1),
-        q.size(-1) ** -0.5,
-        plan.effect.logit_scale,
-        plan.log_decay(x),
-    )
+    width, scale = v.size(-1), q.size(-1) ** -0.5
+    logit_scale, log_decay = plan.effect.logit_scale, plan.log_decay(x)
     q, k = plan.rotate(q, k, x)
     if logit_scale is not None:
         q = (q * logit_scale[..., None]).to(q.dtype)

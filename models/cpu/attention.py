@@ -39,9 +39,8 @@ class Scores:
     window: int | None  # how many of the keys up to its own a query sees; None: all keys, those ahead as well
     mask: Pairs | None = None  # (1 or B, 1 or H, R, K) float32
     factor: Pairs | None = None  # never without a mask
-    is_decay: bool = (
-        False  # the mask (1 or B, 1 or H, 1, K) is what keys lose: less what a query's own key loses
-    )
+    # the mask (1 or B, 1 or H, 1, K) is what keys lose: less what a query's own key loses
+    is_decay: bool = False
     sink: Tensor | None = None  # (1 or H, 1 or R, 1), the logit of what reads nothing
     network: Network | None = None
 
@@ -126,23 +125,18 @@ class Params(ctypes.Structure):
     )
 
     def __init__(self, scores: Scores, **tensors: Tensor) -> None:
-        q, k, v = (tensors[name] for name in "qkv")
-        (sequences, heads, queries, inner), keys, network = q.shape, k.size(-2), scores.network
+        q, v = tensors["q"], tensors["v"]
+        (sequences, heads, queries, inner), (keys, width), network = q.shape, v.shape[-2:], scores.network
         parallel = sequences if network else sequences * heads  # what threads share out
         parts = -(-torch.get_num_threads() // max(1, parallel))
         window = scores.window if scores.window is not None and scores.window < keys else 0
-        sizes = sequences, heads, queries, keys, inner, v.size(-1), keys - queries
+        sizes = sequences, heads, queries, keys, inner, width, keys - queries
         super().__init__(
             *sizes, scores.window is not None, window, parts, scores.is_decay, scale=scores.scale
         )
-        shapes = {
-            "k": (keys, inner),
-            "v": (keys, v.size(-1)),
-            "out": (queries, v.size(-1)),
-            "lse": (queries,),
-        }
-        shapes |= {"probs": (queries, -(-keys // SIDE) * SIDE), "gradient": shapes["out"]}
-        shapes |= {"to_q": (queries, inner), "to_k": shapes["k"], "to_v": shapes["v"]}
+        shapes: dict[str, tuple[int, ...]] = {"probs": (queries, -(-keys // SIDE) * SIDE), "lse": (queries,)}
+        shapes |= dict.fromkeys(("k", "to_k"), (keys, inner)) | dict.fromkeys(("v", "to_v"), (keys, width))
+        shapes |= dict.fromkeys(("out", "gradient"), (queries, width))
         self.tensors: list[object] = [tensors, scores]
         for name, x in tensors.items():
             expect(name, x.shape, (sequences, heads, *shapes.get(name, (queries, inner))))

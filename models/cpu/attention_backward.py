@@ -39,15 +39,15 @@ def empty_outputs(qkv: Sequence[Tensor], *_: object) -> tuple[Tensor, Tensor]:
 def flash_backward(
     gradient: Tensor,
     saved: Sequence[Tensor],
+    mask_shape: Sequence[int],
     factor: Tensor | None,
     scale: float,
     window: int | None,
-    mask_shape: Sequence[int],
 ) -> list[Tensor]:
     """Return the gradients of q, k, v and, unless its shape is empty, of a mask."""
     *qkv, probs = saved
     inputs = dict(zip(("q", "k", "v", "gradient"), map(dense, (*qkv, gradient)), strict=True))
-    result = empty_gradients(gradient, saved, factor, scale, window, mask_shape)
+    result = empty_gradients(gradient, saved, mask_shape)
     outputs = dict(zip(("to_q", "to_k", "to_v"), result, strict=False))
     params = Params(Scores(scale, window, factor=factor), probs=probs, **inputs, **outputs)
     for x in result[3:]:
@@ -58,12 +58,7 @@ def flash_backward(
 
 @flash_backward.register_fake
 def empty_gradients(
-    gradient: Tensor,
-    saved: Sequence[Tensor],
-    factor: Tensor | None,
-    scale: float,
-    window: int | None,
-    mask_shape: Sequence[int],
+    gradient: Tensor, saved: Sequence[Tensor], mask_shape: Sequence[int], *_: object
 ) -> list[Tensor]:
     result = [empty_like(x) for x in saved[:3]]
     if mask_shape:
@@ -81,7 +76,7 @@ def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tenso
 @first_order
 def backward(ctx: Any, gradient: Tensor, _: Tensor) -> tuple[list[Tensor] | Tensor | None, ...]:
     saved = list(ctx.saved_tensors)
-    result = flash_backward(gradient, saved, ctx.factor, ctx.scale, ctx.window, ctx.mask_shape)
+    result = flash_backward(gradient, saved, ctx.mask_shape, ctx.factor, ctx.scale, ctx.window)
     to_mask = result[3].sum_to_size(ctx.mask_shape) if ctx.mask_shape else None
     return result[:3], to_mask, None, None, None, None
 

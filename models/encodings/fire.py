@@ -30,19 +30,15 @@ class FIRE(Encoding):
         fast = at_once(network, self.c)
 
         def bias(i: Tensor, j: Tensor) -> Tensor:
-            threshold = self.psi(torch.maximum(i.float(), self.tokens())) + TINY
+            tokens = (self.threshold.float() * self.length).abs()
+            threshold = self.psi(torch.maximum(i.float(), tokens)) + TINY
             if fast is not None and i.shape[1:] == j.shape[:-1] == (1,):
                 return fast(i, j, threshold)
             return network(self.psi(i.float() - j.float()) / threshold)  # (H, ..., R, K)
 
-        is_blockwise = (
-            fast is not None and positions.at.dim() == 1
-        )  # pairs at once need no memory besides the result
+        # pairs at once need no memory besides the result
+        is_blockwise = fast is not None and positions.at.dim() == 1
         return Effect(positions, bias=Surface(bias) if is_blockwise else bias)
-
-    def tokens(self) -> Tensor:
-        """Return the threshold."""
-        return (self.threshold.float() * self.length).abs()
 
     def psi(self, x: Tensor) -> Tensor:
         return (self.c.float() * x).abs().log1p()

@@ -40,15 +40,12 @@ class XPos(Encoding):
         self.scale_base = float(length if scale_base == "auto" else scale_base)
         self.limit = round(2 * self.scale_base * STRETCH / math.log((1 + gamma) / gamma))
 
-    def zeta(self) -> Tensor:
-        """Return what is left of each pair at distance scale_base, (D/2,) in float64."""
-        share = double(torch.arange(0, self.rope.rotated, 2)) / self.rope.rotated
-        return (share + self.gamma) / (1 + self.gamma)
-
     def forward(self, positions: Positions) -> Effect:
         angle = angles(positions.at, self.rope.frequencies())
+        share = double(torch.arange(0, self.rope.rotated, 2)) / self.rope.rotated
+        zeta = (share + self.gamma) / (1 + self.gamma)  # what is left of each pair at distance scale_base
         power = (double(positions.at) - positions.span // 2) / self.scale_base
-        stretch = self.zeta() ** power[..., None]  # (T, D/2)
+        stretch = zeta ** power[..., None]  # (T, D/2)
         (q_cos, q_sin), (k_cos, k_sin) = table(angle, stretch), table(angle, 1 / stretch)
 
         def rotate(q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:

@@ -9,7 +9,7 @@ from torch import Tensor
 from models.bounds import Auto, Factor
 from models.effect import Effect, Encoding, Positions
 from models.encodings.rope import RoPE, angles
-from models.extension import Extension, given_factor, times_longer
+from models.extension import Extension, given_factor
 from models.ops.precision import double
 
 
@@ -33,7 +33,8 @@ class Frequencies(Extension):
         return 1.0
 
     def forward(self, positions: Positions) -> Effect:
-        factor = times_longer(self.factor, positions.span, self.length)
+        longer = max(1.0, positions.span / self.length)  # than in training
+        factor = longer if self.factor == "auto" else float(self.factor)
         angle = angles(positions.at, self.scaled(self.encoding.frequencies(), factor))
         rotate = self.encoding.rotation(angle, angle, self.magnitude(factor))
         return replace(self.encoding.effect_at(positions), rotate=rotate)

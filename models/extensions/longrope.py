@@ -34,9 +34,8 @@ class LongRoPE(Frequencies):
         if isinstance(self.factors, str):
             share = index_ramp(32, 1, frequencies.numel(), self.encoding.base, self.length)
             return frequencies / (share * factor + 1 - share)
-        return (
-            frequencies if factor == 1 else frequencies / torch.tensor(self.factors, dtype=frequencies.dtype)
-        )
+        divisors = torch.tensor(self.factors, dtype=frequencies.dtype)
+        return frequencies if factor == 1 else frequencies / divisors
 
     def magnitude(self, factor: float) -> float:
         return math.sqrt(1 + math.log(factor) / math.log(self.length))

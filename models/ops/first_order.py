@@ -6,10 +6,8 @@ from typing import Any
 
 import torch
 
-Backward = Callable[..., Any]
 
-
-def first_order(backward: Backward) -> Backward:
+def first_order(backward: Callable[..., Any]) -> Callable[..., Any]:
     """Return a `backward` that refuses to be differentiated again. PyTorch's `once_differentiable` takes its
     results for constants where the incoming gradient is one, and second derivatives come out wrong."""
 

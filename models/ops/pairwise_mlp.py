@@ -93,19 +93,13 @@ class PiecewiseLinear:
         self.at: list[float] = at.tolist()  # where it bends
         self.bends = (slope.abs() * weights).float()  # (features, hidden) by how much
         falls, flat = slope < 0, slope == 0
-        first = torch.stack(
-            [
-                level[:, 0] + weights[:, flat] @ start[flat].relu() + weights[:, falls] @ start[falls],
-                weights[:, falls] @ slope[falls],
-            ],
-            dim=-1,
-        )  # before any bend: level and slope
-        steps = (slope.abs() * weights)[..., None] * torch.stack(
-            [-at.nan_to_num(posinf=0.0), torch.ones_like(at)], dim=-1
-        )
-        self.lines = (
-            first[:, None] + F.pad(steps.cumsum(1), (0, 0, 1, 0))
-        ).float()  # (features, hidden + 1, 2)
+        still, falling = weights[:, flat] @ start[flat].relu(), weights[:, falls] @ start[falls]
+        # before any bend: level and slope
+        first = torch.stack([level[:, 0] + still + falling, weights[:, falls] @ slope[falls]], dim=-1)
+        bend = torch.stack([-at.nan_to_num(posinf=0.0), torch.ones_like(at)], dim=-1)
+        steps = (slope.abs() * weights)[..., None] * bend
+        # (features, hidden + 1, 2)
+        self.lines = (first[:, None] + F.pad(steps.cumsum(1), (0, 0, 1, 0))).float()
 
     def __call__(self, x: Tensor) -> Tensor:
         """Return (features, ...) of x (...) by those units that bend between the lowest x and the highest."""

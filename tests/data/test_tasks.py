@@ -194,7 +194,6 @@ def test_the_fingerprint_is_of_the_problems_too() -> None:
         ("sort", {"symbols": 5000}, "data=sort needs symbols to be 2 to 462, not 5000"),
         ("stack_manipulation", {"end": False}, "data=stack_manipulation needs end=true"),
         ("copy", {"vocab": 17}, "=17 is too small for data=copy, which has 18 ids: set model.vocab=18"),
-        ("copy", {"lenghts": [1, 2]}, "data=copy has no setting 'lenghts'; it has: name, lengths"),
     ],
 )
 def test_impossible_settings_are_said(

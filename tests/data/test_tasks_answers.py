@@ -117,15 +117,6 @@ SOLVERS: dict[str, Callable[[str], str]] = {
 }
 
 
-@pytest.mark.parametrize("name", SOLVERS)
-def test_answers_are_right(name: str, task: Callable[..., Task]) -> None:
-    found = list(drawn(task(name)))
-    assert len(found) > 250
-    for _, question, answer in found:
-        assert answer == SOLVERS[name](question), question
-    assert len({answer for _, _, answer in found}) > 1
-
-
 FORMS = {
     "even_pairs": "[01]{LENGTH}",
     "parity": "[01]{LENGTH}",
@@ -148,10 +139,14 @@ FORMS = {
 }
 
 
-@pytest.mark.parametrize("name", FORMS)
-def test_questions_have_their_form(name: str, task: Callable[..., Task]) -> None:
-    for length, question, _ in drawn(task(name), count=10):
-        assert re.fullmatch(FORMS[name].replace("LENGTH", str(length)), question), question
+@pytest.mark.parametrize("name", SOLVERS)
+def test_answers_are_right(name: str, task: Callable[..., Task]) -> None:
+    found = list(drawn(task(name)))
+    assert len(found) > 250
+    for length, question, answer in found:
+        assert answer == SOLVERS[name](question), question
+        assert re.fullmatch(FORMS.get(name, ".*").replace("LENGTH", str(length)), question), question
+    assert len({answer for _, _, answer in found}) > 1
 
 
 def test_even_lengths_of_simple_arithmetic_stand_for_odd_ones(task: Callable[..., Task]) -> None:

@@ -122,11 +122,7 @@ def fire(first: int, queries: int) -> Case:
 
 
 def far(dtype: torch.dtype) -> Outcome:
-    q, k, v = (
-        random(2, 3, 40, 20, dtype=dtype),
-        random(2, 3, 1100, 20, dtype=dtype),
-        random(2, 3, 1100, 9, dtype=dtype),
-    )
+    q, k, v = (random(2, 3, *size, dtype=dtype) for size in ((40, 20), (1100, 20), (1100, 9)))
     read, total = far_keys.flash(2 * q.detach(), k.detach(), v.detach(), 0.5)
     return {"read": read, "total": total}
 

@@ -5,6 +5,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import pytest
 import torch
 from torch import Tensor
 
@@ -15,6 +16,8 @@ from models.encodings import load
 HEADS, LENGTH, WIDTH = 3, 13, 8
 SHAPE = {"heads": HEADS, "head_width": WIDTH, "width": HEADS * WIDTH, "depth": 2, "length": 16}
 NEVER = float("-inf")
+SLOPES = 0.0625, 0.00390625, 0.25  # of ALiBi's three heads
+BOTH = pytest.mark.parametrize("causal", [True, False], ids=["causal", "both"])
 Distance = Callable[[int, int], float]
 Seen = Callable[[int, int], bool]
 Logit = Callable[[int, int, int], float]  # head, query, key
@@ -35,7 +38,7 @@ def plain(name: str = "rope", **more: Any) -> Encoding:
 
 def found(encoding: Encoding, q: Tensor, k: Tensor, causal: bool = True) -> Tensor:
     """(1, H, T, T) what the encoding makes of q and k."""
-    return logits(q, k, encoding.effect_at(Positions.of(q.size(-2), causal=causal)), causal)
+    return logits(q, k, encoding.effect_at(Positions.of(q.size(-2), causal=causal)))
 
 
 def by_pair(logit: Logit, heads: int, length: int, causal: bool = True) -> Tensor:
@@ -70,6 +73,9 @@ def planes(x: Sequence[float], layout: str, rotating: int) -> list[complex]:
 
 def geometric(width: int, base: float) -> list[float]:
     return [base ** (-2 * f / width) for f in range(width // 2)]
+
+
+FREQUENCIES = geometric(WIDTH, 10_000)
 
 
 def rotary(

@@ -42,12 +42,6 @@ def test_sinusoidal(width: int) -> None:
     agree(embedded(load("sinusoidal", width=width), x), x + expected / to_one(width))
 
 
-@pytest.mark.parametrize(("feature", "wavelength"), [(0, 6.28), (64, 19.9), (510, 60611)])
-def test_sinusoidal_wavelengths(feature: int, wavelength: int) -> None:
-    found = embedded(load("sinusoidal", width=512, scale=to_one(512)), torch.zeros(1, 2, 512))[0, 1, feature]
-    assert 2 * math.pi / math.asin(found) == pytest.approx(wavelength, rel=2e-3)
-
-
 def test_sinusoidal_of_x_transformers() -> None:
     """Theirs has the sines first and the cosines after them."""
     theirs = ScaledSinusoidalEmbedding(C)(torch.zeros(1, 50, C))
@@ -66,11 +60,8 @@ def test_sinusoidal_is_as_loud_as_the_embeddings_it_is_added_to() -> None:
 @pytest.mark.float32
 def test_sinusoidal_far_out() -> None:
     """Angles are not taken in float32, where they would be off by 0.003 here."""
-    embed = (
-        load("sinusoidal", width=2, scale=to_one(2))
-        .effect_at(Positions(torch.tensor([99_999]), 100_000))
-        .embed
-    )
+    at, encoding = torch.tensor([99_999]), load("sinusoidal", width=2, scale=to_one(2))
+    embed = encoding.effect_at(Positions(at, 100_000)).embed
     agree(embed(torch.zeros(1, 1, 2))[0, 0], torch.tensor([math.sin(99_999), math.cos(99_999)]))
 
 

@@ -15,10 +15,8 @@ from models.encodings import load
 from models.encodings.dape import DAPE
 from models.encodings.kerple import KERPLELog
 from tests.conftest import moved
-from tests.papers.loops import HEADS, LENGTH, SHAPE, WIDTH, biased, by_pair, content, dot, found, random
+from tests.papers.loops import BOTH, HEADS, LENGTH, SHAPE, WIDTH, biased, by_pair, content, dot, found, random
 from tests.tolerance import agree
-
-BOTH = pytest.mark.parametrize("causal", [True, False], ids=["causal", "both"])
 
 
 def clip(x: int, lowest: int, highest: int) -> int:
@@ -55,7 +53,7 @@ def test_shaw_with_values(causal: bool) -> None:
     encoding = moved(load("shaw", head_width=WIDTH, reach=3, value_term=True))
     vectors = encoding.value_table.detach().double()
     effect = encoding.effect_at(Positions.of(LENGTH, causal=causal))
-    weights = logits(q, k, effect, causal).double().softmax(-1)
+    weights = logits(q, k, effect).double().softmax(-1)
     result = attend(q, k, v, effect)
     for h in range(HEADS):
         for i in range(LENGTH):

@@ -7,13 +7,13 @@ import torch
 
 from models.effect import Positions
 from models.encodings import load
-from tests.papers.loops import NEVER, biased, content, found
+from tests.papers.loops import BOTH, NEVER, biased, content, found
 from tests.tolerance import agree
 
 NAPE = {2: [1, 0], 3: [1, 0, 0], 4: [1, 1 / 2, 0, 0], 8: [1, 1 / 2, 1 / 3, 1 / 4, 0, 0, 0, 0]}
 
 
-@pytest.mark.parametrize("causal", [True, False])
+@BOTH
 @pytest.mark.parametrize("heads", NAPE)
 def test_nape(heads: int, causal: bool) -> None:
     q, k = content(heads=heads)

@@ -9,10 +9,9 @@ from models.attention import logits
 from models.effect import Positions
 from models.encodings import extend, load
 from models.extensions.pose import PoSE
-from tests.papers.loops import SHAPE, WIDTH, biased, content, found, geometric, rotary
+from tests.papers.loops import FREQUENCIES, SHAPE, SLOPES, biased, content, found, rotary
 from tests.tolerance import agree
 
-FREQUENCIES = geometric(WIDTH, 10_000)
 L = SHAPE["length"]
 
 
@@ -83,7 +82,6 @@ def test_biases_at_random_floats() -> None:
     inner = {"_target_": "models.encodings.alibi.ALiBi"}
     effect = load("randomized_float_rope", **SHAPE, inner=inner).effect_at(Positions.of(q.size(2)))
     at = effect.positions.at.tolist()
-    slopes = [0.0625, 0.00390625, 0.25]
-    agree(logits(q, k, effect), biased(q, k, lambda h, i, j: -slopes[h] * (at[i] - at[j])))
+    agree(logits(q, k, effect), biased(q, k, lambda h, i, j: -SLOPES[h] * (at[i] - at[j])))
     with pytest.raises(ValueError, match="no position between"):
         load("randomized_float_rope", **SHAPE, inner={"_target_": "models.encodings.learned.Learned"})

@@ -12,7 +12,7 @@ from models.encodings.nope import NoPE
 from models.encodings.randomized import Randomized
 from models.registry import read
 from tests.composing import composed
-from tests.papers.loops import HEADS, SHAPE, WIDTH, biased, content, found, geometric, rotary
+from tests.papers.loops import FREQUENCIES, HEADS, SHAPE, SLOPES, WIDTH, biased, content, found, rotary
 from tests.tolerance import agree
 from train.build import build_encodings
 from train.evaluation.extensions import selected_extensions
@@ -70,15 +70,14 @@ def test_randomized_rope(draw: int) -> None:
     """RoPE at the places drawn: distances are those between places."""
     q, k = content()
     encoding, at, positions = drawn("randomized_rope", draw)
-    expected = rotary(q, k, geometric(WIDTH, 10_000), distance=lambda i, j: at[i] - at[j])
+    expected = rotary(q, k, FREQUENCIES, distance=lambda i, j: at[i] - at[j])
     agree(logits(q, k, encoding.effect_at(positions)), expected)
 
 
 def test_randomized_alibi() -> None:
     q, k = content()
     encoding, at, _ = drawn("randomized_alibi", 0)
-    slopes = [0.0625, 0.00390625, 0.25]
-    agree(found(encoding, q, k), biased(q, k, lambda h, i, j: -slopes[h] * (at[i] - at[j])))
+    agree(found(encoding, q, k), biased(q, k, lambda h, i, j: -SLOPES[h] * (at[i] - at[j])))
 
 
 @pytest.mark.parametrize("name", ["sinusoidal", "learned"])

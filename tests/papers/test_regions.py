@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from models.encodings import extend
-from tests.papers.loops import HEADS, NEVER, SHAPE, WIDTH, content, found, geometric, plain, random, rotary
+from tests.papers.loops import FREQUENCIES, HEADS, NEVER, SHAPE, WIDTH, content, found, plain, random, rotary
 from tests.tolerance import agree
 
 L = SHAPE["length"]
@@ -55,7 +55,7 @@ REGIONS: list[tuple[str, dict[str, int], Any]] = [
 def test_two_regions(method: str, given: dict[str, int], distance: Any, layout: str) -> None:
     q, k = content(LONG)
     ours = found(extend(method, plain(layout=layout), **given), q, k)
-    agree(ours, rotary(q, k, geometric(WIDTH, 10_000), distance, layout=layout))
+    agree(ours, rotary(q, k, FREQUENCIES, distance, layout=layout))
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_two_regions(method: str, given: dict[str, int], distance: Any, layout: 
 def test_regions_of_a_factor_and_a_bias(method: str, given: dict[str, int], distance: Any) -> None:
     """Scale-invariant attention counts far keys at the distance at which they are rotated."""
     q, k = content(LONG)
-    frequencies = [f if n < WIDTH // 2 * 0.75 else 0 for n, f in enumerate(geometric(WIDTH, 10_000))]
+    frequencies = [f if n < WIDTH // 2 * 0.75 else 0 for n, f in enumerate(FREQUENCIES)]
     sinks = given.get("sinks", LONG)
     expected = rotary(q, k, frequencies, distance, seen=lambda i, j: j <= i and (i - j < 6 or j < sinks))
     for i in range(LONG):
@@ -84,7 +84,7 @@ def test_two_regions_of_a_biased_rope() -> None:
     biased = plain("rope_bias")
     a, b = random(HEADS, 1, WIDTH, seed=3), random(HEADS, 1, WIDTH, seed=4)
     biased.load_state_dict({"q_bias": a, "k_bias": b})
-    expected = rotary(q + a, k + b, geometric(WIDTH, 10_000), lambda i, j: rerope(i - j, L // 2))
+    expected = rotary(q + a, k + b, FREQUENCIES, lambda i, j: rerope(i - j, L // 2))
     agree(found(extend("rerope", biased), q, k), expected)
 
 
@@ -101,13 +101,7 @@ def test_auto_group(method: str, length: int) -> None:
     q, k = (x[:, :1] for x in content(length))
     measure, last = MEASURES[method], length - 1
     group = next(g for g in range(1, 1000) if measure(last, 0, g) <= L - 1)
-    expected = rotary(
-        q,
-        k,
-        geometric(WIDTH, 10_000),
-        distance=lambda i, j: measure(i, j, group),
-        seen=lambda i, j: i == last,
-    )
+    expected = rotary(q, k, FREQUENCIES, lambda i, j: measure(i, j, group), seen=lambda i, j: i == last)
     agree(found(extend(method, plain()), q, k)[:, :, last], expected[:, :, last])
 
 
@@ -116,13 +110,11 @@ def test_lm_infinite(window: int | str, sinks: int) -> None:
     """The last tokens and the first ones, no farther away than the window."""
     q, k = content(LONG)
     width = L if window == "auto" else int(window)
-    expected = rotary(
-        q,
-        k,
-        geometric(WIDTH, 10_000),
-        lambda i, j: min(i - j, width),
-        seen=lambda i, j: j <= i and (i - j < width or j < sinks),
-    )
+
+    def seen(i: int, j: int) -> bool:
+        return j <= i and (i - j < width or j < sinks)
+
+    expected = rotary(q, k, FREQUENCIES, lambda i, j: min(i - j, width), seen=seen)
     agree(found(extend("lm_infinite", plain(), window=window, sinks=sinks), q, k), expected)
 
 

@@ -11,22 +11,17 @@ from x_transformers.x_transformers import RotaryEmbedding, apply_rotary_pos_emb
 from models.attention import logits
 from models.effect import Positions
 from models.encodings import load
-from tests.papers.loops import found, geometric, random, rotary
+from tests.papers.loops import HEADS, LENGTH, content, found, geometric, random, rotary
 from tests.tolerance import agree
 
-H, T = 2, 13
 LAYOUTS = pytest.mark.parametrize("layout", ["half", "interleaved"])
-
-
-def content(width: int) -> tuple[torch.Tensor, torch.Tensor]:
-    return random(1, H, T, width, seed=1), random(1, H, T, width, seed=2)
 
 
 @LAYOUTS
 @pytest.mark.parametrize("width", [2, 3, 8, 9])
 @pytest.mark.parametrize("base", [100.0, 500_000.0])
 def test_rope(layout: str, width: int, base: float) -> None:
-    q, k = content(width)
+    q, k = content(width=width)
     encoding = load("rope", head_width=width, layout=layout, base=base)
     agree(found(encoding, q, k), rotary(q, k, geometric(2 * (width // 2), base), layout=layout))
 
@@ -39,14 +34,14 @@ def test_shares_of_features_are_rounded() -> None:
 @LAYOUTS
 @pytest.mark.parametrize(("partial", "rotating"), [(0.0, 0), (0.25, 2), (0.5, 4), (0.75, 6)])
 def test_partial_rope_spreads_its_frequencies(layout: str, partial: float, rotating: int) -> None:
-    q, k = content(8)
+    q, k = content()
     encoding = load("rope", head_width=8, partial=partial, layout=layout)
     agree(found(encoding, q, k), rotary(q, k, geometric(rotating, 10_000), layout=layout))
 
 
 def test_rope_of_x_transformers() -> None:
-    q, k = content(8)
-    turn, _ = RotaryEmbedding(8)(torch.arange(T))
+    q, k = content()
+    turn, _ = RotaryEmbedding(8)(torch.arange(LENGTH))
     q_turned, k_turned = apply_rotary_pos_emb(q, turn), apply_rotary_pos_emb(k, turn)
     ours = found(load("rope", head_width=8, layout="interleaved"), q, k, causal=False)
     agree(ours, q_turned @ k_turned.mT / math.sqrt(8))
@@ -55,9 +50,9 @@ def test_rope_of_x_transformers() -> None:
 @pytest.mark.float32
 def test_far_positions_stay_exact() -> None:
     """Angles are made in float64: at position 131,072 those in float32 are off by 0.005 radians."""
-    q, k = content(8)
-    at = torch.arange(131_072, 131_072 + T)
-    far = logits(q, k, load("rope", head_width=8).effect_at(Positions(at, 131_072 + T)))
+    q, k = content()
+    at = torch.arange(131_072, 131_072 + LENGTH)
+    far = logits(q, k, load("rope", head_width=8).effect_at(Positions(at, 131_072 + LENGTH)))
     agree(far, rotary(q, k, geometric(8, 10_000)))
 
 
@@ -65,7 +60,7 @@ def test_far_positions_stay_exact() -> None:
 @pytest.mark.parametrize(("width", "columns"), [(8, 3), (9, 5), (16, 4)])
 def test_rope_2d(layout: str, width: int, columns: int) -> None:
     """Half of the pairs turn by the difference of rows, the others by that of columns."""
-    q, k = content(width)
+    q, k = content(width=width)
     rotating = 4 * (width // 4)
     frequencies = geometric(rotating // 2, 10_000)
     none = [0.0] * len(frequencies)
@@ -87,17 +82,17 @@ def test_rope_2d(layout: str, width: int, columns: int) -> None:
 
 def test_rope_bias() -> None:
     """(q + a) R (k + b): learned before the turn, from zero, and not the same as without."""
-    q, k = content(8)
-    encoding = load("rope_bias", heads=H, head_width=8)
+    q, k = content()
+    encoding = load("rope_bias", heads=HEADS, head_width=8)
     assert all((parameter == 0).all() for parameter in encoding.parameters())
-    a, b = random(H, 1, 8, seed=3), random(H, 1, 8, seed=4)
+    a, b = random(HEADS, 1, 8, seed=3), random(HEADS, 1, 8, seed=4)
     encoding.load_state_dict({"q_bias": a, "k_bias": b})
     agree(found(encoding, q, k), rotary(q + a, k + b, geometric(8, 10_000)))
 
 
 def test_p_rope() -> None:
     """The fastest share of all pairs turns, at the speeds that it has in RoPE."""
-    q, k = content(16)
+    q, k = content(width=16)
     encoding = load("p_rope", head_width=16, proportion=0.3)
     speeds = geometric(16, 10_000)[:2] + [0.0] * 6
     agree(found(encoding, q, k), rotary(q, k, speeds))

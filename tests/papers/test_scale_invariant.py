@@ -3,12 +3,9 @@
 import math
 
 import pytest
-import torch
 
-from models.attention import attend, logits
-from models.effect import Positions
-from models.encodings import extend, load
-from tests.papers.loops import HEADS, LENGTH, SHAPE, WIDTH, by_pair, content, found, geometric, rotary
+from models.encodings import load
+from tests.papers.loops import BOTH, FREQUENCIES, HEADS, LENGTH, SHAPE, by_pair, content, found, rotary
 from tests.tolerance import agree
 
 TAU = 10.0
@@ -22,12 +19,12 @@ def shifted(t: float, tau: float = TAU) -> float:
     return -2 * math.log(t / tau + 1)
 
 
-@pytest.mark.parametrize("causal", [True, False])
+@BOTH
 @pytest.mark.parametrize("tau", [1.0, 10.0])
 def test_scale_invariant(causal: bool, tau: float) -> None:
     """a_t times the logit of p-RoPE, plus m_t."""
     q, k = content()
-    frequencies = [f if n < 3 else 0.0 for n, f in enumerate(geometric(WIDTH, 10_000))]
+    frequencies = [f if n < 3 else 0.0 for n, f in enumerate(FREQUENCIES)]
     plain = rotary(q, k, frequencies, seen=lambda i, j: j <= i or not causal)
 
     def logit(h: int, i: int, j: int) -> float:
@@ -45,13 +42,3 @@ def test_its_two_conditions() -> None:
         assert weight * (t / TAU + 1) == pytest.approx(math.exp(0.5))
         assert (m + a * a) * weight * (t / TAU + 1) == pytest.approx(math.exp(0.5))
     assert (multiplied(0), shifted(0)) == (1, 0)
-
-
-def test_yarn_changes_its_rotation_alone() -> None:
-    plain = load("scale_invariant", **SHAPE)
-    before, after = (e.effect_at(Positions.of(60)) for e in (plain, extend("yarn", plain)))
-    assert after.parts == before.parts
-    q, k = content(60)
-    zero = torch.zeros_like(q)
-    agree(logits(zero, zero, after), logits(zero, zero, before))
-    assert not torch.equal(attend(q, k, q, after), attend(q, k, q, before))

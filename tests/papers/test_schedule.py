@@ -12,10 +12,8 @@ from models.encodings.nope import NoPE
 from models.options.ssmax import SSMax, visible_keys
 from models.registry import read
 from tests.conftest import moved
-from tests.papers.loops import HEADS, SHAPE, WIDTH, biased, content, found, geometric, rotary
+from tests.papers.loops import BOTH, FREQUENCIES, HEADS, SHAPE, SLOPES, WIDTH, biased, content, found, rotary
 from tests.tolerance import agree
-
-FREQUENCIES = geometric(WIDTH, 10_000)
 
 
 @pytest.mark.parametrize("window", [1, 4, 100])
@@ -47,7 +45,7 @@ def test_ssmax() -> None:
     """softmax of s ln(n) times the logits, bias and all, n the keys that the query sees."""
     q, k = content()
     encoding = moved(load("alibi", **SHAPE, ssmax=True))
-    plain = biased(q, k, lambda h, i, j: -[0.0625, 0.00390625, 0.25][h] * (i - j))
+    plain = biased(q, k, lambda h, i, j: -SLOPES[h] * (i - j))
     factor = torch.tensor(
         [[s * math.log(i + 1) for i in range(q.size(2))] for s in encoding.strength.tolist()],
         dtype=torch.float64,
@@ -56,14 +54,14 @@ def test_ssmax() -> None:
     agree(found(encoding, q, k), expected)
 
 
-@pytest.mark.parametrize("causal", [True, False])
+@BOTH
 @pytest.mark.parametrize("visible", [None, Window(3), Window(3, sinks=2), Window(50, sinks=2)])
 @pytest.mark.parametrize("skipping", [False, True])
 def test_ssmax_counts_the_keys_that_are_seen(causal: bool, visible: Window | None, skipping: bool) -> None:
     at = torch.tensor([0, 1, 4, 5, 6, 9, 20]) if skipping else torch.arange(11)
     effect = Effect(Positions(at, int(at[-1]) + 1, causal), visible=visible)
     q = k = torch.zeros(1, 1, at.numel(), WIDTH)
-    expected = (logits(q, k, effect, causal)[0, 0] > float("-inf")).sum(-1)
+    expected = (logits(q, k, effect)[0, 0] > float("-inf")).sum(-1)
     assert torch.equal(visible_keys(effect)[0].long(), expected)
 
 

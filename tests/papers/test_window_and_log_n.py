@@ -5,9 +5,8 @@ import math
 import pytest
 import torch
 
-from models.effect import Positions
-from models.encodings import extend, load
-from tests.papers.loops import NEVER, SHAPE, WIDTH, content, found, geometric, plain, rotary
+from models.encodings import extend
+from tests.papers.loops import FREQUENCIES, NEVER, SHAPE, content, found, plain, rotary
 from tests.tolerance import agree
 
 L = SHAPE["length"]
@@ -41,13 +40,6 @@ def growth(i: int) -> float:
     return max(1.0, math.log(i + 1) / math.log(L))
 
 
-@pytest.mark.parametrize(("seen", "expected"), [(1024, 1.1111), (2048, 1.2222), (4096, 1.3333)])
-def test_log_n_as_printed(seen: int, expected: float) -> None:
-    assert max(1.0, math.log(seen) / math.log(512)) == pytest.approx(expected, abs=1e-4)
-    temperature = extend("log_n", load("nope", length=512)).effect_at(Positions.of(seen)).logit_scale
-    assert temperature[0, -1].item() == pytest.approx(expected, abs=1e-4)
-
-
 @pytest.mark.parametrize("name", ["rope", "alibi", "nope"])
 def test_log_n_multiplies_all_of_a_logit(name: str) -> None:
     q, k = content(LONG)
@@ -67,5 +59,5 @@ def test_log_n_counts_what_is_seen() -> None:
 
 def test_log_n_as_an_option() -> None:
     q, k = content(LONG)
-    expected = rotary(q, k, geometric(WIDTH, 10_000), lambda i, j: min(i - j, 8), temperature=growth)
+    expected = rotary(q, k, FREQUENCIES, lambda i, j: min(i - j, 8), temperature=growth)
     agree(found(extend("rerope", plain(), log_n=True), q, k), expected)
