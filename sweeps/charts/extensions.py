@@ -72,7 +72,7 @@ def extension_chart(comparison: Comparison, lines: list[Line], title: str, note:
         x=comparison.axis(comparison.protocol),
         y=f"difference in {unit(comparison.metric)}",
         trained=comparison.trained_length,
-        zero=comparison.against,
+        zero="crop" if comparison.is_cropped else "no extension",
         better="below" if comparison.sign > 0 else "above",
         share=comparison.metric in SHARES,
     )

@@ -125,7 +125,7 @@ def part_text(trial: Trial, place: int) -> str:
 
 def interval_text(part: Measurement) -> str:
     """Return a value with its interval."""
-    return signed(part.value) + between((part.low, part.high), signed)
+    return signed(part.value) + between(part.low, part.high)
 
 
 def short_id(id: str) -> str:
