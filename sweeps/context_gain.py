@@ -42,8 +42,6 @@ def scored_group(sweep: Sweep) -> Group:
 def shared_curves(groups: list[Group]) -> list[Curves]:
     """Return the losses of each, of the seeds and documents that all of them have."""
     every = [group.curves(*SCORES) for group in groups]
-    if len(every) == 1:
-        return every
     seeds = set.intersection(*(set(curves.seeds) for curves in every))
     documents = [np.unique(group.windows) for group in groups if group.windows is not None]
     if not seeds or len(documents) < len(groups):
@@ -71,7 +69,7 @@ def trained_tokens(group: Group) -> int:
 
 def by_length(group: Group, control: str) -> str:
     """Return a table: the loss at the training length, then the gain at each longer one."""
-    (curves,), trained = shared_curves([group]), group.trained
+    curves, trained = group.curves(*SCORES), group.trained
     names = [name for name, extension in curves.variants if extension == "none"]
     longer = {length: t for t, length in enumerate(curves.lengths) if length > trained}
     gains = context_gains(curves, names, 1, control)

@@ -1,6 +1,6 @@
 """Numbers as people read them."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 MISSING = "–"
 
@@ -25,12 +25,9 @@ def plus_minus(half: float | None) -> str:
     return "" if half is None else f"±{number(half)}"
 
 
-def between(
-    ends: tuple[float | None, float | None], show: Callable[[float, int], str] = number, decimals: int = 3
-) -> str:
+def between(low: float | None, high: float | None) -> str:
     """Return an interval in brackets after its value; nothing where there is none."""
-    low, high = ends
-    return "" if low is None or high is None else f" [{show(low, decimals)}, {show(high, decimals)}]"
+    return "" if low is None or high is None else f" [{signed(low)}, {signed(high)}]"
 
 
 def tokens(length: int | None) -> str:

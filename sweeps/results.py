@@ -23,6 +23,7 @@ from train.results.about import About, about_run
 from train.results.rows import ROW, Row, read_rows
 
 ROWS, SCORES, RUNS = "rows.parquet", "scores.parquet", "runs.parquet"  # the files of an archive
+UNFINISHED, FAILED, UNREADABLE = "have no results yet", "failed", "cannot be read"  # what became of a job
 Documents = dict[str, NDArray[np.float64]]  # scores by window
 TRAINING = ("model", "encoding", "optimizer", "trainer", "batch", "objective")  # settings that make a method
 NOT_RESULT = {
@@ -71,20 +72,10 @@ class Sweep:
     started: str = ""
     jobs: dict[str, str] = field(default_factory=dict)  # folder -> name
     runs: list[FinishedRun] = field(default_factory=list)
-    unfinished: list[Failure] = field(default_factory=list)
-    failures: list[Failure] = field(default_factory=list)
-    unreadable: list[Failure] = field(default_factory=list)
+    troubles: dict[str, list[Failure]] = field(
+        default_factory=lambda: {UNFINISHED: [], FAILED: [], UNREADABLE: []}
+    )
     notes: list[str] = field(default_factory=list)
-
-    @property
-    def troubles(self) -> dict[str, list[Failure]]:
-        """Return the jobs that left nothing to report, by what became of them."""
-        groups = {
-            "have no results yet": self.unfinished,
-            "failed": self.failures,
-            "cannot be read": self.unreadable,
-        }
-        return {what: jobs for what, jobs in groups.items() if jobs}
 
 
 def load_sweep(folder: Path) -> Sweep:
@@ -100,19 +91,19 @@ def load_sweep(folder: Path) -> Sweep:
         log = path_text(place / "train.log") if (place / "train.log").is_file() else ""
         if not ((place / "DONE").exists() and (place / "results.jsonl").exists()):
             reason, is_error = last_words(place)
-            (sweep.failures if is_error else sweep.unfinished).append(Failure(name, reason, log))
+            sweep.troubles[FAILED if is_error else UNFINISHED].append(Failure(name, reason, log))
             continue
         try:
             sweep.runs.append(load_run(place))
         except (ValueError, OSError) as error:
-            sweep.unreadable.append(Failure(name, str(error), log))
+            sweep.troubles[UNREADABLE].append(Failure(name, str(error), log))
     return sweep
 
 
 def load_readable(folder: Path) -> Sweep:
     """Return the sweep of a folder, and print which of its runs cannot be read."""
     sweep = load_sweep(folder)
-    for failure in sweep.unreadable:
+    for failure in sweep.troubles[UNREADABLE]:
         print(f"yardstick: {failure.name} is left out. {failure.reason}", file=sys.stderr)
     return sweep
 
@@ -144,12 +135,10 @@ def run_folders(folder: Path) -> Iterator[Path]:
     """Yield every folder below with results of its own, and none inside those."""
     if not folder.is_dir():
         raise FileNotFoundError(f"There is no folder {folder}: name the folder of a sweep or of a run.")
-    if (folder / "results.jsonl").exists():
-        yield folder
-        return
-    for entry in os.scandir(folder):
-        if entry.is_dir():
-            yield from run_folders(Path(entry.path))
+    for place, inside, files in os.walk(folder, followlinks=True):
+        if "results.jsonl" in files:
+            inside.clear()
+            yield Path(place)
 
 
 def load_run(place: Path) -> FinishedRun:

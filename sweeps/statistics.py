@@ -51,6 +51,7 @@ def variance_parts(values: Array, counts: Array) -> tuple[Array, Array, Array, A
     """Return for each row of (K, S, D) the mean, the variance due to documents and to seeds, and the
     latter's freedom."""
     S, D = values.shape[1:]
+    is_enough = D >= FEWEST_DOCUMENTS
     present: NDArray[np.bool_] = np.asarray(np.isfinite(values).all(-1))  # (K, S)
     seeds = present.sum(-1).astype(float)  # (K,)
     values = np.where(present[..., None], values, 0.0)
@@ -62,11 +63,10 @@ def variance_parts(values: Array, counts: Array) -> tuple[Array, Array, Array, A
         value = values.sum((-1, -2)) / (seeds * counts.sum())
         same_seeds = by_seed.sum(1) / seeds[:, None]  # (K, R)
         other_seeds = np.einsum("rs,ksr->kr", seeds_drawn, by_seed) / (present @ seeds_drawn.T)
-        of_documents = variance(same_seeds) * D / max(D - 1, 1) * is_enough(D)
-        of_seeds = (
-            variance(other_seeds - same_seeds) * seeds / (seeds - 1)
-        )  # a bootstrap of few varies too little
-    alone = 0.0 if S == 1 and is_enough(D) else np.nan  # documents are all there is; or nothing is known
+        of_documents = variance(same_seeds) * D / max(D - 1, 1) * is_enough
+        # a bootstrap of few varies too little
+        of_seeds = variance(other_seeds - same_seeds) * seeds / (seeds - 1)
+    alone = 0.0 if S == 1 and is_enough else np.nan  # documents are all there is; or nothing is known
     known = seeds > 0
     of_documents, of_seeds = np.where(known, of_documents, np.nan), np.where(seeds > 1, of_seeds, alone)
     return value, of_documents, of_seeds, np.maximum(seeds - 1, 1)
@@ -167,14 +167,6 @@ def by_document(values: Array, document: NDArray[np.int64]) -> tuple[Array, Arra
     return np.add.reduceat(values[..., order], starts, axis=-1), counts.astype(float)
 
 
-def is_enough(documents: int) -> bool:
-    return documents >= FEWEST_DOCUMENTS
-
-
 def variance(resampled: Array) -> Array:
     """Return the variance over resamples; those that drew no seed of a method do not count."""
-    valid = np.isfinite(resampled)
-    count = np.maximum(valid.sum(-1), 1)
-    mean = np.where(valid, resampled, 0.0).sum(-1) / count
-    squares: Array = np.where(valid, (resampled - mean[..., None]) ** 2, 0.0).sum(-1) / count
-    return squares
+    return np.asarray(np.ma.masked_invalid(resampled).var(-1))

@@ -60,7 +60,10 @@ RESULTS = TypeAdapter(list[Result])
 def write_page(results: Sequence[Result], folder: Path) -> None:
     """Write `benchmarks.csv`, `.md` and `.svg`; what was measured earlier and not now is kept."""
     frame = pd.DataFrame([*earlier_results(folder), *results])
-    frame = frame.drop_duplicates(KEY, keep="last").sort_values(KEY, key=in_order, ignore_index=True)
+    frame = frame.drop_duplicates(KEY, keep="last")
+    frame = frame.sort_values(
+        KEY, key=lambda c: c.map(ORDER) if c.name in ("kind", "isa") else c, ignore_index=True
+    )
     frame["value"] = [float(f"{value:.4g}") for value in frame["value"]]
     frame.to_csv(folder / "benchmarks.csv", index=False)
     (folder / "benchmarks.md").write_text(bench_page(frame))
@@ -77,10 +80,6 @@ def earlier_results(folder: Path) -> list[Result]:
         raise UsageError(
             f"{file} does not hold benchmarks: delete it, or choose another folder by to=."
         ) from None
-
-
-def in_order(column: pd.Series) -> pd.Series:
-    return column.map(ORDER) if column.name in ("kind", "isa") else column
 
 
 def bench_page(frame: pd.DataFrame) -> str:
@@ -152,9 +151,6 @@ def bench_figure(frame: pd.DataFrame) -> Figure:
         for row in largest_set(part).query("kind in @titles").itertuples()
     ]
     order = sorted(families(), key=lambda name: (family_place(families()[name]), name))
-    caption = Caption(
-        "What every method costs", "Under the largest instruction set of each machine, one thread."
-    )
-    return Figure(
-        "benchmarks", {"ratios": faceted(describe("benchmarks", order=order), rows, "measure", 2, caption)}
-    )
+    note = "Under the largest instruction set of each machine, one thread."
+    panel, caption = describe("benchmarks", order=order), Caption("What every method costs", note)
+    return Figure("benchmarks", {"ratios": faceted(panel, rows, "measure", 2, caption)})

@@ -1,10 +1,9 @@
 """The figures of a report: which there are, and what their files are called."""
 
-from sweeps.charts.copying import gain_by_distance
 from sweeps.charts.decomposition import decomposition
 from sweeps.charts.depths import by_depth
 from sweeps.charts.extensions import against_crop, extension_figures
-from sweeps.charts.gain import gain_over_window
+from sweeps.charts.gain import gain_by_distance, gain_over_window
 from sweeps.charts.lines import by_position, lines_by_length, protocol_figure
 from sweeps.comparison.summary import Comparison, Summary
 from sweeps.drawing.figure import Figure, without

@@ -16,9 +16,8 @@ Bar = tuple[str, float, float]  # part, where it begins, where it ends
 
 def decomposition(comparison: Comparison) -> dict[str, Spec]:
     """Draw losses on zero, gains hanging from it, and the whole change as a dot."""
-    parts_of = {
-        name: change for name, change in comparison.decomposed(comparison.order).items() if any(bars(change))
-    }
+    decomposed = comparison.decomposition
+    parts_of = {n: decomposed[n] for n in comparison.order if n in decomposed and any(bars(decomposed[n]))}
     if not parts_of:
         return {}
     ends = [[end for bar in bars(change) for _, _, end in bar] for change in parts_of.values()]

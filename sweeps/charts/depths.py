@@ -40,9 +40,8 @@ def by_depth(comparison: Comparison) -> dict[str, Spec]:
         x=comparison.axis(),
         trained=[{"length": trained}] if trained in comparison.lengths else [],
     )
-    return {
-        "accuracy": faceted(panel, rows, "method", 5, caption) | place_beside(0, 30 * len(comparison.lengths))
-    }
+    chart = faceted(panel, rows, "method", 5, caption)
+    return {"accuracy": chart | place_beside(0, 30 * len(comparison.lengths))}
 
 
 def short_name(value: float | None) -> str:

@@ -15,25 +15,17 @@ def against_crop(comparison: Comparison) -> dict[str, Spec]:
     """Draw the extensions of the methods that have most, and every method without one."""
     if not comparison.is_cropped:
         return {}
-    note = f"crop: the same model shown only {comparison.cropped}; to do better is to gain from context"
-    charts = {
-        "extensions": extension_chart(
-            comparison, extension_lines(comparison), "Extensions against crop", note
-        ),
-        "every method without extension": extension_chart(
-            comparison, plain_names(comparison), "Methods against crop", note
-        ),
+    views = {
+        "extensions": ("Extensions against crop", extension_lines(comparison)),
+        "every method without extension": ("Methods against crop", plain_names(comparison)),
     }
-    return {view: drawn for view, drawn in charts.items() if drawn}
+    return {view: extension_chart(comparison, *content) for view, content in views.items() if content[1]}
 
 
 def extension_figures(comparison: Comparison) -> dict[str, Spec]:
     """Draw extensions against no extension, where nothing was cropped."""
-    note = "the same trained model on the same tokens, with and without an extension"
-    if comparison.is_cropped:
-        return {}
-    drawn = extension_chart(comparison, extension_lines(comparison), "What extensions change", note)
-    return {"extensions": drawn} if drawn else {}
+    lines = [] if comparison.is_cropped else extension_lines(comparison)
+    return {"extensions": extension_chart(comparison, "What extensions change", lines)} if lines else {}
 
 
 def extension_lines(comparison: Comparison) -> list[Line]:
@@ -66,17 +58,20 @@ def extension_line(gain: Gain, label: str, source: str, **look: Any) -> Line:
     return Line(label, gain.lengths, gain.value, gain.low, gain.high, source=source, is_whole=True, **look)
 
 
-def extension_chart(comparison: Comparison, lines: list[Line], title: str, note: str) -> Spec:
+def extension_chart(comparison: Comparison, title: str, lines: list[Line]) -> Spec:
+    cropped = f"crop: the same model shown only {comparison.cropped}; to do better is to gain from context"
+    plain = "the same trained model on the same tokens, with and without an extension"
+    note = cropped if comparison.is_cropped else plain
     axes = Axes(
         Caption(title, f"{note}; bands are 95 % intervals"),
         x=comparison.axis(comparison.protocol),
         y=f"difference in {unit(comparison.metric)}",
         trained=comparison.trained_length,
-        zero=comparison.against,
+        zero="crop" if comparison.is_cropped else "no extension",
         better="below" if comparison.sign > 0 else "above",
         share=comparison.metric in SHARES,
     )
-    return panels(lines, axes) if lines else {}
+    return panels(lines, axes)
 
 
 def in_common(extensions: list[str]) -> str:

@@ -22,6 +22,12 @@ def gain_over_window(comparison: Comparison) -> dict[str, Spec]:
     return gain_panels(comparison, panels, PARTS["gain_over_window"].title)
 
 
+def gain_by_distance(comparison: Comparison) -> dict[str, Spec]:
+    """Draw a panel for how far back a target was last seen, at the length half way to the longest."""
+    panels = {f"{name}, {part.share:.0%}": (part.gains, 0) for name, part in comparison.copying.items()}
+    return gain_panels(comparison, panels, PARTS["copying"].title)
+
+
 def gain_panels(
     comparison: Comparison, panels: dict[str, tuple[dict[str, Difference], int]], title: str
 ) -> dict[str, Spec]:
@@ -50,7 +56,5 @@ def gain_panels(
     )  # fmt: skip
     note = f"{comparison.title}; 95 % intervals over {comparison.over or 'nothing'}; linear within ±0.05"
     columns = 2 if len({row["context"] for row in rows}) == 4 else 3
-    return {
-        "gain": faceted(panel, rows, "context", columns, Caption(title, note))
-        | place_beside(0, 150, 8 * max(map(len, names)))
-    }
+    chart = faceted(panel, rows, "context", columns, Caption(title, note))
+    return {"gain": chart | place_beside(0, 150, 8 * max(map(len, names)))}

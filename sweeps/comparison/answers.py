@@ -6,7 +6,7 @@ from sweeps.comparison.methods import WINDOWS
 from sweeps.comparison.notes import scored_note, two_groups_note
 from sweeps.comparison.records import Fairness, Gain
 from sweeps.comparison.summary import CONTROLS, Comparison
-from sweeps.numbers import big, list_text, number, plural, signed, tokens
+from sweeps.numbers import big, list_text, number, plural, signed, times, tokens
 
 NEGLIGIBLE = 0.005
 BESIDE = {"none", *CONTROLS}  # no extension to rank
@@ -30,7 +30,7 @@ def setting(comparison: Comparison) -> str:
     """Return what was compared, in a sentence."""
     counts = f"{plural(len(comparison.methods), 'method')}, {plural(len(comparison.seeds), 'seed')}"
     trained = f"trained on {comparison.data} at {comparison.at_training}"
-    ladder = f"up to {tokens(comparison.longest)} ({comparison.times_longer})"
+    ladder = f"up to {tokens(comparison.longest)} ({times(comparison.longest, comparison.trained_length)})"
     scored = f" on {scored_note(comparison)}" if comparison.windows else ""
     return f"{counts}, {trained} and evaluated {ladder} under {comparison.protocol}{scored}."
 

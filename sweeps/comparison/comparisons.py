@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sweeps.comparison.curves import Curves, Group, Variant, estimates, plain_values
 from sweeps.comparison.methods import family, family_place
@@ -100,26 +99,19 @@ def effective(
         return {}
     samples = curves.of(names, lengths)
     change = curves.interval(samples - samples[:, :1], pool=True)
-    holds = np.stack([end <= tolerance for end in toward_worse(change, sign)], axis=1)  # (names, 3, T)
-    held = []
-    for name, estimate in zip(names, holds, strict=True):
-        at = [place for place, length in enumerate(lengths) if length not in skipped.get(name, [])]
-        held += longest([*estimate[:, None, at]], [lengths[place] for place in at])
-    each = zip(names, held, estimates(change), strict=True)
-    return {name: EffectiveLength(**vars(length), change=estimate) for name, length, estimate in each}
+    holds = toward_worse(change, sign) <= tolerance  # (3, names, T)
+    result = {}
+    for n, (name, estimate) in enumerate(zip(names, estimates(change), strict=True)):
+        at = [t for t, length in enumerate(lengths) if length not in skipped.get(name, [])]
+        mean, low, high = (longest_unbroken(ends, [lengths[t] for t in at]) for ends in holds[:, n, at])
+        result[name] = EffectiveLength(mean, low, high, estimate)
+    return result
 
 
-def toward_worse(intervals: Interval, sign: int) -> tuple[Array, Array, Array]:
+def toward_worse(intervals: Interval, sign: int) -> Array:
     """Return the mean, the worse end of the interval and the better one, so that a larger one is worse."""
     low, high = (intervals.low, intervals.high) if sign > 0 else (-intervals.high, -intervals.low)
-    return sign * intervals.value, high, low
-
-
-def longest(holds: list[NDArray[np.bool_]], lengths: list[int]) -> list[LongestLength]:
-    """Return the longest length of each row at which the mean holds, and both ends of its interval."""
-    return [
-        LongestLength(*(longest_unbroken(held, lengths) for held in row)) for row in zip(*holds, strict=True)
-    ]
+    return np.stack([sign * intervals.value, high, low])
 
 
 def cropped(group: Group, protocol: str, curves: Curves) -> tuple[str, Curves]:
@@ -154,9 +146,10 @@ def extension_comparisons(
         return result
     others: list[Variant] = [(method, other) for method, _ in variants]
     intervals = curves.interval(curves.at(variants, lengths) - crop.at(others, lengths), pool=True)
-    better = longest([end < 0 for end in toward_worse(intervals, sign)], lengths)
-    for (method, extension), estimate, beats in zip(variants, estimates(intervals), better, strict=True):
-        result.setdefault(method, {})[extension] = Gain(**vars(estimate), lengths=lengths, better=beats)
+    holds = toward_worse(intervals, sign) < 0  # (3, variants, T)
+    for n, ((method, extension), estimate) in enumerate(zip(variants, estimates(intervals), strict=True)):
+        better = LongestLength(*(longest_unbroken(ends, lengths) for ends in holds[:, n]))
+        result.setdefault(method, {})[extension] = Gain(**vars(estimate), lengths=lengths, better=better)
     return result
 
 

@@ -41,13 +41,7 @@ def copying_gains(
 def mean_curves(group: Group, length: int, weights: dict[str, float]) -> Curves:
     """Return the losses at one length of several classes together."""
     every = [group.curves(f"{COPYING}_{end}", "loss") for end in weights]
-    places = [[curves.lengths.index(length)] for curves in every]
-    samples, values = (
-        np.average(
-            [getattr(curves, part)[:, place] for curves, place in zip(every, places, strict=True)],
-            axis=0,
-            weights=[*weights.values()],
-        )
-        for part in ("samples", "values")
-    )
+    parts = [curves.at(curves.variants, [length]) for curves in every]
+    samples = np.average(parts, axis=0, weights=[*weights.values()])
+    values = samples.sum(-1) / every[0].counts.sum()
     return replace(every[0], lengths=[length], values=values, samples=samples)

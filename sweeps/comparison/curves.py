@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sweeps.comparison.methods import extension_labels, labels, newest
 from sweeps.comparison.records import FULL, NOT_FINITE, SKIPPED, UNDEFINED, Estimate, Gaps, Values
 from sweeps.results import FinishedRun
-from sweeps.statistics import Array, Interval, by_document, interval, is_enough
+from sweeps.statistics import FEWEST_DOCUMENTS, Array, Interval, by_document, interval
 from train.results.protocols import is_partial
 from train.results.rows import ANSWERS, CHANCE, DEPTH, OUT_OF_MEMORY
 
@@ -19,13 +19,8 @@ Cell = tuple[Variant, int, int]  # variant, length, seed
 Cells = dict[tuple[str, str], dict[Cell, float]]  # (protocol, metric) -> cell -> value
 Documents = dict[tuple[str, str, Variant, int, int], Array]  # (protocol, metric, *cell) -> of each window
 
-BESIDE = (
-    "tokens_per_second",
-    "peak_memory",
-    "seconds",
-    CHANCE,
-    OUT_OF_MEMORY,
-)  # not a score: nothing to rank methods by
+# what is no score: nothing to rank methods by
+BESIDE = ("tokens_per_second", "peak_memory", "seconds", CHANCE, OUT_OF_MEMORY)
 
 
 @dataclass(frozen=True)
@@ -56,7 +51,9 @@ class Curves:
     @property
     def over(self) -> str:
         """Return what the intervals are over: seeds and documents, one of them, or nothing."""
-        return " and ".join(["seeds"] * (len(self.seeds) > 1) + ["documents"] * is_enough(len(self.counts)))
+        return " and ".join(
+            ["seeds"] * (len(self.seeds) > 1) + ["documents"] * (len(self.counts) >= FEWEST_DOCUMENTS)
+        )
 
 
 class Group:
@@ -73,13 +70,10 @@ class Group:
         self.undefined: set[tuple[str, Variant, int]] = set()  # where a run said that there is nothing
         self.notes = older
         extended = extension_labels(runs, self.names)
-        plain = {
-            name
-            for name, run in zip(self.names, runs, strict=True)
-            if any(r.extension == "none" for r in run.rows)
-        }
+        each = list(zip(runs, self.names, strict=True))
+        plain = {name for run, name in each if any(row.extension == "none" for row in run.rows)}
         self.variant: dict[tuple[int, str], Variant] = {}
-        for number, (run, name) in enumerate(zip(runs, self.names, strict=True)):
+        for number, (run, name) in enumerate(each):
             for row in run.rows:
                 extension = extended.get((number, row.extension), row.extension)
                 variant = (name, extension) if name in plain else (f"{name} + {extension}", "none")
@@ -134,10 +128,8 @@ class Group:
                 gaps[reason].setdefault(place[0][0], []).append(place[1])
         return {reason: entries for reason, entries in gaps.items() if entries}
 
-    def curves(self, protocol: str, metric: str, extensions: bool = True) -> Curves:
+    def curves(self, protocol: str, metric: str) -> Curves:
         cells = self.cells[protocol, metric]
-        if not extensions:
-            cells = {key: value for key, value in cells.items() if key[0][1] == "none"}
         variants = sorted({variant for variant, _, _ in cells})
         lengths = sorted({length for _, length, _ in cells})
         seeds = sorted({seed for _, _, seed in cells})

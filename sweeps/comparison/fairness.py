@@ -68,8 +68,7 @@ def trained_tokens(run: FinishedRun) -> int | None:
 def join_values(values: list[Any], by: str) -> str:
     """Return the distinct values of a method's runs, as text."""
     known = sorted({value for value in values if value is not None}, key=lambda v: (str(type(v)), v))
-    large = [isinstance(value, int) and value >= 10_000 for value in known]
-    return by.join(f"{v:,}" if is_large else short(v) for v, is_large in zip(known, large, strict=True))
+    return by.join(f"{v:,}" if isinstance(v, int) and v >= 10_000 else short(v) for v in known)
 
 
 def provenance(group: Group) -> Provenance:

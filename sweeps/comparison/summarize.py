@@ -46,6 +46,7 @@ def summarise(sweep: Sweep, reference: str | None = None, tolerance: float = TOL
         troubles={
             f"{len(jobs)} of {plural(len(sweep.jobs), 'job')} {what}": jobs
             for what, jobs in sweep.troubles.items()
+            if jobs
         },
         notes=notes,
         comparisons=comparisons,
@@ -95,9 +96,7 @@ def comparison_of(group: Group, reference: str | None, tolerance: float) -> Comp
     for key in sorted(group.cells, key=importance):
         if key[0] != ONCE and key[1] not in (CHANCE, OUT_OF_MEMORY):
             scores.setdefault(key[0], {})[key[1]] = scores_of(group.curves(*key))
-    chance = sorted(
-        (length, value) for (_, length, _), value in group.cells.get((ANSWERS, CHANCE), {}).items()
-    )
+    chance = {length: value for (_, length, _), value in group.cells.get((ANSWERS, CHANCE), {}).items()}
     return Comparison(
         data=group.data,
         corpus=group.runs[0].rows[0].corpus,
@@ -118,7 +117,7 @@ def comparison_of(group: Group, reference: str | None, tolerance: float) -> Comp
         reference=chosen,
         scores=scores,
         labels=protocol_labels(group.runs, trained),
-        chance=dict(chance),
+        chance=dict(sorted(chance.items())),
         gaps=gaps,
         difference=comparisons.differences(curves, names, [chosen] * len(curves.lengths), sign),
         gains=gains,
@@ -161,11 +160,10 @@ def scores_of(curves: Curves) -> Scores:
 
 def method_record(name: str, group: Group) -> MethodRecord:
     """Return a method, with the mean over seeds of what was measured in training."""
-    cost: dict[str, float] = {}
-    for (protocol, metric), cells in group.cells.items():
-        values_of = [
-            value for (variant, *_), value in cells.items() if variant[0] == name and np.isfinite(value)
-        ]
-        if protocol == ONCE and values_of:
-            cost[metric] = float(np.mean(values_of))
+    measured = {metric: cells for (protocol, metric), cells in group.cells.items() if protocol == ONCE}
+    values = {
+        metric: [value for (variant, *_), value in cells.items() if variant[0] == name and np.isfinite(value)]
+        for metric, cells in measured.items()
+    }
+    cost = {metric: float(np.mean(known)) for metric, known in values.items() if known}
     return MethodRecord(family(group.members[name][0]), cost)

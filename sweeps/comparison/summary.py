@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from sweeps.comparison import records
-from sweeps.numbers import times, tokens
+from sweeps.numbers import tokens
 
 UNITS = {
     "loss": "loss, nats per token",
@@ -100,11 +100,6 @@ class Comparison:
         return self.opponent == CROP
 
     @property
-    def against(self) -> str:
-        """Return the baseline of extensions, in words."""
-        return "crop" if self.is_cropped else "no extension"
-
-    @property
     def cropped(self) -> str:
         """Return the tokens that a model sees under crop, in words."""
         return f"the last {self.at_training}" if self.in_tokens else "as many tokens as in training"
@@ -123,11 +118,6 @@ class Comparison:
         """Return the longest length in words: 2,048 tokens."""
         return self.at(self.longest)
 
-    @property
-    def times_longer(self) -> str:
-        """Return the longest length in training lengths: 32x."""
-        return times(self.longest, self.trained_length)
-
     def at(self, length: int) -> str:
         """Return a length in words: 64 tokens, or length 20 where a task counts in another way."""
         return f"{tokens(length)} tokens" if self.in_tokens else f"length {tokens(length)}"
@@ -136,10 +126,6 @@ class Comparison:
         """Return the name of a chart's axis of lengths."""
         name = f" ({self.labels.get(protocol, protocol)})" if protocol else ""
         return f"evaluated length{', tokens' * self.in_tokens}{name}"
-
-    def decomposed(self, names: Iterable[str]) -> dict[str, records.Decomposition]:
-        """Return the methods whose change in loss is taken apart."""
-        return {name: self.decomposition[name] for name in names if name in self.decomposition}
 
     def panel(self, method: str) -> tuple[str, int]:
         """Return the panel of a method, and its line there: a family each where methods are many."""
@@ -166,11 +152,6 @@ class Comparison:
         """Return whether a method's whole context is better than the last tokens alone, however long."""
         plain = self.extensions.get(method, {}).get("none")
         return plain is not None and plain.better.low == self.longest
-
-    def by_temperature(self, method: str) -> float | None:
-        """Return the change of the score by the best temperature at the longest length."""
-        tempered, untempered = self.controls(method).get(TEMPERATURE), self.curve(method).value
-        return None if tempered is None else records.minus(tempered, untempered)[-1]
 
     def best_first(self, values: Mapping[str, records.Estimate], names: Iterable[str]) -> list[str]:
         """Return names, the best at the longest length first; what has no value there comes last."""

@@ -51,10 +51,6 @@ class Claim(Section):
     trains: list[str] = Field([])  # names in claims.yml whose runs have the terms
     missing: str = ""  # why it cannot be tested here, and what it would take
 
-    @property
-    def minutes(self) -> int:
-        return sum(trainings()[name].minutes for name in self.trains)
-
     @model_validator(mode="after")
     def is_complete(self) -> "Claim":
         if sum((bool(self.parts), self.exact is not None, bool(self.missing))) != 1:

@@ -7,12 +7,11 @@ are archived; two settings are two independent tries of a claim.
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache, reduce
-from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import yaml
-from numpy.typing import NDArray
 
 from conf.choices import CONF, files
 from sweeps.court.inequality import Term
@@ -31,23 +30,8 @@ MAKES_SETTING = (
 NOT_VARIANT = ("finetune_steps", "pattern")  # the first is in the extension's name, the second a list
 
 
-@dataclass(frozen=True)
-class WindowScores:
-    """The scores of one run for one term."""
-
-    values: Array  # (N,), of each window or problem
-    documents: NDArray[np.int64]  # (N,), that each is from
-
-
-Trained = dict[tuple[int, str], WindowScores]  # by seed and training
-
-
-@dataclass(frozen=True)
-class Sample:
-    """Terms on the same seeds and the same documents."""
-
-    values: Array  # (terms, S, D): sums over the windows of a document
-    counts: Array  # (D,) windows
+Sample = tuple[Array, Array]  # (terms, S, D), sums over the windows of a document; (D,), their counts
+Trained = dict[tuple[int, str], pd.Series]  # by seed and training: of each window or problem, by its document
 
 
 @dataclass(frozen=True)
@@ -60,7 +44,7 @@ class Setting:
     def sample(self, terms: Sequence[Term]) -> Sample | None:
         """Return the scores of terms, on most seeds, then on most documents; None where one has no scores."""
         samples = [sample for scores in self.scores.values() if (sample := joint_sample(scores, terms))]
-        return max(samples, key=lambda sample: sample.values.shape[1:], default=None)
+        return max(samples, key=lambda sample: sample[0].shape[1:], default=None)
 
     def add(self, run: FinishedRun) -> None:
         """Take in a run; of two of one training with the same term, the one with more windows counts."""
@@ -76,7 +60,7 @@ class Setting:
             term = Term(run.encoding + method, extension, times, protocol_of(row), row.metric)
             scores, trained = window_scores(run, row), by_term.setdefault(term, {})
             known = trained.get((run.seed, run.about.training))
-            if known is None or len(scores.values) > len(known.values):
+            if known is None or len(scores) > len(known):
                 trained[run.seed, run.about.training] = scores
 
 
@@ -86,15 +70,15 @@ def protocol_of(row: Row) -> str:
     return retrieval if retrieval and row.protocol == ANSWERS else row.protocol
 
 
-def window_scores(run: FinishedRun, row: Row) -> WindowScores:
-    """Return the scores behind a row, or its value alone where they were not kept."""
+def window_scores(run: FinishedRun, row: Row) -> pd.Series:
+    """Return the scores behind a row by document, or its value alone where they were not kept."""
     is_answer = row.protocol == ANSWERS
     parts = [row.extension, row.protocol, str(row.length), *([row.metric] if is_answer else [])]
     values = run.documents.get("|".join(parts))
     documents = run.documents.get(ANSWERS if is_answer else "document")
     if values is None or documents is None or len(values) != len(documents) or row.metric == "bits_per_byte":
-        return WindowScores(np.array([row.value], float), np.zeros(1, np.int64))
-    return WindowScores(values, documents.astype(np.int64))
+        return pd.Series([row.value], [0], float)
+    return pd.Series(values, documents)
 
 
 def joint_sample(scores: dict[Term, Trained], terms: Sequence[Term]) -> Sample | None:
@@ -103,16 +87,14 @@ def joint_sample(scores: dict[Term, Trained], terms: Sequence[Term]) -> Sample |
     rows = [row for seed in seeds if (row := scores_of_seed(scores, terms, seed))]  # (S, terms)
     if not rows:
         return None
-    documents = reduce(np.intersect1d, (part.documents for row in rows for part in row))
-    masks = [[np.isin(part.documents, documents) for part in row] for row in rows]
-    if not len(documents) or len({mask.sum() for row in masks for mask in row}) > 1:
+    documents = reduce(np.intersect1d, (part.index for row in rows for part in row))
+    rows = [[part[part.index.isin(documents)] for part in row] for row in rows]
+    if not len(documents) or len({len(part) for row in rows for part in row}) > 1:
         return None
-    pairs = zip(rows, masks, strict=True)
-    values = [[part.values[mask] for part, mask in zip(*pair, strict=True)] for pair in pairs]
-    return Sample(*by_document(np.array(values).swapaxes(0, 1), rows[0][0].documents[masks[0][0]]))
+    return by_document(np.array(rows).swapaxes(0, 1), rows[0][0].index.to_numpy())
 
 
-def scores_of_seed(scores: dict[Term, Trained], terms: Sequence[Term], seed: int) -> list[WindowScores]:
+def scores_of_seed(scores: dict[Term, Trained], terms: Sequence[Term], seed: int) -> list[pd.Series]:
     """Return the scores of terms at a seed; nothing where one has none.
 
     Those of an encoding are from one training: of the trainings that have them all, that with most windows.
@@ -123,20 +105,20 @@ def scores_of_seed(scores: dict[Term, Trained], terms: Sequence[Term], seed: int
         keys = [key for key in alike[0] if key[0] == seed and all(key in trained for trained in alike)]
         if not keys:
             return []
-        most = max(keys, key=lambda key: min(len(trained[key].values) for trained in alike))
+        most = max(keys, key=lambda key: min(len(trained[key]) for trained in alike))
         chosen.append(scores[term][most])
     return chosen
 
 
-def load_settings(folder: Path = STUDY) -> list[Setting]:
-    """Return the settings of all archives below a folder, those of the study first."""
+def load_settings() -> list[Setting]:
+    """Return the settings of all archives, those of the study first."""
     settings: dict[tuple[str, ...], Setting] = {}
-    first = [folder / name for name in FIRST]
-    archives = {file.parent for file in folder.rglob(ROWS)}.difference(first)
+    first = [STUDY / name for name in FIRST]
+    archives = {file.parent for file in STUDY.rglob(ROWS)}.difference(first)
     for archive in [*first, *sorted(archives)]:
         for run in load_sweep(archive).runs:
             key = tuple(str(run.facts.get(f"settings.{name}")) for name in MAKES_SETTING)
-            name = str(archive.relative_to(folder)).replace(".", "study")
+            name = str(archive.relative_to(STUDY)).replace(".", "study")
             if any(row.protocol != ONCE for row in run.rows):
                 settings.setdefault(key, Setting(name)).add(run)
     return list(settings.values())

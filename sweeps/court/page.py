@@ -1,46 +1,54 @@
-"""The claims and their verdicts as Markdown: docs/claims.md."""
+"""The pages that rows decide: docs/claims.md, and why papers disagree in docs/contradictions."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from jinja2 import Environment
-from markdown_it import MarkdownIt
-from markupsafe import Markup
+from jinja2 import Environment, FileSystemLoader
 
+from conf.errors import UsageError
+from sweeps.charts.crossing import crossing_figure
 from sweeps.comparison.comparisons import SIGNIFICANT
-from sweeps.court.claim import MARKS
+from sweeps.court.claim import MARKS, trainings
+from sweeps.court.contradiction import Attribution, attribute, load_contradictions
+from sweeps.court.evidence import Setting
 from sweeps.court.verdict import Judgement, Measurement, Trial, Verdict, wrong_by_chance
-from sweeps.drawing.page import rendered
 from sweeps.numbers import MISSING, between, list_text, markdown, plural, signed
 
 HEADS = ["id", "claim", "published", "ours", "seeds", "verdict", "command"]
-TEMPLATE, PAGE = (Path(__file__).with_name(f"claims.{kind}.j2") for kind in ("md", "html"))
 
 
 def claims_page(judgements: Mapping[str, Judgement]) -> str:
-    """Return the page."""
+    """Return the page of all claims."""
+    rows = [row(id, judgement) for id, judgement in judgements.items()]
+    table = markdown(HEADS, rows).replace("---:", "---")  # text, which is aligned to the left
     settings = [
         (short_id(id), judgement.claim.claim, by_setting(judgement), judgement.claim.refuted_by)
         for id, judgement in judgements.items()
         if judgement.trials
     ]
-    template = Environment(trim_blocks=True, lstrip_blocks=True).from_string(TEMPLATE.read_text())
-    content = {"summary": summary(judgements), "table": table(judgements), "settings": settings}
-    return template.render(content).strip() + "\n"
+    return render("claims", summary=summary(judgements), table=table, settings=settings)
 
 
-def html(judgements: Mapping[str, Judgement]) -> str:
-    """Return the table as a page beside the reports."""
-    content = MarkdownIt("js-default").render(table(judgements))  # which escapes the HTML of the text
-    content = content.replace("<table>", '<table class="sortable prose">')
-    return rendered(PAGE, [], summary=summary(judgements), table=Markup(content))
+def contradiction_pages(settings: Sequence[Setting]) -> dict[str, str]:
+    """Return the page and the figure of every contradiction and their index, by the names of their files."""
+    pages = {}
+    attributions = {name: attribute(case, settings) for name, case in load_contradictions().items()}
+    for name, attribution in attributions.items():
+        pages[f"{name}.md"] = render("contradiction", name=name, attribution=attribution)
+        pages[f"{name}.svg"] = crossing_figure(name, attribution).svg()
+    return pages | {"README.md": render("contradictions", attributions=attributions)}
 
 
-def table(judgements: Mapping[str, Judgement]) -> str:
-    """Return the table of all claims as Markdown."""
-    rows = [row(id, judgement) for id, judgement in judgements.items()]
-    return markdown(HEADS, rows).replace("---:", "---")  # text, which is aligned to the left
+def render(template: str, **content: object) -> str:
+    environment = Environment(
+        loader=FileSystemLoader(Path(__file__).parent),
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    text = environment.get_template(f"{template}.md.j2")
+    return text.render(content, sentence=sentence, signed=signed, text=value_text)
 
 
 def summary(judgements: Mapping[str, Judgement]) -> str:
@@ -77,7 +85,8 @@ def result_text(id: str, judgement: Judgement) -> str:
         return "; ".join(f"{check.quantity}: {check.value:.3g}" for check in judgement.checks)
     if trial := judgement.trial:
         return f"`{trial.deciding.part.text}`: {interval_text(trial.deciding)} ({trial.setting})"
-    cost = f"no rows yet: `{claim_command(id)} RUN=true`, {judgement.claim.minutes} minutes on one core"
+    minutes = sum(trainings()[name].minutes for name in judgement.claim.trains)
+    cost = f"no rows yet: `{claim_command(id)} RUN=true`, {minutes} minutes on one core"
     return judgement.claim.missing or cost
 
 
@@ -116,7 +125,7 @@ def part_text(trial: Trial, place: int) -> str:
 
 def interval_text(part: Measurement) -> str:
     """Return a value with its interval."""
-    return signed(part.value) + between((part.low, part.high), signed)
+    return signed(part.value) + between(part.low, part.high)
 
 
 def short_id(id: str) -> str:
@@ -125,3 +134,23 @@ def short_id(id: str) -> str:
 
 def claim_command(id: str) -> str:
     return f"CLAIM={id.partition('_')[0]} make claims"
+
+
+def value_text(part: Measurement) -> str:
+    """Return a value with its interval, bold where zero is outside."""
+    return f"**{interval_text(part)}**" if part.low * part.high > 0 else interval_text(part)
+
+
+def sentence(attribution: Attribution) -> str:
+    """Return the sentence with its numbers; UsageError where the rows have another explanation."""
+    contradiction = attribution.contradiction
+    if attribution.best != contradiction.best:
+        raise UsageError(
+            f"'{contradiction.question}' names {contradiction.best} as the best explanation, but by the rows "
+            f"it is {attribution.best}: write its sentence anew."
+        )
+    numbers = {factor: effect.measurement.value for factor, effect in attribution.counted.items()}
+    numbers |= {"published": contradiction.published, "left": attribution.left}
+    cells = {", ".join(cell.levels.values()): signed(cell.measurement.value, 2) for cell in attribution.cells}
+    texts = {name: signed(value, 2) for name, value in numbers.items()}
+    return contradiction.sentence.format(cell=cells, **texts)

@@ -151,12 +151,12 @@ def corrected(parts: Sequence[Measurement]) -> Array:
 
 def measure(part: Inequality, setting: Setting) -> list[Measurement]:
     """Return a part over all seeds, then over the documents of each seed alone; nothing without its terms."""
-    sample = setting.sample(list(part.terms))
-    if sample is None:
+    if (sample := setting.sample(list(part.terms))) is None:
         return []
-    sums = np.tensordot(list(part.terms.values()), sample.values, 1)  # (S, D)
+    values, counts = sample
+    sums = np.tensordot(list(part.terms.values()), values, 1)  # (S, D)
     choices = [sums, *(sums[:, None] if len(sums) > 1 else [])]
-    return [measurement(part, chosen, sample.counts) for chosen in choices]
+    return [measurement(part, chosen, counts) for chosen in choices]
 
 
 def measurement(part: Inequality, sums: Array, counts: Array) -> Measurement:

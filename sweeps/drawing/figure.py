@@ -30,8 +30,9 @@ class Figure:
         """Return the first view, in the light theme."""
         import vl_convert
 
-        spec = still(next(iter(self.views.values()))) | {"config": CONFIG}
-        return str(vl_convert.vegalite_to_svg(resolve_colors(json.dumps(spec)), VEGA_LITE))
+        text = json.dumps(still(next(iter(self.views.values()))) | {"config": CONFIG})
+        light = re.sub(r"var\(--(\w+)\)", lambda match: LIGHT[match[1]], text)
+        return str(vl_convert.vegalite_to_svg(light, VEGA_LITE))
 
     def _repr_svg_(self) -> str:
         """Return what a notebook shows."""
@@ -125,11 +126,6 @@ def without(chart: Spec, missing: str) -> Spec:
     facet = chart["facet"]
     header = facet["header"] | {"title": f"missing: {missing}" if missing else None}
     return {**chart, "facet": facet | {"header": header}}
-
-
-def resolve_colors(text: str) -> str:
-    """Return a text with the light theme's colours in place of its CSS variables."""
-    return re.sub(r"var\(--(\w+)\)", lambda match: LIGHT[match[1]], text)
 
 
 def still(part: Any) -> Any:

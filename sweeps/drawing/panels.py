@@ -25,6 +25,8 @@ def panels(lines: Sequence[Line], axes: Axes) -> Spec:
     lengths = sorted({length for line in lines for length in line.lengths})
     powers = [length for length in lengths if length & (length - 1) == 0]
     margin = max(2.0, lengths[-1] / lengths[0]) ** 0.033
+    up = {"title": axes.y, "domain": False, "tickCount": 6}
+    up |= {"format": ".3~s"} if axis[1] >= 1e4 else {}
     inside = f"datum._kind === 'curve' && datum.value <= {axis[1]} || datum._text === '▲'"
     panel = describe(
         "lines",
@@ -34,8 +36,7 @@ def panels(lines: Sequence[Line], axes: Axes) -> Spec:
         x=axes.x,
         ticks=powers if 2 * len(powers) > len(lengths) else lengths,
         axis=axis,
-        up={"title": axes.y, "domain": False, "tickCount": 6}
-        | ({"format": ".3~s"} if axis[1] >= 1e4 else {}),
+        up=up,
         ghosts=inside if several and not axes.zero else "false",
         names=[*map(str, range(COLOURS)), "ink"],
         colours=[*(f"var(--c{n})" for n in range(COLOURS)), "var(--ink)"],
@@ -45,16 +46,9 @@ def panels(lines: Sequence[Line], axes: Axes) -> Spec:
     chart = faceted(panel, rows, "panel", 2 if len(count) == 4 else 3, axes.caption)
     sources = {f"{line.panel} {line.name}": line.source for line in lines}
     longest = max(len(str(row["_text"])) for row in rows if row["_kind"] == "name")
-    return (
-        chart
-        | place_beside(6 * longest + 20, 210)
-        | {
-            "params": [
-                {"name": "sources", "value": sources},
-                {"name": "seeds", "value": any(line.seeds for line in lines)},
-            ],
-        }
-    )
+    seeds = {"name": "seeds", "value": any(line.seeds for line in lines)}
+    params = {"params": [{"name": "sources", "value": sources}, seeds]}
+    return chart | place_beside(6 * longest + 20, 210) | params
 
 
 def shade(test: str, value: float, usual: float) -> Spec:

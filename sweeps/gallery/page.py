@@ -73,10 +73,7 @@ def order_maps() -> Spec:
         "causal mask alone": change_by_shuffling(None, causal=True),
         "positions alone (ALiBi)": change_by_shuffling(alibi, causal=False),
     }
-    charts = [
-        heat_map(title, values, place == 0, causal=False)
-        for place, (title, values) in enumerate(every.items())
-    ]
+    charts = [heat_map(name, every[name], place == 0, causal=False) for place, name in enumerate(every)]
     title = "how much the attention between words changes when they come in another order"
     return combine(charts, "concat", title=title, columns=3, spacing=22, **place_beside(0, 260))
 
@@ -96,11 +93,8 @@ def extension(row: table.Change) -> Article:
     drawn = [] if after is before else score_figure(after, before)
     if drawn and isinstance(before, RoPE):
         drawn += bends(before, after)
-    facts, silent = (
-        f"Changes: {row.changes}. Fits: {row.fits}.{parameters}",
-        after is not before and not drawn,
-    )
-    return article("extension", row, facts, drawn, NOWHERE * silent)
+    facts = f"Changes: {row.changes}. Fits: {row.fits}.{parameters}"
+    return article("extension", row, facts, drawn, NOWHERE * (after is not before and not drawn))
 
 
 def article(
@@ -129,10 +123,8 @@ def score_figure(built: Encoding, before: Encoding | None = None) -> list[Spec]:
     if enters == "nowhere":
         return []
     longest = min(LONGEST, built.limit or LONGEST, built.context or LONGEST)
-    title = (
-        "cosine of two equal tokens, minus 1" if "embedding" in enters else "what position adds to the logit"
-    )
-    whole = added_parts(built, longest)
+    cosine, logit = "cosine of two equal tokens, minus 1", "what position adds to the logit"
+    title, whole = cosine if "embedding" in enters else logit, added_parts(built, longest)
     if whole.abs().max() < 1e-6:
         built, title = stirred(built), f"{title}; starts at 0, random here"
         whole = added_parts(built, longest)
@@ -141,9 +133,8 @@ def score_figure(built: Encoding, before: Encoding | None = None) -> list[Spec]:
     series = dict(zip(heads, whole, strict=True))
     shorter = min(LENGTH, longest)
     if before is not None:
-        series = {
-            "without the extension": added_parts(before, min(longest, before.limit or longest))[0]
-        } | series
+        plain = added_parts(before, min(longest, before.limit or longest))[0]
+        series = {"without the extension": plain} | series
     elif not torch.allclose(whole[:, :shorter], y := added_parts(built, shorter), atol=1e-3):
         series[f"{heads[0]}, at {LENGTH} tokens"] = y[0]
     end = f"; at most {longest} tokens" if longest < LONGEST else ""
@@ -163,7 +154,7 @@ def maps(name: str) -> list[Spec]:
     last = SHAPE["heads"] - 1
     every = {"without position, head 1": without[0], "with it, head 1": seen[0]}
     every[f"with it, head {last + 1}"] = seen[last]
-    return [heat_map(title, values, place == 0) for place, (title, values) in enumerate(every.items())]
+    return [heat_map(title, every[title], place == 0) for place, title in enumerate(every)]
 
 
 def bends(before: RoPE, after: Encoding) -> list[Spec]:
@@ -172,14 +163,11 @@ def bends(before: RoPE, after: Encoding) -> list[Spec]:
     ratio, seen = bent(before, after, longest)
     if not ratio.isfinite().any():
         return []
-    kept, distance_title = "frequency among neighbours, times RoPE's", "distance that the slowest pair sees"
-    zero, level = {"zero": True}, [{"y": LENGTH}]
-    return [
-        line_chart_of(
-            kept, {"ratio": ratio}, "pair of features, fastest first", level=[{"y": 1}], scale=zero
-        ),
-        line_chart_of(distance_title, {"distance": seen}, BACK, upright=TRAINED, level=level, scale=zero),
-    ]
+    title, across = "frequency among neighbours, times RoPE's", "pair of features, fastest first"
+    zero = {"zero": True}
+    kept = line_chart_of(title, {"ratio": ratio}, across, level=[{"y": 1}], scale=zero)
+    title, level = "distance that the slowest pair sees", [{"y": LENGTH}]
+    return [kept, line_chart_of(title, {"distance": seen}, BACK, upright=TRAINED, level=level, scale=zero)]
 
 
 def line_chart_of(title: str, series: Series, across: str, **look: object) -> Spec:

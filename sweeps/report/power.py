@@ -60,7 +60,7 @@ def power_text(folder: Path, group: Group, seeds: int, reference: str | None) ->
     from rich.table import Column, Table
 
     protocol, metric = main_score(group) or ("", "")
-    curves = group.curves(protocol, metric, extensions=False)
+    curves = group.curves(protocol, metric)
     every = ranked(curves, -1 if metric in HIGHER_IS_BETTER else 1)
     if len(curves.seeds) < 2 or len(every) < 2:
         noun = "one seed" if len(curves.seeds) < 2 else "one method"

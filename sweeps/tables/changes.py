@@ -27,7 +27,7 @@ def extensions_table(comparison: Comparison, brief: bool = False) -> Table | Non
     groups_of = {name: every[name] for name in comparison.methods if set(every[name]) - {"none", *CONTROLS}}
     is_long = brief and sum(map(len, groups_of.values())) > MANY
     for name, group in groups_of.items():
-        others = comparison.best_first(group, set(group) - {"none", CROP})
+        others = comparison.best_first(group, (e for e in group if e not in ("none", CROP)))
         for extension in ["none", CROP, *(others[:1] if is_long else others)]:
             if extension in group:
                 cells = [value_cell(group[extension], place) for place in range(len(comparison.lengths))]
@@ -54,22 +54,20 @@ def parts_table(comparison: Comparison) -> Table | None:
     """Return a row per method and part of the change in its loss; the parts add up to the last row."""
     if not comparison.decomposition:
         return None
-    decomposed = comparison.decomposed(comparison.methods)
     groups = {
         name: {
             part: change_columns(estimate, 1)
             for part, estimate in {**change.parts, "whole change": change.whole}.items()
         }
-        for name, change in decomposed.items()
+        for name, change in comparison.decomposition.items()
     }
-    lengths = next(iter(decomposed.values())).lengths
+    lengths = next(iter(comparison.decomposition.values())).lengths
     columns = [left_column("method"), left_column("part"), *length_columns(comparison, lengths)]
     return Table("parts", columns, group_rows(groups))
 
 
 def by_protocol(comparison: Comparison, limit: int = MOST) -> Table | None:
     """Return the change in loss since the training length, and the loss itself."""
-
     groups: dict[str, dict[str, list[Cell]]] = {}
     for name, curves in protocol_changes(comparison, limit).items():
         for protocol, curve in curves.items():

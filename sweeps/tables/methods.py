@@ -1,7 +1,7 @@
 """The methods, ranked: values by length, effective length, difference to the reference, cost."""
 
 from sweeps.comparison.notes import gaps, spread_note
-from sweeps.comparison.records import LongestLength, Scores
+from sweeps.comparison.records import LongestLength, Scores, minus
 from sweeps.comparison.summary import TEMPERATURE, Comparison
 from sweeps.numbers import MISSING, at_least, between, big, list_text, number, signed, tokens
 from sweeps.tables.table import Cell, Column, Table, left_column, length_columns, text_cell, tint, value_cell
@@ -79,7 +79,8 @@ def temperature_cell(comparison: Comparison, name: str, factors: Scores) -> Cell
     factor = factors.methods.get(name, {}).get(TEMPERATURE)
     if factor is None or factors.lengths != comparison.lengths or factor.value[-1] is None:
         return Cell(MISSING)
-    change = signed(comparison.by_temperature(name))
+    tempered = comparison.controls(name).get(TEMPERATURE)
+    change = signed(minus(tempered, comparison.curve(name).value)[-1] if tempered else None)
     return Cell(f"× {number(factor.value[-1], 2)}", change, value=factor.value[-1])
 
 
@@ -98,7 +99,7 @@ def to_reference(comparison: Comparison, name: str) -> Cell:
     if name == comparison.reference:
         return Cell("reference", value=0)
     difference = comparison.difference[name]
-    ends, verdict = between(difference.ends(-1), signed), difference.verdict[-1]
+    ends, verdict = between(*difference.ends(-1)), difference.verdict[-1]
     return Cell(signed(difference.value[-1]), f"{ends} {verdict or ''}".strip(), value=difference.value[-1])
 
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from sweeps.comparison.answers import answers
 from sweeps.comparison.notes import notes
-from sweeps.comparison.records import Failure
 from sweeps.comparison.summary import Comparison, Summary, unit
 from sweeps.numbers import MISSING, number
 from sweeps.tables import changes
@@ -59,15 +58,8 @@ def show(summary: Summary, console: "Console") -> None:
         said(fit_table(table, summary.comparisons[0], console))
         said()
     for reason, jobs in summary.troubles.items():
-        lines = [f"{reason}:", *map(failure, jobs)]
-        said("\n".join(lines), style="red", soft_wrap=True)
-
-
-def failure(failed_job: Failure) -> str:
-    """Return a job, why it failed, and where its log is, if it left one."""
-    return f"  {failed_job.name}: {failed_job.reason}" + (
-        f"\n    log: {failed_job.log}" if failed_job.log else ""
-    )
+        lines = [f"  {job.name}: {job.reason}" + f"\n    log: {job.log}" * bool(job.log) for job in jobs]
+        said("\n".join([f"{reason}:", *lines]), style="red", soft_wrap=True)
 
 
 def terminal_text(summary: Summary, width: int) -> str:
@@ -121,15 +113,12 @@ def fill_table(table: Table, form: TableForm) -> "Grid":
         head = "\n".join(f"{line}{space}" for line in (column.head, column.below) if line)
         style = "dim" if not column.head else "cyan" if column.kind == "trained" else ""
         grid.add_column(head, justify="left" if column.kind == "left" else "right", style=style, no_wrap=True)
-    places = [table.columns.index(column) for column in form.columns]
+    places = [(column, table.columns.index(column)) for column in form.columns]
     for row in table.rows:
-        cells = zip((row[place] for place in places), form.columns, strict=True)
-        grid.add_row(
-            *(
-                Text(cell_content(*pair, form), style="bold green" * (pair[0].kind == "best"))
-                for pair in cells
-            )
-        )
+        cells = [(row[place], column) for column, place in places]
+        styles = ("bold green" * (cell.kind == "best") for cell, _ in cells)
+        texts = (cell_content(cell, column, form) for cell, column in cells)
+        grid.add_row(*map(Text, texts, styles))
     return grid
 
 

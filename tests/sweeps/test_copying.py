@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from sweeps.archive import pack
-from sweeps.charts.copying import gain_by_distance
+from sweeps.charts.gain import gain_by_distance
 from sweeps.comparison.summarize import summarise
 from sweeps.context_gain import scored_runs
 from sweeps.copying import copying_table

@@ -22,7 +22,7 @@ from sweeps.comparison.summary import Comparison, Summary
 from sweeps.report import make
 from sweeps.report.diagnostics import diagnoses
 from sweeps.report.power import power
-from sweeps.results import load_sweep, path_text
+from sweeps.results import UNREADABLE, load_sweep, path_text
 from sweeps.tables.methods import methods
 from sweeps.tables.runs import fairness_table
 from sweeps.tables.terminal import terminal_text
@@ -453,7 +453,7 @@ def test_runs_that_cannot_be_read_are_left_out_and_told(
     assert f"{len(DAMAGE)} of {2 * len(DAMAGE) + 2} jobs cannot be read" in printed
     sweep = load_sweep(folder)
     for seed, (_, _, reason) in enumerate(DAMAGE):
-        (found,) = [one.reason for one in sweep.unreadable if one.name == f"rope-s{seed}"]
+        (found,) = [one.reason for one in sweep.troubles[UNREADABLE] if one.name == f"rope-s{seed}"]
         assert reason in found
         assert found in page
         assert found in printed
@@ -483,8 +483,8 @@ def test_a_row_of_another_kind_is_damage(key: str, value: Any, reason: str, tmp_
     file.write_text(json.dumps(json.loads(first) | {key: value}) + "\n" + "".join(rest))
     vouch(folder)
     sweep = load_sweep(folder)
-    assert [one.name for one in sweep.unreadable] == ["rope-s1"]
-    assert reason in sweep.unreadable[0].reason
+    assert [one.name for one in sweep.troubles[UNREADABLE]] == ["rope-s1"]
+    assert reason in sweep.troubles[UNREADABLE][0].reason
     assert {(run.encoding, run.seed) for run in sweep.runs} == {("rope", 0), ("alibi", 0), ("alibi", 1)}
 
 
@@ -494,7 +494,7 @@ def test_scores_of_another_kind_are_damage(scores: Any, tmp_path: Path) -> None:
     file = folder / "rope-s1/documents.npz"
     np.savez(file, **dict(np.load(file)) | {"none|same_tokens|64": scores})
     vouch(folder)
-    assert "documents.npz is damaged" in load_sweep(folder).unreadable[0].reason
+    assert "documents.npz is damaged" in load_sweep(folder).troubles[UNREADABLE][0].reason
 
 
 def test_scores_of_no_length_are_not_used(tmp_path: Path) -> None:

@@ -6,9 +6,9 @@ import pytest
 
 from conf.errors import UsageError
 from sweeps.court.contradiction import FOLDER, Contradiction, load_contradictions
-from sweeps.court.contradictions import contradiction_pages
 from sweeps.court.evidence import load_settings
 from sweeps.court.inequality import read_sum
+from sweeps.court.page import contradiction_pages
 from train.paths import ROOT
 
 PAGES = ROOT / "docs/contradictions"

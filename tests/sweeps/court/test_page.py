@@ -53,7 +53,8 @@ def test_terms_are_the_rows(settings: list[Setting]) -> None:
         found = rows[rows[list(wanted)].eq(list(wanted.values())).all(axis=1)].sort_values("seed")["value"]
         sample = by_name[name].sample([term])
         assert sample is not None
-        np.testing.assert_allclose(sample.values[0].sum(-1) / sample.counts.sum(), found, rtol=1e-5)
+        values, counts = sample
+        np.testing.assert_allclose(values[0].sum(-1) / counts.sum(), found, rtol=1e-5)
 
 
 def test_a_claim_is_printed_without_training(

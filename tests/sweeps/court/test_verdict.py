@@ -1,10 +1,11 @@
 """Verdicts on scores whose truth is known."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from sweeps.court.claim import Claim
-from sweeps.court.evidence import Setting, WindowScores
+from sweeps.court.evidence import Setting
 from sweeps.court.inequality import Term
 from sweeps.court.verdict import Verdict, decide, wrong_by_chance
 
@@ -21,9 +22,8 @@ def setting(
     documents = draw.normal(0, 0.3, DOCUMENTS)
     for method, loss in losses.items():
         by_seed = {
-            (seed, method): WindowScores(
-                loss + documents + draw.normal(0, luck) + draw.normal(0, 0.03, DOCUMENTS),
-                np.arange(DOCUMENTS),
+            (seed, method): pd.Series(
+                loss + documents + draw.normal(0, luck) + draw.normal(0, 0.03, DOCUMENTS)
             )
             for seed in range(seeds)
         }
@@ -85,7 +85,7 @@ def test_what_is_refuted_is_so_twice() -> None:
     lucky = setting(luck=0.0)
     (scores,) = lucky.scores.values()
     one = scores[Term("bad", "none", 1.0, "same_tokens", "loss")]
-    one[0, "bad"] = WindowScores(one[0, "bad"].values - 0.301, one[0, "bad"].documents)
+    one[0, "bad"] -= 0.301
     assert verdict("bad@1 < good@1", settings=[lucky]) == Verdict.OPEN
     assert verdict("bad@1 < good@1", settings=[lucky, setting("deep")]) == Verdict.MIXED
     assert verdict("bad@1 < good@1", settings=[lucky, setting("deep"), setting("both")]) == Verdict.REFUTED
