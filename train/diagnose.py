@@ -29,12 +29,12 @@ from train.errors import command_line
 from train.evaluation.extensions import extended_models
 from train.fit.checkpoints import restore_run
 from train.fit.recipe import Recipe
+from train.results.protocols import position_bins
 from train.results.rows import ANSWERS, read_rows
 
 FAR = 1 << 62  # longer than any sequence
-Sequences = tuple[
-    int, Tensor, Tensor
-]  # length as the data count it, tokens (N, T), which targets count (N, T)
+# length as the data count it, tokens (N, T), which targets count (N, T)
+Sequences = tuple[int, Tensor, Tensor]
 
 
 class Amount(Section):
@@ -70,7 +70,7 @@ def of_model(name: str, model: GPT, batches: list[Sequences], trained: list[int]
     context, limit = model.context or FAR, model.limit or FAR
     defined = [item for item in batches if min(item[1].size(1), context) <= limit]
     farthest = [attention.farthest(model, min(tokens.size(1), context)) for _, tokens, _ in defined]
-    ends = attention.distance_ends(max(map(max, farthest)))
+    ends = position_bins(max(map(max, farthest)) + 1, first=1)  # the distance 0 has a bin of its own
     measured = [attention.measure(model, *item[1:], queries, trained, ends) for item in defined]
     measures = ([round_list(getattr(item, name)) for item in measured] for name in attention.MEASURES)
     return Heads(name, [length for length, _, _ in defined], farthest, ends, *measures)
@@ -84,13 +84,11 @@ def round_list(values: Tensor) -> Any:
 def known_results(folder: Path) -> Known | None:
     """Return the results of the run at every length, by its rows: the loss of text, or the accuracy of
     answers."""
+    rows = read_rows(folder / "results.jsonl")
     for protocol, metric in (("same_tokens", "loss"), (ANSWERS, "accuracy")):
         wanted = ("none", protocol, metric)
-        rows = [
-            r for r in read_rows(folder / "results.jsonl") if (r.extension, r.protocol, r.metric) == wanted
-        ]
-        values = sorted((row.length, row.value) for row in rows if row.value is not None)
-        if values:
+        mine = [row for row in rows if (row.extension, row.protocol, row.metric) == wanted]
+        if values := sorted((row.length, row.value) for row in mine if row.value is not None):
             return Known(metric, values)
     return None
 

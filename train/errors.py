@@ -7,6 +7,7 @@ import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import TypeVar
 
 from omegaconf.errors import (
     ConfigAttributeError,
@@ -20,13 +21,14 @@ from conf.choices import take_methods
 from conf.errors import UsageError, printable
 from train.config.validation import did_you_mean
 from train.runtime.ranks import is_rank_zero
-from train.runtime.signals import handle_signals, ignored, requeue, stop_of
+from train.runtime.signals import Stopped, handle_signals, ignored, requeue
 
 NO_ROOM = re.compile(
     "can't allocate memory|cannot allocate memory|bad_alloc|could not create a primitive|"
     "Resource temporarily unavailable",
     re.IGNORECASE,
 )
+Kind = TypeVar("Kind", bound=BaseException)
 
 
 @contextmanager
@@ -44,7 +46,7 @@ def command_line(usage: str | None = None) -> Iterator[None]:
             sys.argv[1:] = take_methods(sys.argv[1:])
             yield
     except BaseException as error:  # a panic of the tokenizer, in Rust, is no Exception
-        if stopped := stop_of(error):
+        if stopped := cause_of(error, Stopped):  # somebody's clean-up may have failed on the way out
             ignored()
             if not is_rank_zero():
                 os._exit(stopped.number + 128)  # gloo's threads may abort a process that Python ends
@@ -76,10 +78,10 @@ def explanation(error: BaseException) -> str | None:
     from hydra.errors import HydraException
 
     if isinstance(error, HydraException | OmegaConfBaseException):
-        if cause := cause_of(error, UsageError):
-            return str(cause)
+        if mistake := cause_of(error, UsageError):
+            return str(mistake)
         cause = cause_of(error, OmegaConfBaseException)
-        return of_omegaconf(cause) if isinstance(cause, OmegaConfBaseException) else str(error)
+        return of_omegaconf(cause) if cause else str(error)
     if isinstance(error, MarkedYAMLError) and error.problem_mark:
         mark = error.problem_mark
         return f"{mark.name}, line {mark.line + 1}, is not YAML: {error.problem}."
@@ -94,7 +96,7 @@ def explanation(error: BaseException) -> str | None:
     return None
 
 
-def cause_of(error: BaseException | None, kind: type[BaseException]) -> BaseException | None:
+def cause_of(error: BaseException | None, kind: type[Kind]) -> Kind | None:
     """Return the first error of a kind in the chain that led to an error."""
     while error is not None and not isinstance(error, kind):
         error = error.__cause__ or error.__context__

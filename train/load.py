@@ -8,7 +8,7 @@ print(model.generate("def ", tokens=200, temperature=0.8))
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 from tokenizers import Tokenizer
@@ -25,20 +25,10 @@ from train.config.trained_run import trained_run
 from train.fit.checkpoints import restore
 
 
-class Codec(Protocol):
-    """Text to token ids and back."""
-
-    vocab: int  # every id is below it
-
-    def encode(self, text: str) -> list[int]: ...
-
-    def decode(self, ids: list[int]) -> str: ...
-
-
 class ByteCodec:
     """Every byte of UTF-8 is a token."""
 
-    vocab = 256
+    vocab = 256  # every id is below it
 
     def encode(self, text: str) -> list[int]:
         return list(text.encode())
@@ -61,6 +51,9 @@ class FileCodec:
 
     def decode(self, ids: list[int]) -> str:
         return str(self.model.decode(ids, skip_special_tokens=False))
+
+
+Codec = ByteCodec | FileCodec  # text to token ids and back
 
 
 @dataclass(frozen=True)

@@ -37,29 +37,11 @@ class Choice(Section):
 
 
 @dataclass(frozen=True)
-class MetricDifference:
-    """The difference between the rows of a metric."""
-
-    metric: str
-    rows: int
-    absolute: float  # the largest
-    relative: float  # the largest, of the value that the run has
-    worst: Key
-
-    def __str__(self) -> str:
-        where = " ".join(map(str, self.worst[1:4]))
-        return (
-            f"  {self.metric:<20} {self.rows} rows differ, by {self.absolute:.3g} at most ({where}), "
-            f"{self.relative:.3g} of the value"
-        )
-
-
-@dataclass(frozen=True)
 class RowComparison:
     """The rows of a run beside those of its repetition."""
 
     rows: int  # that can be compared
-    differences: list[MetricDifference]
+    differences: dict[Key, tuple[float, float]]  # of values, and as a share of the value that the run has
     unpaired: list[Key]  # rows that only one of the two has
     conditions: list[str]  # what else is not as it was: the machine, versions
 
@@ -71,31 +53,30 @@ class RowComparison:
         if self.is_equal:
             yield f"All {self.rows} rows are equal, bit for bit."
         else:
-            yield f"{sum(entry.rows for entry in self.differences)} of {self.rows} rows differ."
-            yield from map(str, self.differences)
+            yield f"{len(self.differences)} of {self.rows} rows differ."
+        for metric in sorted({key[-1] for key in self.differences}):
+            off = {key: sizes for key, sizes in self.differences.items() if key[-1] == metric}
+            worst, share = max(off, key=off.__getitem__), max(relative for _, relative in off.values())
+            where = " ".join(map(str, worst[1:4]))
+            yield (
+                f"  {metric:<20} {len(off)} rows differ, by {off[worst][0]:.3g} at most ({where}), "
+                f"{share:.3g} of the value"
+            )
         yield from (f"  Only one of the two has {' '.join(map(str, key))}." for key in self.unpaired)
         yield from self.conditions or ["Machine and versions are the same."]
 
 
-def compare_rows(then: Iterable[Row], now: Iterable[Row], changes_value: list[str]) -> RowComparison:
+def compare_rows(then: Iterable[Row], now: Iterable[Row], conditions: list[str]) -> RowComparison:
     """Compare row by row, and leave out the metrics of the machine."""
     first, second = by_key(then), by_key(now)
-    common, differences = first.keys() & second.keys(), []
-    off = {key: size for key in common if (size := distance(first[key], second[key]))}
-    for metric in sorted({key[-1] for key in off}):
-        changed = {key: size for key, size in off.items() if key[-1] == metric}
-        relative = max(size / abs(first[key].value or 1) for key, size in changed.items())
-        worst = max(changed, key=changed.__getitem__)
-        differences.append(MetricDifference(metric, len(changed), changed[worst], relative, worst))
-    return RowComparison(len(common), differences, sorted(first.keys() ^ second.keys()), changes_value)
+    sizes = {key: distance(first[key], second[key]) for key in first.keys() & second.keys()}
+    differences = {key: (size, size / abs(first[key].value or 1)) for key, size in sizes.items() if size}
+    return RowComparison(len(sizes), differences, sorted(first.keys() ^ second.keys()), conditions)
 
 
 def by_key(rows: Iterable[Row]) -> dict[Key, Row]:
-    return {
-        (row.data, row.extension, row.protocol, row.length, row.metric): row
-        for row in rows
-        if row.metric not in MEASURED
-    }
+    keyed = {(row.data, row.extension, row.protocol, row.length, row.metric): row for row in rows}
+    return {key: row for key, row in keyed.items() if row.metric not in MEASURED}
 
 
 def distance(a: Row, b: Row) -> float:
@@ -122,13 +103,13 @@ def reproduce(folder: Path, into: Path, threads: int | None = None) -> RowCompar
 
 def circumstances(about: About) -> dict[str, str]:
     """Return what rounding depends on besides the settings of a run."""
-    pairs = {key: (getattr(about, key), getattr(about.trained_with, key)) for key in ("machine", "threads")}
-    texts = {
-        key: str(current) + (f" ({original} in training)" if original not in (None, current) else "")
-        for key, (current, original) in pairs.items()
-    }
+
+    def text(key: str) -> str:
+        current, original = getattr(about, key), getattr(about.trained_with, key)
+        return str(current) + (f" ({original} in training)" if original not in (None, current) else "")
+
     return {
-        "machine": texts["machine"], "number of threads": texts["threads"], "commit": about.commit,
+        "machine": text("machine"), "number of threads": text("threads"), "commit": about.commit,
         "number of processes in training": str(about.trained_with.processes or 1),
         "list of versions": about.versions,
     }  # fmt: skip

@@ -20,10 +20,10 @@ from train.evaluation.extensions import extended_models
 from train.fit.checkpoints import restore_run
 from train.fit.recipe import Recipe
 from train.fit.trainer import load_or_train
-from train.results.about import command_text, commit
+from train.results.about import Conditions, command_text, commit
 from train.results.done import finish, has_gaps, is_done
 from train.results.rows import Identity
-from train.results.run_folder import Folder
+from train.results.run_folder import is_complete, write_results
 from train.results.summary_table import outcome
 from train.runtime import machine
 from train.runtime.ranks import is_rank_zero, locked
@@ -36,20 +36,20 @@ def run_job(config: Config, folder: Path, expected: str | None = None) -> None:
     Raise UsageError where the id of the run is not the `expected` one.
     """
     code_at_start = code(config)
-    place = Folder(folder, cell(config, code_at_start))
-    if expected not in (None, place.cell):
+    run_cell = cell(config, code_at_start)
+    if expected not in (None, run_cell):
         raise UsageError(f"Code or data changed since {folder.name} was queued: start the sweep again.")
-    done = is_done(folder, place.cell) and not has_gaps(folder)  # known without a lock, which writes
+    done = is_done(folder, run_cell) and not has_gaps(folder)  # known without a lock, which writes
     if not done:
         with locked(folder, f"Another process does this run, in {folder}"):
-            done = place.is_done()
+            done = is_complete(folder, run_cell)
             if not done:
-                complete(config, place, code_at_start)
+                complete(config, folder, run_cell, code_at_start)
     if done:
         print(f"{folder} is done already.")
 
 
-def complete(config: Config, place: Folder, code_at_start: Code) -> None:
+def complete(config: Config, folder: Path, run_cell: str, code_at_start: Code) -> None:
     """Check, prepare, fit, evaluate, write."""
     started = time.perf_counter()
     prepare_process(config.trainer.threads)
@@ -60,7 +60,7 @@ def complete(config: Config, place: Folder, code_at_start: Code) -> None:
         windows = check_data(run, extensions)
         if config.checkpoint == "best":
             selection_evaluator(run, {}, windows)  # an error where everything is scored
-    with track(config, place.path, place.cell) as tracker:
+    with track(config, folder, run_cell) as tracker:
         run = replace(run, log=tracker.log_training)
         if config.run is None:
             training_id = training_cell(config, source.fingerprint, run.precision, code_at_start)
@@ -72,7 +72,7 @@ def complete(config: Config, place: Folder, code_at_start: Code) -> None:
             best = best_checkpoint(run, models["none"], files, training.cell, windows)
             models["best"], chosen["best"] = best
         identity = Identity(
-            run=place.path.name, encoding=config.names.encoding, seed=config.seed,
+            run=folder.name, encoding=config.names.encoding, seed=config.seed,
             trained_length=run.trained_length, data=config.names.data, precision=run.precision,
             kernel=kernels(models["none"], config.model.kernel, max(run.lengths)),
             corpus=source.fingerprint, commit=commit(), versions=packages(),
@@ -85,12 +85,12 @@ def complete(config: Config, place: Folder, code_at_start: Code) -> None:
             "code": code_at_start,
             "command": command_text("train" if config.run is None else "train.evaluate"),
             "machine": machine.description(), "threads": torch.get_num_threads(),
-            "trained_with": {key: getattr(training, key) for key in ("machine", "threads", "processes")},
+            "trained_with": training.model_dump(include=set(Conditions.model_fields)),
             "started": datetime.now(UTC).isoformat(timespec="seconds"),
             "seconds": time.perf_counter() - started, "training": training.cell, "history": training.history,
         }  # fmt: skip
         tokenizer = [source.tokenizer] if source.tokenizer else []
-        place.write(rows, scores, about, [*files, *tokenizer])
+        write_results(folder, rows, scores, about, [*files, *tokenizer])
         tracker.log_rows(rows)
-        finish(place.path, place.cell)
-        print(f"{outcome(rows)}\nResults in {place.path}", flush=True)
+        finish(folder, run_cell)
+        print(f"{outcome(rows)}\nResults in {folder}", flush=True)

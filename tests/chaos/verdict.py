@@ -76,6 +76,6 @@ def different(case: Case) -> list[str]:
             rows = {key: row for key, row in rows.items() if row.value is not None and key in expected}
             expected = {key: row for key, row in expected.items() if key in rows}
         against = compare_rows(expected.values(), rows.values(), [])
-        if against.unpaired or any(one.absolute > CLOSE for one in against.differences):
+        if against.unpaired or any(size > CLOSE for size, _ in against.differences.values()):
             wrong.append(f"{name} is different: {' '.join(against.sentences())}")
     return wrong

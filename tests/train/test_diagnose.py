@@ -25,6 +25,7 @@ from tests.conftest import ENCODINGS, LENGTH, SHAPE, Method, content, gpt, membe
 from train.diagnostics import attention, rotary
 from train.diagnostics.explanation import sentences
 from train.diagnostics.records import Diagnosis, Heads, Known, Rotation
+from train.results.protocols import position_bins
 from train.run import run_job
 
 # ---- rows of the table of attention
@@ -85,7 +86,7 @@ def test_attention_is_measured(name: str) -> None:
     counts = torch.ones(2, length, dtype=torch.bool)
     counts[:, -2:], counts[1, -4] = False, False
     trained = attention.farthest(model, LENGTH)
-    ends = attention.distance_ends(max(attention.farthest(model, length)))
+    ends = position_bins(max(attention.farthest(model, length)) + 1, 1)
     found = attention.measure(model, sequences, counts, queries, trained, ends)
     layers, total = len(model.blocks), 5
     entropy, unseen = torch.zeros(2, layers, SHAPE["heads"], dtype=torch.float64)
@@ -119,7 +120,7 @@ def test_what_training_showed() -> None:
     assert attention.farthest(gpt(built("window_rope")), LENGTH) == [LENGTH // 2 - 1] * 2
     assert attention.farthest(gpt(built("randomized_rope")), LENGTH) == [64 * LENGTH - 1] * 2
     assert attention.farthest(gpt(extend("sinks", built("rope"))), 100) == [99] * 2
-    assert attention.distance_ends(63) == [1, 2, 3, 4, 6, 8, 11, 16, 23, 32, 45, 64]
+    assert position_bins(64, 1) == [1, 2, 3, 4, 6, 8, 11, 16, 23, 32, 45, 64]
 
 
 def built(name: str) -> Encoding:
@@ -130,7 +131,7 @@ def test_crop_is_looked_at_where_it_looks() -> None:
     """The last piece alone, so that it is the plain model on the last tokens."""
     model, x = gpt(built("rope")), tokens(3 * LENGTH)
     crop = gpt(extend("crop", built("rope")))
-    counts, limits = torch.ones_like(x).bool(), (4, [LENGTH - 1] * 2, attention.distance_ends(LENGTH))
+    counts, limits = torch.ones_like(x).bool(), (4, [LENGTH - 1] * 2, position_bins(LENGTH + 1, 1))
     cropped = attention.measure(crop, x, counts, *limits)
     short = attention.measure(model, x[:, -LENGTH:], counts[:, -LENGTH:], *limits)
     for measure in attention.MEASURES:

@@ -70,8 +70,8 @@ def some_logits(encoding: Encoding, positions: Positions, x: Tensor, heads: int)
     return logits(q, q.roll(1, -1), effect, x=x, rows=slice(-SHORT, None))
 
 
-def check_effect(encoding: Encoding, positions: Positions, model: ModelConfig) -> Effect:
-    """Return the effect of an encoding. UsageError names what of it is not as `models/effect.py` says."""
+def check_effect(encoding: Encoding, positions: Positions, model: ModelConfig) -> None:
+    """Raise UsageError that names what of an effect is not as `models/effect.py` says."""
     effect, name = encoding.effect_at(positions), type(encoding).__name__
     if not isinstance(effect, Effect):
         raise UsageError(f"{name}.forward should return an Effect, not {kind_text(effect)}.")
@@ -89,7 +89,6 @@ def check_effect(encoding: Encoding, positions: Positions, model: ModelConfig) -
             raise UsageError(
                 f"{name}: {part} should have the shape {sizes_text(sizes)}, not {tuple(result.shape)}."
             )
-    return effect
 
 
 def results(effect: Effect, model: ModelConfig) -> Iterator[tuple[str, object, Sizes]]:
@@ -106,9 +105,10 @@ def results(effect: Effect, model: ModelConfig) -> Iterator[tuple[str, object, S
             yield part, number.function(torch.arange(tokens, device=at.device)), (any_head, tokens)
         elif number is not None:
             yield part, number(i, j), (any_head, *at.shape[:-1], tokens, tokens)
-    for part, sizes in (("logit_scale", (any_head, (1, tokens))), ("sink", (any_head, (1, tokens)))):
+    for part in ("logit_scale", "sink"):
         if (value := getattr(effect, part)) is not None:
-            yield part, value[(0,) * (value.dim() - 2)] if value.dim() > 2 else value, sizes
+            of_one = value[(0,) * (value.dim() - 2)] if value.dim() > 2 else value
+            yield part, of_one, (any_head, (1, tokens))
     if effect.embed is not None:
         yield "embed", effect.embed(x), (1, tokens, model.width)
     if effect.log_decay is not None:

@@ -99,9 +99,3 @@ def farthest(model: GPT, length: int) -> list[int]:
         if effect.visible is not None and not effect.visible.sinks:
             longest[layer] = min(longest[layer], effect.visible.width - 1)
     return [longest[layer % len(longest)] for layer in range(len(model.blocks))]
-
-
-def distance_ends(longest: int) -> list[int]:
-    """Return the first distance past each bin: half-octaves, with 0 in a bin of its own."""
-    ends = {round(2 ** (k / 2)) for k in range(64)}
-    return [*sorted(end for end in ends if end <= longest), longest + 1]

@@ -3,7 +3,7 @@
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import astuple, dataclass
 from typing import Any, cast
 
@@ -56,8 +56,9 @@ class Evaluator(LightningModule):
             indices = mine[mine % draws == draw]
             yield from ((draw, batch) for batch in indices.split(size) if len(batch))
 
-    def val_dataloader(self) -> Iterable[Any]:
-        return Parts(self)
+    def val_dataloader(self) -> Iterator[Any]:
+        """Return this process's parts; a list would be taken for several loaders."""
+        return self.parts(self.trainer.global_rank, self.trainer.world_size)
 
     def transfer_batch_to_device(self, batch: Any, device: torch.device, dataloader_idx: int) -> Any:
         return batch
@@ -136,14 +137,3 @@ class Evaluator(LightningModule):
             yield Result(*key, "tokens_per_second", cost.tokens / cost.seconds if cost.seconds else None)
             yield Result(*key, "seconds", cost.seconds)
             yield Result(*key, "peak_memory", cost.peak or None)
-
-
-class Parts:
-    """This process's parts; a list would be taken for several loaders."""
-
-    def __init__(self, evaluator: Evaluator) -> None:
-        self.evaluator = evaluator
-
-    def __iter__(self) -> Iterator[Any]:
-        trainer = self.evaluator.trainer
-        return self.evaluator.parts(trainer.global_rank, trainer.world_size)

@@ -8,6 +8,7 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import NamedTuple
 
 import torch
@@ -50,7 +51,7 @@ class TextPart:
 
 def costs(counted: Iterable[Counted]) -> list[Key]:
     """Return the evaluations that share the cost of a part; those that take others apart are by-products."""
-    keys = {(*counted_span.result[:2], counted_span.length) for counted_span in counted}
+    keys = {(*one.result[:2], one.length) for one in counted}
     return sorted(key for key in keys if not is_partial(key[1])) or sorted(keys)
 
 
@@ -112,17 +113,13 @@ class TextEvaluator(Evaluator):
                         counted = Counted((extension, name, length), length, span.scored, span.stop)
                         yield span.start + unneeded, span.stop, counted
             elif length == self.amounts.longest and model.context is None:
-                ends = position_bins(length)
-                for start, end in zip([0, *ends], ends, strict=False):
+                for start, end in pairwise([0, *position_bins(length)]):
                     yield 0, length, Counted((extension, protocol, end), length, start, end)
 
     def shared(self, extension: str, tokens: int) -> str:
         """Return the first extension whose model does the same to so few tokens."""
-        return next(
-            counted_span
-            for counted_span in self.names
-            if self.does(counted_span, tokens) == self.does(extension, tokens)
-        )
+        same = self.does(extension, tokens)
+        return next(name for name in self.names if self.does(name, tokens) == same)
 
     def does(self, extension: str, tokens: int) -> list[Encoding]:
         """Return the encodings that are at work in so many tokens: all of them, up to a model's context."""
@@ -178,11 +175,10 @@ class TextEvaluator(Evaluator):
             elif key[1:] in self.copying and key[0] == self.names[0]:
                 yield Result(*key, "share", float(self.copying[key[1:]].double().mean()))
         yield from self.costs()
+        full = self.full()
         for extension in self.names:
-            is_defined = {
-                length for length in self.defined(extension) if (extension, length) not in self.full()
-            }
-            for length in sorted(set(self.amounts.lengths) - is_defined):
+            has_results = {length for length in self.defined(extension) if (extension, length) not in full}
+            for length in sorted(set(self.amounts.lengths) - has_results):
                 for protocol in [p for p in self.protocols if p in PROTOCOLS]:
                     yield Result(extension, protocol, length, "loss", None)
 
@@ -190,14 +186,9 @@ class TextEvaluator(Evaluator):
         """Return the mean, its error over documents, whose windows are correlated, and their number."""
         numbers = self.windows.document
         documents = [numbers == number for number in numbers.unique()]
-        means = torch.tensor(
-            [
-                float(sums[members].sum() / counts[members].sum())
-                for members in documents
-                if counts[members].sum()
-            ],
-            dtype=torch.float64,
-        )
+        scored = [members for members in documents if counts[members].sum()]
+        ratios = [float(sums[members].sum() / counts[members].sum()) for members in scored]
+        means = torch.tensor(ratios, dtype=torch.float64)
         if not len(means):
             return None, None, 0
         error = float(means.std() / len(means) ** 0.5) if len(means) > 1 else None

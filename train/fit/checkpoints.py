@@ -18,9 +18,8 @@ from torch import Tensor
 from conf.errors import UsageError
 from data.disk import atomic_write
 from models.gpt import GPT
-from train.config.validation import Section
 from train.context import Log, Run
-from train.results.about import about_run
+from train.results.about import Conditions, about_run
 from train.runtime.ranks import is_rank_zero
 
 
@@ -63,8 +62,8 @@ class Stage:
             state.unlink(missing_ok=True)
 
 
-class Trained(Section):
-    """The summary of a training."""
+class Trained(Conditions):
+    """The summary of a training, and its conditions."""
 
     cell: str
     history: list[tuple[int, float]]  # step, loss
@@ -72,9 +71,6 @@ class Trained(Section):
     tokens_per_second: float
     seconds: float
     peak_memory: int | None
-    machine: str | None = None  # rounding depends on these three; None: not known
-    threads: int | None = None
-    processes: int | None = None
 
     def replay(self, log: Log, section: str) -> None:
         """Tell the course of the training again."""

@@ -12,7 +12,8 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager, nullco
 from dataclasses import dataclass
 from importlib.util import find_spec
 from multiprocessing.forkserver import ensure_running
-from typing import Any, Protocol, cast
+from multiprocessing.process import BaseProcess
+from typing import Any, cast
 
 from omegaconf import DictConfig, OmegaConf
 
@@ -25,19 +26,6 @@ from train.runtime.signals import block_sigint, handle
 PRELOADED = ["train.runtime.preload"]
 
 
-class Started(Protocol):
-    """A job on its way: a process that this one started, or what stands for that of a worker."""
-
-    @property
-    def exitcode(self) -> int | str | None:
-        """Return its exit code, or what became of its worker; None until it ends."""
-
-    def terminate(self) -> None:
-        """Ask it to write its state and end."""
-
-    def kill(self) -> None: ...
-
-
 @dataclass(frozen=True)
 class Elsewhere:
     """The process of a worker, which belongs to whoever started that."""
@@ -47,6 +35,7 @@ class Elsewhere:
 
     @property
     def exitcode(self) -> int | str | None:
+        """Return its exit code, or what became of the worker; None until it ends."""
         if not self.future.done():
             return None
         try:
@@ -61,6 +50,9 @@ class Elsewhere:
 
     def kill(self) -> None:
         """Do nothing: whoever started the worker ends it."""
+
+
+Started = BaseProcess | Elsewhere  # a job on its way
 
 
 @dataclass(frozen=True)
@@ -169,9 +161,7 @@ def plain_options(options: DictConfig) -> dict[str, Any]:
     return content
 
 
-LAUNCHERS = {
-    "basic": basic, "ray": ray, "submitit_local": submitit, "submitit_slurm": submitit,
-}  # fmt: skip
+LAUNCHERS = {"basic": basic, "ray": ray, "submitit_local": submitit, "submitit_slurm": submitit}
 
 
 @contextmanager

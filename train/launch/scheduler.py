@@ -55,7 +55,7 @@ class SweepProgress:
                 print(f"{line} ({place})", flush=True)
 
 
-def run_all(jobs: list[Job], launcher: str = "basic", options: DictConfig | None = None) -> int:
+def run_all(jobs: list[Job], launcher: str, options: DictConfig) -> int:
     """Run what is not done yet, and return the number of jobs that failed."""
     check_folders(jobs)
     missing = {job.folder: job for job in jobs if not job.is_done or has_gaps(job.folder)}
@@ -63,7 +63,7 @@ def run_all(jobs: list[Job], launcher: str = "basic", options: DictConfig | None
         return 0
     running: dict[Path, Running] = {}
     progress = SweepProgress(len(missing))
-    with open_launcher(launcher, options or DictConfig({}), jobs) as by:
+    with open_launcher(launcher, options, jobs) as by:
         try:
             with by.batch():
                 for folder, job in missing.items():

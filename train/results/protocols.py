@@ -102,7 +102,7 @@ def is_partial(protocol: str) -> bool:
     return protocol == BY_POSITION or protocol.startswith(COPYING)
 
 
-def position_bins(longest: int) -> list[int]:
-    """Return the ends of bins of positions, half-octaves from 8 on."""
-    ends = {round(8 * 2 ** (k / 2)) for k in range(64)}
+def position_bins(longest: int, first: int = 8) -> list[int]:
+    """Return the ends of bins of positions, half-octaves from `first` on."""
+    ends = {round(first * 2 ** (k / 2)) for k in range(64)}
     return [*sorted(end for end in ends if end < longest), longest]

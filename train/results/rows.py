@@ -20,9 +20,7 @@ from train.results.done import OUT_OF_MEMORY as OUT_OF_MEMORY
 from train.results.done import check_finished, finished
 
 ANSWERS, DEPTH = "answers", "depth_"  # protocols of problems: all of a length, and those with a depth
-CHANCE = (
-    "chance"  # the metric of the majority baseline: the accuracy of always giving the most frequent token
-)
+CHANCE = "chance"  # the metric of the majority baseline: always the most frequent token
 ONCE = "training"  # the protocol of what a run has one of
 
 

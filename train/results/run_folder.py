@@ -3,8 +3,7 @@
 import json
 import os
 import shutil
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -16,47 +15,37 @@ from train.results.rows import Row, append
 from train.runtime.ranks import is_rank_zero
 
 
-@dataclass(frozen=True)
-class Folder:
-    """The folder of a run's results."""
+def is_complete(folder: Path, cell: str) -> bool:
+    """Return whether this very run was finished here; refuse to overwrite another one."""
+    kept = finished(folder)
+    if kept is None:
+        return False
+    if kept != cell and not folder.name.endswith(cell):
+        raise UsageError(
+            f"{folder} holds the results of another run: choose another hydra.run.dir, or delete it."
+        )
+    wrong = damage(folder) if kept == cell else "DONE is damaged"
+    if wrong is None and has_gaps(folder):
+        wrong = "memory ran out at a length"
+    if wrong is not None and is_rank_zero():
+        print(f"In {folder} {wrong}: it is evaluated again.", flush=True)
+    return wrong is None
 
-    path: Path
-    cell: str
 
-    def is_done(self) -> bool:
-        """Return whether this very run was finished here; refuse to overwrite another one."""
-        kept = finished(self.path)
-        if kept is None:
-            return False
-        if kept != self.cell and not self.path.name.endswith(self.cell):
-            raise UsageError(
-                f"{self.path} holds the results of another run: choose another hydra.run.dir, or delete it."
-            )
-        wrong = damage(self.path) if kept == self.cell else "DONE is damaged"
-        if wrong is None and has_gaps(self.path):
-            wrong = "memory ran out at a length"
-        if wrong is not None and is_rank_zero():
-            print(f"In {self.path} {wrong}: it is evaluated again.", flush=True)
-        return wrong is None
-
-    def write(
-        self,
-        rows: list[Row],
-        scores: dict[str, np.ndarray],
-        about: Mapping[str, object],
-        files: Sequence[Path],
-    ) -> None:
-        """Write all of the results, and files that stay, first the weights that were evaluated."""
-        for old in (DONE, RESULTS):
-            (self.path / old).unlink(missing_ok=True)
-        with atomic_write(self.path / DOCUMENTS) as out:
-            np.savez_compressed(out, **scores)  # type: ignore[arg-type]  # takes any names
-        with atomic_write(self.path / RUN) as out:
-            out.write(json.dumps(about, indent=1).encode())
-        link(files[0], self.path / "final.ckpt")
-        for kept in files[1:]:
-            link(kept, self.path / kept.name)
-        append(self.path / RESULTS, rows)
+def write_results(
+    folder: Path, rows: list[Row], scores: dict[str, np.ndarray], about: object, files: Sequence[Path]
+) -> None:
+    """Write all of the results, and files that stay, first the weights that were evaluated."""
+    for old in (DONE, RESULTS):
+        (folder / old).unlink(missing_ok=True)
+    with atomic_write(folder / DOCUMENTS) as out:
+        np.savez_compressed(out, **scores)  # type: ignore[arg-type]  # takes any names
+    with atomic_write(folder / RUN) as out:
+        out.write(json.dumps(about, indent=1).encode())
+    link(files[0], folder / "final.ckpt")
+    for kept in files[1:]:
+        link(kept, folder / kept.name)
+    append(folder / RESULTS, rows)
 
 
 def link(source: Path, target: Path) -> None:

@@ -9,64 +9,56 @@ from pathlib import Path
 GROUPS, MEMBERSHIP, MEMINFO = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup"), Path("/proc/meminfo")
 
 
-def cores(groups: Path = GROUPS, membership: Path = MEMBERSHIP) -> int:
+def cores() -> int:
     """Return how many cores this process may keep busy."""
     count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    for folder in folders(groups, membership, "cpu"):
-        quota, period = [*whole_numbers(folder / "cpu.max"), 0, 0][:2]
-        if not quota:
-            quota, period = (sum(whole_numbers(folder / f"cpu.cfs_{key}_us")) for key in ("quota", "period"))
+    for folder in folders("cpu"):
+        files = folder / "cpu.max", folder / "cpu.cfs_quota_us", folder / "cpu.cfs_period_us"
+        quota, period = [*whole_numbers(*files), 0, 0][:2]
         if quota and period:
             count = min(count, max(1, math.ceil(quota / period)))
     return count
 
 
-def memory(groups: Path = GROUPS, membership: Path = MEMBERSHIP) -> int:
+def memory() -> int:
     """Return the bytes of memory that this process and its group may use in all."""
     total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    return min([total, *(limit for _, limit in memory_limits(groups, membership))])
+    return min([total, *(limit for _, limit in memory_limits())])
 
 
-def available(groups: Path = GROUPS, membership: Path = MEMBERSHIP, meminfo: Path = MEMINFO) -> int:
+def available() -> int:
     """Return the bytes of memory for whoever asks: free, or holding files only until then."""
-    match = re.search(r"MemAvailable:\s+(\d+) kB", meminfo.read_text()) if meminfo.exists() else None
-    room = [int(match[1]) * 1024 if match else memory(groups, membership)]
-    for folder, limit in memory_limits(groups, membership):
-        usage = [
-            *whole_numbers(folder / "memory.current"),
-            *whole_numbers(folder / "memory.usage_in_bytes"),
-            0,
-        ][0]
+    match = re.search(r"MemAvailable:\s+(\d+) kB", file_text(MEMINFO))
+    room = [int(match[1]) * 1024 if match else memory()]
+    for folder, limit in memory_limits():
+        usage = sum(whole_numbers(folder / "memory.current", folder / "memory.usage_in_bytes"))
         files = re.search(r"(?m)^(?:total_)?inactive_file (\d+)", file_text(folder / "memory.stat"))
         room.append(limit - usage + (int(files[1]) if files else 0))
     return max(0, min(room))
 
 
-def memory_limits(groups: Path, membership: Path) -> Iterator[tuple[Path, int]]:
+def memory_limits() -> Iterator[tuple[Path, int]]:
     """Yield each group above this process that limits memory, and its limit."""
-    for folder in folders(groups, membership, "memory"):
-        for limit in (
-            *whole_numbers(folder / "memory.max"),
-            *whole_numbers(folder / "memory.limit_in_bytes"),
-        ):
+    for folder in folders("memory"):
+        for limit in whole_numbers(folder / "memory.max", folder / "memory.limit_in_bytes"):
             yield folder, limit
 
 
-def folders(groups: Path, membership: Path, controller: str) -> Iterator[Path]:
+def folders(controller: str) -> Iterator[Path]:
     """Yield the folders of the groups that this process is in, and of all above them."""
-    for line in file_text(membership).splitlines() or ["0::/"]:
+    for line in file_text(MEMBERSHIP).splitlines() or ["0::/"]:
         _, controllers, path = line.split(":", 2)
         if controllers and controller not in controllers.split(","):
             continue
-        root = groups / controller if controllers else groups
+        root = GROUPS / controller if controllers else GROUPS
         inside = root / path.strip("/")
         yield from (folder for folder in (inside, *inside.parents) if folder.is_relative_to(root))
 
 
-def whole_numbers(file: Path) -> list[int]:
-    """Return the whole numbers of a file; none where there is no such file, or no limit."""
-    words = file_text(file).split()
-    return [] if "max" in words[:1] else [int(word) for word in words if word.isdigit()]
+def whole_numbers(*files: Path) -> list[int]:
+    """Return the whole numbers of files; none of those that do not exist, or set no limit."""
+    texts = [words for file in files if (words := file_text(file).split()) and words[0] != "max"]
+    return [int(word) for words in texts for word in words if word.isdigit()]
 
 
 def file_text(file: Path) -> str:

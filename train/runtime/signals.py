@@ -27,14 +27,6 @@ class Stopped(SystemExit):
         return f"Stopped by {signal.Signals(self.number).name}. The same command resumes from here."
 
 
-def stop_of(error: BaseException | None) -> Stopped | None:
-    """Return the stop that a run was told to make, where it was; somebody's clean-up may have failed on the
-    way out."""
-    while error is not None and not isinstance(error, Stopped):
-        error = error.__context__
-    return error
-
-
 def ending(code: int) -> str:
     """Return how a process ended, by its exit code, where it could not say it itself."""
     if code >= 0:

@@ -17,7 +17,7 @@ from train.launch.worker import Job
 from train.results import done
 from train.results.done import DOCUMENTS, DONE, RESULTS, RUN, check_finished, damage, finish, is_done
 from train.results.rows import read_rows
-from train.results.run_folder import Folder
+from train.results.run_folder import is_complete
 
 
 @pytest.fixture
@@ -84,9 +84,9 @@ def test_a_folder_that_bears_the_name_of_a_run_is_its(tmp_path: Path, folder: Pa
     """Whatever a damaged DONE says; under any other name it may be somebody else's."""
     mine = tmp_path.with_name("rope-s0-76543210")
     shutil.copytree(folder, mine)
-    assert not Folder(mine, "76543210").is_done()
+    assert not is_complete(mine, "76543210")
     with pytest.raises(ValueError, match="holds the results of another run"):
-        Folder(folder, "76543210").is_done()
+        is_complete(folder, "76543210")
 
 
 def test_different_jobs_have_different_folders(tmp_path: Path) -> None:
