@@ -2,14 +2,18 @@
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from sweeps.charts import figures
 from sweeps.comparison.methods import families
+from sweeps.comparison.summarize import summarise
+from sweeps.report.page import page
+from sweeps.results import load_sweep
 from train.results.done import finish
 from train.results.rows import Row, append
 
@@ -195,6 +199,26 @@ def vouch(folder: Path) -> None:
     """Finish every run below a folder again, whose files a test has changed."""
     for done in folder.rglob("DONE"):
         finish(done.parent, "01234567")
+
+
+def edit(file: Path, change: Callable[[dict[str, Any]], object]) -> None:
+    """Change what a JSON file says."""
+    content = json.loads(file.read_text())
+    change(content)
+    file.write_text(json.dumps(content))
+
+
+def page_of(folder: Path) -> str:
+    """The page of a report, whose figures are described there and not drawn."""
+    summary = summarise(load_sweep(folder))
+    return page(summary, figures(summary))
+
+
+def rewrite(run: Path, rows: Iterable[Row]) -> None:
+    """Put others in the place of the rows of a run, and finish it again."""
+    (run / "results.jsonl").unlink()
+    append(run / "results.jsonl", rows)
+    vouch(run)
 
 
 def expected(method: str, extension: str, protocol: str, length: int, trained: int) -> float | None:
