@@ -7,7 +7,7 @@ import pytest
 from conf.errors import UsageError
 from sweeps.court.contradiction import FOLDER, Contradiction, load_contradictions
 from sweeps.court.contradictions import contradiction_pages
-from sweeps.court.evidence import load_settings
+from sweeps.court.evidence import Setting
 from sweeps.court.inequality import read_sum
 from train.paths import ROOT
 
@@ -35,9 +35,9 @@ def test_what_nobody_checked_is_not_quoted() -> None:
         Contradiction.of(content)
 
 
-def test_pages_are_those_of_the_rows() -> None:
+def test_pages_are_those_of_the_rows(settings: list[Setting]) -> None:
     """If this fails: make claims."""
-    pages = contradiction_pages(load_settings())
+    pages = contradiction_pages(settings)
     assert {file.name for file in PAGES.iterdir()} == set(pages)
     for name in (name for name in pages if name.endswith(".md")):
         written = (PAGES / name).read_text()
