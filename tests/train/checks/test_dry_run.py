@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from models.registry import names
-from tests.composing import composed
+from tests.composing import composed, with_encoding
 from tests.train.conftest import SMALL
 from train.checks.dry_run import dry_run
 
@@ -21,5 +21,6 @@ def test_it_draws_nothing_from_the_generator_of_the_run() -> None:
 
 @pytest.mark.parametrize("encoding", names("encoding"))
 def test_every_encoding_passes(encoding: str) -> None:
-    _, extensions = dry_run(composed(*SMALLER, f"encoding={encoding}", "evaluation.extensions=controls"))
+    config = composed(*SMALLER, "evaluation.extensions=controls")
+    _, extensions = dry_run(with_encoding(config, encoding))
     assert "none" in extensions
