@@ -16,6 +16,7 @@ import pytest
 from models import table
 from models.encodings.__main__ import markdown
 from models.registry import names
+from tests.train.conftest import SMALL, texts
 from train.paths import ROOT
 
 CONTROLS = {"none", "crop", "window", "integer", "concatenated"}  # nobody's paper
@@ -127,7 +128,8 @@ def test_the_notebook_runs_as_written(tmp_path: Path) -> None:
     cells = json.loads((ROOT / "docs/compare.ipynb").read_text())["cells"]
     code = "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "code")
     environment = os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
-    line = [sys.executable, "-c", code.replace("max_steps=100", "max_steps=2")]
+    small = " ".join([*SMALL, "trainer.max_steps=2", f"data.path={texts(tmp_path / 'text')}"])
+    line = [sys.executable, "-c", code.replace("trainer.max_steps=100", small)]
     done = subprocess.run(line, cwd=tmp_path, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "tensor([[-0.0000" in done.stdout
