@@ -16,6 +16,7 @@ import pytest
 from models import table
 from models.encodings.__main__ import markdown
 from models.registry import names
+from tests.tolerance import agree_but_for_digits
 from tests.train.conftest import SMALL, texts
 from train.paths import ROOT
 
@@ -70,12 +71,9 @@ def test_every_method_names_its_source() -> None:
 )
 def test_the_tables_of_the_study_are_those_of_its_archives(line: str, printed: Printed) -> None:
     """If this fails: python -m sweeps.<line>, between its marks in docs/study/README.md."""
-    number, out = r"[-+]?\d+\.\d+", printed(*f"sweeps.{line}".split())
     page = (ROOT / "docs/study/README.md").read_text()
     shown = page.partition(f"<!-- python -m sweeps.{line} -->\n")[2].partition("<!-- /")[0]
-    assert re.sub(number, "#", shown) == re.sub(number, "#", out)
-    numbers = [[float(one) for one in re.findall(number, text)] for text in (shown, out)]
-    assert numbers[0] == pytest.approx(numbers[1], abs=0.0011)  # the last digit is rounded
+    agree_but_for_digits(shown, printed(*f"sweeps.{line}".split()), abs=0.0011)  # the last digit is rounded
 
 
 def test_the_closer_look_at_the_study_is_that_of_its_archive() -> None:

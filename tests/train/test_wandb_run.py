@@ -28,25 +28,11 @@ from train import wandb_run
 from train.results.tracker import Tracker
 from train.wandb_run import track
 
+pytestmark = pytest.mark.usefixtures("nobody")
 KEY = "local-" + 40 * "a"
 LOSS = "extrapolation/length", "extrapolation/loss"  # x, y
 CURVE = [(64, 4.0), (128, 4.5), (512, 6.0)]
 ROWS = [replace(ROW, length=length, value=value) for length, value in CURVE]
-
-
-@pytest.fixture(autouse=True)
-def nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """A user without a key, without settings, in a process that has not met W&B."""
-    for key in list(os.environ):
-        if key.startswith("WANDB_") or key in ("RANK", "LOCAL_RANK", "NODE_RANK", "SLURM_PROCID"):
-            monkeypatch.delenv(key)
-    monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
-    for key in ("WANDB_CONFIG_DIR", "WANDB_CACHE_DIR", "WANDB_DATA_DIR"):
-        monkeypatch.setenv(key, str(tmp_path / "user"))
-    monkeypatch.setenv("WANDB_ERROR_REPORTING", "false")
-    wandb.teardown()
-    yield
-    wandb.teardown()
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from models.registry import names
+from models.registry import fits, names
 from tests.composing import composed, with_encoding
 from tests.train.conftest import SMALL
 from train.checks.dry_run import dry_run
@@ -23,4 +23,4 @@ def test_it_draws_nothing_from_the_generator_of_the_run() -> None:
 def test_every_encoding_passes(encoding: str) -> None:
     config = composed(*SMALLER, "evaluation.extensions=controls")
     _, extensions = dry_run(with_encoding(config, encoding))
-    assert "none" in extensions
+    assert list(extensions) == ["none", "crop", *["window"] * fits("window", encoding)]
