@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -212,6 +213,18 @@ def page_of(folder: Path) -> str:
     """The page of a report, whose figures are described there and not drawn."""
     summary = summarise(load_sweep(folder))
     return page(summary, figures(summary))
+
+
+def figures_of(page: str) -> dict[str, Any]:
+    """The figures that a page describes, which must need nothing but itself."""
+    before, _, rest = page.partition('<script type="application/json" id="figures">')
+    assert not re.search(r"<link|<img|@import|url\((?!#)", before)
+    content = rest.partition("</script>")[0]
+    assert "<script src" not in page
+    assert '"url"' not in content
+    assert len(page) < 5_000_000
+    views: dict[str, Any] = json.loads(content)["views"]
+    return views
 
 
 def rewrite(run: Path, rows: Iterable[Row]) -> None:
