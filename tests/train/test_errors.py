@@ -23,6 +23,7 @@ encoding.bse=3 | Did you mean 'encoding.base'?
 logger=csv | W&B is the logger: wandb.mode=online, offline or disabled.
 +trainer.detect_anomaly=true | Other flags of Lightning's Trainer are trainer.flags.<flag>=...
 trainer.flags.detect=true | Did you mean 'detect_anomaly'?
+trainer.flags.enable_model_summary=true | is set by other settings
 trainer.flags.max_time=abc | Lightning's Trainer refuses trainer.flags: `Timer(duration='abc')`
 methods= encoding=rope | methods= names no folder: give one, or leave it out.
 hparams_search=optuna | A search is a sweep: -m optimizer.learning_rate=1e-3,3e-3
@@ -71,6 +72,7 @@ encoding=randomized_rope encoding.span=5 | model.length=16 is past what encoding
 encoding=alibi names.encoding=rope | is not what conf/encoding/rope.yaml names
 encoding._target_=models.encodings.nope.NoPE | its results need another name: add names.encoding=my
 encoding._target_=os.system names.encoding=mine | os.system should be the dotted path of a class
+encoding._target_=not_here.Mine names.encoding=mine | Name the folder that it is in: methods=
 names.encoding=a/b | names.encoding=a/b should be like the pattern
 names=null | names=null should be a valid mapping.
 hydra=null | There is no setting 'hydra'.
