@@ -1,9 +1,11 @@
 """Every method of `conf/`, built small, with all its parameters moved away from where they start,
 and a tiny GPT around it. A file that is added under `conf/` is tested without another line here."""
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -42,6 +44,23 @@ def same_rounding() -> Iterator[None]:
     yield
     torch.set_num_threads(1)
     torch.set_flush_denormal(False)
+
+
+@pytest.fixture
+def nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A user of W&B without a key, without settings, in a process that has not met it."""
+    import wandb
+
+    for key in list(os.environ):
+        if key.startswith("WANDB_") or key in ("RANK", "LOCAL_RANK", "NODE_RANK", "SLURM_PROCID"):
+            monkeypatch.delenv(key)
+    monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
+    for key in ("WANDB_CONFIG_DIR", "WANDB_CACHE_DIR", "WANDB_DATA_DIR"):
+        monkeypatch.setenv(key, str(tmp_path / "user"))
+    monkeypatch.setenv("WANDB_ERROR_REPORTING", "false")
+    wandb.teardown()
+    yield
+    wandb.teardown()
 
 
 @dataclass(frozen=True)

@@ -20,10 +20,9 @@ import data
 from data.source import Source
 from models.gpt import GPT
 from models.registry import extend, extensions, names, read
-from tests.composing import composed
+from tests.composing import composed, with_encoding
 from train import build
 from train.config.schema import Config
-from train.config.sections import EncodingConfig
 from train.context import Run, ignore, quiet, trainer
 from train.evaluation.problems import ProblemEvaluator
 from train.evaluation.text import TextEvaluator, amounts
@@ -120,14 +119,8 @@ def training(overrides: list[str]) -> Numbers:
 
 
 @cache
-def base() -> Config:
-    return composed(*TINY)
-
-
-@cache
 def model_of(name: str) -> tuple[Numbers, GPT]:
-    settings = EncodingConfig.of({"share": True, "ssmax": False} | read("encoding", name))
-    return trained(base().model_copy(update={"encoding": settings}))
+    return trained(with_encoding(composed(*TINY), name))
 
 
 def losses(model: GPT, length: int) -> Numbers:
@@ -177,10 +170,10 @@ def forms(name: str, kernel: str) -> Numbers:
 def text_protocols() -> Numbers:
     """The loss under every protocol at every length."""
     _, model = model_of("rope")
-    windows, evaluation = source().windows(3, 64), base().evaluation
+    windows, evaluation = source().windows(3, 64), composed(*TINY).evaluation
     pieces = amounts(evaluation, evaluation.at(16), 16)
     text = TextEvaluator({"none": model}, windows, pieces, (*PROTOCOLS, BY_POSITION), 512)
-    trainer(base().trainer, "32-true").validate(text, verbose=False)
+    trainer(composed(*TINY).trainer, "32-true").validate(text, verbose=False)
     return [result.value for result in text.results() if result.metric == "loss"]
 
 

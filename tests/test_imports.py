@@ -3,6 +3,7 @@
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -37,8 +38,13 @@ ORDINARY = set("temperature none window learned integer drop crop sinks pi conca
 """Methods whose names are words that anyone may use."""
 
 
-def imports(package: str) -> Iterator[tuple[str, str]]:
+@cache
+def imports(package: str) -> list[tuple[str, str]]:
     """Every (file:line, module) that a package imports; `from a import b` is a.b."""
+    return list(read_imports(package))
+
+
+def read_imports(package: str) -> Iterator[tuple[str, str]]:
     for file in sorted((ROOT / package).rglob("*.py")):
         for node in ast.walk(ast.parse(file.read_text())):
             place = f"{file.relative_to(ROOT)}:{getattr(node, 'lineno', 0)}"
@@ -55,7 +61,7 @@ def inside(module: str, packages: set[str]) -> bool:
 
 @pytest.mark.parametrize("package", sorted(KNOWS))
 def test_a_package_knows_only_what_comes_before_it(package: str) -> None:
-    found = list(imports(package))
+    found = imports(package)
     assert found
     ours = [pair for pair in found if inside(pair[1], OURS) and not pair[0].startswith(BENCHMARKS)]
     wrong = [

@@ -10,10 +10,12 @@ threads chooses for itself. So no test here counts decimals:
 """
 
 import math
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from unittest.mock import patch
 
+import pytest
 import torch
 from torch import Tensor
 
@@ -89,3 +91,13 @@ def as_accurate(found: Outcome, plain: Outcome, exact: Outcome) -> None:
 def errors(found: Outcome, expected: Outcome) -> dict[str, float]:
     assert found.keys() == expected.keys()
     return {name: error(found[name], value) for name, value in expected.items()}
+
+
+def agree_but_for_digits(shown: str, expected: str, **tolerance: float) -> None:
+    """Texts are the same, and the decimal numbers in them to within a tolerance."""
+    number = r"[-+−]?\d+\.\d+(?:e[-+]\d+)?"
+    assert re.sub(number, "#", shown) == re.sub(number, "#", expected)
+    numbers = [
+        [float(one.replace("−", "-")) for one in re.findall(number, text)] for text in (shown, expected)
+    ]
+    assert numbers[0] == pytest.approx(numbers[1], **tolerance)

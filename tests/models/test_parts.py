@@ -68,19 +68,6 @@ def test_same_values_and_gradients(name: str) -> None:
             agree(a, b)
 
 
-@pytest.mark.parametrize("layout", ["half", "interleaved"])
-def test_the_gradient_of_a_rotation_is_rotated_back(layout: str) -> None:
-    with float64():
-        x, angle = random(B, H, T, D), torch.linspace(0, 9, T * D // 2).view(T, D // 2)
-        given = x.detach().clone()
-        rotated = rotate_pairs(x, angle.cos(), angle.sin(), layout)
-        g = random(B, H, T, D).detach()
-        (found,) = torch.autograd.grad(rotated, x, g)
-        agree(found, plain_rotation(g, angle.cos(), -angle.sin(), layout))
-        agree(rotated, plain_rotation(x, angle.cos(), angle.sin(), layout))
-    assert torch.equal(x, given)
-
-
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float32])
 def test_parts_of_a_potential_add_up(dtype: torch.dtype) -> None:
     height = -torch.logspace(-3, 4, 50)

@@ -1,8 +1,8 @@
 """What one scale says of another."""
 
-import json
 import shutil
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,8 +12,8 @@ from scipy.stats import kendalltau
 
 from sweeps import command
 from sweeps.agreement import agreement, agreement_table, main, quantities_of, resampled_means, taus
-from tests.sweeps.synthetic import HEADLINE, make_sweep
-from train.results.done import finish
+from tests.sweeps.synthetic import HEADLINE, LENGTHS, edit, make_sweep, rewrite
+from train.results.rows import read_rows
 
 
 def scale(values: np.ndarray) -> pd.Series:
@@ -54,11 +54,9 @@ def test_quantities_are_those_of_finished_runs_of_the_newest_training(tmp_path: 
     (sweep / "rope-s1/DONE").unlink()
     older = sweep / "nope-s0-older"
     shutil.copytree(sweep / "nope-s0", older)
-    about = json.loads((older / "run.json").read_text()) | {"training": "older", "started": "2020-01-01"}
-    (older / "run.json").write_text(json.dumps(about))
-    rows = (older / "results.jsonl").read_text()
-    (older / "results.jsonl").write_text(rows.replace('"value": 4.', '"value": 9.'))
-    finish(older, "01234567")
+    rows = read_rows(older / "results.jsonl")
+    edit(older / "run.json", lambda about: about.update(training="older", started="2020-01-01"))
+    rewrite(older, [replace(row, value=9.0) for row in rows])
     (sweep / "sweep.json").unlink()  # every run in the folder counts
     table = quantities_of(sweep)
     assert len(table) == 2 * len(HEADLINE) - 1
@@ -75,27 +73,18 @@ def test_a_sweep_predicts_itself(tmp_path: Path) -> None:
     assert cells[0] == "`small`"
 
 
-@pytest.mark.parametrize(
-    ("folders", "sentence"),
-    [
+def test_mistakes_are_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, lengths in {"one": LENGTHS, "lengths/64": LENGTHS, "lengths/128": (128, 256)}.items():
+        make_sweep(tmp_path / name, ["rope"], seeds=1, windows=8, lengths=lengths)
+    for folders, sentence in (
         (["one"], "name at least two scales"),
         (["one", "nothing"], "There is no folder"),
-        (["one", "few"], "No scale shares 5 methods with the last"),
+        (["one", "one"], "No scale shares 5 methods with the last"),
         (["one", "lengths"], "differ in data or training length"),
-    ],
-)
-def test_mistakes_are_said(
-    folders: list[str],
-    sentence: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    make_sweep(tmp_path / "one", ["nope", "rope"], seeds=1, windows=8)
-    make_sweep(tmp_path / "few", ["rope"], seeds=1, windows=8)
-    make_sweep(tmp_path / "lengths/64", ["rope"], seeds=1, windows=8)
-    make_sweep(tmp_path / "lengths/128", ["rope"], seeds=1, windows=8, lengths=(128, 256))
-    monkeypatch.setattr(sys, "argv", ["agreement", *(str(tmp_path / name) for name in folders)])
-    with pytest.raises(SystemExit) as stopped:
-        command(main)
-    assert sentence in f"{stopped.value} {capsys.readouterr().err}"
+    ):
+        monkeypatch.setattr(sys, "argv", ["agreement", *(str(tmp_path / name) for name in folders)])
+        with pytest.raises(SystemExit) as stopped:
+            command(main)
+        assert sentence in f"{stopped.value} {capsys.readouterr().err}"

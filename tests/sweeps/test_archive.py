@@ -1,5 +1,6 @@
 """What an archive holds is what the runs held."""
 
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -53,18 +54,15 @@ def test_a_damaged_run_is_left_out_and_named(
     assert "rope-s0 is left out." in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    ("name", "content"),
-    [("rows.parquet", b"PAR1 and no more"), ("scores.parquet", b""), ("runs.parquet", None)],
-)
-def test_a_damaged_archive_is_one_sentence(
-    name: str, content: bytes | None, sweep: Path, tmp_path: Path
-) -> None:
-    file = tmp_path / "archive" / name
-    pack(sweep, file.parent)
-    file.unlink() if content is None else file.write_bytes(content)
-    with pytest.raises(UsageError, match=r"The archive .* is damaged: make it again"):
-        load_sweep(file.parent)
+def test_a_damaged_archive_is_one_sentence(sweep: Path, tmp_path: Path) -> None:
+    archive = tmp_path / "archive"
+    for name, content in (("rows", b"PAR1 and no more"), ("scores", b""), ("runs", None)):
+        pack(sweep, archive)
+        file = archive / f"{name}.parquet"
+        file.unlink() if content is None else file.write_bytes(content)
+        with pytest.raises(UsageError, match=r"The archive .* is damaged: make it again"):
+            load_sweep(archive)
+        shutil.rmtree(archive)
 
 
 def test_nothing_to_archive_and_no_archive(sweep: Path, tmp_path: Path) -> None:

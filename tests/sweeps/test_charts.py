@@ -7,13 +7,11 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from sweeps.charts import KINDS
 from sweeps.drawing.figure import DARK, LIGHT, Caption, Figure, Spec, describe, still, without
 from sweeps.drawing.lines import Axes, Line, limits
-from sweeps.drawing.names import GAP, curve_end, spaced
+from sweeps.drawing.names import GAP, curve_end
 from sweeps.drawing.panels import panels
 from sweeps.texts import PARTS
 
@@ -66,16 +64,6 @@ def test_a_description_says_what_is_missing(file: Path) -> None:
     if "$" in file.read_text():
         with pytest.raises(KeyError):
             describe(file.stem)
-
-
-@given(st.lists(st.floats(0, 10), min_size=1, max_size=12).map(sorted))
-def test_spaced_places(wanted: list[float]) -> None:
-    places = spaced(wanted, 0.5, 0.0, 10.0)
-    assert all(upper - lower >= 0.5 - 1e-9 for lower, upper in pairwise(places))
-    assert min(places) >= -1e-9
-    assert max(places) <= 10 + 1e-9
-    far = all(upper - lower >= 0.5 for lower, upper in pairwise(wanted))
-    assert not far or places == pytest.approx(wanted)
 
 
 @pytest.mark.parametrize("panel", ["", "family"])

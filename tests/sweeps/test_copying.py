@@ -27,14 +27,12 @@ def sweep(tmp_path: Path) -> Path:
     )  # fmt: skip
     for file in place.glob("*/results.jsonl"):
         plain = next(row for row in read_rows(file) if row.protocol == "same_tokens")
-        append(
-            file,
-            [
-                replace(plain, protocol=name, length=length, metric="share", value=share)
-                for name, share in SHARES.items()
-                for length in (128, 256)
-            ],
-        )
+        found = [
+            replace(plain, protocol=name, length=length, metric="share", value=share)
+            for name, share in SHARES.items()
+            for length in (128, 256)
+        ]
+        append(file, found)
     vouch(place)
     return place
 

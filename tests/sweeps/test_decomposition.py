@@ -12,12 +12,11 @@ from sweeps.comparison import protocols
 from sweeps.comparison.decomposition import DISTANCES, EARLY, PAST, POSITIONS
 from sweeps.comparison.summarize import summarise
 from sweeps.comparison.summary import Comparison, Summary
-from sweeps.report import make
 from sweeps.results import load_sweep
 from sweeps.tables.terminal import terminal_text
 from sweeps.texts import PARTS
 from tests.sweeps import synthetic
-from tests.sweeps.synthetic import make_sweep
+from tests.sweeps.synthetic import make_sweep, page_of
 from train.results.protocols import PROTOCOLS
 from train.results.rows import read_rows
 
@@ -131,8 +130,7 @@ def test_names_of_protocols_say_their_amounts(tmp_path: Path) -> None:
 
 
 def test_pictures_and_page(folder: Path, summary: Summary, of: Comparison) -> None:
-    make(folder)
-    source = (folder / "report.html").read_text()
+    source = page_of(folder)
     for kind in ("protocols", "decomposition"):
         assert f'<h2 id="{kind}">{PARTS[kind].title}</h2>' in source
         assert f'<a href="#{kind}">{PARTS[kind].title}</a>' in source

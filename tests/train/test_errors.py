@@ -20,10 +20,10 @@ trainer.max_step=3 | There is no setting 'trainer.max_step'. Did you mean 'train
 +trainer.max_step=3 | There is no setting 'trainer.max_step'. Did you mean 'trainer.max_steps'?
 encodng=rope | Did you mean 'encoding'?
 encoding.bse=3 | Did you mean 'encoding.base'?
-optimizer.lr=3 | Did you mean 'optimizer.learning_rate'?
 logger=csv | W&B is the logger: wandb.mode=online, offline or disabled.
 +trainer.detect_anomaly=true | Other flags of Lightning's Trainer are trainer.flags.<flag>=...
 trainer.flags.detect=true | Did you mean 'detect_anomaly'?
+trainer.flags.enable_model_summary=true | is set by other settings
 trainer.flags.max_time=abc | Lightning's Trainer refuses trainer.flags: `Timer(duration='abc')`
 methods= encoding=rope | methods= names no folder: give one, or leave it out.
 hparams_search=optuna | A search is a sweep: -m optimizer.learning_rate=1e-3,3e-3
@@ -45,17 +45,13 @@ evaluation.lengths=[] | evaluation.lengths=[] should be 'ladder' or have at leas
 evaluation.lengths=[0] | evaluation.lengths=[0] should be 'ladder' or greater than or equal to 1.
 evaluation.lengths=[500000] | evaluation.lengths
 encoding=integer encoding.step=1000000 evaluation.ladder=[1,1e30] | evaluation.ladder
-evaluation.ladder=[] | evaluation.ladder=[] should have at least one entry.
 evaluation.protocols=[sliding_doors] | There is no protocol 'sliding_doors'; there are: same_tokens
 evaluation.protocols=sliding | evaluation.protocols=sliding should be a valid list.
 evaluation.stride=17 | evaluation.stride=17 must be auto or a number of tokens from 1 to 16
 evaluation.stride=half | evaluation.stride=half should be a valid integer or 'auto'.
-evaluation.last=20 | evaluation.last=20 must be auto or a number of tokens from 1 to 16
 evaluation.retrieval=needle | evaluation.retrieval needs at least 47 tokens
 evaluation.extensions=[pie] | There is no extension 'pie'. Did you mean 'pi'?
 encoding=alibi evaluation.extensions=[pi] | does not fit ALiBi; it fits:
-encoding=alibi extension=yarn | does not fit ALiBi; it fits:
-extension=yarm | There is no extension 'yarm'. Did you mean 'yarn'?
 extension=pi extension.factor=0 | extension.factor=0 should be greater than or equal to 1 or 'auto'.
 extension=yarn extension.truncate=maybe | extension.truncate=maybe should be a valid boolean.
 extension.finetune_steps=9 | extension.finetune_steps=9 needs an extension to train under
@@ -63,7 +59,6 @@ extension=pi extension._target_=models.extensions.ntk.NTK | add names.extension=
 encoding=ropee | There is no encoding 'ropee'. Did you mean 'rope'? There are: alibi
 encoding=null | encoding=null should be the name of a file of conf/encoding
 encoding=../encoding/rope | encoding=../encoding/rope should be the name of a file of conf/encoding
-encoding=[rope,alibi] | encoding=[rope,alibi] should be the name of a file of conf/encoding
 encoding=fox objective=mlm model.causal=false | causal mask
 encoding.layout=diagonal | the layouts are: half, interleaved.
 encoding.base=ten | encoding.base=ten should be a valid number.
@@ -77,6 +72,7 @@ encoding=randomized_rope encoding.span=5 | model.length=16 is past what encoding
 encoding=alibi names.encoding=rope | is not what conf/encoding/rope.yaml names
 encoding._target_=models.encodings.nope.NoPE | its results need another name: add names.encoding=my
 encoding._target_=os.system names.encoding=mine | os.system should be the dotted path of a class
+encoding._target_=not_here.Mine names.encoding=mine | Name the folder that it is in: methods=
 names.encoding=a/b | names.encoding=a/b should be like the pattern
 names=null | names=null should be a valid mapping.
 hydra=null | There is no setting 'hydra'.
@@ -86,7 +82,6 @@ outputs= | outputs= names no folder: give one, or leave it out.
 hydra.run.dir= | hydra.run.dir= names no folder: give one, or leave it out.
 data.path=/nowhere | /nowhere
 data.limit=nan | data.limit=NaN should be a finite number.
-trainer.max_steps=many | trainer.max_steps=many should be a valid integer.
 trainer.max_steps=0 | trainer.max_steps=0 should be greater than or equal to 1.
 seed=4294967296 | seed=4294967296 should be less than 4294967296.
 jobs=-2 | jobs=-2 should be greater than or equal to 1 or 'auto'.
@@ -104,7 +99,6 @@ trainer.precision=16-mixed | needs a GPU
 trainer.accelerator=mps | with trainer.devices=1, but this machine has none: choose trainer=cpu.
 batch=5 trainer=ddp | batch=5 cannot be split evenly over 2 devices and parts
 sweeps=encoding | There is no sweep 'encoding'. Did you mean 'encodings'?
-sweeps=encoding encoding=rope,alibi | There is no sweep 'encoding'. Did you mean 'encodings'?
 sweeps=encodings encoding=rope,alibi trainer.max_step=3 | There is no setting 'trainer.max_step'. Did you mean
 hydra.mode=MULTIRUN encoding=glob(zzz*) | encoding=glob(zzz*) matches nothing. There are: alibi,
 hydra/launcher=ray | hydra/launcher=ray starts the jobs of a sweep: add hydra.mode=MULTIRUN.

@@ -47,14 +47,6 @@ def test_a_changed_row_and_another_machine(done: Path, tmp_path: Path) -> None:
     assert said.stdout.count("was edited since.") == 1
 
 
-@pytest.mark.parametrize(
-    ("arguments", "expected"),
-    [([], "run must be given"), (["rum=x", "run=y"], "There is no setting 'rum'. Did you mean 'run'?")],
-)
-def test_mistakes(arguments: list[str], expected: str, mistake: Mistake) -> None:
-    assert expected in mistake(*arguments, module="train.reproduce")
-
-
 def test_damage_is_told_before_anything_is_trained(done: Path, tmp_path: Path, mistake: Mistake) -> None:
     folder = shutil.copytree(done, tmp_path / "rope")
     (folder / "results.jsonl").write_text("")

@@ -6,6 +6,7 @@ import multiprocessing
 import os
 import pty
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -18,6 +19,7 @@ import pytest
 import wandb
 
 from tests.composing import composed
+from tests.processes import forked
 from tests.train import wandb_file
 from tests.train.conftest import call
 from tests.train.results.test_curves import ROW
@@ -26,25 +28,11 @@ from train import wandb_run
 from train.results.tracker import Tracker
 from train.wandb_run import track
 
+pytestmark = pytest.mark.usefixtures("nobody")
 KEY = "local-" + 40 * "a"
 LOSS = "extrapolation/length", "extrapolation/loss"  # x, y
 CURVE = [(64, 4.0), (128, 4.5), (512, 6.0)]
 ROWS = [replace(ROW, length=length, value=value) for length, value in CURVE]
-
-
-@pytest.fixture(autouse=True)
-def nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """A user without a key, without settings, in a process that has not met W&B."""
-    for key in list(os.environ):
-        if key.startswith("WANDB_") or key in ("RANK", "LOCAL_RANK", "NODE_RANK", "SLURM_PROCID"):
-            monkeypatch.delenv(key)
-    monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
-    for key in ("WANDB_CONFIG_DIR", "WANDB_CACHE_DIR", "WANDB_DATA_DIR"):
-        monkeypatch.setenv(key, str(tmp_path / "user"))
-    monkeypatch.setenv("WANDB_ERROR_REPORTING", "false")
-    wandb.teardown()
-    yield
-    wandb.teardown()
 
 
 @pytest.fixture
@@ -271,19 +259,19 @@ def test_an_unknown_mode_is_an_error() -> None:
         wandb_run.resolved_mode("onlin")
 
 
-@pytest.mark.parametrize("mode", ["auto", "online"])
-def test_without_a_key_nobody_is_asked_even_in_a_terminal(mode: str, tmp_path: Path) -> None:
-    code = f"""if True:
-        from pathlib import Path
-        from tests.train.test_wandb_run import begin
-        with begin(Path({str(tmp_path)!r}), {mode!r}) as run:
-            run.log_training("train", 1, {{"loss": 1.0}})"""
+def in_a_terminal(folder: Path, name: str) -> None:
+    for number in range(3):
+        os.dup2(os.open(name, os.O_RDWR | os.O_NOCTTY), number)
+    with begin(folder, "online") as run:
+        run.log_training("train", 1, {"loss": 1.0})
+
+
+def test_without_a_key_nobody_is_asked_even_in_a_terminal(tmp_path: Path) -> None:
     master, tty = pty.openpty()
-    command = [sys.executable, "-c", code]
-    subprocess.run(command, stdin=tty, stdout=tty, stderr=tty, timeout=20, check=True)
+    assert forked(in_a_terminal, tmp_path, os.ttyname(tty)).returncode == 0
     *warning, last = os.read(master, 9999).decode().replace("\r", "").splitlines()
     assert last == f"W&B: offline. To upload: wandb sync {written(tmp_path)[0]}"
-    assert ["no API key" in line for line in warning] == [True] * (mode == "online")
+    assert ["no API key" in line for line in warning] == [True]
 
 
 def test_online_the_server_gets_the_points_as_they_are(
@@ -339,21 +327,21 @@ def test_a_key_that_cannot_be_one_is_named(
     assert len(written(tmp_path)) == 1
 
 
+def killed(folder: Path) -> None:
+    with begin(folder, "offline") as run:
+        run.log_rows(ROWS)
+        time.sleep(2.5)  # longer than what a kill may lose
+        found = subprocess.run(["pgrep", "-P", str(os.getpid()), "wandb-core"], capture_output=True)
+        os.kill(int(found.stdout), signal.SIGKILL)
+        time.sleep(0.2)
+        for step in range(3):
+            run.log_training("train", step, {"loss": 1.0})
+    print("goes on")
+
+
 def test_the_run_outlives_a_killed_wandb(tmp_path: Path) -> None:
-    code = f"""if True:
-        import os, signal, subprocess, time
-        from pathlib import Path
-        from tests.train.test_wandb_run import ROWS, begin
-        with begin(Path({str(tmp_path)!r}), "offline") as run:
-            run.log_rows(ROWS)
-            time.sleep(2.5)  # longer than what a kill may lose
-            found = subprocess.run(["pgrep", "-P", str(os.getpid()), "wandb-core"], capture_output=True)
-            os.kill(int(found.stdout), signal.SIGKILL)
-            time.sleep(0.2)
-            for step in range(3):
-                run.log_training("train", step, {{"loss": 1.0}})
-        print("goes on")"""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = forked(killed, tmp_path)
+    assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[-1] == "goes on"
     assert done.stderr.count("only the run folder has the results") == 1
     assert read(tmp_path).curve(*LOSS) == CURVE

@@ -1,18 +1,16 @@
 """The files of `sweeps/contradictions/`, and the pages that are written from them."""
 
-import re
-
 import pytest
 
 from conf.errors import UsageError
 from sweeps.court.contradiction import FOLDER, Contradiction, load_contradictions
-from sweeps.court.evidence import load_settings
+from sweeps.court.evidence import Setting
 from sweeps.court.inequality import read_sum
 from sweeps.court.page import contradiction_pages
+from tests.tolerance import agree_but_for_digits
 from train.paths import ROOT
 
 PAGES = ROOT / "docs/contradictions"
-NUMBER = re.compile(r"[-+−]?\d+\.\d+")
 
 
 @pytest.mark.parametrize("name", [file.stem for file in FOLDER.glob("*.yaml")])
@@ -35,14 +33,9 @@ def test_what_nobody_checked_is_not_quoted() -> None:
         Contradiction.of(content)
 
 
-def test_pages_are_those_of_the_rows() -> None:
+def test_pages_are_those_of_the_rows(settings: list[Setting]) -> None:
     """If this fails: make claims."""
-    pages = contradiction_pages(load_settings())
+    pages = contradiction_pages(settings)
     assert {file.name for file in PAGES.iterdir()} == set(pages)
     for name in (name for name in pages if name.endswith(".md")):
-        written = (PAGES / name).read_text()
-        assert NUMBER.sub("#", written) == NUMBER.sub("#", pages[name])
-        numbers = [
-            [float(one.replace("−", "-")) for one in NUMBER.findall(text)] for text in (written, pages[name])
-        ]
-        assert numbers[0] == pytest.approx(numbers[1], abs=0.0021)  # the last digit is rounded
+        agree_but_for_digits((PAGES / name).read_text(), pages[name], abs=0.0021)  # the last digit is rounded

@@ -1,38 +1,25 @@
 """docs/claims.md is what the committed rows say, and is rebuilt without training."""
 
-import re
-from pathlib import Path
 from runpy import run_module
-from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from sweeps.court.claim import load_claims
-from sweeps.court.evidence import STUDY, Setting, load_settings
+from sweeps.court.evidence import STUDY, Setting
 from sweeps.court.inequality import Term
 from sweeps.court.page import claims_page
 from sweeps.court.verdict import decide
+from tests.tolerance import agree_but_for_digits
 from train.paths import ROOT
-
-NUMBER = r"[-+−]?\d+\.\d+(?:e[-+]\d+)?"
-
-
-@pytest.fixture(scope="module")
-def settings() -> list[Setting]:
-    return load_settings()
 
 
 def test_the_page_is_that_of_the_archives(settings: list[Setting]) -> None:
     """If this fails: make claims."""
     shown = (ROOT / "docs/claims.md").read_text()
     expected = claims_page({id: decide(claim, settings) for id, claim in load_claims().items()})
-    assert re.sub(NUMBER, "#", shown) == re.sub(NUMBER, "#", expected)
-    numbers = [
-        [float(one.replace("−", "-")) for one in re.findall(NUMBER, text)] for text in (shown, expected)
-    ]
-    assert numbers[0] == pytest.approx(numbers[1], rel=0.02, abs=0.0011)  # the last digit is rounded
+    agree_but_for_digits(shown, expected, rel=0.02, abs=0.0011)  # the last digit is rounded
 
 
 def test_terms_are_the_rows(settings: list[Setting]) -> None:
@@ -58,12 +45,10 @@ def test_terms_are_the_rows(settings: list[Setting]) -> None:
 
 
 def test_a_claim_is_printed_without_training(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+    settings: list[Setting], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def refuse(*_: Any, **__: Any) -> None:
-        raise AssertionError("no training")
-
-    monkeypatch.setattr("subprocess.run", refuse)
+    monkeypatch.setattr("subprocess.run", lambda *_, **__: pytest.fail("no training"))
+    monkeypatch.setattr("sweeps.court.evidence.load_settings", lambda: settings)
     monkeypatch.setattr("sys.argv", ["sweeps.court", "r2"])
     with pytest.raises(SystemExit) as left:
         run_module("sweeps.court", run_name="__main__")

@@ -24,11 +24,16 @@ class Mine(Encoding):
 CURVE = "ByDistance(lambda distance: -self.slopes * distance)"
 
 
-def tried(text: str, folder: Path, monkeypatch: pytest.MonkeyPatch, *more: str) -> None:
-    """What `train` does before it trains, with a module that holds this text."""
+def plant(text: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a module `mine` hold this text."""
     monkeypatch.syspath_prepend(str(folder))
     monkeypatch.delitem(sys.modules, "mine", raising=False)
     (folder / "mine.py").write_text(text)
+
+
+def tried(text: str, folder: Path, monkeypatch: pytest.MonkeyPatch, *more: str) -> None:
+    """What `train` does before it trains, with this module."""
+    plant(text, folder, monkeypatch)
     config = composed(*SMALLER, "encoding=alibi", "encoding._target_=mine.Mine", "names.encoding=mine", *more)
     with attribute_errors(config):
         dry_run(config)

@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from models.registry import names
-from tests.composing import composed
+from models.registry import fits, names
+from tests.composing import composed, with_encoding
 from tests.train.conftest import SMALL
 from train.checks.dry_run import dry_run
 
@@ -21,5 +21,6 @@ def test_it_draws_nothing_from_the_generator_of_the_run() -> None:
 
 @pytest.mark.parametrize("encoding", names("encoding"))
 def test_every_encoding_passes(encoding: str) -> None:
-    _, extensions = dry_run(composed(*SMALLER, f"encoding={encoding}", "evaluation.extensions=controls"))
-    assert "none" in extensions
+    config = composed(*SMALLER, "evaluation.extensions=controls")
+    _, extensions = dry_run(with_encoding(config, encoding))
+    assert list(extensions) == ["none", "crop", *["window"] * fits("window", encoding)]

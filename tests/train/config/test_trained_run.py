@@ -5,11 +5,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from omegaconf import OmegaConf
 
 from data.disk import LARGEST
 from tests.composing import composed
 from tests.train.conftest import finished_run
-from train.config.trained_run import check_classes
+from train.config.trained_run import GROUPS, check_classes
 from train.paths import CONF
 from train.results.done import RUN, finish
 
@@ -74,7 +75,6 @@ def test_a_run_that_is_described_otherwise_is_refused(
     assert expected in mistake(f"run={folder}", module=module)
 
 
-@pytest.mark.parametrize("group", ["encoding", "data"])
+@pytest.mark.parametrize("group", GROUPS)
 def test_every_file_of_conf_may_be_named(group: str, tmp_path: Path) -> None:
-    for file in (CONF / group).glob("*.yaml"):
-        check_classes(composed(f"{group}={file.stem}").model_dump(mode="json"), tmp_path)
+    check_classes({group: [OmegaConf.load(file) for file in (CONF / group).glob("*.yaml")]}, tmp_path)

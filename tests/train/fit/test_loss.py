@@ -6,7 +6,6 @@ import torch.nn.functional as F
 
 from models.encodings import load
 from models.gpt import GPT
-from models.registry import extend
 from train.fit import loss
 
 SHAPE = {"heads": 2, "head_width": 8, "width": 16, "depth": 2, "length": 12}
@@ -43,14 +42,6 @@ def test_each_token(model, text, first) -> None:
     tokens, targets = text[:, :-1], text[:, 1:]
     each = F.cross_entropy(model(tokens).flatten(0, 1), targets.flatten(), reduction="none").view_as(targets)
     torch.testing.assert_close(loss.token_losses(model, tokens, targets, first=first), each[:, first:])
-
-
-@pytest.mark.parametrize("first", [0, 5, 9, 11])
-@pytest.mark.parametrize("context", [5, 6, 12])
-def test_last_tokens_alone_of_pieces(model, text, context, first) -> None:
-    cut = model.under([extend("crop", load("rope", **SHAPE | {"length": context}))])
-    whole = cut.hidden(text[:, :-1])
-    torch.testing.assert_close(cut.hidden(text[:, :-1], first=first), whole[:, first:])
 
 
 @pytest.mark.parametrize("nats", [8, 4, 1, 0.1, 0.01, 0.001])

@@ -5,14 +5,14 @@ import torch
 
 from data.batch import Batch
 from models.registry import names
-from tests.composing import composed
+from tests.composing import composed, with_encoding
 from train import build
 from train.fit.module import warmup_cosine, weighted_parts
 
 
 def test_the_start_is_the_same_for_every_encoding(small: list[str]) -> None:
     def start(encoding: str, seed: int = 0) -> dict[str, torch.Tensor]:
-        model = build.build_gpt(composed(*small, f"encoding={encoding}", f"seed={seed}"))
+        model = build.build_gpt(with_encoding(composed(*small, f"seed={seed}"), encoding))
         return {k: v for k, v in model.state_dict().items() if not k.startswith("encodings.")}
 
     first = start("nope")

@@ -21,7 +21,7 @@ TEXTS = ["def f(", "import os\nimport sys\nfrom pathlib import Path\n"]
 
 @pytest.mark.parametrize(
     ("encoding", "extension"),
-    [("rope", {"extension": "yarn", "factor": 4}), ("alibi", {}), ("t5", {})],
+    [("rope", {"extension": "yarn", "factor": 4}), ("alibi", {})],
     ids=str,
 )
 def test_it_says_what_the_run_says(

@@ -97,20 +97,6 @@ def test_what_says_most_comes_first() -> None:
     assert gain_rows([row for row in rows if row.extension == "none"]) == []
 
 
-def test_a_label_tells_the_curves_of_a_chart_apart() -> None:
-    changes: list[dict] = [
-        {},
-        {"extension": "pi"},
-        {"protocol": "sliding"},
-        {"extension": "pi", "protocol": "sliding"},
-    ]
-    assert [label(replace(ROW, **change)) for change in changes] == ["rope", "pi", "sliding", "pi/sliding"]
-    assert label(replace(ROW, protocol="answers", metric="accuracy")) == "rope"
-    assert label(replace(ROW, protocol="depth_0.50", metric="accuracy")) == "depth_0.50"
-    rows = [replace(ROW, length=128), ROW, replace(ROW, protocol="by_position")]
-    assert [row.length for row in losses(rows)] == [64, 128]
-
-
 def test_answers_have_an_axis_of_their_own() -> None:
     answer = replace(ROW, protocol="answers", metric="accuracy", value=0.5)
     rows = [
