@@ -51,7 +51,7 @@ class TextPart:
 
 def costs(counted: Iterable[Counted]) -> list[Key]:
     """Return the evaluations that share the cost of a part; those that take others apart are by-products."""
-    keys = {(*one.result[:2], one.length) for one in counted}
+    keys = {(*targets.result[:2], targets.length) for targets in counted}
     return sorted(key for key in keys if not is_partial(key[1])) or sorted(keys)
 
 

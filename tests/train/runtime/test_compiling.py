@@ -1,6 +1,9 @@
 """Compiled code is used where it was made for."""
 
 import os
+import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -8,6 +11,31 @@ import pytest
 import torch
 
 from train.runtime.machine import COMPILED, compile_each
+
+NORM = """
+import torch
+from train.runtime.machine import compile_each
+
+class Norm(torch.nn.Module):
+    def forward(self, x):
+        return x / x.square().mean(-1, keepdim=True)
+
+norm, x = Norm(), torch.randn(64, 64)
+expected = norm(x)
+compile_each([norm])
+assert torch.allclose(norm(x), expected)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("g++") is None, reason="needs a C++ compiler")
+def test_one_cache_for_several_instruction_sets(tmp_path: Path) -> None:
+    """Without folders of their own the second process finds nan, or in the other order dies."""
+    for name in ("avx512", "avx2") if torch.cpu._is_avx512_supported() else ("avx2", "default"):
+        environment = os.environ | {COMPILED: str(tmp_path), "ATEN_CPU_CAPABILITY": name}
+        line = [sys.executable, "-c", NORM]
+        done = subprocess.run(line, env=environment, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
 
 
 def test_a_folder_is_found_again(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
