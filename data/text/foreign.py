@@ -27,7 +27,6 @@ class ForeignTokenizer(Tokenizer):
         self.file = file
         try:
             state = json.loads(file.read_text(encoding="utf-8"))
-            processor = state.get("post_processor")
             state |= {"post_processor": None, "truncation": None, "padding": None}
             if "dropout" in state["model"]:
                 state["model"]["dropout"] = None
@@ -37,20 +36,20 @@ class ForeignTokenizer(Tokenizer):
         self.model.encode_special_tokens = True  # a separator that the text spells out is text
         known = self.model.get_vocab(with_added_tokens=True)
         special = [token["content"] for token in state.get("added_tokens", []) if token.get("special")]
-        self.separator = self.end(known, special, last_of(processor), end_token)
+        self.separator = self.end(known, special, end_token)
         self.mask_token = next((known[name] for name in MASKS if name in known), self.separator)
         self.vocab = max(known.values()) + 1
         self.unknown = unknown(state["model"], known)
         self.description = f"{file.name} of {self.vocab:,} tokens"
 
-    def end(self, known: dict[str, int], special: list[str], last: str | None, chosen: str | None) -> int:
+    def end(self, known: dict[str, int], special: list[str], chosen: str | None) -> int:
         """Return the id of the token that ends a text. Raise UsageError if neither file nor user names it."""
         if chosen is not None:
             if chosen not in known:
                 raise UsageError(f"data.end_token={chosen} is not a token of {self.file}.")
             return known[chosen]
         likely = [name for name in special if LIKE_END.search(name.replace("▁", "_"))]
-        names = [*ENDS, *([last] if last else []), *likely, *(special if len(special) == 1 else [])]
+        names = [*ENDS, *likely, *(special if len(special) == 1 else [])]
         for name in names:
             if name in known:
                 return known[name]
@@ -80,17 +79,6 @@ class ForeignTokenizer(Tokenizer):
         ends = np.maximum.accumulate(offsets[:, 1]) if len(ids) else offsets[:, 1]
         sizes = np.diff(byte_positions(text)[ends], prepend=0).astype(np.uint32)
         return Encoded(ids, sizes, int((letters & ~is_covered).sum()))
-
-
-def last_of(processor: Any) -> str | None:
-    """Return the token that a post-processor puts after a text."""
-    if not isinstance(processor, dict):
-        return None
-    if "sep" in processor:  # of BERT and RoBERTa
-        return str(processor["sep"][0])
-    parts = [last_of(part) for part in processor.get("processors", [])]
-    last = processor.get("single", [{}])[-1].get("SpecialToken", {}).get("id")
-    return next((part for part in reversed(parts) if part), last)
 
 
 def unknown(model: dict[str, Any], known: dict[str, int]) -> int | None:

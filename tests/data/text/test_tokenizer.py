@@ -114,14 +114,6 @@ def test_the_end_token_is_that_of_the_file(tmp_path: Path, names: list[str], end
     assert tokenizer.separator == tokenizer.mask_token == end
 
 
-def test_a_post_processor_names_the_end(tmp_path: Path) -> None:
-    def edit(state: dict) -> None:
-        named("first", "last", "other")(state)
-        state["post_processor"] = {"type": "RobertaProcessing", "sep": ["last", 300], "cls": ["first", 0]}
-
-    assert foreign(tmp_path, edit).separator == 300
-
-
 def test_without_an_end_the_user_is_asked(tmp_path: Path) -> None:
     edit = named("red", "blue")
     with pytest.raises(ValueError, match=r"json does not say .* are red, blue. Name .*data.end_token"):
