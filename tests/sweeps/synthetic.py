@@ -191,6 +191,17 @@ class Synthetic:
         }  # fmt: skip
 
 
+def edit(file: Path, **changes: object) -> None:
+    """Change what a JSON file says."""
+    file.write_text(json.dumps(json.loads(file.read_text()) | changes))
+
+
+def rewrite(run: Path, rows: list[Row]) -> None:
+    """Replace the rows of a run."""
+    (run / "results.jsonl").unlink()
+    append(run / "results.jsonl", rows)
+
+
 def vouch(folder: Path) -> None:
     """Finish every run below a folder again, whose files a test has changed."""
     for done in folder.rglob("DONE"):

@@ -93,13 +93,6 @@ def test_what_cannot_be_compared_is_told(sweep: Path, tmp_path: Path) -> None:
         scored_runs(tmp_path / "plain")
 
 
-def test_a_damaged_run_is_left_out_and_told(sweep: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (sweep / "rope-s1/documents.npz").write_bytes(b"PK broken")
-    vouch(sweep)
-    assert cells(by_length(scored_runs(sweep), "window"))["rope"][0] == "2"
-    assert "yardstick: rope-s1 is left out." in capsys.readouterr().err
-
-
 def test_checkpoints_are_compared_on_the_seeds_and_documents_that_all_have(
     sweep: Path, tmp_path: Path
 ) -> None:

@@ -20,8 +20,8 @@ from sweeps.tables.both import sides_table as table_of_both
 from sweeps.tables.methods import methods
 from sweeps.tables.terminal import terminal_text
 from sweeps.texts import PARTS
-from tests.sweeps.synthetic import make_sweep, vouch
-from train.results.rows import append, read_rows
+from tests.sweeps.synthetic import make_sweep, rewrite, vouch
+from train.results.rows import read_rows
 
 SLOPES = {"alibi": 0.1, "t5": 0.5, "nope": 1.1, "rope": 2.2, "learned": 0.0}  # accuracy lost an octave
 CHANCE = 0.0625
@@ -66,8 +66,7 @@ def add_answers(folder: Path, lengths: tuple[int, ...], deep: bool = False, data
                     kept.append(replace(row, metric="chance", value=CHANCE))
                 if protocol == "answers" and not undefined:
                     documents[f"none|answers|{length}|{metric}"] = values
-        (place / "results.jsonl").unlink()
-        append(place / "results.jsonl", kept)
+        rewrite(place, kept)
         np.savez(place / "documents.npz", **documents)
         (place / "run.json").write_text(json.dumps(about))
     vouch(folder)
