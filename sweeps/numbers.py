@@ -55,7 +55,7 @@ def big(value: float | None) -> str:
 
 
 def list_text(names: list[str], limit: int = 4) -> str:
-    """Return a, b and c; past `most`, how many more."""
+    """Return a, b and c; past `limit`, how many more."""
     if len(names) > limit:
         return f"{', '.join(names[: limit - 1])} and {len(names) - limit + 1} more"
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)

@@ -1,9 +1,10 @@
-"""The words of the report that no sweep changes (`texts.yml`)."""
+"""The words of the report that no sweep changes (`texts.yml`), and of pages of the documentation."""
 
 from dataclasses import dataclass
 from pathlib import Path
 
 import yaml
+from jinja2 import Environment
 
 TEXTS = yaml.safe_load(Path(__file__).with_suffix(".yml").read_text())
 
@@ -17,3 +18,9 @@ class Text:
 
 
 PARTS = {kind: Text(**text) for kind, text in TEXTS["parts"].items()}
+
+
+def filled(template: Path, **content: object) -> str:
+    """Return a page in Markdown from its template."""
+    environment = Environment(trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True)
+    return environment.from_string(template.read_text()).render(content)

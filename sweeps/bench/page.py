@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
-from jinja2 import Environment
 from pydantic import TypeAdapter
 
 from conf.errors import UsageError
@@ -13,6 +12,7 @@ from sweeps.bench.instructions import LIMITS
 from sweeps.comparison.methods import families, family_place
 from sweeps.drawing.figure import Caption, Figure, describe, faceted
 from sweeps.numbers import markdown
+from sweeps.texts import filled
 
 HEADS = {  # of each kind of result in a table
     "train": "tokens/s", "train_vs_nope": "step, x NoPE", "peers": "", "peers_compiled": "compiled",
@@ -86,12 +86,10 @@ def bench_page(frame: pd.DataFrame) -> str:
     """Return a page: the answers to a reader's questions on each machine, then its tables."""
     machines = dict(list(frame.groupby("machine")))
     answers = pd.DataFrame({name: answers_of(largest_set(part)) for name, part in machines.items()})
-    template = Path(__file__).with_name("benchmarks.md.j2").read_text()
-    return Environment(trim_blocks=True, keep_trailing_newline=True).from_string(template).render(
-        answers=table_text(answers),
-        machines={name: tables(part) for name, part in machines.items()},
-        dates={name: ", ".join(sorted(set(part["date"]))) for name, part in machines.items()},
-    )  # fmt: skip
+    by_machine = {name: tables(part) for name, part in machines.items()}
+    dates = {name: ", ".join(sorted(set(part["date"]))) for name, part in machines.items()}
+    template = Path(__file__).with_name("benchmarks.md.j2")
+    return filled(template, answers=table_text(answers), machines=by_machine, dates=dates)
 
 
 def largest_set(part: pd.DataFrame) -> pd.DataFrame:

@@ -35,13 +35,12 @@ def protocol_changes(comparison: Comparison, limit: int = MOST) -> dict[str, dic
     protocols are too few to compare."""
     compared = [name for name in PROTOCOLS if "loss" in comparison.scores.get(name, {})]
     names = [comparison.reference, *(name for name in comparison.methods if name != comparison.reference)]
-    result: dict[str, dict[str, Curve]] = {}
+    home, result = comparison.home, dict[str, dict[str, Curve]]()
     for name in sorted(names[:limit], key=comparison.order.index):
         for protocol in compared if len(compared) >= FEWEST else ():
             scores = comparison.scores[protocol]["loss"]
             curve = scores.methods.get(name, {}).get("none")
-            if curve and comparison.trained_length in scores.lengths and scores.lengths == comparison.lengths:
-                home = scores.lengths.index(comparison.trained_length)
+            if curve and home is not None and scores.lengths == comparison.lengths:
                 change, *seeds = (minus(values, values[home]) for values in (curve.value, *curve.seeds))
                 result.setdefault(name, {})[protocol] = Curve(change, [], [], seeds)
     return result

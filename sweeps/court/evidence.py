@@ -126,10 +126,10 @@ def load_settings() -> list[Setting]:
 
 def variant(run: FinishedRun, group: str, name: str) -> str:
     """Return the settings that make a run a variant of its encoding or extension: [base=500]."""
-    usual = defaults()[group] | yaml.safe_load(files(group)[name].read_text())
+    usual = usual_settings(group, name)
     found = {key: run.facts.get(f"settings.{group}.{key}", value) for key, value in usual.items()}
     if group == "encoding":
-        usual |= {"checkpoint": None, "objective": "clm"}
+        usual = usual | {"checkpoint": None, "objective": "clm"}
         found |= {key: run.facts.get(f"settings.{key}", usual[key]) for key in ("checkpoint", "objective")}
     changed = [
         key for key in sorted(found) if found[key] not in (usual[key], "best") and key not in NOT_VARIANT
@@ -138,6 +138,7 @@ def variant(run: FinishedRun, group: str, name: str) -> str:
 
 
 @cache
-def defaults() -> dict[str, Any]:
-    """Return the settings that all methods have."""
-    return dict(yaml.safe_load((CONF / "config.yaml").read_text()))
+def usual_settings(group: str, name: str) -> dict[str, Any]:
+    """Return the settings of an encoding or an extension that nobody changed."""
+    every = yaml.safe_load((CONF / "config.yaml").read_text())[group]
+    return dict(every | yaml.safe_load(files(group)[name].read_text()))

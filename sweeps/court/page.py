@@ -4,8 +4,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from jinja2 import Environment, FileSystemLoader
-
 from conf.errors import UsageError
 from sweeps.charts.crossing import crossing_figure
 from sweeps.comparison.comparisons import SIGNIFICANT
@@ -14,6 +12,7 @@ from sweeps.court.contradiction import Attribution, attribute, load_contradictio
 from sweeps.court.evidence import Setting
 from sweeps.court.verdict import Judgement, Measurement, Trial, Verdict, wrong_by_chance
 from sweeps.numbers import MISSING, between, list_text, markdown, plural, signed
+from sweeps.texts import filled
 
 HEADS = ["id", "claim", "published", "ours", "seeds", "verdict", "command"]
 
@@ -41,14 +40,8 @@ def contradiction_pages(settings: Sequence[Setting]) -> dict[str, str]:
 
 
 def render(template: str, **content: object) -> str:
-    environment = Environment(
-        loader=FileSystemLoader(Path(__file__).parent),
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-    text = environment.get_template(f"{template}.md.j2")
-    return text.render(content, sentence=sentence, signed=signed, text=value_text)
+    file = Path(__file__).with_name(f"{template}.md.j2")
+    return filled(file, sentence=sentence, signed=signed, text=value_text, **content)
 
 
 def summary(judgements: Mapping[str, Judgement]) -> str:

@@ -53,13 +53,9 @@ def place_labels(names: Sequence[Name], axis: tuple[float, float], height: int) 
 
 def spaced(wanted: Sequence[float], gap: float, low: float, high: float) -> list[float]:
     """Return places at least `gap` apart, if there is room, near the sorted ones that are wanted."""
+    from scipy.optimize import isotonic_regression
+
     gap = min(gap, (high - low) / max(len(wanted) - 1, 1))
-    groups: list[tuple[float, int]] = []  # sum of the wanted starts, how many
-    for place, at in enumerate(wanted):
-        groups.append((at - place * gap, 1))
-        while len(groups) > 1 and groups[-2][0] / groups[-2][1] > groups[-1][0] / groups[-1][1]:
-            (total, largest_size), (key, count) = groups.pop(), groups.pop()
-            groups.append((total + key, largest_size + count))
-    starts = [total / count for total, count in groups for _ in range(count)]
+    starts = isotonic_regression([at - place * gap for place, at in enumerate(wanted)]).x
     room = max(low, high - gap * (len(wanted) - 1))
-    return [min(max(start, low), room) + place * gap for place, start in enumerate(starts)]
+    return [min(max(start, low), room) + place * gap for place, start in enumerate(starts.tolist())]

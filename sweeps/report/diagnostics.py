@@ -5,6 +5,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from pydantic import TypeAdapter
+
 from sweeps.charts.diagnostics import head_figure
 from sweeps.drawing.figure import Figure
 from train.diagnostics.records import Diagnosis
@@ -26,6 +28,9 @@ class Explained(Diagnosis):
         ]
 
 
+EXPLAINED = TypeAdapter(Explained)
+
+
 @dataclass(frozen=True)
 class Diagnosed:
     """The part of the page on a run that was diagnosed."""
@@ -37,12 +42,10 @@ class Diagnosed:
 
 def diagnoses(folders: list[Path]) -> Iterator[Diagnosed]:
     """Yield the diagnoses of runs; one that cannot be read says so in place of its sentences."""
-    from pydantic import TypeAdapter
-
     for file in (folder / NAME for folder in folders):
         if file.exists():
             try:
-                explained = TypeAdapter(Explained).validate_json(file.read_bytes())
+                explained = EXPLAINED.validate_json(file.read_bytes())
                 yield Diagnosed(explained.run, explained.sentences, explained.figures())
             except (ValueError, IndexError, OSError):  # lists that do not fit together, too
                 damaged = f"{file} is damaged: delete it, or diagnose the run again."
@@ -52,10 +55,8 @@ def diagnoses(folders: list[Path]) -> Iterator[Diagnosed]:
 def pictures(content: object, folder: Path) -> list[Path]:
     """Return a PNG and an SVG for each extension that a run was diagnosed under, as `diagnostics.json` has
     it."""
-    from pydantic import TypeAdapter
-
     files = []
-    diagnosis = TypeAdapter(Explained).validate_python(content)
+    diagnosis = EXPLAINED.validate_python(content)
     for figure, variant in zip(diagnosis.figures(), diagnosis.variants, strict=True):
         name = "diagnostics" if variant.extension == "none" else f"diagnostics-{variant.extension}"
         files += Figure(name, figure.views).save(folder)

@@ -15,27 +15,14 @@ def sides_table(comparisons: Sequence[Comparison], brief: bool = False) -> Table
     sides = two_sides(comparisons)
     if sides is None:
         return None
-    columns = [left_column("method"), *(column for side in sides for column in column_heads(side, brief))]
-    rows = [
-        [text_cell(name), *(cell for side in sides for cell in cells(side, name, brief))]
-        for name in sides[0].methods
-    ]
-    return Table(TEXTS["both"]["title"], columns, rows, [TEXTS["both"]["note"]])
-
-
-def column_heads(comparison: Comparison, brief: bool) -> list[Column]:
-    lengths = [comparison.lengths[place] for place in column_places(comparison, brief)]
-    columns = [Column(comparison.metric, tokens(length)) for length in lengths]
-    return [*columns, Column("beats", "crop to")]
-
-
-def cells(comparison: Comparison, name: str, brief: bool) -> list[Cell]:
-    if name not in comparison.methods:
-        return [Cell(MISSING)] * len(column_heads(comparison, brief))
-    values = [value(comparison, name, place) for place in column_places(comparison, brief)]
-    return [*values, beaten(comparison, name)]
-
-
-def column_places(comparison: Comparison, brief: bool) -> list[int]:
-    places = {comparison.home or 0, len(comparison.lengths) - 1}
-    return sorted(places if brief else places | {comparison.halfway})
+    columns, rows = [left_column("method")], {name: [text_cell(name)] for name in sides[0].methods}
+    for side in sides:
+        ends = {side.home or 0, len(side.lengths) - 1}
+        places = sorted(ends if brief else ends | {side.halfway})
+        columns += [Column(side.metric, tokens(side.lengths[place])) for place in places]
+        columns.append(Column("beats", "crop to"))
+        for name, row in rows.items():
+            is_known = name in side.methods
+            row += [value(side, name, place) if is_known else Cell(MISSING) for place in places]
+            row.append(beaten(side, name) if is_known else Cell(MISSING))
+    return Table(TEXTS["both"]["title"], columns, [*rows.values()], [TEXTS["both"]["note"]])
