@@ -62,8 +62,7 @@ class ProblemEvaluator(Evaluator):
         for length, problems in self.problems.items():
             count, tokens = problems.tokens.shape
             mine = torch.arange(count)[rank::world]
-            for extension in self.names:
-                model = self.under(extension)
+            for extension, model in self.models.items():
                 if min(tokens, model.context or tokens) > (model.limit or tokens):
                     continue
                 self.cost[extension, ANSWERS, length]  # on every process, whether it has problems or not
@@ -77,7 +76,7 @@ class ProblemEvaluator(Evaluator):
         self.attempt(part, [(part.extension, ANSWERS, part.length)], passes * tokens)
 
     def score(self, part: ProblemPart) -> None:
-        model, problems = self.under(part.extension), part.problems
+        model, problems = self.models[part.extension], part.problems
         tokens, targets, mask = (x[part.indices] for x in (problems.tokens, problems.targets, problems.mask))
         scores = score_answers(model, tokens, targets, mask, part.draw)  # (3, B)
         if problems.wrong is not None:
@@ -97,7 +96,7 @@ class ProblemEvaluator(Evaluator):
         """Yield means over problems; None at lengths where an encoding is undefined, or that had no room."""
         for length, problems in self.problems.items():
             yield Result("none", ANSWERS, length, CHANCE, majority(problems.targets[problems.mask]))
-        for extension in self.names:
+        for extension in self.models:
             for length, problems in self.problems.items():
                 scores = self.scores.get((extension, length))
                 if scores is None:
