@@ -32,8 +32,7 @@ def entry() -> None:
         print(help_text())
         return
     if first == "-sc":
-        first = complete_command()
-        rest = sys.argv[1:]
+        first, rest = complete_command(), sys.argv[1:]
     elif first not in COMMANDS:
         if first.isalpha():
             known = f"There are: {', '.join(COMMANDS)}."

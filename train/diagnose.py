@@ -7,7 +7,6 @@ import json
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 import torch
 from omegaconf import DictConfig
@@ -72,13 +71,11 @@ def of_model(name: str, model: GPT, batches: list[Sequences], trained: list[int]
     farthest = [attention.farthest(model, min(tokens.size(1), context)) for _, tokens, _ in defined]
     ends = position_bins(max(map(max, farthest)) + 1, first=1)  # the distance 0 has a bin of its own
     measured = [attention.measure(model, *item[1:], queries, trained, ends) for item in defined]
-    measures = ([round_list(getattr(item, name)) for item in measured] for name in attention.MEASURES)
+    measures = (  # rounded to what a picture can show
+        [getattr(item, measure).round(decimals=5).tolist() for item in measured]
+        for measure in attention.MEASURES
+    )
     return Heads(name, [length for length, _, _ in defined], farthest, ends, *measures)
-
-
-def round_list(values: Tensor) -> Any:
-    """Round for JSON, to what a picture can show."""
-    return values.mul(1e5).round().div(1e5).tolist()
 
 
 def known_results(folder: Path) -> Known | None:

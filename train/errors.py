@@ -2,6 +2,7 @@
 
 import os
 import re
+import signal
 import sys
 import traceback
 from collections.abc import Iterator
@@ -21,7 +22,7 @@ from conf.choices import take_methods
 from conf.errors import UsageError, printable
 from train.config.validation import did_you_mean
 from train.runtime.ranks import is_rank_zero
-from train.runtime.signals import Stopped, handle_signals, ignored, requeue
+from train.runtime.signals import Stopped, handle, handle_signals, requeue
 
 NO_ROOM = re.compile(
     "can't allocate memory|cannot allocate memory|bad_alloc|could not create a primitive|"
@@ -47,7 +48,7 @@ def command_line(usage: str | None = None) -> Iterator[None]:
             yield
     except BaseException as error:  # a panic of the tokenizer, in Rust, is no Exception
         if stopped := cause_of(error, Stopped):  # somebody's clean-up may have failed on the way out
-            ignored()
+            handle(signal.SIG_IGN)  # another Ctrl-C must not interrupt the way out
             if not is_rank_zero():
                 os._exit(stopped.number + 128)  # gloo's threads may abort a process that Python ends
             with suppress(OSError):  # after SIGHUP the terminal is gone

@@ -129,10 +129,8 @@ def opened(**about: Any) -> Any:
     )
     wandb.setup(wandb.Settings(silent=True))
     run = wandb.init(**about, reinit="create_new", settings=settings)
-    print(
-        f"W&B: {f'offline. To upload: wandb sync {Path(run.dir).parent}' if run.offline else run.url}",
-        flush=True,
-    )
+    where = f"offline. To upload: wandb sync {Path(run.dir).parent}" if run.offline else run.url
+    print(f"W&B: {where}", flush=True)
     return run
 
 

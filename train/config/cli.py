@@ -43,12 +43,12 @@ def run_command(name: str, main: Callable[[DictConfig], None]) -> None:
     if options.config_dir:
         use_methods(Path(options.config_dir))
     register()
+    keys = [item.lstrip("+~").partition("=")[0] for item in options.overrides]
     if name != "config":
-        check_evaluation(options.overrides)
+        check_evaluation(keys)
     if not options.shell_completion:
         check_overrides(options.overrides, options.multirun)
-        keys = {item.lstrip("+~").partition("=")[0] for item in options.overrides}
-        if (options.multirun or "hydra.mode=MULTIRUN" in options.overrides) and not keys & NAMING:
+        if (options.multirun or "hydra.mode=MULTIRUN" in options.overrides) and not NAMING & {*keys}:
             sys.argv.append(
                 f"hydra.sweep.dir=${{outputs}}/sweeps/multirun-{digest(sorted(options.overrides))}"
             )
@@ -90,10 +90,9 @@ def check_dashes(arguments: list[str]) -> None:
             raise UsageError(f"{argument} is a setting, which is written without dashes: {key}=...")
 
 
-def check_evaluation(arguments: list[str]) -> None:
-    """Raise UsageError where an argument is for sweeps, or changes what the run's training has decided."""
-    for argument in arguments:
-        key = argument.lstrip("+~").partition("=")[0]
+def check_evaluation(keys: list[str]) -> None:
+    """Raise UsageError where a setting is for sweeps, or changes what the run's training has decided."""
+    for key in keys:
         if key == "hydra/launcher":
             raise UsageError("hydra/launcher is for the sweeps of python -m train: leave it out.")
         group, _, rest = key.partition(".")

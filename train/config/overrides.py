@@ -50,7 +50,7 @@ def check_overrides(arguments: Iterable[str], is_multirun: bool = False) -> None
                 f"{line} are several values: choose one, or add hydra.mode=MULTIRUN to run each."
             )
         if override.key_or_group == "hydra/launcher":
-            raise UsageError(f"{override.input_line} starts the jobs of a sweep: add hydra.mode=MULTIRUN.")
+            raise UsageError(f"{line} starts the jobs of a sweep: add hydra.mode=MULTIRUN.")
 
 
 def parse_override(argument: str) -> Override:
@@ -99,10 +99,8 @@ def is_multirun_choice(override: Override) -> bool:
 
 def group_names() -> list[str]:
     """Return the names of all groups of files, of which an override chooses one."""
-    return [folder.name for folder in CONF.iterdir() if any(folder.glob("*.yaml"))] + [
-        "sweeps",
-        "hydra/launcher",
-    ]
+    folders = [folder.name for folder in CONF.iterdir() if any(folder.glob("*.yaml"))]
+    return [*folders, "sweeps", "hydra/launcher"]
 
 
 def choices_of(group: str) -> list[str]:

@@ -90,8 +90,7 @@ def finetuned_cell(training: str, name: str, extension: ExtensionConfig) -> str:
 
 def extension_content(name: str) -> dict[str, Any]:
     """Return the content of `conf/extension/<name>.yaml`."""
-    file = files("extension").get(name)
-    return cast(dict[str, Any], OmegaConf.to_container(OmegaConf.load(file))) if file else {}
+    return cast(dict[str, Any], OmegaConf.to_container(OmegaConf.load(files("extension")[name])))
 
 
 def packages() -> str:

@@ -6,6 +6,7 @@ T x T: rows of the table that `models.attention.logits` defines, for any encodin
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import cast
 
 import torch
@@ -32,8 +33,9 @@ class Statistics:
         self.keys = zeros[:, 0, 0].clone()  # (layers,) of the visible keys, at such distances
         self.profile = zeros  # (layers, H, bins) of attention, by distance
 
-    def add(self, layer: int, logits: Tensor, effect: Effect, rows: slice, share: Tensor) -> None:
-        """Add the statistics of the logits (H, R, T) of some queries, each with its share (R,)."""
+    def add(self, rows: slice, share: Tensor, layer: int, logits: Tensor, effect: Effect) -> None:
+        """Add the statistics of the logits (1, H, R, T) of some queries, each with its share (R,)."""
+        logits = logits[0]
         weights, visible = logits.double().softmax(-1), logits > float("-inf")
         at = effect.positions.at
         distance = (at[rows, None] - at[None, :]).abs()  # (R, T)
@@ -60,12 +62,8 @@ def measure(
     share /= share.sum()
     heads = cast(Sequence[Block], model.blocks)[0].attention.heads
     result = Statistics(heads, trained, ends, sequences.device)
-    for number, (sequence, weight) in enumerate(zip(sequences, share, strict=True)):
-
-        def show(layer: int, logits: Tensor, effect: Effect, weight: Tensor = weight) -> None:
-            result.add(layer, logits[0], effect, rows, weight)
-
-        with hooked(model, rows, show), torch.no_grad():
+    for number, (sequence, weights) in enumerate(zip(sequences, share, strict=True)):
+        with hooked(model, rows, partial(result.add, rows, weights)), torch.no_grad():
             model.hidden(sequence[None], number % model.draws)
     return result
 
@@ -74,16 +72,13 @@ def measure(
 def hooked(model: GPT, rows: slice, show: Show) -> Iterator[None]:
     """Let every layer of a forward pass inside the block call `show` with the logits of some queries."""
 
-    def of(layer: int) -> Callable[[Attention, tuple[Tensor, Plan, None]], None]:
-        def hook(attention: Attention, inputs: tuple[Tensor, Plan, None]) -> None:
-            x, plan, _ = inputs
-            q, k, _ = split_heads(attention.qkv(x), attention.heads)
-            show(layer, logits(q, k, plan.effect, x=x, rows=rows), plan.effect)
-
-        return hook
+    def hook(layer: int, attention: Attention, inputs: tuple[Tensor, Plan, None]) -> None:
+        x, plan, _ = inputs
+        q, k, _ = split_heads(attention.qkv(x), attention.heads)
+        show(layer, logits(q, k, plan.effect, x=x, rows=rows), plan.effect)
 
     blocks = cast(Sequence[Block], model.blocks)
-    handles = [block.attention.register_forward_pre_hook(of(n)) for n, block in enumerate(blocks)]
+    handles = [block.attention.register_forward_pre_hook(partial(hook, n)) for n, block in enumerate(blocks)]
     try:
         yield
     finally:

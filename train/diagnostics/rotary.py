@@ -28,19 +28,15 @@ Array = NDArray[np.float64]
 
 def rotary_layers(model: GPT) -> list[tuple[list[int], RoPE]]:
     """Return every different RoPE that rotates by the token's position, and the layers that have it."""
-    different: list[tuple[list[int], RoPE]] = []
+    different: dict[tuple[float, ...], tuple[list[int], RoPE]] = {}
     for layer in range(len(model.blocks)):
         modules = list(model.encodings[layer % len(model.encodings)].modules())
         if any(isinstance(module, RoPE2D) for module in modules):
             continue  # that rotates by rows and columns
         for rope in (module for module in modules if isinstance(module, RoPE)):
-            angles_of = frequencies(rope)
-            same = [layers for layers, other in different if np.array_equal(frequencies(other), angles_of)]
-            if same:
-                same[0].append(layer)
-            else:
-                different.append(([layer], rope))
-    return different
+            layers, _ = different.setdefault(tuple(frequencies(rope)), ([], rope))
+            layers.append(layer)
+    return list(different.values())
 
 
 def rotations(model: GPT, trained: list[int], evaluated: list[list[int]]) -> list[Rotation]:

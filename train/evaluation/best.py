@@ -5,7 +5,7 @@ chooses, as it would choose what it should only measure.
 """
 
 from copy import deepcopy
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import inf
 from pathlib import Path
 from statistics import mean
@@ -25,28 +25,23 @@ from train.results.rows import ANSWERS
 SAME = "same_tokens"
 
 
+@dataclass(frozen=True)
 class Others:
     """Other problems of a source, as many again, of which none is scored."""
 
-    def __init__(self, source: ProblemSource, count: int, lengths: list[int]) -> None:
-        self.by_length = {length: others(source, count, length) for length in lengths}
+    source: ProblemSource
 
     def problems(self, count: int, length: int) -> Problems:
-        """Return all problems of a length."""
-        return self.by_length[length]
-
-
-def others(source: ProblemSource, count: int, length: int) -> Problems:
-    """Return problems of this length that are not scored. Raise UsageError where all of them are scored."""
-    scored, more = source.problems(count, length), source.problems(2 * count, length)
-    assert scored is not None
-    assert more is not None
-    known = {row.numpy().tobytes() for row in scored.tokens}
-    other = torch.tensor([row.numpy().tobytes() not in known for row in more.tokens])
-    if not other.any():
-        text = f"checkpoint=best needs problems of length {length} that are not scored"
-        raise UsageError(f"{text}: lower evaluation.problems={count}.")
-    return replace(more, **{key: value[other] for key, value in vars(more).items() if value is not None})
+        """Return problems of a length. Raise UsageError where all of them are scored."""
+        scored, more = (self.source.problems(number, length) for number in (count, 2 * count))
+        assert scored is not None
+        assert more is not None
+        known = {row.numpy().tobytes() for row in scored.tokens}
+        other = torch.tensor([row.numpy().tobytes() not in known for row in more.tokens])
+        if not other.any():
+            text = f"checkpoint=best needs problems of length {length} that are not scored"
+            raise UsageError(f"{text}: lower evaluation.problems={count}.")
+        return replace(more, **{key: value[other] for key, value in vars(more).items() if value is not None})
 
 
 def best_checkpoint(
@@ -74,8 +69,9 @@ def selection_evaluator(
     config, trained = run.evaluation, run.trained_length
     lengths = sorted({trained, *(length for length in run.lengths if length <= trained)})
     if has_problems(run.source, lengths):
-        problems = Others(run.source, config.problems, lengths)
-        return ProblemEvaluator(models, problems, lengths, config.problems, config.tokens, run.objective)
+        return ProblemEvaluator(
+            models, Others(run.source), lengths, config.problems, config.tokens, run.objective
+        )
     assert windows is not None
     tokens = unscored_windows(run.source, windows, max(run.lengths))[:, -trained - 1 :]
     text = Windows(tokens, torch.arange(len(tokens)), torch.ones_like(tokens))

@@ -37,8 +37,7 @@ class Evaluator(LightningModule):
 
     def __init__(self, models: dict[str, GPT]) -> None:
         super().__init__()
-        self.names = list(models)
-        self.models = nn.ModuleList(models.values())
+        self.models, self.moved = models, nn.ModuleList(models.values())  # to the device, with this module
         self.cost: dict[Key, Cost] = defaultdict(Cost)
         self.told, self.status = time.monotonic(), Status()
 
@@ -46,12 +45,9 @@ class Evaluator(LightningModule):
         """Return this process's share; every process goes through the same keys in the same order."""
         raise NotImplementedError
 
-    def under(self, extension: str) -> GPT:
-        return cast(GPT, self.models[self.names.index(extension)])
-
     def batches(self, extension: str, mine: Tensor, size: int) -> Iterator[tuple[int, Tensor]]:
         """Yield windows or problems, at most `size` at a time, and their draw: they take draws in turn."""
-        draws = self.under(extension).draws
+        draws = self.models[extension].draws
         for draw in range(draws):
             indices = mine[mine % draws == draw]
             yield from ((draw, batch) for batch in indices.split(size) if len(batch))

@@ -52,26 +52,17 @@ class ProblemEvaluator(Evaluator):
         objective: Objective = next_token,
     ) -> None:
         super().__init__(models)
-        self.source, self.lengths, self.count, self.tokens = source, lengths, count, tokens
-        self.objective = objective
+        self.tokens = tokens
+        self.problems = {length: shown_problems(source, count, length, objective) for length in lengths}
+        has_wrong = all(problems.wrong is not None for problems in self.problems.values())
+        self.metrics = METRICS if has_wrong else METRICS[:-1]
         self.scores: dict[tuple[str, int], Tensor] = {}  # extension, length -> (METRICS, N)
-        self.depths: dict[int, Tensor | None] = {}
-        self.document: dict[int, Tensor] = {}
-        self.majority: dict[int, float] = {}
-        self.metrics: tuple[str, ...] = METRICS[:-1]
 
     def parts(self, rank: int, world: int) -> Iterator[ProblemPart]:
-        for length in self.lengths:
-            problems = self.problems(length)
+        for length, problems in self.problems.items():
             count, tokens = problems.tokens.shape
-            every = torch.arange(count)
-            mine = every[rank::world]
-            self.depths[length] = problems.depth
-            self.document[length] = every if problems.document is None else problems.document
-            self.majority[length] = majority(problems.targets[problems.mask])
-            self.metrics = METRICS if problems.wrong is not None else METRICS[:-1]
-            for extension in self.names:
-                model = self.under(extension)
+            mine = torch.arange(count)[rank::world]
+            for extension, model in self.models.items():
                 if min(tokens, model.context or tokens) > (model.limit or tokens):
                     continue
                 self.cost[extension, ANSWERS, length]  # on every process, whether it has problems or not
@@ -79,20 +70,13 @@ class ProblemEvaluator(Evaluator):
                 for draw, indices in self.batches(extension, mine, max(1, self.tokens // tokens)):
                     yield ProblemPart(extension, length, draw, problems, indices)
 
-    def problems(self, length: int) -> Problems:
-        """Return the problems of a length, as the objective shows them."""
-        problems = self.source.problems(self.count, length)
-        assert problems is not None
-        batch = self.objective(Batch(problems.tokens, problems.targets, problems.mask), 0, 0)
-        return replace(problems, tokens=batch.tokens, targets=batch.targets)
-
     def validation_step(self, part: ProblemPart, index: int) -> None:
         passes = 1 if part.problems.wrong is None else 2
         tokens = part.problems.tokens[part.indices].numel()
         self.attempt(part, [(part.extension, ANSWERS, part.length)], passes * tokens)
 
     def score(self, part: ProblemPart) -> None:
-        model, problems = self.under(part.extension), part.problems
+        model, problems = self.models[part.extension], part.problems
         tokens, targets, mask = (x[part.indices] for x in (problems.tokens, problems.targets, problems.mask))
         scores = score_answers(model, tokens, targets, mask, part.draw)  # (3, B)
         if problems.wrong is not None:
@@ -110,27 +94,40 @@ class ProblemEvaluator(Evaluator):
 
     def results(self) -> Iterator[Result]:
         """Yield means over problems; None at lengths where an encoding is undefined, or that had no room."""
-        for length, share in self.majority.items():
-            yield Result("none", ANSWERS, length, CHANCE, share)
-        for extension in self.names:
-            for length in self.lengths:
+        for length, problems in self.problems.items():
+            yield Result("none", ANSWERS, length, CHANCE, majority(problems.targets[problems.mask]))
+        for extension in self.models:
+            for length, problems in self.problems.items():
                 scores = self.scores.get((extension, length))
                 if scores is None:
                     yield from (Result(extension, ANSWERS, length, metric, None) for metric in self.metrics)
                     continue
-                for protocol, indices in problem_protocols(self.depths[length]).items():
+                for protocol, indices in problem_protocols(problems.depth).items():
                     for metric, values in zip(self.metrics, scores[:, indices], strict=False):
-                        statistics = mean_and_error(values, self.document[length][indices])
+                        statistics = mean_and_error(values, documents_of(problems)[indices])
                         yield Result(extension, protocol, length, metric, *statistics)
         yield from self.costs()
 
     def documents(self) -> dict[str, Tensor]:
         """Return the scores of every problem, and its document, for paired statistics."""
-        return {ANSWERS: self.document[max(self.lengths)]} | {
+        return {ANSWERS: documents_of(self.problems[max(self.problems)])} | {
             f"{extension}|{ANSWERS}|{length}|{metric}": values
             for (extension, length), scores in self.scores.items()
             for metric, values in zip(self.metrics, scores, strict=False)
         }
+
+
+def shown_problems(source: ProblemSource, count: int, length: int, objective: Objective) -> Problems:
+    """Return the problems of a length, as the objective shows them."""
+    problems = source.problems(count, length)
+    assert problems is not None
+    batch = objective(Batch(problems.tokens, problems.targets, problems.mask), 0, 0)
+    return replace(problems, tokens=batch.tokens, targets=batch.targets)
+
+
+def documents_of(problems: Problems) -> Tensor:
+    """Return the document of each problem."""
+    return torch.arange(len(problems.tokens)) if problems.document is None else problems.document
 
 
 def score_answers(model: GPT, tokens: Tensor, targets: Tensor, mask: Tensor, draw: int) -> Tensor:

@@ -42,15 +42,15 @@ class TemperatureSearch(Evaluator):
     def __init__(self, models: dict[str, GPT], windows: Tensor, amounts: Amounts) -> None:
         super().__init__(models)
         self.windows, self.amounts = windows, amounts
-        self.factors: dict[str, dict[int, float]] = {name: {} for name in self.names if self.inside(name)}
+        self.factors: dict[str, dict[int, float]] = {name: {} for name in models if self.inside(name)}
 
     def inside(self, extension: str) -> list[Temperature]:
-        modules = self.under(extension).encodings.modules()
+        modules = self.models[extension].encodings.modules()
         return [module for module in modules if isinstance(module, Temperature) and module.auto]
 
     def parts(self, rank: int, world: int) -> Iterator[Part]:
         for name in self.factors:
-            limit = self.under(name).limit or self.amounts.longest
+            limit = self.models[name].limit or self.amounts.longest
             yield from ((name, length) for length in self.amounts.lengths if length <= limit)
 
     def validation_step(self, part: Part, index: int) -> None:
@@ -67,7 +67,7 @@ class TemperatureSearch(Evaluator):
             for encoding in self.inside(name):
                 encoding.factors = {1: math.exp(log_factor)}
             first = length - self.amounts.common
-            losses = [token_losses(self.under(name), x[None, :-1], x[None, 1:], first=first) for x in window]
+            losses = [token_losses(self.models[name], x[None, :-1], x[None, 1:], first=first) for x in window]
             return float(torch.cat(losses).mean())
 
         losses = {math.log(factor): loss(math.log(factor)) for factor in COARSE}

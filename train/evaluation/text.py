@@ -20,13 +20,11 @@ from models.effect import Encoding
 from models.gpt import GPT
 from train.config.sections import EvaluationConfig
 from train.evaluation.copying import copying_masks
-from train.evaluation.evaluator import Evaluator
+from train.evaluation.evaluator import Evaluator, Key
 from train.fit.loss import token_losses
 from train.fit.objective import Objective, next_token
 from train.results.protocols import BY_POSITION, COPYING, PROTOCOLS, Amounts, Span, is_partial, position_bins
 from train.results.rows import Result
-
-Key = tuple[str, str, int]  # extension, protocol, length
 
 
 class Counted(NamedTuple):
@@ -87,7 +85,7 @@ class TextEvaluator(Evaluator):
     def parts(self, rank: int, world: int) -> Iterator[TextPart]:
         mine = torch.arange(self.windows.tokens.size(0))[rank::world]
         visible: dict[tuple[str, int, int], list[Counted]] = defaultdict(list)
-        for extension in self.names:
+        for extension in self.models:
             for length in self.defined(extension):
                 for start, stop, counted in self.wanted(extension, length):
                     self.sums[counted.result]
@@ -101,7 +99,7 @@ class TextEvaluator(Evaluator):
 
     def wanted(self, extension: str, length: int) -> Iterator[tuple[int, int, Counted]]:
         """Yield what is scored at a length, and from which token to which it depends on."""
-        model = self.under(extension)
+        model = self.models[extension]
         amounts = replace(self.amounts, context=model.context)
         copying = [name for name, at in self.copying if at == length and model.context is None]
         for protocol in self.protocols:
@@ -119,17 +117,17 @@ class TextEvaluator(Evaluator):
     def shared(self, extension: str, tokens: int) -> str:
         """Return the first extension whose model does the same to so few tokens."""
         same = self.does(extension, tokens)
-        return next(name for name in self.names if self.does(name, tokens) == same)
+        return next(name for name in self.models if self.does(name, tokens) == same)
 
     def does(self, extension: str, tokens: int) -> list[Encoding]:
         """Return the encodings that are at work in so many tokens: all of them, up to a model's context."""
-        model = self.under(extension)
+        model = self.models[extension]
         whole = tokens <= (model.context or tokens)
         return [encoding.uncut if whole else encoding for encoding in model.tiled]
 
     def defined(self, extension: str) -> list[int]:
         """Return the lengths at which the encodings are defined."""
-        model = self.under(extension)
+        model = self.models[extension]
         limit = model.limit or self.amounts.longest
         return [length for length in self.amounts.lengths if min(length, model.context or length) <= limit]
 
@@ -137,7 +135,7 @@ class TextEvaluator(Evaluator):
         self.attempt(part, costs(part.counted), len(part.windows) * (part.span.stop - part.span.start))
 
     def score(self, part: TextPart) -> None:
-        model = self.under(part.extension)
+        model = self.models[part.extension]
         visible, first = slice(part.span.start, part.span.stop), part.span.scored - part.span.start
         tokens = self.batch.tokens[part.windows, visible].to(self.device)
         targets = self.batch.targets[part.windows, visible].to(self.device)
@@ -172,11 +170,11 @@ class TextEvaluator(Evaluator):
             if key[1] in PROTOCOLS:
                 mean, error, documents = self.mean(nats / math.log(2), sizes)
                 yield Result(*key, "bits_per_byte", mean, error, documents)
-            elif key[1:] in self.copying and key[0] == self.names[0]:
+            elif key[1:] in self.copying and key[0] == next(iter(self.models)):
                 yield Result(*key, "share", float(self.copying[key[1:]].double().mean()))
         yield from self.costs()
         full = self.full()
-        for extension in self.names:
+        for extension in self.models:
             has_results = {length for length in self.defined(extension) if (extension, length) not in full}
             for length in sorted(set(self.amounts.lengths) - has_results):
                 for protocol in [p for p in self.protocols if p in PROTOCOLS]:

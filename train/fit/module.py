@@ -2,12 +2,12 @@
 
 import math
 from collections.abc import Iterator
+from typing import Any
 
 import torch
 from lightning.pytorch import LightningModule
 from lightning.pytorch.utilities.types import OptimizerLRScheduler
 from torch import Tensor
-from torch.optim import Optimizer
 
 from data.batch import Batch
 from models.gpt import GPT
@@ -42,12 +42,7 @@ class Training(LightningModule):
         )
         return {"optimizer": optimizer, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}
 
-    def configure_gradient_clipping(
-        self,
-        optimizer: Optimizer,
-        gradient_clip_val: float | None = None,
-        gradient_clip_algorithm: str | None = None,
-    ) -> None:
+    def configure_gradient_clipping(self, *args: Any, **kwargs: Any) -> None:
         # Lightning's own clipping refuses fused AdamW under mixed precision
         if self.run.recipe.optimizer.clip:
             torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.run.recipe.optimizer.clip)

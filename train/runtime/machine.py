@@ -5,10 +5,11 @@ import os
 import platform
 import re
 import statistics
-import time
-from collections.abc import Callable, Iterable
-from functools import cache
+from collections.abc import Iterable
+from functools import cache, partial
 from pathlib import Path
+from time import process_time
+from timeit import timeit
 
 import torch
 from torch import nn
@@ -43,15 +44,9 @@ def bfloat16_gain() -> float:
     product(*slow), product(*fast)  # the first makes the kernel
     ratios: list[float] = []
     while len(ratios) < 9 and min(ratios, default=1.0) > 0.1:  # nine of emulated ones would take a second
-        ratios.append(processor_seconds(lambda: product(*slow)) / processor_seconds(lambda: product(*fast)))
+        seconds = [timeit(partial(product, *x), timer=process_time, number=1) for x in (slow, fast)]
+        ratios.append(seconds[0] / seconds[1])
     return statistics.median(ratios)
-
-
-def processor_seconds(call: Callable[[], object]) -> float:
-    """Return the seconds of processor time that a call takes."""
-    start = time.process_time()
-    call()
-    return time.process_time() - start
 
 
 def is_on_gpu(accelerator: str) -> bool:

@@ -12,8 +12,9 @@ from typing import Any
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 REQUEUE = (signal.SIGUSR1, signal.SIGUSR2)  # of SLURM, before it takes the machine away
+EVERY = (*SIGNALS, *REQUEUE)
 PATIENCE = 30  # seconds for a training to finish its step and write its state
-Handler = Callable[[int, Any], Any]
+Handler = Callable[[int, Any], Any] | signal.Handlers
 
 
 class Stopped(SystemExit):
@@ -39,7 +40,7 @@ def raise_stopped(number: int, frame: object = None) -> None:
     raise Stopped(number)
 
 
-def handle(handler: Handler = raise_stopped, signals: Iterable[int] = (*SIGNALS, *REQUEUE)) -> None:
+def handle(handler: Handler = raise_stopped, signals: Iterable[int] = EVERY) -> None:
     """Let these signals call `handler`, in place of what Lightning does: it ends with exit code 0, or waits
     for other processes."""
     for number in signals:
@@ -48,9 +49,7 @@ def handle(handler: Handler = raise_stopped, signals: Iterable[int] = (*SIGNALS,
 
 
 @contextmanager
-def handle_signals(
-    handler: Handler = raise_stopped, signals: Iterable[int] = (*SIGNALS, *REQUEUE)
-) -> Iterator[None]:
+def handle_signals(handler: Handler = raise_stopped, signals: Iterable[int] = EVERY) -> Iterator[None]:
     """Let signals raise `Stopped`, until the block is left."""
     before = {number: signal.getsignal(number) for number in signals}
     handle(handler, signals)
@@ -61,12 +60,6 @@ def handle_signals(
     finally:
         for number, earlier in before.items():
             signal.signal(number, earlier)
-
-
-def ignored() -> None:
-    """Ignore further signals: another Ctrl-C must not interrupt the way out."""
-    for number in (*SIGNALS, *REQUEUE):
-        signal.signal(number, signal.SIG_IGN)
 
 
 def requeue(number: int) -> None:
