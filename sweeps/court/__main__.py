@@ -15,11 +15,13 @@ from sweeps import command
 from sweeps.archive import pack
 from sweeps.court.claim import load_claims, trainings
 from sweeps.court.evidence import STUDY, load_settings
-from sweeps.court.page import by_setting, claims_page, contradiction_pages, row
+from sweeps.court.page import by_setting, claims_html, claims_page, contradiction_pages, row
 from sweeps.court.verdict import decide
 from train.paths import ROOT
 
-PAGE, CONTRADICTIONS = ROOT / "docs/claims.md", ROOT / "docs/contradictions"
+PAGE, HTML, CONTRADICTIONS = (
+    ROOT / name for name in ("docs/claims.md", "outputs/claims.html", "docs/contradictions")
+)
 
 
 def main() -> None:
@@ -39,9 +41,12 @@ def main() -> None:
             print(*row(id, judgement)[:-1], by_setting(judgement), sep="\n")
         return
     PAGE.write_text(claims_page(judgements))
+    HTML.parent.mkdir(exist_ok=True)
+    HTML.write_text(claims_html(judgements))
     for name, text in contradiction_pages(settings).items():
         (CONTRADICTIONS / name).write_text(text)
-    print(f"{len(judgements)} claims and why papers disagree: docs/claims.md, docs/contradictions.")
+    files = [str(file.relative_to(ROOT)) for file in (PAGE, HTML, CONTRADICTIONS)]
+    print(f"{len(judgements)} claims and why papers disagree: {', '.join(files)}.")
 
 
 def train_missing(names: set[str]) -> None:

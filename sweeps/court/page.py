@@ -4,6 +4,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from markdown_it import MarkdownIt
+from markupsafe import Markup
+
 from conf.errors import UsageError
 from sweeps.charts.crossing import crossing_figure
 from sweeps.comparison.comparisons import SIGNIFICANT
@@ -11,6 +14,7 @@ from sweeps.court.claim import MARKS, trainings
 from sweeps.court.contradiction import Attribution, attribute, load_contradictions
 from sweeps.court.evidence import Setting
 from sweeps.court.verdict import Judgement, Measurement, Trial, Verdict, wrong_by_chance
+from sweeps.drawing.page import rendered
 from sweeps.numbers import MISSING, between, list_text, markdown, plural, signed
 from sweeps.texts import filled
 
@@ -19,14 +23,26 @@ HEADS = ["id", "claim", "published", "ours", "seeds", "verdict", "command"]
 
 def claims_page(judgements: Mapping[str, Judgement]) -> str:
     """Return the page of all claims."""
-    rows = [row(id, judgement) for id, judgement in judgements.items()]
-    table = markdown(HEADS, rows).replace("---:", "---")  # text, which is aligned to the left
     settings = [
         (short_id(id), judgement.claim.claim, by_setting(judgement), judgement.claim.refuted_by)
         for id, judgement in judgements.items()
         if judgement.trials
     ]
-    return render("claims", summary=summary(judgements), table=table, settings=settings)
+    return render("claims", summary=summary(judgements), table=claims_table(judgements), settings=settings)
+
+
+def claims_html(judgements: Mapping[str, Judgement]) -> str:
+    """Return the table of all claims as a page beside the reports."""
+    content = MarkdownIt("js-default").render(claims_table(judgements))  # which escapes the HTML of the text
+    content = content.replace("<table>", '<table class="sortable prose">')
+    template = Path(__file__).with_name("claims.html.j2")
+    return rendered(template, [], summary=summary(judgements), table=Markup(content))
+
+
+def claims_table(judgements: Mapping[str, Judgement]) -> str:
+    """Return the table of all claims as Markdown."""
+    rows = [row(id, judgement) for id, judgement in judgements.items()]
+    return markdown(HEADS, rows).replace("---:", "---")  # text, which is aligned to the left
 
 
 def contradiction_pages(settings: Sequence[Setting]) -> dict[str, str]:
