@@ -18,6 +18,7 @@ from sweeps.comparison.comparisons import context_gains
 from sweeps.comparison.curves import Curves, Group
 from sweeps.comparison.records import Difference
 from sweeps.comparison.summarize import comparable_groups
+from sweeps.comparison.summary import halfway
 from sweeps.numbers import markdown
 from sweeps.results import Sweep, load_readable
 
@@ -71,16 +72,16 @@ def by_length(group: Group, control: str) -> str:
     """Return a table: the loss at the training length, then the gain at each longer one."""
     curves, trained = group.curves(*SCORES), group.trained
     names = [name for name, extension in curves.variants if extension == "none"]
-    longer = {length: t for t, length in enumerate(curves.lengths) if length > trained}
+    longer = [t for t, length in enumerate(curves.lengths) if length > trained]
     gains = context_gains(curves, names, 1, control)
-    middle = [*longer.values()][max(0, len(longer) // 2 - 1)] if longer else 0
+    middle = halfway(curves.lengths, trained)
     plain = curves.of(names, [trained])
     seeds, losses = np.isfinite(plain).all(-1).sum((1, 2)), curves.interval(plain).value[:, 0]
     rows = {
-        name: [str(seeds[n]), f"{losses[n]:.3f}", *(cell(gains.get(name), t) for t in longer.values())]
+        name: [str(seeds[n]), f"{losses[n]:.3f}", *(cell(gains.get(name), t) for t in longer)]
         for n, name in enumerate(names)
     }
-    heads = ["seeds", f"loss at {trained}", *(f"{length // trained}x" for length in longer)]
+    heads = ["seeds", f"loss at {trained}", *(f"{curves.lengths[t] // trained}x" for t in longer)]
     return table_of_methods(heads, rows, {name: worth(gains.get(name), middle) for name in names})
 
 

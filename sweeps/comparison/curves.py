@@ -51,9 +51,8 @@ class Curves:
     @property
     def over(self) -> str:
         """Return what the intervals are over: seeds and documents, one of them, or nothing."""
-        return " and ".join(
-            ["seeds"] * (len(self.seeds) > 1) + ["documents"] * (len(self.counts) >= FEWEST_DOCUMENTS)
-        )
+        is_enough = {"seeds": len(self.seeds) > 1, "documents": len(self.counts) >= FEWEST_DOCUMENTS}
+        return " and ".join(name for name, enough in is_enough.items() if enough)
 
 
 class Group:
@@ -112,9 +111,7 @@ class Group:
     def gaps(self, protocol: str, metric: str) -> Gaps:
         """Return the lengths without a value, by reason and method; of extensions, those out of memory."""
         gaps: Gaps = {FULL: {}, SKIPPED: {}, UNDEFINED: {}, NOT_FINITE: {}}
-        full = {
-            cell[:2] for (_, kind), entries in self.cells.items() if kind == OUT_OF_MEMORY for cell in entries
-        }
+        full = {cell[:2] for key, cells in self.cells.items() if key[1] == OUT_OF_MEMORY for cell in cells}
         for (method, extension), length in sorted(full):
             name = method if extension == "none" else f"{method} + {extension}"
             gaps[FULL].setdefault(name, []).append(length)

@@ -29,7 +29,6 @@ MAKES_SETTING = (
 )  # fmt: skip
 NOT_VARIANT = ("finetune_steps", "pattern")  # the first is in the extension's name, the second a list
 
-
 Sample = tuple[Array, Array]  # (terms, S, D), sums over the windows of a document; (D,), their counts
 Trained = dict[tuple[int, str], pd.Series]  # by seed and training: of each window or problem, by its document
 
@@ -131,9 +130,7 @@ def variant(run: FinishedRun, group: str, name: str) -> str:
     if group == "encoding":
         usual = usual | {"checkpoint": None, "objective": "clm"}
         found |= {key: run.facts.get(f"settings.{key}", usual[key]) for key in ("checkpoint", "objective")}
-    changed = [
-        key for key in sorted(found) if found[key] not in (usual[key], "best") and key not in NOT_VARIANT
-    ]
+    changed = [key for key in sorted({*found} - {*NOT_VARIANT}) if found[key] not in (usual[key], "best")]
     return f"[{','.join(f'{key}={found[key]}'.lower() for key in changed)}]" if changed else ""
 
 
