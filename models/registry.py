@@ -145,6 +145,9 @@ def construct(settings: Mapping[str, Any], shape: Mapping[str, int], **given: An
         if key not in wanted:
             known = ", ".join(wanted) or "none"
             raise UsageError(f"{kind.__name__} has no parameter '{key}'; it has: {known}.")
+    missing = [key for key in SHAPE if key in wanted and key not in shape and key not in parameters]
+    if missing:
+        raise UsageError(f"{kind.__name__} depends on the model's {', '.join(missing)}: pass it as well.")
     return kind(**{key: value for key, value in shape.items() if key in wanted} | parameters, **given)
 
 
