@@ -64,7 +64,7 @@ def trainer(config: TrainerConfig, precision: str, **more: Any) -> Trainer:
         accelerator=config.accelerator,
         devices=config.devices,
         num_nodes=config.num_nodes,
-        strategy="ddp" if config.is_distributed else "auto",
+        strategy="ddp" if config.is_distributed else config.strategy,
         precision=precision,  # type: ignore[arg-type]  # is one of those it lists
         logger=False,
         enable_checkpointing=False,  # train.fit.trainer has its own
