@@ -114,11 +114,14 @@ def pooled(variances: Array, freedom: Array) -> tuple[Array, Array]:
 
 
 def trigamma_inverse(y: float) -> float:
-    """Return x with trigamma(x) = y, by the secant method on 1 / trigamma, which is nearly straight."""
-    from scipy.optimize import newton
+    """Return x with trigamma(x) = y, by Newton's method on 1 / trigamma, which is nearly straight."""
     from scipy.special import polygamma
 
-    return float(newton(lambda x: 1 / polygamma(1, x) - 1 / y, 0.5 + 1 / y, rtol=1e-12))
+    x = 0.5 + 1 / y
+    for _ in range(20):
+        now = polygamma(1, x)
+        x += now * (1 - now / y) / polygamma(2, x)
+    return float(x)
 
 
 def holm(p: Array) -> Array:

@@ -1,6 +1,6 @@
 """A contradiction in one panel: what papers print, the same checkpoints crossed, what each factor does."""
 
-from sweeps.court.contradiction import Attribution
+from sweeps.court.attribution import Attribution
 from sweeps.drawing.figure import Caption, Figure, Row, describe, faceted
 
 PUBLISHED, CELL, EFFECT = KINDS = ["published", "the same checkpoints", "effect of one factor"]

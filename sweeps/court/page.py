@@ -10,8 +10,9 @@ from markupsafe import Markup
 from conf.errors import UsageError
 from sweeps.charts.crossing import crossing_figure
 from sweeps.comparison.comparisons import SIGNIFICANT
+from sweeps.court.attribution import Attribution, attribute
 from sweeps.court.claim import MARKS, trainings
-from sweeps.court.contradiction import Attribution, attribute, load_contradictions
+from sweeps.court.contradiction import load_contradictions
 from sweeps.court.evidence import Setting
 from sweeps.court.verdict import Judgement, Measurement, Trial, Verdict, wrong_by_chance
 from sweeps.drawing.page import rendered

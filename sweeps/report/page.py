@@ -1,6 +1,7 @@
 """One self-contained `report.html`: no network, light and dark, printable."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from sweeps.comparison.answers import answers, setting, sides_line
@@ -26,6 +27,17 @@ TABLES: dict[str, Callable[[Comparison], Table | None]] = {
     "protocols": changes.by_protocol,
     "fairness": runs.fairness_table,
 }
+
+
+@dataclass(frozen=True)
+class Part:
+    """A heading with a note and a figure, a table, or both."""
+
+    anchor: str
+    title: str
+    note: str
+    figure: Figure | None
+    table: Table | None
 
 
 def page(summary: Summary, figures: list[dict[str, Figure]]) -> str:
@@ -58,11 +70,8 @@ def page(summary: Summary, figures: list[dict[str, Figure]]) -> str:
     )
 
 
-def page_parts(
-    comparison: Comparison, figures: dict[str, Figure], before: str
-) -> Iterator[dict[str, object]]:
-    """Yield the parts of the page, each with a figure, a table or both, in the order of `texts.yml`; `before`
-    begins their anchors."""
+def page_parts(comparison: Comparison, figures: dict[str, Figure], before: str) -> Iterator[Part]:
+    """Yield the parts of the page, in the order of `texts.yml`; `before` begins their anchors."""
     content = {
         "metric": comparison.metric.replace("_", " ").capitalize(),
         "cropped": comparison.cropped,
@@ -71,5 +80,5 @@ def page_parts(
     for kind, text in PARTS.items():
         figure, table = figures.get(kind), TABLES[kind](comparison) if kind in TABLES else None
         if figure or table:
-            about = {"title": text.title.format(**content), "note": text.note.format(**content)}
-            yield {"anchor": before + kind, **about, "figure": figure, "table": table}
+            title, note = text.title.format(**content), text.note.format(**content)
+            yield Part(before + kind, title, note, figure, table)

@@ -255,14 +255,12 @@ def test_settings_that_differ_name_methods_and_are_red(tmp_path: Path) -> None:
     folder = make_sweep(tmp_path, ["rope", "alibi", "t5"], changed={"alibi": {"batch": 16}}, **SMALL)
     for seed, base in enumerate((500, 10_000, 10_000)):
         file = folder / f"rope-s{seed}/run.json"
-        settings = {
-            "encoding": {"base": base},
-            "trainer": {"keep": [0.5] * seed},
-        }  # what is kept changes nothing
-        edit(
-            file,
-            lambda about, settings=settings: [about["settings"][k].update(v) for k, v in settings.items()],
-        )
+
+        def change(about: dict[str, Any], seed: int = seed, base: int = base) -> None:
+            about["settings"]["encoding"]["base"] = base
+            about["settings"]["trainer"]["keep"] = [0.5] * seed  # what is kept changes no result
+
+        edit(file, change)
     vouch(folder)
     of = compared(folder)
     assert set(of.methods) == {"rope base=500", "rope base=10000", "alibi", "t5"}

@@ -37,7 +37,8 @@ class Evaluator(LightningModule):
 
     def __init__(self, models: dict[str, GPT]) -> None:
         super().__init__()
-        self.models, self.moved = models, nn.ModuleList(models.values())  # to the device, with this module
+        self.models = models
+        self.modules_to_move = nn.ModuleList(models.values())  # to the device: a dict is no module
         self.cost: dict[Key, Cost] = defaultdict(Cost)
         self.told, self.status = time.monotonic(), Status()
 

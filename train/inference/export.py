@@ -11,7 +11,7 @@ from typing import Any
 from conf.errors import UsageError
 from train.config.schema import Architecture
 from train.errors import command_line
-from train.inference.sample import ModelChoice
+from train.inference.model_choice import ModelChoice
 
 MODULE = "modeling_yardstick"
 CLASSES = {"AutoConfig": "YardstickConfig", "AutoModelForCausalLM": "YardstickForCausalLM"}

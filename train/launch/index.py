@@ -4,9 +4,10 @@ import json
 import re
 import shlex
 import sys
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Self
 
 from filelock import FileLock
 
@@ -14,19 +15,32 @@ from data.disk import atomic_write
 from train.launch.worker import Job
 
 VARIED = ("encoding", "extension", "seed", "jobs", "outputs", "report", "wandb")  # within one experiment
-Listed = dict[str, Any]  # a job, as `sweep.json` has it
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A job as `sweep.json` lists it."""
+
+    name: str
+    folder: str
+    encoding: str
+    seed: int
+    overrides: list[str]
+
+    @classmethod
+    def of(cls, job: Job) -> Self:
+        name, config = job.folder.name, job.config
+        return cls(name, name, config.names.encoding, config.seed, job.overrides)
+
+    @property
+    def experiment(self) -> set[str]:
+        """Return what it chose beyond its encoding, extension and seed, of what determines results."""
+        return {entry for entry in self.overrides if re.split("[.=]", entry)[0] not in VARIED}
 
 
 def write_index(jobs: list[Job], started: datetime) -> Path:
     """Keep the list of jobs of a sweep next to their results, and return the folder of the sweep."""
-    folder = jobs[0].folder.parent
-    listed = [
-        {
-            "name": job.folder.name, "folder": job.folder.name, "encoding": job.config.names.encoding,
-            "seed": job.config.seed, "overrides": job.overrides,
-        }
-        for job in jobs
-    ]  # fmt: skip
+    folder, listed_jobs = jobs[0].folder.parent, [Listed.of(job) for job in jobs]
     folder.mkdir(parents=True, exist_ok=True)
     about = {
         "name": folder.name,
@@ -34,28 +48,24 @@ def write_index(jobs: list[Job], started: datetime) -> Path:
         "started": started.astimezone(UTC).isoformat(timespec="seconds"),
     }
     with FileLock(folder / ".lock"):
-        every = [*earlier(folder, listed), *listed]
+        every = [asdict(job) for job in (*earlier(folder, listed_jobs), *listed_jobs)]
         with atomic_write(folder / "sweep.json") as out:
             out.write(json.dumps(about | {"jobs": every}, indent=1).encode())
     return folder
 
 
-def earlier(folder: Path, listed: list[Listed]) -> list[Listed]:
+def earlier(folder: Path, listed_jobs: list[Listed]) -> list[Listed]:
     """Return the jobs of earlier commands that belong beside these: others of the same experiment."""
-    experiments = [experiment(job) for job in listed]
-    repeated = [set(job["overrides"]) for job in listed]
     try:
-        return [
-            job
-            for job in json.loads((folder / "sweep.json").read_text())["jobs"]
-            if experiment(job) in experiments
-            and set(job["overrides"]) not in repeated
-            and (folder / job["folder"]).is_dir()
-        ]
+        known = [Listed(**entry) for entry in json.loads((folder / "sweep.json").read_text())["jobs"]]
     except (OSError, ValueError, KeyError, TypeError):
         return []
-
-
-def experiment(job: Listed) -> set[str]:
-    """Return what a job chose beyond its encoding, extension and seed, of what determines results."""
-    return {entry for entry in job["overrides"] if re.split("[.=]", entry)[0] not in VARIED}
+    experiments = [job.experiment for job in listed_jobs]
+    repeated = [set(job.overrides) for job in listed_jobs]
+    return [
+        job
+        for job in known
+        if job.experiment in experiments
+        and set(job.overrides) not in repeated
+        and (folder / job.folder).is_dir()
+    ]

@@ -3,7 +3,7 @@
 import json
 import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -33,7 +33,11 @@ def is_complete(folder: Path, cell: str) -> bool:
 
 
 def write_results(
-    folder: Path, rows: list[Row], scores: dict[str, np.ndarray], about: object, files: Sequence[Path]
+    folder: Path,
+    rows: list[Row],
+    scores: dict[str, np.ndarray],
+    about: Mapping[str, object],
+    files: Sequence[Path],
 ) -> None:
     """Write all of the results, and files that stay, first the weights that were evaluated."""
     for old in (DONE, RESULTS):

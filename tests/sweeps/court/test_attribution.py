@@ -7,7 +7,8 @@ import pandas as pd
 import pytest
 
 from conf.errors import UsageError
-from sweeps.court.contradiction import Contradiction, attribute
+from sweeps.court.attribution import attribute
+from sweeps.court.contradiction import Contradiction
 from sweeps.court.evidence import Setting, Trained
 from sweeps.court.inequality import Term
 

@@ -1,0 +1,144 @@
+"""The share of a contradiction that each explanation accounts for, computed from rows.
+
+The effect of a factor is the mean difference between cells that differ in it alone, from its first level to
+its last, on the same seeds and documents. What the effects do not add up to is left.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import chain, product
+from math import hypot
+
+from conf.errors import UsageError
+from sweeps.comparison.comparisons import SIGNIFICANT
+from sweeps.court.contradiction import Contradiction, Crossing
+from sweeps.court.evidence import Setting
+from sweeps.court.inequality import Inequality, Term, Terms, read_sum
+from sweeps.court.verdict import Measurement, measure
+
+
+@dataclass(frozen=True)
+class Combination:
+    """One level of each factor, and what was measured there."""
+
+    setting: str
+    levels: dict[str, str]
+    terms: Terms
+    measurement: Measurement
+
+
+@dataclass(frozen=True)
+class Effect:
+    """The change of the measure where one factor goes from its first level to its last."""
+
+    factor: str
+    first: str
+    last: str
+    settings: str
+    measurement: Measurement
+
+
+@dataclass(frozen=True)
+class Attribution:
+    """A contradiction taken apart: the cells of each crossing, and the effects of all."""
+
+    contradiction: Contradiction
+    crossings: list[list[Combination]]
+    effects: list[Effect]
+
+    @property
+    def cells(self) -> list[Combination]:
+        return [*chain(*self.crossings)]
+
+    @property
+    def counted(self) -> dict[str, Effect]:
+        """Return the effect of each factor; where several crossings have it, of the first."""
+        first = {effect.factor: effect for effect in reversed(self.effects)}
+        return {effect.factor: effect for effect in self.effects if first[effect.factor] is effect}
+
+    @property
+    def best(self) -> str | None:
+        """Return the factor that significantly moves furthest from the first side towards the second."""
+        sign = -1 if self.contradiction.published < 0 else 1
+        moves = {name: effect.measurement for name, effect in self.counted.items()}
+        found = [name for name, move in moves.items() if move.p < SIGNIFICANT and sign * move.value > 0]
+        return max(found, key=lambda name: sign * moves[name].value, default=None)
+
+    @property
+    def left(self) -> float:
+        """Return what no factor explains of the published difference."""
+        return self.contradiction.published - sum(move.measurement.value for move in self.counted.values())
+
+    @property
+    def half(self) -> float:
+        """Return half the width of the interval of what is left, as if the effects were independent."""
+        moves = (effect.measurement for effect in self.counted.values())
+        return hypot(*(move.high - move.value for move in moves))
+
+
+def attribute(contradiction: Contradiction, settings: Sequence[Setting]) -> Attribution:
+    """Return every cell that has rows and the effect of every factor; UsageError where a factor has none."""
+    joint: dict[int, Setting] = {}  # by the length of the windows, since others hold other tokens
+    for setting in settings:
+        for longest, scores in setting.scores.items():
+            place = joint.setdefault(longest, Setting("")).scores.setdefault(longest, {})
+            place |= {in_setting(term, setting.name): trained for term, trained in scores.items()}
+    crossings, effects = [], []
+    for crossing in contradiction.crossings:
+        names = {crossing.fill(levels)[0] for levels in crossing.every}
+        if missing := ", ".join(sorted(names - {setting.name for setting in settings})):
+            raise UsageError(f"There are no rows of {missing}: put its archive below docs/study.")
+        known, evidence = max(
+            ((combinations(crossing, choice), choice) for choice in joint.values()),
+            key=lambda pair: (len(pair[0]), sum(cell.measurement.seeds for cell in pair[0])),
+        )
+        crossings.append(known)
+        effects += [effect_of(factor, crossing, known, evidence) for factor in crossing.factors]
+    return Attribution(contradiction, crossings, effects)
+
+
+def in_setting(term: Term, name: str) -> Term:
+    """Return a term whose encoding bears the name of its setting."""
+    return replace(term, encoding=f"{name}/{term.encoding}")
+
+
+def combinations(crossing: Crossing, evidence: Setting) -> list[Combination]:
+    """Return the combinations of levels that have rows."""
+    known = []
+    for levels in crossing.every:
+        name, text = crossing.fill(levels)
+        terms = {in_setting(term, name): factor for term, factor in read_sum(text, text)[0].items()}
+        if found := value_of(terms, evidence):
+            known.append(Combination(name, levels, terms, found))
+    return known
+
+
+def effect_of(factor: str, crossing: Crossing, known: Sequence[Combination], evidence: Setting) -> Effect:
+    """Return the mean over pairs of cells that differ in the factor alone, those with the most seeds."""
+    first, *_, last = crossing.factors[factor]
+    pairs = [
+        (cell, other)
+        for cell, other in product(known, known)
+        if cell.levels[factor] == first and other.levels == cell.levels | {factor: last}
+    ]
+    seeds = [found.seeds if (found := value_of(difference([pair]), evidence)) else 0 for pair in pairs]
+    pairs = [pair for pair, count in zip(pairs, seeds, strict=True) if count and count == max(seeds)]
+    whole = value_of(difference(pairs), evidence)
+    if whole is None:
+        raise UsageError(f"No two cells of '{crossing.measure}' that have rows differ in {factor} alone.")
+    names = dict.fromkeys(cell.setting for cell in chain(*pairs))
+    return Effect(factor, first, last, " and ".join(names), whole)
+
+
+def difference(pairs: Sequence[tuple[Combination, Combination]]) -> Terms:
+    """Return the mean over pairs of the second minus the first, as one sum of terms."""
+    terms: Terms = {}
+    for cell, sign in ((cell, sign) for pair in pairs for cell, sign in zip(pair, (-1, 1), strict=True)):
+        for term, factor in cell.terms.items():
+            terms[term] = terms.get(term, 0.0) + sign * factor / len(pairs)
+    return terms
+
+
+def value_of(terms: Terms, evidence: Setting) -> Measurement | None:
+    """Return a sum of terms with its interval; None where a term has no rows."""
+    return next(iter(measure(Inequality("", terms, 0.0, False), evidence)), None)
