@@ -42,6 +42,12 @@ def test_sinusoidal(width: int) -> None:
     agree(embedded(load("sinusoidal", width=width), x), x + expected / to_one(width))
 
 
+@pytest.mark.parametrize(("feature", "wavelength"), [(0, 6.28), (64, 19.9), (510, 60611)])
+def test_sinusoidal_wavelengths(feature: int, wavelength: int) -> None:
+    found = embedded(load("sinusoidal", width=512, scale=to_one(512)), torch.zeros(1, 2, 512))[0, 1, feature]
+    assert 2 * math.pi / math.asin(found) == pytest.approx(wavelength, rel=2e-3)
+
+
 def test_sinusoidal_of_x_transformers() -> None:
     """Theirs has the sines first and the cosines after them."""
     theirs = ScaledSinusoidalEmbedding(C)(torch.zeros(1, 50, C))

@@ -14,6 +14,7 @@ from x_transformers.x_transformers import AlibiPositionalBias
 
 from models.effect import Encoding, Positions
 from models.encodings import load
+from models.encodings.bam import BAM
 from models.encodings.kerple import KERPLELog, KERPLEPower
 from tests.conftest import moved
 from tests.papers.loops import BOTH, HEADS, SHAPE, SLOPES, WIDTH, biased, content, found
@@ -27,6 +28,22 @@ def bias(encoding: Encoding, i: int, j: int = 0, length: int = 2048) -> list[flo
 
 
 # ---- ALiBi
+
+SLOPES_OF = {
+    1: [2**-8],
+    2: [2**-4, 2**-8],
+    3: [*SLOPES],
+    8: [2**-n for n in range(1, 9)],
+    12: [2**-n for n in range(1, 9)] + [0.70710678, 0.35355339, 0.1767767, 0.08838835],
+}
+
+
+@pytest.mark.parametrize("name", ["alibi", "alibi_learned"])
+@pytest.mark.parametrize("heads", SLOPES_OF)
+def test_alibi_slopes(name: str, heads: int) -> None:
+    encoding = load(name, heads=heads)
+    assert bias(encoding, 1) == pytest.approx([-m for m in SLOPES_OF[heads]])
+    assert bias(encoding, 1000) == pytest.approx([-1000 * m for m in SLOPES_OF[heads]])
 
 
 @BOTH
@@ -164,6 +181,16 @@ def test_bam_starts_as_alibi() -> None:
     assert error(bam, alibi) <= 1e-5  # what it adds to every distance
 
 
+def test_bam_with_a_negative_exponent_looks_away() -> None:
+    """The paper's retrieval heads: the token itself is out of sight, the far past is not."""
+    encoding = BAM(1)
+    with torch.no_grad():
+        encoding.log_scale.zero_()
+        encoding.exponent.fill_(-0.5)
+    assert bias(encoding, 0) == pytest.approx([-316.2278], rel=1e-4)
+    assert bias(encoding, 400) == pytest.approx([-0.05])
+
+
 # ---- FIRE
 
 
@@ -189,3 +216,7 @@ def test_fire(learning: bool, length: int, causal: bool) -> None:
 
     with torch.set_grad_enabled(learning):
         agree(found(encoding, q, k, causal), biased(q, k, expected, causal))
+
+
+def test_fire_has_462_parameters_at_12_heads() -> None:
+    assert sum(p.numel() for p in load("fire", heads=12, length=512).parameters()) == 462

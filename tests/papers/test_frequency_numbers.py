@@ -50,10 +50,18 @@ def test_ntk_mixed() -> None:
 
 def test_llama3() -> None:
     ratio = scaled("llama3", 8, 128, 8192, 5e5)
+    assert (ratio[:29] == 1).all()
+    assert ratio[35:].tolist() == pytest.approx([1 / 8] * 29)
     printed = [0.82817, 0.64374, 0.49351, 0.37112, 0.27143, 0.19021]
     assert ratio[29:35].tolist() == pytest.approx(printed, abs=1e-5)
     step = scaled("llama3", 16, 128, 8192, 5e5, fast=1)  # Llama 4: no ramp
     assert {round(value, 12) for value in step.tolist()} == {1, 1 / 16}
+
+
+def test_longrope() -> None:
+    for factor, length, expected in ((32, 4096, 1.1902380714), (4, 512, 1.1055415968)):
+        extension = extended("longrope", 64, length)
+        assert extension.magnitude(factor) == pytest.approx(expected, abs=1e-10)
 
 
 # ---- transformers

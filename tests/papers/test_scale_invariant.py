@@ -3,8 +3,11 @@
 import math
 
 import pytest
+import torch
 
-from models.encodings import load
+from models.attention import attend, logits
+from models.effect import Positions
+from models.encodings import extend, load
 from tests.papers.loops import BOTH, FREQUENCIES, HEADS, LENGTH, SHAPE, by_pair, content, found, rotary
 from tests.tolerance import agree
 
@@ -42,3 +45,13 @@ def test_its_two_conditions() -> None:
         assert weight * (t / TAU + 1) == pytest.approx(math.exp(0.5))
         assert (m + a * a) * weight * (t / TAU + 1) == pytest.approx(math.exp(0.5))
     assert (multiplied(0), shifted(0)) == (1, 0)
+
+
+def test_yarn_changes_its_rotation_alone() -> None:
+    plain = load("scale_invariant", **SHAPE)
+    before, after = (e.effect_at(Positions.of(60)) for e in (plain, extend("yarn", plain)))
+    assert after.parts == before.parts
+    q, k = content(60)
+    zero = torch.zeros_like(q)
+    agree(logits(zero, zero, after), logits(zero, zero, before))
+    assert not torch.equal(attend(q, k, q, after), attend(q, k, q, before))

@@ -5,7 +5,8 @@ import math
 import pytest
 import torch
 
-from models.encodings import extend
+from models.effect import Positions
+from models.encodings import extend, load
 from tests.papers.loops import FREQUENCIES, NEVER, SHAPE, content, found, plain, rotary
 from tests.tolerance import agree
 
@@ -38,6 +39,13 @@ def test_windows_combine() -> None:
 
 def growth(i: int) -> float:
     return max(1.0, math.log(i + 1) / math.log(L))
+
+
+@pytest.mark.parametrize(("seen", "expected"), [(1024, 1.1111), (2048, 1.2222), (4096, 1.3333)])
+def test_log_n_as_printed(seen: int, expected: float) -> None:
+    assert max(1.0, math.log(seen) / math.log(512)) == pytest.approx(expected, abs=1e-4)
+    temperature = extend("log_n", load("nope", length=512)).effect_at(Positions.of(seen)).logit_scale
+    assert temperature[0, -1].item() == pytest.approx(expected, abs=1e-4)
 
 
 @pytest.mark.parametrize("name", ["rope", "alibi", "nope"])

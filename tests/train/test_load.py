@@ -74,3 +74,8 @@ def test_bytes_need_no_file(small: list[str], tmp_path: Path) -> None:
     loaded = load(tmp_path / "run")
     assert loaded.encode("é").tolist() == [0xC3, 0xA9]
     assert len(loaded.generate("é", 5).encode()) >= 5
+
+
+def test_an_extension_that_does_not_fit_is_refused(done: Path) -> None:
+    with pytest.raises(UsageError, match="does not fit RoPE; it fits"):
+        load(done, "learned_interpolated")

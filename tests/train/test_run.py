@@ -115,6 +115,14 @@ def test_processes_evaluate_as_one(done: Path, outputs: Path, tmp_path: Path) ->
     close(tmp_path / "one", tmp_path / "several", 1e-6)
 
 
+def test_two_processes_train_on_masked_words_as_one(small: list[str], tmp_path: Path) -> None:
+    asked = ["encoding=alibi", "objective=mlm", "model.causal=false", *small]
+    call(*asked, f"outputs={tmp_path}/o1", f"hydra.run.dir={tmp_path}/1")
+    together(tmp_path, 2, *asked, f"outputs={tmp_path}/o2", f"hydra.run.dir={tmp_path}/2")
+    assert losses(tmp_path / "1")["none", "same_tokens", 64] is not None
+    close(tmp_path / "1", tmp_path / "2", 1e-5)
+
+
 def test_a_killed_training_goes_on_as_if_never_stopped(small: list[str], tmp_path: Path) -> None:
     """kill -9 in the middle; the same command then ends with the same numbers."""
     longer = [*small, "encoding=randomized_rope", "encoding.span=128"]

@@ -259,19 +259,20 @@ def test_an_unknown_mode_is_an_error() -> None:
         wandb_run.resolved_mode("onlin")
 
 
-def in_a_terminal(folder: Path, name: str) -> None:
+def in_a_terminal(folder: Path, name: str, mode: str) -> None:
     for number in range(3):
         os.dup2(os.open(name, os.O_RDWR | os.O_NOCTTY), number)
-    with begin(folder, "online") as run:
+    with begin(folder, mode) as run:
         run.log_training("train", 1, {"loss": 1.0})
 
 
-def test_without_a_key_nobody_is_asked_even_in_a_terminal(tmp_path: Path) -> None:
+@pytest.mark.parametrize("mode", ["auto", "online"])
+def test_without_a_key_nobody_is_asked_even_in_a_terminal(mode: str, tmp_path: Path) -> None:
     master, tty = pty.openpty()
-    assert forked(in_a_terminal, tmp_path, os.ttyname(tty)).returncode == 0
+    assert forked(in_a_terminal, tmp_path, os.ttyname(tty), mode).returncode == 0
     *warning, last = os.read(master, 9999).decode().replace("\r", "").splitlines()
     assert last == f"W&B: offline. To upload: wandb sync {written(tmp_path)[0]}"
-    assert ["no API key" in line for line in warning] == [True]
+    assert ["no API key" in line for line in warning] == [True] * (mode == "online")
 
 
 def test_online_the_server_gets_the_points_as_they_are(

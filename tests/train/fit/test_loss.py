@@ -4,7 +4,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from models.encodings import load
+from models.encodings import extend, load
 from models.gpt import GPT
 from train.fit import loss
 
@@ -70,3 +70,11 @@ def sure_of(nats: float) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
 
 def gradients(total: torch.Tensor, *of: torch.Tensor) -> list[torch.Tensor]:
     return [gradient.double() for gradient in torch.autograd.grad(total, of)]
+
+
+@pytest.mark.parametrize("first", [0, 5, 9, 11])
+@pytest.mark.parametrize("context", [5, 6, 12])
+def test_last_tokens_alone_of_pieces(model, text, context, first) -> None:
+    cut = model.under([extend("crop", load("rope", **SHAPE | {"length": context}))])
+    whole = cut.hidden(text[:, :-1])
+    torch.testing.assert_close(cut.hidden(text[:, :-1], first=first), whole[:, first:])

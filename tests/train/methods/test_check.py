@@ -4,15 +4,15 @@ from pathlib import Path
 
 import pytest
 
+from models.registry import names
 from tests.composing import composed
 from tests.train.checks.test_attributed import HEAD, plant
 from train.methods.check import TINY, tiny_config
 from train.methods.conformance import findings
 
 
-@pytest.mark.parametrize("name", "rope learned t5 fire deberta cope fox irope randomized_rope".split())
-def test_a_method_does_what_it_says(name: str) -> None:
-    """Of each kind one: tests/test_conformance.py holds every method to more than this."""
+@pytest.mark.parametrize("name", names())
+def test_every_encoding_does_what_it_says(name: str) -> None:
     found = list(findings(tiny_config(name, []), composed("encoding=rope", *TINY)))
     assert len(found) == 8
     assert [finding.text for finding in found if not finding.is_right] == []
