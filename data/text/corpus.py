@@ -10,6 +10,7 @@ from data.cache import build_once
 from data.code import code_digest
 from data.digest import of_content, of_json
 from data.text.documents import Documents
+from data.text.prepared import Prepared
 
 if TYPE_CHECKING:
     from data.text.tokens import Text  # imports torch, which the name of a run does without
@@ -21,7 +22,7 @@ class Corpus(Documents):
 
     def open(self, vocab: int, cache: Path) -> "Text":
         """Return the token ids, from the cache or built into it."""
-        from data.text.tokens import Prepared, Text
+        from data.text.tokens import Text
 
         folder = cache / f"{self.name}-{self.key(vocab)}"
 

@@ -1,4 +1,4 @@
-"""Documents -> a tokenizer and two files of token ids. Runs once; `data.text.tokens` reads what it writes."""
+"""Documents -> a tokenizer and two files of token ids. Runs once; `data.text` reads what it writes."""
 
 import logging
 from collections.abc import Iterable, Iterator
@@ -12,9 +12,9 @@ from data.digest import of_file, of_json
 from data.source import VocabularyTooSmallError
 from data.text.documents import Documents
 from data.text.foreign import ForeignTokenizer
+from data.text.prepared import Prepared
 from data.text.split import MEGABYTE, Entries, limited, split, texts
 from data.text.tokenizer import SAMPLE, ByteLevelBPE, Bytes, Tokenizer
-from data.text.tokens import Prepared
 
 PORTION = 4e6  # characters of text that are encoded at a time
 LOST = 0.01  # share of a text that may have no tokens

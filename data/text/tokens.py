@@ -1,6 +1,5 @@
 """Text as token ids on the disk: two memory-mapped streams, one to train on and one held out."""
 
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -10,22 +9,11 @@ from conf.errors import UsageError
 from data.batch import Batch, shifted
 from data.digest import of_json
 from data.source import Source, Windows
-
-
-@dataclass(frozen=True)
-class Prepared:
-    """The record of a folder of token ids."""
-
-    name: str
-    fingerprint: str  # of all token ids, the ends of held-out documents, and the tokenizer
-    description: str
-    vocab: int
-    dtype: str
-    mask_token: int  # in place of a masked token
+from data.text.prepared import Prepared
 
 
 class Text(Source):
-    """Text in a folder that `data.text.prepare` wrote."""
+    """Text in a folder that `data.build` wrote."""
 
     def __init__(self, folder: Path, prepared: Prepared, repeat: float = 0.0) -> None:
         self.folder, self.repeat = folder, repeat

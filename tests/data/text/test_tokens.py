@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as some
 from tokenizers import Tokenizer
 
-from data.text.tokens import Text, repeat_spans, spread
+from data.text import Text
+from data.text.tokens import repeat_spans, spread
 from tests.data.conftest import check_shares
 
 
