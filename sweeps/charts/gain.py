@@ -9,7 +9,7 @@ from sweeps.texts import PARTS
 VERDICTS = {"better": "gains", "worse": "loses"}
 UNSURE = "not separable"
 SYMLOG = {"type": "symlog", "constant": 0.05, "nice": False, "padding": 14}
-TICKS = [-1, -0.3, -0.1, 0, 0.1, 0.3, 1]
+TICKS = [-1, -0.1, 0, 0.1, 1]
 
 
 def gain_over_window(comparison: Comparison) -> dict[str, Spec]:
