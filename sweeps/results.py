@@ -7,6 +7,7 @@ archive (`sweeps.archive`) is read as the folder is that it was made from.
 import json
 import os
 import sys
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -170,14 +171,16 @@ def archived_runs(archive: Path) -> Iterator[FinishedRun]:
     try:
         rows, scores, runs = (pd.read_parquet(archive / name) for name in (ROWS, SCORES, RUNS))
         rows = rows.astype(object).where(rows.notna(), None)
-        rows_of, scores_of = (dict(list(frame.groupby("run"))) for frame in (rows, scores))
+        names, rows_of = list(rows), defaultdict(list)
+        for values in rows.itertuples(index=False, name=None):
+            row = ROW.validate_json(json.dumps(dict(zip(names, values, strict=True))))
+            rows_of[row.run].append(row)
+        documents_of: dict[str, Documents] = defaultdict(dict)
+        for run, name, is_whole, values in scores.itertuples(index=False, name=None):
+            documents_of[run][name] = np.asarray(values, "int64" if is_whole else "float64")
         for run, about in zip(runs["run"], runs["about"], strict=True):
-            documents = {
-                name: np.asarray(values, "int64" if is_whole else "float64")
-                for _, name, is_whole, values in scores_of[run].itertuples(index=False)
-            }
-            run_rows = [ROW.validate_json(json.dumps(row)) for row in rows_of[run].to_dict("records")]
-            yield FinishedRun(archive / run, About.model_validate_json(about), run_rows, documents)
+            record = About.model_validate_json(about)
+            yield FinishedRun(archive / run, record, rows_of[run], documents_of[run])
     except (ValueError, KeyError, OSError) as error:
         raise UsageError(f"The archive {archive} is damaged: make it again by sweeps.archive.") from error
 

@@ -7,6 +7,7 @@ the variance of each part; the interval takes Student's t with the degrees of fr
 """
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,9 +56,7 @@ def variance_parts(values: Array, counts: Array) -> tuple[Array, Array, Array, A
     present: NDArray[np.bool_] = np.asarray(np.isfinite(values).all(-1))  # (K, S)
     seeds = present.sum(-1).astype(float)  # (K,)
     values = np.where(present[..., None], values, 0.0)
-    draw = np.random.default_rng(0)
-    documents_drawn = draw.multinomial(D, np.full(D, 1 / D), RESAMPLES)  # (R, D)
-    seeds_drawn = draw.multinomial(S, np.full(S, 1 / S), RESAMPLES)  # (R, S)
+    documents_drawn, seeds_drawn = resamples(S, D)
     by_seed = values @ (documents_drawn / (documents_drawn @ counts)[:, None]).T  # (K, S, R)
     with np.errstate(divide="ignore", invalid="ignore"):
         value = values.sum((-1, -2)) / (seeds * counts.sum())
@@ -70,6 +69,14 @@ def variance_parts(values: Array, counts: Array) -> tuple[Array, Array, Array, A
     known = seeds > 0
     of_documents, of_seeds = np.where(known, of_documents, np.nan), np.where(seeds > 1, of_seeds, alone)
     return value, of_documents, of_seeds, np.maximum(seeds - 1, 1)
+
+
+@lru_cache(maxsize=16)
+def resamples(seeds: int, documents: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return how often each resample has each document (R, D) and each seed (R, S): always the same."""
+    draw = np.random.default_rng(0)
+    documents_drawn = draw.multinomial(documents, np.full(documents, 1 / documents), RESAMPLES)
+    return documents_drawn, draw.multinomial(seeds, np.full(seeds, 1 / seeds), RESAMPLES)
 
 
 def student(value: Array, documents: Array, seeds: Array, freedom: Array, others: int) -> tuple[Array, ...]:

@@ -12,7 +12,7 @@ from math import hypot
 from conf.errors import UsageError
 from sweeps.comparison.comparisons import SIGNIFICANT
 from sweeps.court.contradiction import Contradiction, Crossing
-from sweeps.court.evidence import Setting
+from sweeps.court.evidence import Setting, Trained
 from sweeps.court.inequality import Inequality, Term, Terms, read_sum
 from sweeps.court.verdict import Measurement, measure
 
@@ -78,23 +78,30 @@ class Attribution:
 
 def attribute(contradiction: Contradiction, settings: Sequence[Setting]) -> Attribution:
     """Return every cell that has rows and the effect of every factor; UsageError where a factor has none."""
-    joint: dict[int, Setting] = {}  # by the length of the windows, since others hold other tokens
-    for setting in settings:
-        for longest, scores in setting.scores.items():
-            place = joint.setdefault(longest, Setting("")).scores.setdefault(longest, {})
-            place |= {in_setting(term, setting.name): trained for term, trained in scores.items()}
     crossings, effects = [], []
     for crossing in contradiction.crossings:
         names = {crossing.fill(levels)[0] for levels in crossing.every}
         if missing := ", ".join(sorted(names - {setting.name for setting in settings})):
             raise UsageError(f"There are no rows of {missing}: put its archive below docs/study.")
         known, evidence = max(
-            ((combinations(crossing, choice), choice) for choice in joint.values()),
+            ((combinations(crossing, choice), choice) for choice in evidence_of(crossing, settings)),
             key=lambda pair: (len(pair[0]), sum(cell.measurement.seeds for cell in pair[0])),
         )
         crossings.append(known)
         effects += [effect_of(factor, crossing, known, evidence) for factor in crossing.factors]
     return Attribution(contradiction, crossings, effects)
+
+
+def evidence_of(crossing: Crossing, settings: Sequence[Setting]) -> list[Setting]:
+    """Return the scores of the terms of a crossing, one `Setting` for each length of the windows."""
+    measures = {crossing.fill(levels) for levels in crossing.every}
+    joint: dict[int, dict[Term, Trained]] = {}
+    for setting in settings:
+        terms = {term for name, text in measures if name == setting.name for term in read_sum(text, text)[0]}
+        for longest, scores in setting.scores.items():
+            known = {in_setting(term, setting.name): scores[term] for term in terms & scores.keys()}
+            joint.setdefault(longest, {}).update(known)
+    return [Setting("", {longest: scores}) for longest, scores in joint.items()]
 
 
 def in_setting(term: Term, name: str) -> Term:

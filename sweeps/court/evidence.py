@@ -7,11 +7,11 @@ are archived; two settings are two independent tries of a claim.
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache, reduce
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 import yaml
+from numpy.typing import NDArray
 
 from conf.choices import CONF, files
 from sweeps.court.inequality import Term
@@ -30,7 +30,21 @@ MAKES_SETTING = (
 NOT_VARIANT = ("finetune_steps", "pattern")  # the first is in the extension's name, the second a list
 
 Sample = tuple[Array, Array]  # (terms, S, D), sums over the windows of a document; (D,), their counts
-Trained = dict[tuple[int, str], pd.Series]  # by seed and training: of each window or problem, by its document
+
+
+class WindowScores(NamedTuple):
+    """The scores of windows or problems, and the documents that they are in."""
+
+    values: Array
+    documents: NDArray[np.int64]
+
+    def within(self, documents: NDArray[np.int64]) -> "WindowScores":
+        """Return the scores in these documents."""
+        mask = np.isin(self.documents, documents)
+        return WindowScores(self.values[mask], self.documents[mask])
+
+
+Trained = dict[tuple[int, str], WindowScores]  # by seed and training
 
 
 @dataclass(frozen=True)
@@ -59,7 +73,7 @@ class Setting:
             term = Term(run.encoding + method, extension, times, protocol_of(row), row.metric)
             scores, trained = window_scores(run, row), by_term.setdefault(term, {})
             known = trained.get((run.seed, run.about.training))
-            if known is None or len(scores) > len(known):
+            if known is None or len(scores.values) > len(known.values):
                 trained[run.seed, run.about.training] = scores
 
 
@@ -69,15 +83,15 @@ def protocol_of(row: Row) -> str:
     return retrieval if retrieval and row.protocol == ANSWERS else row.protocol
 
 
-def window_scores(run: FinishedRun, row: Row) -> pd.Series:
-    """Return the scores behind a row by document, or its value alone where they were not kept."""
+def window_scores(run: FinishedRun, row: Row) -> WindowScores:
+    """Return the scores behind a row, or its value alone where they were not kept."""
     is_answer = row.protocol == ANSWERS
     parts = [row.extension, row.protocol, str(row.length), *([row.metric] if is_answer else [])]
     values = run.documents.get("|".join(parts))
     documents = run.documents.get(ANSWERS if is_answer else "document")
     if values is None or documents is None or len(values) != len(documents) or row.metric == "bits_per_byte":
-        return pd.Series([row.value], [0], float)
-    return pd.Series(values, documents)
+        return WindowScores(np.array([row.value], float), np.zeros(1, np.int64))
+    return WindowScores(values, documents.astype(np.int64))
 
 
 def joint_sample(scores: dict[Term, Trained], terms: Sequence[Term]) -> Sample | None:
@@ -86,14 +100,15 @@ def joint_sample(scores: dict[Term, Trained], terms: Sequence[Term]) -> Sample |
     rows = [row for seed in seeds if (row := scores_of_seed(scores, terms, seed))]  # (S, terms)
     if not rows:
         return None
-    documents = reduce(np.intersect1d, (part.index for row in rows for part in row))
-    rows = [[part[part.index.isin(documents)] for part in row] for row in rows]
-    if not len(documents) or len({len(part) for row in rows for part in row}) > 1:
+    shared = reduce(np.intersect1d, (part.documents for row in rows for part in row))
+    rows = [[part.within(shared) for part in row] for row in rows]
+    if not len(shared) or len({len(part.values) for row in rows for part in row}) > 1:
         return None
-    return by_document(np.array(rows).swapaxes(0, 1), rows[0][0].index.to_numpy())
+    values = np.array([[part.values for part in row] for row in rows])
+    return by_document(values.swapaxes(0, 1), rows[0][0].documents)
 
 
-def scores_of_seed(scores: dict[Term, Trained], terms: Sequence[Term], seed: int) -> list[pd.Series]:
+def scores_of_seed(scores: dict[Term, Trained], terms: Sequence[Term], seed: int) -> list[WindowScores]:
     """Return the scores of terms at a seed; nothing where one has none.
 
     Those of an encoding are from one training: of the trainings that have them all, that with most windows.
@@ -104,7 +119,7 @@ def scores_of_seed(scores: dict[Term, Trained], terms: Sequence[Term], seed: int
         keys = [key for key in alike[0] if key[0] == seed and all(key in trained for trained in alike)]
         if not keys:
             return []
-        most = max(keys, key=lambda key: min(len(trained[key]) for trained in alike))
+        most = max(keys, key=lambda key: min(len(trained[key].values) for trained in alike))
         chosen.append(scores[term][most])
     return chosen
 

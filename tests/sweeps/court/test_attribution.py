@@ -3,13 +3,12 @@
 from itertools import product
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from conf.errors import UsageError
 from sweeps.court.attribution import attribute
 from sweeps.court.contradiction import Contradiction
-from sweeps.court.evidence import Setting, Trained
+from sweeps.court.evidence import Setting, Trained, WindowScores
 from sweeps.court.inequality import Term
 
 LAST_K, BFLOAT16, DEEP = 0.3, 0.2, -0.5  # what each adds to the change
@@ -49,7 +48,7 @@ def setting(name: str, seeds: int = 3, first: int = 0) -> Setting:
         term = Term("alibi", extension, times, protocol, "loss")
         noise = np.random.default_rng([len(extension), int(times), len(protocol)])
         scores[term] = {
-            (seed, "01234567"): pd.Series(
+            (seed, "01234567"): WindowScores(
                 mean + 0.1 * seed + np.sin(documents) + noise.normal(0, 0.02, 40), documents
             )
             for seed in range(seeds)

@@ -1,11 +1,10 @@
 """Verdicts on scores whose truth is known."""
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from sweeps.court.claim import Claim
-from sweeps.court.evidence import Setting
+from sweeps.court.evidence import Setting, WindowScores
 from sweeps.court.inequality import Term
 from sweeps.court.verdict import Verdict, decide, wrong_by_chance
 
@@ -22,8 +21,9 @@ def setting(
     documents = draw.normal(0, 0.3, DOCUMENTS)
     for method, loss in losses.items():
         by_seed = {
-            (seed, method): pd.Series(
-                loss + documents + draw.normal(0, luck) + draw.normal(0, 0.03, DOCUMENTS)
+            (seed, method): WindowScores(
+                loss + documents + draw.normal(0, luck) + draw.normal(0, 0.03, DOCUMENTS),
+                np.arange(DOCUMENTS),
             )
             for seed in range(seeds)
         }
@@ -84,8 +84,7 @@ def test_what_is_refuted_is_so_twice() -> None:
     """One of three seeds on the other side: together the seeds may refute, alone they do not."""
     lucky = setting(luck=0.0)
     (scores,) = lucky.scores.values()
-    one = scores[Term("bad", "none", 1.0, "same_tokens", "loss")]
-    one[0, "bad"] -= 0.301
+    scores[Term("bad", "none", 1.0, "same_tokens", "loss")][0, "bad"].values[:] -= 0.301
     assert verdict("bad@1 < good@1", settings=[lucky]) == Verdict.OPEN
     assert verdict("bad@1 < good@1", settings=[lucky, setting("deep")]) == Verdict.MIXED
     assert verdict("bad@1 < good@1", settings=[lucky, setting("deep"), setting("both")]) == Verdict.REFUTED
