@@ -1,8 +1,8 @@
 """Decide claims of the literature: python -m sweeps.court [e1 q4 ...]
 
-Without names, all verdicts are computed from the rows in docs/study and written to docs/claims.md, and why
-papers disagree to docs/contradictions; with names, verdicts are printed. --run first trains what the named
-claims lack, and archives its rows in docs/study/claims.
+Without names, all verdicts are computed from the rows in docs/study and written to docs/claims.md and .json,
+and why papers disagree to docs/contradictions; with names, verdicts are printed. --run first trains what the
+named claims lack, and archives its rows in docs/study/claims.
 """
 
 import argparse
@@ -15,12 +15,13 @@ from sweeps import command
 from sweeps.archive import pack
 from sweeps.court.claim import load_claims, trainings
 from sweeps.court.evidence import STUDY, load_settings
-from sweeps.court.page import by_setting, claims_html, claims_page, contradiction_pages, row
+from sweeps.court.page import by_setting, claims_html, claims_json, claims_page, contradiction_pages, row
 from sweeps.court.verdict import decide
 from train.paths import ROOT
 
-PAGE, HTML, CONTRADICTIONS = (
-    ROOT / name for name in ("docs/claims.md", "outputs/claims.html", "docs/contradictions")
+PAGE, DATA, HTML, CONTRADICTIONS = (
+    ROOT / name
+    for name in ("docs/claims.md", "docs/claims.json", "outputs/claims.html", "docs/contradictions")
 )
 
 
@@ -41,11 +42,12 @@ def main() -> None:
             print(*row(id, judgement)[:-1], by_setting(judgement), sep="\n")
         return
     PAGE.write_text(claims_page(judgements))
+    DATA.write_text(claims_json(judgements))
     HTML.parent.mkdir(exist_ok=True)
     HTML.write_text(claims_html(judgements))
     for name, text in contradiction_pages(settings).items():
         (CONTRADICTIONS / name).write_text(text)
-    files = [str(file.relative_to(ROOT)) for file in (PAGE, HTML, CONTRADICTIONS)]
+    files = [str(file.relative_to(ROOT)) for file in (PAGE, DATA, HTML, CONTRADICTIONS)]
     print(f"{len(judgements)} claims and why papers disagree: {', '.join(files)}.")
 
 

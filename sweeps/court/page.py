@@ -1,7 +1,9 @@
-"""The pages that rows decide: docs/claims.md, and why papers disagree in docs/contradictions."""
+"""The pages that rows decide: docs/claims.md and .json, and why papers disagree in docs/contradictions."""
 
+import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 
 from markdown_it import MarkdownIt
@@ -44,6 +46,24 @@ def claims_table(judgements: Mapping[str, Judgement]) -> str:
     """Return the table of all claims as Markdown."""
     rows = [row(id, judgement) for id, judgement in judgements.items()]
     return markdown(HEADS, rows).replace("---:", "---")  # text, which is aligned to the left
+
+
+def claims_json(judgements: Mapping[str, Judgement]) -> str:
+    """Return the verdicts as JSON: by id, the claim and the part of it that decides, with its interval."""
+    records = {}
+    for id, judgement in judgements.items():
+        claim, trial = judgement.claim, judgement.trial
+        record = claim.model_dump(include={"claim", "source", "published"}) | {"verdict": judgement.verdict}
+        if trial:
+            part = trial.deciding
+            record |= {"setting": trial.setting, "seeds": trial.seeds, "part": part.part.text}
+            record |= {key: round(getattr(part, key), 4) for key in ("value", "low", "high")}
+        if judgement.checks:
+            record["checks"] = [
+                asdict(check) | {"value": round(check.value, 4)} for check in judgement.checks
+            ]
+        records[short_id(id)] = record
+    return json.dumps(records, indent=1, ensure_ascii=False) + "\n"
 
 
 def contradiction_pages(settings: Sequence[Setting]) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""docs/claims.md is what the committed rows say, and is rebuilt without training."""
+"""docs/claims.md and .json are what the committed rows say, and are rebuilt without training."""
 
 from runpy import run_module
 
@@ -9,7 +9,7 @@ import pytest
 from sweeps.court.claim import load_claims
 from sweeps.court.evidence import STUDY, Setting
 from sweeps.court.inequality import Term
-from sweeps.court.page import claims_page
+from sweeps.court.page import claims_json, claims_page
 from sweeps.court.verdict import decide
 from tests.tolerance import agree_but_for_digits
 from train.paths import ROOT
@@ -17,9 +17,10 @@ from train.paths import ROOT
 
 def test_the_page_is_that_of_the_archives(settings: list[Setting]) -> None:
     """If this fails: make claims."""
-    shown = (ROOT / "docs/claims.md").read_text()
-    expected = claims_page({id: decide(claim, settings) for id, claim in load_claims().items()})
-    agree_but_for_digits(shown, expected, rel=0.02, abs=0.0011)  # the last digit is rounded
+    judgements = {id: decide(claim, settings) for id, claim in load_claims().items()}
+    for name, text in (("claims.md", claims_page), ("claims.json", claims_json)):
+        shown = (ROOT / "docs" / name).read_text()
+        agree_but_for_digits(shown, text(judgements), rel=0.02, abs=0.0011)  # the last digit is rounded
 
 
 def test_terms_are_the_rows(settings: list[Setting]) -> None:
