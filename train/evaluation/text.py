@@ -87,9 +87,9 @@ class TextEvaluator(Evaluator):
         visible: dict[tuple[str, int, int], list[Counted]] = defaultdict(list)
         for extension in self.models:
             for length in self.defined(extension):
-                for start, stop, counted in self.wanted(extension, length):
+                for start, stop, counted in self.spans_at(extension, length):
                     self.sums[counted.result]
-                    visible[self.shared(extension, stop - start), start, stop].append(counted)
+                    visible[self.first_alike(extension, stop - start), start, stop].append(counted)
         for (extension, start, stop), counts in visible.items():
             span = Span(start, stop, min(counted.start for counted in counts))
             for key in costs(counts):
@@ -97,8 +97,8 @@ class TextEvaluator(Evaluator):
             for draw, indices in self.batches(extension, mine, max(1, self.tokens // (stop - start))):
                 yield TextPart(extension, draw, indices, span, tuple(counts))
 
-    def wanted(self, extension: str, length: int) -> Iterator[tuple[int, int, Counted]]:
-        """Yield what is scored at a length, and from which token to which it depends on."""
+    def spans_at(self, extension: str, length: int) -> Iterator[tuple[int, int, Counted]]:
+        """Yield the targets of a length, and the first and last token that their losses depend on."""
         model = self.models[extension]
         amounts = replace(self.amounts, context=model.context)
         copying = [name for name, at in self.copying if at == length and model.context is None]
@@ -114,12 +114,12 @@ class TextEvaluator(Evaluator):
                 for start, end in pairwise([0, *position_bins(length)]):
                     yield 0, length, Counted((extension, protocol, end), length, start, end)
 
-    def shared(self, extension: str, tokens: int) -> str:
+    def first_alike(self, extension: str, tokens: int) -> str:
         """Return the first extension whose model does the same to so few tokens."""
-        same = self.does(extension, tokens)
-        return next(name for name in self.models if self.does(name, tokens) == same)
+        same = self.active_encodings(extension, tokens)
+        return next(name for name in self.models if self.active_encodings(name, tokens) == same)
 
-    def does(self, extension: str, tokens: int) -> list[Encoding]:
+    def active_encodings(self, extension: str, tokens: int) -> list[Encoding]:
         """Return the encodings that are at work in so many tokens: all of them, up to a model's context."""
         model = self.models[extension]
         whole = tokens <= (model.context or tokens)
