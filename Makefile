@@ -73,7 +73,7 @@ chaos: setup  ## 200 runs killed, damaged or starved at random, then repeated by
 cuda-dry-run: setup  ## trace every method and whole runs on a GPU that computes nothing; what each occupies goes to docs/gpu.md
 	@OMP_NUM_THREADS=1 $(BIN)/python -m tests.gpu $(ARGS)
 
-golden: setup  ## record the results of new methods and raised versions in golden/*.json
+golden: setup  ## record the results of every method in golden/*.json, and print what moved
 	@OMP_NUM_THREADS=1 $(BIN)/python -m tests.golden
 
 bench: setup  ## measure the speed of this machine: outputs/bench; ARGS="only=train,evaluate encodings=rope,alibi"
