@@ -139,8 +139,8 @@ def encoding(name: str) -> Numbers:
 
 def extension(name: str) -> Numbers:
     """The loss at twice and four times the training length, on the first encoding that it fits."""
-    for one in ("rope", *names("encoding")):
-        _, model = model_of(one)
+    for encoding in ("rope", *names("encoding")):
+        _, model = model_of(encoding)
         members = list(model.encodings)
         if name in extensions(members[0]):
             longer = model.under([extend(name, member) for member in members])
@@ -203,7 +203,7 @@ def text() -> str:
 
 
 def digest(*ids: torch.Tensor) -> str:
-    return hashlib.sha256(b"".join(one.contiguous().numpy().tobytes() for one in ids)).hexdigest()[:16]
+    return hashlib.sha256(b"".join(tensor.contiguous().numpy().tobytes() for tensor in ids)).hexdigest()[:16]
 
 
 # ---- what is recorded

@@ -33,8 +33,8 @@ def swap(file: Path, other: Path) -> None:
     shutil.copy(other, file)
 
 
-def limit(what: int, value: int) -> None:
-    resource.setrlimit(what, (value, resource.getrlimit(what)[1]))
+def limit(resource_number: int, value: int) -> None:
+    resource.setrlimit(resource_number, (value, resource.getrlimit(resource_number)[1]))
 
 
 @contextmanager

@@ -110,7 +110,9 @@ def works(module: str, arguments: list[str]) -> None:
         rounded = "threads=2" in arguments  # otherwise than by one: the answer may be that rows differ
         assert not status or (rounded and status == 1), status
     elif module == "train":
-        for config in first_and_last([one for one in arguments if not one.startswith("methods=")]):
+        for config in first_and_last(
+            [argument for argument in arguments if not argument.startswith("methods=")]
+        ):
             check_parameters(config)
     else:
         assert importlib.util.find_spec(module)
@@ -129,7 +131,7 @@ def first_and_last(arguments: list[str]) -> list[Config]:
     """The settings of what `python -m train` would run: of a sweep the first job and the last."""
     register()
     with initialize_config_dir(str(CONF), version_base="1.3"):
-        chosen = [one for one in arguments if one.startswith("sweeps=")]
+        chosen = [argument for argument in arguments if argument.startswith("sweeps=")]
         parameters = compose("config", chosen, return_hydra_config=True).hydra.sweeper.params or {}
         parser = OverridesParser.create(GlobalHydra.instance().config_loader())
         varied = parser.parse_overrides(

@@ -395,7 +395,7 @@ def test_kernels_agree(method: Method, causal: bool, monkeypatch: pytest.MonkeyP
             readable = cpu_flash.fits(torch.empty(1), Plan(member.effect_at(positions)))
         for first in (0, 7) if readable else ():
             read = {"out": evaluated(member, "fused", positions, first)}
-            as_accurate(read, *({"out": of["out"][:, :, first:]} for of in (plain, expected)))
+            as_accurate(read, *({"out": results["out"][:, :, first:]} for results in (plain, expected)))
         if Plan(member.effect_at(positions)).far_keys is not None:
             monkeypatch.setattr(far_keys, "ROWS", 5)
             with float64():
@@ -422,8 +422,8 @@ def evaluated(encoding: Encoding, kernel: str, positions: Positions, first: int 
 
 def carried_out(encoding: Encoding, kernel: str, positions: Positions) -> dict[str, Tensor]:
     """What comes out of attention, and the gradient of everything that went in, in the default precision."""
-    given = (t.to(torch.get_default_dtype(), copy=True) for t in content(positions.at.numel()))
-    x, q, k, v = (t.requires_grad_() for t in given)
+    tensors = (t.to(torch.get_default_dtype(), copy=True) for t in content(positions.at.numel()))
+    x, q, k, v = (t.requires_grad_() for t in tensors)
     wanted = {"x": x, "q": q, "k": k, "v": v, **dict(encoding.named_parameters())}
     out = attend(q, k, v, encoding.effect_at(positions), x, kernel)
     target = torch.linspace(-1, 1, out.numel()).view_as(out).sin()

@@ -76,11 +76,15 @@ def test_the_closer_look_at_the_study_is_that_of_its_archive() -> None:
     lines = [line.strip("|").split("|") for line in shown if line.startswith("| `")]
     assert {line[0].strip(" `") for line in lines} == set(rows["encoding"])
     for line in lines:
-        own = rows[rows["encoding"] == line[0].strip(" `")]
+        method_rows = rows[rows["encoding"] == line[0].strip(" `")]
 
-        def values(extension: str, protocol: str, metric: str, *lengths: int, own=own) -> pd.Series:
-            some = own[["extension", "protocol", "metric"]].eq([extension, protocol, metric]).all(axis=1)
-            return own[some].set_index("length")["value"].reindex(lengths).dropna()
+        def values(
+            extension: str, protocol: str, metric: str, *lengths: int, method_rows=method_rows
+        ) -> pd.Series:
+            mask = (
+                method_rows[["extension", "protocol", "metric"]].eq([extension, protocol, metric]).all(axis=1)
+            )
+            return method_rows[mask].set_index("length")["value"].reindex(lengths).dropna()
 
         best = values("temperature", "same_tokens", "temperature", 256, 1024, 4096)
         change = values("temperature", "same_tokens", "loss", 1024, 4096)

@@ -84,7 +84,7 @@ def test_no_module_imports_itself_by_way_of_others(package: str) -> None:
         source = place.partition(".py:")[0].replace("/", ".").removesuffix(".__init__")
         target = name if name in modules else name.rpartition(".")[0]
         parents = {target.rsplit(".", n)[0] for n in range(target.count(".") + 1)}
-        graph[source] |= {one for one in parents & modules if not inside(source, {one})}
+        graph[source] |= {module for module in parents & modules if not inside(source, {module})}
     TopologicalSorter(graph).prepare()  # CycleError names the modules
 
 

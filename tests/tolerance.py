@@ -53,14 +53,14 @@ def size(x: Tensor) -> float:
     return float(finite.abs().max()) if finite.numel() else 0.0
 
 
-def unit(*some: Tensor) -> float:
+def unit(*tensors: Tensor) -> float:
     """The unit of rounding at 1, in the lowest of their precisions."""
-    return max(torch.finfo(x.dtype).eps for x in some)
+    return max(torch.finfo(x.dtype).eps for x in tensors)
 
 
-def rounding(*some: Tensor) -> float:
+def rounding(*tensors: Tensor) -> float:
     """The size of the last half of the digits, which may differ."""
-    return unit(*some) ** 0.5 * size(some[-1])
+    return unit(*tensors) ** 0.5 * size(tensors[-1])
 
 
 def same(found: Tensor, expected: Tensor) -> bool:
@@ -98,6 +98,6 @@ def agree_but_for_digits(shown: str, expected: str, **tolerance: float) -> None:
     number = r"[-+−]?\d+\.\d+(?:e[-+]\d+)?"
     assert re.sub(number, "#", shown) == re.sub(number, "#", expected)
     numbers = [
-        [float(one.replace("−", "-")) for one in re.findall(number, text)] for text in (shown, expected)
+        [float(digits.replace("−", "-")) for digits in re.findall(number, text)] for text in (shown, expected)
     ]
     assert numbers[0] == pytest.approx(numbers[1], **tolerance)

@@ -88,10 +88,12 @@ def main() -> None:
                 again = f"python -m tests.chaos --seed {chosen.seed} --case {case.number}"
                 print(f"{again}\n    {case.kind}, {case.scenario}: {how.wrong}", flush=True)
     print(f"{'':<32}{'cases':>7}{'stopped':>9}{'survived':>10}{'told what to delete':>21}")
-    for kind, of in [*count.items(), ("all", sum(count.values(), Counter()))]:
-        print(f"{kind:<32}{of['cases']:>7}{of['stopped']:>9}{of['survived']:>10}{of['advised']:>21}")
+    for kind, counts in [*count.items(), ("all", sum(count.values(), Counter()))]:
+        print(
+            f"{kind:<32}{counts['cases']:>7}{counts['stopped']:>9}{counts['survived']:>10}{counts['advised']:>21}"
+        )
     print(f"{time.perf_counter() - started:.0f} s")
-    sys.exit(any(of["survived"] < of["cases"] for of in count.values()))
+    sys.exit(any(counts["survived"] < counts["cases"] for counts in count.values()))
 
 
 if __name__ == "__main__":

@@ -61,8 +61,8 @@ def at_write(folder: Path, number: int, do: Callable[[], object]) -> None:
     at_each_write(folder, lambda: do() if next(count) == number else None)
 
 
-def signal_oneself(which: int) -> None:
-    os.kill(os.getpid(), which)
+def signal_oneself(number: int) -> None:
+    os.kill(os.getpid(), number)
 
 
 def die_in_a_write(size: int) -> None:
@@ -107,17 +107,17 @@ def lose_patience() -> None:
 # ---- signals: at a moment, at a write, in the middle of one; to a run, to a sweep, to one of several
 
 
-def kill_at_a_moment(which: int, case: Case) -> list[Ended]:
+def kill_at_a_moment(number: int, case: Case) -> list[Ended]:
     process = case.begin()
     case.wait()
     kill = case.random.choice([os.kill, os.killpg])
     with suppress(ProcessLookupError):  # it was faster, or has no group yet
-        kill(process.pid or 0, which)
+        kill(process.pid or 0, number)
     return [case.place.end(process)]
 
 
-def kill_at_a_write(which: int, case: Case) -> list[Ended]:
-    return case.at_write(partial(signal_oneself, which))
+def kill_at_a_write(number: int, case: Case) -> list[Ended]:
+    return case.at_write(partial(signal_oneself, number))
 
 
 def kill_in_a_write(case: Case) -> list[Ended]:

@@ -19,6 +19,6 @@ def test_the_same_command_ends_well_whatever_happened(tmp_path: Path) -> None:
     scenarios = dict.fromkeys(KINDS, "a run") | {"little memory": "a long evaluation"}
     chosen = [next(one for one in every if (one.kind, one.scenario) == pair) for pair in scenarios.items()]
     wrong = [
-        f"{case.kind}, {case.scenario}: {how}" for case, how in try_all(chosen, tmp_path, 2) if how.wrong
+        f"{case.kind}, {case.scenario}: {end}" for case, end in try_all(chosen, tmp_path, 2) if end.wrong
     ]
     assert not wrong, "\n".join(wrong)

@@ -10,6 +10,6 @@ from train.paths import CONF
 
 @pytest.mark.parametrize("name", sorted(file.stem for file in CONF.glob("data/*.yaml")))
 def test_every_file_fits_its_class(name: str, settings: Callable[..., dict]) -> None:
-    made = data.instantiate(settings(name))
-    assert callable(made.open)
-    assert made.name == name
+    source = data.instantiate(settings(name))
+    assert callable(source.open)
+    assert source.name == name

@@ -36,11 +36,11 @@ def hidden(settings: Callable[..., dict], mixture: Make) -> Mixed:
 
 
 def test_rows_are_those_of_the_parts(mixture: Make, stdlib: Text) -> None:
-    one = mixture()
-    assert (one.offset, one.vocab) == (512, 576)
+    mixed = mixture()
+    assert (mixed.offset, mixed.vocab) == (512, 576)
     for step in range(5):
-        batch = one.batch(step, 64, 20, seed=1)
-        text, task = (part.batch(step, 64, 20, seed=1) for part in (stdlib, one.task))
+        batch = mixed.batch(step, 64, 20, seed=1)
+        text, task = (part.batch(step, 64, 20, seed=1) for part in (stdlib, mixed.task))
         asks = ~batch.mask.all(1)
         assert asks.sum() == 10
         assert torch.equal(batch.tokens[~asks], text.tokens[~asks])
@@ -52,33 +52,33 @@ def test_rows_are_those_of_the_parts(mixture: Make, stdlib: Text) -> None:
 
 @pytest.mark.parametrize(("share", "count"), [(0.1, 2), (0.25, 5), (0.9, 18)])
 def test_the_share_of_the_task(share: float, count: int, mixture: Make) -> None:
-    one = mixture(share=share)
-    chosen = [~one.batch(step, 64, 20, seed=0).mask.all(1) for step in range(20)]
+    mixed = mixture(share=share)
+    chosen = [~mixed.batch(step, 64, 20, seed=0).mask.all(1) for step in range(20)]
     assert [int(asks.sum()) for asks in chosen] == [count] * 20
     assert 0 < torch.stack(chosen).float().mean(0).std() < 0.3  # drawn anew each time
 
 
 def test_processes_share_the_sequences_of_one(mixture: Make, hidden: Mixed) -> None:
-    for one in (mixture(), mixture("copy", 512 + 18), hidden):
-        check_shares(one, 64)
+    for mixed in (mixture(), mixture("copy", 512 + 18), hidden):
+        check_shares(mixed, 64)
 
 
 def test_shorter_problems_are_padded(mixture: Make) -> None:
-    one = mixture("copy", 512 + 18)
-    batch, task = one.batch(0, 64, 20, seed=0), one.task.batch(0, 64, 20, seed=0)
+    mixed = mixture("copy", 512 + 18)
+    batch, task = mixed.batch(0, 64, 20, seed=0), mixed.task.batch(0, 64, 20, seed=0)
     asks = ~batch.mask.all(1)
     assert batch.tokens.shape == (20, 64)
     width = task.tokens.size(1)
     assert width < 64
     assert not batch.mask[asks, width:].any()
     assert torch.equal(batch.mask[asks, :width], task.mask[asks])
-    assert one.trained_length == 20
+    assert mixed.trained_length == 20
 
 
 def test_windows_are_of_the_text_and_problems_of_the_task(mixture: Make, hidden: Mixed, stdlib: Text) -> None:
-    one = mixture()
-    assert torch.equal(one.windows(5, 128).tokens, stdlib.windows(5, 128).tokens)
-    ours, theirs = one.problems(6, 128), one.task.problems(6, 128)
+    mixed = mixture()
+    assert torch.equal(mixed.windows(5, 128).tokens, stdlib.windows(5, 128).tokens)
+    ours, theirs = mixed.problems(6, 128), mixed.task.problems(6, 128)
     assert torch.equal(ours.tokens, theirs.tokens + 512)
     assert torch.equal(ours.targets, theirs.targets + 512)
     assert torch.equal(ours.mask, theirs.mask)
@@ -91,28 +91,28 @@ def test_windows_are_of_the_text_and_problems_of_the_task(mixture: Make, hidden:
 def test_wrong_answers_are_moved_too(mixture: Make, settings: Callable[..., dict], books: Path) -> None:
     """A text of its own for the keys: its ids are others than those of the text beside."""
     key = settings("passkey", text=settings("files", path=str(books), tokenizer="bytes"))
-    one = mixture(key, 512 + 256 + 65)
-    assert one.offset == 512
-    ours, theirs = one.problems(6, 64), one.task.problems(6, 64)
+    mixed = mixture(key, 512 + 256 + 65)
+    assert mixed.offset == 512
+    ours, theirs = mixed.problems(6, 64), mixed.task.problems(6, 64)
     assert torch.equal(ours.wrong, theirs.wrong + 512)
 
 
 def test_a_key_is_hidden_in_the_text_itself(hidden: Mixed, stdlib: Text) -> None:
-    one = hidden
-    assert (one.offset, one.vocab) == (0, 512 + 65)
-    assert one.text is one.task.text
-    batch = one.batch(0, 64, 20, seed=0)
+    mixed = hidden
+    assert (mixed.offset, mixed.vocab) == (0, 512 + 65)
+    assert mixed.text is mixed.task.text
+    batch = mixed.batch(0, 64, 20, seed=0)
     asks = ~batch.mask.all(1)
     assert torch.equal(batch.tokens[~asks], stdlib.batch(0, 64, 20, seed=0).tokens[~asks])
     assert (batch.tokens[asks] == 512).sum(1).tolist() == [2] * 10
 
 
 def test_what_is_said(mixture: Make, hidden: Mixed, stdlib: Text) -> None:
-    one = mixture()
-    assert one.trained_length is None
-    assert one.has_text
-    assert one.description == f"{stdlib.description}; with a share of 50%: {one.task.description}"
-    marks = {x.fingerprint for x in (one, mixture(), mixture(share=0.4), mixture("copy", 512 + 18), hidden)}
+    mixed = mixture()
+    assert mixed.trained_length is None
+    assert mixed.has_text
+    assert mixed.description == f"{stdlib.description}; with a share of 50%: {mixed.task.description}"
+    marks = {x.fingerprint for x in (mixed, mixture(), mixture(share=0.4), mixture("copy", 512 + 18), hidden)}
     assert len(marks) == 4
 
 
@@ -124,8 +124,8 @@ def test_the_files_are_of_the_parts_that_they_name(name: str, settings: Callable
     tiny: Any = OmegaConf.load(CONF / "model/tiny.yaml")
     assert chosen["task"] == settings(task)
     assert chosen["text"] in (None, settings("python"))
-    own = 65 if task == "passkey" else chosen["task"]["symbols"]
-    assert sizes.vocab == tiny.vocab + own  # the same tokenizer as without the task, the same cache
+    vocabulary = 65 if task == "passkey" else chosen["task"]["symbols"]
+    assert sizes.vocab == tiny.vocab + vocabulary  # the same tokenizer as without the task, the same cache
 
 
 def test_impossible_settings_are_said(mixture: Make, settings: Callable[..., dict], books: Path) -> None:

@@ -43,34 +43,34 @@ def rows(task: Task, found: Any) -> list[tuple[str, str, str]]:
 @pytest.mark.parametrize("name", NAMES)
 def test_every_file_says_the_sizes_that_its_task_needs(name: str, task: Callable[..., Task]) -> None:
     chosen = OmegaConf.load(CONF / f"data/{name}.yaml")
-    one = task(name, chosen.model.vocab)
-    low, high = one.lengths
-    assert one.vocab == chosen.model.vocab == FIRST + len(set(one.alphabet))
-    assert one.tokens(high) == chosen.model.length
-    assert one.trained_length == high == chosen.evaluation.lengths[0]
+    source = task(name, chosen.model.vocab)
+    low, high = source.lengths
+    assert source.vocab == chosen.model.vocab == FIRST + len(set(source.alphabet))
+    assert source.tokens(high) == chosen.model.length
+    assert source.trained_length == high == chosen.evaluation.lengths[0]
     expected = (40, 500) if name in RUOSS else (8, 16) if name == "lego" else (20, 40)
     assert (high, chosen.evaluation.lengths[-1]) == expected
-    assert low == max(1, one.shortest)
+    assert low == max(1, source.shortest)
     for length in chosen.evaluation.lengths:
-        assert one.problems(1, length).tokens.shape == (1, one.tokens(length))
+        assert source.problems(1, length).tokens.shape == (1, source.tokens(length))
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_batch_is_what_it_says(name: str, task: Callable[..., Task]) -> None:
-    one = task(name)
-    high = one.lengths[1]
+    source = task(name)
+    high = source.lengths[1]
     every: set[tuple[str, str, str]] = set()
-    widths = {one.tokens(length): one.size(length) for length in range(one.lengths[0], high + 1)}
+    widths = {source.tokens(length): source.size(length) for length in range(source.lengths[0], high + 1)}
     for step in range(20):
-        batch = one.batch(step, one.tokens(high) + 5, 12, seed=1)
-        found = rows(one, batch)
-        ends = "." if one.end else ""
+        batch = source.batch(step, source.tokens(high) + 5, 12, seed=1)
+        found = rows(source, batch)
+        ends = "." if source.end else ""
         assert [asked for _, _, asked in found] == [answer + ends for _, answer, _ in found]
         longest = widths[batch.tokens.size(1)]
         for question, answer, _ in found:
             assert len(question) <= longest[0]
             assert len(answer) <= longest[1]
-            assert set(question + answer) <= set(one.alphabet)
+            assert set(question + answer) <= set(source.alphabet)
         every |= set(found)
     assert len({len(question) for question, _, _ in every}) > 3  # many lengths
     assert len(every) > 30
@@ -78,28 +78,28 @@ def test_a_batch_is_what_it_says(name: str, task: Callable[..., Task]) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_held_out_problems_have_the_length_that_is_asked(name: str, task: Callable[..., Task]) -> None:
-    one = task(name)
-    for length in (one.shortest, 7, one.lengths[1]):
-        problems = one.problems(12, length)
-        assert problems.tokens.shape == (12, one.tokens(length))
-        found = rows(one, problems)
+    source = task(name)
+    for length in (source.shortest, 7, source.lengths[1]):
+        problems = source.problems(12, length)
+        assert problems.tokens.shape == (12, source.tokens(length))
+        found = rows(source, problems)
         questions, answers = zip(*((len(q), len(a)) for q, a, _ in found), strict=True)
-        longest = one.size(length)
+        longest = source.size(length)
         assert max(questions) <= longest[0]
         assert max(answers) <= longest[1]
         if name != "addition":  # the shorter number may have any length
             assert set(questions) == {longest[0]}
-        few = one.problems(5, length)
-        assert torch.equal(few.tokens, problems.tokens[:5])
-        assert torch.equal(few.mask, problems.mask[:5])
+        five = source.problems(5, length)
+        assert torch.equal(five.tokens, problems.tokens[:5])
+        assert torch.equal(five.mask, problems.mask[:5])
 
 
 def test_longest_problems_are_reached(task: Callable[..., Task]) -> None:
     """So that no sequence is padded for nothing."""
     for name in NAMES:
-        one = task(name)
-        found = rows(one, one.problems(150, 6))
-        assert max(len(q) + len(a) + 1 for q, a, _ in found) == one.tokens(6), name
+        source = task(name)
+        found = rows(source, source.problems(150, 6))
+        assert max(len(q) + len(a) + 1 for q, a, _ in found) == source.tokens(6), name
 
 
 @pytest.mark.parametrize("name", ["copy", "stack_manipulation", "solve_equation"])
@@ -108,33 +108,33 @@ def test_processes_share_the_problems_of_one(name: str, task: Callable[..., Task
 
 
 def test_a_batch_depends_on_seed_and_step_alone(task: Callable[..., Task]) -> None:
-    one = task("copy")
-    first = one.batch(7, 41, 8, seed=1)
-    one.problems(4, 30)
-    one.batch(9, 64, 4, seed=2)
-    assert torch.equal(first.tokens, one.batch(7, 64, 8, seed=1).tokens)
+    source = task("copy")
+    first = source.batch(7, 41, 8, seed=1)
+    source.problems(4, 30)
+    source.batch(9, 64, 4, seed=2)
+    assert torch.equal(first.tokens, source.batch(7, 64, 8, seed=1).tokens)
     for step, seed in ((8, 1), (7, 2), (1, 7)):
-        assert not torch.equal(first.tokens, one.batch(step, 41, 8, seed=seed).tokens)
+        assert not torch.equal(first.tokens, source.batch(step, 41, 8, seed=seed).tokens)
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_held_out_problems_are_not_those_in_training(name: str, task: Callable[..., Task]) -> None:
     """Where there are more questions than could be met by chance."""
     length = 7 if name == "lego" else 12 if name == "polynomial" else 30
-    one = task(name, lengths=[length, length])
-    held_out = {question for question, _, _ in rows(one, one.problems(100, length))}
+    source = task(name, lengths=[length, length])
+    held_out = {question for question, _, _ in rows(source, source.problems(100, length))}
     for seed in range(3):
-        trained = [q for step in range(3) for q, _, _ in rows(one, one.batch(step, 500, 32, seed))]
+        trained = [q for step in range(3) for q, _, _ in rows(source, source.batch(step, 500, 32, seed))]
         assert not held_out & set(trained)
     assert len(held_out) > 90
 
 
 def test_all_lengths_are_equally_likely(task: Callable[..., Task]) -> None:
     """One of them a step."""
-    one = task("copy", lengths=[3, 7])
+    source = task("copy", lengths=[3, 7])
     lengths = []
     for step in range(2000):
-        questions = {len(question) for question, _, _ in rows(one, one.batch(step, 41, 2, seed=0))}
+        questions = {len(question) for question, _, _ in rows(source, source.batch(step, 41, 2, seed=0))}
         lengths += list(questions)
     assert len(lengths) == 2000
     counts = torch.bincount(torch.tensor(lengths))
@@ -144,8 +144,8 @@ def test_all_lengths_are_equally_likely(task: Callable[..., Task]) -> None:
 
 
 def test_ids_and_mask_by_hand(task: Callable[..., Task]) -> None:
-    one = task("reverse", symbols=3, lengths=[2, 4])
-    tokens, targets, mask = one.encode([("012", "210"), ("1", "1")], 7)
+    source = task("reverse", symbols=3, lengths=[2, 4])
+    tokens, targets, mask = source.encode([("012", "210"), ("1", "1")], 7)
     assert tokens.tolist() == [[2, 3, 4, SEPARATOR, 4, 3, 2], [3, SEPARATOR, 3, END, END, END, END]]
     assert targets.tolist() == [[3, 4, SEPARATOR, 4, 3, 2, END], [SEPARATOR, 3, END, END, END, END, END]]
     assert mask.int().tolist() == [[0, 0, 0, 1, 1, 1, 1], [0, 1, 1, 0, 0, 0, 0]]
@@ -155,11 +155,11 @@ def test_ids_and_mask_by_hand(task: Callable[..., Task]) -> None:
 
 
 def test_what_is_said_of_a_task(task: Callable[..., Task]) -> None:
-    one = task("copy")
-    assert (one.has_text, one.windows(4, 64)) == (False, None)
-    assert one.description.startswith("copy: problems of length 1 to 20, such as ")
-    assert len(one.fingerprint) == 64
-    assert one.fingerprint == task("copy").fingerprint
+    source = task("copy")
+    assert (source.has_text, source.windows(4, 64)) == (False, None)
+    assert source.description.startswith("copy: problems of length 1 to 20, such as ")
+    assert len(source.fingerprint) == 64
+    assert source.fingerprint == task("copy").fingerprint
     marks = {task("copy", **changes).fingerprint for changes in ({}, {"lengths": [1, 19]}, {"same": True})}
     assert len(marks | {task(name).fingerprint for name in NAMES}) == 2 + len(NAMES)
 

@@ -22,15 +22,15 @@ def drawn(task: Task, lengths: tuple[int, ...] = LENGTHS, count: int = 25) -> It
 
 def stack(question: str) -> str:
     """Backwards: what is taken away is what was put there last."""
-    kept, taken = "", 0
-    for one in reversed(question):
-        if one == "-":
+    content, taken = "", 0
+    for symbol in reversed(question):
+        if symbol == "-":
             taken += 1
         elif taken:
             taken -= 1
         else:
-            kept += {"o": "0", "i": "1"}.get(one, one)
-    return kept
+            content += {"o": "0", "i": "1"}.get(symbol, symbol)
+    return content
 
 
 def root(question: str) -> str:

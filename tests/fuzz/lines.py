@@ -63,16 +63,18 @@ def near(value: Any, random: Random) -> str:
     """Return a value like the one that a setting has."""
     match value:
         case bool():
-            some = ["true", "false"]
+            values = ["true", "false"]
         case int():
-            some = [value + 1, value - 1, value // 2, 2 * value, 4 * value, random.randint(1, 99)]
+            values = [value + 1, value - 1, value // 2, 2 * value, 4 * value, random.randint(1, 99)]
         case float():
-            some = [value / 4, value / 2, value, 2 * value, 4 * value, random.random()]
+            values = [value / 4, value / 2, value, 2 * value, 4 * value, random.random()]
         case [_, *_]:
-            some = [f"[{','.join(near(random.choice(value), random) for _ in range(random.randint(1, 3)))}]"]
+            values = [
+                f"[{','.join(near(random.choice(value), random) for _ in range(random.randint(1, 3)))}]"
+            ]
         case _:
-            some = [value, value, *range(1, 20, 3), "0.5", random.choice(WORDS.split())]
-    return str(random.choice(some))
+            values = [value, value, *range(1, 20, 3), "0.5", random.choice(WORDS.split())]
+    return str(random.choice(values))
 
 
 def misspelt(word: str, random: Random) -> str:
@@ -123,8 +125,10 @@ def line(random: Random, text: str, run: str) -> list[str]:
         name = random.choice(names(group))
         name = random.choice([name, name, misspelt(name, random), random.choice(NAMES.split())])
         words.append(f"{group}={name}")
-    own = {key: value for group, name in choices.items() for key, value in defaults(group, name).items()}
+    values = {key: value for group, name in choices.items() for key, value in defaults(group, name).items()}
     if random.random() < 0.9:  # few methods have many parameters, all have these
-        own = {key: value for key, value in own.items() if not key.endswith(("_target_", "family"))} or own
-    known = [own, defaults()]
+        values = {
+            key: value for key, value in values.items() if not key.endswith(("_target_", "family"))
+        } or values
+    known = [values, defaults()]
     return words + [assignment(random.choice(known), random) for _ in range(random.choice([1, 1, 2, 3]))]

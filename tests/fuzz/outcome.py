@@ -100,8 +100,8 @@ def carry_out(config: Config, gpt: GPT, extensions: Chosen) -> None:
     assert all(p.grad is None or p.grad.isfinite().all() for p in gpt.parameters()), (
         "a gradient is not finite"
     )
-    for name, own in extensions.items():
-        changed = gpt.under(encodings_under(name, own.parameters, gpt.tiled)).eval()
+    for name, parameters in extensions.items():
+        changed = gpt.under(encodings_under(name, parameters.parameters, gpt.tiled)).eval()
         for length in {1, *config.evaluation.at(model.length)}:
             if length > 256 or min(length, changed.context or length) > (changed.limit or length):
                 continue

@@ -87,12 +87,12 @@ def method(name: str, length: int = 70, causal: bool = True, skip: int = 0) -> C
 
     def case(dtype: torch.dtype) -> Outcome:
         q, k, v = (random(2, 3, length, 8, dtype=dtype, seed=seed) for seed in range(3))
-        x, own = random(2, length, 24, dtype=dtype).detach(), deepcopy(built).to(wide(dtype))
+        x, encoding = random(2, length, 24, dtype=dtype).detach(), deepcopy(built).to(wide(dtype))
         with torch.no_grad(), pytest.MonkeyPatch.context() as patch:
             patch.setattr(masks, "ROWS", 40)
-            read = attend(q, k, v, own.effect_at(positions), x)
-        wanted = {"q": q, "k": k, "v": v} | dict(own.named_parameters())
-        return {"read": read} | with_gradients(attend(q, k, v, own.effect_at(positions), x), wanted)
+            read = attend(q, k, v, encoding.effect_at(positions), x)
+        wanted = {"q": q, "k": k, "v": v} | dict(encoding.named_parameters())
+        return {"read": read} | with_gradients(attend(q, k, v, encoding.effect_at(positions), x), wanted)
 
     return case
 
@@ -233,10 +233,10 @@ def test_powers_and_logarithms_have_all_digits_of_a_float() -> None:
         [*network[0].parameters(), *network[1].parameters()], (1, 0, 1, 0), strict=True
     ):
         nn.init.constant_(parameter, value)  # x itself
-    i, j, c, own = x[:, None] * 1000, torch.zeros(1, 1), torch.tensor(0.1), torch.ones(4001, 1)
+    i, j, c, ones = x[:, None] * 1000, torch.zeros(1, 1), torch.tensor(0.1), torch.ones(4001, 1)
     with torch.no_grad():
         fast = at_once(relu_network(*network), c)
-        found = fast(i, j, own).squeeze()
+        found = fast(i, j, ones).squeeze()
     torch.testing.assert_close(found.double(), (0.1 * i.double()).log1p().squeeze(), rtol=5e-7, atol=0)
 
 
@@ -299,11 +299,16 @@ def test_gradients_of_gates_are_not_what_rounded_weights_leave() -> None:
     x, out = random(2, 300, 24).detach(), random(2, 2, 300, 16, seed=5).detach()
 
     def gradient(kernel: str, dtype: torch.dtype) -> Tensor:
-        own = deepcopy(fox).to(wide(dtype))
+        encoding = deepcopy(fox).to(wide(dtype))
         y = attend(
-            q.to(dtype), k.to(dtype), v.to(dtype), own.effect_at(Positions.of(300)), x.to(wide(dtype)), kernel
+            q.to(dtype),
+            k.to(dtype),
+            v.to(dtype),
+            encoding.effect_at(Positions.of(300)),
+            x.to(wide(dtype)),
+            kernel,
         )
-        (found,) = torch.autograd.grad((y.to(wide(dtype)) * out).sum(), own.gate.bias)
+        (found,) = torch.autograd.grad((y.to(wide(dtype)) * out).sum(), encoding.gate.bias)
         return found.double()
 
     with float64():
@@ -420,11 +425,11 @@ def test_no_other_tensors_are_given_to_them() -> None:
 )
 def test_shapes_that_do_not_fit_never_reach_c(shapes: dict[str, tuple[int, ...]], wrong: str) -> None:
     fitting = dict.fromkeys("qkv", (1, 2, 9, 8)) | dict.fromkeys(("mask", "factor"), (1, 1, 9, 9))
-    given = [random(*shape).detach() for shape in (fitting | shapes).values()]
+    tensors = [random(*shape).detach() for shape in (fitting | shapes).values()]
     with pytest.raises(ValueError, match=wrong):
-        flash(given[:3], *given[3:], 0.3, 9, False)
+        flash(tensors[:3], *tensors[3:], 0.3, 9, False)
     with pytest.raises(ValueError, match="distances"):
-        attention_in_c.read(*3 * given[:1], Scores(0.3, 9, mask=Toeplitz(torch.zeros(1, 16), 8)))
+        attention_in_c.read(*3 * tensors[:1], Scores(0.3, 9, mask=Toeplitz(torch.zeros(1, 16), 8)))
 
 
 @needs_compiler

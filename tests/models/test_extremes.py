@@ -98,7 +98,7 @@ def test_a_sign_that_is_put_off_is_read(name: str, learning: bool) -> None:
     if learning:
         y = function(x.requires_grad_())
         g = random(y.shape, seed=7)
-        agree(*(torch.autograd.grad(y, x, own, retain_graph=True)[0] for own in (later(g), -g)))
+        agree(*(torch.autograd.grad(y, x, gradient, retain_graph=True)[0] for gradient in (later(g), -g)))
 
 
 @pytest.mark.parametrize("tokens", [8, 40])

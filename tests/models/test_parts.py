@@ -59,11 +59,11 @@ PAIRS = {
 def test_same_values_and_gradients(name: str) -> None:
     fast, plain, shapes = PAIRS[name]
     with float64():
-        given = [random(*shape) for shape in shapes]
-        found, expected = fast(*given), plain(*given)
+        tensors = [random(*shape) for shape in shapes]
+        found, expected = fast(*tensors), plain(*tensors)
         agree(found, expected)
         weight = torch.linspace(-1, 1, found.numel()).view(found.shape).cos()
-        gradients = [torch.autograd.grad((y * weight).sum(), given) for y in (found, expected)]
+        gradients = [torch.autograd.grad((y * weight).sum(), tensors) for y in (found, expected)]
         for a, b in zip(*gradients, strict=True):
             agree(a, b)
 

@@ -38,7 +38,7 @@ def test_one_that_does_not_fit_names_those_that_do(extension: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("extension", "given", "says"),
+    ("extension", "parameters", "says"),
     [
         ("pi", {"factor": 0.5}, "extension.factor=0.5 must be auto or a number of at least 1."),
         ("pi", {"factor": "twice"}, "extension.factor=twice"),
@@ -51,9 +51,9 @@ def test_one_that_does_not_fit_names_those_that_do(extension: str) -> None:
         ("yarnn", {}, "Did you mean 'yarn'?"),
     ],
 )
-def test_errors_say_what_to_do(extension: str, given: dict[str, Any], says: str) -> None:
+def test_errors_say_what_to_do(extension: str, parameters: dict[str, Any], says: str) -> None:
     with pytest.raises(ValueError) as error:  # noqa: PT011  the message is what is tested
-        extend(extension, plain("rope"), **given)
+        extend(extension, plain("rope"), **parameters)
     assert says in str(error.value)
 
 
@@ -69,8 +69,8 @@ def test_parameters_are_shared() -> None:
     """An extension has no weights of its own: training on under it trains the encoding."""
     for name, extension in (("rope_bias", "yarn"), ("learned", "learned_interpolated"), ("t5", "window")):
         encoding = plain(name)
-        own = [id(parameter) for parameter in encoding.parameters()]
-        assert [id(parameter) for parameter in extend(extension, encoding).parameters()] == own
+        ids = [id(parameter) for parameter in encoding.parameters()]
+        assert [id(parameter) for parameter in extend(extension, encoding).parameters()] == ids
 
 
 @pytest.mark.parametrize("method", ["yarn", "leaky_rerope", "self_extend", "learned_interpolated"])

@@ -119,17 +119,17 @@ def rope(encoding: str = "rope", **more: Any) -> Encoding:
 @pytest.mark.parametrize("length", [5, LENGTH, 2 * LENGTH + 5])
 def test_logits_at_the_length_that_is_given(method: str, length: int) -> None:
     """`auto`, and the dynamic methods: as much longer as this sequence is, and never less than 1."""
-    given, frequencies, magnitude = PAPERS[method]
+    parameters, frequencies, magnitude = PAPERS[method]
     q, k = random(1, 2, length, WIDTH, seed=1), random(1, 2, length, WIDTH, seed=2)
     factor = max(1, length / LENGTH)
-    ours = found(extend(method.split()[0], rope(), **given), q, k)
+    ours = found(extend(method.split()[0], rope(), **parameters), q, k)
     agree(ours, rotary(q, k, frequencies(factor), magnitude=magnitude(factor)))
 
 
 @pytest.mark.parametrize("method", [name for name in PAPERS if "dynamic" not in name])
 def test_logits_at_a_factor_that_is_given(method: str) -> None:
     """The same at every length, on p-RoPE's still pairs and behind RoPE's biases as well."""
-    given, frequencies, magnitude = PAPERS[method]
+    parameters, frequencies, magnitude = PAPERS[method]
     length, speeds = LENGTH + 5, frequencies(4)
     q, k = random(1, 2, length, WIDTH, seed=1), random(1, 2, length, WIDTH, seed=2)
     still = speeds[: int(0.75 * WIDTH // 2)] + [0.0] * 2
@@ -139,6 +139,6 @@ def test_logits_at_a_factor_that_is_given(method: str) -> None:
         ("rope_bias", "half"),
         ("p_rope", "half"),
     ):
-        ours = found(extend(method.split()[0], rope(name, layout=layout), factor=4, **given), q, k)
+        ours = found(extend(method.split()[0], rope(name, layout=layout), factor=4, **parameters), q, k)
         turning = still if name == "p_rope" else speeds
         agree(ours, rotary(q, k, turning, magnitude=magnitude(4), layout=layout))

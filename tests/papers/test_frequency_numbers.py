@@ -90,8 +90,8 @@ def test_of_transformers(theirs: str, ours: str, given: dict[str, Any]) -> None:
         rope_parameters=numbers | {"original_max_position_embeddings": length} | given,
     )
     expected, magnitude = ROPE_INIT_FUNCTIONS[theirs](config, "cpu", seq_len=int(length * factor))
-    own = {"truncate": given["truncate"]} if "truncate" in given else {}
-    own |= {"factors": given["long_factor"]} if "long_factor" in given else {}
-    extension = extended(ours, width, length, **own)
+    parameters = {"truncate": given["truncate"]} if "truncate" in given else {}
+    parameters |= {"factors": given["long_factor"]} if "long_factor" in given else {}
+    extension = extended(ours, width, length, **parameters)
     torch.testing.assert_close(extension.scaled(plain(width), factor), expected.double(), atol=0, rtol=2e-6)
     assert extension.magnitude(factor) == pytest.approx(magnitude)

@@ -45,38 +45,38 @@ REGIONS: list[tuple[str, dict[str, int], Any]] = [
 
 @pytest.mark.parametrize("layout", ["half", "interleaved"])
 @pytest.mark.parametrize(
-    ("method", "given", "distance"),
+    ("method", "parameters", "distance"),
     [
         *REGIONS,
         ("self_extend", {"window": 4, "group": 3}, lambda i, j: self_extended(i, j, 4, 3)),
         ("self_extend", {"window": 1, "group": 1}, lambda i, j: i - j),
     ],
 )
-def test_two_regions(method: str, given: dict[str, int], distance: Any, layout: str) -> None:
+def test_two_regions(method: str, parameters: dict[str, int], distance: Any, layout: str) -> None:
     q, k = content(LONG)
-    ours = found(extend(method, plain(layout=layout), **given), q, k)
+    ours = found(extend(method, plain(layout=layout), **parameters), q, k)
     agree(ours, rotary(q, k, FREQUENCIES, distance, layout=layout))
 
 
 @pytest.mark.parametrize(
-    ("method", "given", "distance"),
+    ("method", "parameters", "distance"),
     [
         *REGIONS,
         ("lm_infinite", {"window": 6, "sinks": 2}, lambda i, j: rerope(i - j, 6)),
         ("sinks", {"window": 6, "sinks": 2}, lambda i, j: i - j if i - j < 6 else min(i, 7) - j),
     ],
 )
-def test_regions_of_a_factor_and_a_bias(method: str, given: dict[str, int], distance: Any) -> None:
+def test_regions_of_a_factor_and_a_bias(method: str, parameters: dict[str, int], distance: Any) -> None:
     """Scale-invariant attention counts far keys at the distance at which they are rotated."""
     q, k = content(LONG)
     frequencies = [f if n < WIDTH // 2 * 0.75 else 0 for n, f in enumerate(FREQUENCIES)]
-    sinks = given.get("sinks", LONG)
+    sinks = parameters.get("sinks", LONG)
     expected = rotary(q, k, frequencies, distance, seen=lambda i, j: j <= i and (i - j < 6 or j < sinks))
     for i in range(LONG):
         for j in range(i + 1):
             grown = math.log1p(abs(distance(i, j)) / 10)
             expected[..., i, j] = expected[..., i, j] * math.sqrt(2 * grown + 1) - 2 * grown
-    agree(found(extend(method, plain("scale_invariant"), **given), q, k), expected)
+    agree(found(extend(method, plain("scale_invariant"), **parameters), q, k), expected)
 
 
 def test_two_regions_of_a_biased_rope() -> None:

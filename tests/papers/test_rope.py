@@ -65,18 +65,18 @@ def test_rope_2d(layout: str, width: int, columns: int) -> None:
     frequencies = geometric(rotating // 2, 10_000)
     none = [0.0] * len(frequencies)
 
-    def part(of: str) -> torch.Tensor:
+    def part(axis: str) -> torch.Tensor:
         by = {
             "rows": lambda i, j: i // columns - j // columns,
             "columns": lambda i, j: i % columns - j % columns,
         }
-        speeds = frequencies + none if of == "rows" else none + frequencies
-        return rotary(q, k, speeds, by[of], layout=layout)
+        speeds = frequencies + none if axis == "rows" else none + frequencies
+        return rotary(q, k, speeds, by[axis], layout=layout)
 
     still = rotary(q, k, none + none, layout=layout)  # counted once by each of the two
-    given = load("rope_2d", head_width=width, length=16, columns=columns, layout=layout)
+    encoding = load("rope_2d", head_width=width, length=16, columns=columns, layout=layout)
     expected = part("rows") + part("columns") - still.masked_fill(still.isinf(), 0)
-    agree(found(given, q, k), expected)
+    agree(found(encoding, q, k), expected)
     assert load("rope_2d", head_width=8, length=64).columns == 8
 
 

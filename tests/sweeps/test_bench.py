@@ -66,13 +66,13 @@ def test_peers_have_our_shape(name: str, attention: str) -> None:
 
 
 def test_the_command_measures_under_each_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    some = instruction_sets()[-2:]
+    sets = instruction_sets()[-2:]
     arguments = ["only=evaluate", "encodings=nope", f"to={tmp_path}"]
     monkeypatch.setattr(sys, "argv", ["bench", *arguments])
-    monkeypatch.setattr(__main__, "instruction_sets", lambda: some)
+    monkeypatch.setattr(__main__, "instruction_sets", lambda: sets)
     __main__.main()
     frame = pd.read_csv(tmp_path / "benchmarks.csv", keep_default_na=False)
-    assert list(frame["isa"][frame["kind"] == "evaluate_vs_causal"]) == some
+    assert list(frame["isa"][frame["kind"] == "evaluate_vs_causal"]) == sets
     assert set(frame["kind"]) == {"evaluate", "evaluate_vs_causal"}
     assert f"## {frame['machine'][0]}\n" in (tmp_path / "benchmarks.md").read_text()
 

@@ -25,7 +25,7 @@ def sweep(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def of(sweep: Path) -> Comparison:
+def comparison(sweep: Path) -> Comparison:
     return summarise(load_sweep(sweep)).comparisons[0]
 
 
@@ -37,51 +37,51 @@ def cells(table: str) -> dict[str, list[str]]:
     }
 
 
-def test_gains_are_paired_differences(sweep: Path, of: Comparison) -> None:
+def test_gains_are_paired_differences(sweep: Path, comparison: Comparison) -> None:
     curves = scored_runs(sweep).curves("same_tokens", "loss")
-    assert list(of.gains) == ["fox", "window_rope", "rope", "learned"]
+    assert list(comparison.gains) == ["fox", "window_rope", "rope", "learned"]
     window, none = (curves.at([("fox", extension)]).sum((-1, -2))[0] for extension in ("window", "none"))
     expected = (window - none) / (3 * curves.counts.sum())
-    assert of.gains["fox"].value == pytest.approx(expected, abs=1e-5)
-    assert of.gains["rope"].verdict[2:] == ["worse"] * 4
+    assert comparison.gains["fox"].value == pytest.approx(expected, abs=1e-5)
+    assert comparison.gains["rope"].verdict[2:] == ["worse"] * 4
     found = cells(by_length(scored_runs(sweep), "window"))
     assert [cell.strip("*").split()[0] for cell in found["fox"][2:]] == [
         f"{gain:+.3f}" for gain in expected[1:]
     ]
-    assert found["rope"][3].startswith(f"**{of.gains['rope'].value[2]:+.3f} ±")
+    assert found["rope"][3].startswith(f"**{comparison.gains['rope'].value[2]:+.3f} ±")
     assert found["learned"][2:] == [""] * 5, "undefined past its table"
 
 
-def test_the_chart_and_the_answer_say_what_the_table_says(of: Comparison) -> None:
-    drawn = gain_over_window(of)["gain"]["datasets"]["table"].splitlines()
+def test_the_chart_and_the_answer_say_what_the_table_says(comparison: Comparison) -> None:
+    drawn = gain_over_window(comparison)["gain"]["datasets"]["table"].splitlines()
     assert drawn[0] == "context,method,verdict,value,low,high"
     assert len(drawn) == 1 + 3 * 5
     last = next(line.split(",") for line in drawn if ",rope," in line and "32x" in line)
     assert last[-4] == "loses"
-    assert float(last[-3]) == pytest.approx(of.gains["rope"].value[-1])
-    said = answers(of)["Gains from longer context"]
+    assert float(last[-3]) == pytest.approx(comparison.gains["rope"].value[-1])
+    answer = answers(comparison)["Gains from longer context"]
     where = "nats per token at 256 tokens, compared with the same model in a window of 64 tokens"
-    assert said == f"No method ({where})."
+    assert answer == f"No method ({where})."
 
 
-def test_a_window_is_no_rival(of: Comparison) -> None:
+def test_a_window_is_no_rival(comparison: Comparison) -> None:
     """It holds by construction, so it is neither ranked nor the best."""
-    assert of.bounded == list(of.methods)[-1:] == ["window_rope"]
-    assert all(best is None or best.method != "window_rope" for best in of.best)
-    assert [row[0].small for row in methods(of).rows] == ["1", "2", "3", ""]
-    assert answers(of)["Holds"].endswith(" As a window, by construction: window_rope.")
+    assert comparison.bounded == list(comparison.methods)[-1:] == ["window_rope"]
+    assert all(best is None or best.method != "window_rope" for best in comparison.best)
+    assert [row[0].small for row in methods(comparison).rows] == ["1", "2", "3", ""]
+    assert answers(comparison)["Holds"].endswith(" As a window, by construction: window_rope.")
 
 
 def test_archives_say_the_same(
     sweep: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     pack(sweep, tmp_path / "archive")
-    said = []
+    tables = []
     for folder in (sweep, tmp_path / "archive"):
         monkeypatch.setattr("sys.argv", ["gains", str(folder)])
         main()
-        said.append(capsys.readouterr().out)
-    assert said[0] == said[1] != ""
+        tables.append(capsys.readouterr().out)
+    assert tables[0] == tables[1] != ""
 
 
 def test_what_cannot_be_compared_is_told(sweep: Path, tmp_path: Path) -> None:

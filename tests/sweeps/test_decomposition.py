@@ -37,7 +37,7 @@ def summary(folder: Path) -> Summary:
 
 
 @pytest.fixture(scope="module")
-def of(summary: Summary) -> Comparison:
+def comparison(summary: Summary) -> Comparison:
     return summary.comparisons[0]
 
 
@@ -49,14 +49,14 @@ def loss(folder: Path, extension: str, protocol: str, length: int) -> float:
     return float(np.mean([value for value in found if value is not None]))
 
 
-def test_parts_are_their_definitions_and_add_up(folder: Path, of: Comparison) -> None:
-    found = of.decomposition["alibi"]
+def test_parts_are_their_definitions_and_add_up(folder: Path, comparison: Comparison) -> None:
+    found = comparison.decomposition["alibi"]
     assert found.lengths == [128, 256, 512]
     assert list(found.parts) == [EARLY, DISTANCES, POSITIONS]
     at_home, full = loss(folder, "none", "same_tokens", 64), loss(folder, "none", "sliding", 64)
     for t, length in enumerate(found.lengths):
-        windowed, own = (loss(folder, e, "same_tokens", length) for e in ("window", "none"))
-        expected = {EARLY: full - at_home, DISTANCES: windowed - full, POSITIONS: own - windowed}
+        windowed, whole = (loss(folder, e, "same_tokens", length) for e in ("window", "none"))
+        expected = {EARLY: full - at_home, DISTANCES: windowed - full, POSITIONS: whole - windowed}
         for part, value in expected.items():
             estimate = found.parts[part]
             assert estimate.value[t] == pytest.approx(value, abs=1e-5)
@@ -65,8 +65,8 @@ def test_parts_are_their_definitions_and_add_up(folder: Path, of: Comparison) ->
     assert found.parts[EARLY].value[0] == pytest.approx(-synthetic.EARLY, abs=0.02)
 
 
-def test_every_method_adds_up(of: Comparison) -> None:
-    for name, found in of.decomposition.items():
+def test_every_method_adds_up(comparison: Comparison) -> None:
+    for name, found in comparison.decomposition.items():
         for t, whole in enumerate(found.whole.value):
             assert (whole is None) == (name == "learned")
             assert sum(end - start for _, start, end in bars(found)[t]) == pytest.approx(whole or 0, abs=1e-5)
@@ -82,27 +82,27 @@ def test_without_the_window_what_is_past_is_one_part(tmp_path: Path) -> None:
     assert summarise(load_sweep(plain)).comparisons[0].decomposition == {}
 
 
-def test_crop_is_with_its_full_context_where_that_is_known(folder: Path, of: Comparison) -> None:
+def test_crop_is_with_its_full_context_where_that_is_known(folder: Path, comparison: Comparison) -> None:
     """A cropped model under same_tokens has the early-token curse: everything longer would beat it."""
-    assert of.crop == "sliding"
-    against = of.extensions["alibi"]["none"]
+    assert comparison.crop == "sliding"
+    against = comparison.extensions["alibi"]["none"]
     expected = loss(folder, "none", "same_tokens", 512) - loss(folder, "crop", "sliding", 512)
     assert against.value[-1] == pytest.approx(expected, abs=1e-5)
-    thin = of.controls("alibi")
+    thin = comparison.controls("alibi")
     assert thin["crop"][-1] == pytest.approx(loss(folder, "crop", "sliding", 512), abs=1e-5)
     assert thin["window"][-1] == pytest.approx(loss(folder, "window", "same_tokens", 512), abs=1e-5)
-    first = next(iter(lines_by_length(of).values()))
+    first = next(iter(lines_by_length(comparison).values()))
     assert "thin: crop (dotted), window (dashed)" in first["title"]["subtitle"]
 
 
-def test_lengths_have_intervals(of: Comparison) -> None:
-    lengths = [group["none"].better for group in of.extensions.values()]
-    for found in (*lengths, *of.effective.values()):
+def test_lengths_have_intervals(comparison: Comparison) -> None:
+    lengths = [group["none"].better for group in comparison.extensions.values()]
+    for found in (*lengths, *comparison.effective.values()):
         assert (found.low or 0) <= (found.length or 0) <= (found.high or 0)
 
 
-def test_protocols_side_by_side(summary: Summary, of: Comparison) -> None:
-    found = protocols.protocol_changes(of)
+def test_protocols_side_by_side(summary: Summary, comparison: Comparison) -> None:
+    found = protocols.protocol_changes(comparison)
     assert set(found) == set(METHODS)
     assert list(found["rope"]) == list(PROTOCOLS)
     assert all(change.value[0] == 0 for change in found["rope"].values())
@@ -129,7 +129,7 @@ def test_names_of_protocols_say_their_amounts(tmp_path: Path) -> None:
     assert protocols.protocol_labels(runs, 64)["last_k"] == "last_k"
 
 
-def test_pictures_and_page(folder: Path, summary: Summary, of: Comparison) -> None:
+def test_pictures_and_page(folder: Path, summary: Summary, comparison: Comparison) -> None:
     source = page_of(folder)
     for kind in ("protocols", "decomposition"):
         assert f'<h2 id="{kind}">{PARTS[kind].title}</h2>' in source
@@ -142,4 +142,4 @@ def test_pictures_and_page(folder: Path, summary: Summary, of: Comparison) -> No
     rows = parts["datasets"]["table"].splitlines()
     assert len([row for row in rows if row.startswith("bar,")]) == 2 * 3 * 3
     assert sorted(parts["facet"]["sort"]) == ["alibi", "rope"]
-    assert next(iter(drawn["protocols"].views.values()))["facet"]["sort"] == of.order
+    assert next(iter(drawn["protocols"].views.values()))["facet"]["sort"] == comparison.order

@@ -116,34 +116,34 @@ def test_numbers_are_those_of_the_rows(headline: Path, summary: Summary) -> None
         return float(rows[0].value or 0)
 
     chosen = ("none", "same_tokens", "loss", 512)
-    (of,) = summary.comparisons
-    curve = of.headline.methods["alibi"]["none"]
+    (comparison,) = summary.comparisons
+    curve = comparison.headline.methods["alibi"]["none"]
     assert curve.value[3] == pytest.approx(np.mean([value("alibi", seed) for seed in range(3)]), abs=1e-5)
     difference = np.mean([value("t5", seed) - value("rope", seed) for seed in (0, 2)])
-    assert of.difference["t5"].value[3] == pytest.approx(difference, abs=1e-5)
+    assert comparison.difference["t5"].value[3] == pytest.approx(difference, abs=1e-5)
 
 
 def test_what_is_known_of_the_methods_is_said(summary: Summary) -> None:
-    (of,) = summary.comparisons
-    found = of.effective
+    (comparison,) = summary.comparisons
+    found = comparison.effective
     assert [found[name].length for name in ("alibi", "rope", "learned")] == [2048, 128, 64]
     assert found["alibi"].low == 2048
-    assert of.extensions["rope"]["rerope"].better.low == 2048
-    assert of.extensions["rope"]["none"].better.low is None
-    assert of.difference["alibi"].verdict[-1] == "better"
-    assert of.difference["learned"].verdict[1:] == [None] * 5
-    assert {one.method for one in of.two_groups} == {"nope"}
-    assert setting(of).startswith(
+    assert comparison.extensions["rope"]["rerope"].better.low == 2048
+    assert comparison.extensions["rope"]["none"].better.low is None
+    assert comparison.difference["alibi"].verdict[-1] == "better"
+    assert comparison.difference["learned"].verdict[1:] == [None] * 5
+    assert {groups.method for groups in comparison.two_groups} == {"nope"}
+    assert setting(comparison).startswith(
         "10 methods, 3 seeds, trained on python at 64 tokens and evaluated up to 2,048"
     )
-    said = answers(of)
-    assert said["Best where it was trained"].startswith("sandwich, 3.949 nats")
-    assert said["Gains from longer context"].startswith("kerple_log and alibi, at every length")
-    assert said["Holds"].startswith("kerple_log, sandwich (in the mean) and alibi (no worse at 2,048")
-    assert re.match(r"rope \+1\.\d\d, nope .* and xpos \+0\.22 .* learned: no value", said["Loses"])
-    assert said["Extensions"].startswith("Of 6 extensions of rope, rerope does best at 2,048 tokens (−0.")
+    lines = answers(comparison)
+    assert lines["Best where it was trained"].startswith("sandwich, 3.949 nats")
+    assert lines["Gains from longer context"].startswith("kerple_log and alibi, at every length")
+    assert lines["Holds"].startswith("kerple_log, sandwich (in the mean) and alibi (no worse at 2,048")
+    assert re.match(r"rope \+1\.\d\d, nope .* and xpos \+0\.22 .* learned: no value", lines["Loses"])
+    assert lines["Extensions"].startswith("Of 6 extensions of rope, rerope does best at 2,048 tokens (−0.")
     for part in ("data other than python", "means are misleading: nope (from 128)", "seeds (t5)"):
-        assert part in said["What this cannot say"]
+        assert part in lines["What this cannot say"]
 
 
 def test_equal_methods_are_not_separated(tmp_path: Path) -> None:
@@ -166,11 +166,11 @@ def test_the_table_fits(summary: Summary, width: int) -> None:
 
 
 def test_the_best_is_marked_only_where_it_is_separable(summary: Summary) -> None:
-    (of,) = summary.comparisons
+    (comparison,) = summary.comparisons
     rows = [line for line in terminal_text(summary, 80).splitlines() if re.match(r" *\d+ +kerple_log", line)]
     stars = rows[0].count("*")
     assert stars == sum(
-        best is not None and best.method == "kerple_log" and not best.tied for best in of.best
+        best is not None and best.method == "kerple_log" and not best.tied for best in comparison.best
     )
     assert 0 < stars < 6
 
@@ -193,10 +193,10 @@ def test_without_losses_by_document_intervals_are_over_seeds(tmp_path: Path) -> 
     folder = make_sweep(tmp_path, ["rope", "alibi"], **SMALL)
     np.savez(folder / "alibi-s1/documents.npz")
     vouch(folder)
-    of = compared(folder)
-    assert of.over == "seeds"
-    assert of.notes == ["alibi-s1 was scored on different windows: intervals are over seeds only."]
-    assert None not in of.headline.methods["rope"]["none"].low
+    comparison = compared(folder)
+    assert comparison.over == "seeds"
+    assert comparison.notes == ["alibi-s1 was scored on different windows: intervals are over seeds only."]
+    assert None not in comparison.headline.methods["rope"]["none"].low
 
 
 def test_losses_by_document_of_other_results_are_not_used(tmp_path: Path) -> None:
@@ -262,16 +262,16 @@ def test_settings_that_differ_name_methods_and_are_red(tmp_path: Path) -> None:
 
         edit(file, change)
     vouch(folder)
-    of = compared(folder)
-    assert set(of.methods) == {"rope base=500", "rope base=10000", "alibi", "t5"}
-    unequal = " ".join(difference_sentence(of.fairness))
+    comparison = compared(folder)
+    assert set(comparison.methods) == {"rope base=500", "rope base=10000", "alibi", "t5"}
+    unequal = " ".join(difference_sentence(comparison.fairness))
     assert "sequences per step (alibi)" in unequal
     assert "tokens (alibi)" in unequal
     assert "encoding" not in unequal
     page = page_of(folder)
     assert 'class="differs"><span>16</span>' in page
     assert "Elsewhere: sequences per step 32, " in page
-    assert "t5" not in [row[0].text for row in fairness_table(of).rows], "only what differs has a row"
+    assert "t5" not in [row[0].text for row in fairness_table(comparison).rows], "only what differs has a row"
 
 
 def test_training_lengths_and_data_are_reported_apart(tmp_path: Path) -> None:
@@ -286,10 +286,10 @@ def test_training_lengths_and_data_are_reported_apart(tmp_path: Path) -> None:
 def test_extensions_without_crop_are_compared_with_none(tmp_path: Path) -> None:
     """As where one checkpoint is looked at in several precisions."""
     folder = make_sweep(tmp_path, ["rope", "alibi"], controls=(), extend=("rope", "alibi"), **SMALL)
-    of = compared(folder)
-    assert of.opponent == "none"
-    found, own = of.extensions["alibi"]["yarn"], of.headline.methods["alibi"]
-    change = [b - a for a, b in zip(own["none"].value, own["yarn"].value, strict=True) if a and b]
+    comparison = compared(folder)
+    assert comparison.opponent == "none"
+    found, curves = comparison.extensions["alibi"]["yarn"], comparison.headline.methods["alibi"]
+    change = [b - a for a, b in zip(curves["none"].value, curves["yarn"].value, strict=True) if a and b]
     assert found.lengths == [64, 128, 256, 512]
     assert found.value == pytest.approx(change, abs=2e-5)
     half, alone = (
@@ -298,7 +298,7 @@ def test_extensions_without_crop_are_compared_with_none(tmp_path: Path) -> None:
             for low, high in zip(one.low, one.high, strict=True)
             if low is not None and high is not None
         ]
-        for one in (found, own["none"])
+        for one in (found, curves["none"])
     )
     assert all(a < b / 2 for a, b in zip(half, alone, strict=True))  # the differences are paired
     page, printed = page_of(folder), terminal_text(summarise(load_sweep(folder)), 150)
@@ -306,7 +306,7 @@ def test_extensions_without_crop_are_compared_with_none(tmp_path: Path) -> None:
     assert "crop" not in page[page.index("<main") : page.index("How to read this")]
     assert "change" in printed
     assert "crop" not in printed
-    assert answers(of)["Extensions"].startswith("Of 12 extensions, rope + rerope (−")
+    assert answers(comparison)["Extensions"].startswith("Of 12 extensions, rope + rerope (−")
     assert 'data-figure="extensions"' in page
     assert 'data-figure="against_crop"' not in page
 
@@ -321,10 +321,10 @@ def test_names_of_extensions_that_differ_in_one_setting() -> None:
 def test_a_family_is_what_the_run_itself_says_or_that_of_no_other(tmp_path: Path) -> None:
     names = ["rope", "stranger", "alibi", "mine"]
     changed = {"mine": {"encoding": {"family": "my family"}}}
-    of = compared(make_sweep(tmp_path, names, changed=changed, **SMALL))
-    families = [of.methods[name].family for name in names[1:]]
+    comparison = compared(make_sweep(tmp_path, names, changed=changed, **SMALL))
+    families = [comparison.methods[name].family for name in names[1:]]
     assert families == ["other", "bias by distance", "my family"]
-    assert of.order[-1] == "stranger"
+    assert comparison.order[-1] == "stranger"
 
 
 def test_names_cannot_break_the_page(tmp_path: Path) -> None:
@@ -395,7 +395,9 @@ def test_runs_that_cannot_be_read_are_left_out_and_told(
     assert f"{len(DAMAGE)} of {2 * len(DAMAGE) + 2} jobs cannot be read" in printed
     sweep = load_sweep(folder)
     for seed, (_, _, reason) in enumerate(DAMAGE):
-        (found,) = [one.reason for one in sweep.troubles[UNREADABLE] if one.name == f"rope-s{seed}"]
+        (found,) = [
+            failure.reason for failure in sweep.troubles[UNREADABLE] if failure.name == f"rope-s{seed}"
+        ]
         assert reason in found
         assert found in page
         assert found in printed
@@ -547,13 +549,15 @@ def test_what_a_temperature_recovers(tmp_path: Path) -> None:
             kept.append(replace(row, metric="temperature", value=1.25, error=None))
         np.savez(place / "documents.npz")
         rewrite(place, kept)
-    (of,) = summarise(load_sweep(folder)).comparisons
-    table = methods(of)
+    (comparison,) = summarise(load_sweep(folder)).comparisons
+    table = methods(comparison)
     place = [column.head for column in table.columns].index("temperature")
     cells = {row[1].text: (row[place].text, row[place].small) for row in table.rows}
     assert cells == {"t5": ("× 1.25", "−0.300"), "rope": ("× 1.25", "0.000")}
-    bare = {name: {"none": of.headline.methods[name]["none"]} for name in of.methods}
+    bare = {name: {"none": comparison.headline.methods[name]["none"]} for name in comparison.methods}
     without = replace(
-        of, scores={of.protocol: {of.metric: replace(of.headline, methods=bare)}}, crop=of.protocol
+        comparison,
+        scores={comparison.protocol: {comparison.metric: replace(comparison.headline, methods=bare)}},
+        crop=comparison.protocol,
     )
     assert "temperature" not in [column.head for column in methods(without).columns]

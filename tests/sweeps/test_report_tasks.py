@@ -31,14 +31,14 @@ DEPTHS = (0.0, 0.25, 0.5, 0.75, 1.0)
 def answers(folder: Path, length: int, trained: int, seed: int, deep: bool) -> dict[str, np.ndarray]:
     """The share that is right of each problem's ten tokens, and whether all are, under each protocol."""
     method = folder.name.rpartition("-")[0]
-    same, own = np.random.default_rng([length, 1]), np.random.default_rng([length, seed, len(method)])
+    same, alone = np.random.default_rng([length, 1]), np.random.default_rng([length, seed, len(method)])
     place = np.tile(DEPTHS, PROBLEMS // len(DEPTHS))
     hard = same.normal(0, 0.05, PROBLEMS) + 0.3 * (1 - place) * deep * np.log2(length / trained)
-    right = 0.97 - SLOPES[method] * np.log2(length / trained) - hard - 0.02 * own.random(PROBLEMS)
+    right = 0.97 - SLOPES[method] * np.log2(length / trained) - hard - 0.02 * alone.random(PROBLEMS)
     share = np.round(10 * np.clip(right, 0, 1)) / 10
     found = {"answers|accuracy": share, "answers|exact_match": (share == 1).astype(float)}
     if deep:
-        found |= {f"depth_{one:.2f}|accuracy": share[place == one] for one in DEPTHS}
+        found |= {f"depth_{depth:.2f}|accuracy": share[place == depth] for depth in DEPTHS}
     return found
 
 
@@ -92,17 +92,17 @@ def values(folder: Path, encoding: str, length: int) -> list[float]:
 
 
 def test_a_task_is_ranked_by_accuracy(copied: Path) -> None:
-    (of,) = summarise(load_sweep(copied)).comparisons
-    assert (of.protocol, of.metric, of.sign) == ("answers", "accuracy", -1)
-    assert list(of.methods) == ["alibi", "t5", "nope", "rope", "learned"]
-    assert of.headline.methods["t5"]["none"].value[-1] == pytest.approx(
+    (comparison,) = summarise(load_sweep(copied)).comparisons
+    assert (comparison.protocol, comparison.metric, comparison.sign) == ("answers", "accuracy", -1)
+    assert list(comparison.methods) == ["alibi", "t5", "nope", "rope", "learned"]
+    assert comparison.headline.methods["t5"]["none"].value[-1] == pytest.approx(
         np.mean(values(copied, "t5", 40)), abs=1e-5
     )
-    assert of.difference["alibi"].verdict[-1] == "better"
-    assert of.effective["rope"].length == 20
-    assert (of.windows, of.documents) == (PROBLEMS, PROBLEMS)
-    assert of.over == "seeds and problems"
-    assert "same_tokens" not in of.scores
+    assert comparison.difference["alibi"].verdict[-1] == "better"
+    assert comparison.effective["rope"].length == 20
+    assert (comparison.windows, comparison.documents) == (PROBLEMS, PROBLEMS)
+    assert comparison.over == "seeds and problems"
+    assert "same_tokens" not in comparison.scores
 
 
 def test_intervals_are_over_problems(copied: Path) -> None:
@@ -120,7 +120,7 @@ def test_intervals_are_over_problems(copied: Path) -> None:
 
 def test_lengths_are_not_called_tokens_where_a_task_counts_otherwise(copied: Path) -> None:
     found = summarise(load_sweep(copied))
-    said = setting(found.comparisons[0]) + terminal_text(found, 200)
+    text = setting(found.comparisons[0]) + terminal_text(found, 200)
     for part in (
         "trained on copy at length 20 and evaluated up to 40 (2x) under answers",
         "Best where it was trained: t5, 0.95",
@@ -130,8 +130,8 @@ def test_lengths_are_not_called_tokens_where_a_task_counts_otherwise(copied: Pat
         "learned past length 20: undefined",
         "exact",
     ):
-        assert part in said
-    assert "0 tokens" not in said
+        assert part in text
+    assert "0 tokens" not in text
 
 
 def test_a_mixture_gives_a_loss_and_answers(mixed: Path) -> None:
@@ -143,28 +143,28 @@ def test_a_mixture_gives_a_loss_and_answers(mixed: Path) -> None:
     assert of_answers.in_tokens
     assert not depths(of_text)
     assert "answers" not in of_text.scores
-    said = terminal_text(found, 200)
-    assert "loss, nats per token · same_tokens · python+passkey" in said
-    assert "accuracy, share of the answer · answers · python+passkey · trained at 64 tokens" in said
+    text = terminal_text(found, 200)
+    assert "loss, nats per token · same_tokens · python+passkey" in text
+    assert "accuracy, share of the answer · answers · python+passkey · trained at 64 tokens" in text
     assert of_text.notes == of_answers.notes == []
 
 
 def test_who_holds_both_sides(mixed: Path) -> None:
     """Methods whose gain over crop holds to the longest length, in loss, in retrieval and in both."""
 
-    def holding(of: Comparison, names: list[str]) -> Comparison:
-        nothing = [0.0] * len(of.lengths)
-        ends = {name: of.longest if name in names else None for name in of.methods}
+    def holding(comparison: Comparison, names: list[str]) -> Comparison:
+        nothing = [0.0] * len(comparison.lengths)
+        ends = {name: comparison.longest if name in names else None for name in comparison.methods}
         gains = {
-            name: {"none": Gain(nothing, [], [], of.lengths, LongestLength(end, end, end))}
+            name: {"none": Gain(nothing, [], [], comparison.lengths, LongestLength(end, end, end))}
             for name, end in ends.items()
         }
-        return replace(of, opponent="crop", extensions=gains)
+        return replace(comparison, opponent="crop", extensions=gains)
 
     of_text, of_answers = summarise(load_sweep(mixed)).comparisons
     assert sides_line([of_text, of_answers]) == ""
-    said = sides_line([holding(of_text, ["alibi", "t5"]), holding(of_answers, ["t5", "nope"])])
-    assert said == (
+    line = sides_line([holding(of_text, ["alibi", "t5"]), holding(of_answers, ["t5", "nope"])])
+    assert line == (
         "Better than crop at every length: in both, t5; in loss alone, alibi; in retrieval alone, nope."
     )
     assert sides_line([holding(of_text, []), replace(holding(of_answers, []), corpus="another")]) == ""
@@ -173,13 +173,13 @@ def test_who_holds_both_sides(mixed: Path) -> None:
 def test_both_sides_stand_in_one_table(mixed: Path) -> None:
     found = summarise(load_sweep(mixed)).comparisons
     assert table_of_both(found) is None  # nothing was cropped
-    of_text, of_answers = (replace(of, opponent="crop") for of in found)
+    of_text, of_answers = (replace(comparison, opponent="crop") for comparison in found)
     less = replace(of_answers, methods={n: m for n, m in of_answers.methods.items() if n != "rope"})
     table = table_of_both([of_text, less])
     assert table is not None
     heads = [(column.head, column.below) for column in table.columns]
     crop, lengths = ("beats", "crop to"), ("64", "128", "512")
-    losses, accuracies = ([(what, length) for length in lengths] for what in ("loss", "accuracy"))
+    losses, accuracies = ([(metric, length) for length in lengths] for metric in ("loss", "accuracy"))
     assert heads == [("method", ""), *losses, crop, *accuracies, crop]
     rows = {row[0].text: row for row in table.rows}
     assert list(rows) == list(of_text.methods)
@@ -191,8 +191,8 @@ def test_both_sides_stand_in_one_table(mixed: Path) -> None:
 
 
 def test_the_worst_seed_is_shown(copied: Path, mixed: Path) -> None:
-    of = summarise(load_sweep(copied)).comparisons[0]
-    table = methods(of)
+    comparison = summarise(load_sweep(copied)).comparisons[0]
+    table = methods(comparison)
     place = [column.head for column in table.columns].index("worst seed")
     shown = {row[1].text: row[place].value for row in table.rows}
     assert shown["t5"] == pytest.approx(min(values(copied, "t5", 40)), abs=1e-5)
@@ -202,9 +202,9 @@ def test_the_worst_seed_is_shown(copied: Path, mixed: Path) -> None:
 
 
 def test_accuracy_by_length_and_depth(mixed: Path) -> None:
-    of = summarise(load_sweep(mixed)).comparisons[1]
-    assert depths(of) == ["0.00", "0.25", "0.50", "0.75", "1.00"]
-    found = depth_accuracies(of, "t5", "0.25")
+    comparison = summarise(load_sweep(mixed)).comparisons[1]
+    assert depths(comparison) == ["0.00", "0.25", "0.50", "0.75", "1.00"]
+    found = depth_accuracies(comparison, "t5", "0.25")
     chosen = [
         row.value
         for run in load_sweep(mixed).runs
@@ -213,7 +213,7 @@ def test_accuracy_by_length_and_depth(mixed: Path) -> None:
     ]
     assert len(chosen) == 2
     assert found[1] == pytest.approx(np.mean([value for value in chosen if value is not None]), abs=1e-5)
-    assert depth_accuracies(of, "learned", "0.00")[1:] == [None] * 3
+    assert depth_accuracies(comparison, "learned", "0.00")[1:] == [None] * 3
     assert [short_name(value) for value in (None, 0.0, 0.47, 0.999, 1.0)] == ["–", ".00", ".47", "1", "1"]
 
 
@@ -239,11 +239,11 @@ def test_accuracy_is_drawn_from_zero_to_one(mixed: Path) -> None:
 
 def test_chance_is_marked_and_never_ranked(copied: Path, mixed: Path) -> None:
     found = summarise(load_sweep(copied))
-    (of,) = found.comparisons
-    assert of.chance == dict.fromkeys(LENGTHS, CHANCE)
-    assert "chance" not in of.scores["answers"]
+    (comparison,) = found.comparisons
+    assert comparison.chance == dict.fromkeys(LENGTHS, CHANCE)
+    assert "chance" not in comparison.scores["answers"]
     assert "Majority baseline: 0.06." in terminal_text(found, 200)
-    rows = next(iter(lines_by_length(of).values()))["datasets"]["table"].splitlines()
+    rows = next(iter(lines_by_length(comparison).values()))["datasets"]["table"].splitlines()
     assert len([row for row in rows if row.startswith("chance,") and str(CHANCE) in row]) == len(LENGTHS)
     of_text, of_answers = summarise(load_sweep(mixed)).comparisons
     assert not of_text.chance
@@ -262,6 +262,6 @@ def test_other_problems_give_no_paired_intervals(tmp_path: Path) -> None:
     file = folder / "rope-s1/documents.npz"
     np.savez(file, **{**np.load(file), "answers": np.arange(PROBLEMS) // 2})
     vouch(folder)
-    (of,) = summarise(load_sweep(folder)).comparisons
-    assert of.over == "seeds"
-    assert "was scored on different windows" in of.notes[0]
+    (comparison,) = summarise(load_sweep(folder)).comparisons
+    assert comparison.over == "seeds"
+    assert "was scored on different windows" in comparison.notes[0]

@@ -96,15 +96,15 @@ def run_tasks(
     pairs = zip(folders, environments, strict=True)
     processes = [start(place, function, *more, **environment) for place, environment in pairs]
     codes = [ended(process) for process in processes]
-    told = "".join(file.read_text() for place in folders for file in sorted(place.iterdir()))
-    assert codes == [0] * len(codes), told
-    return told
+    printed = "".join(file.read_text() for place in folders for file in sorted(place.iterdir()))
+    assert codes == [0] * len(codes), printed
+    return printed
 
 
 def together(folder: Path, count: int, *arguments: str, module: str = "train.__main__") -> None:
     """`srun python -m train ...` with so many tasks."""
-    given = *arguments, f"trainer.devices={count}", "trainer.strategy=ddp", "wandb.mode=disabled"
-    run_tasks(folder, srun(count), command, module, given)
+    words = *arguments, f"trainer.devices={count}", "trainer.strategy=ddp", "wandb.mode=disabled"
+    run_tasks(folder, srun(count), command, module, words)
 
 
 def far_from_uniform(model: GPT) -> GPT:

@@ -16,20 +16,20 @@ from train.results.about import about_run
 
 @pytest.mark.parametrize("arguments", [(), ("--help",)])
 def test_help_names_every_command(arguments: tuple[str, ...]) -> None:
-    said = call(*arguments, module="train.commands").stdout
+    printed = call(*arguments, module="train.commands").stdout
     for name, (module, purpose, _) in COMMANDS.items():
-        assert f"  {name:<10} {purpose}\n" in said
+        assert f"  {name:<10} {purpose}\n" in printed
         assert find_spec(module) is not None
 
 
 def test_a_command_has_its_own_arguments_and_settings_alone_train(mistake: Callable[..., str]) -> None:
-    for arguments, said in (
+    for arguments, sentence in (
         (("reproduce", "run=nowhere"), "nowhere is not the folder of a finished run: it has no DONE."),
         (("encoding=rop",), "There is no encoding 'rop'. Did you mean 'rope'?"),
         (("sampel", "run=a"), "There is no command 'sampel'. Did you mean 'sample'? There are: train,"),
         (("train", "encoding=rop"), "There is no encoding 'rop'. Did you mean 'rope'?"),
     ):
-        assert said in mistake(*arguments, module="train.commands")
+        assert sentence in mistake(*arguments, module="train.commands")
 
 
 def test_a_shell_completes_commands_and_the_settings_of_each() -> None:

@@ -55,11 +55,11 @@ def test_processes_train_as_one(alone: Path, small: list[str], tmp_path: Path, l
     chosen, environments = LAUNCHES[launch]
     arguments = (*small, *STEPS, *chosen, f"outputs={tmp_path}", f"hydra.run.dir={tmp_path}/run")
     function = torchrun if launch == "torchrun" else command
-    told = run_tasks(tmp_path, environments, function, "train.__main__", arguments)
+    printed = run_tasks(tmp_path, environments, function, "train.__main__", arguments)
     for name, expected in weights(alone).items():
         assert torch.allclose(weights(tmp_path)[name], expected, rtol=0, atol=1e-5), name
     close(alone / "run", tmp_path / "run", 1e-5)
-    assert told.count("Results in") == 1
+    assert printed.count("Results in") == 1
     assert len(list(tmp_path.rglob("results.jsonl"))) == 1
     runs = [folder for folder in tmp_path.glob("wandb/*run-*") if not folder.is_symlink()]
     assert len(runs) == ("wandb.mode=offline" in chosen)
@@ -82,7 +82,7 @@ def test_a_process_that_dies_is_named(small: list[str], tmp_path: Path) -> None:
         os.kill(second, signal.SIGKILL)
         _, errors = process.communicate(timeout=120)
     assert process.returncode == 2
-    told = [line for line in errors.splitlines() if line.startswith("yardstick: ")]  # c10d may complain, too
-    assert told == ["yardstick: Process 1 of this run was killed by signal 9 (out of memory?)."]
+    lines = [line for line in errors.splitlines() if line.startswith("yardstick: ")]  # c10d may complain, too
+    assert lines == ["yardstick: Process 1 of this run was killed by signal 9 (out of memory?)."]
     assert "Traceback" not in errors
     wait_for(lambda: not any(map(is_alive, others)), 20)

@@ -55,8 +55,8 @@ def test_rows_of_logits(method: Method) -> None:
         effect = member.effect_at(Positions.of(length))
         whole = logits(q, k, effect, x=x)
         with Largest() as largest:
-            some = logits(q, k, effect, x=x, rows=rows)
-        torch.testing.assert_close(some, whole[:, :, rows])
+            chosen = logits(q, k, effect, x=x, rows=rows)
+        torch.testing.assert_close(chosen, whole[:, :, rows])
         assert largest.size < max(whole.numel() // 2, 2 * SHAPE["heads"] * length * 40)  # 40: FIRE's network
 
 
@@ -241,9 +241,9 @@ def diagnosed(folder: Path, *arguments: str) -> dict[str, Any]:
 
 def test_a_run(copied: Path, outputs: Path, capsys: pytest.CaptureFixture[str]) -> None:
     found = diagnosed(copied, "extension=pi", "queries=4", f"outputs={outputs}")
-    said = capsys.readouterr().out
-    assert all(sentence in said for sentence in found["sentences"])
-    assert [one["extension"] for one in found["variants"]] == ["none", "pi"]
+    printed = capsys.readouterr().out
+    assert all(sentence in printed for sentence in found["sentences"])
+    assert [variant["extension"] for variant in found["variants"]] == ["none", "pi"]
     assert found["lengths"] == [16, 32, 64]
     assert found["known"]["values"][0][0] == 16
     plain = found["variants"][0]
@@ -265,8 +265,8 @@ def test_a_run(copied: Path, outputs: Path, capsys: pytest.CaptureFixture[str]) 
 
 def test_mistakes(done: Path, outputs: Path, mistake: Any, tmp_path: Path) -> None:
     def said(*arguments: str) -> str:
-        told: str = mistake("trainer=cpu", f"outputs={outputs}", *arguments, module="train.diagnose")
-        return told
+        sentence: str = mistake("trainer=cpu", f"outputs={outputs}", *arguments, module="train.diagnose")
+        return sentence
 
     assert "is not the folder of a finished run: it has no DONE." in said(f"run={tmp_path}/missing")
     assert not (tmp_path / "missing").exists()
@@ -278,11 +278,17 @@ def test_mistakes(done: Path, outputs: Path, mistake: Any, tmp_path: Path) -> No
 
 def test_a_task(small: list[str], tmp_path: Path) -> None:
     """Only the queries that ask for the answer count, and lengths are as the task counts them."""
-    few = ["model.width=32", "model.depth=2", "data.lengths=[1,6]", "model.length=13", "trainer.max_steps=3"]
-    few += ["evaluation.lengths=[6,12]", "evaluation.problems=3"]
-    usual = [one for one in small if not one.startswith(("data", "model.", "evaluation"))]
-    run_job(composed(*usual, "data=copy", "encoding=alibi", *few), tmp_path)
-    found = diagnosed(tmp_path, *[one for one in usual if one.startswith("outputs")])
+    settings = [
+        "model.width=32",
+        "model.depth=2",
+        "data.lengths=[1,6]",
+        "model.length=13",
+        "trainer.max_steps=3",
+    ]
+    settings += ["evaluation.lengths=[6,12]", "evaluation.problems=3"]
+    usual = [setting for setting in small if not setting.startswith(("data", "model.", "evaluation"))]
+    run_job(composed(*usual, "data=copy", "encoding=alibi", *settings), tmp_path)
+    found = diagnosed(tmp_path, *[setting for setting in usual if setting.startswith("outputs")])
     assert found["lengths"] == [6, 12]
     assert not found["in_tokens"]
     assert found["rotary"] == []
@@ -291,6 +297,6 @@ def test_a_task(small: list[str], tmp_path: Path) -> None:
 
 def test_undefined_lengths_are_left_out(small: list[str], tmp_path: Path) -> None:
     run_job(composed(*small, "encoding=learned", "trainer.max_steps=2"), tmp_path)
-    found = diagnosed(tmp_path, *[one for one in small if one.startswith("outputs")])
+    found = diagnosed(tmp_path, *[setting for setting in small if setting.startswith("outputs")])
     assert found["variants"][0]["lengths"] == [16]
     assert "learned is not defined past 16 tokens." in found["sentences"]

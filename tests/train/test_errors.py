@@ -117,8 +117,8 @@ extension=pi {TUNED} trainer.accumulate=3 | leaves 1 sequences of a step, too fe
 def test_mistakes_are_said(mistake: Mistake, text: Path, outputs: Path, tmp_path: Path, line: str) -> None:
     arguments, _, expected = line.partition(" | ")
     small = [*SMALL, f"data.path={text}", f"outputs={outputs}", f"hydra.run.dir={tmp_path}"]
-    said = mistake(*small, *arguments.split())
-    assert expected in said, said
+    sentence = mistake(*small, *arguments.split())
+    assert expected in sentence, sentence
     assert not (tmp_path / "DONE").exists()
 
 
@@ -129,8 +129,8 @@ def test_null_is_no_run_folder(module: str, mistake: Mistake) -> None:
 
 @pytest.mark.parametrize("path", ["null", "[]", "nowhere.draw", "os", "a..b"])
 def test_what_draws_a_diagnosis_is_a_function(path: str, mistake: Mistake, tmp_path: Path) -> None:
-    said = mistake(f"run={tmp_path}", f"pictures={path}", module="train.diagnose")
-    assert said.endswith(" should be the dotted path of a function.")
+    sentence = mistake(f"run={tmp_path}", f"pictures={path}", module="train.diagnose")
+    assert sentence.endswith(" should be the dotted path of a function.")
 
 
 @pytest.mark.parametrize("argument", ["encoding=alibi", "encoding.base=3", "seed=1", "+data.path=x"])
@@ -145,8 +145,8 @@ def test_an_evaluation_changes_nothing_of_the_training(
 def test_a_report_that_is_nowhere(mistake: Mistake, small: list[str], tmp_path: Path) -> None:
     """Told before the jobs, not after them."""
     folder = f"hydra.sweep.dir={tmp_path}"
-    said = mistake(*small, "hydra.mode=MULTIRUN", "seed=0,1", folder, "report=sweeps.reprot.make")
-    assert "report=sweeps.reprot.make should be the dotted path of a function" in said
+    sentence = mistake(*small, "hydra.mode=MULTIRUN", "seed=0,1", folder, "report=sweeps.reprot.make")
+    assert "report=sweeps.reprot.make should be the dotted path of a function" in sentence
     assert not list(tmp_path.glob("*/DONE"))
 
 
@@ -154,8 +154,8 @@ def test_a_run_that_is_not_there_leaves_nothing(
     mistake: Mistake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    said = mistake("run=nowhere", module="train.evaluate")
-    assert said == "yardstick: nowhere is not the folder of a finished run: it has no DONE."
+    sentence = mistake("run=nowhere", module="train.evaluate")
+    assert sentence == "yardstick: nowhere is not the folder of a finished run: it has no DONE."
     assert not list(tmp_path.iterdir())
 
 

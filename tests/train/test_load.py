@@ -37,22 +37,22 @@ def test_the_likeliest_text_is_generated_past_the_training_length(done: Path) ->
     for _ in range(20):
         with torch.no_grad():
             ids.append(int(loaded.model(torch.tensor([ids]))[0, -1, : loaded.codec.vocab].argmax()))
-    made = loaded.generate(prompt, tokens=20, temperature=0)
-    assert prompt + made == loaded.codec.decode(ids)
+    text = loaded.generate(prompt, tokens=20, temperature=0)
+    assert prompt + text == loaded.codec.decode(ids)
     assert loaded.generate(prompt, 9, seed=1) == loaded.generate(prompt, 9, seed=1)
 
 
 def test_text_on_the_command_line(done: Path) -> None:
     line = (f"run={done}", "prompt=a = b", "tokens=5", "temperature=0")
-    said = call(*line, module="train.inference.sample").stdout
-    assert said == "a = b" + load(done).generate("a = b", 5, temperature=0) + "\n"
+    printed = call(*line, module="train.inference.sample").stdout
+    assert printed == "a = b" + load(done).generate("a = b", 5, temperature=0) + "\n"
     empty = call(f"run={done}", "prompt=", module="train.inference.sample", check=False)
     assert empty.returncode == 2
     assert empty.stderr == "yardstick: The prompt is empty: give at least one token.\n"
 
 
 @pytest.mark.parametrize(
-    ("settings", "said"),
+    ("settings", "sentence"),
     [
         (["encoding=learned"], "is defined up to 16 tokens"),
         (["model.causal=false", "objective=mlm"], "sees what comes after"),
@@ -61,11 +61,11 @@ def test_text_on_the_command_line(done: Path) -> None:
     ids=str,
 )
 def test_a_model_that_cannot_generate_says_why(
-    settings: list[str], said: str, small: list[str], tmp_path: Path
+    settings: list[str], sentence: str, small: list[str], tmp_path: Path
 ) -> None:
-    kept = [item for item in small if "data=copy" not in settings or not item.startswith("data")]
-    run_job(composed(*kept, *FEW, *settings), tmp_path / "run")
-    with pytest.raises(UsageError, match=said):
+    usual = [item for item in small if "data=copy" not in settings or not item.startswith("data")]
+    run_job(composed(*usual, *FEW, *settings), tmp_path / "run")
+    with pytest.raises(UsageError, match=sentence):
         load(tmp_path / "run").generate("import os", 40)
 
 

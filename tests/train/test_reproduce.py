@@ -17,10 +17,10 @@ Mistake = Callable[..., str]
 
 
 def test_the_same_rows_again(done: Path, tmp_path: Path) -> None:
-    said = call(f"run={done}", f"into={tmp_path}", module="train.reproduce")
+    printed = call(f"run={done}", f"into={tmp_path}", module="train.reproduce")
     compared = [row for row in read_rows(done / "results.jsonl") if row.metric in ("loss", "bits_per_byte")]
-    assert f"All {len(compared) + 2} rows are equal, bit for bit." in said.stdout  # two count parameters
-    assert "Machine and versions are the same." in said.stdout
+    assert f"All {len(compared) + 2} rows are equal, bit for bit." in printed.stdout  # two count parameters
+    assert "Machine and versions are the same." in printed.stdout
     assert (tmp_path / "rope" / "DONE").exists()
     assert list((tmp_path / "trained").iterdir())  # nothing of the run itself was used
 
@@ -37,21 +37,21 @@ def test_a_changed_row_and_another_machine(done: Path, tmp_path: Path) -> None:
     about["code"]["evaluation"] = "other"
     (folder / "run.json").write_text(json.dumps(about))
     finish(folder, str(finished(folder)))  # as if it had been written so
-    said = call(f"run={folder}", module="train.reproduce", check=False)
-    assert said.returncode == 1
-    assert "1 of " in said.stdout
-    assert f"(pi {row['protocol']} {row['length']}), 0.0099 of the value" in said.stdout
-    assert "The machine was another one, and is " in said.stdout
-    assert "The number of threads was 1 (2 in training), and is 1." in said.stdout
-    assert "The code of its evaluation was edited since." in said.stdout
-    assert said.stdout.count("was edited since.") == 1
+    printed = call(f"run={folder}", module="train.reproduce", check=False)
+    assert printed.returncode == 1
+    assert "1 of " in printed.stdout
+    assert f"(pi {row['protocol']} {row['length']}), 0.0099 of the value" in printed.stdout
+    assert "The machine was another one, and is " in printed.stdout
+    assert "The number of threads was 1 (2 in training), and is 1." in printed.stdout
+    assert "The code of its evaluation was edited since." in printed.stdout
+    assert printed.stdout.count("was edited since.") == 1
 
 
 def test_damage_is_told_before_anything_is_trained(done: Path, tmp_path: Path, mistake: Mistake) -> None:
     folder = shutil.copytree(done, tmp_path / "rope")
     (folder / "results.jsonl").write_text("")
-    said = mistake(f"run={folder}", f"into={tmp_path}/again", module="train.reproduce")
-    assert said == f"yardstick: In {folder} results.jsonl is not what was written: run it again."
+    sentence = mistake(f"run={folder}", f"into={tmp_path}/again", module="train.reproduce")
+    assert sentence == f"yardstick: In {folder} results.jsonl is not what was written: run it again."
     assert not (tmp_path / "again").exists()
 
 

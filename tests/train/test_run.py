@@ -183,7 +183,9 @@ def test_a_loss_that_is_not_finite_ends_the_run(small: list[str], tmp_path: Path
     for _ in range(2):
         ended = call(*run, check=False)
         assert ended.returncode == 2
-        (said,) = ended.stderr.strip().splitlines()
-        assert re.search(r"The loss is nan at step \d+: lower optimizer.learning_rate=1e\+06, raise", said)
+        (sentence,) = ended.stderr.strip().splitlines()
+        assert re.search(
+            r"The loss is nan at step \d+: lower optimizer.learning_rate=1e\+06, raise", sentence
+        )
     assert not (tmp_path / "run/DONE").exists()
     assert not list(tmp_path.glob("o/trained/*/*.ckpt*"))

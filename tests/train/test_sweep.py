@@ -57,7 +57,7 @@ def listed(folder: Path, *commands: str) -> list[str]:
     """The jobs that sweep.json lists after each of these was a job of one more multirun."""
     overrides = [command.split() for command in commands]
     return written(
-        [Job(composed(*own), own, folder / "-".join(own).replace("=", ""), "") for own in overrides]
+        [Job(composed(*words), words, folder / "-".join(words).replace("=", ""), "") for words in overrides]
     )
 
 

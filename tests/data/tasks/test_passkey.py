@@ -46,13 +46,13 @@ def parted(source: Haystack, found: Any) -> list[tuple[list[int], list[int], int
 
 
 def test_a_batch_is_training_text_with_a_key(passkey: Callable[..., Haystack], stdlib: Text) -> None:
-    one = passkey()
-    assert one.text.fingerprint == stdlib.fingerprint
-    batch = one.batch(2, 64, 90, seed=1)
+    task = passkey()
+    assert task.text.fingerprint == stdlib.fingerprint
+    batch = task.batch(2, 64, 90, seed=1)
     assert batch.tokens.shape == (90, 64)
     room = 64 + 1 - 2 * 6
     of_text = stdlib.batch(2, room, 90, seed=1).tokens
-    found = parted(one, batch)
+    found = parted(task, batch)
     assert torch.equal(torch.tensor([text for text, _, _ in found]), of_text)
     starts = [start for _, _, start in found]
     assert min(starts) < 5  # any depth
@@ -62,8 +62,8 @@ def test_a_batch_is_training_text_with_a_key(passkey: Callable[..., Haystack], s
 
 
 def test_problems_differ_in_depth_alone(passkey: Callable[..., Haystack], stdlib: Text) -> None:
-    one = passkey()
-    problems = one.problems(20, 128)
+    task = passkey()
+    problems = task.problems(20, 128)
     assert problems.tokens.shape == (20, 128)
     assert problems.depth.dtype == torch.float32
     assert problems.depth.tolist() == list(DEPTHS) * 4 == [0.0, 0.25, 0.5, 0.75, 1.0] * 4
@@ -71,25 +71,25 @@ def test_problems_differ_in_depth_alone(passkey: Callable[..., Haystack], stdlib
     held_out = stdlib.windows(4, room)
     windows = held_out.tokens[:, :room].tolist()
     assert problems.document.tolist() == held_out.document.repeat_interleave(5).tolist()
-    found = parted(one, problems)
+    found = parted(task, problems)
     for number, (text, key, start) in enumerate(found):
         assert text == windows[number // 5]
         assert key == found[number // 5 * 5][1]
         assert start == round(DEPTHS[number % 5] * room)
     assert len({tuple(key) for _, key, _ in found}) == 4
-    longer = parted(one, one.problems(20, 256))
+    longer = parted(task, task.problems(20, 256))
     assert [key for _, key, _ in longer] == [key for _, key, _ in found]
 
 
 def test_the_wrong_key_is_as_likely(passkey: Callable[..., Haystack]) -> None:
-    one = passkey()
-    problems = one.problems(50, 64)
+    task = passkey()
+    problems = task.problems(50, 64)
     assert torch.equal(problems.wrong[~problems.mask], problems.targets[~problems.mask])
     right, wrong = (x[problems.mask].view(50, -1) for x in (problems.targets, problems.wrong))
     for a, b in zip(right.tolist(), wrong.tolist(), strict=True):
-        assert len(set(b)) == one.key
+        assert len(set(b)) == task.key
         assert not set(a) & set(b)
-        assert all(one.marker < symbol < one.vocab for symbol in b)
+        assert all(task.marker < symbol < task.vocab for symbol in b)
 
 
 def test_texts_recur_with_other_keys(passkey: Callable[..., Haystack], stdlib: Text) -> None:
@@ -101,10 +101,10 @@ def test_texts_recur_with_other_keys(passkey: Callable[..., Haystack], stdlib: T
 
 
 def test_held_out_keys_and_texts_are_not_those_in_training(passkey: Callable[..., Haystack]) -> None:
-    one = passkey()
-    held_out = {tuple(key) for _, key, _ in parted(one, one.problems(100, 64))}
+    task = passkey()
+    held_out = {tuple(key) for _, key, _ in parted(task, task.problems(100, 64))}
     for seed in range(3):
-        trained = {tuple(key) for _, key, _ in parted(one, one.batch(0, 64, 100, seed))}
+        trained = {tuple(key) for _, key, _ in parted(task, task.batch(0, 64, 100, seed))}
         assert not held_out & trained
 
 
@@ -113,9 +113,9 @@ def test_processes_share_the_sequences_of_one(passkey: Callable[..., Haystack]) 
 
 
 def test_the_shortest_sequence(passkey: Callable[..., Haystack]) -> None:
-    one = passkey()
-    assert [len(text) for text, _, _ in parted(one, one.problems(5, 12))] == [1] * 5
-    for ask in (lambda: one.problems(5, 11), lambda: one.batch(0, 11, 4, seed=0)):
+    task = passkey()
+    assert [len(text) for text, _, _ in parted(task, task.problems(5, 12))] == [1] * 5
+    for ask in (lambda: task.problems(5, 11), lambda: task.batch(0, 11, 4, seed=0)):
         with pytest.raises(
             ValueError, match="no sequence of 11 tokens: with a key of 5 it needs at least 12"
         ):
@@ -123,12 +123,14 @@ def test_the_shortest_sequence(passkey: Callable[..., Haystack]) -> None:
 
 
 def test_what_is_said(passkey: Callable[..., Haystack]) -> None:
-    one = passkey()
-    assert one.vocab == 512 + OWN
-    assert (one.trained_length, one.has_text) == (None, False)
-    assert one.windows(4, 64) is None
-    assert one.description.startswith("passkey: keys of 5 out of 64 symbols, hidden in stdlib: Python source")
-    assert one.fingerprint == passkey().fingerprint != passkey(key=4).fingerprint
+    task = passkey()
+    assert task.vocab == 512 + OWN
+    assert (task.trained_length, task.has_text) == (None, False)
+    assert task.windows(4, 64) is None
+    assert task.description.startswith(
+        "passkey: keys of 5 out of 64 symbols, hidden in stdlib: Python source"
+    )
+    assert task.fingerprint == passkey().fingerprint != passkey(key=4).fingerprint
 
 
 def test_the_file_is_of_the_default_text() -> None:

@@ -36,7 +36,7 @@ def solved(found: Batch | Problems, symbols: int) -> list[int]:
         assert len(known) == len(set(known.values())) == pairs
         assert all(1 <= key < symbols // 2 for key in known)
         assert all(symbols // 2 <= value < symbols for value in known.values())
-        places = [place for place, one in enumerate(asked) if one]
+        places = [place for place, is_asked in enumerate(asked) if is_asked]
         assert sorted(tokens[place] for place in places) == sorted(known)  # each key once
         assert all(place >= 2 * pairs and place % 2 == 0 for place in places)
         assert all(targets[place] == known[tokens[place]] for place in places)
@@ -50,11 +50,11 @@ def solved(found: Batch | Problems, symbols: int) -> list[int]:
 
 @pytest.mark.parametrize("symbols", [64, 8192])
 def test_every_question_has_its_answer(symbols: int, recall: Callable[..., Recall]) -> None:
-    one = recall(symbols=symbols)
-    counts = solved(one.batch(0, 64, 100, seed=0), symbols)
+    task = recall(symbols=symbols)
+    counts = solved(task.batch(0, 64, 100, seed=0), symbols)
     assert set(counts) == set(range(1, 9))
     for length in (32, 64, 256):
-        problems = one.problems(20, length)
+        problems = task.problems(20, length)
         assert problems.tokens.shape == problems.targets.shape == problems.mask.shape == (20, length)
         assert set(solved(problems, symbols)) == {8}
 
@@ -66,16 +66,16 @@ def test_blanks_instead_of_random_tokens(recall: Callable[..., Recall]) -> None:
 
 
 def test_as_many_pairs_as_there_is_room_for(recall: Callable[..., Recall]) -> None:
-    one = recall(symbols=64, pairs=[16, 16])
-    assert set(solved(one.batch(0, 64, 10, seed=0), 64)) == {16}
+    task = recall(symbols=64, pairs=[16, 16])
+    assert set(solved(task.batch(0, 64, 10, seed=0), 64)) == {16}
 
 
 @pytest.mark.parametrize("power", [0.01, 1])
 def test_distances_follow_the_power_law(power: float, recall: Callable[..., Recall]) -> None:
     """Against a draw of one after the other, without replacement."""
-    one, draw = recall(power_a=power), np.random.default_rng(5)
+    task, draw = recall(power_a=power), np.random.default_rng(5)
     odds = np.arange(1, 25) ** (power - 1.0)
-    found = np.bincount(np.concatenate([one.gaps(24, 4, draw) for _ in range(4000)]), minlength=24) / 4000
+    found = np.bincount(np.concatenate([task.gaps(24, 4, draw) for _ in range(4000)]), minlength=24) / 4000
     drawn = [draw.choice(24, 4, replace=False, p=odds / odds.sum()) for _ in range(4000)]
     expected = np.bincount(np.concatenate(drawn), minlength=24) / 4000
     error = np.sqrt(2 * expected * (1 - expected) / 4000)
@@ -88,23 +88,23 @@ def test_processes_share_the_sequences_of_one(recall: Callable[..., Recall]) -> 
 
 
 def test_training_and_held_out_sequences_differ(recall: Callable[..., Recall]) -> None:
-    one = recall()
-    held_out = {tuple(row) for row in one.problems(50, 64).tokens[:, :8].tolist()}
+    task = recall()
+    held_out = {tuple(row) for row in task.problems(50, 64).tokens[:, :8].tolist()}
     for seed in range(3):
-        trained = {tuple(row) for row in one.batch(0, 64, 50, seed).tokens[:, :8].tolist()}
+        trained = {tuple(row) for row in task.batch(0, 64, 50, seed).tokens[:, :8].tolist()}
         assert len(trained) == 50
         assert not held_out & trained
-    assert torch.equal(one.problems(5, 64).tokens, one.problems(50, 64).tokens[:5])
+    assert torch.equal(task.problems(5, 64).tokens, task.problems(50, 64).tokens[:5])
 
 
 def test_the_file_says_the_sizes_that_it_needs(recall: Callable[..., Recall]) -> None:
     chosen: Any = OmegaConf.load(CONF / "data/recall.yaml")
-    one = recall(chosen.model.vocab)
-    assert one.vocab == chosen.model.vocab
-    assert (one.trained_length, one.has_text) == (None, False)
-    assert one.windows(4, 64) is None
-    assert one.description == "recall: 1 to 8 pairs of 64 keys and values"
-    assert one.fingerprint == recall().fingerprint != recall(power_a=1.0).fingerprint
+    task = recall(chosen.model.vocab)
+    assert task.vocab == chosen.model.vocab
+    assert (task.trained_length, task.has_text) == (None, False)
+    assert task.windows(4, 64) is None
+    assert task.description == "recall: 1 to 8 pairs of 64 keys and values"
+    assert task.fingerprint == recall().fingerprint != recall(power_a=1.0).fingerprint
     assert chosen.evaluation.lengths[0] == chosen.model.length
 
 

@@ -73,11 +73,11 @@ def test_the_folder_does_not_matter(books: Path, split: Callable[..., Text]) -> 
 
 
 def test_a_limit_holds_for_training_alone(books: Path, split: Callable[..., Text]) -> None:
-    whole, some = split(books), split(books, limit=0.02)
-    assert parts(some)["held_out"] == parts(whole)["held_out"]
-    (cut,) = parts(some)["training"] - parts(whole)["training"]
+    whole, limited = split(books), split(books, limit=0.02)
+    assert parts(limited)["held_out"] == parts(whole)["held_out"]
+    (cut,) = parts(limited)["training"] - parts(whole)["training"]
     assert any(text.startswith(cut) for text in parts(whole)["training"])
-    assert sum(map(len, parts(some)["training"])) == 20_000
+    assert sum(map(len, parts(limited)["training"])) == 20_000
 
 
 def test_a_single_file_is_cut_at_a_line(

@@ -159,8 +159,8 @@ def test_lost_text_is_told_and_refused_above_a_percent(
         with pytest.raises(ValueError, match=r"t.json has no tokens for 1.47% of the characters of"):
             data.load(chosen, 300, tmp_path / "cache")
     else:
-        told = "no tokens for" in data.load(chosen, 300, tmp_path / "cache").description
-        assert told == bool(rare)
+        is_told = "no tokens for" in data.load(chosen, 300, tmp_path / "cache").description
+        assert is_told == bool(rare)
 
 
 def test_an_error_of_the_library_names_the_file(tmp_path: Path) -> None:

@@ -29,12 +29,12 @@ def test_blocks_are_those_of_all_pairs(method: Method, causal: bool) -> None:
             found = flex.whole_block_mask(plan)
             sizes = whole, whole * (1 + len(effect.far))
             expected = create_block_mask(flex.mask_of(plan), sequences, None, *sizes, "cpu")
-            some, every = shown(found)
+            partial, every = shown(found)
             is_some, is_every = shown(expected)
-            assert not (is_some & ~some).any()
+            assert not (is_some & ~partial).any()
             assert torch.equal(every, is_every)
             # a key may be in the window of no query that comes after it, where sinks are shown as well
-            assert torch.equal(some, is_some) or (effect.visible is not None and effect.visible.sinks)
+            assert torch.equal(partial, is_some) or (effect.visible is not None and effect.visible.sinks)
 
 
 def shown(mask: object) -> tuple[Tensor, Tensor]:

@@ -16,17 +16,17 @@ from tests.tolerance import agree, agree_all, as_accurate, float64
 
 def outcome(kernel: str, form: tuple[str, ...], positions: Positions) -> dict[str, Tensor]:
     """What attention gives, and the gradients of all that went in, in the default precision."""
-    given = inputs(torch.get_default_dtype())
+    tensors = inputs(torch.get_default_dtype())
     without = kernel == "band" or (
-        kernel == "flex" and not flex.is_compiled(given[0])
+        kernel == "flex" and not flex.is_compiled(tensors[0])
     )  # no gradient on a CPU
-    q, k, v, x, learned = (t.detach() for t in given) if without else given
+    q, k, v, x, learned = (t.detach() for t in tensors) if without else tensors
     with torch.set_grad_enabled(not without):
         out = attend(q, k, v, effect(form, positions, learned), x, kernel)
     if without:
         return {"out": out}
     weight = torch.linspace(-1, 1, out.numel()).view_as(out).sin()
-    gradients = torch.autograd.grad((out * weight).sum(), given, materialize_grads=True, allow_unused=True)
+    gradients = torch.autograd.grad((out * weight).sum(), tensors, materialize_grads=True, allow_unused=True)
     return {"out": out.detach()} | dict(zip(("q", "k", "v", "x", "learned"), gradients, strict=True))
 
 
@@ -45,7 +45,7 @@ def test_kernels_agree(form: tuple[str, ...], causal: bool, monkeypatch: pytest.
                 if not can(kernel, effect(form, positions, learned)):
                     continue
                 read = {"out": attend(q, k, v, effect(form, positions, learned), x, kernel)}
-            as_accurate(read, *({"out": of["out"]} for of in (plain, expected)))
+            as_accurate(read, *({"out": results["out"]} for results in (plain, expected)))
             if not can(kernel, effect(form, positions, inputs()[-1])):
                 continue
             for rows in {"flex": (T,), "fused": ()}.get(kernel, (1, 4, T)):
@@ -60,18 +60,18 @@ def test_kernels_agree(form: tuple[str, ...], causal: bool, monkeypatch: pytest.
                         agree(attend(q, k, v, effect(form, positions, learned), x, kernel), expected["out"])
                 agree_all(found, {name: expected[name] for name in found})
             single = outcome(kernel, form, positions)
-            as_accurate(single, *({name: of[name] for name in single} for of in (plain, expected)))
+            as_accurate(single, *({name: results[name] for name in single} for results in (plain, expected)))
 
 
 def test_reference_in_words() -> None:
     """One logit with everything in it, written out."""
     q, k, _, x, learned = (t.detach() for t in inputs())
-    made = effect(
+    plan_effect = effect(
         ("far", "curve", "log_decay", "sinks", "temperature_of_each_head"), Positions.of(T), learned
     )
-    found, height = logits(q, k, made, x=x), log_decay(x)
+    found, height = logits(q, k, plan_effect, x=x), log_decay(x)
     for i, j in ((20, 18), (20, 2), (9, 1), (3, 3), (20, 9), (2, 3)):
-        rotate = made.far[0].rotate if i - j >= 6 else made.rotate
+        rotate = plan_effect.far[0].rotate if i - j >= 6 else plan_effect.rotate
         a, b = rotate(q, k)
         value = (a[1, 1, i] * b[1, 1, j]).sum() / D**0.5 + learned[1, T - 1 + i - j]
         value = (value + height[1, 1, i] - height[1, 1, j]) * (1 + 0.1 * learned[1, i])
@@ -119,8 +119,8 @@ def test_compilers_may_trust_what_our_operator_says_of_itself(parts: tuple[str, 
     hidden = torch.ones(T, T).triu(1).bool()
     mask = learned[None, :, None, :T].expand(-1, -1, T, -1).masked_fill(hidden, float("-inf"))
     factor = learned.detach()[:, : 2 * T - 1].unfold(-1, T, 1)[None]
-    given = (mask if "mask" in parts else None, factor if "score_scale" in parts else None)
-    torch.library.opcheck(flash, ([q, k, v], *given, 0.3, T if parts else 5, False))
+    optional = (mask if "mask" in parts else None, factor if "score_scale" in parts else None)
+    torch.library.opcheck(flash, ([q, k, v], *optional, 0.3, T if parts else 5, False))
 
 
 @pytest.mark.skipif(native.is_missing(), reason="There is no C compiler here")
@@ -134,10 +134,14 @@ def test_a_compiled_training_has_our_attention() -> None:
     q, k, v, _, learned = inputs()
     for form in (("rotate",), ("curve", "window"), ("score_scale",)):
         torch._dynamo.reset()
-        made = effect(form, Positions.of(T), learned.detach())
-        torch.compile(lambda made=made: attend(q, k, v, made), backend=read, fullgraph=True)()
+        form_effect = effect(form, Positions.of(T), learned.detach())
+        torch.compile(
+            lambda form_effect=form_effect: attend(q, k, v, form_effect), backend=read, fullgraph=True
+        )()
         with torch.no_grad():
-            torch.compile(lambda made=made: attend(q, k, v, made), backend=read, fullgraph=True)()
+            torch.compile(
+                lambda form_effect=form_effect: attend(q, k, v, form_effect), backend=read, fullgraph=True
+            )()
     assert ["yardstick.flash" in graph for graph in graphs] == 3 * [True, False]
 
 
@@ -146,13 +150,15 @@ def test_a_compiled_training_has_our_attention() -> None:
 def test_where_there_are_loops_in_c_they_do_all_that_they_can(dtype: torch.dtype) -> None:
     at, (q, *_, learned) = Positions.of(T), inputs(dtype)
     for form in FORMS:
-        made = effect(form, at, learned.detach().float())
-        readable = not made.parts & {"adjust", "values", "far"} and not made.parts >= {
+        form_effect = effect(form, at, learned.detach().float())
+        readable = not form_effect.parts & {"adjust", "values", "far"} and not form_effect.parts >= {
             "log_decay",
             "logit_scale",
         }
-        assert (choose(q, made) == "fused") == (readable and not made.parts >= {"score_scale", "sink"})
+        assert (choose(q, form_effect) == "fused") == (
+            readable and not form_effect.parts >= {"score_scale", "sink"}
+        )
         with torch.no_grad():
-            assert (choose(q, made) == "fused") == (readable or "network" in form)
+            assert (choose(q, form_effect) == "fused") == (readable or "network" in form)
     assert choose(q, effect(("score_scale",), at, learned)) == "explicit"  # its gradient needs the products
     assert choose(q.double(), Effect(at)) == choose(q.to("meta"), Effect(at)) == "explicit"

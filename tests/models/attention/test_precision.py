@@ -16,11 +16,11 @@ from tests.tolerance import agree, float64
 def test_kernels_agree_in_bfloat16(form: tuple[str, ...]) -> None:
     positions = Positions.of(T)
     q, k, v, x, _ = (t.detach() for t in inputs(torch.bfloat16))
-    made = effect(form, positions, inputs()[-1].detach())
-    expected = exactly(q, k, v, made, x)
+    form_effect = effect(form, positions, inputs()[-1].detach())
+    expected = exactly(q, k, v, form_effect, x)
     for kernel in KERNELS:
-        if can(kernel, made, torch.bfloat16):
-            out = attend(q, k, v, made, x=x, kernel=kernel)
+        if can(kernel, form_effect, torch.bfloat16):
+            out = attend(q, k, v, form_effect, x=x, kernel=kernel)
             assert out.dtype == torch.bfloat16
             agree(out, expected)
             assert (out - expected).abs().mean() < torch.finfo(out.dtype).eps

@@ -75,5 +75,5 @@ def test_no_tangent_is_lost(function: Callable[[Tensor], Tensor]) -> None:
 def test_every_function_with_a_gradient_of_its_own_says_so() -> None:
     for file in (file for folder in ("models", "train") for file in (ROOT / folder).rglob("*.py")):
         text = file.read_text()
-        own = len(re.findall(r"\(torch\.autograd\.Function\)|\.register_autograd\(", text))
-        assert text.count("@first_order\n") == own, file
+        functions = len(re.findall(r"\(torch\.autograd\.Function\)|\.register_autograd\(", text))
+        assert text.count("@first_order\n") == functions, file

@@ -69,11 +69,11 @@ def test_logits_are_adapted(count: int) -> None:
 def test_heads_may_share_one_curve() -> None:
     positions = Positions.of(12)
     read, write = torch.nn.Linear(2 * 4, 8), torch.nn.Linear(8, 4)
-    one = ByDistance(lambda distance: -distance.float()[None])
+    curve = ByDistance(lambda distance: -distance.float()[None])
     each = ByDistance(lambda distance: -distance.float().expand(4, -1))
     q, k, v = torch.randn(3, 2, 4, 12, 16)
     of_one, of_each = (
         attend(q, k, v, Effect(positions, adjust=Adjust(AcrossHeads(read, write, bias))))
-        for bias in (one, each)
+        for bias in (curve, each)
     )
     torch.testing.assert_close(of_one, of_each)

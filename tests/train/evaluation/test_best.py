@@ -50,11 +50,13 @@ def test_the_best_is_that_of_the_lowest_loss_up_to_the_training_length(folder: P
         restore(file, model, about["training"])
         means = []
         for length in (2, 4):
-            own = Others(source).problems(20, length)
+            problems = Others(source).problems(20, length)
             with torch.no_grad():
-                nats = torch.zeros(own.mask.shape)
-                nats[own.mask] = answer_losses(model, own.tokens, own.targets, own.mask, 0)[0]
-            means.append(float((nats.sum(1) / own.mask.sum(1)).mean()))
+                nats = torch.zeros(problems.mask.shape)
+                nats[problems.mask] = answer_losses(
+                    model, problems.tokens, problems.targets, problems.mask, 0
+                )[0]
+            means.append(float((nats.sum(1) / problems.mask.sum(1)).mean()))
         losses[file.stem] = sum(means) / 2
     assert set(losses) == {"final", "step-3", "step-15"}
     assert about["best"] == min(losses, key=losses.__getitem__) != "final"
@@ -69,9 +71,9 @@ def test_the_best_is_that_of_the_lowest_loss_up_to_the_training_length(folder: P
 
 
 def test_the_report_shows_it_beside_the_last(folder: Path) -> None:
-    (of,) = summarise(load_sweep(folder.parent)).comparisons
-    assert set(of.headline.methods["rope"]) == {"none", "best"}
-    assert set(of.extensions["rope"]) == {"best"}
+    (comparison,) = summarise(load_sweep(folder.parent)).comparisons
+    assert set(comparison.headline.methods["rope"]) == {"none", "best"}
+    assert set(comparison.extensions["rope"]) == {"best"}
 
 
 def test_a_trained_run_is_asked_for_its_best(folder: Path, text: Path, tmp_path: Path) -> None:

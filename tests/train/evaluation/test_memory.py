@@ -48,7 +48,7 @@ def test_text_of_other_lengths_is_scored(capsys: pytest.CaptureFixture[str]) -> 
         model = gpt(most)
         text = TextEvaluator({"none": model}, windows, Amounts((8, 16, 32), 8, 4), PROTOCOLS, 64)
         results = validated(text).results()
-        found.append({one[:4]: one.value for one in results if one.metric not in MEASURED})
+        found.append({row[:4]: row.value for row in results if row.metric not in MEASURED})
         assert len([key for key in text.losses() if key != "document"]) == (8 if most == 64 else 2)
     whole, partly = found
     assert partly.pop(("none", "same_tokens", 32, "out_of_memory")) == 1
@@ -61,7 +61,7 @@ def test_text_of_other_lengths_is_scored(capsys: pytest.CaptureFixture[str]) -> 
 def test_problems_of_other_lengths_are_scored() -> None:
     source = instantiate(composed("data=copy", "data.lengths=[1,4]").data | {"name": "copy"}).open(40, Path())
     found = validated(ProblemEvaluator({"none": gpt(16)}, source, [4, 20], 6, 64))
-    values = {(one.length, one.metric): one.value for one in found.results()}
+    values = {(row.length, row.metric): row.value for row in found.results()}
     assert values[20, "out_of_memory"] == 1
     assert values[20, "accuracy"] is None
     assert values[4, "accuracy"] is not None
@@ -71,8 +71,8 @@ def test_problems_of_other_lengths_are_scored() -> None:
 def test_what_it_is_and_what_to_do() -> None:
     with pytest.raises(RuntimeError) as caught:
         torch.empty(1 << 50)
-    said = explanation(caught.value)
-    assert said == "The machine's memory is full: lower batch, evaluation.tokens or model.width."
+    sentence = explanation(caught.value)
+    assert sentence == "The machine's memory is full: lower batch, evaluation.tokens or model.width."
     assert "GPU" in str(explanation(torch.OutOfMemoryError("CUDA out of memory")))
     assert not is_out_of_memory(RuntimeError("shapes do not match"))
 

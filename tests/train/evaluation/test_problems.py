@@ -99,7 +99,7 @@ def test_results_are_means_over_problems(models: dict[str, GPT]) -> None:
     found = {result[:4]: result[4:] for result in answers.results()}
     scores, problems = answers.scores["none", 12], Riddle().problems(COUNT, 12)
     value, error, count = found["none", "answers", 12, "loss"]
-    means = torch.stack([scores[2, problems.document == one].mean() for one in range(3)])
+    means = torch.stack([scores[2, problems.document == number].mean() for number in range(3)])
     assert value == pytest.approx(float(scores[2].mean()))
     assert (error, count) == (pytest.approx(float(means.std()) / 3**0.5), 3)
     deep = float(scores[3, problems.depth == 0.5].mean())
@@ -127,7 +127,9 @@ def test_every_pass_is_counted(models: dict[str, GPT]) -> None:
 
 def test_depths_are_told_apart_by_quarters() -> None:
     found = problem_protocols(torch.tensor([0.0, 0.1, 0.3, 0.74, 1.0]))
-    assert {name: torch.as_tensor(some).tolist() for name, some in found.items() if name != "answers"} == {
+    assert {
+        name: torch.as_tensor(indices).tolist() for name, indices in found.items() if name != "answers"
+    } == {
         "depth_0.00": [True, True, False, False, False],
         "depth_0.25": [False, False, True, False, False],
         "depth_0.75": [False, False, False, True, False],
@@ -238,16 +240,16 @@ def test_processes_evaluate_a_task_as_one(tmp_path: Path) -> None:
     run_job(composed(*TINY, *chosen), tmp_path / "run")
     rows: list[Row] = read_rows(tmp_path / "run/results.jsonl")
     assert {row.trained_length for row in rows} == {4}
-    one = values(tmp_path / "run")
+    alone = values(tmp_path / "run")
     metrics = {"accuracy", "exact_match", "loss"}
     expected = {"none": metrics | {"chance"}, "crop": metrics}
     for name, length in itertools.product(expected, (4, 6, 8)):
-        assert {key[3] for key in one if key[:3] == (name, "answers", length)} == expected[name]
+        assert {key[3] for key in alone if key[:3] == (name, "answers", length)} == expected[name]
     again = [f"run={tmp_path}/run", *chosen[1:], "trainer=cpu", f"hydra.run.dir={tmp_path}/again"]
     together(tmp_path, 3, *again, module="train.evaluate")
     several = values(tmp_path / "again")
-    assert one.keys() == several.keys()
-    for key, value in one.items():
+    assert alone.keys() == several.keys()
+    for key, value in alone.items():
         assert value == pytest.approx(several[key], abs=1e-6), key
 
 
@@ -261,7 +263,7 @@ def test_a_mixture_has_the_rows_of_both(tmp_path: Path) -> None:
         for key in (("same_tokens", "loss"), ("same_tokens", "bits_per_byte"), ("answers", "accuracy")):
             assert found["none", key[0], length, key[1]] is not None
     assert ("none", "answers", 16, "bits_per_byte") not in found
-    kinds = [one.protocol for one in summarise(load_sweep(tmp_path / "run")).comparisons]
+    kinds = [comparison.protocol for comparison in summarise(load_sweep(tmp_path / "run")).comparisons]
     assert kinds == ["same_tokens", "answers"]
 
 
@@ -280,14 +282,14 @@ def test_a_bidirectional_model_learns_a_task(tmp_path: Path) -> None:
     ],
 )
 def test_mistakes_are_said(mistake: Any, tmp_path: Path, overrides: list[str], sentence: str) -> None:
-    said = mistake(*TINY, f"outputs={tmp_path}/o", f"hydra.run.dir={tmp_path}/run", *overrides)
-    assert sentence in said, said
+    error = mistake(*TINY, f"outputs={tmp_path}/o", f"hydra.run.dir={tmp_path}/run", *overrides)
+    assert sentence in error, error
     assert not list(tmp_path.glob("o/trained/*/final.ckpt"))
 
 
 def test_a_length_that_is_too_short_is_said_before_training(mistake: Any, tmp_path: Path) -> None:
     task = ["data=recall", "data.symbols=32", "data.pairs=[1,2]", "model.vocab=32"]
     chosen = [*OTHER, *task, "evaluation.lengths=[4,16]"]
-    said = mistake(*chosen, f"outputs={tmp_path}/o", f"hydra.run.dir={tmp_path}/run")
-    assert "data=recall has no sequence of 4 tokens: with 2 pairs it needs at least 8" in said
+    sentence = mistake(*chosen, f"outputs={tmp_path}/o", f"hydra.run.dir={tmp_path}/run")
+    assert "data=recall has no sequence of 4 tokens: with 2 pairs it needs at least 8" in sentence
     assert not list(tmp_path.glob("o/trained/*"))

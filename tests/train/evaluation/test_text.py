@@ -73,15 +73,15 @@ def test_a_window_is_shown_what_it_can_depend_on(name) -> None:
     unneeded = model.unneeded(32, first)
     assert unneeded == (14 if encoding.relative and encoding.prefix else 0)
     whole = token_losses(model, tokens[:, :-1], tokens[:, 1:], first=first)
-    some = token_losses(model, tokens[:, unneeded:-1], tokens[:, unneeded + 1 :], first=first - unneeded)
-    torch.testing.assert_close(some, whole, rtol=1e-4, atol=1e-4)
+    partial = token_losses(model, tokens[:, unneeded:-1], tokens[:, unneeded + 1 :], first=first - unneeded)
+    torch.testing.assert_close(partial, whole, rtol=1e-4, atol=1e-4)
 
 
 def test_what_two_extensions_have_in_common_is_shown_once(models, windows) -> None:
     """A crop to the training length sees the same tokens at every length, as does the model itself at that of
     its training, and the time is that of one of them."""
-    some = {name: models[name] for name in ("none", "crop", "window")}
-    scoring = scores(some, windows, 4096, ("same_tokens", "by_position"))
+    three = {name: models[name] for name in ("none", "crop", "window")}
+    scoring = scores(three, windows, 4096, ("same_tokens", "by_position"))
     shown = [(part.extension, part.span.start) for part in scoring.parts(0, 1)]
     starts = {"none": (24, 16, 0), "window": (24, 16, 10, 0)}
     assert shown == [(name, start) for name in starts for start in starts[name]]
@@ -90,7 +90,7 @@ def test_what_two_extensions_have_in_common_is_shown_once(models, windows) -> No
         assert torch.equal(
             scoring.sums["crop", "same_tokens", length][:2], scoring.sums["none", "same_tokens", 8][:2]
         )
-        alone = scores({"window": some["window"]}, windows, 4096).sums["window", "same_tokens", length]
+        alone = scores({"window": three["window"]}, windows, 4096).sums["window", "same_tokens", length]
         torch.testing.assert_close(scoring.sums["window", "same_tokens", length], alone)
     tokens = {(key[0], key[2]): cost.tokens for key, cost in scoring.cost.items()}
     assert tokens["crop", 32] == tokens["none", 8] == 5 * 8 / 4
@@ -106,14 +106,14 @@ def test_masked_tokens_are_what_a_bidirectional_model_is_asked_for(windows) -> N
     hidden = masked_tokens(Batch(windows.tokens[:, :-1], windows.tokens[:, 1:]), 0, 0, mask_token=0)
     for w, window in enumerate(windows.tokens):
         for length in LENGTHS:
-            some = slice(LONGEST - length, LONGEST)
+            last = slice(LONGEST - length, LONGEST)
             with torch.no_grad():
-                logits = model(hidden.tokens[None, w, some])[0]
-            losses = F.cross_entropy(logits, window[some], reduction="none")
+                logits = model(hidden.tokens[None, w, last])[0]
+            losses = F.cross_entropy(logits, window[last], reduction="none")
             losses = losses[-TRAINED:][hidden.mask[w, -TRAINED:]]
             total, count, size = scoring.sums["none", "same_tokens", length][:, w].tolist()
             assert count == len(losses)
-            scored = windows.sizes[w, some][-TRAINED:][hidden.mask[w, -TRAINED:]]
+            scored = windows.sizes[w, last][-TRAINED:][hidden.mask[w, -TRAINED:]]
             assert size == scored.sum()
             assert total == pytest.approx(float(losses.sum()), abs=1e-4)
 
@@ -134,7 +134,7 @@ def test_windows_without_a_target_have_no_share(windows) -> None:
     model = GPT(40, 16, 2, 2, [load("alibi", heads=2)])
     protocols = ("same_tokens", "by_position")
     scoring = validated(TextEvaluator({"none": model}, windows, AMOUNTS, protocols, 64, hide))
-    found = {one[1:4]: one.value for one in scoring.results() if one.metric == "loss"}
+    found = {row[1:4]: row.value for row in scoring.results() if row.metric == "loss"}
     assert found["by_position", 8, "loss"] is None
     scores = scoring.losses()
     assert "none|by_position|8" not in scores

@@ -18,9 +18,9 @@ def fitted(small: list[str], outputs: Path, every: int, *more: str, log: Log = i
     config = composed(*small, *more)
     source = data.load(config.named_data, config.model.vocab, outputs / "data")
     progress, parts = Progress(every, log), config.trainer.accumulate
-    some = {"max_steps": 5, "callbacks": [progress], "accumulate_grad_batches": parts}
+    flags = {"max_steps": 5, "callbacks": [progress], "accumulate_grad_batches": parts}
     run = Run(source, Recipe.of(config), config.trainer, config.evaluation)
-    trainer(config.trainer, "32-true", **some).fit(Training(build.build_gpt(config), run))
+    trainer(config.trainer, "32-true", **flags).fit(Training(build.build_gpt(config), run))
     return progress
 
 

@@ -108,7 +108,7 @@ def test_a_file_of_anybody_is_no_checkpoint(content: Any, tmp_path: Path, monkey
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "sentence"),
     [
         (lambda weight: weight / 0, "has weights that are not finite: delete it, and train again"),
         (lambda weight: weight[..., :1], "does not fit this model"),
@@ -116,11 +116,13 @@ def test_a_file_of_anybody_is_no_checkpoint(content: Any, tmp_path: Path, monkey
         (lambda weight: weight.to_sparse(), "does not fit this model"),
     ],
 )
-def test_weights_of_another_form_are_refused(change: Callable[..., Any], said: str, tmp_path: Path) -> None:
+def test_weights_of_another_form_are_refused(
+    change: Callable[..., Any], sentence: str, tmp_path: Path
+) -> None:
     model, file = GPT(13, 32, 1, 2, []), tmp_path / "final.ckpt"
     weights = {name: change(weight) for name, weight in model.state_dict().items()}
     States().save_checkpoint(TRAINED.model_dump() | {"model": weights}, file)
-    with pytest.raises(UsageError, match=said):
+    with pytest.raises(UsageError, match=sentence):
         restore(file, model, "cell")
 
 

@@ -68,8 +68,8 @@ def sure_of(nats: float) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     return hidden.bfloat16().requires_grad_(), weight.bfloat16().requires_grad_(), targets
 
 
-def gradients(total: torch.Tensor, *of: torch.Tensor) -> list[torch.Tensor]:
-    return [gradient.double() for gradient in torch.autograd.grad(total, of)]
+def gradients(total: torch.Tensor, *inputs: torch.Tensor) -> list[torch.Tensor]:
+    return [gradient.double() for gradient in torch.autograd.grad(total, inputs)]
 
 
 @pytest.mark.parametrize("first", [0, 5, 9, 11])

@@ -32,18 +32,18 @@ def test_singular_values_come_near_one() -> None:
 @pytest.mark.parametrize("decay", [0.0, 0.1])
 def test_steps_are_those_of_pytorch(decay: float) -> None:
     torch.manual_seed(0)
-    own = nn.ParameterList([nn.Parameter(torch.randn(shape)) for shape in SHAPES[:3]])
-    other = deepcopy(own)
-    ours = Muon(own, lr=0.1, weight_decay=decay)
+    parameters = nn.ParameterList([nn.Parameter(torch.randn(shape)) for shape in SHAPES[:3]])
+    other = deepcopy(parameters)
+    ours = Muon(parameters, lr=0.1, weight_decay=decay)
     theirs = torch.optim.Muon(other, lr=0.1, weight_decay=decay, adjust_lr_fn="match_rms_adamw")
     for _ in range(4):
-        for a, b in zip(own, other, strict=True):
+        for a, b in zip(parameters, other, strict=True):
             a.grad = torch.randn_like(a)
             b.grad = a.grad.clone()
-        before = [p.detach().clone() for p in own]
+        before = [p.detach().clone() for p in parameters]
         ours.step()
         theirs.step()
-        for a, b, then in zip(own, other, before, strict=True):
+        for a, b, then in zip(parameters, other, before, strict=True):
             off, moved = (a - b).detach().norm(), (a - then).detach().norm()
             assert float(off / moved) < 0.05  # the rounding of bfloat16
 

@@ -52,8 +52,8 @@ def test_it_says_what_the_run_says(
     )
     for row, text in zip(ids, TEXTS, strict=True):
         end = tokenizer.eos_token
-        said = text + expected.generate(text, 8, temperature=0)
-        assert tokenizer.decode(row).replace(end, "").startswith(said.split(end)[0])
+        expected_text = text + expected.generate(text, 8, temperature=0)
+        assert tokenizer.decode(row).replace(end, "").startswith(expected_text.split(end)[0])
 
 
 def test_what_sees_the_future_is_refused(small: list[str], tmp_path: Path) -> None:

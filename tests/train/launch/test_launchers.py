@@ -33,13 +33,13 @@ def test_a_sweep(
     swept = call(*chosen, *small, f"outputs={tmp_path}/o", f"hydra.sweep.dir={tmp_path}/s", check=False)
     assert swept.returncode == ("alibi" in encodings), swept.stderr
     (rope,) = tmp_path.glob("s/rope-*")
-    told = {line.split()[0]: line for line in swept.stdout.splitlines() if line.startswith(("rope-", "al"))}
-    assert "s  done, loss " in told[rope.name]
+    lines = {line.split()[0]: line for line in swept.stdout.splitlines() if line.startswith(("rope-", "al"))}
+    assert "s  done, loss " in lines[rope.name]
     for alibi in tmp_path.glob("s/alibi-*"):
-        assert f"s  FAILED, see {alibi}/train.log" in told[alibi.name]
+        assert f"s  FAILED, see {alibi}/train.log" in lines[alibi.name]
         assert "2 of 2" in swept.stdout
         assert "does not fit ALiBi" in (alibi / "train.log").read_text()
-    assert len(told) == len(encodings.split(","))
+    assert len(lines) == len(encodings.split(","))
     assert (rope / "train.log").read_text().count("Results in") == 1
     close(alone, rope, 0 if devices == 1 else 1e-5)
     assert (tmp_path / "s/sweep.json").exists()

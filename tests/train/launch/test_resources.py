@@ -61,8 +61,8 @@ def test_who_gets_which_gpus(
     if visible is not None:
         machine.setenv("CUDA_VISIBLE_DEVICES", visible)
     config = composed(*changes)
-    given = [share(config, slot, width(config)).gpus or () for slot in range(width(config))]
-    assert [",".join(names) for names in given] == expected
+    gpus = [share(config, slot, width(config)).gpus or () for slot in range(width(config))]
+    assert [",".join(names) for names in gpus] == expected
 
 
 @pytest.mark.parametrize("visible", ["", "-1"])

@@ -19,7 +19,7 @@ def test_every_encoding_does_what_it_says(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("lines", "said"),
+    ("lines", "sentence"),
     [
         ("return Effect(positions, bias=lambda i, j: (-self.slopes * j.flatten()).unsqueeze(-2) + 0 * i)",
          "Set relative = False in its class."),
@@ -33,7 +33,7 @@ def test_every_encoding_does_what_it_says(name: str) -> None:
     ],
     ids=["shift", "prefix", "gradient", "precision"],
 )  # fmt: skip
-def test_a_fault_is_named(lines: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_fault_is_named(lines: str, sentence: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     plant(f"{HEAD}        at = positions.at\n        {lines}\n", tmp_path, monkeypatch)
     found = findings(tiny_config("mine.Mine", []), composed("encoding=rope", *TINY))
-    assert any(said in finding.text for finding in found if not finding.is_right)
+    assert any(sentence in finding.text for finding in found if not finding.is_right)

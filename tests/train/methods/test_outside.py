@@ -35,8 +35,8 @@ def test_it_is_trained_evaluated_reproduced_and_compared(
     assert "names my_bias.MyBias in its encoding, a class that no file of conf" in refused.stderr
     call(f"run={run}", f"methods={methods}", "evaluation.extensions=[log_n]", module="train.evaluate")
     call(f"--config-dir={methods}", f"run={run}", "sequences=1", module="train.diagnose")
-    said = call(f"run={run}", f"methods={methods}", module="train.reproduce").stdout
-    assert "rows are equal, bit for bit." in said
+    printed = call(f"run={run}", f"methods={methods}", module="train.reproduce").stdout
+    assert "rows are equal, bit for bit." in printed
     call(f"run={run}", f"methods={methods}", "prompt=import", "tokens=2", module="train.inference.sample")
 
 
@@ -48,22 +48,22 @@ def test_its_test_passes(methods: Path) -> None:
 
 
 def test_a_name_that_cannot_be_taken(methods: Path) -> None:
-    for name, said in (
+    for name, sentence in (
         ("alibi", "'alibi' is the name of an encoding"),
         ("random", "or of an installed module"),
         ("MyBias", "should be a name such as my_bias"),
         ("class", "should be a name such as my_bias"),
         ("my_bias", "exists already"),
     ):
-        assert said in call(name, f"to={methods}", module="train.methods.new", check=False).stderr
+        assert sentence in call(name, f"to={methods}", module="train.methods.new", check=False).stderr
 
 
 def test_a_folder_that_cannot_be_used(methods: Path, tmp_path: Path) -> None:
     taken = tmp_path / "encoding/alibi.yaml"
-    for folder, said in (
+    for folder, sentence in (
         (tmp_path / "none", "has no encoding/<name>.yaml"),
         (tmp_path, "has the name of a file of conf/"),
     ):
         taken.parent.mkdir(exist_ok=True)
         taken.touch()
-        assert said in call(f"methods={folder}", "encoding=alibi", *SMALL, check=False).stderr
+        assert sentence in call(f"methods={folder}", "encoding=alibi", *SMALL, check=False).stderr

@@ -97,6 +97,6 @@ def test_different_jobs_have_different_folders(tmp_path: Path) -> None:
 def test_a_job_that_was_killed_is_told_as_such(tmp_path: Path) -> None:
     assert failed(tmp_path, 2) == f"FAILED, see {tmp_path}/train.log"
     assert failed(tmp_path, -9) == "FAILED, it was killed by signal 9 (out of memory?)"
-    told = (tmp_path / "train.log").read_text()
-    assert told == "Killed: the job was killed by signal 9 (out of memory?).\n"
+    log = (tmp_path / "train.log").read_text()
+    assert log == "Killed: the job was killed by signal 9 (out of memory?).\n"
     assert failed(tmp_path, -11) == "FAILED, it was killed by signal 11 (Segmentation fault)"

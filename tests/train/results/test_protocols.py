@@ -126,9 +126,9 @@ def test_no_piece_is_shown_twice_nor_too_much_at_once(models: dict[str, GPT], wi
             shown = part.span.stop - part.span.start
             assert part.windows.numel() * shown <= max(tokens, shown)
             for window in part.windows.tolist():
-                one = (part.extension, part.span.start, part.span.stop, window)
-                assert one not in seen
-                seen.add(one)
+                piece = (part.extension, part.span.start, part.span.stop, window)
+                assert piece not in seen
+                seen.add(piece)
 
 
 def test_all_protocols_show_a_window_about_twice_a_length(models: dict[str, GPT], windows: Windows) -> None:

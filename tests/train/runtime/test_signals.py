@@ -83,13 +83,13 @@ def test_signals_at_other_times(function: Callable[[], None], code: int, out: st
 def test_a_sweep_leaves_no_orphans(
     small: list[str], tmp_path: Path, number: Signals, seeds: int, devices: int
 ) -> None:
-    many = ["hydra.mode=MULTIRUN", f"seed=range({seeds})", "report=null", f"trainer.devices={devices}"]
-    many += [f"jobs={seeds}", f"outputs={tmp_path}", f"hydra.sweep.dir={tmp_path}/sweep"]
+    arguments = ["hydra.mode=MULTIRUN", f"seed=range({seeds})", "report=null", f"trainer.devices={devices}"]
+    arguments += [f"jobs={seeds}", f"outputs={tmp_path}", f"hydra.sweep.dir={tmp_path}/sweep"]
 
     def logs() -> list[str]:
         return [log.read_text() for log in tmp_path.glob("sweep/*/train.log")]
 
-    process = start(tmp_path, command, "train.__main__", (*small, *ENDLESS, *many))
+    process = start(tmp_path, command, "train.__main__", (*small, *ENDLESS, *arguments))
     wait_for(lambda: sum("step 20/" in log for log in logs()) == seeds)
     processes = family(process.pid or 0)
     assert len(processes) >= 1 + seeds * devices
