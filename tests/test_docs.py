@@ -55,6 +55,7 @@ def test_every_method_names_its_source() -> None:
     [
         "context_gain docs/study",
         "context_gain docs/study/deep",
+        "context_gain docs/study/wide",
         "context_gain docs/study/eighth docs/study/quarter docs/study/half docs/study",
         "copying docs/study/copying",
         "best_rate docs/study docs/study/rates",
