@@ -2,7 +2,6 @@
 
 import argparse
 import gc
-import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +13,7 @@ from models.gpt import GPT
 from models.registry import extend
 from tests.composing import composed
 from tests.conftest import EVERY, LENGTH, ONE_OF_EACH, Method, gpt
+from tests.gpu.driver import leave
 from tests.gpu.fake import GPU, ROOT, fake_gpu
 from tests.train.conftest import SMALL, texts
 from train.build import build_gpt
@@ -48,7 +48,7 @@ def main() -> None:
                 failed += run(settings, gpu)
             failed += write_table(gpu)
     print("\n".join(failed) or f"{len(methods)} methods train and evaluate on a GPU that computes nothing.")
-    sys.exit(bool(failed))
+    leave(bool(failed))
 
 
 def faults(method: Method, gpu: GPU) -> Iterator[str]:

@@ -10,7 +10,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 CODE = """
-from tests.gpu.driver import load
+from tests.gpu.driver import leave, load
 load()
 import torch
 from tests.gpu.fake import fake_gpu
@@ -28,6 +28,7 @@ with fake_gpu() as gpu:
         assert "to be on the same device" in str(error), error
     else:
         raise AssertionError("Tensors of two devices were added.")
+leave()
 """
 
 pytestmark = [
