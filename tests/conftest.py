@@ -117,8 +117,8 @@ def moved(module: Any, seed: int = 3) -> Any:
     noise = torch.Generator().manual_seed(seed)
     with torch.no_grad():
         for parameter in module.parameters():
-            noisy = 0.2 * torch.randn(parameter.shape, generator=noise)
-            parameter.copy_(torch.where(parameter == 0, noisy, parameter * (1 + noisy)))
+            change = 0.2 * torch.randn(parameter.shape, generator=noise)
+            parameter.copy_(torch.where(parameter == 0, change, parameter * (1 + change)))
     return module
 
 

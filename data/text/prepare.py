@@ -1,4 +1,4 @@
-"""Documents -> a tokenizer and two files of token ids. Runs once; `data.text` reads what it writes."""
+"""Documents -> a tokenizer and two files of token ids. Runs once; `data.text.tokens` reads what it writes."""
 
 import logging
 from collections.abc import Iterable, Iterator

@@ -13,7 +13,7 @@ from data.text.prepared import Prepared
 
 
 class Text(Source):
-    """Text in a folder that `data.build` wrote."""
+    """Text in a folder that `data.text.prepare` wrote."""
 
     def __init__(self, folder: Path, prepared: Prepared, repeat: float = 0.0) -> None:
         self.folder, self.repeat = folder, repeat

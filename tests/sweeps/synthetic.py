@@ -151,15 +151,15 @@ class Synthetic:
                 self.add("by_position", position, "loss", inside + slope * beyond + luck)
 
     def add_training(self, luck: float) -> None:
-        limit = 512 if self.method in ("kerple_log", "fire", "t5") else 8192 * (self.method == "learned")
+        extra = 512 if self.method in ("kerple_log", "fire", "t5") else 8192 * (self.method == "learned")
         speed = 61_000.0 if self.method in PLAIN_KERNEL else 38_000.0
         measured = {
             "loss": 4 + luck,
             "tokens_per_second": speed,
-            "parameters": 1_115_264 + limit,
+            "parameters": 1_115_264 + extra,
             "peak_memory": 3e8,
         }
-        for metric, value in (measured | {"encoding_parameters": limit, "seconds": 20.0}).items():
+        for metric, value in (measured | {"encoding_parameters": extra, "seconds": 20.0}).items():
             self.add("training", self.trained, metric, float(value))
 
     def about(self, changed: dict[str, Any]) -> dict[str, Any]:
