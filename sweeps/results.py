@@ -7,7 +7,6 @@ archive (`sweeps.archive`) is read as the folder is that it was made from.
 import json
 import os
 import sys
-from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -171,13 +170,15 @@ def archived_runs(archive: Path) -> Iterator[FinishedRun]:
     try:
         rows, scores, runs = (pd.read_parquet(archive / name) for name in (ROWS, SCORES, RUNS))
         rows = rows.astype(object).where(rows.notna(), None)
-        names, rows_of = list(rows), defaultdict(list)
+        names = list(rows)
+        rows_of: dict[str, list[Row]] = {}
+        documents_of: dict[str, Documents] = {}
         for values in rows.itertuples(index=False, name=None):
             row = ROW.validate_json(json.dumps(dict(zip(names, values, strict=True))))
-            rows_of[row.run].append(row)
-        documents_of: dict[str, Documents] = defaultdict(dict)
+            rows_of.setdefault(row.run, []).append(row)
         for run, name, is_whole, values in scores.itertuples(index=False, name=None):
-            documents_of[run][name] = np.asarray(values, "int64" if is_whole else "float64")
+            array = np.asarray(values, "int64" if is_whole else "float64")
+            documents_of.setdefault(run, {})[name] = array
         for run, about in zip(runs["run"], runs["about"], strict=True):
             record = About.model_validate_json(about)
             yield FinishedRun(archive / run, record, rows_of[run], documents_of[run])

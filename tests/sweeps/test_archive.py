@@ -4,6 +4,7 @@ import shutil
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from conf.errors import UsageError
@@ -63,6 +64,16 @@ def test_a_damaged_archive_is_one_sentence(sweep: Path, tmp_path: Path) -> None:
         with pytest.raises(UsageError, match=r"The archive .* is damaged: make it again"):
             load_sweep(archive)
         shutil.rmtree(archive)
+
+
+@pytest.mark.parametrize("name", ["rows", "scores"])
+def test_an_archive_that_lacks_a_run_is_damaged(name: str, sweep: Path, tmp_path: Path) -> None:
+    pack(sweep, tmp_path)
+    file = tmp_path / f"{name}.parquet"
+    frame = pd.read_parquet(file)
+    frame[frame["run"] != frame["run"].iloc[0]].to_parquet(file)
+    with pytest.raises(UsageError, match=r"The archive .* is damaged: make it again"):
+        load_sweep(tmp_path)
 
 
 def test_nothing_to_archive_and_no_archive(sweep: Path, tmp_path: Path) -> None:
