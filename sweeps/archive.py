@@ -17,8 +17,8 @@ import pandas as pd
 from conf.errors import UsageError
 from sweeps import command
 from sweeps.results import ROWS, RUNS, SCORES, FinishedRun, archived_runs, load_readable
-from train.results.done import DONE, finish, finished
-from train.results.rows import append
+from train.results.done import DONE, finish, finished_id
+from train.results.rows import append_rows
 
 
 def pack(folder: Path, archive: Path) -> int:
@@ -56,7 +56,7 @@ def run_record(run: FinishedRun) -> dict[str, str]:
     """Return the name of a run, its id, and its run.json."""
     about = portable(run.about.model_dump(mode="json", exclude_unset=True))
     text = json.dumps(about, separators=(",", ":"))
-    return {"run": run.folder.name, "cell": str(finished(run.folder)), "about": text}
+    return {"run": run.folder.name, "id": str(finished_id(run.folder)), "about": text}
 
 
 def portable(value: Any) -> Any:
@@ -72,7 +72,7 @@ def unpack(archive: Path, folder: Path) -> int:
     """Write the run folders of an archive, without checkpoints, and return how many there are; those that are
     finished stay as they are."""
     runs = list(archived_runs(archive))
-    ids = pd.read_parquet(archive / RUNS).set_index("run")["cell"]
+    ids = pd.read_parquet(archive / RUNS).set_index("run")["id"]
     for run in runs:
         place = folder / run.folder.name
         if (place / DONE).exists():
@@ -80,7 +80,7 @@ def unpack(archive: Path, folder: Path) -> int:
         place.mkdir(parents=True, exist_ok=True)
         (place / "run.json").write_text(run.about.model_dump_json(exclude_unset=True))
         (place / "results.jsonl").unlink(missing_ok=True)
-        append(place / "results.jsonl", run.rows)
+        append_rows(place / "results.jsonl", run.rows)
         arrays: dict[str, Any] = dict(run.documents)
         np.savez_compressed(place / "documents.npz", **arrays)
         finish(place, ids[run.folder.name])

@@ -15,12 +15,12 @@ from omegaconf import DictConfig
 from train.commands import help_text
 from train.config import cli as command
 from train.config.compose import config_of
-from train.config.run_id import cell
+from train.config.run_id import run_id_of
 from train.errors import command_line, logged
 from train.launch.index import write_index
 from train.launch.scheduler import run_all
 from train.launch.worker import Job
-from train.wandb_run import run_id, tell_offline
+from train.wandb_run import tell_offline, wandb_id
 
 
 def entry() -> None:
@@ -33,7 +33,7 @@ def entry() -> None:
         config, hydra = config_of(root), HydraConfig.get()
         folder = Path(hydra.runtime.output_dir)
         if hydra.mode == RunMode.MULTIRUN:
-            jobs.append(Job(config, list(hydra.overrides.task), folder, cell(config)))
+            jobs.append(Job(config, list(hydra.overrides.task), folder, run_id_of(config)))
             sweep.append(hydra)
             return
         from train.run import run_job  # torch and lightning: not for the parent of a sweep
@@ -52,7 +52,7 @@ def entry() -> None:
         failed = run_all(jobs, by, sweep[0].launcher)
         if report:
             report(folder)
-        tell_offline(jobs[0].config.outputs, (run_id(job.folder, job.id) for job in jobs))
+        tell_offline(jobs[0].config.outputs, (wandb_id(job.folder, job.id) for job in jobs))
     sys.exit(1 if failed else 0)
 
 

@@ -51,7 +51,7 @@ def diagnose(config: Config, amount: Amount) -> Diagnosis:
     source = data.load(config.named_data, config.model.vocab, Path(config.outputs, "data"))
     run = Run(source, Recipe.of(config), config.trainer, config.evaluation)
     trained, _ = restore_run(run, model, folder, config.checkpoint)
-    models = extended_models(run, model, extensions, trained.cell)
+    models = extended_models(run, model, extensions, trained.id)
     device = "cuda" if torch.cuda.is_available() and config.trainer.accelerator != "cpu" else "cpu"
     lengths = sorted({run.trained_length, *run.lengths})
     batches = list(sequences(run, amount.sequences, lengths))

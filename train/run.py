@@ -11,7 +11,7 @@ import data
 from conf.errors import UsageError
 from train.checks.attributed import attribute_errors
 from train.checks.dry_run import check_data, dry_run
-from train.config.run_id import Code, cell, code, packages, training_cell
+from train.config.run_id import Code, code, packages, run_id_of, training_id_of
 from train.config.schema import Config
 from train.context import Run, prepare_process
 from train.evaluation.best import best_checkpoint, selection_evaluator
@@ -36,20 +36,20 @@ def run_job(config: Config, folder: Path, expected: str | None = None) -> None:
     Raise UsageError where the id of the run is not the `expected` one.
     """
     code_at_start = code(config)
-    run_cell = cell(config, code_at_start)
-    if expected not in (None, run_cell):
+    run_id = run_id_of(config, code_at_start)
+    if expected not in (None, run_id):
         raise UsageError(f"Code or data changed since {folder.name} was queued: start the sweep again.")
-    done = is_done(folder, run_cell) and not has_gaps(folder)  # known without a lock, which writes
+    done = is_done(folder, run_id) and not has_gaps(folder)  # known without a lock, which writes
     if not done:
         with locked(folder, f"Another process does this run, in {folder}"):
-            done = is_complete(folder, run_cell)
+            done = is_complete(folder, run_id)
             if not done:
-                complete(config, folder, run_cell, code_at_start)
+                complete(config, folder, run_id, code_at_start)
     if done:
         print(f"{folder} is done already.")
 
 
-def complete(config: Config, folder: Path, run_cell: str, code_at_start: Code) -> None:
+def complete(config: Config, folder: Path, run_id: str, code_at_start: Code) -> None:
     """Check, prepare, fit, evaluate, write."""
     started = time.perf_counter()
     prepare_process(config.trainer.threads)
@@ -60,16 +60,16 @@ def complete(config: Config, folder: Path, run_cell: str, code_at_start: Code) -
         windows = check_data(run, extensions)
         if config.checkpoint == "best":
             selection_evaluator(run, {}, windows)  # an error where everything is scored
-    with track(config, folder, run_cell) as tracker:
+    with track(config, folder, run_id) as tracker:
         run = replace(run, log=tracker.log_training)
         if config.run is None:
-            training_id = training_cell(config, source.fingerprint, run.precision, code_at_start)
+            training_id = training_id_of(config, source.fingerprint, run.precision, code_at_start)
             training, files = load_or_train(run, model, training_id, config.trainer.kept)
         else:
             training, files = restore_run(run, model, Path(config.run), config.checkpoint)
-        models, chosen = extended_models(run, model, extensions, training.cell), {}
+        models, chosen = extended_models(run, model, extensions, training.id), {}
         if config.checkpoint == "best":
-            best = best_checkpoint(run, models["none"], files, training.cell, windows)
+            best = best_checkpoint(run, models["none"], files, training.id, windows)
             models["best"], chosen["best"] = best
         identity = Identity(
             run=folder.name, encoding=config.names.encoding, seed=config.seed,
@@ -87,10 +87,10 @@ def complete(config: Config, folder: Path, run_cell: str, code_at_start: Code) -
             "machine": machine.description(), "threads": torch.get_num_threads(),
             "trained_with": training.model_dump(include=set(Conditions.model_fields)),
             "started": datetime.now(UTC).isoformat(timespec="seconds"),
-            "seconds": time.perf_counter() - started, "training": training.cell, "history": training.history,
+            "seconds": time.perf_counter() - started, "training": training.id, "history": training.history,
         }  # fmt: skip
         tokenizer = [source.tokenizer] if source.tokenizer else []
         write_results(folder, rows, scores, about, [*files, *tokenizer])
         tracker.log_rows(rows)
-        finish(folder, run_cell)
+        finish(folder, run_id)
         print(f"{outcome(rows)}\nResults in {folder}", flush=True)

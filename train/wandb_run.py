@@ -25,7 +25,7 @@ LONGEST = 128  # letters of a name that W&B takes
 
 
 @contextmanager
-def track(config: Config, folder: Path, cell: str) -> Iterator[Tracker]:
+def track(config: Config, folder: Path, run_id: str) -> Iterator[Tracker]:
     """Open the W&B run of a run folder, which ends with the block, as failed after an exception."""
     mode = resolved_mode(config.wandb.mode)
     if mode == "disabled" or not is_rank_zero():
@@ -43,7 +43,7 @@ def track(config: Config, folder: Path, cell: str) -> Iterator[Tracker]:
         tags=[encoding, *(chosen.tags or filter(None, os.environ.get("WANDB_TAGS", "").split(",")))],
         job_type="train",
     )
-    run = start(mode, run_id(folder, cell), place(config.outputs), init)
+    run = start(mode, wandb_id(folder, run_id), place(config.outputs), init)
     tracker, exit_code = Tracker(run), 1
     try:
         yield tracker
@@ -52,10 +52,10 @@ def track(config: Config, folder: Path, cell: str) -> Iterator[Tracker]:
         tracker.close(exit_code)
 
 
-def run_id(folder: Path, cell: str) -> str:
+def wandb_id(folder: Path, run_id: str) -> str:
     """Return the W&B id of a run in a folder: of letters that W&B takes, and the same when it is resumed."""
     name = re.sub(r"[^A-Za-z0-9_.-]+", "-", folder.name)[:40]
-    return f"{name}-{digest([cell, str(folder.resolve())])}"
+    return f"{name}-{digest([run_id, str(folder.resolve())])}"
 
 
 def place(outputs: str | Path) -> Path:

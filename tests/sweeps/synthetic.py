@@ -16,7 +16,7 @@ from sweeps.comparison.summarize import summarise
 from sweeps.report.page import page
 from sweeps.results import load_sweep
 from train.results.done import finish
-from train.results.rows import Row, append
+from train.results.rows import Row, append_rows
 
 HEADLINE = "nope sinusoidal learned rope xpos alibi t5 kerple_log sandwich randomized_rope".split()
 LENGTHS = (64, 128, 256, 512, 1024, 2048)
@@ -118,7 +118,7 @@ class Synthetic:
                     self.add(protocol, length, "bits_per_byte", float(each.mean()) / 2.15, extension)
         self.add_positions(luck)
         self.add_training(luck)
-        append(self.place / "results.jsonl", self.rows)
+        append_rows(self.place / "results.jsonl", self.rows)
         np.savez(self.place / "documents.npz", **losses)
         (self.place / "run.json").write_text(json.dumps(self.about(changed)))
         finish(self.place, "01234567")
@@ -222,7 +222,7 @@ def figures_of(page: str) -> dict[str, Any]:
 def rewrite(run: Path, rows: Iterable[Row]) -> None:
     """Put others in the place of the rows of a run, and finish it again."""
     (run / "results.jsonl").unlink()
-    append(run / "results.jsonl", rows)
+    append_rows(run / "results.jsonl", rows)
     vouch(run)
 
 

@@ -11,7 +11,7 @@ from conf.errors import UsageError
 from sweeps.archive import pack, portable, unpack
 from sweeps.results import load_sweep
 from tests.sweeps.synthetic import make_sweep
-from train.results.done import finished
+from train.results.done import finished_id
 
 
 @pytest.fixture
@@ -34,7 +34,9 @@ def test_a_sweep_survives_the_archive(sweep: Path, tmp_path: Path) -> None:
             for name, scores in run.documents.items():
                 assert other.documents[name].shape == scores.shape
                 np.testing.assert_allclose(other.documents[name], scores, rtol=1e-6)
-    assert all(finished(tmp_path / "again" / name) == finished(run.folder) for name, run in runs.items())
+    assert all(
+        finished_id(tmp_path / "again" / name) == finished_id(run.folder) for name, run in runs.items()
+    )
 
 
 def test_an_archive_grows_by_other_runs_and_replaces_its_own(sweep: Path, tmp_path: Path) -> None:

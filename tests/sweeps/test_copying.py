@@ -12,7 +12,7 @@ from sweeps.context_gain import scored_runs
 from sweeps.copying import copying_table
 from sweeps.results import load_sweep
 from tests.sweeps.synthetic import make_sweep, vouch
-from train.results.rows import append, read_rows
+from train.results.rows import append_rows, read_rows
 
 SHARES = {"copying_64": 0.3, "copying_128": 0.1, "copying_256": 0.2, "copying_none": 0.4}
 METHODS, LENGTHS = ("rope", "fox"), (64, 128, 256)
@@ -32,7 +32,7 @@ def sweep(tmp_path: Path) -> Path:
             for name, share in SHARES.items()
             for length in (128, 256)
         ]
-        append(file, found)
+        append_rows(file, found)
     vouch(place)
     return place
 

@@ -9,7 +9,7 @@ import pytest
 
 from tests.train.conftest import call
 from train.reproduce import compare_rows
-from train.results.done import finish, finished
+from train.results.done import finish, finished_id
 from train.results.rows import Row, read_rows
 
 pytestmark = pytest.mark.slow
@@ -36,7 +36,7 @@ def test_a_changed_row_and_another_machine(done: Path, tmp_path: Path) -> None:
     about["trained_with"]["threads"] = 2  # a sweep with threads to spare trained it
     about["code"]["evaluation"] = "other"
     (folder / "run.json").write_text(json.dumps(about))
-    finish(folder, str(finished(folder)))  # as if it had been written so
+    finish(folder, str(finished_id(folder)))  # as if it had been written so
     printed = call(f"run={folder}", module="train.reproduce", check=False)
     assert printed.returncode == 1
     assert "1 of " in printed.stdout

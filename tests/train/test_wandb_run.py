@@ -51,7 +51,7 @@ def begin(
 
 
 def id_of(folder: Path) -> str:
-    return wandb_run.run_id(folder / "sweep" / ROW.run, "01234567")
+    return wandb_run.wandb_id(folder / "sweep" / ROW.run, "01234567")
 
 
 def written(folder: Path) -> list[Path]:
@@ -184,9 +184,9 @@ def test_a_run_that_goes_on_is_the_same_run(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["2026-11-25_10:00:00", "x" * 150, "a/b c?", "日本"])
 def test_every_name_of_a_folder_has_an_id(name: str, tmp_path: Path) -> None:
     folder = tmp_path / name
-    assert re.fullmatch(r"[A-Za-z0-9_.-]{1,64}", wandb_run.run_id(folder, "01234567"))
-    assert wandb_run.run_id(folder, "01234567") != wandb_run.run_id(tmp_path / "other" / name, "01234567")
-    assert wandb_run.run_id(folder, "01234567") != wandb_run.run_id(folder, "76543210")
+    assert re.fullmatch(r"[A-Za-z0-9_.-]{1,64}", wandb_run.wandb_id(folder, "01234567"))
+    assert wandb_run.wandb_id(folder, "01234567") != wandb_run.wandb_id(tmp_path / "other" / name, "01234567")
+    assert wandb_run.wandb_id(folder, "01234567") != wandb_run.wandb_id(folder, "76543210")
 
 
 def in_a_fork(folder: Path) -> None:

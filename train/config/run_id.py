@@ -13,7 +13,7 @@ from data.code import code_digest, digest, modules
 from train.config.schema import Config
 from train.config.sections import ExtensionConfig
 from train.paths import ROOT
-from train.results.done import finished
+from train.results.done import finished_id
 
 LABELS: dict[str, Any] = {"encoding": {"family"}}
 NOT_RESULT = LABELS | {
@@ -33,7 +33,7 @@ Code = dict[str, str]
 def name(config: Config) -> str:
     """Return the name of a run's folder: rope-s0-1a2b3c4d, rope-s0-1a2b3c4d@0.25-5e6f7a8b."""
     training = f"{config.names.encoding}-s{config.seed}" if config.run is None else Path(config.run).name
-    return f"{training}{'' if config.checkpoint is None else f'@{config.checkpoint}'}-{cell(config)}"
+    return f"{training}{'' if config.checkpoint is None else f'@{config.checkpoint}'}-{run_id_of(config)}"
 
 
 def code(config: Config) -> Code:
@@ -52,13 +52,13 @@ def model_code(encoding: Mapping[str, Any]) -> str:
     return code_digest([*MODEL, *modules(encoding)])
 
 
-def cell(config: Config, digests: Code | None = None) -> str:
+def run_id_of(config: Config, digests: Code | None = None) -> str:
     """Return the id of a run: a digest of all settings, files and code that determine its result. `digests`
     are those of the code, where they are known."""
     digests = digests or code(config)
     settings = config.model_dump(mode="json", exclude=NOT_RESULT) | {"data": data_identity(config)}
     if config.run is not None:
-        settings["run"] = finished(Path(config.run))
+        settings["run"] = finished_id(Path(config.run))
     contents = {
         name: extension_content(name) for name in config.evaluation.named if name != config.names.extension
     }
@@ -73,7 +73,7 @@ def data_identity(config: Config) -> dict[str, Any]:
         return config.data
 
 
-def training_cell(config: Config, corpus: str, precision: str, code: Code) -> str:
+def training_id_of(config: Config, corpus: str, precision: str, code: Code) -> str:
     """Return the id of a training on data with the fingerprint `corpus`, whatever is evaluated afterwards."""
     parts = {"model", "encoding", "optimizer", "seed", "batch", "objective"}
     settings = config.model_dump(mode="json", include=parts, exclude=LABELS)
@@ -82,7 +82,7 @@ def training_cell(config: Config, corpus: str, precision: str, code: Code) -> st
     return digest([settings, config.names.encoding, trainer, corpus, relevant, packages()])
 
 
-def finetuned_cell(training: str, name: str, extension: ExtensionConfig) -> str:
+def finetuning_id_of(training: str, name: str, extension: ExtensionConfig) -> str:
     """Return the id of a training that continues another one under an extension."""
     settings = extension.model_dump(mode="json")
     return digest([training, name, settings, code_digest(modules(settings))])

@@ -45,12 +45,12 @@ class Others:
 
 
 def best_checkpoint(
-    run: Run, model: GPT, files: list[Path], cell: str, windows: Windows | None
+    run: Run, model: GPT, files: list[Path], training: str, windows: Windows | None
 ) -> tuple[GPT, str]:
     """Return the model with the weights of the best checkpoint, and the name of that."""
     models = {file.stem: deepcopy(model) for file in files}
     for file in files:
-        restore(file, models[file.stem], cell)
+        restore(file, models[file.stem], training)
     search = selection_evaluator(run, models, windows)
     run.trainer().validate(search, verbose=False)
     scored = [row for row in search.results() if row.metric == "loss" and row.protocol in (SAME, ANSWERS)]

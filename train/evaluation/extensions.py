@@ -7,7 +7,7 @@ from dataclasses import replace
 from models.effect import Encoding
 from models.gpt import GPT
 from models.registry import encoding_fits, encodings_under, extend, names, needs_more, read, seeded
-from train.config.run_id import finetuned_cell
+from train.config.run_id import finetuning_id_of
 from train.config.schema import Config
 from train.config.sections import ExtensionConfig
 from train.context import Run
@@ -35,7 +35,7 @@ def selected_extensions(config: Config, encodings: Sequence[Encoding]) -> Chosen
 
 def extended_models(run: Run, model: GPT, chosen: Chosen, training: str) -> dict[str, GPT]:
     """Return the model under each extension, by the name in its rows: `pi`, or `pi+50` after 50 steps of
-    training under it, whose checkpoint is reused; `training` is the cell of its own training."""
+    training under it, whose checkpoint is reused; `training` is the id of its own training."""
     result = {}
     for name, extension in chosen.items():
         changed, key = model.under(encodings_under(name, extension.parameters, model.tiled)), name
@@ -43,6 +43,6 @@ def extended_models(run: Run, model: GPT, chosen: Chosen, training: str) -> dict
             changed, key = deepcopy(changed), f"{name}+{extension.finetune_steps}"
             evaluation = run.evaluation.model_copy(update={"lengths": tuple(run.lengths)})
             further = replace(run, recipe=run.recipe.finetuned(name, extension), evaluation=evaluation)
-            load_or_train(further, changed, finetuned_cell(training, name, extension))
+            load_or_train(further, changed, finetuning_id_of(training, name, extension))
         result[key] = changed
     return result

@@ -27,7 +27,7 @@ from train.runtime.ranks import is_rank_zero
 class Stage:
     """The files of one training: from the first weights on, or further under an extension."""
 
-    cell: str
+    id: str
     folder: Path
     keep: tuple[int, ...] = ()  # steps whose weights stay
 
@@ -49,7 +49,7 @@ class Stage:
 
     def is_resumable(self) -> bool:
         """Return whether the training can go on from its state; delete one that is damaged."""
-        if read_checkpoint(self.last).get("cell") == self.cell:
+        if read_checkpoint(self.last).get("id") == self.id:
             return True
         if self.last.exists() and is_rank_zero():
             print(f"{self.last} is damaged: the training starts over.", flush=True)
@@ -65,7 +65,7 @@ class Stage:
 class Trained(Conditions):
     """The summary of a training, and its conditions."""
 
-    cell: str
+    id: str
     history: list[tuple[int, float]]  # step, loss
     curves: tuple[tuple[int, dict[str, float]], ...] = ()  # step, the loss and what else is watched
     tokens_per_second: float
@@ -102,7 +102,7 @@ class States(TorchCheckpointIO):
             torch.save(checkpoint, out)
 
 
-def restore(file: Path, model: GPT, cell: str) -> Trained:
+def restore(file: Path, model: GPT, id: str) -> Trained:
     """Put the weights of a checkpoint into a model of the same configuration."""
     content = Weights.read(file)
     if content is None:
@@ -110,9 +110,9 @@ def restore(file: Path, model: GPT, cell: str) -> Trained:
         raise UsageError(
             f"{file} is {state}: delete {file.parent}/DONE and repeat the command in its run.json."
         )
-    if content.cell != cell:
+    if content.id != id:
         raise UsageError(
-            f"{file} is of another configuration ({content.cell}, not {cell}): choose another run folder."
+            f"{file} is of another configuration ({content.id}, not {id}): choose another run folder."
         )
     if forms(content.model) != forms(model.state_dict()):
         raise UsageError(f"{file} does not fit this model: it was trained with other code or another shape.")
@@ -131,7 +131,7 @@ def restore_run(
         raise UsageError(f"What data={about.data} gives is not what {folder} was trained on: run it again.")
     stage = Stage(about.training, folder, run.knobs.kept)
     file = stage.at(run.knobs.step(checkpoint)) if isinstance(checkpoint, float) else stage.final
-    trained = restore(file, model, stage.cell)
+    trained = restore(file, model, stage.id)
     trained.replay(run.log, "train")
     return trained, [file, *(stage.kept if checkpoint == "best" else [])]
 

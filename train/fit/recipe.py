@@ -11,7 +11,7 @@ from train.config.sections import ExtensionConfig, OptimizerConfig
 class Recipe:
     """The batches and steps of a training, or of a fine-tuning that continues it."""
 
-    place: str  # of its folders, which end with its cell
+    place: str  # of its folders, which end with its id
     objective: str
     length: int  # tokens of a sequence
     batch: int  # sequences of a step

@@ -1,7 +1,7 @@
 """A trained model: its checkpoint is reused where the same training was done before, else it is trained.
 
-`<outputs>/trained/<encoding>-s<seed>-<cell>/` holds it; the cell is a hash of everything that
-determines the weights. A lock lets one process train and the others wait for it.
+`<outputs>/trained/<encoding>-s<seed>-<id>/` holds it; the id is a hash of everything that determines
+the weights. A lock lets one process train and the others wait for it.
 """
 
 import time
@@ -24,14 +24,14 @@ from train.runtime.ranks import is_rank_zero, locked
 from train.runtime.signals import Stopped, handle
 
 
-def load_or_train(run: Run, model: GPT, cell: str, keep: tuple[int, ...] = ()) -> tuple[Trained, list[Path]]:
-    """Give a model the weights of the checkpoint of this cell, or train it now; return their file, and those
+def load_or_train(run: Run, model: GPT, id: str, keep: tuple[int, ...] = ()) -> tuple[Trained, list[Path]]:
+    """Give a model the weights of the training with this id, or train it now; return their file, and those
     of the steps to keep."""
-    stage = Stage(cell, Path(f"{run.recipe.place}-{cell}"), keep)
+    stage = Stage(id, Path(f"{run.recipe.place}-{id}"), keep)
     with locked(stage.folder, f"Another run is training {stage.folder.name}"):
         wanted = [stage.final, *stage.kept]
         contents = [Weights.read(file) for file in wanted]
-        missing = [f for f, c in zip(wanted, contents, strict=True) if c is None or c.cell != stage.cell]
+        missing = [f for f, c in zip(wanted, contents, strict=True) if c is None or c.id != stage.id]
         if missing and is_rank_zero() and any(file.exists() for file in (stage.final, *missing)):
             names = ", ".join(file.name for file in missing)
             print(f"{stage.folder.name} is trained again, for {names}.", flush=True)
@@ -40,7 +40,7 @@ def load_or_train(run: Run, model: GPT, cell: str, keep: tuple[int, ...] = ()) -
             fit(run, model, stage)
         elif is_rank_zero():
             print(f"{stage.folder.name} is trained already", flush=True)
-    trained = restore(stage.final, model, stage.cell)
+    trained = restore(stage.final, model, stage.id)
     if not missing:
         trained.replay(run.log, run.recipe.section)
     return trained, wanted
@@ -115,7 +115,7 @@ class Checkpoints(Callback):
     def on_save_checkpoint(
         self, trainer: Trainer, module: LightningModule, checkpoint: dict[str, Any]
     ) -> None:
-        checkpoint["cell"] = self.stage.cell
+        checkpoint["id"] = self.stage.id
 
     def agreed(self, trainer: Trainer, step: int) -> int:
         """Return the signal that ends the training here, on all processes, or 0 where there is none."""
@@ -136,7 +136,7 @@ class Checkpoints(Callback):
         peak = trainer.strategy.reduce(peak, reduce_op="max")
         if is_rank_zero():
             done = Trained(
-                cell=self.stage.cell, history=history, curves=curves, tokens_per_second=speed,
+                id=self.stage.id, history=history, curves=curves, tokens_per_second=speed,
                 seconds=seconds, peak_memory=int(peak) or None, machine=description(),
                 threads=torch.get_num_threads(), processes=self.processes,
             )  # fmt: skip

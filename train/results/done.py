@@ -16,14 +16,14 @@ TEXT = re.compile("[0-9a-f]{8}\n" + "".join(f"([0-9a-f]{{64}})  {re.escape(name)
 OUT_OF_MEMORY = "out_of_memory"  # the metric that marks a length at which memory ran out
 
 
-def finish(folder: Path, cell: str) -> None:
+def finish(folder: Path, run_id: str) -> None:
     """Vouch for what is in a run folder."""
     lines = [f"{of_file(folder / name)}  {name}" for name in VOUCHED]
     with atomic_write(folder / DONE) as out:
-        out.write("\n".join([cell, *lines, ""]).encode())
+        out.write("\n".join([run_id, *lines, ""]).encode())
 
 
-def finished(folder: Path) -> str | None:
+def finished_id(folder: Path) -> str | None:
     """Return the id of the run that was finished here; None where there is no DONE."""
     return done_text(folder).partition("\n")[0].strip() if (folder / DONE).exists() else None
 
@@ -54,9 +54,9 @@ def check_finished(folder: Path) -> None:
         raise UsageError(f"In {folder} {wrong}: run it again.")
 
 
-def is_done(folder: Path, cell: str) -> bool:
+def is_done(folder: Path, run_id: str) -> bool:
     """Return whether a folder holds this very run, finished and whole."""
-    return finished(folder) == cell and damage(folder) is None
+    return finished_id(folder) == run_id and damage(folder) is None
 
 
 def has_gaps(folder: Path) -> bool:

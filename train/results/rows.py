@@ -17,7 +17,7 @@ from conf.errors import UsageError
 from data.disk import errors_name_file, read_file
 from train.config.validation import STRICT, Section, detail
 from train.results.done import OUT_OF_MEMORY as OUT_OF_MEMORY
-from train.results.done import check_finished, finished
+from train.results.done import check_finished, finished_id
 
 ANSWERS, DEPTH = "answers", "depth_"  # protocols of problems: all of a length, and those with a depth
 CHANCE = "chance"  # the metric of the majority baseline: always the most frequent token
@@ -84,7 +84,7 @@ class Row:
 ROW = TypeAdapter(Row)
 
 
-def append(file: Path, rows: Iterable[Row]) -> None:
+def append_rows(file: Path, rows: Iterable[Row]) -> None:
     """Add rows to a results file; they are on the disk when this returns."""
     text = "".join(row_line(row) + "\n" for row in rows)
     with errors_name_file(file), file.open("a") as out:
@@ -96,7 +96,7 @@ def append(file: Path, rows: Iterable[Row]) -> None:
 def read_rows(file: Path) -> list[Row]:
     """Return the rows of a results file; a last line torn by a crash is left out, any other damage is an
     error."""
-    if finished(file.parent) is not None:
+    if finished_id(file.parent) is not None:
         check_finished(file.parent)
     lines, rows = read_file(file).split(b"\n"), []
     for number, line in enumerate(lines, 1):

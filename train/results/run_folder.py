@@ -10,21 +10,21 @@ import numpy as np
 
 from conf.errors import UsageError
 from data.disk import atomic_write
-from train.results.done import DOCUMENTS, DONE, RESULTS, RUN, damage, finished, has_gaps
-from train.results.rows import Row, append
+from train.results.done import DOCUMENTS, DONE, RESULTS, RUN, damage, finished_id, has_gaps
+from train.results.rows import Row, append_rows
 from train.runtime.ranks import is_rank_zero
 
 
-def is_complete(folder: Path, cell: str) -> bool:
+def is_complete(folder: Path, run_id: str) -> bool:
     """Return whether this very run was finished here; refuse to overwrite another one."""
-    kept = finished(folder)
+    kept = finished_id(folder)
     if kept is None:
         return False
-    if kept != cell and not folder.name.endswith(cell):
+    if kept != run_id and not folder.name.endswith(run_id):
         raise UsageError(
             f"{folder} holds the results of another run: choose another hydra.run.dir, or delete it."
         )
-    wrong = damage(folder) if kept == cell else "DONE is damaged"
+    wrong = damage(folder) if kept == run_id else "DONE is damaged"
     if wrong is None and has_gaps(folder):
         wrong = "memory ran out at a length"
     if wrong is not None and is_rank_zero():
@@ -49,7 +49,7 @@ def write_results(
     link(files[0], folder / "final.ckpt")
     for kept in files[1:]:
         link(kept, folder / kept.name)
-    append(folder / RESULTS, rows)
+    append_rows(folder / RESULTS, rows)
 
 
 def link(source: Path, target: Path) -> None:

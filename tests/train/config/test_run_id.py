@@ -13,7 +13,7 @@ from data import code as data_code
 from tests.composing import composed
 from train.config import run_id as cells
 from train.config.compose import check_code, register
-from train.config.run_id import cell, code, data_identity, finetuned_cell, training_cell
+from train.config.run_id import code, data_identity, finetuning_id_of, run_id_of, training_id_of
 from train.config.schema import Config
 from train.config.sections import ExtensionConfig
 from train.paths import CONF
@@ -22,17 +22,17 @@ FORMULA = "class Mine:\n    def forward(self):\n        return 2\n"
 
 
 def test_what_changes_the_result_changes_its_id_and_nothing_else(small: list[str]) -> None:
-    plain = cell(composed(*small))
+    plain = run_id_of(composed(*small))
     for (
         override
     ) in "seed=1 encoding=alibi encoding.base=500 extension=pi trainer.max_steps=7 batch=12".split():
-        assert cell(composed(*small, override)) != plain, override
+        assert run_id_of(composed(*small, override)) != plain, override
     for override in "outputs=a trainer.devices=2 jobs=1 wandb.project=other trainer.threads=1".split():
-        assert cell(composed(*small, override)) == plain, override
+        assert run_id_of(composed(*small, override)) == plain, override
 
 
 def training(config: Config, corpus: str = "corpus") -> str:
-    return training_cell(config, corpus, "32-true", code(config))
+    return training_id_of(config, corpus, "32-true", code(config))
 
 
 def test_a_training_is_the_same_under_any_extension_and_evaluation(small: list[str]) -> None:
@@ -54,10 +54,10 @@ def test_changed_text_is_another_run_even_at_the_same_size_and_time(
 ) -> None:
     file = tmp_path / name
     file.write_text("one " * 99)
-    before, time = cell(text_config(file, small)), file.stat().st_mtime_ns
+    before, time = run_id_of(text_config(file, small)), file.stat().st_mtime_ns
     file.write_text("two " * 99)
     os.utime(file, ns=(time, time))
-    assert cell(text_config(file, small)) != before
+    assert run_id_of(text_config(file, small)) != before
 
 
 def test_the_same_text_elsewhere_is_the_same_run(
@@ -68,18 +68,20 @@ def test_the_same_text_elsewhere_is_the_same_run(
     shutil.copytree(tmp_path / "here", tmp_path / "there")
     monkeypatch.setenv("HOME", str(tmp_path))
     places = (tmp_path / "here", tmp_path / "there", Path("~/here"), tmp_path / "here" / "*.txt")
-    assert len({cell(text_config(place, small)) for place in places}) == 1
+    assert len({run_id_of(text_config(place, small)) for place in places}) == 1
     (tmp_path / "there" / "a.txt").rename(tmp_path / "there" / "b.txt")  # names decide what is held out
-    assert cell(text_config(tmp_path / "there", small)) != cell(text_config(tmp_path / "here", small))
+    assert run_id_of(text_config(tmp_path / "there", small)) != run_id_of(
+        text_config(tmp_path / "here", small)
+    )
 
 
 def test_another_tokenizer_of_the_same_name_is_another_run(small: list[str], tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("one " * 99)
     tokenizer = tmp_path / "tokenizer.json"
     tokenizer.write_text('{"a": 1}')
-    before = cell(text_config(tmp_path / "a.txt", small, tokenizer=str(tokenizer)))
+    before = run_id_of(text_config(tmp_path / "a.txt", small, tokenizer=str(tokenizer)))
     tokenizer.write_text('{"a": 2}')
-    assert cell(text_config(tmp_path / "a.txt", small, tokenizer=str(tokenizer))) != before
+    assert run_id_of(text_config(tmp_path / "a.txt", small, tokenizer=str(tokenizer))) != before
 
 
 def test_text_inside_other_data_counts(small: list[str], tmp_path: Path) -> None:
@@ -106,18 +108,18 @@ def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_an_edited_method_is_another_run_and_another_training(mine: Path, small: list[str]) -> None:
     config = composed(*small, "encoding=alibi", "encoding._target_=mine.Mine", "names.encoding=mine")
     other = composed(*small)
-    before, unrelated = (cell(config), training(config)), cell(other)
+    before, unrelated = (run_id_of(config), training(config)), run_id_of(other)
     mine.write_text(FORMULA.replace("2", "3"))
-    assert all(old != new for old, new in zip(before, (cell(config), training(config)), strict=True))
-    assert cell(other) == unrelated
+    assert all(old != new for old, new in zip(before, (run_id_of(config), training(config)), strict=True))
+    assert run_id_of(other) == unrelated
 
 
 def test_an_edited_extension_is_another_run_of_the_same_training(mine: Path, small: list[str]) -> None:
     settings = ExtensionConfig.of({"_target_": "mine.Mine", "finetune_steps": 2})
     config = composed(*small).model_copy(update={"extension": settings})
-    before, trained = (cell(config), finetuned_cell("trained", "mine", settings)), training(config)
+    before, trained = (run_id_of(config), finetuning_id_of("trained", "mine", settings)), training(config)
     mine.write_text(FORMULA.replace("2", "3"))
-    after = cell(config), finetuned_cell("trained", "mine", settings)
+    after = run_id_of(config), finetuning_id_of("trained", "mine", settings)
     assert all(old != new for old, new in zip(before, after, strict=True))
     assert training(config) == trained
 
@@ -126,13 +128,13 @@ def test_extensions_that_are_listed_count_as_their_files_are(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small: list[str]
 ) -> None:
     config = composed(*small, "evaluation.extensions=[pi]")
-    before = cell(config)
+    before = run_id_of(config)
     monkeypatch.setattr(cells, "files", lambda group: {"pi": tmp_path / "pi.yaml"})
     text = (CONF / "extension/pi.yaml").read_text()
     (tmp_path / "pi.yaml").write_text(text)
-    assert cell(config) == before
+    assert run_id_of(config) == before
     (tmp_path / "pi.yaml").write_text(f"{text}\nseed: 3\n")
-    assert cell(config) != before
+    assert run_id_of(config) != before
 
 
 def test_an_edit_of_shared_code_is_another_run(

@@ -16,7 +16,7 @@ from models.gpt import GPT
 from tests.harm import files_of_at_most, flip
 from train.fit.checkpoints import Stage, States, Trained, read_checkpoint, restore
 
-STATE = {"cell": "cell", "model": {"a": torch.arange(5000.0)}, "step": 3, "text": "x" * 100}
+STATE = {"id": "01234567", "model": {"a": torch.arange(5000.0)}, "step": 3, "text": "x" * 100}
 
 
 def test_every_flipped_byte_is_noticed_or_harmless(tmp_path: Path) -> None:
@@ -40,7 +40,7 @@ def test_every_flipped_byte_is_noticed_or_harmless(tmp_path: Path) -> None:
     [
         lambda last: os.truncate(last, 1000),
         lambda last: torch.save([1, 2], last),
-        lambda last: torch.save(STATE | {"cell": "other"}, last),
+        lambda last: torch.save(STATE | {"id": "89abcdef"}, last),
         lambda last: (last.unlink(), os.mkfifo(last)),
     ],
 )
@@ -50,9 +50,9 @@ def test_a_state_that_is_not_of_this_training_is_not_used(
     last = tmp_path / "last.ckpt"
     for step in (1, 2, 3):
         States().save_checkpoint(STATE | {"step": step}, last)
-    assert Stage("cell", last.parent).is_resumable()
+    assert Stage("01234567", last.parent).is_resumable()
     harm(last)
-    assert not Stage("cell", last.parent).is_resumable()
+    assert not Stage("01234567", last.parent).is_resumable()
     assert f"{last} is damaged: the training starts over." in capsys.readouterr().out
     assert list(tmp_path.iterdir()) == []
 
@@ -68,7 +68,7 @@ def test_a_full_disk_keeps_the_state_before_and_names_the_file(
         States().save_checkpoint(STATE, last)
     assert caught.value.filename == str(last)
     assert [file.name for file in last.parent.iterdir()] == ["last.ckpt"]
-    assert Stage("cell", last.parent).is_resumable()
+    assert Stage("01234567", last.parent).is_resumable()
     assert torch.load(last, weights_only=True)["step"] == 1
     assert list(temporary.iterdir()) == []
 
@@ -80,7 +80,7 @@ class Planted:
         return os.mkdir, ("planted",)
 
 
-TRAINED = Trained(cell="cell", history=[(1, 2.0)], tokens_per_second=1.0, seconds=1.0, peak_memory=None)
+TRAINED = Trained(id="01234567", history=[(1, 2.0)], tokens_per_second=1.0, seconds=1.0, peak_memory=None)
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ TRAINED = Trained(cell="cell", history=[(1, 2.0)], tokens_per_second=1.0, second
         None,
         [1, 2],
         Planted(),
-        {"cell": "cell"},
+        {"id": "01234567"},
         TRAINED.model_dump() | {"model": [1]},
         TRAINED.model_dump() | {"model": {"a": 1}},
         TRAINED.model_dump() | {"model": {}, "seconds": "x"},
@@ -103,7 +103,7 @@ def test_a_file_of_anybody_is_no_checkpoint(content: Any, tmp_path: Path, monkey
     plain.write_bytes(pickle.dumps(content))
     for each in (file, plain):
         with pytest.raises(UsageError, match="is damaged, or not a checkpoint of this program: delete"):
-            restore(each, GPT(13, 32, 1, 2, []), "cell")
+            restore(each, GPT(13, 32, 1, 2, []), "01234567")
     assert sorted(tmp_path.iterdir()) == [file, plain]
 
 
@@ -123,16 +123,16 @@ def test_weights_of_another_form_are_refused(
     weights = {name: change(weight) for name, weight in model.state_dict().items()}
     States().save_checkpoint(TRAINED.model_dump() | {"model": weights}, file)
     with pytest.raises(UsageError, match=sentence):
-        restore(file, model, "cell")
+        restore(file, model, "01234567")
 
 
 def test_damaged_or_missing_weights_are_not_used(tmp_path: Path) -> None:
     model, file = GPT(13, 32, 1, 2, []), tmp_path / "final.ckpt"
     States().save_checkpoint(TRAINED.model_dump() | {"model": model.state_dict()}, file)
-    assert restore(file, model, "cell") == TRAINED
+    assert restore(file, model, "01234567") == TRAINED
     flip(file, file.stat().st_size // 2)
     with pytest.raises(ValueError, match="is damaged, or not"):
-        restore(file, model, "cell")
+        restore(file, model, "01234567")
     file.unlink()
     with pytest.raises(ValueError, match="is missing: delete"):
-        restore(file, model, "cell")
+        restore(file, model, "01234567")

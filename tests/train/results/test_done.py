@@ -29,7 +29,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_what_is_whole_is_done(folder: Path) -> None:
-    assert done.finished(folder) == "01234567"
+    assert done.finished_id(folder) == "01234567"
     assert damage(folder) is None
     assert is_done(folder, "01234567")
     assert not is_done(folder, "76543210")
