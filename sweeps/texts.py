@@ -20,7 +20,7 @@ class Text:
 PARTS = {kind: Text(**text) for kind, text in TEXTS["parts"].items()}
 
 
-def filled(template: Path, **content: object) -> str:
+def markdown_page(template: Path, **content: object) -> str:
     """Return a page in Markdown from its template."""
     environment = Environment(trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True)
     return environment.from_string(template.read_text()).render(content)

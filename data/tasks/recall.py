@@ -48,11 +48,11 @@ class Recall(Generated):
         self.description = f"{self.name}: {low} to {high} pairs of {self.symbols:,} keys and values"
 
     def batch(self, step: int, length: int, size: int, seed: int, rank: int = 0, world: int = 1) -> Batch:
-        def drawn(draw: Generator) -> tuple[np.ndarray, ...]:
+        def random_sequence(draw: Generator) -> tuple[np.ndarray, ...]:
             return self.sequence(length, int(draw.integers(self.pairs[0], self.pairs[1] + 1)), draw)
 
         rows = draws(size, TRAINING, seed, step, rank=rank, world=world)
-        tokens, targets, mask = stacked(map(drawn, rows))
+        tokens, targets, mask = stacked(map(random_sequence, rows))
         return Batch(tokens, targets, mask)
 
     def problems(self, count: int, length: int) -> Problems:

@@ -29,9 +29,9 @@ class Randomized(Encoding):
         self.inner, self.seed = inner, seed
         self.inherit(inner)
         self.span, self.draws = self.training_lengths * length if span == "auto" else int(span), draws
-        self.limit = self.checked(inner)
+        self.limit = self.position_limit(inner)
 
-    def checked(self, inner: Encoding) -> int | None:
+    def position_limit(self, inner: Encoding) -> int | None:
         """Return the longest sequence; raise UsageError where `inner` has no effect at some positions."""
         if inner.limit is not None and inner.limit < self.span:
             raise UsageError(

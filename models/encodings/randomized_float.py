@@ -19,7 +19,7 @@ class RandomizedFloat(Randomized):
 
     training_lengths = 1
 
-    def checked(self, inner: Encoding) -> None:
+    def position_limit(self, inner: Encoding) -> None:
         if inner.limit is not None or inner.needs_whole:
             raise UsageError(f"{type(inner).__name__} has no position between two whole numbers.")
 

@@ -126,8 +126,11 @@ class Surface:
 
 
 def at_once(network: Callable[[Tensor], Tensor], c: Tensor) -> Callable[..., Tensor] | None:
-    """Return a function of queries i and own (R, 1), and keys j (1, K): (features, R, K), the `network` of
-    log(1 + |c (i - j)|) / own, without gradient and in one pass; None where that cannot be compiled."""
+    """Return a function of queries i and a divisor (R, 1), and keys j (1, K): (features, R, K).
+
+    It is the `network` of log(1 + |c (i - j)|) / divisor, without gradient and in one pass; None where that
+    cannot be compiled.
+    """
     learning = torch.is_grad_enabled() and c.requires_grad
     if learning or not isinstance(network, PiecewiseLinear):
         return None
@@ -137,10 +140,10 @@ def at_once(network: Callable[[Tensor], Tensor], c: Tensor) -> Callable[..., Ten
         return None
     at = torch.tensor(network.at, dtype=network.bends.dtype)
 
-    def numbers(i: Tensor, j: Tensor, own: Tensor) -> Tensor:
-        out, sizes = own.new_empty(features, i.numel(), j.numel()), (i.numel(), j.numel())
-        i, own, j = (x.float().contiguous() for x in (i, own, j))
-        by_c("bias", *sizes, i, own, j, float(c), at, network.bends, network.lines, out)
+    def numbers(i: Tensor, j: Tensor, divisor: Tensor) -> Tensor:
+        out, sizes = divisor.new_empty(features, i.numel(), j.numel()), (i.numel(), j.numel())
+        i, divisor, j = (x.float().contiguous() for x in (i, divisor, j))
+        by_c("bias", *sizes, i, divisor, j, float(c), at, network.bends, network.lines, out)
         return out
 
     return numbers

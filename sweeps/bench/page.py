@@ -12,7 +12,7 @@ from sweeps.bench.instructions import LIMITS
 from sweeps.comparison.methods import families, family_place
 from sweeps.drawing.figure import Caption, Figure, describe, faceted
 from sweeps.numbers import markdown
-from sweeps.texts import filled
+from sweeps.texts import markdown_page
 
 HEADS = {  # of each kind of result in a table
     "train": "tokens/s", "train_vs_nope": "step, x NoPE", "peers": "", "peers_compiled": "compiled",
@@ -89,7 +89,7 @@ def bench_page(frame: pd.DataFrame) -> str:
     by_machine = {name: tables(part) for name, part in machines.items()}
     dates = {name: ", ".join(sorted(set(part["date"]))) for name, part in machines.items()}
     template = Path(__file__).with_name("benchmarks.md.j2")
-    return filled(template, answers=table_text(answers), machines=by_machine, dates=dates)
+    return markdown_page(template, answers=table_text(answers), machines=by_machine, dates=dates)
 
 
 def largest_set(part: pd.DataFrame) -> pd.DataFrame:

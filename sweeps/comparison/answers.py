@@ -61,10 +61,10 @@ def gain_line(comparison: Comparison) -> str:
             if gain.verdict[middle] == "better"
         }
         names = sorted(sizes, key=lambda name: -sizes[name])
-        listed = [f"{name} {number(sizes[name], 2)}" for name in names]
+        entries = [f"{name} {number(sizes[name], 2)}" for name in names]
         window = f"compared with the same model in a window of {comparison.at_training}"
         where = f"{comparison.unit} at {comparison.at(comparison.lengths[middle])}, {window}"
-        return f"{list_text(listed, MOST) or 'No method'} ({where})."
+        return f"{list_text(entries, MOST) or 'No method'} ({where})."
     plain = [name for name, gains in comparison.extensions.items() if "none" in gains]
     if not comparison.is_cropped or not plain:
         return ""
@@ -98,9 +98,9 @@ def losing_line(comparison: Comparison) -> str:
         if change is not None and name not in comparison.holding
     }
     names = sorted(worse, key=lambda name: -comparison.sign * worse[name])
-    listed = [f"{name} {signed(worse[name], 2)}" for name in names]
+    entries = [f"{name} {signed(worse[name], 2)}" for name in names]
     ends = f"from {comparison.at_training} to {comparison.at_longest}"
-    parts = [f"{list_text(listed, MOST)} ({comparison.unit}, {ends})"] if names else []
+    parts = [f"{list_text(entries, MOST)} ({comparison.unit}, {ends})"] if names else []
     undefined = [name for name, change in changes.items() if change is None]
     parts += [f"{list_text(undefined)}: no value there"] if undefined else []
     return f"{'; '.join(parts) or 'No method'}."

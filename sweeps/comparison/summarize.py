@@ -44,8 +44,8 @@ def summarise(sweep: Sweep, reference: str | None = None, tolerance: float = TOL
         jobs=len(sweep.jobs),
         runs=[str(run.folder) for run in sweep.runs],
         troubles={
-            f"{len(jobs)} of {plural(len(sweep.jobs), 'job')} {what}": jobs
-            for what, jobs in sweep.troubles.items()
+            f"{len(jobs)} of {plural(len(sweep.jobs), 'job')} {outcome}": jobs
+            for outcome, jobs in sweep.troubles.items()
             if jobs
         },
         notes=notes,

@@ -119,8 +119,8 @@ def scores_of_seed(scores: dict[Term, Trained], terms: Sequence[Term], seed: int
         keys = [key for key in alike[0] if key[0] == seed and all(key in trained for trained in alike)]
         if not keys:
             return []
-        most = max(keys, key=lambda key: min(len(trained[key].values) for trained in alike))
-        chosen.append(scores[term][most])
+        largest = max(keys, key=lambda key: min(len(trained[key].values) for trained in alike))
+        chosen.append(scores[term][largest])
     return chosen
 
 

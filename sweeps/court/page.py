@@ -19,7 +19,7 @@ from sweeps.court.evidence import Setting
 from sweeps.court.verdict import Judgement, Measurement, Trial, Verdict, wrong_by_chance
 from sweeps.drawing.page import rendered
 from sweeps.numbers import MISSING, between, list_text, markdown, plural, signed
-from sweeps.texts import filled
+from sweeps.texts import markdown_page
 
 HEADS = ["id", "claim", "published", "ours", "seeds", "verdict", "command"]
 
@@ -78,7 +78,7 @@ def contradiction_pages(settings: Sequence[Setting]) -> dict[str, str]:
 
 def render(template: str, **content: object) -> str:
     file = Path(__file__).with_name(f"{template}.md.j2")
-    return filled(file, sentence=sentence, signed=signed, text=value_text, **content)
+    return markdown_page(file, sentence=sentence, signed=signed, text=value_text, **content)
 
 
 def summary(judgements: Mapping[str, Judgement]) -> str:

@@ -16,7 +16,7 @@ class Name:
     text: str
     colour: str
     y: float  # where its curve ends
-    beside: bool = True  # whether it ends inside the panel, at the last length
+    is_at_end: bool = True  # whether it ends inside the panel, at the last length
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ def curve_end(line: Line, colour: str, axis: tuple[float, float], signed: bool) 
     elif y > high:
         value = f"{y:+.2f}" if signed else f"{y:.2f}" if y < 100 else f"{y:,.0f}"
         text, mark = f"▲ {line.name} {value}", Mark(crossing(line.known, high), top, "▲")
-    return Name(line.name, text, colour, y, beside=text == line.name), mark
+    return Name(line.name, text, colour, y, is_at_end=text == line.name), mark
 
 
 def place_labels(names: Sequence[Name], axis: tuple[float, float], height: int) -> list[tuple[Name, float]]:

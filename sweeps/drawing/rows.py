@@ -38,7 +38,7 @@ def endings(lines: Sequence[Line], zero: str, axis: tuple[float, float], height:
             yield about | {"_text": mark.text, "length": mark.x, "value": mark.y}
     for name, place in place_labels(names, axis, height):
         about = {"_kind": "name", "panel": lines[0].panel, "name": name.line, "_colour": name.colour}
-        end = {"length": last, "_end": name.y} if name.beside else {}
+        end = {"length": last, "_end": name.y} if name.is_at_end else {}
         yield about | {"_text": name.text, "value": place} | end
 
 
@@ -47,7 +47,7 @@ def axis_notes(lines: Sequence[Line], axes: Axes, axis: tuple[float, float], fir
     start, low, high = min(line.lengths[0] for line in lines), *axis
     about: Row = {"panel": lines[0].panel}
 
-    def told(text: str, length: float, value: float) -> Iterator[Row]:
+    def note(text: str, length: float, value: float) -> Iterator[Row]:
         if first:
             yield {"_kind": "note", **about, "_text": text, "length": length, "value": value}
 
@@ -55,10 +55,10 @@ def axis_notes(lines: Sequence[Line], axes: Axes, axis: tuple[float, float], fir
         yield {"_kind": "trained", **about, "length": axes.trained}
     if axes.zero:
         yield {"_kind": "zero", **about, "value": 0}
-        yield from told(f"{axes.better} zero: better than {axes.zero}", start, low)
+        yield from note(f"{axes.better} zero: better than {axes.zero}", start, low)
     elif start <= axes.trained:
-        yield from told(f"trained at {axes.trained:,}", axes.trained, high - 0.06 * (high - low))
+        yield from note(f"trained at {axes.trained:,}", axes.trained, high - 0.06 * (high - low))
     for length, value in axes.chance:
         yield {"_kind": "chance", **about, "length": length, "value": value}
     if axes.chance:
-        yield from told("chance", *axes.chance[0])
+        yield from note("chance", *axes.chance[0])
