@@ -7,8 +7,15 @@ import pytest
 from models.registry import names
 from tests.composing import composed
 from tests.train.checks.test_attributed import HEAD, plant
+from train.methods import conformance
 from train.methods.check import TINY, tiny_config
 from train.methods.conformance import findings
+
+
+@pytest.fixture(autouse=True)
+def brief(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Time one step: what it costs is not asserted."""
+    monkeypatch.setattr(conformance, "STEPS", 1)
 
 
 @pytest.mark.parametrize("name", names())
