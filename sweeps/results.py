@@ -179,7 +179,7 @@ def archived_runs(archive: Path) -> Iterator[FinishedRun]:
         for run, name, is_whole, values in scores.itertuples(index=False, name=None):
             array = np.asarray(values, "int64" if is_whole else "float64")
             documents_of.setdefault(run, {})[name] = array
-        for run, about in zip(runs["run"], runs["about"], strict=True):
+        for run, _, about in runs[["run", "id", "about"]].itertuples(index=False, name=None):
             record = About.model_validate_json(about)
             yield FinishedRun(archive / run, record, rows_of[run], documents_of[run])
     except (ValueError, KeyError, OSError) as error:

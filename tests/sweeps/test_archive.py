@@ -68,6 +68,14 @@ def test_a_damaged_archive_is_one_sentence(sweep: Path, tmp_path: Path) -> None:
         shutil.rmtree(archive)
 
 
+def test_an_archive_without_ids_is_damaged(sweep: Path, tmp_path: Path) -> None:
+    pack(sweep, tmp_path)
+    file = tmp_path / "runs.parquet"
+    pd.read_parquet(file).rename(columns={"id": "name"}).to_parquet(file)
+    with pytest.raises(UsageError, match=r"The archive .* is damaged: make it again"):
+        unpack(tmp_path, tmp_path / "again")
+
+
 @pytest.mark.parametrize("name", ["rows", "scores"])
 def test_an_archive_that_lacks_a_run_is_damaged(name: str, sweep: Path, tmp_path: Path) -> None:
     pack(sweep, tmp_path)

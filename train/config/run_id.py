@@ -82,10 +82,10 @@ def training_id_of(config: Config, corpus: str, precision: str, code: Code) -> s
     return digest([settings, config.names.encoding, trainer, corpus, relevant, packages()])
 
 
-def finetuning_id_of(training: str, name: str, extension: ExtensionConfig) -> str:
+def finetuning_id_of(training_id: str, name: str, extension: ExtensionConfig) -> str:
     """Return the id of a training that continues another one under an extension."""
     settings = extension.model_dump(mode="json")
-    return digest([training, name, settings, code_digest(modules(settings))])
+    return digest([training_id, name, settings, code_digest(modules(settings))])
 
 
 def extension_content(name: str) -> dict[str, Any]:

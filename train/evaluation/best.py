@@ -45,12 +45,12 @@ class Others:
 
 
 def best_checkpoint(
-    run: Run, model: GPT, files: list[Path], training: str, windows: Windows | None
+    run: Run, model: GPT, files: list[Path], training_id: str, windows: Windows | None
 ) -> tuple[GPT, str]:
     """Return the model with the weights of the best checkpoint, and the name of that."""
     models = {file.stem: deepcopy(model) for file in files}
     for file in files:
-        restore(file, models[file.stem], training)
+        restore(file, models[file.stem], training_id)
     search = selection_evaluator(run, models, windows)
     run.trainer().validate(search, verbose=False)
     scored = [row for row in search.results() if row.metric == "loss" and row.protocol in (SAME, ANSWERS)]

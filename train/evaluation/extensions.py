@@ -33,9 +33,9 @@ def selected_extensions(config: Config, encodings: Sequence[Encoding]) -> Chosen
     return result
 
 
-def extended_models(run: Run, model: GPT, chosen: Chosen, training: str) -> dict[str, GPT]:
+def extended_models(run: Run, model: GPT, chosen: Chosen, training_id: str) -> dict[str, GPT]:
     """Return the model under each extension, by the name in its rows: `pi`, or `pi+50` after 50 steps of
-    training under it, whose checkpoint is reused; `training` is the id of its own training."""
+    training under it, whose checkpoint is reused; `training_id` is that of the model as it is."""
     result = {}
     for name, extension in chosen.items():
         changed, key = model.under(encodings_under(name, extension.parameters, model.tiled)), name
@@ -43,6 +43,6 @@ def extended_models(run: Run, model: GPT, chosen: Chosen, training: str) -> dict
             changed, key = deepcopy(changed), f"{name}+{extension.finetune_steps}"
             evaluation = run.evaluation.model_copy(update={"lengths": tuple(run.lengths)})
             further = replace(run, recipe=run.recipe.finetuned(name, extension), evaluation=evaluation)
-            load_or_train(further, changed, finetuning_id_of(training, name, extension))
+            load_or_train(further, changed, finetuning_id_of(training_id, name, extension))
         result[key] = changed
     return result

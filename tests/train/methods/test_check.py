@@ -13,7 +13,7 @@ from train.methods.conformance import findings
 
 
 @pytest.fixture(autouse=True)
-def brief(monkeypatch: pytest.MonkeyPatch) -> None:
+def timed_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     """Time one step: what it costs is not asserted."""
     monkeypatch.setattr(conformance, "STEPS", 1)
 
