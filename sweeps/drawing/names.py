@@ -45,10 +45,12 @@ def curve_end(line: Line, colour: str, axis: tuple[float, float], signed: bool) 
 
 
 def place_labels(names: Sequence[Name], axis: tuple[float, float], height: int) -> list[tuple[Name, float]]:
-    """Return each name with the place, between low and high, at which it is written."""
-    (low, high), names = axis, sorted(names, key=lambda name: name.y)
+    """Return each name with the place at which it is written: no letter reaches over the axis' ends."""
+    gap = GAP * (axis[1] - axis[0]) / height
+    low, high = axis[0] + gap / 2, axis[1] - gap / 2
+    names = sorted(names, key=lambda name: name.y)
     wanted = [min(max(name.y, low), high) for name in names]
-    return list(zip(names, spaced(wanted, GAP * (high - low) / height, low, high), strict=True))
+    return list(zip(names, spaced(wanted, gap, low, high), strict=True))
 
 
 def spaced(wanted: Sequence[float], gap: float, low: float, high: float) -> list[float]:
