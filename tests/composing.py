@@ -1,4 +1,4 @@
-"""Settings, composed once for all tests that ask for the same: each takes a tenth of a second."""
+"""Cached settings: composing them takes a tenth of a second, and many tests need the same ones."""
 
 from functools import cache
 
@@ -11,6 +11,6 @@ composed = cache(compose.compose_config)
 
 
 def with_encoding(config: Config, name: str) -> Config:
-    """The settings with those of another encoding, which need not be composed."""
+    """Return the settings with another encoding, without composing again."""
     settings = EncodingConfig.of({"share": True, "ssmax": False} | read("encoding", name))
     return config.model_copy(update={"encoding": settings})

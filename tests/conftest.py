@@ -1,5 +1,5 @@
-"""Every method of `conf/`, built small, with all its parameters moved away from where they start,
-and a tiny GPT around it. A file that is added under `conf/` is tested without another line here."""
+"""Fixtures: every method of `conf/`, built small, with all parameters moved away from their start, and a tiny
+GPT around it. A new file under `conf/` is tested without a change here."""
 
 import os
 from collections.abc import Iterator
@@ -28,8 +28,8 @@ FAR = 1 << 30  # longer than anything here
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call() -> Iterator[None]:
-    """PyTorch's flash attention in bfloat16 goes by the processor, which has AMX, where ATEN_CPU_CAPABILITY
-    denies it AVX-512, and ends in this error. No real processor has the one without the other."""
+    """Skip a test that PyTorch's flash attention ends. It asks the processor about AMX, but
+    ATEN_CPU_CAPABILITY about AVX-512; on a real processor the two go together."""
     try:
         yield
     except RuntimeError as error:
@@ -40,7 +40,7 @@ def pytest_runtest_call() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def same_rounding() -> Iterator[None]:
-    """A run changes both for its process, and a test may run one in this process."""
+    """Restore the threads and the rounding, which a run changes for its whole process."""
     yield
     torch.set_num_threads(1)
     torch.set_flush_denormal(False)
@@ -48,7 +48,7 @@ def same_rounding() -> Iterator[None]:
 
 @pytest.fixture
 def nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """A user of W&B without a key, without settings, in a process that has not met it."""
+    """Be a user of W&B without a key and without settings, in a process that has not imported it."""
     import wandb
 
     for key in list(os.environ):
@@ -65,7 +65,7 @@ def nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Method:
-    """An encoding, and the extension that it is used under."""
+    """An encoding, and the extension around it."""
 
     encoding: str
     extension: str = "none"
@@ -74,7 +74,7 @@ class Method:
         return self.encoding if self.extension == "none" else f"{self.encoding}+{self.extension}"
 
     def fresh(self, **parameters: object) -> Encoding:
-        """Built anew, parameters moved: the same every time."""
+        """Build the method anew and move its parameters, always in the same way."""
         with torch.random.fork_rng():
             torch.default_generator.manual_seed(0)  # torch's own formats three stacks without a GPU
             encoding = registry.load(self.encoding, **SHAPE, **parameters)
@@ -82,22 +82,22 @@ class Method:
 
     @property
     def built(self) -> Encoding:
-        """Built once for all tests: never change it."""
+        """Return the method as built once for all tests: never change it."""
         return built(self)
 
     @property
     def exact(self) -> Encoding:
-        """The same in float64, for use under `float64`."""
+        """Return the same method in float64, for use under `float64`."""
         return exact(self)
 
     @property
     def span(self) -> int:
-        """The longest span that it has an effect for."""
+        """Return the longest span for which the method has an effect."""
         return self.built.limit or FAR
 
     @property
     def longest(self) -> int:
-        """The longest sequence that a model with it takes."""
+        """Return the longest sequence that a model with the method takes."""
         context = self.built.context
         return FAR if context is not None and context <= self.span else self.span
 
@@ -113,7 +113,7 @@ def exact(method: Method) -> Encoding:
 
 
 def moved(module: Any, seed: int = 3) -> Any:
-    """Its parameters changed by about a fifth, so that none is zero, one, or equal to another."""
+    """Change all parameters by about a fifth, so that none is zero, one, or equal to another."""
     noise = torch.Generator().manual_seed(seed)
     with torch.no_grad():
         for parameter in module.parameters():
@@ -138,17 +138,17 @@ ONE_OF_EACH = ENCODINGS + list(FIRST.values())
 
 
 def over(methods: list[Method]) -> pytest.MarkDecorator:
-    """A test for each of these, named after it."""
+    """Return a mark that runs a test once for each method, under its name."""
     return pytest.mark.parametrize("method", methods, ids=str)
 
 
 def members(encoding: Encoding) -> list[Encoding]:
-    """What is tiled over the layers."""
+    """Return the encodings that are tiled over the layers."""
     return list(encoding.inside) if isinstance(encoding, Schedule) else [encoding]
 
 
 def gpt(encoding: Encoding, depth: int = 2, **options: object) -> GPT:
-    """A tiny GPT whose weights are large enough for attention to be far from uniform."""
+    """Return a tiny GPT whose weights are large enough for attention to be far from uniform."""
     tiled = members(encoding)
     model = GPT(VOCAB, SHAPE["width"], max(depth, len(tiled)), SHAPE["heads"], [], **options)
     noise = torch.Generator().manual_seed(4)
@@ -161,7 +161,7 @@ def gpt(encoding: Encoding, depth: int = 2, **options: object) -> GPT:
 
 @cache
 def model_of(method: Method, **options: object) -> GPT:
-    """In float64, shared between tests: never change it."""
+    """Return a model in float64 that all tests share: never change it."""
     return gpt(method.fresh(), **options).double()
 
 
@@ -171,7 +171,7 @@ def tokens(length: int = LENGTH, batch: int = 2, seed: int = 1) -> Tensor:
 
 @cache
 def content(length: int, batch: int = 1) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """x (B, T, C), q, k, v (B, H, T, D); a shorter one is the beginning of a longer one."""
+    """Return x (B, T, C) and q, k, v (B, H, T, D); a shorter content is the beginning of a longer one."""
     x = torch.randn(2, 8 * LENGTH, SHAPE["width"], generator=torch.Generator().manual_seed(5))
     wide = torch.randn(3, SHAPE["width"], SHAPE["width"], generator=torch.Generator().manual_seed(6))
     x = x[:batch, :length]
@@ -180,12 +180,13 @@ def content(length: int, batch: int = 1) -> tuple[Tensor, Tensor, Tensor, Tensor
 
 
 def heads(x: Tensor) -> Tensor:
-    """(B, T, C) -> (B, H, T, D)"""
+    """Split the heads: (B, T, C) -> (B, H, T, D)."""
     return x.unflatten(-1, (SHAPE["heads"], -1)).transpose(1, 2)
 
 
 def scores(encoding: Encoding, positions: Positions) -> Tensor:
-    """(1, H, T, T) float64 logits of fixed content, changed first by what the encoding does to embeddings."""
+    """Return the logits (1, H, T, T) of fixed content in float64, after the encoding has changed the
+    embeddings."""
     x, q, k, _ = (t.double() for t in content(positions.at.numel()))
     with torch.no_grad(), float64():
         effect = encoding.effect_at(positions)

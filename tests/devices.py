@@ -1,4 +1,4 @@
-"""Devices that this machine does not have: tensors without values, a processor without x86."""
+"""Devices that this machine lacks: tensors without values, a processor other than x86."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from torch.utils._pytree import tree_leaves
 
 
 class NoFloat64(TorchDispatchMode):
-    """No tensor without values may be of float64, as on a GPU of Apple's."""
+    """Refuse float64 for tensors without values, as Apple's GPUs do."""
 
     def __torch_dispatch__(self, function: Any, types: Any, given: Any = (), named: Any = None) -> Any:
         result = function(*given, **(named or {}))
@@ -19,7 +19,7 @@ class NoFloat64(TorchDispatchMode):
 
 
 class OneDevice(TorchDispatchMode):
-    """No operation may mix devices, which tensors without values let pass; only scalars may."""
+    """Refuse operations on tensors of two devices, but for scalars: tensors without values allow them."""
 
     def __torch_dispatch__(self, function: Any, types: Any, given: Any = (), named: Any = None) -> Any:
         tensors = [x for x in tree_leaves((given, named)) if isinstance(x, Tensor) and x.dim()]

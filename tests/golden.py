@@ -1,6 +1,6 @@
 """Results of a few float32 steps, recorded in golden/*.json, so that no change moves them unnoticed.
 
-After a change that is meant to alter results, record the new ones and say why in the changelog:
+After a change that should alter results, record the new ones and explain them in the changelog:
 
     make golden
 """
@@ -52,7 +52,7 @@ Numbers = list[float | None]
 
 
 class Case(NamedTuple):
-    """A name, and the function that measures what is recorded under it."""
+    """A name, and the function that measures the recorded numbers."""
 
     name: str
     measure: Callable[[], Numbers | str]
@@ -86,7 +86,7 @@ def cases() -> Iterator[Case]:
 
 @cache
 def source() -> Source:
-    """Words in any order, as bytes."""
+    """Return a corpus of words in random order, as bytes."""
     folder = Path(SCRATCH.name)
     words = "the quick brown fox jumps over a lazy dog and then it sleeps".split()
     for number in range(12):
@@ -99,7 +99,7 @@ def source() -> Source:
 
 
 def trained(config: Config) -> tuple[Numbers, GPT]:
-    """The loss of each step but the first, and the norm of all weights after the last."""
+    """Train a model; return its losses from step 2 on, the final norm of all weights, and the model."""
     model, progress = build.build_gpt(config), Progress(1, ignore)
     noise = torch.Generator().manual_seed(0)
     with torch.no_grad():
@@ -124,7 +124,7 @@ def model_of(name: str) -> tuple[Numbers, GPT]:
 
 
 def losses(model: GPT, length: int) -> Numbers:
-    """Mean loss of held-out windows; None past what the model is defined on."""
+    """Return the mean loss of held-out windows; None past the length for which the model is defined."""
     if min(length, model.context or length) > (model.limit or length):
         return [None]
     windows = source().windows(2, length)
@@ -132,13 +132,14 @@ def losses(model: GPT, length: int) -> Numbers:
 
 
 def encoding(name: str) -> Numbers:
-    """Three steps, and the loss at four times the training length."""
+    """Return the losses of three steps, and the loss at four times the training length."""
     numbers, model = model_of(name)
     return numbers + losses(model, 64)
 
 
 def extension(name: str) -> Numbers:
-    """The loss at twice and four times the training length, on the first encoding that it fits."""
+    """Return the loss at twice and four times the training length, on the first encoding that the extension
+    fits."""
     for encoding in ("rope", *names("encoding")):
         _, model = model_of(encoding)
         members = list(model.encodings)
@@ -149,7 +150,8 @@ def extension(name: str) -> Numbers:
 
 
 def forms(name: str, kernel: str) -> Numbers:
-    """The loss of a long sequence of a trained model; loss and gradient of a batch if the kernel trains."""
+    """Return the loss of a trained model on a long sequence, and loss and gradient of a batch if the kernel
+    trains."""
     _, model = model_of(name)
     for block in model.blocks:
         block.attention.kernel = kernel
@@ -168,7 +170,7 @@ def forms(name: str, kernel: str) -> Numbers:
 
 
 def text_protocols() -> Numbers:
-    """The loss under every protocol at every length."""
+    """Return the loss under every protocol at every length."""
     _, model = model_of("rope")
     windows, evaluation = source().windows(3, 64), composed(*TINY).evaluation
     pieces = amounts(evaluation, evaluation.at(16), 16)
@@ -178,7 +180,7 @@ def text_protocols() -> Numbers:
 
 
 def problems() -> Numbers:
-    """Accuracy and loss of an untrained model at every length."""
+    """Return accuracy and loss of an untrained model at every length."""
     config = composed(*TINY, "data=copy", "model.vocab=18", "model.length=41")
     task = data.load(config.data | {"name": "copy"}, 18, Path())
     evaluator = ProblemEvaluator({"none": build.build_gpt(config)}, task, [5, 20, 30], 16, 512)
@@ -187,7 +189,7 @@ def problems() -> Numbers:
 
 
 def task(name: str) -> str:
-    """A hash of the ids of a batch and of held-out problems."""
+    """Return a hash of the ids of batches and of held-out problems."""
     config = composed(f"data={name}")
     task = data.load(config.data | {"name": name}, config.model.vocab, Path())
     held_out = task.problems(3, config.evaluation.at(config.model.length)[-1])
@@ -197,7 +199,7 @@ def task(name: str) -> str:
 
 
 def text() -> str:
-    """The same of text, which is tokens of bytes."""
+    """Return a hash of the ids of batches and of windows of text, whose tokens are bytes."""
     windows = source().windows(5, 32)
     return digest(*(source().batch(step, 32, 4, 0).tokens for step in range(3)), windows.tokens)
 
@@ -218,7 +220,7 @@ def recorded() -> dict[str, object]:
 
 
 def is_same(new: Numbers | str, old: object) -> bool:
-    """Whether results are equal but for what instruction sets differ in."""
+    """Return whether results are equal, apart from the rounding of other instruction sets."""
     if isinstance(new, str) or not isinstance(old, list) or len(old) != len(new):
         return new == old
     pairs = zip(new, old, strict=True)
@@ -226,7 +228,7 @@ def is_same(new: Numbers | str, old: object) -> bool:
 
 
 def record() -> None:
-    """Write all results anew, but for those that only rounding moved, and print which moved."""
+    """Record all results, except for changes by rounding, and print the changes."""
     known = recorded()
     files: dict[Path, dict[str, object]] = {}
     for case in cases():

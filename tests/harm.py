@@ -1,4 +1,4 @@
-"""Harm to files: what disks, copies and people do to them."""
+"""Damage to files, as disks, copies and people cause it."""
 
 import os
 import resource
@@ -9,26 +9,26 @@ from pathlib import Path
 
 
 def flip(file: Path, at: int) -> None:
-    """One bit of a byte."""
+    """Flip a bit of a byte."""
     content = bytearray(file.read_bytes())
     content[at] ^= 0x10
     file.write_bytes(content)
 
 
 def zero(file: Path, at: int, size: int = 512) -> None:
-    """A sector that was never written."""
+    """Zero a sector, as if it had never been written."""
     content = bytearray(file.read_bytes())
     content[at : at + size] = bytes(len(content[at : at + size]))
     file.write_bytes(content)
 
 
 def cut(file: Path, at: int) -> None:
-    """Everything from a byte on is lost; where it is negative, so many bytes of the end."""
+    """Cut a file at a byte, counted from the end if negative."""
     os.truncate(file, at if at >= 0 else file.stat().st_size + at)
 
 
 def swap(file: Path, other: Path) -> None:
-    """The file of another run in its place."""
+    """Put the file of another run in place of this one."""
     file.unlink()
     shutil.copy(other, file)
 
@@ -39,7 +39,7 @@ def limit(resource_number: int, value: int) -> None:
 
 @contextmanager
 def files_of_at_most(size: int) -> Iterator[None]:
-    """A disk that refuses to write more: the kernel's own error, as when it is full."""
+    """Limit the size of files: a write beyond it fails with the kernel's own error, as on a full disk."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
     limit(resource.RLIMIT_FSIZE, size)
     try:

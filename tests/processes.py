@@ -21,7 +21,7 @@ ASKING = Lock()  # who starts a process asks all others for their codes: of two 
 
 
 def start(folder: Path, function: Callable[..., Any], *arguments: Any, **environment: str) -> BaseProcess:
-    """Start a function in a process whose environment is changed; what it prints is left in the folder."""
+    """Start a function in a process with a changed environment; its output goes to the folder."""
     folder.mkdir(parents=True, exist_ok=True)
     process = SERVER.Process(target=redirected, args=(folder, environment, function, arguments))
     with ASKING:
@@ -39,7 +39,7 @@ def redirected(
 
 
 def ended(process: BaseProcess, seconds: float = TIMEOUT) -> int | None:
-    """Return the exit code of a process; None, and it is killed, if it goes on for longer."""
+    """Return the exit code of a process; kill it and return None if it takes longer."""
     wait([process.sentinel], seconds)
     with ASKING:
         code = process.exitcode
@@ -49,7 +49,7 @@ def ended(process: BaseProcess, seconds: float = TIMEOUT) -> int | None:
 
 
 def forked(function: Callable[..., Any], *arguments: Any, **environment: str) -> subprocess.CompletedProcess:
-    """Run a function in a process of its own: return its exit code and output."""
+    """Run a function in a process of its own; return its exit code and output."""
     with tempfile.TemporaryDirectory() as folder:
         code = ended(start(Path(folder), function, *arguments, **environment))
         assert code is not None, f"{function.__name__} takes more than {TIMEOUT} seconds"
@@ -72,7 +72,7 @@ def listed(fields: str) -> list[list[str]]:
 
 
 def family(parent: int) -> dict[int, str]:
-    """Return the processes that a process started, and theirs, by number: their command lines."""
+    """Return the descendants of a process, by number, with their command lines."""
     processes = [(int(pid), int(ppid), line) for pid, ppid, line in listed("pid=,ppid=,args=")]
     found: dict[int, str] = {}
     for _ in range(4):
@@ -81,7 +81,7 @@ def family(parent: int) -> dict[int, str]:
 
 
 def of_session(session: int) -> list[int]:
-    """Return the processes of a session that are alive, whoever their parents are by now."""
+    """Return the live processes of a session, whatever their parents are by now."""
     processes = listed("pid=,sid=,stat=")
     return [int(pid) for pid, sid, state in processes if int(sid) == session and state[0] != "Z"]
 

@@ -1,4 +1,4 @@
-"""Every command in the documentation: run where that is cheap, composed and checked where it is not."""
+"""Every command of the documentation: run if that is cheap, otherwise composed and checked."""
 
 import importlib.util
 import os
@@ -49,7 +49,7 @@ TINY = """data=copy data.symbols=4 data.lengths=[1,4] model.length=9 model.width
 
 
 def documented() -> Iterator[str]:
-    """Lines of code blocks, and code within sentences, that begin as commands do."""
+    """Yield the lines of code blocks, and the code within sentences, that begin as commands do."""
     for page in PAGES:
         text = page.read_text()
         blocks = re.findall(r"```\w*\n(.*?)```", text, re.DOTALL)
@@ -62,7 +62,7 @@ def documented() -> Iterator[str]:
 
 
 def recipe(command: str) -> list[str]:
-    """What `make` would run, `.venv` being ready."""
+    """Return the commands that `make` would run once `.venv` is ready."""
     clean = {key: value for key, value in os.environ.items() if not key.startswith(OF_MAKE)}
     line = ["make", "--dry-run", "--old-file=.venv/.ready", *shlex.split(command)[1:]]
     done = subprocess.run(line, cwd=ROOT, env=clean, capture_output=True, text=True, check=True)
@@ -71,7 +71,7 @@ def recipe(command: str) -> list[str]:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where a user might stand: with a trained run, a sweep, and what the documentation comes with."""
+    """Return a user's folder: with a trained run, a sweep, and the data of the documentation."""
     folder = tmp_path_factory.mktemp("user")
     run_job(composed(*TINY, f"outputs={folder}/outputs"), folder / "outputs/runs/rope")
     make_sweep(folder / "outputs/sweeps/encodings", ["rope", "alibi"], seeds=2, windows=8)
@@ -119,7 +119,7 @@ def works(module: str, arguments: list[str]) -> None:
 
 
 def ended(module: str) -> object:
-    """The exit status of a command."""
+    """Run a command and return its exit status."""
     try:
         run_module(module, run_name="__main__")
     except SystemExit as left:
@@ -128,7 +128,7 @@ def ended(module: str) -> object:
 
 
 def first_and_last(arguments: list[str]) -> list[Config]:
-    """The settings of what `python -m train` would run: of a sweep the first job and the last."""
+    """Return the settings that `python -m train` would run: the first and the last job of a sweep."""
     register()
     with initialize_config_dir(str(CONF), version_base="1.3"):
         chosen = [argument for argument in arguments if argument.startswith("sweeps=")]

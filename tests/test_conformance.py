@@ -1,7 +1,7 @@
-"""What every encoding must do, alone and under every extension that fits it.
+"""The duties of every encoding, alone and under every extension that fits it.
 
-Add a file under `conf/encoding` or `conf/extension` and it is held to all of this. Formulas are
-held to their papers in `tests/papers`; here a method is held to what it declares of itself.
+A new file under `conf/encoding` or `conf/extension` is tested without a change here. `tests/papers` compares
+formulas with their papers; this file compares each method with its own declarations.
 """
 
 import io
@@ -49,7 +49,7 @@ LIMIT = "not defined past"
 
 
 def output(method: Method, x: Tensor, draw: int = 0, **options: object) -> Tensor:
-    """(B, T, vocab) what a tiny GPT says, in float64."""
+    """Return the output (B, T, vocab) of a tiny GPT, in float64."""
     model = model_of(method, **options)
     with torch.no_grad(), float64():
         return model(x, draw)
@@ -60,7 +60,7 @@ def output(method: Method, x: Tensor, draw: int = 0, **options: object) -> Tenso
 
 @over(EVERY)
 def test_sees_no_future(method: Method) -> None:
-    """Row s of the batch has another token at s: nothing before s may notice."""
+    """Row s of the batch has another token at s: no output before s may change."""
     length = min(method.longest, 2 * LENGTH + 3)
     x = tokens(length, 1).repeat(length, 1)
     x.diagonal().add_(1).remainder_(VOCAB)
@@ -72,7 +72,7 @@ def test_sees_no_future(method: Method) -> None:
 
 @over(EVERY)
 def test_sees_the_future_where_it_may(method: Method) -> None:
-    """Without the causal mask a token notices the last one, or the method says what it needs."""
+    """Without the causal mask a token sees the last one, or the method says that it needs the mask."""
     x = tokens()
     y = x.clone()
     y[:, -1] = (x[:, -1] + 1) % VOCAB
@@ -93,7 +93,7 @@ def test_rows_of_a_batch_are_independent(method: Method) -> None:
 
 @over(EVERY)
 def test_order_matters(method: Method) -> None:
-    """One layer swaps two earlier tokens: it is blind to that where position enters nowhere."""
+    """A layer sees two earlier tokens swapped, unless position enters nowhere."""
     x = tokens(batch=1)
     x[0, -4], x[0, -2] = 1, 2
     y = x.clone()
@@ -120,8 +120,8 @@ def position_enters_nowhere(effect: Effect) -> bool:
 
 @over(EVERY)
 def test_shifting_all_positions(method: Method) -> None:
-    """Logits stay the same if the method is declared relative, and change if it is not; what an
-    extension changes may lie outside the window of an encoding that has one."""
+    """Logits stay the same if the method is declared relative, and change if not. The change of an extension
+    may lie outside the window of an encoding that has one."""
     shift, span = 5, min(method.span, 2 * LENGTH + 8)
     at = torch.arange(span - shift)
     still = []
@@ -137,7 +137,7 @@ def test_shifting_all_positions(method: Method) -> None:
 
 @over(EVERY)
 def test_longer_span_alone(method: Method) -> None:
-    """Relative and prefix-consistent: positions may be cut from any longer sequence, far out as well."""
+    """A relative and prefix-consistent method allows positions from any longer sequence, also far out."""
     if not (method.built.relative and method.built.prefix):
         return
     at, longest = torch.arange(LENGTH), min(method.span, 4096 + LENGTH)
@@ -148,7 +148,7 @@ def test_longer_span_alone(method: Method) -> None:
 
 @over(EVERY)
 def test_what_comes_after(method: Method) -> None:
-    """Tokens that follow change nothing if the method is declared prefix-consistent; else they do."""
+    """Later tokens change nothing if the method is declared prefix-consistent; otherwise they do."""
     long = min(method.longest, 2 * LENGTH + 3)
     x = tokens(long)
     whole = output(method, x)
@@ -160,7 +160,7 @@ def test_what_comes_after(method: Method) -> None:
 
 @over(EVERY)
 def test_text_that_goes_on(method: Method) -> None:
-    """Read piece by piece with a cache, it is what it is read at once; or the model says that it cannot."""
+    """Reading piece by piece with a cache gives the same as reading at once, or the model refuses."""
     model, x = model_of(method), tokens(min(method.longest, 2 * LENGTH + 3))
     cache = Cache(len(model.blocks))
     if not (method.built.prefix and method.built.context is None):
@@ -184,7 +184,7 @@ def test_runs_at_any_length_or_says_why_not(method: Method) -> None:
 
 @over(ONE_OF_EACH)
 def test_remembers_nothing(method: Method) -> None:
-    """A long sequence never changes what a later short one gets."""
+    """A long sequence never changes the output for a later short one."""
     if method.longest <= LENGTH:
         return
     used = gpt(method.fresh())
@@ -237,7 +237,7 @@ def test_is_copied_and_saved(method: Method) -> None:
 
 @over(ENCODINGS)
 def test_one_a_layer(method: Method) -> None:
-    """`share: false` gives each layer parameters of its own, in the pattern of a schedule."""
+    """`share: false` gives each layer its own parameters, in the pattern of a schedule."""
     settings = registry.read("encoding", method.encoding)
     apart = registry.layers(settings | {"share": False}, 3, SHAPE)
     assert len({id(e) for e in apart}) == 3
@@ -309,7 +309,7 @@ def test_trains_in_mixed_precision(method: Method) -> None:
 
 @over(ONE_OF_EACH)
 def test_follows_the_device(method: Method) -> None:
-    """No tensor is made on another device and no value is read, in training or at longer lengths."""
+    """No tensor appears on another device and no value is read, in training or at longer lengths."""
     with OneDevice():
         model = gpt(deepcopy(method.built), depth=1).to("meta").train()
         model(tokens().to("meta")).sum().backward()
@@ -348,7 +348,7 @@ def test_a_tensor_on_another_device_is_found() -> None:
 
 @pytest.mark.slow
 def test_trains_without_x86(tmp_path: Path) -> None:
-    """Two steps where no question about an x86 processor has an answer."""
+    """Two steps run where no question about an x86 processor has an answer."""
     small = ["data=copy", "model.width=32", "model.depth=2", "batch=4", "trainer=cpu", "trainer.max_steps=2"]
     small += ["evaluation.lengths=[20]", "evaluation.windows=4", "wandb.mode=disabled"]
     folders = [f"outputs={tmp_path}/o", f"hydra.run.dir={tmp_path}/run"]
@@ -369,8 +369,8 @@ def kernels(effect: Effect) -> list[str]:
     ("method", "causal"), [*((one, True) for one in EVERY), *((one, False) for one in ONE_OF_EACH)], ids=str
 )
 def test_kernels_agree(method: Method, causal: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Forward and gradients, whole and in blocks of a few queries: the same formula in float64, and as
-    exact as the reference in float32."""
+    """Forward and gradients, whole and in blocks of a few queries, follow the same formula in float64, and
+    are as exact as the reference in float32."""
     if not causal and method.built.needs_causal:
         return
     length = min(method.span, method.built.context or 2 * LENGTH + 3)
@@ -404,7 +404,7 @@ def test_kernels_agree(method: Method, causal: bool, monkeypatch: pytest.MonkeyP
 
 @pytest.mark.parametrize("encoding", ["cope", "dape_kerple", "deberta", "shaw"])
 def test_logits_that_a_gpu_computes_twice(encoding: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In blocks of a few queries, whose logits are not kept for the gradient: nothing differs."""
+    """In blocks of a few queries, whose logits are not kept for the gradient, the result is the same."""
     member, positions = members(Method(encoding).exact)[0], Positions.of(2 * LENGTH + 3)
     with float64():
         expected = carried_out(member, "reference", positions)
@@ -414,14 +414,14 @@ def test_logits_that_a_gpu_computes_twice(encoding: str, monkeypatch: pytest.Mon
 
 
 def evaluated(encoding: Encoding, kernel: str, positions: Positions, first: int = 0) -> Tensor:
-    """What queries from `first` on get out of attention, without gradient."""
+    """Return the output of attention for queries from `first` on, without gradient."""
     x, q, k, v = (t.to(torch.get_default_dtype()) for t in content(positions.length))
     with torch.no_grad():
         return attend(q, k, v, Plan(encoding.effect_at(positions)).from_query(first), x, kernel)
 
 
 def carried_out(encoding: Encoding, kernel: str, positions: Positions) -> dict[str, Tensor]:
-    """What comes out of attention, and the gradient of everything that went in, in the default precision."""
+    """Return the output of attention, and the gradient of every input, in the default precision."""
     tensors = (t.to(torch.get_default_dtype(), copy=True) for t in content(positions.at.numel()))
     x, q, k, v = (t.requires_grad_() for t in tensors)
     wanted = {"x": x, "q": q, "k": k, "v": v, **dict(encoding.named_parameters())}
@@ -451,7 +451,7 @@ def gradients(run: torch.nn.Module, model: torch.nn.Module) -> dict[str, Tensor]
 
 @over(ONE_OF_EACH)
 def test_draws_are_seeded(method: Method) -> None:
-    """Two draws differ where something is drawn; the same draw agrees, whatever the global generator does."""
+    """Two draws differ if the method draws at all; the same draw agrees under any global generator."""
     x = tokens()
     before = torch.get_rng_state()
     first = output(method, x)
@@ -469,7 +469,7 @@ def test_draws_are_seeded(method: Method) -> None:
 
 @over(ENCODINGS)
 def test_ssmax_on_any_encoding(method: Method) -> None:
-    """Its logits are those without, times s ln(number of keys seen)."""
+    """The logits are those without it, times s ln(number of visible keys)."""
     encoding, positions = method.fresh(ssmax=True), Positions.of(LENGTH)
     x, q, k, _ = content(LENGTH)
     for member in members(encoding):
@@ -488,7 +488,7 @@ def test_ssmax_on_any_encoding(method: Method) -> None:
 
 @over(list(FIRST.values()))
 def test_ssmax_under_any_extension(method: Method) -> None:
-    """The extension reaches what SSMax wraps, and both act."""
+    """The extension reaches the encoding inside SSMax, and both act."""
     sharp, length = method.fresh(ssmax=True), min(method.longest, 4 * LENGTH)
     plain = Method(method.encoding).fresh(ssmax=True)
     assert any(isinstance(module, SSMax) for module in sharp.modules())

@@ -1,4 +1,4 @@
-"""What is written about the methods is what the code says of them."""
+"""The documentation agrees with the code and with the committed rows."""
 
 import json
 import os
@@ -27,7 +27,7 @@ Printed = Callable[..., str]
 
 @pytest.fixture
 def printed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Printed:
-    """What a module prints, run as a command."""
+    """Return a function that runs a module as a command and returns its output."""
 
     def run(*command: str) -> str:
         monkeypatch.chdir(ROOT)

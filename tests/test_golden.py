@@ -1,4 +1,4 @@
-"""Results are as recorded: see tests/golden.py."""
+"""Results equal the recorded ones: see tests/golden.py."""
 
 import pytest
 

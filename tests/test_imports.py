@@ -1,4 +1,4 @@
-"""Who may import whom: read from the source, so that an import inside a function counts too."""
+"""Which packages may import which: read from the source, so that imports inside functions count."""
 
 import ast
 import re
@@ -40,7 +40,7 @@ ORDINARY = set("temperature none window learned integer drop crop sinks pi conca
 
 @cache
 def imports(package: str) -> list[tuple[str, str]]:
-    """Every (file:line, module) that a package imports; `from a import b` is a.b."""
+    """Return every (file:line, module) that a package imports; `from a import b` is a.b."""
     return list(read_imports(package))
 
 
@@ -102,14 +102,14 @@ def test_only_train_knows_the_frameworks(package: str) -> None:
 
 
 def test_train_does_know_them() -> None:
-    """So that the two tests above are not true of nothing."""
+    """Otherwise the two tests above would hold for an empty set."""
     used = {module.split(".")[0] for _, module in imports("train")}
     assert {"hydra", "lightning", "models", "data"} <= used
 
 
 @pytest.mark.parametrize("file", CORE, ids=lambda file: file.stem)
 def test_the_core_names_no_method(file: Path) -> None:
-    """Attention carries out effects; the day that it asks which method it serves, the design is lost."""
+    """Attention implements effects. A kernel that asks for a method's name breaks the design."""
     methods = {name.replace("_", "") for name in (*names("encoding"), *names("extension"))} - ORDINARY
     used = set(words(ast.parse(file.read_text())))
     assert used & methods == set()
@@ -122,7 +122,7 @@ def test_the_core_would_be_caught() -> None:
 
 
 def words(tree: ast.AST) -> Iterator[str]:
-    """Identifiers and strings that are not documentation: whole, and each run of their parts."""
+    """Yield identifiers, and strings that are not documentation: whole, and each run of their parts."""
     prose = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in prose:

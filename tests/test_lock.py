@@ -1,4 +1,4 @@
-"""requirements.lock pins what constraints.txt pins, every archive by its hash."""
+"""requirements.lock pins the versions of constraints.txt, every archive by its hash."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Do the tests catch what they are for? Faults are planted in a copy, and the copy's tests must fail."""
+"""Tests of the tests: faults are planted in a copy, and the copy's tests must fail."""
 
 import os
 import shutil
@@ -58,7 +58,7 @@ FAULTS = {
 
 
 def copy(folder: Path) -> Path:
-    """Without the methods that no fault is seen in, so that there are few tests to collect."""
+    """Copy the project without methods that show no fault, so that few tests are collected."""
     for name in COPIED:
         copied = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
         copied(ROOT / name, folder / name)
@@ -69,7 +69,7 @@ def copy(folder: Path) -> Path:
 
 
 def only(folder: Path, tests: list[str], chosen: str) -> None:
-    """Forget the modules that are copied, go where the copy is, and test it as if it were all there is."""
+    """Forget the imported modules of the project, and test the copy in their place."""
     packages = {path.name for path in folder.iterdir()}
     for name in [name for name in sys.modules if name.split(".")[0] in packages]:
         del sys.modules[name]

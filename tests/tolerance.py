@@ -1,12 +1,12 @@
-"""Results that are equal but for rounding: how far apart they may be, on any processor.
+"""Tolerances: how far apart results may be that differ only by rounding, on any processor.
 
-The last digits of a sum depend on the order of its terms, which every processor, library and number of
-threads chooses for itself. So no test here counts decimals:
+The last digits of a sum depend on the order of its terms, which differs between processors, libraries and
+numbers of threads. Therefore no test counts decimals:
 
-- What is equal on paper is computed in float64 (`float64`) and must agree in half of the digits
+- Results that are equal on paper are computed in float64 (`float64`) and must agree in half of the digits
   (`agree`, `same`): rounding is far below that, and the smallest wrong formula far above.
-- What is fast in a lower precision may be a few times as far from the float64 result as the plain way
-  in that precision is (`as_accurate`).
+- A fast result in a lower precision may be a few times as far from the float64 result as the plain result
+  in that precision (`as_accurate`).
 """
 
 import math
@@ -28,7 +28,7 @@ WORSE = 8  # times as far off as the plain way
 
 @contextmanager
 def float64() -> Iterator[None]:
-    """Whatever the code inside asks to have in float32 is float64."""
+    """Turn every request for float32 inside into float64."""
     before = torch.get_default_dtype()
     torch.set_default_dtype(torch.float64)
     try:
@@ -39,7 +39,7 @@ def float64() -> Iterator[None]:
 
 
 def error(found: Tensor, expected: Tensor) -> float:
-    """The largest difference; infinite where just one is infinite, or one is not a number."""
+    """Return the largest difference; infinity if only one value is infinite, or one is NaN."""
     if found.shape != expected.shape:
         return math.inf
     found, expected = found.detach().double(), expected.detach().double()
@@ -48,40 +48,41 @@ def error(found: Tensor, expected: Tensor) -> float:
 
 
 def size(x: Tensor) -> float:
-    """The largest finite number."""
+    """Return the largest finite magnitude."""
     finite = x.detach()[x.isfinite()]
     return float(finite.abs().max()) if finite.numel() else 0.0
 
 
 def unit(*tensors: Tensor) -> float:
-    """The unit of rounding at 1, in the lowest of their precisions."""
+    """Return the unit of rounding at 1, in the lowest of the precisions."""
     return max(torch.finfo(x.dtype).eps for x in tensors)
 
 
 def rounding(*tensors: Tensor) -> float:
-    """The size of the last half of the digits, which may differ."""
+    """Return the size of the last half of the digits, which may differ."""
     return unit(*tensors) ** 0.5 * size(tensors[-1])
 
 
 def same(found: Tensor, expected: Tensor) -> bool:
-    """Whether they agree in half of the digits of the largest number expected."""
+    """Return whether two tensors agree in half of the digits of the largest expected number."""
     return error(found, expected) <= rounding(found, expected)
 
 
 def agree(found: Tensor, expected: Tensor) -> None:
-    """The same, or the test fails and says by how much they differ."""
+    """Assert that two tensors are the same, or say by how much they differ."""
     apart, largest = error(found, expected), size(expected)
     assert same(found, expected), f"{apart:.2g} apart, of at most {largest:.3g}:\n{found}\n{expected}"
 
 
 def agree_all(found: Outcome, expected: Outcome) -> None:
-    """Half of the digits of the largest number in any of them: a gradient may be zero on paper alone."""
+    """Assert agreement in half of the digits of the largest number of all: a gradient may be zero on paper
+    alone."""
     allowed = max(rounding(found[name], value) for name, value in expected.items())
     assert {n: e for n, e in errors(found, expected).items() if e > allowed} == {}
 
 
 def as_accurate(found: Outcome, plain: Outcome, exact: Outcome) -> None:
-    """The fast way is about as close to the exact outcome, in float64, as the plain way in its precision."""
+    """Assert that the fast way is about as close to the exact result as the plain way in its precision."""
     largest = max(map(size, exact.values()))
     off, usual = errors(found, exact), errors(plain, exact)
     allowed = {n: WORSE * usual[n] + ROUNDINGS * unit(found[n]) * largest for n in usual}
@@ -94,7 +95,7 @@ def errors(found: Outcome, expected: Outcome) -> dict[str, float]:
 
 
 def agree_but_for_digits(shown: str, expected: str, **tolerance: float) -> None:
-    """Texts are the same, and the decimal numbers in them to within a tolerance."""
+    """Assert that texts are the same, and their decimal numbers within a tolerance."""
     number = r"[-+−]?\d+\.\d+(?:e[-+]\d+)?"
     assert re.sub(number, "#", shown) == re.sub(number, "#", expected)
     numbers = [

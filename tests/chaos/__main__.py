@@ -1,4 +1,4 @@
-"""Disturb runs in every way, and see what becomes of them:  python -m tests.chaos --seed 0 --cases 200"""
+"""Disturb runs in every way and check the outcome: python -m tests.chaos --seed 0 --cases 200"""
 
 import argparse
 import os
@@ -26,7 +26,7 @@ SERVER.set_forkserver_preload([*PRELOADED, "tests.chaos.kinds"])
 
 
 class Drawn(NamedTuple):
-    """A case before it is tried: what follows from a seed and its number."""
+    """A case that has not run yet; a seed and the number of the case determine it."""
 
     number: int
     kind: str
@@ -41,7 +41,7 @@ def draw(seed: int, number: int) -> Drawn:
 
 
 def try_all(cases: list[Drawn], folder: Path, jobs: int) -> Iterator[tuple[Drawn, Verdict]]:
-    """Try each in a folder of its own, beside the scenarios where nothing happens."""
+    """Try each case in a folder of its own, next to undisturbed runs of its scenario."""
     text = texts(folder / "text")
     known: dict[str, Undisturbed] = {}
     locks = {name: Lock() for name in SCENARIOS}

@@ -1,4 +1,4 @@
-"""What is done to a command line: signals, damage, a machine that fails; how often, to what."""
+"""The kinds of disturbance: signals, damaged files, a failing machine; how often and where each is tried."""
 
 import os
 import random
@@ -25,7 +25,7 @@ from train import wandb_run
 
 @dataclass(frozen=True)
 class Case:
-    """The last line of a scenario, and what happens to it."""
+    """The last command line of a scenario, and the disturbance that it suffers."""
 
     random: random.Random
     lines: list[list[str]]
@@ -39,16 +39,16 @@ class Case:
         return self.place.begin(self.lines, *inside, **environment)
 
     def wait(self) -> None:
-        """Wait for a moment of the line."""
+        """Wait until the moment of the disturbance."""
         time.sleep(self.random.uniform(0, self.of.seconds))
 
     def at_write(self, do: Callable[[], object]) -> list[Ended]:
-        """Do something in the process, before one of the changes to its files."""
+        """Act inside the process, before one of its changes to files."""
         number = self.random.randint(1, self.of.writes)
         return self.ended(partial(at_write, self.place.outputs, number, do))
 
     def finish(self) -> None:
-        """Leave what the line leaves where nothing happens."""
+        """Leave the files of an undisturbed run."""
         shutil.rmtree(self.place.outputs, ignore_errors=True)
         copy(self.of.outputs, self.place.outputs)
 
@@ -66,14 +66,14 @@ def signal_oneself(number: int) -> None:
 
 
 def die_in_a_write(size: int) -> None:
-    """Be killed in the middle of the first file that grows past this size."""
+    """Die in the middle of the first file that grows past a size."""
     limit(resource.RLIMIT_CORE, 0)
     limit(resource.RLIMIT_FSIZE, size)
     signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
 
 
 def limit_memory(size: int) -> None:
-    """Let allocations fail after so many bytes more than now."""
+    """Let allocations fail once the process holds this many bytes more than now."""
     pages = int(Path("/proc/self/statm").read_text().split()[0])
     limit(resource.RLIMIT_AS, pages * resource.getpagesize() + size)
     limit(resource.RLIMIT_CORE, 0)
@@ -84,7 +84,7 @@ def limit_files(count: int) -> None:
 
 
 def let_time_jump(seed: int) -> None:
-    """Let the time of day leap by up to three years, forward and back, at every hundredth look at it."""
+    """Let the clock leap by up to three years, forward or back, at every hundredth reading."""
     draw, real, offset, looks = random.Random(seed), time.time, 0.0, 0
 
     def leaping() -> float:
@@ -97,7 +97,7 @@ def let_time_jump(seed: int) -> None:
 
 
 def lose_patience() -> None:
-    """Give W&B's server a second, not a minute."""
+    """Give the W&B server one second in place of a minute."""
     wandb_run.PATIENCE = wandb_run.UPLOAD = 1.0
     import wandb.apis.public.api
 
@@ -134,7 +134,7 @@ def kill_a_job(case: Case) -> list[Ended]:
 
 
 def kill_one_of_three(case: Case) -> list[Ended]:
-    """Begin the same line three times at once, and kill one."""
+    """Start the same command line three times at once, and kill one of the three."""
     places = [case.place]
     for name in ("one", "two"):
         places.append(Place(case.place.folder / name, case.place.text))
@@ -153,7 +153,7 @@ def kill_one_of_three(case: Case) -> list[Ended]:
 
 
 def damage(how: str, case: Case) -> list[Ended]:
-    """Damage a file that a finished line leaves; half the time the results are made again from the others."""
+    """Damage a file of a finished run. Half the time, delete its results, so that they are made again."""
     case.finish()
     if case.random.random() < 0.5:
         for name in ("runs", "sweeps"):
@@ -201,7 +201,8 @@ def shift_times_of_files(case: Case) -> list[Ended]:
 
 @contextmanager
 def disk(folder: Path, size: int) -> Iterator[bool]:
-    """A disk of so many bytes in the place of a folder, whose content stays; False: not allowed."""
+    """Mount a disk of a given size over a folder and keep its content; yield False if mounting is not
+    allowed."""
     content = folder.with_name("content")
     copy(folder, content)
     allowed = mount("-t", "tmpfs", "-o", f"size={size}", "tmpfs", folder)
@@ -248,7 +249,7 @@ def shift_the_clock(case: Case) -> list[Ended]:
 
 
 def take_wandb_away(case: Case) -> list[Ended]:
-    """Let its server fall silent or refuse connections, or kill its process on this machine."""
+    """Silence the W&B server, let it refuse connections, or kill its process on this machine."""
     with served() as server:
         key = {"WANDB_MODE": "online", "WANDB_BASE_URL": server.url, "WANDB_API_KEY": "local-" + 40 * "a"}
         process = case.begin(lose_patience, **key)
@@ -266,7 +267,7 @@ def take_wandb_away(case: Case) -> list[Ended]:
 
 
 def leave_little_memory(case: Case) -> list[Ended]:
-    """Leave little from a write on."""
+    """Leave little memory from one of the writes on."""
     return case.at_write(partial(limit_memory, int(2 ** case.random.uniform(16, 27))))
 
 

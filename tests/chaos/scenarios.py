@@ -1,4 +1,4 @@
-"""What is disturbed: command lines that take a second, in processes that have imported everything already."""
+"""The scenarios: command lines that take a second, in processes that have imported everything already."""
 
 import os
 import subprocess
@@ -38,7 +38,7 @@ SCENARIOS = {
 
 
 class Ended(NamedTuple):
-    """How a command line ended, and what it said."""
+    """The exit code and the output of a command line."""
 
     code: int | None  # None: it hung
     said: str
@@ -46,7 +46,7 @@ class Ended(NamedTuple):
 
 @dataclass
 class Place:
-    """A folder in which command lines are carried out; `text` is read by all of them."""
+    """A folder in which command lines run; all of them read `text`."""
 
     folder: Path
     text: Path
@@ -61,7 +61,7 @@ class Place:
         return self.folder / "temporary"
 
     def begin(self, lines: list[list[str]], *inside: Inside, **environment: str) -> BaseProcess:
-        """Start the last of some lines in a session of its own."""
+        """Start the last command line in a session of its own."""
         for folder in (self.outputs, self.temporary):
             folder.mkdir(parents=True, exist_ok=True)
         arguments = [*lines[-1], f"outputs={self.outputs}"]
@@ -84,14 +84,15 @@ class Place:
         return Ended(code, "".join(file.read_text(errors="replace") for file in files if file.exists()))
 
     def orphans(self) -> list[int]:
-        """Return the processes of the last line that outlive it by more than a moment."""
+        """Return the processes that outlive the last command line by more than a moment."""
         end = time.monotonic() + PATIENCE
         while (left := of_session(self.session) + self.services()) and time.monotonic() < end:
             time.sleep(0.05)
         return left
 
     def services(self) -> list[int]:
-        """Return processes in other sessions that have a file in the temporary folder, as W&B's has."""
+        """Return processes of other sessions that hold a file in the temporary folder, as the W&B service
+        does."""
         return [int(pid) for pid, line in listed("pid=,args=") if str(self.temporary) in line]
 
 
@@ -108,7 +109,7 @@ def carried_out(folder: Path, inside: tuple[Inside, ...], arguments: list[str]) 
 
 
 def at_each_write(folder: Path, do: Callable[[], object]) -> None:
-    """Do something before every change to the files of a folder."""
+    """Act before every change to the files of a folder."""
     process, place = os.getpid(), str(folder)
 
     def watch(event: str, arguments: tuple[Any, ...]) -> None:
@@ -120,14 +121,14 @@ def at_each_write(folder: Path, do: Callable[[], object]) -> None:
 
 
 def count_writes(folder: Path, file: Path) -> None:
-    """Write a byte to a file for each."""
+    """Write a byte to a file for each change."""
     out = os.open(file, os.O_CREAT | os.O_WRONLY | os.O_TRUNC)
     at_each_write(folder, lambda: os.write(out, b"."))
 
 
 @dataclass(frozen=True)
 class Undisturbed:
-    """What a scenario comes to where nothing happens."""
+    """The outcome of a scenario that nothing disturbs."""
 
     outputs: Path
     before: Path  # the outputs before the last line
@@ -152,5 +153,5 @@ def undisturbed(lines: list[list[str]], folder: Path, text: Path) -> Undisturbed
 
 
 def copy(source: Path | str, target: Path) -> None:
-    """Copy with hard links and times, as they are."""
+    """Copy a folder with its hard links and times."""
     subprocess.run(["cp", "-a", source, target], check=True)

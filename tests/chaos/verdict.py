@@ -1,4 +1,4 @@
-"""What must be true after a case: the same command line ends well, with the rows of an undisturbed run."""
+"""The conditions after a case: the same command line ends well, with the rows of an undisturbed run."""
 
 import re
 import shutil
@@ -14,7 +14,7 @@ CLOSE = 1e-6  # of a training that was resumed
 
 
 class Verdict(NamedTuple):
-    """What is wrong after a case, if anything; whether a sentence said what to delete first."""
+    """The fault of a case, if any, and whether a sentence named a file to delete first."""
 
     wrong: str = ""
     was_advised: bool = False
@@ -44,7 +44,7 @@ def judge(case: Case, disturbed: list[Ended], killed: bool) -> Verdict:
 
 
 def repeated(case: Case) -> Ended:
-    """Carry out all lines of the scenario again, or up to the first that does not end well."""
+    """Run all command lines of the scenario again, up to the first that fails."""
     for number in range(1, 1 + len(case.lines)):
         end = case.place.end(case.place.begin(case.lines[:number]))
         if end.code != 0:
@@ -59,7 +59,7 @@ def ill_said(end: Ended) -> list[str]:
 
 
 def different(case: Case) -> list[str]:
-    """Return which rows are not those of an undisturbed run."""
+    """Return the rows that differ from those of an undisturbed run."""
     wrong = []
     for file in sorted(case.of.outputs.rglob("results.jsonl")):
         name = file.relative_to(case.of.outputs)

@@ -1,4 +1,4 @@
-"""Small corpora, and what is made of them."""
+"""Fixtures: small corpora, and their settings."""
 
 import random
 from collections.abc import Callable
@@ -20,7 +20,7 @@ Settings = Callable[..., dict[str, Any]]
 
 @pytest.fixture(scope="session")
 def settings() -> Settings:
-    """The settings of `conf/data/<name>.yaml`, with changes, as `data.load` takes them."""
+    """Return a function that reads `conf/data/<name>.yaml`, with changes, as `data.load` takes it."""
 
     def read(name: str, **changes: Any) -> dict[str, Any]:
         return composed(f"data={name}").data | {"name": name} | changes
@@ -47,7 +47,7 @@ def task(settings: Settings, cache: Path) -> Callable[..., Task]:
 
 
 def check_shares(source: Source, length: int) -> None:
-    """Processes share the sequences of one."""
+    """Check that processes share the sequences that a single process would draw."""
     whole = source.batch(4, length, 10, seed=3)
     for world in (2, 3):
         for rank in range(world):
@@ -61,7 +61,7 @@ def check_shares(source: Source, length: int) -> None:
 
 @pytest.fixture(scope="session")
 def prose() -> Callable[[int, int], str]:
-    """A text of so many words, different for each seed."""
+    """Return a function that writes a number of words, different for each seed."""
 
     def write(words: int, seed: int) -> str:
         return " ".join(random.Random(seed).choices(WORDS, k=words))
@@ -71,7 +71,7 @@ def prose() -> Callable[[int, int], str]:
 
 @pytest.fixture
 def books(tmp_path: Path, prose: Callable[[int, int], str]) -> Path:
-    """A folder of 40 text files."""
+    """Return a folder of 40 text files."""
     folder = tmp_path / "books"
     for number in range(40):
         file = folder / f"shelf{number % 3}" / f"{number}.txt"

@@ -1,4 +1,4 @@
-"""Built once, whole or not there, and built again where it was damaged."""
+"""A cache is built once, is whole or absent, and is built again after damage."""
 
 import json
 import logging
@@ -42,7 +42,7 @@ def start(settings: dict[str, Any], cache: Path) -> subprocess.Popen[str]:
 
 
 def prepared(cache: Path) -> list[Path]:
-    """What lies in a cache, apart from locks."""
+    """Return the files of a cache, apart from locks."""
     return sorted(path for path in cache.iterdir() if not path.name.endswith(".lock"))
 
 
@@ -124,7 +124,7 @@ def test_a_damaged_cache_is_said_and_built_again(
 def test_a_copy_is_measured_once(
     small: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A cache on another disk is read in full by the first process alone."""
+    """Only the first process reads all of a cache that was copied to another disk."""
     source, measured = opened(small, tmp_path / "cache"), []
     copied = tmp_path / "copy" / source.folder.name
     shutil.copytree(source.folder, copied)
@@ -190,7 +190,7 @@ def test_a_text_that_changes_while_it_is_read_is_refused(
 
 
 def test_a_cache_that_cannot_be_written_serves_what_it_has(small: dict[str, Any], tmp_path: Path) -> None:
-    """Opening takes no lock and writes nothing."""
+    """Opening such a cache takes no lock and writes nothing."""
     source = opened(small, tmp_path / "cache")
     for lock in (tmp_path / "cache").glob(".*.lock"):
         lock.unlink()

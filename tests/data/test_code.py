@@ -1,4 +1,4 @@
-"""A digest of code changes with what the code computes, and with nothing else."""
+"""A digest of code changes with the result of the code, and with nothing else."""
 
 from pathlib import Path
 
@@ -28,7 +28,7 @@ class Mine:
 
 @pytest.fixture
 def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A module on Python's path."""
+    """Return a module on Python's path."""
     monkeypatch.syspath_prepend(str(tmp_path))
     for name in ("beside", "other_of_mine", "unrelated"):
         (tmp_path / f"{name}.py").write_text("slope = 1\n")

@@ -1,4 +1,4 @@
-"""From a file of `conf/data/` to a source."""
+"""Every file of `conf/data/` loads as a source."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""Mixtures: each row is of one part, and means what it meant there."""
+"""Mixtures: each row comes from one part, and means what it means in that part."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -30,7 +30,7 @@ def mixture(settings: Callable[..., dict], cache: Path) -> Make:
 
 @pytest.fixture(scope="module")
 def hidden(settings: Callable[..., dict], mixture: Make) -> Mixed:
-    """Text, and keys in the same text."""
+    """Return a mixture of text and of keys hidden in the same text."""
     task = settings("passkey", text=settings("stdlib", limit=0.5, held_out=0.03))
     return mixture(task, 512 + 65, text=None)
 
@@ -89,7 +89,7 @@ def test_windows_are_of_the_text_and_problems_of_the_task(mixture: Make, hidden:
 
 
 def test_wrong_answers_are_moved_too(mixture: Make, settings: Callable[..., dict], books: Path) -> None:
-    """A text of its own for the keys: its ids are others than those of the text beside."""
+    """The keys lie in a text of their own, whose ids differ from those of the other text."""
     key = settings("passkey", text=settings("files", path=str(books), tokenizer="bytes"))
     mixed = mixture(key, 512 + 256 + 65)
     assert mixed.offset == 512

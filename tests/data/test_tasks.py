@@ -21,12 +21,12 @@ NAMES = RUOSS + KAZEMNEJAD
 
 
 def said(task: Task, ids: torch.Tensor) -> str:
-    """Ids as characters: | is the separator, . the end."""
+    """Return ids as characters: | is the separator, . the end."""
     return "".join((".", "|", *task.alphabet)[number] for number in ids.tolist())
 
 
 def rows(task: Task, found: Any) -> list[tuple[str, str, str]]:
-    """Question, answer and what is asked of each row, read from the ids alone."""
+    """Return question, answer and the scored part of each row, from the ids alone."""
     tokens, targets, asked = found.tokens, found.targets, found.mask
     assert tokens.shape == targets.shape == asked.shape
     assert (tokens.dtype, targets.dtype, asked.dtype) == (torch.int64, torch.int64, torch.bool)
@@ -95,7 +95,7 @@ def test_held_out_problems_have_the_length_that_is_asked(name: str, task: Callab
 
 
 def test_longest_problems_are_reached(task: Callable[..., Task]) -> None:
-    """So that no sequence is padded for nothing."""
+    """No sequence is longer than the longest problem, so no padding is wasted."""
     for name in NAMES:
         source = task(name)
         found = rows(source, source.problems(150, 6))
@@ -119,7 +119,7 @@ def test_a_batch_depends_on_seed_and_step_alone(task: Callable[..., Task]) -> No
 
 @pytest.mark.parametrize("name", NAMES)
 def test_held_out_problems_are_not_those_in_training(name: str, task: Callable[..., Task]) -> None:
-    """Where there are more questions than could be met by chance."""
+    """This holds for tasks with too many questions for a coincidence."""
     length = 7 if name == "lego" else 12 if name == "polynomial" else 30
     source = task(name, lengths=[length, length])
     held_out = {question for question, _, _ in rows(source, source.problems(100, length))}
@@ -130,7 +130,7 @@ def test_held_out_problems_are_not_those_in_training(name: str, task: Callable[.
 
 
 def test_all_lengths_are_equally_likely(task: Callable[..., Task]) -> None:
-    """One of them a step."""
+    """Each step has a single length."""
     source = task("copy", lengths=[3, 7])
     lengths = []
     for step in range(2000):
@@ -165,7 +165,7 @@ def test_what_is_said_of_a_task(task: Callable[..., Task]) -> None:
 
 
 class Doubled(Task):
-    """A task whose answers are another function, in the same words."""
+    """A task with the same words and another function as the answer."""
 
     alphabet = "01"
 

@@ -1,4 +1,4 @@
-"""Every answer of every task, against a solver that is written another way."""
+"""Every answer of every task equals that of a solver which is written in another way."""
 
 import re
 from collections import Counter
@@ -13,7 +13,7 @@ LENGTHS = (*range(1, 14), 20, 33)
 
 
 def drawn(task: Task, lengths: tuple[int, ...] = LENGTHS, count: int = 25) -> Iterator[tuple[int, str, str]]:
-    """Problems of many seeds and lengths."""
+    """Yield problems of many seeds and lengths."""
     for length in lengths:
         if task.shortest <= length <= (task.longest or length):
             for draw in draws(count, 77, length):
@@ -21,7 +21,7 @@ def drawn(task: Task, lengths: tuple[int, ...] = LENGTHS, count: int = 25) -> It
 
 
 def stack(question: str) -> str:
-    """Backwards: what is taken away is what was put there last."""
+    """Solve backwards: a removal takes the item that was added last."""
     content, taken = "", 0
     for symbol in reversed(question):
         if symbol == "-":
@@ -34,7 +34,7 @@ def stack(question: str) -> str:
 
 
 def root(question: str) -> str:
-    """The largest number whose square is not above, bit by bit."""
+    """Return the integer square root, bit by bit."""
     number, found = int(question, 2), 0
     for bit in reversed(range(len(question) // 2 + 1)):
         if (found + (1 << bit)) ** 2 <= number:
@@ -70,7 +70,7 @@ def polynomial(question: str) -> str:
 
 
 def lego(question: str) -> str:
-    """The equations until nothing new follows, whatever their order."""
+    """Apply the equations in any order, until nothing new follows."""
     equations, asked = question.split("?")
     known = {"1": 1}
     while asked not in known:
@@ -184,7 +184,7 @@ def test_copy_of_one_symbol(task: Callable[..., Task]) -> None:
 
 
 def first_operand(question: str) -> int:
-    """Return how long a is in (a+b)."""
+    """Return the length of a in (a+b)."""
     return len(re.fullmatch(r"\((.+?)([-+*])((?:\(?-?[0-4]\)?)+)\)", question)[1])
 
 
@@ -214,7 +214,7 @@ def place_in_chain(question: str) -> int:
     ],
 )
 def test_all_kinds_of_questions_are_drawn(name, length, of, values, least, task) -> None:
-    """Of 300, each at least so often: about three quarters of what is expected."""
+    """Of 300 draws each kind takes at least three quarters of its expected share."""
     found = Counter(of(question) for _, question, _ in drawn(task(name), (length,), 300))
     assert set(found) == values
     assert min(found.values()) >= least

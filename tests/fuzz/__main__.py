@@ -1,4 +1,4 @@
-"""Try many command lines in one warm process:  python -m tests.fuzz --examples 2000 --seed 0"""
+"""Try many command lines in one warm process: python -m tests.fuzz --examples 2000 --seed 0"""
 
 import argparse
 import shlex
@@ -18,7 +18,7 @@ from train.config.compose import compose_config
 
 
 def tried(examples: int, seed: int, folder: Path) -> Iterator[tuple[list[str], Outcome]]:
-    """Return command lines that follow from a seed, and how each is dealt with."""
+    """Yield command lines, determined by a seed, each with its outcome."""
     small = compose_config("data=copy", "trainer=cpu", f"outputs={folder}").model_dump(mode="json")
     run, text = finished_run(folder / "run", small), texts(folder / "text")
     for number in range(examples):

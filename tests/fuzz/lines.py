@@ -1,6 +1,6 @@
 """Command lines that a user might type, and many that nobody would.
 
-Every setting of `conf/`, plausible values and absurd ones, typing errors, groups.
+They draw on every setting of `conf/`, plausible and absurd values, typing errors, and groups.
 """
 
 from collections.abc import Iterator
@@ -38,7 +38,7 @@ def names(group: str) -> list[str]:
 
 @cache
 def defaults(group: str = "", name: str = "") -> dict[str, Any]:
-    """Every setting that a choice of a group has, by its dotted name, with its value; or of all of them."""
+    """Return all settings of a group's choice, or of all groups, by dotted name."""
     if group:
         content = OmegaConf.to_container(OmegaConf.load(CONF / group / f"{name}.yaml"))
         content.pop("defaults", None)
@@ -60,7 +60,7 @@ def leaves(node: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def near(value: Any, random: Random) -> str:
-    """Return a value like the one that a setting has."""
+    """Return a value near the current one."""
     match value:
         case bool():
             values = ["true", "false"]
@@ -83,7 +83,7 @@ def misspelt(word: str, random: Random) -> str:
 
 
 def assignment(known: dict[str, Any], random: Random) -> str:
-    """Return a setting and its value; one in five is no setting, or not written as one."""
+    """Return a setting with a value; one in five is unknown or malformed."""
     key = random.choice(sorted(known))
     number = random.choice([random.randint(-(10**6), 10**6), random.uniform(-10, 10), random.random()])
     value = random.choice([*[near(known[key], random)] * 4, random.choice(ABSURD.split()), number])
@@ -104,9 +104,9 @@ def assignment(known: dict[str, Any], random: Random) -> str:
 
 
 def line(random: Random, text: str, run: str) -> list[str]:
-    """Return words of `python -m train`; or where it begins with run=, of `train.evaluate`.
+    """Return words of `python -m train`, or of `train.evaluate` if they begin with run=.
 
-    A training has choices of groups, sizes that run at once, and one to three assignments."""
+    A training has choices of groups, sizes that run quickly, and one to three assignments."""
     if random.random() < 0.1:
         chosen = ("evaluation.", "extension.", "trainer.", "checkpoint", "wandb.", "seed")
         of_both = {key: value for key, value in defaults().items() if key.startswith(chosen)}

@@ -1,4 +1,4 @@
-"""What a command line comes to: it runs, or it is refused in one sentence that helps."""
+"""The outcome of a command line: it runs, or one helpful sentence refuses it."""
 
 import traceback
 from pathlib import Path
@@ -28,14 +28,14 @@ RIGHT = ("accepted", "refused")
 
 
 class Outcome(NamedTuple):
-    """`accepted`, `refused`, or what is wrong: a traceback, no sentence, no key, accepted but fails."""
+    """`accepted`, `refused`, or the fault: a traceback, no sentence, no key, accepted but fails."""
 
     kind: str
     said: str = ""
 
 
 def outcome(line: list[str], folder: Path) -> Outcome:
-    """How a command line is dealt with."""
+    """Return the outcome of a command line."""
     try:
         config = compose_config(*line, name="evaluate" if line[0].startswith("run=") else "config")
         model, extensions = dry_run(config)
@@ -50,7 +50,7 @@ def outcome(line: list[str], folder: Path) -> Outcome:
 
 
 def prepared(config: Config, extensions: Chosen, folder: Path) -> None:
-    """The data, of those that need neither minutes nor the network."""
+    """Prepare data that needs neither minutes nor the network."""
     described = instantiate(config.named_data)
     if isinstance(described, Generated | Files):
         source = described.open(config.model.vocab, folder)
@@ -70,7 +70,8 @@ def of_refusal(line: list[str], error: Exception) -> Outcome:
 
 
 def keys(line: list[str]) -> list[str]:
-    """What a sentence may name: a key or its last part, or where there is none the whole word."""
+    """Return the words that a sentence may name: the key, its last part, or the whole word if there is no
+    key."""
     found = []
     for word in line:
         key, equals, _ = word.lstrip("+~").partition("=")
@@ -87,7 +88,7 @@ def last_line(error: BaseException) -> str:
 
 
 def carry_out(config: Config, gpt: GPT, extensions: Chosen) -> None:
-    """A step's loss and gradients, and the losses at the shortest and at the longest length."""
+    """Compute loss and gradients of a step, and the losses at the shortest and at the longest length."""
     model = config.model
     size = model.vocab * model.width + 12 * model.width**2 * model.depth
     if size > LARGE or model.length > 256 or config.model.kernel == "flex":

@@ -1,4 +1,4 @@
-"""Try everything on a GPU that this machine does not have:  python -m tests.gpu"""
+"""Try everything on a simulated GPU: python -m tests.gpu"""
 
 from tests.gpu.driver import load
 

@@ -1,4 +1,4 @@
-"""A driver of a GPU for PyTorch's build for CPUs, whose backward pass then runs on tensors of a GPU."""
+"""A GPU driver for PyTorch's CPU build, whose backward pass then accepts tensors of a GPU."""
 
 import ctypes
 import os
@@ -10,7 +10,7 @@ from pathlib import Path
 
 
 def load() -> None:
-    """Compile the driver and load it. Call this before PyTorch is imported, which looks for one then."""
+    """Compile and load the driver. Call this before PyTorch is imported, which looks for a driver then."""
     spec = find_spec("torch")
     assert spec is not None
     torch, source = Path(str(spec.origin)).parent, Path(__file__).with_suffix(".cpp")
@@ -23,8 +23,8 @@ def load() -> None:
 
 
 def leave(code: int = 0) -> None:
-    """End this process with an exit code and without PyTorch's own end: its thread for the backward pass
-    of a GPU, which the driver made it start, may still run then, and would abort the process."""
+    """End this process at once with an exit code. PyTorch's own end would abort it: the driver makes PyTorch
+    start a thread for the backward pass of a GPU, which may still run."""
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(code)

@@ -1,4 +1,4 @@
-"""Every method, whole runs under every protocol, and what each method occupies at the size of GPT-2."""
+"""Every method, whole runs under every protocol, and the memory of each method at the size of GPT-2."""
 
 import argparse
 import gc
@@ -52,7 +52,7 @@ def main() -> None:
 
 
 def faults(method: Method, gpu: GPU) -> Iterator[str]:
-    """Train and evaluate a small model; yield lines that read from the GPU or copy to it."""
+    """Train and evaluate a small model; yield the lines that read from the GPU or copy to it."""
     model, graphs = gpt(method.fresh()).to("cuda"), []
     gpu.reads.clear(), gpu.copies.clear()
     train(model, 2, LENGTH)
@@ -66,7 +66,7 @@ def faults(method: Method, gpu: GPU) -> Iterator[str]:
 
 
 def train(model: GPT, sequences: int, length: int) -> None:
-    """Take two steps, as the moments of AdamW are there from the second one on."""
+    """Take two steps, because the moments of AdamW exist from the second step on."""
     tokens = torch.zeros(sequences, length, dtype=torch.long, device="cuda")
     optimizer = optimizer_of(model.train(), composed().optimizer, fused=True)
     for _ in range(2):
@@ -85,7 +85,7 @@ def evaluate(model: GPT, sequences: int, length: int) -> None:
 
 
 def run(settings: str, gpu: GPU) -> list[str]:
-    """Do a whole run, by Lightning; print which lines read from the GPU, how often; return those of steps."""
+    """Do a whole run by Lightning. Print the lines that read from the GPU; return those of steps."""
     gpu.reads.clear()
     torch._dynamo.reset()  # a run is a process, which compiles for itself
     with tempfile.TemporaryDirectory() as folder:
@@ -99,7 +99,7 @@ def run(settings: str, gpu: GPU) -> list[str]:
 
 
 def write_table(gpu: GPU) -> list[str]:
-    """Write what each method occupies to docs/gpu.md; return those that occupy too much."""
+    """Write the memory of each method to docs/gpu.md; return the methods that occupy too much."""
     torch._dynamo.reset()
     rows = {method: peaks(method, gpu) for method in ONE_OF_EACH}
     lines = [HEADING, "|---|--:|--:|--:|"]
@@ -110,7 +110,7 @@ def write_table(gpu: GPU) -> list[str]:
 
 
 def peaks(method: Method, gpu: GPU) -> tuple[int, int, int]:
-    """Return the bytes in use in training, those in the evaluation of a long sequence, and its tokens."""
+    """Return the bytes of training, the bytes of evaluating a long sequence, and its length."""
     config = composed("model=base", f"encoding={method.encoding}")
     with torch.device("cuda"):
         model = build_gpt(config)

@@ -1,7 +1,7 @@
-"""A GPU that computes nothing: its tensors have shapes and no values, and what they would occupy is counted.
+"""A simulated GPU: its tensors have shapes but no values, and it counts the memory that they would occupy.
 
-What is on the CPU is computed as ever. A number that is read from the GPU is 0, a truth value is true.
-The line that reads is noted, as a program waits there for a real GPU; so is a line that copies numbers to it.
+The CPU computes as usual. A number read from the GPU is 0, a truth value is true. Lines that read from the
+GPU are recorded, because a program waits there for a real GPU, and so are lines that copy numbers to it.
 """
 
 import sys
@@ -27,7 +27,7 @@ compile_by_torch, save_by_torch = torch.compile, torch.save
 
 
 class GPU(TorchDispatchMode):
-    """Carries out every operation that has to do with the GPU."""
+    """Carry out every operation that involves the GPU."""
 
     supports_higher_order_operators = True
 
@@ -67,7 +67,7 @@ class GPU(TorchDispatchMode):
             return self.hold(operation(*given, **named))
 
     def hold(self, result: Any) -> Any:
-        """Count the memory of tensors until nothing refers to it, in units of 512 bytes."""
+        """Count the memory of tensors until the last reference is gone, in units of 512 bytes."""
         for tensor in (x for x in tree_leaves(result) if isinstance(x, Tensor)):
             memory = tensor.untyped_storage()
             if memory not in self.held:
@@ -82,8 +82,8 @@ class GPU(TorchDispatchMode):
         self.used -= size
 
     def compile(self, function: Callable, **options: Any) -> Callable:
-        """Trace as `torch.compile` does, FlexAttention's scores and their gradients included, and stop before
-        it writes code for a GPU."""
+        """Trace as `torch.compile` does, with the scores of FlexAttention and their gradients, and stop
+        before code for a GPU is written."""
         run = compile_by_torch(function, backend="eager", **options)
 
         def traced(*given: Any, **named: Any) -> Any:
@@ -95,7 +95,7 @@ class GPU(TorchDispatchMode):
 
 
 def line() -> str:
-    """Return the line of ours that is running."""
+    """Return the line of this project that is running."""
     frame = sys._getframe()
     while frame.f_back is not None:
         file = Path(frame.f_code.co_filename)
@@ -112,7 +112,8 @@ def save(state: Any, file: Any) -> None:
 def attention(
     q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None, is_causal: bool = False, scale: float = 1.0
 ) -> Tensor:
-    """`scaled_dot_product_attention` by the kernels that PyTorch chooses on a GPU, of Ampere or newer."""
+    """Stand in for `scaled_dot_product_attention`, with the kernels that PyTorch chooses on an Ampere GPU or
+    newer."""
     if mask is None and q.dtype != torch.float32:
         return ATEN._scaled_dot_product_flash_attention(q, k, v, 0.0, is_causal, False, scale=scale)[0]
     learns = torch.is_grad_enabled()
@@ -120,7 +121,7 @@ def attention(
 
 
 def move(self: nn.Module, convert: Callable[[Tensor], Tensor], recurse: bool = True) -> nn.Module:
-    """`Module._apply`, which on a real GPU leaves one weight of two modules one weight."""
+    """Stand in for `Module._apply`, which keeps a shared weight shared on a real GPU."""
     weights: dict[Tensor, nn.Parameter] = {}
     for module in self.modules():
         for name, weight in module._parameters.items():
@@ -134,7 +135,7 @@ def move(self: nn.Module, convert: Callable[[Tensor], Tensor], recurse: bool = T
 
 @contextmanager
 def fake_gpu() -> Iterator[GPU]:
-    """Make this machine one with a GPU as far as PyTorch and Lightning can tell."""
+    """Let PyTorch and Lightning find a GPU on this machine."""
     gpu, nothing = GPU(), lambda *given: None
     of_cuda = {
         "is_available": lambda: True,

@@ -1,4 +1,4 @@
-"""A part of `make cuda-dry-run`, in a process of its own: the driver is loaded before PyTorch."""
+"""A part of `make cuda-dry-run`, in a process of its own: the driver must load before PyTorch."""
 
 import os
 import shutil

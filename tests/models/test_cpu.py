@@ -1,4 +1,4 @@
-"""Loops in C are as exact as PyTorch's operations, whichever tensors and threads they are given."""
+"""Loops in C are as exact as PyTorch's operations, for all tensors and numbers of threads."""
 
 import os
 import shutil
@@ -37,7 +37,7 @@ needs_compiler = pytest.mark.skipif(COMPILER is None, reason="There is no C comp
 
 
 def random(*shape: int, dtype: torch.dtype = torch.float32, seed: int = 0) -> Tensor:
-    """Numbers that bfloat16 has, too, so that every precision is given the same; with gradient."""
+    """Return numbers that bfloat16 can hold, so that every precision gets the same ones; with a gradient."""
     draw = torch.Generator().manual_seed(seed + sum(shape))
     return torch.randn(shape, generator=draw, dtype=native.WIDE).bfloat16().to(dtype).requires_grad_()
 
@@ -76,7 +76,7 @@ def attention(mask: tuple[int, ...], tokens: int, causal: bool) -> Case:
 
 
 def method(name: str, length: int = 70, causal: bool = True, skip: int = 0) -> Case:
-    """With gradient and without. The second sequence skips positions in its middle."""
+    """Return a case with and without gradient, whose second sequence skips positions in its middle."""
     at = torch.arange(length) + torch.where(torch.arange(length) > length // 2, skip, 0)
     at = torch.stack([torch.arange(length), at]) if skip else at
     positions = Positions(at, length + skip, causal)
@@ -160,7 +160,7 @@ CASES = {
 
 @pytest.fixture
 def uncompiled() -> Iterator[None]:
-    """Nothing is compiled yet, and nothing of the test is kept."""
+    """Start without compiled code, and keep none of the test's."""
     native.load_or_compile.cache_clear()
     yield
     native.load_or_compile.cache_clear()
@@ -168,7 +168,8 @@ def uncompiled() -> Iterator[None]:
 
 @pytest.fixture
 def called(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Record the functions in C that are called; what is compiled wrongly fails, and is not replaced."""
+    """Record which functions in C are called. A function that fails to compile raises here, and is not
+    replaced."""
     monkeypatch.setattr(attention_in_c, "warn", pytest.fail)
     attention_in_c.is_right.cache_clear()
     names, call = [], native.Loops.__call__
@@ -291,7 +292,7 @@ def test_the_last_queries_alone_even_if_they_do_not_see_themselves(causal: bool)
 
 @needs_compiler
 def test_gradients_of_gates_are_not_what_rounded_weights_leave() -> None:
-    """They are sums over all later queries, whose weights in bfloat16 do not add up to 1."""
+    """They sum over all later queries, whose weights in bfloat16 do not add up to 1."""
     torch.manual_seed(0)
     fox = load("fox", heads=2, width=24)
     nn.init.uniform_(fox.gate.bias, -0.5, 0.5)

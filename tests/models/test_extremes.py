@@ -1,4 +1,4 @@
-"""What is no number, as large as floats can be, or lies in memory as few tensors do is read as what it is."""
+"""NaN, the largest floats and unusual memory layouts are read correctly."""
 
 from collections.abc import Callable
 
@@ -61,7 +61,7 @@ def test_the_largest_bias_is_finite(bias: float, tokens: int, learning: bool) ->
 
 @no_number
 def test_whatever_is_no_number_stays_so(bits: int) -> None:
-    """Whichever bits it has: those that rounding to bfloat16 drops, or turns over."""
+    """This holds for all bit patterns: rounding to bfloat16 drops or flips the bits of some."""
     x = random((3, 16))
     x.view(torch.int32)[1, 5] = bits
     with torch.autocast("cpu", torch.bfloat16):
@@ -91,7 +91,7 @@ FUNCTIONS: dict[str, Callable[[Tensor], Tensor]] = {
 @learning
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_a_sign_that_is_put_off_is_read(name: str, learning: bool) -> None:
-    """As PyTorch does to imaginary parts of conjugates, and to gradients of them."""
+    """PyTorch defers the sign of imaginary parts of conjugates, and of their gradients."""
     function, x, later = FUNCTIONS[name], random((2, 3, 40, 16), seed=5), torch._neg_view
     with torch.set_grad_enabled(learning):
         agree(function(later(x)), function(-x))

@@ -1,4 +1,4 @@
-"""Operations written out for speed are the plain ones, forward and backward."""
+"""Operations written for speed equal the plain ones, forward and backward."""
 
 from functools import partial
 

@@ -1,4 +1,4 @@
-"""Formulas are compared in float64, where rounding cannot hide a wrong one; but what is about rounding."""
+"""Compare formulas in float64, where rounding cannot hide an error; tests about rounding are exempt."""
 
 from collections.abc import Iterator
 

@@ -28,7 +28,7 @@ def random(*shape: int, seed: int = 0) -> Tensor:
 
 
 def content(length: int = LENGTH, heads: int = HEADS, width: int = WIDTH) -> tuple[Tensor, Tensor]:
-    """q and k"""
+    """Return q and k."""
     return random(1, heads, length, width, seed=1), random(1, heads, length, width, seed=2)
 
 
@@ -37,12 +37,12 @@ def plain(name: str = "rope", **more: Any) -> Encoding:
 
 
 def found(encoding: Encoding, q: Tensor, k: Tensor, causal: bool = True) -> Tensor:
-    """(1, H, T, T) what the encoding makes of q and k."""
+    """Return the logits (1, H, T, T) of q and k under the encoding."""
     return logits(q, k, encoding.effect_at(Positions.of(q.size(-2), causal=causal)))
 
 
 def by_pair(logit: Logit, heads: int, length: int, causal: bool = True) -> Tensor:
-    """(1, H, T, T)"""
+    """Return logits (1, H, T, T), pair by pair."""
     result = torch.full((1, heads, length, length), NEVER, dtype=torch.float64)
     for h in range(heads):
         for i in range(length):
@@ -56,7 +56,7 @@ def dot(a: Tensor, b: Tensor) -> float:
 
 
 def biased(q: Tensor, k: Tensor, bias: Logit, causal: bool = True) -> Tensor:
-    """(1, H, T, T) q.k / sqrt(D) + bias"""
+    """Return q.k / sqrt(D) + bias (1, H, T, T)."""
 
     def logit(h: int, i: int, j: int) -> float:
         return dot(q[0, h, i], k[0, h, j]) / math.sqrt(q.size(-1)) + bias(h, i, j)
@@ -65,7 +65,7 @@ def biased(q: Tensor, k: Tensor, bias: Logit, causal: bool = True) -> Tensor:
 
 
 def planes(x: Sequence[float], layout: str, rotating: int) -> list[complex]:
-    """The first `rotating` features of one token as complex numbers, one a pair."""
+    """Return the first `rotating` features of a token as complex numbers, one for each pair."""
     if layout == "half":
         return [complex(x[f], x[f + rotating // 2]) for f in range(rotating // 2)]
     return [complex(x[2 * f], x[2 * f + 1]) for f in range(rotating // 2)]
@@ -88,7 +88,8 @@ def rotary(
     seen: Seen = lambda i, j: j <= i,
     temperature: Callable[[int], float] = lambda i: 1.0,
 ) -> Tensor:
-    """(1, H, T, T): every pair of features turned by distance * frequency; the rest is still."""
+    """Return logits (1, H, T, T) with every pair of features turned by distance * frequency; the rest stays
+    still."""
     rotating, queries, keys = 2 * len(frequencies), q[0].double().tolist(), k[0].double().tolist()
 
     def logit(h: int, i: int, j: int) -> float:

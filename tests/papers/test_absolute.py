@@ -1,4 +1,4 @@
-"""Positions that are added to the embeddings, or stand beside them, against the papers."""
+"""Positions added to the embeddings, or concatenated with them, against the papers."""
 
 import math
 
@@ -23,7 +23,7 @@ def embedded(encoding: Encoding, x: Tensor) -> Tensor:
 
 
 def to_one(width: int) -> float:
-    """The scale at which waves have amplitude 1: embeddings start at 0.02 if the model is 768 wide."""
+    """Return the scale at which waves have amplitude 1: embeddings start at 0.02 if the model is 768 wide."""
     return 50 * (width / 768) ** 0.5
 
 
@@ -49,14 +49,14 @@ def test_sinusoidal_wavelengths(feature: int, wavelength: int) -> None:
 
 
 def test_sinusoidal_of_x_transformers() -> None:
-    """Theirs has the sines first and the cosines after them."""
+    """x-transformers puts the sines first and the cosines after them."""
     theirs = ScaledSinusoidalEmbedding(C)(torch.zeros(1, 50, C))
     ours = embedded(load("sinusoidal", width=C, scale=to_one(C) * C**-0.5), torch.zeros(1, 50, C))[0]
     agree(torch.cat([ours[:, 0::2], ours[:, 1::2]], dim=-1), theirs)
 
 
 def test_sinusoidal_is_as_loud_as_the_embeddings_it_is_added_to() -> None:
-    """Half of their mean square, as in the paper."""
+    """Their mean square is half of that of the embeddings, as in the paper."""
     model = GPT(500, 64, 1, 2, [load("sinusoidal", width=64)])
     found = embedded(load("sinusoidal", width=64), torch.zeros(1, 300, 64))
     ratio = found.square().mean() / model.embed.weight.square().mean()
@@ -65,7 +65,7 @@ def test_sinusoidal_is_as_loud_as_the_embeddings_it_is_added_to() -> None:
 
 @pytest.mark.float32
 def test_sinusoidal_far_out() -> None:
-    """Angles are not taken in float32, where they would be off by 0.003 here."""
+    """Angles in float32 would be off by 0.003 at this distance."""
     at, encoding = torch.tensor([99_999]), load("sinusoidal", width=2, scale=to_one(2))
     embed = encoding.effect_at(Positions(at, 100_000)).embed
     agree(embed(torch.zeros(1, 1, 2))[0, 0], torch.tensor([math.sin(99_999), math.cos(99_999)]))
@@ -92,7 +92,7 @@ def test_learned_starts_as_gpt_2() -> None:
 
 @pytest.mark.parametrize(("part", "waves"), [(0.25, 2), (0.5, 4), (1.0, 8)])
 def test_concatenated(part: float, waves: int) -> None:
-    """The first features are the token's, the last are sinusoids of their own width."""
+    """The first features are the token's; the last are sinusoids of their own width."""
     x = random(2, T, C)
     found = embedded(load("concatenated", width=C, part=part, scale=to_one(C)), x)
     place = torch.tensor([[wave(t, f, waves) for f in range(waves)] for t in range(T)], dtype=torch.float64)

@@ -1,4 +1,4 @@
-"""Casts to bfloat16, against formulas in Python's float64 with a rounding of their own."""
+"""Casts to bfloat16, against formulas in Python's float64 with an independent rounding."""
 
 import cmath
 import math
@@ -23,7 +23,7 @@ SPAN = 1024
 
 
 def nearest(x: float) -> float:
-    """Eight significant bits, ties to even."""
+    """Return a number rounded to eight significant bits, ties to even."""
     mantissa, exponent = math.frexp(x)
     return math.ldexp(round(mantissa * 256), exponent - 8)
 
@@ -33,19 +33,19 @@ def whole(x: int) -> int:
 
 
 def content() -> tuple[Tensor, Tensor]:
-    """q and k"""
+    """Return q and k."""
     return random(1, 2, len(AT), 8, seed=1), random(1, 2, len(AT), 8, seed=2)
 
 
 def found(name: str, what: tuple[str, ...], x: Tensor | None = None, **parameters: object) -> Tensor:
-    """(1, H, T, T) the logits of tokens that stand at `AT`."""
+    """Return the logits (1, H, T, T) of tokens at the positions `AT`."""
     q, k = content()
     extended = extend("bfloat16", load(name, **SHAPE, **parameters), what="+".join(what))
     return logits(q, k, extended.effect_at(Positions(torch.tensor(AT), SPAN)), x=x)
 
 
 def biased(bias: Callable[[int, int, int], float]) -> Tensor:
-    """q.k / sqrt(D) + bias (head, query's position, key's position)"""
+    """Return q.k / sqrt(D) + bias(head, query's position, key's position)."""
     q, k = (t.double() for t in content())
     result = q @ k.mT / math.sqrt(8)
     for h in range(2):
@@ -56,7 +56,7 @@ def biased(bias: Callable[[int, int, int], float]) -> Tensor:
 
 
 def apart(i: int, j: int, what: tuple[str, ...]) -> int:
-    """How far back the key seems."""
+    """Return the distance to the key, as the rounded model sees it."""
     if "positions" in what:
         i, j = whole(i), whole(j)
     return whole(i - j) if "distances" in what else i - j
@@ -89,7 +89,7 @@ def test_alibi(what: tuple[str, ...]) -> None:
 @pytest.mark.parametrize("layout", ["half", "interleaved"])
 @pytest.mark.parametrize("what", WHATS, ids="+".join)
 def test_rope(what: tuple[str, ...], layout: str) -> None:
-    """The angle is a product: of two bfloat16 it is one itself, of anything else it is exact."""
+    """The angle is a product: bfloat16 if both factors are, otherwise exact."""
     frequencies = geometric(8, 10_000)
     if "frequencies" in what:
         frequencies = [nearest(f) for f in frequencies]
@@ -113,7 +113,7 @@ def test_rope(what: tuple[str, ...], layout: str) -> None:
 
 
 def test_neighbours_on_one_place() -> None:
-    """257 is 256 to RoPE and to sinusoids."""
+    """RoPE and sinusoids take 257 for 256."""
     at = Positions.of(300)
     x = torch.zeros(1, 300, 16)
     vectors = sinusoids("positions").effect_at(at).embed(x)[0]
@@ -128,7 +128,7 @@ def sinusoids(what: str) -> Encoding:
 
 
 def test_fire() -> None:
-    """A bias of both positions: the query's is rounded as a position, the distance as one."""
+    """FIRE's bias uses both positions: the query's is rounded as a position, the distance as a distance."""
     torch.manual_seed(0)
     fire = load("fire", **SHAPE)
     surface = fire.requires_grad_(False).effect_at(Positions.of(SPAN)).bias

@@ -22,7 +22,7 @@ from tests.tolerance import agree, error
 
 
 def bias(encoding: Encoding, i: int, j: int = 0, length: int = 2048) -> list[float]:
-    """What every head adds for one query and one key."""
+    """Return the bias that every head adds for one query and one key."""
     effect = encoding.effect_at(Positions.of(length))
     return effect.bias(torch.tensor([[i]]), torch.tensor([[j]])).flatten().tolist()
 
@@ -68,7 +68,7 @@ def test_alibi_of_bloom_mpt_and_x_transformers() -> None:
 
 
 def t5_bucket(distance: int, buckets: int, reach: int) -> int:
-    """Mesh TensorFlow's for a decoder, which is what the released T5 does."""
+    """Return the bucket by Mesh TensorFlow's rule for decoders, which the released T5 follows."""
     exact = buckets // 2
     if distance < exact:
         return distance
@@ -79,7 +79,7 @@ def t5_bucket(distance: int, buckets: int, reach: int) -> int:
 @BOTH
 @pytest.mark.parametrize(("buckets", "reach"), [(32, 128), (32, 32), (8, 20), (16, 100)])
 def test_t5(buckets: int, reach: int, causal: bool) -> None:
-    """Both ways, half of the buckets are for keys behind and half for keys ahead."""
+    """A bidirectional model uses half of the buckets for keys behind and half for keys ahead."""
     q, k = content(40, heads=2)
     encoding = moved(load("t5", heads=2, head_width=WIDTH, length=64, buckets=buckets, reach=reach))
     table = (encoding.table.double() * WIDTH**0.5).tolist()
@@ -162,7 +162,7 @@ def sandwich(h: int, distance: int, heads: int, dimensions: int) -> float:
 @BOTH
 @pytest.mark.parametrize("dimensions", [128, 6])
 def test_sandwich(dimensions: int, causal: bool) -> None:
-    """Up to a constant a head, which softmax does not see."""
+    """It holds up to a constant for each head, which softmax ignores."""
     q, k = content()
 
     def expected(h: int, i: int, j: int) -> float:
@@ -182,7 +182,7 @@ def test_bam_starts_as_alibi() -> None:
 
 
 def test_bam_with_a_negative_exponent_looks_away() -> None:
-    """The paper's retrieval heads: the token itself is out of sight, the far past is not."""
+    """The paper's retrieval heads cannot see the token itself, but see the far past."""
     encoding = BAM(1)
     with torch.no_grad():
         encoding.log_scale.zero_()
@@ -202,7 +202,7 @@ def psi(x: float, c: float) -> float:
 @pytest.mark.parametrize("length", [4, 16])
 @pytest.mark.parametrize("learning", [True, False], ids=["learning", "evaluated"])
 def test_fire(learning: bool, length: int, causal: bool) -> None:
-    """With a threshold inside the sequence, and one beyond it; with all units, and with those that bend."""
+    """The threshold lies inside the sequence or beyond it; all units are included, or those that bend."""
     q, k = content()
     encoding = moved(load("fire", **SHAPE | {"length": length}, hidden=24))
     c, threshold = encoding.c.item(), abs(encoding.threshold.item() * length)

@@ -33,7 +33,7 @@ def sigmoid(x: float) -> float:
 @BOTH
 @pytest.mark.parametrize("reach", [0, 4, 50])
 def test_shaw(reach: int, causal: bool) -> None:
-    """q . (k + a) / sqrt(D), a the vector of the clipped distance j - i."""
+    """The logit is q . (k + a) / sqrt(D), with a the vector of the clipped distance j - i."""
     q, k = content()
     encoding = moved(load("shaw", head_width=WIDTH, reach=reach))
     vectors = encoding.table.detach()
@@ -47,7 +47,7 @@ def test_shaw(reach: int, causal: bool) -> None:
 
 @BOTH
 def test_shaw_with_values(causal: bool) -> None:
-    """sum over j of weight_ij (v_j + a_ij), the weights being those of the key term."""
+    """The output is the sum over j of weight_ij (v_j + a_ij), with the weights of the key term."""
     q, k = content()
     v = torch.randn(q.shape, generator=torch.Generator().manual_seed(5))
     encoding = moved(load("shaw", head_width=WIDTH, reach=3, value_term=True))
@@ -68,7 +68,7 @@ def test_shaw_with_values(causal: bool) -> None:
 @BOTH
 @pytest.mark.parametrize("reach", [3, 16])
 def test_deberta(reach: int, causal: bool) -> None:
-    """(content . content + content . place + place . content) / sqrt(3 D)"""
+    """The logit is (content . content + content . place + place . content) / sqrt(3 D)."""
     q, k = content()
     for encoding in moved(load("deberta", **SHAPE, reach=reach)).inside:
         places = [
@@ -101,7 +101,7 @@ def test_deberta_shares_its_table_between_layers() -> None:
 
 
 def count(q: Tensor, k: Tensor, h: int, i: int, j: int) -> float:
-    """How much query i counts from key j up to itself."""
+    """Return how far query i counts from key j to itself."""
     return math.fsum(sigmoid(dot(q[0, h, i], k[0, h, n]) / math.sqrt(WIDTH)) for n in range(j, i + 1))
 
 
@@ -143,7 +143,7 @@ def forgetful(encoding: Encoding, q: Tensor, k: Tensor, x: Tensor) -> Tensor:
 
 
 def test_fox() -> None:
-    """The logarithm of all gates after the key, up to the query."""
+    """The bias is the logarithm of all gates after the key, up to the query."""
     (q, k), x = content(), random(1, LENGTH, SHAPE["width"], seed=3)
     encoding = moved(load("fox", **SHAPE))
     weight, start = encoding.gate.weight.detach(), encoding.gate.bias.tolist()
@@ -165,7 +165,7 @@ def test_fox_of_x_transformers() -> None:
 
 
 def test_fox_starts_by_halving() -> None:
-    """Where the gate reads nothing it is 0.5: each token in between costs ln 2, a slope of 0.693."""
+    """A gate that reads nothing is 0.5: each token in between costs ln 2, a slope of 0.693."""
     encoding = load("fox", **SHAPE)
     zero = torch.zeros(1, HEADS, LENGTH, WIDTH)
     result = forgetful(encoding, zero, zero, torch.zeros(1, LENGTH, SHAPE["width"]))
@@ -173,7 +173,7 @@ def test_fox_starts_by_halving() -> None:
 
 
 def test_fox_keeps_its_precision_far_out() -> None:
-    """Differences of neighbours, 20,000 tokens in, in a bfloat16 model: as at the start."""
+    """In a bfloat16 model, neighbours differ as much 20,000 tokens in as at the start."""
     encoding = load("fox", **SHAPE).bfloat16()
     effect = encoding.effect_at(Positions.of(20_000))
     height = effect.log_decay(torch.zeros(1, 20_000, SHAPE["width"], dtype=torch.bfloat16))
@@ -184,7 +184,7 @@ def test_fox_keeps_its_precision_far_out() -> None:
 
 
 def test_dape_kerple() -> None:
-    """logit + bias + network(logits of all heads, biases of all heads)"""
+    """The logit becomes logit + bias + network(logits of all heads, biases of all heads)."""
     q, k = content()
     encoding = moved(load("dape_kerple", **SHAPE, hidden=5))
     r1, r2 = (nn.functional.softplus(r).tolist() for r in (encoding.inner.r1, encoding.inner.r2))

@@ -31,7 +31,7 @@ def test_drop_keeps_what_is_no_position() -> None:
 
 @pytest.mark.parametrize("length", [3, 16, 17, 50, 61])
 def test_learned_interpolated(length: int) -> None:
-    """The table's ends on the sequence's ends, straight lines between its rows."""
+    """The ends of the table fall on the ends of the sequence, with straight lines between its rows."""
     encoding = plain("learned")
     table = encoding.state_dict()["table"].double()
     x = random(1, length, SHAPE["width"])

@@ -1,4 +1,4 @@
-"""What holds for all extensions: what they fit, leave alone, and say when asked wrongly."""
+"""All extensions: which encodings they fit, what they leave unchanged, and how they refuse."""
 
 from typing import Any
 
@@ -59,14 +59,14 @@ def test_errors_say_what_to_do(extension: str, parameters: dict[str, Any], says:
 
 @pytest.mark.parametrize("extension", sorted((FREQUENCIES | REGIONS | ANY) - {"drop", "bfloat16", "pose"}))
 def test_nothing_changes_within_the_training_length(extension: str) -> None:
-    """With everything on auto; ReRoPE begins at its window, half of it. (Rounding changes every position,
-    PoSE knows no auto.)"""
+    """All factors are on auto; ReRoPE begins at its window, half of it. Two are exempt: rounding changes
+    every position, and PoSE has no auto."""
     q, k = content(8 if extension == "rerope" else 16)
     agree(found(extend(extension, plain("rope")), q, k), found(plain("rope"), q, k))
 
 
 def test_parameters_are_shared() -> None:
-    """An extension has no weights of its own: training on under it trains the encoding."""
+    """An extension has no weights: further training under it trains the encoding."""
     for name, extension in (("rope_bias", "yarn"), ("learned", "learned_interpolated"), ("t5", "window")):
         encoding = plain(name)
         ids = [id(parameter) for parameter in encoding.parameters()]
@@ -82,7 +82,7 @@ def test_prefixes_are_declared_from_what_is_given(method: str) -> None:
 
 
 def test_several_at_once() -> None:
-    """A temperature that is learned, one that is not, a window that was trained and sinks that were not."""
+    """These are a learned temperature, a fixed one, a window that was trained and sinks that were not."""
     q, k = content(40)
     sharp = plain("rope", ssmax=True)
     both = found(extend("yarn", sharp, log_n=True), q, k)

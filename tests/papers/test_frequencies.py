@@ -20,7 +20,7 @@ def turns(frequency: float, length: int) -> float:
 def index_share(
     width: int, base: float, length: int, fast: float, slow: float, whole: bool = True
 ) -> list[float]:
-    """How much of each pair is interpolated, along a ramp over indices (the authors' code of YaRN)."""
+    """Return the interpolated share of each pair, along a ramp over indices (the authors' code of YaRN)."""
 
     def corrected(rotations: float) -> float:
         return width * math.log(length / (rotations * 2 * math.pi)) / (2 * math.log(base))
@@ -118,7 +118,7 @@ def rope(encoding: str = "rope", **more: Any) -> Encoding:
 @pytest.mark.parametrize("method", PAPERS)
 @pytest.mark.parametrize("length", [5, LENGTH, 2 * LENGTH + 5])
 def test_logits_at_the_length_that_is_given(method: str, length: int) -> None:
-    """`auto`, and the dynamic methods: as much longer as this sequence is, and never less than 1."""
+    """`auto` and the dynamic methods scale as far as this sequence is longer, and never by less than 1."""
     parameters, frequencies, magnitude = PAPERS[method]
     q, k = random(1, 2, length, WIDTH, seed=1), random(1, 2, length, WIDTH, seed=2)
     factor = max(1, length / LENGTH)
@@ -128,7 +128,7 @@ def test_logits_at_the_length_that_is_given(method: str, length: int) -> None:
 
 @pytest.mark.parametrize("method", [name for name in PAPERS if "dynamic" not in name])
 def test_logits_at_a_factor_that_is_given(method: str) -> None:
-    """The same at every length, on p-RoPE's still pairs and behind RoPE's biases as well."""
+    """The logits are the same at every length, also with p-RoPE's still pairs and RoPE's biases."""
     parameters, frequencies, magnitude = PAPERS[method]
     length, speeds = LENGTH + 5, frequencies(4)
     q, k = random(1, 2, length, WIDTH, seed=1), random(1, 2, length, WIDTH, seed=2)

@@ -1,4 +1,4 @@
-"""Extensions that change RoPE's frequencies: numbers that are printed or come from other code."""
+"""Extensions that change RoPE's frequencies, against printed numbers and other code."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ def extended(method: str, width: int, length: int, base: float = BASE, **more: A
 
 
 def scaled(method: str, factor: float, width: int, length: int, base: float = BASE, **more: Any) -> Tensor:
-    """The new frequencies over the old ones."""
+    """Return the new frequencies over the old ones."""
     extension = extended(method, width, length, base, **more)
     return extension.scaled(plain(width, base), factor) / plain(width, base)
 

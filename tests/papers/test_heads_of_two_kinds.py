@@ -1,4 +1,4 @@
-"""Heads that see near keys beside heads that see all, against papers and authors' code."""
+"""Heads that see near keys next to heads that see all keys, against papers and authors' code."""
 
 import math
 
@@ -23,7 +23,7 @@ def test_nape(heads: int, causal: bool) -> None:
 
 @pytest.mark.parametrize(("heads", "local"), [(4, "auto"), (4, 0), (4, 4), (3, "auto")])
 def test_hard_alibi(heads: int, local: int | str) -> None:
-    """Head h = 1, 2, ... sees the query's own token and the h - 1 before it; the others all."""
+    """Head h = 1, 2, ... sees the query's own token and the h - 1 before it; the other heads see all."""
     q, k = content(heads=heads)
     cut = heads // 2 if local == "auto" else int(local)
 

@@ -14,7 +14,7 @@ from tests.tolerance import agree
 @pytest.mark.parametrize("kernel", ["reference", "explicit", "sdpa"])
 @pytest.mark.parametrize("name", ["rope_sink", "nope", "fire", "window_rope"])
 def test_one_more_logit(name: str, kernel: str) -> None:
-    """Weights are exp(logit) over the sum of all and exp(sink): they add up to less than 1."""
+    """The weights are exp(logit) over the sum of all and exp(sink): they add up to less than 1."""
     q, k = content()
     v = torch.randn(1, HEADS, LENGTH, WIDTH)
     encoding = moved(load(name, **SHAPE, learned_sink=True))

@@ -1,4 +1,4 @@
-"""Positions that skip in each sequence (PoSE), and positions that are no whole numbers."""
+"""Positions that skip in each sequence (PoSE), and positions that are not integers."""
 
 from itertools import pairwise
 
@@ -20,7 +20,8 @@ def pose(factor: float = 4.0) -> PoSE:
 
 
 def test_pose_learns_on_two_pieces() -> None:
-    """A first piece of at most half, where it was; the rest moved on by one skip, up to the target's end."""
+    """The first piece takes at most half, in place; one skip moves the rest, up to the end of the target
+    length."""
     met = set()
     for draw in range(50):
         at = pose().train().effect_at(Positions.of(L, draw=draw, sequences=64)).positions.at
@@ -36,7 +37,7 @@ def test_pose_learns_on_two_pieces() -> None:
 
 
 def test_pose_interpolates() -> None:
-    """While it learns, rotations are by position / factor, each sequence by its own."""
+    """While it trains, rotations use position / factor, for each sequence its own."""
     q, k = (t.expand(2, -1, -1, -1) for t in content(L))
     effect = pose().train().effect_at(Positions.of(L, draw=3, sequences=2))
     result = logits(q, k, effect)
@@ -77,7 +78,7 @@ def test_rope_at_random_floats() -> None:
 
 
 def test_biases_at_random_floats() -> None:
-    """A bias by distance is defined between whole distances as well; a table of positions is not."""
+    """A bias by distance is defined between integers as well; a table of positions is not."""
     q, k = content()
     inner = {"_target_": "models.encodings.alibi.ALiBi"}
     effect = load("randomized_float_rope", **SHAPE, inner=inner).effect_at(Positions.of(q.size(2)))

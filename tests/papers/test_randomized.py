@@ -28,7 +28,8 @@ def places(length: int, span: int, draw: int = 0, seed: int = 0) -> list[int]:
 
 @pytest.mark.parametrize(("length", "span"), [(1, 1), (1, 50), (10, 40), (40, 40), (500, 2048)])
 def test_sample(length: int, span: int) -> None:
-    """Growing, none twice, all below the span; all of the span where the sequence is as long."""
+    """Positions increase, do not repeat, and lie below the span; a sequence as long as the span takes all of
+    it."""
     for draw in range(5):
         at = places(length, span, draw)
         assert at == sorted(set(at))
@@ -45,8 +46,8 @@ def test_sample_follows_from_seed_and_draw() -> None:
 
 
 def test_every_place_is_as_likely() -> None:
-    """Over 4,000 draws of 8 places in 64: each is met 500 times, and so is each as the first of them
-    (as often as combinatorics says), within five standard deviations."""
+    """Over 4,000 draws of 8 of 64 positions, each is met 500 times, and each is the first as often as
+    combinatorics says, within five standard deviations."""
     draws, length, span = 4000, 8, 64
     met = torch.stack([sample(length, span, 0, draw) for draw in range(draws)])
     share = length / span
@@ -67,7 +68,7 @@ def drawn(name: str, draw: int) -> tuple[Randomized, list[int], Positions]:
 
 @pytest.mark.parametrize("draw", [0, 1])
 def test_randomized_rope(draw: int) -> None:
-    """RoPE at the places drawn: distances are those between places."""
+    """RoPE turns by the distance between the drawn positions."""
     q, k = content()
     encoding, at, positions = drawn("randomized_rope", draw)
     expected = rotary(q, k, FREQUENCIES, distance=lambda i, j: at[i] - at[j])
@@ -82,7 +83,7 @@ def test_randomized_alibi() -> None:
 
 @pytest.mark.parametrize("name", ["sinusoidal", "learned"])
 def test_randomized_embeddings(name: str) -> None:
-    """The token at t gets what the plain encoding gives to the token at the place drawn for it."""
+    """The token at t gets the embedding that the plain encoding gives to its drawn position."""
     encoding, at, positions = drawn(f"randomized_{name}", 3)
     plain = encoding.inner.effect_at(Positions.of(100)).embed
     embed = encoding.effect_at(positions).embed
@@ -96,7 +97,7 @@ def test_randomized_needs_as_many_vectors_as_places() -> None:
 
 
 def test_each_draw_compiles_once() -> None:
-    """A new draw every step must not mean a new graph every step."""
+    """A new draw at each step must not mean a new graph at each step."""
     graphs = 0
 
     def counting(graph: torch.fx.GraphModule, _: list) -> torch.fx.GraphModule:

@@ -1,4 +1,4 @@
-"""Extensions that see far keys differently, or not at all, against the papers."""
+"""Extensions that change or hide far keys, against the papers."""
 
 import math
 from typing import Any
@@ -97,7 +97,7 @@ MEASURES = {
 @pytest.mark.parametrize("length", [1, L, L + 1, LONG, 32 * L])
 @pytest.mark.parametrize("method", MEASURES)
 def test_auto_group(method: str, length: int) -> None:
-    """The smallest whole number for which no distance is longer than in training."""
+    """The group is the smallest integer for which no distance is longer than in training."""
     q, k = (x[:, :1] for x in content(length))
     measure, last = MEASURES[method], length - 1
     group = next(g for g in range(1, 1000) if measure(last, 0, g) <= L - 1)
@@ -107,7 +107,7 @@ def test_auto_group(method: str, length: int) -> None:
 
 @pytest.mark.parametrize(("window", "sinks"), [("auto", 10), (5, 2)])
 def test_lm_infinite(window: int | str, sinks: int) -> None:
-    """The last tokens and the first ones, no farther away than the window."""
+    """Queries see the last tokens and the first ones, none farther away than the window."""
     q, k = content(LONG)
     width = L if window == "auto" else int(window)
 
@@ -119,7 +119,7 @@ def test_lm_infinite(window: int | str, sinks: int) -> None:
 
 
 def cache(i: int, window: int, sinks: int) -> list[int]:
-    """What StreamingLLM's rolling cache holds when token i is read, itself included."""
+    """Return StreamingLLM's rolling cache after it has read token i, i included."""
     held = list(range(i + 1))
     return held if len(held) <= window + sinks else held[:sinks] + held[-window:]
 
@@ -129,7 +129,7 @@ def cache(i: int, window: int, sinks: int) -> list[int]:
     "name", ["rope", "rope_bias", "p_rope", "xpos", "pope", "alibi", "t5", "fire", "nope"]
 )
 def test_sinks_are_a_rolling_cache(name: str, window: int | str) -> None:
-    """Each query, alone with its cache, whose tokens have the positions 0, 1, 2, ..."""
+    """Each query sees its cache alone, whose tokens have the positions 0, 1, 2, ..."""
     q, k = content(LONG)
     encoding = plain(name)
     for parameter in encoding.parameters():

@@ -1,4 +1,4 @@
-"""RoPE and what is made of it, against the papers."""
+"""RoPE and its variants, against the papers."""
 
 import math
 
@@ -49,7 +49,7 @@ def test_rope_of_x_transformers() -> None:
 
 @pytest.mark.float32
 def test_far_positions_stay_exact() -> None:
-    """Angles are made in float64: at position 131,072 those in float32 are off by 0.005 radians."""
+    """Angles are made in float64: at position 131,072, float32 is off by 0.005 radians."""
     q, k = content()
     at = torch.arange(131_072, 131_072 + LENGTH)
     far = logits(q, k, load("rope", head_width=8).effect_at(Positions(at, 131_072 + LENGTH)))
@@ -81,7 +81,7 @@ def test_rope_2d(layout: str, width: int, columns: int) -> None:
 
 
 def test_rope_bias() -> None:
-    """(q + a) R (k + b): learned before the turn, from zero, and not the same as without."""
+    """The logit is (q + a) R (k + b), learned before the rotation, from zero, and differs from plain RoPE."""
     q, k = content()
     encoding = load("rope_bias", heads=HEADS, head_width=8)
     assert all((parameter == 0).all() for parameter in encoding.parameters())
@@ -91,7 +91,7 @@ def test_rope_bias() -> None:
 
 
 def test_p_rope() -> None:
-    """The fastest share of all pairs turns, at the speeds that it has in RoPE."""
+    """The fastest pairs, a share of all, turn at RoPE's speeds."""
     q, k = content(width=16)
     encoding = load("p_rope", head_width=16, proportion=0.3)
     speeds = geometric(16, 10_000)[:2] + [0.0] * 6

@@ -25,7 +25,7 @@ def shifted(t: float, tau: float = TAU) -> float:
 @BOTH
 @pytest.mark.parametrize("tau", [1.0, 10.0])
 def test_scale_invariant(causal: bool, tau: float) -> None:
-    """a_t times the logit of p-RoPE, plus m_t."""
+    """The logit is a_t times that of p-RoPE, plus m_t."""
     q, k = content()
     frequencies = [f if n < 3 else 0.0 for n, f in enumerate(FREQUENCIES)]
     plain = rotary(q, k, frequencies, seen=lambda i, j: j <= i or not causal)
@@ -38,7 +38,7 @@ def test_scale_invariant(causal: bool, tau: float) -> None:
 
 
 def test_its_two_conditions() -> None:
-    """Of normal logits: the mean of exp falls as 1 / (t / tau + 1), and so does that of logit * exp."""
+    """For normal logits, the mean of exp falls as 1 / (t / tau + 1), and so does that of logit * exp."""
     for t in (0.0, 3.0, 40.0, 1e4):
         a, m = multiplied(t), shifted(t)
         weight = math.exp(m + a * a / 2)

@@ -1,4 +1,4 @@
-"""Windows, layers that alternate, and the learned temperature, against the papers."""
+"""Windows, alternating layers, and the learned temperature, against the papers."""
 
 import math
 
@@ -18,7 +18,7 @@ from tests.tolerance import agree
 
 @pytest.mark.parametrize("window", [1, 4, 100])
 def test_window_rope(window: int) -> None:
-    """RoPE on the query's own token and the window - 1 before it."""
+    """RoPE sees the query's own token and the window - 1 before it."""
     q, k = content()
     encoding = load("window_rope", **SHAPE, window=window)
     agree(found(encoding, q, k), rotary(q, k, FREQUENCIES, seen=lambda i, j: 0 <= i - j < window))
@@ -30,7 +30,7 @@ def test_window_rope_sees_half_the_training_length() -> None:
 
 
 def test_irope_alternates() -> None:
-    """Three layers of RoPE in a window, then one that sees everything and has no position."""
+    """Three layers of RoPE in a window are followed by a layer that sees everything without positions."""
     q, k = content()
     tiled = layers(read("encoding", "irope"), 8, SHAPE)
     assert len(tiled) == 4
@@ -42,7 +42,7 @@ def test_irope_alternates() -> None:
 
 
 def test_ssmax() -> None:
-    """softmax of s ln(n) times the logits, bias and all, n the keys that the query sees."""
+    """The weights are softmax of s ln(n) times the logits, bias included, for n visible keys."""
     q, k = content()
     encoding = moved(load("alibi", **SHAPE, ssmax=True))
     plain = biased(q, k, lambda h, i, j: -SLOPES[h] * (i - j))

@@ -25,7 +25,7 @@ def test_window(name: str) -> None:
 
 
 def test_windows_combine() -> None:
-    """The narrower of two, and the sinks of both."""
+    """The narrower window holds, with the sinks of both."""
     q, k = content(LONG)
     outer = extend("window", extend("lm_infinite", plain(), window=9, sinks=2), window=6)
     i, j = torch.arange(LONG)[:, None], torch.arange(LONG)
@@ -59,7 +59,7 @@ def test_log_n_multiplies_all_of_a_logit(name: str) -> None:
 
 
 def test_log_n_counts_what_is_seen() -> None:
-    """Under a window of the training length nobody sees more than in training."""
+    """Under a window of the training length no query sees more than in training."""
     q, k = content(LONG)
     windowed = extend("window", plain())
     agree(found(extend("log_n", windowed), q, k), found(windowed, q, k))

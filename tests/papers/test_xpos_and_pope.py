@@ -19,7 +19,8 @@ D = WIDTH
 
 
 def xpos_logit(q: list[float], k: list[float], distance: int, scale_base: float, layout: str) -> float:
-    """sum over pairs of zeta^(distance / scale_base) Re(q conj(k) e^(i distance frequency)), over sqrt(D)."""
+    """Return the sum over pairs of zeta^(distance / scale_base) Re(q conj(k) e^(i distance frequency)), over
+    sqrt(D)."""
     total = 0.0
     pairs = zip(planes(q, layout, D), planes(k, layout, D), geometric(D, 10_000), strict=True)
     for f, (a, b, frequency) in enumerate(pairs):
@@ -63,7 +64,8 @@ def test_xpos_is_finite_up_to_its_limit(gamma: float) -> None:
 
 @pytest.mark.parametrize("base", [10_000.0, 100.0])
 def test_pope(base: float) -> None:
-    """softplus(q) softplus(k) cos((j - i) base^(-c/D) + delta), delta from zero and within [-2 pi, 0]."""
+    """The logit is softplus(q) softplus(k) cos((j - i) base^(-c/D) + delta), with delta from zero and within
+    [-2 pi, 0]."""
     q, k = content()
     encoding = load("pope", heads=HEADS, head_width=D, base=base)
     assert (encoding.delta == 0).all()
@@ -93,7 +95,7 @@ def test_pope_of_x_transformers() -> None:
 
 
 def test_pope_learns_past_its_bounds() -> None:
-    """A delta that a step took out of [-2 pi, 0] still has a gradient to come back on."""
+    """A delta outside [-2 pi, 0] still has a gradient that leads back."""
     q, k = content()
     encoding = load("pope", heads=HEADS, head_width=D)
     torch.nn.init.constant_(encoding.delta, 0.1)

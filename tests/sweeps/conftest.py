@@ -8,5 +8,5 @@ import pytest
 
 @pytest.fixture
 def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A report is its table alone: the process that draws fails."""
+    """Let the process that draws fail: a report is its table alone."""
     monkeypatch.setattr(sys, "executable", shutil.which("false"))

@@ -1,4 +1,4 @@
-"""Sweeps that were never trained, with the curves that training gives: for tests of the report."""
+"""Sweeps that were never trained, with curves like those of training: for tests of the report."""
 
 import json
 import math
@@ -56,10 +56,10 @@ def make_sweep(
     bimodal: str = "",
     changed: dict[str, dict[str, Any]] | None = None,
 ) -> Path:
-    """A sweep in `folder`.
+    """Write a sweep to `folder`; return the folder.
 
-    `extend`: methods evaluated under more than crop; `failed`: jobs, such as rope-s1, that died; `bimodal`: a
-    method whose seed 1 does not extrapolate; `changed`: settings of a method that are not the sweep's.
+    `extend` names methods evaluated under more than crop, `failed` jobs that died, such as rope-s1, `bimodal` a
+    method whose seed 1 does not extrapolate, `changed` the settings in which a method differs from the sweep.
     """
     jobs = []
     for number, method in enumerate(methods):
@@ -82,7 +82,7 @@ def make_sweep(
 
 @dataclass
 class Synthetic:
-    """One run folder, as train/ leaves it."""
+    """A run folder, as train/ leaves it."""
 
     place: Path
     method: str
@@ -163,7 +163,7 @@ class Synthetic:
             self.add("training", self.trained, metric, float(value))
 
     def about(self, changed: dict[str, Any]) -> dict[str, Any]:
-        """What `run.json` says; `changed`: {"optimizer.learning_rate": 0.001}."""
+        """Return the content of `run.json`; `changed`: {"optimizer.learning_rate": 0.001}."""
         settings: dict[str, Any] = {
             "seed": self.seed, "batch": 32, "objective": "clm",
             "model": {"vocab": 2048, "width": 128, "depth": 4, "heads": 4, "length": self.trained},
@@ -189,26 +189,26 @@ class Synthetic:
 
 
 def vouch(folder: Path) -> None:
-    """Finish every run below a folder again, whose files a test has changed."""
+    """Finish every run below a folder again, after a test has changed its files."""
     for done in folder.rglob("DONE"):
         finish(done.parent, "01234567")
 
 
 def edit(file: Path, change: Callable[[dict[str, Any]], object]) -> None:
-    """Change what a JSON file says."""
+    """Change the content of a JSON file."""
     content = json.loads(file.read_text())
     change(content)
     file.write_text(json.dumps(content))
 
 
 def page_of(folder: Path) -> str:
-    """The page of a report, whose figures are described there and not drawn."""
+    """Write a report without drawing its figures; return its page."""
     summary = summarise(load_sweep(folder))
     return page(summary, figures(summary))
 
 
 def figures_of(page: str) -> dict[str, Any]:
-    """The figures that a page describes, which must need nothing but itself."""
+    """Return the figures that a page describes, which must need nothing but the page."""
     before, _, rest = page.partition('<script type="application/json" id="figures">')
     assert not re.search(r"<link|<img|@import|url\((?!#)", before)
     content = rest.partition("</script>")[0]
@@ -220,14 +220,14 @@ def figures_of(page: str) -> dict[str, Any]:
 
 
 def rewrite(run: Path, rows: Iterable[Row]) -> None:
-    """Put others in the place of the rows of a run, and finish it again."""
+    """Replace the rows of a run, and finish it again."""
     (run / "results.jsonl").unlink()
     append_rows(run / "results.jsonl", rows)
     vouch(run)
 
 
 def expected(method: str, extension: str, protocol: str, length: int, trained: int) -> float | None:
-    """The mean loss of a method at a length; None where it is undefined."""
+    """Return the mean loss of a method at a length; None where it is undefined."""
     start, gain, slope = CURVES.get(method, OTHER)
     if protocol == "sliding" and (extension == "crop" or length == trained):
         return start - EARLY

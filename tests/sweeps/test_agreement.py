@@ -1,4 +1,4 @@
-"""What one scale says of another."""
+"""How well a small scale predicts a larger one."""
 
 import shutil
 import sys
@@ -17,7 +17,7 @@ from train.results.rows import read_rows
 
 
 def scale(values: np.ndarray) -> pd.Series:
-    """Values of a row for each method and a column for each seed."""
+    """Return values with a row for each method and a column for each seed."""
     return pd.DataFrame(values).rename_axis(index="method", columns="seed").stack()
 
 

@@ -1,4 +1,4 @@
-"""What an archive holds is what the runs held."""
+"""An archive holds all that its runs hold."""
 
 import shutil
 from pathlib import Path
@@ -20,7 +20,7 @@ def sweep(tmp_path: Path) -> Path:
 
 
 def test_a_sweep_survives_the_archive(sweep: Path, tmp_path: Path) -> None:
-    """As it is read from the archive, and as run folders that were unpacked from it."""
+    """The sweep is the same read from the archive, and from run folders unpacked from it."""
     assert pack(sweep, tmp_path / "archive") == 4
     assert unpack(tmp_path / "archive", tmp_path / "again") == 4
     runs = {run.folder.name: run for run in load_sweep(sweep).runs}

@@ -1,4 +1,4 @@
-"""The benchmarks count and write what they say; no timing is asserted."""
+"""The benchmarks count and write correctly; no test asserts a timing."""
 
 import re
 import subprocess
@@ -58,7 +58,7 @@ def test_every_encoding_can_be_evaluated(name: str) -> None:
 @pytest.mark.parametrize("name", PEERS)
 @pytest.mark.parametrize("attention", ATTENTION)
 def test_peers_have_our_shape(name: str, attention: str) -> None:
-    """As many weights as ours within a tenth, positions and gains aside."""
+    """They have as many weights as our model within a tenth, positions and gains aside."""
     models = ours("rope"), PEERS[name](attention)
     counts = [sum(p.numel() for p in model.parameters() if p.ndim > 1) for model in models]
     positions = LENGTH * WIDTH if "gpt2" in name else 0

@@ -1,4 +1,4 @@
-"""A method at its best learning rate, which the documents that are scored did not choose."""
+"""Each method at its best learning rate, chosen on documents that are not scored."""
 
 from pathlib import Path
 
@@ -19,7 +19,7 @@ def rate_sweep(folder: Path, methods: tuple[str, ...], seeds: int, rate: float) 
 
 
 def test_every_half_is_scored_at_the_rate_that_the_other_half_chose(tmp_path: Path) -> None:
-    """Of the methods and the seed that both sweeps have."""
+    """This covers the methods and the seed that both sweeps have."""
     once = rate_sweep(tmp_path / "once", ("rope", "fox", "nope"), 2, 0.005)
     twice = rate_sweep(tmp_path / "twice", ("fox", "rope"), 1, 0.01)
     lines = best_rate_table(groups_by_rate([once, twice])).splitlines()[2:]

@@ -1,4 +1,4 @@
-"""Charts: what is described can be drawn, names do not collide, and files wait for no pointer."""
+"""Charts: every description can be drawn, names do not overlap, and files wait for no pointer."""
 
 import json
 import re

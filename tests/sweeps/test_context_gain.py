@@ -1,4 +1,4 @@
-"""What a method gains over its own control."""
+"""The gain of a method over its own control."""
 
 from pathlib import Path
 
@@ -30,7 +30,7 @@ def comparison(sweep: Path) -> Comparison:
 
 
 def cells(table: str) -> dict[str, list[str]]:
-    """What a table says of each method."""
+    """Return the cells of a table, by method."""
     return {
         line.split("`")[1]: [cell.strip() for cell in line.split("|")[2:-1]]
         for line in table.splitlines()[2:]

@@ -66,7 +66,7 @@ def test_parts_are_weighted_by_the_share_of_their_targets(sweep: Path, tmp_path:
 
 
 def test_the_chart_has_a_panel_a_range(sweep: Path) -> None:
-    """Half way to the longest length, of the finest ranges there are."""
+    """It goes half way to the longest length, in the finest ranges of the rows."""
     comparison = summarise(load_sweep(sweep)).comparisons[0]
     rows = gain_by_distance(comparison)["gain"]["datasets"]["table"].splitlines()[1:]
     assert len(rows) == len(METHODS) * len(SHARES)

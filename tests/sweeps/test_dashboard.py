@@ -70,7 +70,7 @@ def test_a_key_that_cannot_be_one_is_a_sentence(runs: Path, monkeypatch: pytest.
 def test_the_workspace_has_loss_against_length_and_a_band_over_seeds(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Against the names that wandb-workspaces 0.4 has; what it makes of them is its own affair."""
+    """The test knows the names of wandb-workspaces 0.4, and not what that makes of them."""
     reports, spaces = ModuleType("v2"), ModuleType("workspaces")
     for module, names in ((reports, ["LinePlot"]), (spaces, ["Section", "Workspace"])):
         for name in names:

@@ -1,4 +1,4 @@
-"""Why a loss changes, what it is compared with, and how much of it is the protocol."""
+"""Why a loss changes, its reference, and the share of the protocol."""
 
 from pathlib import Path
 from typing import Any
@@ -42,7 +42,7 @@ def comparison(summary: Summary) -> Comparison:
 
 
 def loss(folder: Path, extension: str, protocol: str, length: int) -> float:
-    """Of alibi, the mean over seeds."""
+    """Return the loss of ALiBi, the mean over seeds."""
     wanted = (extension, protocol, length, "loss")
     rows = [row for seed in range(2) for row in read_rows(folder / f"alibi-s{seed}" / "results.jsonl")]
     found = [row.value for row in rows if (row.extension, row.protocol, row.length, row.metric) == wanted]
@@ -83,7 +83,7 @@ def test_without_the_window_what_is_past_is_one_part(tmp_path: Path) -> None:
 
 
 def test_crop_is_with_its_full_context_where_that_is_known(folder: Path, comparison: Comparison) -> None:
-    """A cropped model under same_tokens has the early-token curse: everything longer would beat it."""
+    """Under same_tokens a cropped model has the early-token curse, which every longer context would beat."""
     assert comparison.crop == "sliding"
     against = comparison.extensions["alibi"]["none"]
     expected = loss(folder, "none", "same_tokens", 512) - loss(folder, "crop", "sliding", 512)

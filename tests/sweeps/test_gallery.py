@@ -1,4 +1,4 @@
-"""The gallery: every method is drawn, on one page that makes no request, and what is drawn is right."""
+"""The gallery: every method is drawn correctly, on one page that makes no request."""
 
 import re
 

@@ -25,7 +25,7 @@ def test_the_sizes_of_a_run() -> None:
 
 
 def test_hours_storage_and_cost() -> None:
-    """Of 10,000 steps of 262,144 tokens, at 100,000 a second: 7.3 hours of training, two minutes to start."""
+    """10,000 steps of 262,144 tokens, at 100,000 a second: 7.3 hours of training, two minutes to start."""
     lines = list(plan([SWEEP, "gpus=8", "throughput=100000", "seed=0,1", "encoding=rope,alibi", "price=2"]))
     assert lines[0] == "4 runs of 124M weights, 4 at once on 8 GPUs"
     assert lines[3] == "hours       7.4; 7.4 per run"
@@ -35,7 +35,7 @@ def test_hours_storage_and_cost() -> None:
 
 
 def test_rates_are_those_of_finished_runs(tmp_path: Path) -> None:
-    """Of RoPE 61,000 tokens a second were measured, of ALiBi 38,000; DONE tells whether a run counts."""
+    """RoPE reached 61,000 tokens a second and ALiBi 38,000; only runs with DONE count."""
     make_sweep(tmp_path / "sweep", ["rope", "alibi"], seeds=1, windows=8)
     results = f"results={tmp_path / 'sweep'}"
     both = [SWEEP, "gpus=8", "seed=0", "encoding=rope,alibi", results]

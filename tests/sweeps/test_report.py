@@ -1,4 +1,5 @@
-"""A report of sweeps that were never trained: what it says, what it refuses, what it leaves alone."""
+"""Reports of sweeps that were never trained: their statements, their refusals, and the files they leave
+alone."""
 
 import json
 import re
@@ -44,7 +45,7 @@ def summary(headline: Path) -> Summary:
 
 
 def compared(folder: Path, reference: str | None = None) -> Comparison:
-    """The only comparison of a sweep."""
+    """Return the only comparison of a sweep."""
     (found,) = summarise(load_sweep(folder), reference).comparisons
     return found
 
@@ -88,7 +89,7 @@ def test_signs_that_a_terminal_obeys_are_shown(tmp_path: Path, capsys: pytest.Ca
 def test_a_report_may_be_written_elsewhere_where_one_was(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Figures that it no longer has are deleted."""
+    """The new report deletes figures of the old one."""
     folder, into = make_sweep(tmp_path / "sweep", ["rope", "alibi"], **SMALL), tmp_path / "of/it"
     before = sorted(folder.rglob("*"))
     make(folder, into=into)
@@ -106,7 +107,7 @@ def test_a_report_may_be_written_elsewhere_where_one_was(
 
 
 def test_numbers_are_those_of_the_rows(headline: Path, summary: Summary) -> None:
-    """The mean over seeds; differences on the seeds that both have."""
+    """Values are means over seeds; differences use the seeds that both methods have."""
     runs = {(run.encoding, run.seed): run for run in load_sweep(headline).runs}
 
     def value(encoding: str, seed: int) -> float:
@@ -284,7 +285,7 @@ def test_training_lengths_and_data_are_reported_apart(tmp_path: Path) -> None:
 
 
 def test_extensions_without_crop_are_compared_with_none(tmp_path: Path) -> None:
-    """As where one checkpoint is looked at in several precisions."""
+    """This is so if one checkpoint is evaluated in several precisions."""
     folder = make_sweep(tmp_path, ["rope", "alibi"], controls=(), extend=("rope", "alibi"), **SMALL)
     comparison = compared(folder)
     assert comparison.opponent == "none"
@@ -444,7 +445,7 @@ def test_a_diagnosis_whose_lists_do_not_fit_is_told(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("undrawn")
 def test_a_job_that_was_killed_is_told_as_such(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """By its log, which whoever started it closes with that line."""
+    """Its log says so: the process that started it adds the line."""
     folder = make_sweep(tmp_path, ["rope", "alibi"], seeds=1, failed=["alibi-s0"], **SMALL)
     log = "step 120, loss 4.9\nValueError: ignored\nKilled by signal 9, SIGKILL (out of memory?)\n"
     (folder / "alibi-s0/train.log").write_text(log)
@@ -495,7 +496,7 @@ def test_an_unknown_reference_names_those_that_there_are(headline: Path) -> None
 
 
 def test_gaps_are_told_by_what_rows_say(tmp_path: Path) -> None:
-    """Undefined: a row of no sequences; not finite: one of some; not evaluated: no row."""
+    """Undefined is a row of no sequences, not finite a row of some, not evaluated no row."""
     folder = make_sweep(tmp_path, ["rope", "alibi", "learned", "t5"], seeds=2, windows=24, extend=())
     for seed in (0, 1):
         alibi, t5 = (folder / f"{name}-s{seed}" for name in ("alibi", "t5"))
@@ -537,7 +538,7 @@ def test_a_length_without_memory_is_a_gap_with_its_reason(tmp_path: Path) -> Non
 
 
 def test_what_a_temperature_recovers(tmp_path: Path) -> None:
-    """A column has the best factor and what it changes."""
+    """A column has the best factor and the change that it makes."""
     folder = make_sweep(tmp_path, ["rope", "t5"], 2, controls=("crop", "temperature"), extend=(), windows=8)
     for place in folder.glob("*-s*"):
         rows = read_rows(place / "results.jsonl")

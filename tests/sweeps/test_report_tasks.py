@@ -1,4 +1,4 @@
-"""The report of tasks that were never trained: accuracy by length, and by length and depth."""
+"""Reports of tasks that were never trained: accuracy by length, and by length and depth."""
 
 import json
 from dataclasses import replace
@@ -29,7 +29,8 @@ DEPTHS = (0.0, 0.25, 0.5, 0.75, 1.0)
 
 
 def answers(folder: Path, length: int, trained: int, seed: int, deep: bool) -> dict[str, np.ndarray]:
-    """The share that is right of each problem's ten tokens, and whether all are, under each protocol."""
+    """Return the correct share of each problem's ten tokens, and whether all are correct, under each
+    protocol."""
     method = folder.name.rpartition("-")[0]
     same, alone = np.random.default_rng([length, 1]), np.random.default_rng([length, seed, len(method)])
     place = np.tile(DEPTHS, PROBLEMS // len(DEPTHS))
@@ -43,7 +44,7 @@ def answers(folder: Path, length: int, trained: int, seed: int, deep: bool) -> d
 
 
 def add_answers(folder: Path, lengths: tuple[int, ...], deep: bool = False, data: str = "copy") -> None:
-    """To every run of a sweep; of text, nothing is left where the lengths are a task's own."""
+    """Add answers to every run of a sweep. Text keeps no rows if the lengths are a task's own."""
     for place in sorted(path.parent for path in folder.glob("*/results.jsonl")):
         rows, about = read_rows(place / "results.jsonl"), json.loads((place / "run.json").read_text())
         first, alone = rows[0], lengths[0] != rows[0].trained_length
@@ -106,7 +107,7 @@ def test_a_task_is_ranked_by_accuracy(copied: Path) -> None:
 
 
 def test_intervals_are_over_problems(copied: Path) -> None:
-    """Of one seed: the standard error of the mean over problems, by Student's t."""
+    """With one seed, this is the standard error of the mean over problems, by Student's t."""
     runs = [run for run in load_sweep(copied).runs if run.seed == 0]
     (group,) = comparable_groups(replace(load_sweep(copied), runs=runs))
     curves = group.curves("answers", "accuracy")
@@ -150,7 +151,7 @@ def test_a_mixture_gives_a_loss_and_answers(mixed: Path) -> None:
 
 
 def test_who_holds_both_sides(mixed: Path) -> None:
-    """Methods whose gain over crop holds to the longest length, in loss, in retrieval and in both."""
+    """These are the methods that beat crop up to the longest length, in loss, in retrieval and in both."""
 
     def holding(comparison: Comparison, names: list[str]) -> Comparison:
         nothing = [0.0] * len(comparison.lengths)

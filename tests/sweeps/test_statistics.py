@@ -1,4 +1,4 @@
-"""Intervals cover what they say, and what is not separable is not separated."""
+"""Intervals cover the truth as often as they say, and equal methods are not separated."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ METHODS, DOCUMENTS, TRUTH = 8, 24, 4.0
 
 
 def trial(draw: np.random.Generator, seeds: int, spread: float = 0.03, unlike: float = 0.0) -> Array:
-    """Losses (methods, S, D) of methods that are all equally good, by seed and document."""
+    """Return losses (methods, S, D) of equally good methods, by seed and document."""
     shared = draw.normal(0, 0.02, (1, seeds, 1)) + draw.normal(0, 0.3, (1, 1, DOCUMENTS))
     taste = draw.normal(0, 0.08, (METHODS, 1, DOCUMENTS))
     luck = spread * np.exp(unlike * draw.normal(size=(METHODS, 1, 1))) * draw.normal(size=(METHODS, seeds, 1))
@@ -22,7 +22,7 @@ def trial(draw: np.random.Generator, seeds: int, spread: float = 0.03, unlike: f
 
 @pytest.mark.parametrize(("seeds", "unlike"), [(2, 0.0), (2, 0.7), (3, 0.0), (3, 0.7), (5, 0.7)])
 def test_intervals_cover_and_false_alarms_are_rare(seeds: int, unlike: float) -> None:
-    """Means, paired differences, and the whole family of comparisons: 100 sweeps of each kind."""
+    """100 sweeps of each kind test means, paired differences, and the whole family of comparisons."""
     draw = np.random.default_rng(seeds)
     counts, mean, difference, alarms = np.ones(DOCUMENTS), [], [], []
     for _ in range(100):
@@ -38,7 +38,7 @@ def test_intervals_cover_and_false_alarms_are_rare(seeds: int, unlike: float) ->
 
 
 def test_naive_intervals_would_not_cover() -> None:
-    """The same sweeps, by a plain standard error over all losses: so that the test above shows something."""
+    """A plain standard error over all losses fails on the same sweeps, so the test above is a test."""
     draw, covered = np.random.default_rng(0), []
     for _ in range(100):
         losses = trial(draw, 3).reshape(METHODS, -1)
@@ -64,7 +64,7 @@ def test_pairing_makes_differences_sharper_than_means() -> None:
 
 
 def test_the_bootstrap_gives_the_textbook_variance() -> None:
-    """Of means over documents with as many windows each, and of seeds."""
+    """This holds for means over documents with equally many windows, and for means over seeds."""
     losses = trial(np.random.default_rng(3), 4)
     found = statistics.interval(losses, np.ones(DOCUMENTS))
     documents = losses.mean(1).var(-1, ddof=1) / DOCUMENTS

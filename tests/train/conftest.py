@@ -1,4 +1,4 @@
-"""A corpus of a few small files, settings that train in a second, and the command line as a user calls it."""
+"""Fixtures: a corpus of a few small files, settings that train in a second, and the command line."""
 
 import inspect
 import json
@@ -38,7 +38,7 @@ def text(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def texts(folder: Path) -> Path:
-    """A folder with twelve files of Python, long enough for the longest windows."""
+    """Return a folder with twelve Python files, long enough for the longest windows."""
     folder.mkdir(exist_ok=True)
     library = Path(sysconfig.get_paths()["stdlib"])
     for name in FILES:
@@ -57,7 +57,7 @@ def small(text: Path, outputs: Path) -> list[str]:
 
 
 def call(*arguments: str, module: str = "train.__main__", check: bool = True) -> CompletedProcess[str]:
-    """`python -m train ...`, in a process of its own that has imported everything already."""
+    """Run `python -m train ...` in a process of its own that has imported everything already."""
     done = forked(command, module, arguments, WANDB_MODE="disabled", PYTHONPATH=str(ROOT))
     assert not check or done.returncode == 0, done.stdout + done.stderr
     return done
@@ -65,7 +65,7 @@ def call(*arguments: str, module: str = "train.__main__", check: bool = True) ->
 
 @pytest.fixture(scope="session")
 def done(small: list[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a run, which no test writes to."""
+    """Return the folder of a finished run, which no test changes."""
     folder = tmp_path_factory.mktemp("run") / "rope"
     call("encoding=rope", *small, "evaluation.extensions=[pi,crop]", f"hydra.run.dir={folder}")
     return folder
@@ -82,7 +82,7 @@ TOGETHER = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(20_000 + os.getpid() 
 
 
 def srun(count: int) -> list[dict[str, str]]:
-    """The environment of each task of a job of SLURM's."""
+    """Return the environment of each task of a SLURM job."""
     job = TOGETHER | {"SLURM_JOB_ID": "1", "SLURM_JOB_NAME": "run", "SLURM_NODEID": "0"}
     job |= {"SLURM_NODELIST": "node", "SLURM_NTASKS": str(count), "SLURM_NTASKS_PER_NODE": str(count)}
     return [job | {"SLURM_PROCID": str(n), "SLURM_LOCALID": str(n)} for n in range(count)]
@@ -91,7 +91,7 @@ def srun(count: int) -> list[dict[str, str]]:
 def run_tasks(
     folder: Path, environments: list[dict[str, str]], function: Callable[..., None], *more: object
 ) -> str:
-    """What a function prints in a process of each environment, once all have ended well."""
+    """Run a function in a process for each environment; return the output once all have ended well."""
     folders = [folder / f"task-{number}" for number in range(len(environments))]
     pairs = zip(folders, environments, strict=True)
     processes = [start(place, function, *more, **environment) for place, environment in pairs]
@@ -102,13 +102,13 @@ def run_tasks(
 
 
 def together(folder: Path, count: int, *arguments: str, module: str = "train.__main__") -> None:
-    """`srun python -m train ...` with so many tasks."""
+    """Run `srun python -m train ...` with a number of tasks."""
     words = *arguments, f"trainer.devices={count}", "trainer.strategy=ddp", "wandb.mode=disabled"
     run_tasks(folder, srun(count), command, module, words)
 
 
 def far_from_uniform(model: GPT) -> GPT:
-    """The model with weights for which attention is far from uniform."""
+    """Return the model with weights for which attention is far from uniform."""
     torch.manual_seed(0)
     for parameter in model.parameters():
         torch.nn.init.normal_(parameter, std=0.3)
@@ -116,13 +116,13 @@ def far_from_uniform(model: GPT) -> GPT:
 
 
 def validated(evaluator: E) -> E:
-    """The evaluator after its work."""
+    """Return the evaluator after its work."""
     trainer(CPU, "32-true").validate(evaluator, verbose=False)
     return evaluator
 
 
 def finished_run(folder: Path, settings: Mapping[str, object], **changed: object) -> Path:
-    """A folder as a run with these settings leaves it, without weights."""
+    """Return a folder like that of a run with these settings, without weights."""
     texts = ("run", "encoding", "data", "kernel", "corpus", "commit", "versions", "corpus_description")
     about: dict[str, object] = dict.fromkeys((*texts, "command", "machine", "started", "training"), "")
     about |= {"seed": 0, "trained_length": 16, "precision": "32-true", "settings": settings, "seconds": 1.0}
@@ -136,7 +136,8 @@ def finished_run(folder: Path, settings: Mapping[str, object], **changed: object
 
 @pytest.fixture
 def mistake(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
-    """What the command line says to wrong arguments: one sentence, exit code not 0, no traceback."""
+    """Return a function that gives the message for wrong arguments: one sentence, exit code not 0, no
+    traceback."""
 
     def said(*arguments: str, module: str = "train.__main__") -> str:
         entry = import_module(module).entry

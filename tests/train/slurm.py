@@ -1,5 +1,5 @@
-"""SLURM's commands on one machine, as far as submitit calls them: an array starts at once, `scontrol requeue`
-runs a job's script again."""
+"""SLURM's commands on one machine, as far as submitit calls them: an array starts at once, and `scontrol
+requeue` runs a job's script again."""
 
 from pathlib import Path
 
@@ -40,7 +40,7 @@ echo "$@" >> {folder}/cancelled
 
 
 def install(folder: Path) -> Path:
-    """The folder with the commands, for PATH; `batch.sh` in it is what was submitted last."""
+    """Return the folder with the commands, for PATH; `batch.sh` in it is the last submitted script."""
     commands = {"sbatch": SBATCH, "srun": SRUN, "scontrol": SCONTROL, "sacct": SACCT, "scancel": SCANCEL}
     for name, text in commands.items():
         (folder / name).write_text(text.replace("{folder}", str(folder)))

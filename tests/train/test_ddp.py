@@ -1,4 +1,4 @@
-"""Several processes train as one, whoever launched them; where one dies, the others end and say so."""
+"""Several processes train as one under every launcher; if one dies, the others end and say so."""
 
 import os
 import signal

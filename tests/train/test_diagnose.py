@@ -34,7 +34,7 @@ from train.run import run_job
 
 
 class Largest(TorchDispatchMode):
-    """Remembers the largest tensor that anything returned."""
+    """Keep the largest tensor that any function returned."""
 
     size = 0
 
@@ -47,7 +47,7 @@ class Largest(TorchDispatchMode):
 
 @over(ENCODINGS)
 def test_rows_of_logits(method: Method) -> None:
-    """They are those of the whole table, and nothing as large as the table is ever made for them."""
+    """The rows equal those of the whole table, which is never made."""
     length = min(method.span, 8 * LENGTH)
     x, q, k, _ = content(length)
     rows = slice(length - 3, length - 1)
@@ -61,7 +61,7 @@ def test_rows_of_logits(method: Method) -> None:
 
 
 def tables(model: GPT, sequence: Tensor, draw: int) -> list[tuple[Tensor, Tensor]]:
-    """For each layer, attention (H, T, T) and where its tokens stand."""
+    """Return attention (H, T, T) and the positions of its tokens, for each layer."""
     effects = model.effects(len(sequence), draw=draw)
     x, found = model.embed(sequence[None]), []
     for effect in effects:
@@ -82,7 +82,7 @@ MEASURED = ["rope", "alibi", "fire", "cope", "fox", "sinusoidal", "window_rope",
 @torch.no_grad()
 @pytest.mark.parametrize("name", MEASURED)
 def test_attention_is_measured(name: str) -> None:
-    """Four times past the training length, with queries that do not all count."""
+    """The length is four times that of training, and some queries do not count."""
     method, queries, length = Method(name), 3, 4 * LENGTH
     model, sequences = gpt(method.built), tokens(length)
     counts = torch.ones(2, length, dtype=torch.bool)
@@ -117,7 +117,7 @@ def test_attention_is_measured(name: str) -> None:
 
 
 def test_what_training_showed() -> None:
-    """A window shows less, random positions more, and a wider window of an extension nothing."""
+    """A window shows less, random positions more, and a wider window of an extension nothing new."""
     assert attention.farthest(gpt(built("rope")), LENGTH) == [LENGTH - 1] * 2
     assert attention.farthest(gpt(built("window_rope")), LENGTH) == [LENGTH // 2 - 1] * 2
     assert attention.farthest(gpt(built("randomized_rope")), LENGTH) == [64 * LENGTH - 1] * 2
@@ -130,7 +130,7 @@ def built(name: str) -> Encoding:
 
 
 def test_crop_is_looked_at_where_it_looks() -> None:
-    """The last piece alone, so that it is the plain model on the last tokens."""
+    """The last piece counts alone, so the crop is the plain model on the last tokens."""
     model, x = gpt(built("rope")), tokens(3 * LENGTH)
     crop = gpt(extend("crop", built("rope")))
     counts, limits = torch.ones_like(x).bool(), (4, [LENGTH - 1] * 2, position_bins(LENGTH + 1, 1))
@@ -159,7 +159,7 @@ def test_lower_bounds_as_published(length: int, published: str) -> None:
 
 
 def test_what_does_not_turn_keeps_likeness() -> None:
-    """Partial RoPE's still features, and p-RoPE's, count as pairs of frequency 0."""
+    """The still features of partial RoPE and p-RoPE count as pairs of frequency 0."""
     shape = SHAPE | {"head_width": 16}
     rope, partial, p = (
         load(*one, **shape, **more)
@@ -277,7 +277,7 @@ def test_mistakes(done: Path, outputs: Path, mistake: Any, tmp_path: Path) -> No
 
 
 def test_a_task(small: list[str], tmp_path: Path) -> None:
-    """Only the queries that ask for the answer count, and lengths are as the task counts them."""
+    """Only queries that ask for the answer count, and lengths are those of the task."""
     settings = [
         "model.width=32",
         "model.depth=2",

@@ -1,4 +1,4 @@
-"""Bad input: one clear sentence each, that says what to do."""
+"""Bad input gets one clear sentence that says what to do."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -143,7 +143,7 @@ def test_an_evaluation_changes_nothing_of_the_training(
 
 
 def test_a_report_that_is_nowhere(mistake: Mistake, small: list[str], tmp_path: Path) -> None:
-    """Told before the jobs, not after them."""
+    """The sentence comes before the jobs, not after them."""
     folder = f"hydra.sweep.dir={tmp_path}"
     sentence = mistake(*small, "hydra.mode=MULTIRUN", "seed=0,1", folder, "report=sweeps.reprot.make")
     assert "report=sweeps.reprot.make should be the dotted path of a function" in sentence

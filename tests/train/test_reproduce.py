@@ -1,4 +1,4 @@
-"""A run made again: equal bit for bit here, and what differs where something does."""
+"""A run repeated: equal bit for bit on this machine, or with its differences named."""
 
 import json
 import shutil

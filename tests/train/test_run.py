@@ -68,7 +68,7 @@ def test_a_second_call_does_nothing_even_where_nothing_can_be_written(
 
 
 def test_what_is_missing_of_a_run_is_made_again(done: Path, small: list[str], tmp_path: Path) -> None:
-    """Without training; and of several runs that start together one does it, while the others wait."""
+    """It needs no training; if several commands start together, one does the work while the others wait."""
     folder, rows = tmp_path / "rope", read_rows(done / "results.jsonl")
     shutil.copytree(done, folder)
     (folder / "results.jsonl").unlink()
@@ -124,7 +124,7 @@ def test_two_processes_train_on_masked_words_as_one(small: list[str], tmp_path: 
 
 
 def test_a_killed_training_goes_on_as_if_never_stopped(small: list[str], tmp_path: Path) -> None:
-    """kill -9 in the middle; the same command then ends with the same numbers."""
+    """After kill -9 in the middle, the same command ends with the same numbers."""
     longer = [*small, "encoding=randomized_rope", "encoding.span=128"]
     longer += ["trainer.max_steps=150", "trainer.checkpoint_every=10"]
     run = [*longer, f"outputs={tmp_path}/o", f"hydra.run.dir={tmp_path}/run"]
@@ -144,7 +144,7 @@ def test_a_killed_training_goes_on_as_if_never_stopped(small: list[str], tmp_pat
 
 
 def test_kept_weights_are_evaluated(small: list[str], done: Path, tmp_path: Path) -> None:
-    """And keeping them changes nothing."""
+    """Keeping the weights changes nothing else."""
     folder, same = tmp_path / "rope", [f"outputs={tmp_path}/o", "evaluation.extensions=[pi,crop]"]
     call("encoding=rope", *small, *same, "trainer.keep=[0.3,0.67]", f"hydra.run.dir={folder}")
     assert {file.name for file in folder.glob("*.ckpt")} == {"final.ckpt", "step-2.ckpt", "step-4.ckpt"}

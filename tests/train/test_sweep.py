@@ -1,4 +1,4 @@
-"""A sweep: a process a job, failures stay in theirs, a second call runs what is missing."""
+"""A sweep: one process for each job, isolated failures, and a second call that runs only what is missing."""
 
 import json
 from datetime import UTC, datetime
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.slow
 
 
 def test_what_fails_does_not_stop_the_rest(small: list[str], tmp_path: Path) -> None:
-    """And jobs that need the same training train once."""
+    """Jobs that need the same training train once."""
     wanted = [*small, "encoding=rope", "extension=learned_interpolated,pi,ntk", "jobs=2"]
     wanted += ["hydra.mode=MULTIRUN", "report=null", f"outputs={tmp_path}/o", f"hydra.sweep.dir={tmp_path}/s"]
     first = call(*wanted, check=False)
@@ -36,8 +36,8 @@ def test_what_fails_does_not_stop_the_rest(small: list[str], tmp_path: Path) -> 
 
 
 def test_two_processes_a_job(small: list[str], tmp_path: Path) -> None:
-    """Distributed training inside a multirun: each job starts its own second process, and only that; here
-    inside an allocation of SLURM's, which knows of one task. Nothing is left in the temporary folder."""
+    """Each job of a multirun starts its second process and no more, also inside a SLURM allocation that knows
+    of one task. The temporary folder is empty at the end."""
     chosen = ["sweeps=quick", "encoding=nope,rope", "seed=0", "trainer.devices=2", "trainer.strategy=ddp"]
     chosen += ["wandb.mode=offline", f"outputs={tmp_path}/o", f"hydra.sweep.dir={tmp_path}/sweep"]
     slurm = {"SLURM_JOB_ID": "1", "SLURM_JOB_NAME": "run", "SLURM_NTASKS": "1", "SLURM_NTASKS_PER_NODE": "1"}
@@ -54,7 +54,7 @@ def test_two_processes_a_job(small: list[str], tmp_path: Path) -> None:
 
 
 def listed(folder: Path, *commands: str) -> list[str]:
-    """The jobs that sweep.json lists after each of these was a job of one more multirun."""
+    """Return the jobs in sweep.json after each of these has been a job of one more multirun."""
     overrides = [command.split() for command in commands]
     return written(
         [Job(composed(*words), words, folder / "-".join(words).replace("=", ""), "") for words in overrides]

@@ -1,4 +1,4 @@
-"""Runs that W&B really wrote, read back; and a W&B server that is there, is silent, or goes away."""
+"""Runs written by W&B and read back; and a W&B server that answers, is silent, or goes away."""
 
 import json
 import math
@@ -59,7 +59,7 @@ def written(folder: Path) -> list[Path]:
 
 
 def read(folder: Path) -> wandb_file.Content:
-    """The only run below a folder. Without the teardown its end may not be written yet."""
+    """Return the only run below a folder, whose end may be missing without the teardown."""
     wandb.teardown()
     (run,) = written(folder)
     return wandb_file.read(run)
@@ -117,7 +117,7 @@ def test_a_run_says_what_it_is(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_run_of_many_extensions_is_ten_panels_and_forty_numbers(small: list[str], tmp_path: Path) -> None:
-    """And one that reuses its trainings has all that the first has."""
+    """A run that reuses its trainings has all that the first has."""
     more = ["wandb.mode=offline", "extension=pose", "extension.finetune_steps=4", f"outputs={tmp_path}"]
     more += ["evaluation.extensions=[drop,window,crop,pi,ntk,yarn,sinks,log_n]", "trainer.max_steps=60"]
     more += ["evaluation.protocols=[same_tokens,sliding,by_position]", "data.held_out=0.3"]
@@ -171,7 +171,7 @@ def test_an_exception_ends_the_run_as_failed(tmp_path: Path) -> None:
 
 
 def test_a_run_that_goes_on_is_the_same_run(tmp_path: Path) -> None:
-    """Offline as well: a training that resumes tells all of its course, in place of what was told before."""
+    """Offline as well, a training that resumes reports its whole course, in place of the earlier part."""
     for steps in ([2, 4], [2, 4, 6]):
         with begin(tmp_path) as run:
             for step in steps:

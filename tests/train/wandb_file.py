@@ -1,4 +1,4 @@
-"""What W&B has of a run, as `wandb leet inspect` reads it from the file on the disk."""
+"""The content of a W&B run, as `wandb leet inspect` reads it from the file on the disk."""
 
 import json
 import subprocess
@@ -23,13 +23,13 @@ class Content:
 
     @property
     def panels(self) -> set[str]:
-        """The curves, and the tables, of which one is the data of each chart."""
+        """Return the names of the curves and tables; the data of each chart is a table."""
         axes = {name for name, (_, is_hidden) in self.metrics.items() if is_hidden}
         return {key.partition(".")[0] for point in self.history for key in point if key[0] != "_"} - axes
 
 
 def read(folder: Path) -> Content:
-    """The run in a folder wandb/[offline-]run-<time>-<id>."""
+    """Return the run in a folder wandb/[offline-]run-<time>-<id>."""
     (file,) = folder.glob("run-*.wandb")
     inspect = [get_core_path(), "leet", "inspect", "--no-observability", "--json", "--run-file", file, folder]
     lines = subprocess.run(inspect, capture_output=True, text=True, check=True).stdout.splitlines()

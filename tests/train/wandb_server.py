@@ -9,7 +9,7 @@ from typing import Any
 
 
 class Server(ThreadingHTTPServer):
-    """Remembers what it is sent; once deaf, it takes requests and never answers."""
+    """A server that remembers its requests; once deaf, it accepts requests and never answers."""
 
     daemon_threads = True
     block_on_close = False
@@ -24,7 +24,7 @@ class Server(ThreadingHTTPServer):
         self.files: set[str] = set()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Clients that hang up are none."""
+        """Ignore clients that hang up."""
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -75,7 +75,7 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Quiet."""
+        """Print nothing."""
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""Passkey: the key is where it should be, the text is what it was."""
+"""Passkey: the key stands where it should, and the text around it is unchanged."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -27,7 +27,7 @@ def passkey(settings: Callable[..., dict], cache: Path) -> Callable[..., Haystac
 
 
 def parted(source: Haystack, found: Any) -> list[tuple[list[int], list[int], int]]:
-    """The text, the key and how many tokens come before it, read from the ids alone."""
+    """Return text, key and the number of tokens before the key, from the ids alone."""
     rows = []
     size = source.key + 1
     for tokens, target, asked in zip(found.tokens.tolist(), found.targets.tolist(), found.mask, strict=True):
@@ -93,7 +93,7 @@ def test_the_wrong_key_is_as_likely(passkey: Callable[..., Haystack]) -> None:
 
 
 def test_texts_recur_with_other_keys(passkey: Callable[..., Haystack], stdlib: Text) -> None:
-    """The longest document has room once."""
+    """The longest document has room only once."""
     length = int(stdlib.lengths.max()) + 10
     first, other = passkey().problems(10, length).tokens[[0, 5]]  # at depth 0 the text follows the key
     assert torch.equal(first[6:-5], other[6:-5])

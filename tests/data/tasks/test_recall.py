@@ -1,4 +1,4 @@
-"""Recall: what is asked has one answer, and is where the power law puts it."""
+"""Recall: every query has one answer, at a distance that follows the power law."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -26,7 +26,7 @@ def recall(settings: Callable[..., dict], cache: Path) -> Callable[..., Recall]:
 
 
 def solved(found: Batch | Problems, symbols: int) -> list[int]:
-    """Checks every sequence from its tokens alone; returns how many pairs each has."""
+    """Check every sequence from its tokens alone; return how many pairs each has."""
     counts = []
     for tokens, targets, asked in zip(
         found.tokens.tolist(), found.targets.tolist(), found.mask.tolist(), strict=True
@@ -72,7 +72,7 @@ def test_as_many_pairs_as_there_is_room_for(recall: Callable[..., Recall]) -> No
 
 @pytest.mark.parametrize("power", [0.01, 1])
 def test_distances_follow_the_power_law(power: float, recall: Callable[..., Recall]) -> None:
-    """Against a draw of one after the other, without replacement."""
+    """The expected distances are drawn one after the other, without replacement."""
     task, draw = recall(power_a=power), np.random.default_rng(5)
     odds = np.arange(1, 25) ** (power - 1.0)
     found = np.bincount(np.concatenate([task.gaps(24, 4, draw) for _ in range(4000)]), minlength=24) / 4000

@@ -1,4 +1,4 @@
-"""What a text said is what is asked, wherever it was said."""
+"""Retrieval: the answer is a statement of the text, wherever that stands."""
 
 import pytest
 import torch

@@ -1,4 +1,4 @@
-"""The user's own text, in every form it may come in."""
+"""Text files of the user, in every form."""
 
 import csv
 import gzip

@@ -1,4 +1,4 @@
-"""What is read through `datasets`: here from a folder, for the tests have no network."""
+"""Datasets of `datasets`: here from a folder, as the tests have no network."""
 
 import json
 import time
@@ -20,7 +20,7 @@ ARTICLES = [
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A dataset with two splits that share a text."""
+    """Return a dataset with two splits that share a text."""
     monkeypatch.setattr("datasets.config.HF_DATASETS_CACHE", tmp_path / "datasets")
     folder = tmp_path / "corpus"
     folder.mkdir()

@@ -1,4 +1,4 @@
-"""Source code of what is installed."""
+"""The source code of the installed packages as a corpus."""
 
 import sysconfig
 from collections.abc import Callable

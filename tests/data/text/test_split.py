@@ -1,4 +1,4 @@
-"""Nothing that is evaluated on was trained on."""
+"""No text is both trained on and evaluated."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -13,7 +13,7 @@ Listing = dict[str, tuple[str, str]]
 
 
 def listing(source: Text) -> Listing:
-    """source -> (part, sha256), from what was written beside the ids."""
+    """Return source -> (part, sha256), from the listing next to the ids."""
     rows = [line.split("\t") for line in (source.folder / "documents.tsv").read_text().splitlines()]
     return {place: (part, key) for part, key, place in rows}
 
@@ -28,7 +28,7 @@ def split(settings: Callable[..., dict], tmp_path: Path) -> Callable[..., Text]:
 
 
 def parts(source: Text) -> dict[str, set[str]]:
-    """The texts themselves, cut out of the ids (bytes) at the separators."""
+    """Return the texts of each part, cut out of the ids (bytes) at the separators."""
     texts = {name: getattr(source, name).astype("uint8").tobytes() for name in ("training", "held_out")}
     return {name: set(text.decode().split("\0")[:-1]) for name, text in texts.items()}
 
@@ -42,7 +42,7 @@ def test_the_parts_share_nothing_and_lose_nothing(books: Path, split: Callable[.
 
 
 def test_a_copy_is_dropped_wherever_it_lies(books: Path, split: Callable[..., Text]) -> None:
-    """Copies under fifty other names: by their hash, some of them would be on the other side."""
+    """Fifty copies have other names, whose hashes would put some of them into the other part."""
     held_out = [place for place, (part, _) in listing(split(books)).items() if part == "held_out"]
     for number in range(50):
         for name in held_out:

@@ -79,7 +79,7 @@ def test_a_tokenizer_file_is_used_as_it_is(
 
 
 def foreign(folder: Path, edit: Callable[[dict], Any], **more: Any) -> ForeignTokenizer:
-    """Return a byte-level BPE whose file was edited."""
+    """Return a byte-level BPE tokenizer whose file was edited."""
     state = json.loads(ByteLevelBPE(300, TEXTS * 5).model.to_str())
     edit(state)
     (folder / "tokenizer.json").write_text(json.dumps(state))
@@ -87,7 +87,7 @@ def foreign(folder: Path, edit: Callable[[dict], Any], **more: Any) -> ForeignTo
 
 
 def named(*names: str, is_special: bool = True) -> Callable[[dict], Any]:
-    """Give the end token of a file the first of these names, and add the others."""
+    """Return an edit that gives the end token the first of these names, and adds the others."""
 
     def edit(state: dict) -> None:
         first = state["added_tokens"][0]

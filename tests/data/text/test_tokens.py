@@ -1,4 +1,4 @@
-"""Batches and windows: what training and evaluation get."""
+"""Batches for training and windows for evaluation."""
 
 import sysconfig
 from itertools import pairwise
@@ -74,7 +74,7 @@ def test_a_fraction_of_a_span_is_its_probability() -> None:
 
 
 def test_every_start_can_be_drawn(stdlib: Text) -> None:
-    """The first and the last token of the stream, too."""
+    """That includes the first and the last token of the stream."""
     end = len(stdlib.training) - 2
     batch = stdlib.batch(0, end, 12, seed=0)  # only two starts are left
     assert {int(row[0]) for row in batch.tokens} == set(stdlib.training[:2].tolist())
@@ -87,13 +87,13 @@ def test_a_sequence_longer_than_the_text_is_refused(stdlib: Text) -> None:
 
 
 def documents(source: Text) -> list[np.ndarray]:
-    """The held-out documents, from the lengths of them alone."""
+    """Return the held-out documents, from their lengths alone."""
     ends = np.cumsum(source.lengths + 1)
     return [source.held_out[end - n - 1 : end - 1] for end, n in zip(ends, source.lengths, strict=True)]
 
 
 def test_held_out_documents_are_those_of_the_files(stdlib: Text) -> None:
-    """Read again from the listing, and decoded."""
+    """The test reads them again from the listing and decodes them."""
     rows = [line.split("\t") for line in (stdlib.folder / "documents.tsv").read_text().splitlines()]
     names = sorted(source for part, _, source in rows if part == "held_out")
     root = Path(sysconfig.get_path("stdlib"))

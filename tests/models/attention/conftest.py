@@ -1,4 +1,4 @@
-"""FlexAttention as it is written: called on a CPU, it would be traced by the compiler each time."""
+"""Call FlexAttention as Python code: on a CPU, the compiler would trace it at each call."""
 
 import pytest
 from torch.nn.attention import flex_attention

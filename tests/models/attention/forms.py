@@ -1,4 +1,4 @@
-"""Effects of every form that a kernel must carry out, and what goes into attention."""
+"""Effects of every form that a kernel must support, and the inputs of attention."""
 
 from collections.abc import Callable
 
@@ -14,7 +14,7 @@ B, H, T, D = 2, 2, 21, 8
 
 
 def rotated(speed: float) -> Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]:
-    """q and k rotated pairwise by position * speed."""
+    """Return a function that rotates q and k pairwise by position * speed."""
 
     def rotate(x: Tensor) -> Tensor:
         at = torch.arange(x.size(-2), dtype=x.dtype)[:, None] * speed
@@ -25,29 +25,29 @@ def rotated(speed: float) -> Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]:
 
 
 def wider(q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
-    """Twice as many features, as PoPE has."""
+    """Double the features, as PoPE does."""
     return torch.cat([q.cos(), q.sin()], dim=-1), torch.cat([k.cos(), k.sin()], dim=-1)
 
 
 def adjusted(found: Tensor, q: Tensor, k: Tensor, i: Tensor, j: Tensor) -> Tensor:
-    """Reads logits, contents and positions, as CoPE and DeBERTa do."""
+    """Read logits, contents and positions, as CoPE and DeBERTa do."""
     return found + 0.3 * (q @ k.mT).tanh() + 0.02 * (i - j).to(found.dtype)
 
 
 def adjusted_nearby(found: Tensor, q: Tensor, k: Tensor, i: Tensor, j: Tensor) -> Tensor:
-    """The same for all keys at least 4 back, as Shaw's first table does."""
+    """Adjust only keys at least 4 back, as Shaw's first table does."""
     common = q.sum(-1, keepdim=True) * D**-0.5
     return found + common + 0.3 * (q @ k.mT).tanh() * (i - j < 4)
 
 
 def read(weights: Tensor, i: Tensor, j: Tensor) -> Tensor:
-    """Reads the attention weights and positions, as Shaw's second table does."""
+    """Read the attention weights and positions, as Shaw's second table does."""
     distance = (i - j).to(weights.dtype)
     return torch.stack([(weights * (distance * 0.1 * f).cos()).sum(-1) for f in range(D)], dim=-1)
 
 
 def widened_far(q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
-    """Half as many features more: another width than the near one."""
+    """Append half as many features again, so that far keys are wider than near ones."""
     return torch.cat([q, q[..., : D // 2]], dim=-1), torch.cat([k, k[..., : D // 2]], dim=-1)
 
 
@@ -105,7 +105,7 @@ FORMS = [(part,) for part in PARTS] + list(PAIRED)
 
 
 def curve(positions: Positions, learned: Tensor) -> ByDistance:
-    """The same bias at the same distance, whether keys can be ahead or not."""
+    """Return a bias that depends on the distance alone, whether or not keys can be ahead."""
     values = learned.repeat(1, 1 if positions.span == T else 4)
     first = values.size(1) // 2 if positions.is_whole else 0
     return ByDistance(
@@ -118,7 +118,7 @@ def smooth(values: Tensor, distance: Tensor) -> Tensor:
 
 
 def cut(positions: Positions, learned: Tensor) -> ByDistance:
-    """The second head sees no further than two positions back."""
+    """Limit the second head to two positions back."""
     inner, head = curve(positions, learned), torch.arange(H)[:, None]
     return ByDistance(
         lambda distance: inner.function(distance).masked_fill((head == 1) & (distance > 2), float("-inf"))
@@ -133,7 +133,7 @@ def network(bias: ByDistance) -> AcrossHeads:
 
 
 def phase(x: Tensor) -> Tensor:
-    """An angle for each pair, but the last."""
+    """Return an angle for each pair except the last."""
     return x.float().unflatten(-1, (H, D)).transpose(1, 2)[..., : D // 2 - 1].cumsum(-2) / 3
 
 
@@ -153,12 +153,12 @@ def effect(form: tuple[str, ...], positions: Positions, learned: Tensor) -> Effe
 
 
 def inputs(dtype: torch.dtype = torch.float32) -> tuple[Tensor, ...]:
-    """q, k, v (B, H, T, D), x (B, T, C), learned (H, 2T - 1)"""
+    """Return q, k, v (B, H, T, D), x (B, T, C) and learned (H, 2T - 1)."""
     noise = torch.Generator().manual_seed(0)
     shapes = [(B, H, T, D)] * 3 + [(B, T, H * D), (H, 2 * T - 1)]
     return tuple(torch.randn(s, generator=noise).to(dtype).requires_grad_() for s in shapes)
 
 
 def can(kernel: str, form: Effect, dtype: torch.dtype = torch.float32) -> bool:
-    """Whether the kernel takes effects of this form, here and in this precision."""
+    """Return whether the kernel takes effects of this form, on this machine and in this precision."""
     return KERNELS[kernel].fits(torch.empty(1, dtype=dtype), Plan(form))

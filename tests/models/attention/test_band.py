@@ -1,4 +1,4 @@
-"""Near and far keys read apart give what reading all of them gives."""
+"""Reading near and far keys apart gives the same as reading all of them at once."""
 
 from dataclasses import replace
 
@@ -19,7 +19,7 @@ CLIPPED = ("cope", "shaw", "deberta", "rope+rerope", "rope+leaky_rerope", "rope+
 
 @pytest.fixture(autouse=True)
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Sequences that are long enough for the band, and cheap."""
+    """Make the band start at short sequences, which are cheap."""
     monkeypatch.setattr(far_keys, "LEAST", T)
     monkeypatch.setattr(far_keys, "ROWS", 32)
 
@@ -31,7 +31,7 @@ def content(scale: float = 1.0) -> tuple[Tensor, Tensor, Tensor]:
 
 
 def shifted(window: int, height: float = 1.0) -> Effect:
-    """Near logits are raised; far queries and keys are one longer, the other shorter."""
+    """Return an effect that raises near logits, lengthens one far feature and shortens the other."""
     far = FarKeys(window, lambda q, k: (1.5 * q, k / 2))
     at = Positions.of(T)
 
@@ -56,7 +56,7 @@ def test_of_methods_that_clip_distances(method: str) -> None:
 @pytest.mark.parametrize("window", [1, 2, 25, 75])
 @pytest.mark.parametrize(("scale", "height"), [(0, 1), (1, 1), (20, 1), (1, -200), (1, 200)])
 def test_the_same_as_all_at_once(window: int, scale: float, height: float) -> None:
-    """Even where near keys drown the far ones, or the reverse."""
+    """This holds even where near keys drown the far ones, and the other way round."""
     q, k, v = content(scale)
     effect = shifted(window, height)
     assert choose(q, effect) == "band"
@@ -100,7 +100,7 @@ def test_where_it_does_not_apply() -> None:
 
 @torch.no_grad()
 def test_contents_decide_where_the_tail_starts() -> None:
-    """Gates of the first head are open, of the second a fifth open, of the third closed."""
+    """The gates of the first head are open, of the second a fifth open, of the third closed."""
     q, k, v = content(0.1)
     for head, height in enumerate((8.0, -1.4, -12.0)):
         q[:, head, :, 0] = height * D**0.5

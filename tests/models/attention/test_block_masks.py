@@ -1,4 +1,4 @@
-"""Blocks of FlexAttention's masks: never one too few, and as `create_block_mask` finds them pair by pair."""
+"""Blocks of FlexAttention's masks: none is missing, and all agree with `create_block_mask`, pair by pair."""
 
 import pytest
 import torch
@@ -38,7 +38,7 @@ def test_blocks_are_those_of_all_pairs(method: Method, causal: bool) -> None:
 
 
 def shown(mask: object) -> tuple[Tensor, Tensor]:
-    """The blocks that are computed, and those without a hidden pair."""
+    """Return the blocks that are computed, and the blocks without a hidden pair."""
     partial = dense(mask.kv_num_blocks, mask.kv_indices)
     full = dense(mask.full_kv_num_blocks, mask.full_kv_indices)
     return partial | full, full
@@ -50,7 +50,7 @@ def dense(count: Tensor, order: Tensor) -> Tensor:
 
 
 def test_nothing_of_the_size_of_all_pairs_is_made() -> None:
-    """65,536 tokens: 34 GB were made of temporaries; the blocks are 512 x 512."""
+    """All pairs of 65,536 tokens would take 34 GB; the blocks are 512 x 512."""
     from torch.profiler import ProfilerActivity, profile
 
     method = Method("rope", "lm_infinite")

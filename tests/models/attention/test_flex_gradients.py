@@ -1,4 +1,4 @@
-"""The gradients of FlexAttention, by PyTorch's own formulas, which it keeps from users of CPUs."""
+"""The gradients of FlexAttention by PyTorch's own formulas, which it withholds from users of CPUs."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -16,7 +16,7 @@ from tests.tolerance import agree_all, float64
 
 @pytest.fixture
 def traced(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Scores are traced as on a GPU, where what they read is an input with a gradient."""
+    """Trace scores as on a GPU, where every tensor that they read is an input with a gradient."""
     monkeypatch.setattr(flex_attention, "_validate_device", lambda *given: None)
     monkeypatch.setattr(flex, "is_compiled", lambda q: True)
     monkeypatch.setattr(torch, "compile", partial(torch.compile, backend="eager"))
@@ -28,7 +28,7 @@ def traced(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 @pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS, ids="+".join)
 def test_gradients(traced: None, form: tuple[str, ...]) -> None:
-    """Of 21 tokens, padded to 128, positions of some of which are skipped."""
+    """Of 21 tokens, padded to 128; the positions of some skip."""
     positions = Positions(torch.arange(T) * 2 + torch.arange(T) // 3, 3 * T)
     if can("flex", effect(form, positions, inputs()[-1])):
         with float64():

@@ -1,4 +1,4 @@
-"""The kernels carry out every form of effect as `models.attention.logits` defines it."""
+"""The kernels compute every form of effect as `models.attention.logits` defines it."""
 
 import pytest
 import torch
@@ -15,7 +15,7 @@ from tests.tolerance import agree, agree_all, as_accurate, float64
 
 
 def outcome(kernel: str, form: tuple[str, ...], positions: Positions) -> dict[str, Tensor]:
-    """What attention gives, and the gradients of all that went in, in the default precision."""
+    """Return the output of attention and the gradients of all inputs, in the default precision."""
     tensors = inputs(torch.get_default_dtype())
     without = kernel == "band" or (
         kernel == "flex" and not flex.is_compiled(tensors[0])
@@ -64,7 +64,7 @@ def test_kernels_agree(form: tuple[str, ...], causal: bool, monkeypatch: pytest.
 
 
 def test_reference_in_words() -> None:
-    """One logit with everything in it, written out."""
+    """One logit with every term, written out."""
     q, k, _, x, learned = (t.detach() for t in inputs())
     plan_effect = effect(
         ("far", "curve", "log_decay", "sinks", "temperature_of_each_head"), Positions.of(T), learned

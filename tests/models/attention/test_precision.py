@@ -28,7 +28,7 @@ def test_kernels_agree_in_bfloat16(form: tuple[str, ...]) -> None:
 
 @pytest.mark.parametrize("form", FORMS, ids="+".join)
 def test_autocast_changes_nothing(form: tuple[str, ...]) -> None:
-    """Neither in what kernels compute nor in the tables that they make first."""
+    """It changes neither the kernels nor the tables that they make first."""
     q, k, v, x, learned = (t.detach() for t in inputs(torch.bfloat16))
     for learning in (False, True):
         with torch.set_grad_enabled(learning):
@@ -39,7 +39,7 @@ def test_autocast_changes_nothing(form: tuple[str, ...]) -> None:
 
 
 def exactly(q: Tensor, k: Tensor, v: Tensor, effect: Effect, x: Tensor | None = None) -> Tensor:
-    """Attention over the same rounded q, k and v, in float64."""
+    """Return attention over the same rounded q, k and v, in float64."""
     with float64():
         wide = None if x is None else x.double()
         return attend(q.double(), k.double(), v.double(), effect, x=wide, kernel="reference")
@@ -48,7 +48,7 @@ def exactly(q: Tensor, k: Tensor, v: Tensor, effect: Effect, x: Tensor | None = 
 @pytest.mark.parametrize("kernel", [kernel for kernel in KERNELS if kernel != "band"])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16], ids=str)
 def test_xpos_to_its_limit_in_any_precision(kernel: str, dtype: torch.dtype) -> None:
-    """At 64 scale_base its stretches reach e^40 either way: nothing overflows, not even under autocast."""
+    """At 64 scale_base the stretches reach e^40 either way: nothing overflows, not even under autocast."""
     encoding = load("xpos", head_width=D, length=4)
     length = encoding.limit
     assert length == 256

@@ -1,4 +1,4 @@
-"""Functions with gradients of their own say that they have no second ones, and no tangents."""
+"""Functions with their own gradients refuse second derivatives and tangents."""
 
 import re
 from collections.abc import Callable
@@ -39,7 +39,7 @@ over = pytest.mark.parametrize("function", FUNCTIONS, ids=["attend", "bias", "no
 
 @over
 def test_no_second_derivative_is_given_for_a_wrong_one(function: Callable[[Tensor], Tensor]) -> None:
-    """Beside another path to x, as a residual one, nothing else would tell."""
+    """Next to another path to x, such as a residual connection, nothing else would show the loss."""
     x = X.clone().requires_grad_()
     try:
         (first,) = torch.autograd.grad((function(x) + x**3).sum(), x, create_graph=True)

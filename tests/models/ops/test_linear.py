@@ -1,4 +1,4 @@
-"""Linear layers by oneDNN are those of PyTorch, forward and backward."""
+"""Linear layers by oneDNN equal those of PyTorch, forward and backward."""
 
 import pytest
 import torch

@@ -1,4 +1,4 @@
-"""Networks at every pair of tokens are what they are written as, whichever way they are computed."""
+"""Networks at every pair of tokens equal their formula, whichever way they are computed."""
 
 import pytest
 import torch
@@ -16,13 +16,13 @@ def layers(inputs: int, hidden: int, out: int) -> tuple[nn.Linear, nn.Linear]:
 
 
 def plain(read: nn.Linear, write: nn.Linear, x: Tensor) -> Tensor:
-    """(out, N) of x (N,), unit by unit, in the precision of x."""
+    """Return the network's output (out, N) for x (N,), unit by unit, in the precision of x."""
     units = read.weight.to(x) * x + read.bias.to(x)[:, None]
     return write.weight.to(x) @ units.relu() + write.bias.to(x)[:, None]
 
 
 def ways(read: nn.Linear, write: nn.Linear, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """The fast one, the plain one, and the exact result."""
+    """Return the fast, the plain and the exact result."""
     return relu_network(read, write)(x), plain(read, write, x), plain(read, write, x.double())
 
 

@@ -1,4 +1,4 @@
-"""The make of a processor, not a clock, says which library multiplies."""
+"""The model of a processor, and not a clock, decides which library multiplies."""
 
 from pathlib import Path
 

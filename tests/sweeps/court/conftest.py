@@ -1,4 +1,4 @@
-"""The committed rows, which take seconds to read."""
+"""Read the committed rows once, as that takes seconds."""
 
 import pytest
 

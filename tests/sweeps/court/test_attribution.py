@@ -38,7 +38,7 @@ def contradiction(*crossings: dict[str, object], published: float = 1.0) -> Cont
 
 
 def setting(name: str, seeds: int = 3, first: int = 0) -> Setting:
-    """Every cell of ALiBi on 40 documents from `first` on; seeds and documents are shared by all cells."""
+    """Return every combination for ALiBi on 40 documents from `first` on; all share seeds and documents."""
     documents = np.arange(first, first + 40)
     scores: dict[Term, Trained] = {}
     for extension, times, protocol in product(("none", "bfloat16"), (1.0, 4.0), ("same_tokens", "last_k")):

@@ -1,4 +1,4 @@
-"""Every claim that is written down can be read, and what trains its terms can run."""
+"""Every claim can be read, and every training of its terms can run."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""The files of `sweeps/contradictions/`, and the pages that are written from them."""
+"""The files of `sweeps/contradictions/`, and their pages."""
 
 import pytest
 

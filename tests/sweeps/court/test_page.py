@@ -1,4 +1,4 @@
-"""docs/claims.md and .json are what the committed rows say, and are rebuilt without training."""
+"""docs/claims.md and .json follow from the committed rows, without training."""
 
 from runpy import run_module
 
@@ -24,7 +24,7 @@ def test_the_page_is_that_of_the_archives(settings: list[Setting]) -> None:
 
 
 def test_terms_are_the_rows(settings: list[Setting]) -> None:
-    """The mean of a term's windows is the value of its row, in the default settings of each method alone."""
+    """The mean of a term's windows equals the value of its row, in the default settings of each method."""
     by_name = {setting.name: setting for setting in settings}
     assert list(by_name)[:4] == ["study", "deep", "both", "quick"]
     for archive, name, term in (

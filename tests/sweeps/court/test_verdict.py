@@ -16,7 +16,7 @@ SOURCE = {"paper": "nobody", "link": "https://example.org", "mark": "T"}
 def setting(
     name: str = "study", seeds: int = 3, losses: dict[str, float] = LOSSES, luck: float = 0.002
 ) -> Setting:
-    """Losses of methods on the same documents, with noise by seed and by document."""
+    """Return losses of methods on the same documents, with noise by seed and by document."""
     draw, scores = np.random.default_rng(len(name)), {}
     documents = draw.normal(0, 0.3, DOCUMENTS)
     for method, loss in losses.items():
@@ -81,7 +81,7 @@ def test_one_training_decides_nothing() -> None:
 
 
 def test_what_is_refuted_is_so_twice() -> None:
-    """One of three seeds on the other side: together the seeds may refute, alone they do not."""
+    """One of three seeds contradicts: all seeds together may refute, a single one may not."""
     lucky = setting(luck=0.0)
     (scores,) = lucky.scores.values()
     scores[Term("bad", "none", 1.0, "same_tokens", "loss")][0, "bad"].values[:] -= 0.301

@@ -1,4 +1,4 @@
-"""Mistakes in a method that is being written: one sentence, and where."""
+"""Mistakes in a new method: one sentence, with the place."""
 
 import sys
 from pathlib import Path
@@ -25,14 +25,14 @@ CURVE = "ByDistance(lambda distance: -self.slopes * distance)"
 
 
 def plant(text: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let a module `mine` hold this text."""
+    """Write the text as a module `mine`."""
     monkeypatch.syspath_prepend(str(folder))
     monkeypatch.delitem(sys.modules, "mine", raising=False)
     (folder / "mine.py").write_text(text)
 
 
 def tried(text: str, folder: Path, monkeypatch: pytest.MonkeyPatch, *more: str) -> None:
-    """What `train` does before it trains, with this module."""
+    """Check a run with this module, as `train` does before it trains."""
     plant(text, folder, monkeypatch)
     config = composed(*SMALLER, "encoding=alibi", "encoding._target_=mine.Mine", "names.encoding=mine", *more)
     with attribute_errors(config):

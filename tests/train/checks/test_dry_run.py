@@ -1,4 +1,4 @@
-"""What is found out before a run starts."""
+"""Faults that are found before a run starts."""
 
 import pytest
 import torch

@@ -1,4 +1,4 @@
-"""What names a result: everything that determines it, and nothing else."""
+"""The id of a run depends on all that determines its result, and on nothing else."""
 
 import os
 import shutil
@@ -99,7 +99,7 @@ def test_text_inside_other_data_counts(small: list[str], tmp_path: Path) -> None
 
 @pytest.fixture
 def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The file of an encoding on Python's path."""
+    """Return the file of an encoding on Python's path."""
     monkeypatch.syspath_prepend(str(tmp_path))
     (tmp_path / "mine.py").write_text(FORMULA)
     return tmp_path / "mine.py"
@@ -172,7 +172,7 @@ def test_a_trained_model_is_evaluated_by_the_code_that_trained_it(mine: Path, sm
 
 
 def test_only_folders_of_conf_are_groups() -> None:
-    """A folder of the project that bears a setting's name, such as outputs/, would hide that setting."""
+    """A folder of the project with a setting's name, such as outputs/, would hide that setting."""
     register()
     with initialize_config_dir(str(CONF), version_base="1.3"):
         found = GlobalHydra.instance().config_loader().list_groups("")

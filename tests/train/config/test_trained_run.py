@@ -1,4 +1,4 @@
-"""A run folder is data: the classes that it names are those of conf/, or nothing is built."""
+"""A run folder is data: its classes are those of conf/, or nothing is built."""
 
 from collections.abc import Callable
 from pathlib import Path

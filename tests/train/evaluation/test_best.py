@@ -1,4 +1,4 @@
-"""The best checkpoint is best where nothing of it is scored, and is shown beside the last."""
+"""The best checkpoint is chosen on text that is not scored, and is shown next to the last."""
 
 import json
 from pathlib import Path
@@ -25,7 +25,7 @@ TASK = """data=copy model.width=32 model.depth=1 data.lengths=[1,4] model.length
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A rate at which it is worse in the end than it was."""
+    """Return a run whose learning rate makes it worse at its end than before."""
     place = tmp_path_factory.mktemp("best")
     call(*TASK, "checkpoint=best", f"outputs={place}/o", f"hydra.run.dir={place}/runs/rope")
     return place / "runs/rope"
@@ -77,7 +77,7 @@ def test_the_report_shows_it_beside_the_last(folder: Path) -> None:
 
 
 def test_a_trained_run_is_asked_for_its_best(folder: Path, text: Path, tmp_path: Path) -> None:
-    """On text, by text."""
+    """Text chooses the checkpoint for text."""
     small = [*SMALL, f"data.path={text}", f"outputs={tmp_path}/o", "data.held_out=0.5"]
     call(*small, "trainer.keep=[0.5]", f"hydra.run.dir={tmp_path}/run")
     call(f"run={tmp_path}/run", "checkpoint=best", f"outputs={tmp_path}/o", module="train.evaluate")

@@ -18,13 +18,14 @@ EXTENSIONS = {"crop": {}, "window": {}}
 
 @pytest.fixture(scope="module")
 def windows() -> Windows:
-    """Two symbols, so that much recurs."""
+    """Return windows of two symbols, so that much recurs."""
     tokens = torch.randint(2, (6, LONGEST + 1), generator=torch.Generator().manual_seed(0))
     return Windows(tokens, torch.arange(6), torch.ones_like(tokens))
 
 
 def expected_class(text: list[int]) -> str:
-    """Of the last token of a text: the class of its nearest earlier occurrence after the same four tokens."""
+    """Return the class of a text's last token: that of its nearest earlier occurrence after the same four
+    tokens."""
     for back in range(1, len(text) - 4):
         if text[-5 - back : -back] == text[-5:]:
             return f"copying_{next(length for length in LENGTHS if back <= length)}"

@@ -1,4 +1,4 @@
-"""A length for which there is no memory: marked, told, tried again; the numbers of the others remain."""
+"""A length that exceeds the memory is marked, reported and tried again; other lengths keep their numbers."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -24,7 +24,7 @@ MEASURED = ("seconds", "tokens_per_second", "peak_memory")
 
 
 class Greedy(Encoding):
-    """Needs more memory than there is from some length on."""
+    """A model that needs more memory than there is from some length on."""
 
     def __init__(self, most: int = 16) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Answers to held-out problems, against loops over single tokens; and what a task changes in a run."""
+"""Answers to held-out problems, against loops over single tokens; and the effect of a task on a run."""
 
 import itertools
 from pathlib import Path
@@ -27,7 +27,7 @@ SHAPE = {"heads": 2, "head_width": 8, "width": 16, "depth": 2, "length": TRAINED
 
 
 class Riddle:
-    """Random tokens; the last two or three are the answer, and so may others be."""
+    """Random tokens; the last two or three are the answer, and others may be as well."""
 
     fingerprint = description = "riddles"
     vocab, metric, trained_length = VOCAB, "accuracy", TRAINED
@@ -53,7 +53,7 @@ class Riddle:
 
 @pytest.fixture(scope="module")
 def models() -> dict[str, GPT]:
-    """The second takes draws in turn, the third is shown pieces."""
+    """Return three models: the second takes draws in turn, the third is shown pieces."""
     rope, random = load("rope", **SHAPE), load("randomized_rope", **SHAPE, span=64)
     model = far_from_uniform(GPT(VOCAB, 16, 2, 2, [rope]))
     return {"none": model, "random": model.under([random]), "crop": model.under([extend("crop", rope)])}
@@ -64,13 +64,13 @@ def answered(models: dict[str, GPT], tokens: int = 64, objective: Objective = ne
 
 
 def log_p(model: GPT, tokens: torch.Tensor, draw: int) -> torch.Tensor:
-    """(T, vocab) of one sequence, from the logits of all of it."""
+    """Return log-probabilities (T, vocab) of a sequence, from all its logits."""
     with torch.no_grad():
         return F.log_softmax(model(tokens[None], draw)[0].double(), -1)
 
 
 def by_hand(model: GPT, problems: Problems, n: int) -> list[float]:
-    """Accuracy, exact match, loss and margin of one problem, token by token."""
+    """Return accuracy, exact match, loss and margin of a problem, token by token."""
     tokens, targets, mask = problems.tokens[n], problems.targets[n], problems.mask[n]
     other, places = tokens.clone(), mask.nonzero().flatten().tolist()
     for place in places[:-1]:
@@ -115,7 +115,7 @@ def test_results_are_means_over_problems(models: dict[str, GPT]) -> None:
 
 
 def test_every_pass_is_counted(models: dict[str, GPT]) -> None:
-    """Right answers and wrong ones, once for each draw."""
+    """Correct and wrong answers both count, once for each draw."""
     answers = answered(models)
     tokens = {(key[0], key[2]): cost.tokens for key, cost in answers.cost.items()}
     assert tokens["none", 20] == 2 * COUNT * 20
@@ -168,7 +168,7 @@ def test_lengths_past_the_limit_have_no_value() -> None:
 
 
 def test_a_bidirectional_model_does_not_see_the_answer() -> None:
-    """Each token of an answer is asked for at its place, with all of the answer hidden."""
+    """Each token of an answer is predicted at its place, with all of the answer hidden."""
     model = GPT(VOCAB, 16, 2, 2, [load("rope", **SHAPE)], causal=False)
     answers = answered({"none": model}, objective=objective_of("mlm", MASK))
     problems = Riddle().problems(COUNT, 12)
@@ -182,7 +182,7 @@ def test_a_bidirectional_model_does_not_see_the_answer() -> None:
 
 
 def test_hidden_answers_and_hidden_words() -> None:
-    """In a batch with both: text hides some of its tokens, a problem its answer and nothing else."""
+    """In a batch with both, text hides some of its tokens, and a problem only its answer."""
     problems = Riddle().problems(4, 12)
     mask = problems.mask.clone()
     mask[0] = True  # this one is text
@@ -235,7 +235,7 @@ def values(folder: Path) -> dict[tuple[str, str, int, str], float | None]:
 
 @pytest.mark.slow
 def test_processes_evaluate_a_task_as_one(tmp_path: Path) -> None:
-    """And by one command, which evaluates at the lengths of the run, without naming them."""
+    """One command evaluates at the lengths of the run, without naming them."""
     chosen = ["encoding=alibi", "evaluation.extensions=[crop]", f"outputs={tmp_path}/o"]
     run_job(composed(*TINY, *chosen), tmp_path / "run")
     rows: list[Row] = read_rows(tmp_path / "run/results.jsonl")

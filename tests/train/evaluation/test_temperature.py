@@ -1,4 +1,4 @@
-"""The factor that is found is the best one, and on text that is not scored."""
+"""The search finds the best factor, on text that is not scored."""
 
 from pathlib import Path
 

@@ -65,8 +65,8 @@ def test_pieces_that_nobody_scores_are_left_out(models, windows, length, first) 
 
 @pytest.mark.parametrize("name", [name for name in names() if fits("window", name)])
 def test_a_window_is_shown_what_it_can_depend_on(name) -> None:
-    """Of two layers and a window of 4, targets depend on the 6 tokens before theirs, whatever came before;
-    where it matters at which position they stand, all is shown."""
+    """Two layers with a window of 4 make targets depend on the 6 tokens before theirs, whatever came before.
+    If absolute positions matter, all tokens are shown."""
     encoding = load(name, heads=2, head_width=8, width=16, depth=2, length=64)
     model = far_from_uniform(GPT(40, 16, 2, 2, [extend("window", encoding, window=4)]))
     tokens, first = torch.randint(40, (3, 33)), 20
@@ -78,8 +78,8 @@ def test_a_window_is_shown_what_it_can_depend_on(name) -> None:
 
 
 def test_what_two_extensions_have_in_common_is_shown_once(models, windows) -> None:
-    """A crop to the training length sees the same tokens at every length, as does the model itself at that of
-    its training, and the time is that of one of them."""
+    """A crop to the training length sees the same tokens at every length, as the model does at its training
+    length; both report the time of one pass."""
     three = {name: models[name] for name in ("none", "crop", "window")}
     scoring = scores(three, windows, 4096, ("same_tokens", "by_position"))
     shown = [(part.extension, part.span.start) for part in scoring.parts(0, 1)]
@@ -98,7 +98,7 @@ def test_what_two_extensions_have_in_common_is_shown_once(models, windows) -> No
 
 
 def test_masked_tokens_are_what_a_bidirectional_model_is_asked_for(windows) -> None:
-    """Each hidden token from all the others, and the same ones at every length."""
+    """Each hidden token is predicted from all the others, and the same ones at every length."""
     rope = load("rope", heads=2, head_width=8, width=16, depth=2, length=TRAINED)
     model = GPT(40, 16, 2, 2, [rope], causal=False)
     mlm = objective_of("mlm", 0)

@@ -1,4 +1,4 @@
-"""The losses that a run keeps: of the whole batch, every one looked at."""
+"""The losses that a run keeps: of the whole batch, and all of them."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""States of a training on the disk: whole, or noticed; nothing left behind."""
+"""Checkpoints on the disk: whole, or found damaged; no other file stays behind."""
 
 import os
 import pickle
@@ -74,7 +74,7 @@ def test_a_full_disk_keeps_the_state_before_and_names_the_file(
 
 
 class Planted:
-    """What runs code where it is unpickled."""
+    """An object that runs code when it is unpickled."""
 
     def __reduce__(self) -> tuple[object, ...]:
         return os.mkdir, ("planted",)

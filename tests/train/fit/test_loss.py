@@ -1,4 +1,4 @@
-"""Loss in blocks against PyTorch's cross-entropy on all logits at once."""
+"""The loss in blocks against PyTorch's cross-entropy on all logits at once."""
 
 import pytest
 import torch
@@ -55,7 +55,7 @@ def test_bfloat16_gradients_are_as_exact_as_those_of_a_float32_softmax(nats: flo
 
 
 def sure_of(nats: float) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Hidden states (N, C), a head (V, C) and targets (N,) with about this mean loss, in bfloat16."""
+    """Return hidden states (N, C), a head (V, C) and targets (N,) with about this mean loss, in bfloat16."""
     generator = torch.Generator().manual_seed(0)
     weight = torch.randn(512, 64, generator=generator) / 8
     targets = torch.randint(512, (256,), generator=generator)

@@ -1,4 +1,4 @@
-"""Optimizer groups, schedule, and what pairs the runs: the same start and batches for every encoding."""
+"""Optimizer groups and schedule; the same start and batches for every encoding."""
 
 import pytest
 import torch
@@ -42,7 +42,7 @@ def test_the_schedule_rises_and_falls() -> None:
 @pytest.mark.parametrize("world", [1, 2, 3])
 @pytest.mark.parametrize("count", [1, 2])
 def test_parts_of_uneven_processes_weigh_as_their_targets(world: int, count: int) -> None:
-    """The mean over processes and parts, as DDP and accumulation take it, is that of all targets."""
+    """The mean over processes and parts, as DDP and accumulation take it, is the mean over all targets."""
     losses = torch.rand(7, 3, dtype=torch.float64)
     mean = 0.0
     for rank in range(world):

@@ -1,4 +1,4 @@
-"""Muon against its iteration written on singular values, in float64, and against PyTorch's in bfloat16."""
+"""Muon against its iteration on singular values in float64, and against PyTorch's in bfloat16."""
 
 from copy import deepcopy
 
@@ -12,7 +12,7 @@ SHAPES = [(8, 24), (24, 8), (8, 8), (16, 16), (1, 5)]
 
 
 def expected(matrix: Tensor) -> Tensor:
-    """Every singular value s of x / |x| becomes 3.4445 s - 4.775 s^3 + 2.0315 s^5, five times."""
+    """Map every singular value s of x / |x| to 3.4445 s - 4.775 s^3 + 2.0315 s^5, five times."""
     u, s, v = torch.linalg.svd(matrix.double(), full_matrices=False)
     s = s / s.norm()
     for _ in range(5):

@@ -1,4 +1,4 @@
-"""Which optimizer trains which weights, and that a resumed one goes on as if it had never stopped."""
+"""Each optimizer trains its weights, and a resumed one continues as if it had never stopped."""
 
 from copy import deepcopy
 
@@ -59,7 +59,7 @@ def test_muon_resumes_exactly(small: list[str]) -> None:
 
 
 def step(model: GPT, optimizer: torch.optim.Optimizer, seed: int) -> None:
-    """One step at a rate that changes, as a schedule does it."""
+    """Take one step at a rate that changes, as a schedule changes it."""
     for group in optimizer.param_groups:
         group["lr"] = 1e-3 * (1 + seed)
     tokens = torch.randint(0, 32, (2, 8), generator=torch.Generator().manual_seed(seed))

@@ -1,4 +1,4 @@
-"""A training, and the model that it hands over."""
+"""A training, and the model that it returns."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from train.fit.trainer import load_or_train
 
 
 def test_what_is_evaluated_is_not_compiled(small: list[str], outputs: Path, tmp_path: Path) -> None:
-    """It would be compiled again for each length, and so would kernels that are compiled functions."""
+    """It would be compiled again for each length, as would kernels that are compiled functions."""
     config = composed(*small, "trainer.compile=true", "trainer.max_steps=2", f"outputs={tmp_path}")
     source = data.load(config.named_data, config.model.vocab, outputs / "data")
     run = Run(source, Recipe.of(config), config.trainer, config.evaluation)

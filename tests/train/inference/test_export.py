@@ -1,4 +1,4 @@
-"""A trained model as one of transformers: the same logits, padded or not, and the same text."""
+"""A trained model exported to transformers: the same logits, padded or not, and the same text."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A sweep is the same whoever starts its jobs: rows, and what is told of a job that failed."""
+"""A sweep gives the same rows and the same messages under every launcher."""
 
 import os
 import signal
@@ -46,8 +46,7 @@ def test_a_sweep(
 
 
 def test_slurm(small: list[str], tmp_path: Path) -> None:
-    """An array of jobs; one must make room, where SLURM sends a signal to all processes of it, and is queued
-    again by submitit."""
+    """SLURM sends a signal to all processes of a job that must make room; submitit queues it again."""
     path = f"{slurm.install(tmp_path)}:{os.environ['PATH']}"
     run = [*small, "trainer.max_steps=300", "trainer.checkpoint_every=1000000", "trainer.log_every=4"]
     run += ["hydra/launcher=submitit_slurm", "hydra.launcher.partition=gpu", "jobs=2"]
@@ -74,13 +73,13 @@ def test_slurm(small: list[str], tmp_path: Path) -> None:
 
 
 def workers() -> dict[int, str]:
-    """submitit's, by number: their command lines."""
+    """Return the command lines of submitit's workers, by process number."""
     lines = [(int(pid), line) for pid, line in listed("pid=,args=")]
     return {pid: line for pid, line in lines if "submitit.core._submit" in line and "bash" not in line}
 
 
 def task(pid: int) -> str:
-    """Its number in the array."""
+    """Return the number of a process's task in the job array."""
     environment = Path(f"/proc/{pid}/environ").read_text().split("\0")
     return dict(entry.partition("=")[::2] for entry in environment)["SLURM_ARRAY_TASK_ID"]
 

@@ -1,4 +1,4 @@
-"""What of a machine each job of a sweep gets: GPUs are shared out, and none is given twice by accident."""
+"""The share of a machine that each job of a sweep gets: no GPU serves two jobs by accident."""
 
 from pathlib import Path
 

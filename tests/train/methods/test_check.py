@@ -1,4 +1,4 @@
-"""`yardstick check`: every method of ours passes, and each fault is named."""
+"""`yardstick check`: every method of this project passes, and each fault is named."""
 
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from train.methods.conformance import findings
 
 @pytest.fixture(autouse=True)
 def timed_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Time one step: what it costs is not asserted."""
+    """Time one step: no test asserts its cost."""
     monkeypatch.setattr(conformance, "STEPS", 1)
 
 

@@ -1,4 +1,4 @@
-"""A method outside the repository, in the folder that `yardstick new` writes, is one like ours."""
+"""A method outside the repository, in the folder that `yardstick new` writes, works like ours."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""DONE vouches for the results of a run, and different jobs have different folders."""
+"""DONE certifies the results of a run, and different jobs have different folders."""
 
 import os
 import shutil
@@ -79,7 +79,7 @@ def test_what_is_no_file_is_not_read(folder: Path, name: str, stand: Callable[[P
 
 
 def test_a_folder_that_bears_the_name_of_a_run_is_its(tmp_path: Path, folder: Path) -> None:
-    """Whatever a damaged DONE says; under any other name it may be somebody else's."""
+    """This holds whatever a damaged DONE says; a folder of another name may belong to somebody else."""
     mine = tmp_path.with_name("rope-s0-76543210")
     shutil.copytree(folder, mine)
     assert not is_complete(mine, "76543210")

@@ -29,7 +29,7 @@ def windows() -> Windows:
 
 @pytest.fixture(scope="module")
 def models() -> dict[str, GPT]:
-    """`ntk` depends on the length of what is shown, `crop` on where it ends."""
+    """Return two models: `ntk` depends on the shown length, `crop` on where the piece ends."""
     rope = load("rope", heads=2, head_width=8, width=16, depth=2, length=TRAINED)
     model = far_from_uniform(GPT(40, 16, 2, 2, [rope], kernel="reference"))
     names = ("dynamic_ntk", "crop")
@@ -64,7 +64,7 @@ def nonoverlapping(at: Shown, length: int, stride: int | None, last: int, seen: 
 
 
 def overlapping_mean(at: Shown, length: int, stride: int | None, last: int, seen: int) -> list[float]:
-    """A mean of means, as the script has it."""
+    """Return a mean of means, as the published script does."""
     starts = [start for start in range(N) if start % (stride or length // 2) == 0 and start + length <= N]
     return [float(at(start, start + length).mean()) for start in starts]
 
@@ -132,7 +132,7 @@ def test_no_piece_is_shown_twice_nor_too_much_at_once(models: dict[str, GPT], wi
 
 
 def test_all_protocols_show_a_window_about_twice_a_length(models: dict[str, GPT], windows: Windows) -> None:
-    """From 1x to 32x: 26 thousand tokens of a window of 2,048, where same_tokens alone has 4 thousand."""
+    """From 1x to 32x they show 26,000 tokens for a window of 2,048; same_tokens alone shows 4,000."""
     lengths = [64 << k for k in range(6)]
     long = Windows(*torch.zeros(3, 1, 2049, dtype=torch.int64))
     pieces = amounts(composed().evaluation, lengths, 64)
@@ -143,7 +143,7 @@ def test_all_protocols_show_a_window_about_twice_a_length(models: dict[str, GPT]
 
 
 def test_shares_of_processes_add_up(models: dict[str, GPT], windows: Windows) -> None:
-    """With more processes than windows, some of them have nothing to do."""
+    """With more processes than windows, some processes have no work."""
 
     def scored(rank: int, world: int) -> TextEvaluator:
         scoring, listed = parts(models, windows), list[TextPart]()

@@ -1,4 +1,4 @@
-"""results.jsonl: what was written is read, and no number is null; a torn last line is left out."""
+"""results.jsonl: reading gives what was written, without a null; a torn last line is left out."""
 
 from dataclasses import replace
 from pathlib import Path

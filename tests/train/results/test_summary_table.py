@@ -1,4 +1,4 @@
-"""What a run prints at its end."""
+"""The table that a run prints at its end."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Compiled code is used where it was made for."""
+"""Compiled code runs only where it was compiled for."""
 
 import os
 import shutil
@@ -30,7 +30,7 @@ assert torch.allclose(norm(x), expected)
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("g++") is None, reason="needs a C++ compiler")
 def test_one_cache_for_several_instruction_sets(tmp_path: Path) -> None:
-    """Without folders of their own the second process finds nan, or in the other order dies."""
+    """Without a folder for each, the second process computes NaN, or dies in the other order."""
     for name in ("avx512", "avx2") if torch.cpu._is_avx512_supported() else ("avx2", "default"):
         environment = os.environ | {COMPILED: str(tmp_path), "ATEN_CPU_CAPABILITY": name}
         line = [sys.executable, "-c", NORM]

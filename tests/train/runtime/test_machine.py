@@ -1,4 +1,4 @@
-"""What is found out about a machine."""
+"""The description of a machine."""
 
 import os
 import platform

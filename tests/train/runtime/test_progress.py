@@ -1,4 +1,4 @@
-"""What is told of work that goes on, in a log and in a terminal."""
+"""Progress of running work, in a log and in a terminal."""
 
 import sys
 import time
@@ -25,7 +25,7 @@ def test_a_terminal_shows_the_newest_line_alone(
 def test_a_sweep_says_how_far_it_is(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Two jobs at a time of 100 s each: six are left, one of them half done."""
+    """Jobs take 100 s, two at a time: six are left, one of them half done."""
     now = time.perf_counter()
     running = {Path("runs/t5"): Running(SimpleNamespace(exitcode=None, terminate=id, kill=id), now - 50, 0)}
     progress = SweepProgress(10, [100.0] * 4, now - 225)

@@ -1,4 +1,4 @@
-"""Cores and memory of a machine, of a container, and of a group in a group."""
+"""Cores and memory of a machine, of a container, and of nested groups."""
 
 import os
 from pathlib import Path
@@ -18,7 +18,7 @@ def write(folder: Path, **files: str) -> None:
 
 @pytest.fixture
 def groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder of control groups, beside the file that says which this process is in."""
+    """Return a folder of control groups, next to the file that names the group of this process."""
     write(tmp_path, membership="0::/jobs/mine")
     for name in ("membership", "meminfo"):
         monkeypatch.setattr(quota, name.upper(), tmp_path / name)
@@ -50,6 +50,6 @@ def test_the_first_version(groups: Path) -> None:
 
 
 def test_memory_that_holds_files_counts(groups: Path, tmp_path: Path) -> None:
-    """After a day's work little is free, as files stay in memory until someone needs it."""
+    """After a day's work little is free, because files stay in memory until it is needed."""
     write(tmp_path, meminfo="MemFree:  1000 kB\nMemAvailable:  7000 kB")
     assert quota.available() == 7000 * 1024

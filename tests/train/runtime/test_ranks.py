@@ -1,4 +1,4 @@
-"""One process speaks for a run, whoever launched the processes."""
+"""One process writes for a run, whatever launched the processes."""
 
 import pytest
 

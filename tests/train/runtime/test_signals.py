@@ -1,4 +1,4 @@
-"""A run that is told to end says so, keeps its state, and leaves no process behind."""
+"""A run that receives a signal says so, keeps its state, and leaves no process behind."""
 
 import os
 import signal
@@ -25,7 +25,7 @@ def stopped_by(number: Signals) -> str:
 def test_a_signal_ends_a_run_with_a_sentence(
     small: list[str], tmp_path: Path, number: Signals, code: int
 ) -> None:
-    """SIGUSR1 is what `#SBATCH --signal=USR1@120` sends: the job is queued again."""
+    """`#SBATCH --signal=USR1@120` sends SIGUSR1: the job is queued again."""
     scontrol = tmp_path / "scontrol"
     scontrol.write_text(f'#!/bin/sh\necho "$@" >> {tmp_path}/asked\n')
     scontrol.chmod(0o755)
@@ -57,8 +57,8 @@ def ctrl_c_while_it_is_held() -> None:
 
 
 def a_job_that_has_not_begun() -> None:
-    """Ctrl-C and SLURM's signals reach the server that jobs are forked from, while the parent tells them to
-    end; SIGTERM ends it, with what clears temporary folders."""
+    """Ctrl-C and SLURM's signals reach the server that forks the jobs, while the parent tells them to end.
+    SIGTERM ends the server, which clears its temporary folders."""
     for number in (SIGINT, SIGUSR1, signal.SIGUSR2):
         assert signal.getsignal(number) is signal.SIG_IGN
     os.kill(os.getpid(), SIGTERM)
