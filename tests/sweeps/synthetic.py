@@ -58,7 +58,7 @@ def make_sweep(
 ) -> Path:
     """Write a sweep to `folder`; return the folder.
 
-    `extend` names methods evaluated under more than crop, `failed` jobs that died, such as rope-s1, `bimodal` a
+    `extend` names methods evaluated under more than crop, `failed` jobs that died (rope-s1), `bimodal` a
     method whose seed 1 does not extrapolate, `changed` the settings in which a method differs from the sweep.
     """
     jobs = []
