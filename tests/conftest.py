@@ -78,7 +78,7 @@ class Method:
         with torch.random.fork_rng():
             torch.default_generator.manual_seed(0)  # torch's own formats three stacks without a GPU
             encoding = registry.load(self.encoding, **SHAPE, **parameters)
-            return registry.extend(self.extension, moved(encoding)).eval()
+            return registry.extend(self.extension, perturb(encoding)).eval()
 
     @property
     def built(self) -> Encoding:
@@ -112,7 +112,7 @@ def exact(method: Method) -> Encoding:
     return method.fresh().double()
 
 
-def moved(module: Any, seed: int = 3) -> Any:
+def perturb(module: Any, seed: int = 3) -> Any:
     """Change all parameters by about a fifth, so that none is zero, one, or equal to another."""
     noise = torch.Generator().manual_seed(seed)
     with torch.no_grad():

@@ -98,7 +98,7 @@ def source() -> Source:
     )
 
 
-def trained(config: Config) -> tuple[Numbers, GPT]:
+def train_model(config: Config) -> tuple[Numbers, GPT]:
     """Train a model; return its losses from step 2 on, the final norm of all weights, and the model."""
     model, progress = build.build_gpt(config), Progress(1, ignore)
     noise = torch.Generator().manual_seed(0)
@@ -115,12 +115,12 @@ def trained(config: Config) -> tuple[Numbers, GPT]:
 
 
 def training(overrides: list[str]) -> Numbers:
-    return trained(composed(*TINY, *overrides))[0]
+    return train_model(composed(*TINY, *overrides))[0]
 
 
 @cache
 def model_of(name: str) -> tuple[Numbers, GPT]:
-    return trained(with_encoding(composed(*TINY), name))
+    return train_model(with_encoding(composed(*TINY), name))
 
 
 def losses(model: GPT, length: int) -> Numbers:

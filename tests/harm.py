@@ -22,7 +22,7 @@ def zero(file: Path, at: int, size: int = 512) -> None:
     file.write_bytes(content)
 
 
-def cut(file: Path, at: int) -> None:
+def truncate(file: Path, at: int) -> None:
     """Cut a file at a byte, counted from the end if negative."""
     os.truncate(file, at if at >= 0 else file.stat().st_size + at)
 

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from multiprocessing.connection import wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
+from subprocess import CompletedProcess
 from threading import Lock
 from typing import Any
 
@@ -38,7 +39,7 @@ def redirected(
     function(*arguments)
 
 
-def ended(process: BaseProcess, seconds: float = TIMEOUT) -> int | None:
+def exit_code(process: BaseProcess, seconds: float = TIMEOUT) -> int | None:
     """Return the exit code of a process; kill it and return None if it takes longer."""
     wait([process.sentinel], seconds)
     with ASKING:
@@ -48,13 +49,13 @@ def ended(process: BaseProcess, seconds: float = TIMEOUT) -> int | None:
     return code
 
 
-def forked(function: Callable[..., Any], *arguments: Any, **environment: str) -> subprocess.CompletedProcess:
+def run_forked(function: Callable[..., Any], *arguments: Any, **environment: str) -> CompletedProcess[str]:
     """Run a function in a process of its own; return its exit code and output."""
     with tempfile.TemporaryDirectory() as folder:
-        code = ended(start(Path(folder), function, *arguments, **environment))
+        code = exit_code(start(Path(folder), function, *arguments, **environment))
         assert code is not None, f"{function.__name__} takes more than {TIMEOUT} seconds"
         out, err = (Path(folder, name).read_text() for name in ("out", "err"))
-    return subprocess.CompletedProcess(arguments, code, out, err)
+    return CompletedProcess(arguments, code, out, err)
 
 
 def wait_for(is_so: Callable[[], object], seconds: float = TIMEOUT) -> None:
@@ -64,25 +65,25 @@ def wait_for(is_so: Callable[[], object], seconds: float = TIMEOUT) -> None:
         time.sleep(0.05)
 
 
-def listed(fields: str) -> list[list[str]]:
+def process_fields(fields: str) -> list[list[str]]:
     """Return these fields of every process, as `ps` lists them."""
     count = fields.count(",")
     lines = subprocess.check_output(["ps", "-ewwo", fields], text=True).splitlines()
     return [line.split(None, count) for line in lines]
 
 
-def family(parent: int) -> dict[int, str]:
+def descendants(parent: int) -> dict[int, str]:
     """Return the descendants of a process, by number, with their command lines."""
-    processes = [(int(pid), int(ppid), line) for pid, ppid, line in listed("pid=,ppid=,args=")]
+    processes = [(int(pid), int(ppid), line) for pid, ppid, line in process_fields("pid=,ppid=,args=")]
     found: dict[int, str] = {}
     for _ in range(4):
         found |= {pid: line for pid, ppid, line in processes if ppid in (parent, *found)}
     return found
 
 
-def of_session(session: int) -> list[int]:
+def session_processes(session: int) -> list[int]:
     """Return the live processes of a session, whatever their parents are by now."""
-    processes = listed("pid=,sid=,stat=")
+    processes = process_fields("pid=,sid=,stat=")
     return [int(pid) for pid, sid, state in processes if int(sid) == session and state[0] != "Z"]
 
 

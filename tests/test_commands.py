@@ -48,7 +48,7 @@ TINY = """data=copy data.symbols=4 data.lengths=[1,4] model.length=9 model.width
 """.split()
 
 
-def documented() -> Iterator[str]:
+def documented_commands() -> Iterator[str]:
     """Yield the lines of code blocks, and the code within sentences, that begin as commands do."""
     for page in PAGES:
         text = page.read_text()
@@ -61,7 +61,7 @@ def documented() -> Iterator[str]:
                 yield code
 
 
-def recipe(command: str) -> list[str]:
+def make_commands(command: str) -> list[str]:
     """Return the commands that `make` would run once `.venv` is ready."""
     clean = {key: value for key, value in os.environ.items() if not key.startswith(OF_MAKE)}
     line = ["make", "--dry-run", "--old-file=.venv/.ready", *shlex.split(command)[1:]]
@@ -80,7 +80,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("command", list(dict.fromkeys([*documented(), *SWEEPS])))
+@pytest.mark.parametrize("command", list(dict.fromkeys([*documented_commands(), *SWEEPS])))
 def test_a_documented_command(command: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(folder)
     monkeypatch.setenv("WANDB_MODE", "disabled")
@@ -89,7 +89,7 @@ def test_a_documented_command(command: str, folder: Path, monkeypatch: pytest.Mo
     register.cache_clear()
     for placeholder, value in FOR_INSTANCE.items():
         command = command.replace(placeholder, value)
-    lines = recipe(command) if command.startswith("make") else [command]
+    lines = make_commands(command) if command.startswith("make") else [command]
     assert lines
     for line in lines:
         words = shlex.split(line.partition(" > ")[0])
@@ -106,11 +106,11 @@ def works(module: str, arguments: list[str]) -> None:
         outputs = [f"outputs={Path.cwd()}/outputs"] if module in ("train.evaluate", "train.diagnose") else []
         undrawn = shutil.which("false") if module == "sweeps.report" else sys.executable
         with patch("sys.argv", [module, *arguments, *outputs]), patch("sys.executable", undrawn):
-            status = ended(module)
+            status = exit_status(module)
         rounded = "threads=2" in arguments  # otherwise than by one: the answer may be that rows differ
         assert not status or (rounded and status == 1), status
     elif module == "train":
-        for config in first_and_last(
+        for config in job_settings(
             [argument for argument in arguments if not argument.startswith("methods=")]
         ):
             check_parameters(config)
@@ -118,7 +118,7 @@ def works(module: str, arguments: list[str]) -> None:
         assert importlib.util.find_spec(module)
 
 
-def ended(module: str) -> object:
+def exit_status(module: str) -> object:
     """Run a command and return its exit status."""
     try:
         run_module(module, run_name="__main__")
@@ -127,7 +127,7 @@ def ended(module: str) -> object:
     return None
 
 
-def first_and_last(arguments: list[str]) -> list[Config]:
+def job_settings(arguments: list[str]) -> list[Config]:
     """Return the settings that `python -m train` would run: the first and the last job of a sweep."""
     register()
     with initialize_config_dir(str(CONF), version_base="1.3"):

@@ -35,8 +35,8 @@ from tests.conftest import (
     gpt,
     members,
     model_of,
-    moved,
     over,
+    perturb,
     scores,
     tokens,
 )
@@ -226,7 +226,7 @@ def test_is_copied_and_saved(method: Method) -> None:
     with torch.no_grad():
         expected = model(x)
         copy = deepcopy(model)
-        moved(model, seed=8)
+        perturb(model, seed=8)
         assert torch.equal(copy(x), expected)
         file = io.BytesIO()
         torch.save(copy.state_dict(), file)
@@ -376,30 +376,30 @@ def test_kernels_agree(method: Method, causal: bool, monkeypatch: pytest.MonkeyP
     length = min(method.span, method.built.context or 2 * LENGTH + 3)
     positions = Positions.of(length, causal=causal)
     for member, exact in dict(zip(members(method.built), members(method.exact), strict=True)).items():
-        plain = carried_out(member, "reference", positions)
+        plain = attention_and_gradients(member, "reference", positions)
         with float64():
-            expected = carried_out(exact, "reference", positions)
+            expected = attention_and_gradients(exact, "reference", positions)
         for kernel in kernels(member.effect_at(positions))[1:]:
             for rows in (length, 5):
                 monkeypatch.setattr(eager, "BUDGET", rows * SHAPE["heads"] * length)
                 monkeypatch.setattr(eager, "FEWEST", rows)
                 monkeypatch.setattr(masks, "ROWS", rows)
-                as_accurate(carried_out(member, kernel, positions), plain, expected)
+                as_accurate(attention_and_gradients(member, kernel, positions), plain, expected)
                 with float64():
-                    agree_all(carried_out(exact, kernel, positions), expected)
-                    agree(evaluated(exact, kernel, positions), expected["out"])
-                    agree(evaluated(exact, kernel, positions, first=7), expected["out"][:, :, 7:])
+                    agree_all(attention_and_gradients(exact, kernel, positions), expected)
+                    agree(attention_output(exact, kernel, positions), expected["out"])
+                    agree(attention_output(exact, kernel, positions, first=7), expected["out"][:, :, 7:])
         if cpu_flash.fits(torch.empty(1), Plan(member.effect_at(positions))):
-            as_accurate(carried_out(member, "fused", positions), plain, expected)
+            as_accurate(attention_and_gradients(member, "fused", positions), plain, expected)
         with torch.no_grad():
             readable = cpu_flash.fits(torch.empty(1), Plan(member.effect_at(positions)))
         for first in (0, 7) if readable else ():
-            read = {"out": evaluated(member, "fused", positions, first)}
+            read = {"out": attention_output(member, "fused", positions, first)}
             as_accurate(read, *({"out": results["out"][:, :, first:]} for results in (plain, expected)))
         if Plan(member.effect_at(positions)).far_keys is not None:
             monkeypatch.setattr(far_keys, "ROWS", 5)
             with float64():
-                agree(evaluated(exact, "band", positions), expected["out"])
+                agree(attention_output(exact, "band", positions), expected["out"])
 
 
 @pytest.mark.parametrize("encoding", ["cope", "dape_kerple", "deberta", "shaw"])
@@ -407,20 +407,20 @@ def test_logits_that_a_gpu_computes_twice(encoding: str, monkeypatch: pytest.Mon
     """In blocks of a few queries, whose logits are not kept for the gradient, the result is the same."""
     member, positions = members(Method(encoding).exact)[0], Positions.of(2 * LENGTH + 3)
     with float64():
-        expected = carried_out(member, "reference", positions)
+        expected = attention_and_gradients(member, "reference", positions)
         monkeypatch.setattr(Tensor, "is_cuda", True)
         monkeypatch.setattr(budget, "ON_GPU", 5 * SHAPE["heads"] * positions.length)
-        agree_all(carried_out(member, "explicit", positions), expected)
+        agree_all(attention_and_gradients(member, "explicit", positions), expected)
 
 
-def evaluated(encoding: Encoding, kernel: str, positions: Positions, first: int = 0) -> Tensor:
+def attention_output(encoding: Encoding, kernel: str, positions: Positions, first: int = 0) -> Tensor:
     """Return the output of attention for queries from `first` on, without gradient."""
     x, q, k, v = (t.to(torch.get_default_dtype()) for t in content(positions.length))
     with torch.no_grad():
         return attend(q, k, v, Plan(encoding.effect_at(positions)).from_query(first), x, kernel)
 
 
-def carried_out(encoding: Encoding, kernel: str, positions: Positions) -> dict[str, Tensor]:
+def attention_and_gradients(encoding: Encoding, kernel: str, positions: Positions) -> dict[str, Tensor]:
     """Return the output of attention, and the gradient of every input, in the default precision."""
     tensors = (t.to(torch.get_default_dtype(), copy=True) for t in content(positions.at.numel()))
     x, q, k, v = (t.requires_grad_() for t in tensors)

@@ -26,7 +26,7 @@ Printed = Callable[..., str]
 
 
 @pytest.fixture
-def printed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Printed:
+def command_output(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Printed:
     """Return a function that runs a module as a command and returns its output."""
 
     def run(*command: str) -> str:
@@ -39,9 +39,9 @@ def printed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str])
     return run
 
 
-def test_methods_are_current(printed: Printed) -> None:
+def test_methods_are_current(command_output: Printed) -> None:
     """If this fails: make table."""
-    assert (ROOT / "docs/methods.md").read_text() == printed("models.encodings")
+    assert (ROOT / "docs/methods.md").read_text() == command_output("models.encodings")
 
 
 def test_every_method_names_its_source() -> None:
@@ -63,18 +63,19 @@ def test_every_method_names_its_source() -> None:
         "agreement docs/study/quick docs/study/encodings docs/study/both docs/study docs/study/deep",
     ],
 )
-def test_the_tables_of_the_study_are_those_of_its_archives(line: str, printed: Printed) -> None:
+def test_the_tables_of_the_study_are_those_of_its_archives(line: str, command_output: Printed) -> None:
     """If this fails: python -m sweeps.<line>, between its marks in docs/study/README.md."""
     page = (ROOT / "docs/study/README.md").read_text()
-    shown = page.partition(f"<!-- python -m sweeps.{line} -->\n")[2].partition("<!-- /")[0]
-    agree_but_for_digits(shown, printed(*f"sweeps.{line}".split()), abs=0.0011)  # the last digit is rounded
+    written = page.partition(f"<!-- python -m sweeps.{line} -->\n")[2].partition("<!-- /")[0]
+    rounding = 0.0011  # of the last digit
+    agree_but_for_digits(written, command_output(*f"sweeps.{line}".split()), abs=rounding)
 
 
 def test_the_closer_look_at_the_study_is_that_of_its_archive() -> None:
     rows = pd.read_parquet(ROOT / "docs/study/details/rows.parquet")
     page = (ROOT / "docs/study/README.md").read_text().partition("## Closer")[2]
-    shown = page.partition("**Temperature**")[0].splitlines()
-    lines = [line.strip("|").split("|") for line in shown if line.startswith("| `")]
+    section = page.partition("**Temperature**")[0].splitlines()
+    lines = [line.strip("|").split("|") for line in section if line.startswith("| `")]
     assert {line[0].strip(" `") for line in lines} == set(rows["encoding"])
     for line in lines:
         method_rows = rows[rows["encoding"] == line[0].strip(" `")]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from models import cpu as native
-from tests.processes import forked
+from tests.processes import run_forked
 from train.paths import ROOT
 
 COPIED = ("models", "conf", "tests", "pyproject.toml")
@@ -89,7 +89,7 @@ def test_a_fault_is_caught(name: str, tmp_path: Path) -> None:
     text = file.read_text()
     assert text.count(right) == 1, f"{changed} was rewritten: plant the fault where the line is now"
     file.write_text(text.replace(right, wrong))
-    done = forked(only, tmp_path, [tests], chosen)
+    done = run_forked(only, tmp_path, [tests], chosen)
     assert done.returncode == 1, done.stdout + done.stderr
     assert "1 failed" in done.stdout
 
@@ -97,5 +97,5 @@ def test_a_fault_is_caught(name: str, tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_without_a_fault_they_pass(tmp_path: Path) -> None:
     chosen = " or ".join(f"({chosen})" for *_, chosen in FAULTS.values())
-    done = forked(only, copy(tmp_path), sorted({tests for *_, tests, _ in FAULTS.values()}), chosen)
+    done = run_forked(only, copy(tmp_path), sorted({tests for *_, tests, _ in FAULTS.values()}), chosen)
     assert done.returncode == 0, done.stdout + done.stderr

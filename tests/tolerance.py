@@ -94,11 +94,11 @@ def errors(found: Outcome, expected: Outcome) -> dict[str, float]:
     return {name: error(found[name], value) for name, value in expected.items()}
 
 
-def agree_but_for_digits(shown: str, expected: str, **tolerance: float) -> None:
+def agree_but_for_digits(found: str, expected: str, **tolerance: float) -> None:
     """Assert that texts are the same, and their decimal numbers within a tolerance."""
     number = r"[-+−]?\d+\.\d+(?:e[-+]\d+)?"
-    assert re.sub(number, "#", shown) == re.sub(number, "#", expected)
+    assert re.sub(number, "#", found) == re.sub(number, "#", expected)
     numbers = [
-        [float(digits.replace("−", "-")) for digits in re.findall(number, text)] for text in (shown, expected)
+        [float(digits.replace("−", "-")) for digits in re.findall(number, text)] for text in (found, expected)
     ]
     assert numbers[0] == pytest.approx(numbers[1], **tolerance)

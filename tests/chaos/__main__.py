@@ -80,13 +80,13 @@ def main() -> None:
     count: dict[str, Counter[str]] = {kind: Counter() for kind in KINDS}
     started = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
-        for case, how in try_all(cases, Path(folder), os.cpu_count() or 1):
+        for case, verdict in try_all(cases, Path(folder), os.cpu_count() or 1):
             count[case.kind] += Counter(
-                cases=1, stopped=how.was_stopped, survived=not how.wrong, advised=how.was_advised
+                cases=1, stopped=verdict.was_stopped, survived=not verdict.wrong, advised=verdict.was_advised
             )
-            if how.wrong:
+            if verdict.wrong:
                 again = f"python -m tests.chaos --seed {chosen.seed} --case {case.number}"
-                print(f"{again}\n    {case.kind}, {case.scenario}: {how.wrong}", flush=True)
+                print(f"{again}\n    {case.kind}, {case.scenario}: {verdict.wrong}", flush=True)
     print(f"{'':<32}{'cases':>7}{'stopped':>9}{'survived':>10}{'told what to delete':>21}")
     for kind, counts in [*count.items(), ("all", sum(count.values(), Counter()))]:
         print(

@@ -17,8 +17,8 @@ from signal import SIGINT, SIGKILL, SIGTERM
 from typing import NamedTuple
 
 from tests.chaos.scenarios import SCENARIOS, Ended, Inside, Place, Undisturbed, at_each_write, copy
-from tests.harm import cut, flip, limit, swap, zero
-from tests.processes import of_session
+from tests.harm import flip, limit, swap, truncate, zero
+from tests.processes import session_processes
 from tests.train.wandb_server import served
 from train import wandb_run
 
@@ -127,7 +127,7 @@ def kill_in_a_write(case: Case) -> list[Ended]:
 def kill_a_job(case: Case) -> list[Ended]:
     process = case.begin()
     case.wait()
-    others = [pid for pid in of_session(process.pid or 0) if pid != process.pid]
+    others = [pid for pid in session_processes(process.pid or 0) if pid != process.pid]
     if others:
         os.kill(case.random.choice(others), SIGKILL)
     return [case.place.end(process)]
@@ -152,13 +152,13 @@ def kill_one_of_three(case: Case) -> list[Ended]:
 # ---- files that are not what was written
 
 
-def damage(how: str, case: Case) -> list[Ended]:
+def damage(damage_kind: str, case: Case) -> list[Ended]:
     """Damage a file of a finished run. Half the time, delete its results, so that they are made again."""
     case.finish()
     if case.random.random() < 0.5:
         for name in ("runs", "sweeps"):
             shutil.rmtree(case.place.outputs / name, ignore_errors=True)
-    harm(how, case)
+    harm(damage_kind, case)
     return []
 
 
@@ -168,16 +168,16 @@ def kill_then_damage(case: Case) -> list[Ended]:
     return ends
 
 
-def harm(how: str, case: Case) -> None:
+def harm(damage_kind: str, case: Case) -> None:
     others = {file.name: file for file in files(case.of.other)}
-    found = [file for file in files(case.place.outputs) if how != "swap" or file.name in others]
+    found = [file for file in files(case.place.outputs) if damage_kind != "swap" or file.name in others]
     if not found:
         return
     file = case.random.choice(found)
     at = case.random.randrange(file.stat().st_size)
-    match how:
+    match damage_kind:
         case "flip" | "zero" | "cut":
-            {"flip": flip, "zero": zero, "cut": cut}[how](file, at)
+            {"flip": flip, "zero": zero, "cut": truncate}[damage_kind](file, at)
         case "delete":
             file.unlink()
         case "swap":

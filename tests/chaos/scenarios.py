@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from tests.processes import ended, listed, of_session, start
+from tests.processes import exit_code, process_fields, session_processes, start
 from tests.train.conftest import ROOT, SMALL
 
 PATIENCE = 60  # seconds for a command line that takes one or two
@@ -74,29 +74,29 @@ class Place:
             arguments.append(f"hydra.sweep.dir={self.outputs}/sweeps/multirun")
         paths = {"TMPDIR": str(self.temporary), "PYTHONPATH": str(ROOT)}
         environment = {"WANDB_MODE": "disabled"} | paths | environment
-        process = start(self.folder, carried_out, self.folder, inside, arguments, **environment)
+        process = start(self.folder, run_line, self.folder, inside, arguments, **environment)
         self.session = process.pid or 0
         return process
 
     def end(self, process: BaseProcess) -> Ended:
-        code = ended(process, PATIENCE)
+        code = exit_code(process, PATIENCE)
         files = [self.folder / name for name in ("out", "err")]
         return Ended(code, "".join(file.read_text(errors="replace") for file in files if file.exists()))
 
     def orphans(self) -> list[int]:
         """Return the processes that outlive the last command line by more than a moment."""
         end = time.monotonic() + PATIENCE
-        while (left := of_session(self.session) + self.services()) and time.monotonic() < end:
+        while (left := session_processes(self.session) + self.services()) and time.monotonic() < end:
             time.sleep(0.05)
         return left
 
     def services(self) -> list[int]:
         """Return processes of other sessions that hold a file in the temporary folder, as the W&B service
         does."""
-        return [int(pid) for pid, line in listed("pid=,args=") if str(self.temporary) in line]
+        return [int(pid) for pid, line in process_fields("pid=,args=") if str(self.temporary) in line]
 
 
-def carried_out(folder: Path, inside: tuple[Inside, ...], arguments: list[str]) -> None:
+def run_line(folder: Path, inside: tuple[Inside, ...], arguments: list[str]) -> None:
     os.setsid()
     os.chdir(folder)
     torch.set_num_threads(1)

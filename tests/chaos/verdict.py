@@ -22,7 +22,7 @@ class Verdict(NamedTuple):
 
 
 def judge(case: Case, disturbed: list[Ended], killed: bool) -> Verdict:
-    wrong = [fault for end in disturbed for fault in ill_said(end)]
+    wrong = [fault for end in disturbed for fault in faults_of_message(end)]
     left = case.place.orphans()
     if left:
         wrong.append(f"processes {left} outlive the disturbed run")
@@ -30,20 +30,20 @@ def judge(case: Case, disturbed: list[Ended], killed: bool) -> Verdict:
         wrong += [f"{file.name} is left in the temporary folder" for file in case.place.temporary.glob("*")]
     was_stopped = any(end.code for end in disturbed)
     if disturbed and not was_stopped:
-        wrong += different(case)  # what ended well is right, whatever happened
-    again = repeated(case)
+        wrong += changed_rows(case)  # what ended well is right, whatever happened
+    again = repeat_scenario(case)
     advice = ADVICE.search(again.said) if again.code else None
     if advice:
         shutil.rmtree(case.place.folder / advice[1])
-        again = repeated(case)
+        again = repeat_scenario(case)
     if again.code != 0:
         wrong.append(f"the same command ends with {again.code}: {again.said[-1500:]}")
-    wrong += [*ill_said(again), *different(case)]
+    wrong += [*faults_of_message(again), *changed_rows(case)]
     wrong += [f"{file} is left" for file in case.place.outputs.rglob("*") if ".part" in file.name]
     return Verdict("\n".join(dict.fromkeys(wrong)), advice is not None, was_stopped)
 
 
-def repeated(case: Case) -> Ended:
+def repeat_scenario(case: Case) -> Ended:
     """Run all command lines of the scenario again, up to the first that fails."""
     for number in range(1, 1 + len(case.lines)):
         end = case.place.end(case.place.begin(case.lines[:number]))
@@ -52,13 +52,13 @@ def repeated(case: Case) -> Ended:
     return end
 
 
-def ill_said(end: Ended) -> list[str]:
+def faults_of_message(end: Ended) -> list[str]:
     if end.code is None:
         return [f"it hangs: {end.said[-1500:]}"]
     return [f"a traceback: {end.said[-3000:]}"] if "Traceback" in end.said else []
 
 
-def different(case: Case) -> list[str]:
+def changed_rows(case: Case) -> list[str]:
     """Return the rows that differ from those of an undisturbed run."""
     wrong = []
     for file in sorted(case.of.outputs.rglob("results.jsonl")):

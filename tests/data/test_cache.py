@@ -18,7 +18,7 @@ import data
 from data import cache as folders
 from data.digest import of_file
 from data.text.tokens import Text
-from tests.harm import cut, files_of_at_most, flip
+from tests.harm import files_of_at_most, flip, truncate
 from train.paths import ROOT
 
 LOAD = """
@@ -41,7 +41,7 @@ def start(settings: dict[str, Any], cache: Path) -> subprocess.Popen[str]:
     return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
-def prepared(cache: Path) -> list[Path]:
+def cache_files(cache: Path) -> list[Path]:
     """Return the files of a cache, apart from locks."""
     return sorted(path for path in cache.iterdir() if not path.name.endswith(".lock"))
 
@@ -57,7 +57,7 @@ def test_many_processes_build_once(small: dict[str, Any], tmp_path: Path) -> Non
     assert [process.returncode for process in processes] == [0, 0, 0], outputs
     assert sum(errors.count("Preparing data=files") for _, errors in outputs) == 1
     assert len({out.rsplit(" [")[0] for out, _ in outputs}) == 1
-    assert len(prepared(tmp_path / "cache")) == 1
+    assert len(cache_files(tmp_path / "cache")) == 1
 
 
 @pytest.mark.slow
@@ -71,10 +71,10 @@ def test_a_killed_build_leaves_nothing_that_looks_whole(
         time.sleep(0.002)
     process.send_signal(signal.SIGKILL)
     process.communicate()
-    (left,) = prepared(tmp_path)
+    (left,) = cache_files(tmp_path)
     assert ".part-" in left.name
     source = opened(chosen, tmp_path)
-    assert prepared(tmp_path) == [source.folder]
+    assert cache_files(tmp_path) == [source.folder]
 
 
 @pytest.mark.slow
@@ -99,7 +99,7 @@ def revalue(folder: Path) -> None:
 
 
 DAMAGES: dict[str, Callable[[Path], Any]] = {
-    "training.bin has another content": lambda folder: cut(folder / "training.bin", 100),
+    "training.bin has another content": lambda folder: truncate(folder / "training.bin", 100),
     "held_out.bin has another content": lambda folder: flip(folder / "held_out.bin", 10),
     "meta.json has another content": revalue,
     "held_out_lengths.npy is missing": lambda folder: (folder / "held_out_lengths.npy").unlink(),
@@ -108,7 +108,7 @@ DAMAGES: dict[str, Callable[[Path], Any]] = {
 
 
 @pytest.mark.parametrize("reason", DAMAGES)
-def test_a_damaged_cache_is_said_and_built_again(
+def test_a_damaged_cache_is_reported_and_built_again(
     reason: str, small: dict[str, Any], tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     source = opened(small, tmp_path / "cache")
@@ -147,13 +147,13 @@ def test_any_record_that_is_not_ours_is_damage(content: str, tmp_path: Path) -> 
         folders.read_whole(tmp_path)
 
 
-def test_a_full_disk_is_said_and_leaves_nothing(small: dict[str, Any], tmp_path: Path) -> None:
+def test_a_full_disk_is_reported_and_leaves_nothing(small: dict[str, Any], tmp_path: Path) -> None:
     with (
         files_of_at_most(4096),
         pytest.raises(OSError, match=r"^The disk is full: .* more room in .*cache\.$"),
     ):
         opened(small, tmp_path / "cache")
-    assert prepared(tmp_path / "cache") == []
+    assert cache_files(tmp_path / "cache") == []
     assert len(opened(small, tmp_path / "cache").training) > 4096
 
 
@@ -186,7 +186,7 @@ def test_a_text_that_changes_while_it_is_read_is_refused(
     monkeypatch.setattr(build, "tokenizer_of", change)
     with pytest.raises(ValueError, match="changed while it was read"):
         opened(small, tmp_path / "cache")
-    assert prepared(tmp_path / "cache") == []
+    assert cache_files(tmp_path / "cache") == []
 
 
 def test_a_cache_that_cannot_be_written_serves_what_it_has(small: dict[str, Any], tmp_path: Path) -> None:

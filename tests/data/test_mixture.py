@@ -107,7 +107,7 @@ def test_a_key_is_hidden_in_the_text_itself(hidden: Mixed, stdlib: Text) -> None
     assert (batch.tokens[asks] == 512).sum(1).tolist() == [2] * 10
 
 
-def test_what_is_said(mixture: Make, hidden: Mixed, stdlib: Text) -> None:
+def test_description(mixture: Make, hidden: Mixed, stdlib: Text) -> None:
     mixed = mixture()
     assert mixed.trained_length is None
     assert mixed.has_text
@@ -128,7 +128,7 @@ def test_the_files_are_of_the_parts_that_they_name(name: str, settings: Callable
     assert sizes.vocab == tiny.vocab + vocabulary  # the same tokenizer as without the task, the same cache
 
 
-def test_impossible_settings_are_said(mixture: Make, settings: Callable[..., dict], books: Path) -> None:
+def test_impossible_settings_are_refused(mixture: Make, settings: Callable[..., dict], books: Path) -> None:
     with pytest.raises(ValueError, match=r"needs 64 ids beside those of files: add 64 to model.vocab"):
         mixture(vocab=300, text=settings("files", path=str(books)))
     for share in (0, 1, 1.5):

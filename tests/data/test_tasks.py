@@ -20,7 +20,7 @@ KAZEMNEJAD = "copy reverse sort parity addition summation polynomial lego".split
 NAMES = RUOSS + KAZEMNEJAD
 
 
-def said(task: Task, ids: torch.Tensor) -> str:
+def characters(task: Task, ids: torch.Tensor) -> str:
     """Return ids as characters: | is the separator, . the end."""
     return "".join((".", "|", *task.alphabet)[number] for number in ids.tolist())
 
@@ -33,10 +33,10 @@ def rows(task: Task, found: Any) -> list[tuple[str, str, str]]:
     assert torch.equal(tokens[:, 1:], targets[:, :-1])
     found = []
     for row, target, mask in zip(tokens, targets, asked, strict=True):
-        question, _, rest = (said(task, row) + said(task, target[-1:])).partition("|")
+        question, _, rest = (characters(task, row) + characters(task, target[-1:])).partition("|")
         answer, _, padding = rest.partition(".")
         assert not padding.strip(".")
-        found.append((question, answer, said(task, target[mask])))
+        found.append((question, answer, characters(task, target[mask])))
     return found
 
 
@@ -154,7 +154,7 @@ def test_ids_and_mask_by_hand(task: Callable[..., Task]) -> None:
     assert mask.int().tolist() == [[0, 0, 0, 1, 1, 1, 0], [0, 1, 0, 0, 0, 0, 0]]
 
 
-def test_what_is_said_of_a_task(task: Callable[..., Task]) -> None:
+def test_description_of_a_task(task: Callable[..., Task]) -> None:
     source = task("copy")
     assert (source.has_text, source.windows(4, 64)) == (False, None)
     assert source.description.startswith("copy: problems of length 1 to 20, such as ")
@@ -196,7 +196,7 @@ def test_the_fingerprint_is_of_the_problems_too() -> None:
         ("copy", {"vocab": 17}, "=17 is too small for data=copy, which has 18 ids: set model.vocab=18"),
     ],
 )
-def test_impossible_settings_are_said(
+def test_impossible_settings_are_refused(
     name: str, changes: dict[str, Any], sentence: str, task: Callable[..., Task]
 ) -> None:
     with pytest.raises(ValueError, match=sentence) as caught:
@@ -204,6 +204,6 @@ def test_impossible_settings_are_said(
     assert "\n" not in str(caught.value)
 
 
-def test_a_model_too_short_for_the_problems_is_said(task: Callable[..., Task]) -> None:
+def test_a_model_too_short_for_the_problems_is_reported(task: Callable[..., Task]) -> None:
     with pytest.raises(ValueError, match=r"training problems of 41 tokens, more than model.length=40: set"):
         task("copy").batch(0, 40, 4, seed=0)

@@ -12,7 +12,9 @@ from data.tasks.base import Task, draws
 LENGTHS = (*range(1, 14), 20, 33)
 
 
-def drawn(task: Task, lengths: tuple[int, ...] = LENGTHS, count: int = 25) -> Iterator[tuple[int, str, str]]:
+def problems_of(
+    task: Task, lengths: tuple[int, ...] = LENGTHS, count: int = 25
+) -> Iterator[tuple[int, str, str]]:
     """Yield problems of many seeds and lengths."""
     for length in lengths:
         if task.shortest <= length <= (task.longest or length):
@@ -95,7 +97,7 @@ SOLVERS: dict[str, Callable[[str], str]] = {
     "modular_arithmetic_simple": lambda q: str(eval(q) % 5),
     "parity_check": lambda q: str(int(q, 2).bit_count() & 1),
     "parity": lambda q: str(int(q, 2).bit_count() & 1),
-    "cycle_navigation": lambda q: str(int(np.cumsum([{"<": 4, "=": 0, ">": 1}[one] for one in q])[-1]) % 5),
+    "cycle_navigation": lambda q: str(int(np.cumsum([{"<": 4, "=": 0, ">": 1}[step] for step in q])[-1]) % 5),
     "stack_manipulation": stack,
     "reverse_string": backwards,
     "reverse": backwards,
@@ -109,7 +111,7 @@ SOLVERS: dict[str, Callable[[str], str]] = {
     "compute_sqrt": root,
     "bucket_sort": lambda q: "".join(str(n) * Counter(q)[str(n)] for n in range(5)),
     "copy": lambda q: q,
-    "sort": lambda q: "".join(sorted(q, key=lambda one: (one.isalpha(), one.isupper(), one))),
+    "sort": lambda q: "".join(sorted(q, key=lambda step: (step.isalpha(), step.isupper(), step))),
     "addition": lambda q: str(eval(q, {})) if not re.search(r"\b0\d", q) else "a number begins with 0",
     "summation": lambda q: str(eval(q))[-1],
     "polynomial": polynomial,
@@ -141,7 +143,7 @@ FORMS = {
 
 @pytest.mark.parametrize("name", SOLVERS)
 def test_answers_are_right(name: str, task: Callable[..., Task]) -> None:
-    found = list(drawn(task(name)))
+    found = list(problems_of(task(name)))
     assert len(found) > 250
     for length, question, answer in found:
         assert answer == SOLVERS[name](question), question
@@ -151,14 +153,14 @@ def test_answers_are_right(name: str, task: Callable[..., Task]) -> None:
 
 
 def test_even_lengths_of_simple_arithmetic_stand_for_odd_ones(task: Callable[..., Task]) -> None:
-    for length, question, _ in drawn(task("modular_arithmetic_simple"), count=10):
+    for length, question, _ in problems_of(task("modular_arithmetic_simple"), count=10):
         assert re.fullmatch(r"[0-4]([-+*][0-4])*", question)
         assert len(question) == length - (length % 2 == 0)
 
 
 def test_ranges_of_a_polynomial(task: Callable[..., Task]) -> None:
     values: dict[str, set[str]] = {"x": set(), "factor": set(), "degree": set()}
-    for length, question, _ in drawn(task("polynomial")):
+    for length, question, _ in problems_of(task("polynomial")):
         x, terms = question.split(":")
         found = re.findall(r"([+-]\d)x(\d)", terms)
         assert len(found) == length
@@ -172,14 +174,14 @@ def test_ranges_of_a_polynomial(task: Callable[..., Task]) -> None:
 
 def test_lego_in_any_order(task: Callable[..., Task]) -> None:
     shuffled = task("lego", shuffled=True)
-    found = list(drawn(shuffled))
+    found = list(problems_of(shuffled))
     for _, question, answer in found:
         assert answer == lego(question)
     assert sum(question[3] != "1" for length, question, _ in found if length > 4) > 100
 
 
 def test_copy_of_one_symbol(task: Callable[..., Task]) -> None:
-    for length, question, answer in drawn(task("copy", same=True)):
+    for length, question, answer in problems_of(task("copy", same=True)):
         assert question == answer == question[0] * length
 
 
@@ -215,6 +217,6 @@ def place_in_chain(question: str) -> int:
 )
 def test_all_kinds_of_questions_are_drawn(name, length, of, values, least, task) -> None:
     """Of 300 draws each kind takes at least three quarters of its expected share."""
-    found = Counter(of(question) for _, question, _ in drawn(task(name), (length,), 300))
+    found = Counter(of(question) for _, question, _ in problems_of(task(name), (length,), 300))
     assert set(found) == values
     assert min(found.values()) >= least

@@ -17,7 +17,7 @@ from tests.train.conftest import finished_run, texts
 from train.config.compose import compose_config
 
 
-def tried(examples: int, seed: int, folder: Path) -> Iterator[tuple[list[str], Outcome]]:
+def outcomes(examples: int, seed: int, folder: Path) -> Iterator[tuple[list[str], Outcome]]:
     """Yield command lines, determined by a seed, each with its outcome."""
     small = compose_config("data=copy", "trainer=cpu", f"outputs={folder}").model_dump(mode="json")
     run, text = finished_run(folder / "run", small), texts(folder / "text")
@@ -34,10 +34,10 @@ def main() -> None:
     torch.set_num_threads(1)
     kinds: Counter[str] = Counter()
     with tempfile.TemporaryDirectory() as folder:
-        for words, how in tried(chosen.examples, chosen.seed, Path(folder)):
-            kinds[how.kind] += 1
-            if how.kind not in RIGHT:
-                print(f"python -m train {shlex.join(words)}\n    {how.kind}: {how.said}", flush=True)
+        for words, end in outcomes(chosen.examples, chosen.seed, Path(folder)):
+            kinds[end.kind] += 1
+            if end.kind not in RIGHT:
+                print(f"python -m train {shlex.join(words)}\n    {end.kind}: {end.said}", flush=True)
     print(f"{kinds.total()} command lines: {', '.join(f'{n} {kind}' for kind, n in kinds.most_common())}")
     sys.exit(not set(kinds) <= set(RIGHT))
 

@@ -39,7 +39,7 @@ def outcome(line: list[str], folder: Path) -> Outcome:
     try:
         config = compose_config(*line, name="evaluate" if line[0].startswith("run=") else "config")
         model, extensions = dry_run(config)
-        prepared(config, extensions, folder)
+        prepare_data(config, extensions, folder)
     except Exception as error:
         return of_refusal(line, error)
     try:
@@ -49,7 +49,7 @@ def outcome(line: list[str], folder: Path) -> Outcome:
     return Outcome("accepted")
 
 
-def prepared(config: Config, extensions: Chosen, folder: Path) -> None:
+def prepare_data(config: Config, extensions: Chosen, folder: Path) -> None:
     """Prepare data that needs neither minutes nor the network."""
     described = instantiate(config.named_data)
     if isinstance(described, Generated | Files):
@@ -77,14 +77,14 @@ def keys(line: list[str]) -> list[str]:
         key, equals, _ = word.lstrip("+~").partition("=")
         found += [key, key.partition(".")[0], key.rpartition(".")[2], word] if equals else [word, key]
         found += ["''"] * (not key)
-    return [one for one in found if one]
+    return [name for name in found if name]
 
 
 def last_line(error: BaseException) -> str:
     frames = traceback.extract_tb(error.__traceback__)
-    here = [frame for frame in frames if "/site-packages/" not in frame.filename][-1]
+    place = [frame for frame in frames if "/site-packages/" not in frame.filename][-1]
     text = " ".join(str(error).split())[:200]
-    return f"{type(error).__name__}: {text} ({Path(here.filename).name}:{here.lineno})"
+    return f"{type(error).__name__}: {text} ({Path(place.filename).name}:{place.lineno})"
 
 
 def carry_out(config: Config, gpt: GPT, extensions: Chosen) -> None:

@@ -32,7 +32,7 @@ HIDDEN = -torch.inf
 COMPILER = shutil.which(os.environ.get("CC", "cc"))  # where there is one, a file that it refuses is a failure
 ABLE = {"tiles": has_tiles(), "pairs": torch.cpu._is_avx512_bf16_supported()}
 WIDEST = torch.backends.cpu.get_cpu_capability() == "AVX512"
-WAYS = [[way for way in some if ABLE[way] and WIDEST] for some in ([], ["tiles"], ["pairs"])]
+WAYS = [[way for way in kinds if ABLE[way] and WIDEST] for kinds in ([], ["tiles"], ["pairs"])]
 needs_compiler = pytest.mark.skipif(COMPILER is None, reason="There is no C compiler here")
 
 
@@ -64,12 +64,12 @@ def attention(mask: tuple[int, ...], tokens: int, causal: bool) -> Case:
         q, k, v = (random(2, 3, tokens, 8, dtype=dtype, seed=seed) for seed in range(3))
         bias = random(*mask, tokens, tokens, dtype=wide(dtype))
         hidden = torch.ones(tokens, tokens).triu(1).bool()
-        shown = bias.masked_fill(hidden, HIDDEN)
+        masked_bias = bias.masked_fill(hidden, HIDDEN)
         if attention_in_c.loops_for(q) is None:
-            y = MaskedAttention.apply(q * 0.25, k, v, shown, [(slice(0, tokens), slice(0, tokens))])
+            y = MaskedAttention.apply(q * 0.25, k, v, masked_bias, [(slice(0, tokens), slice(0, tokens))])
         else:
             window = tokens if causal else None
-            y, _ = flash([q, k, v], shown.view(-1, *shown.shape[-3:]), None, 0.25, window, False)
+            y, _ = flash([q, k, v], masked_bias.view(-1, *masked_bias.shape[-3:]), None, 0.25, window, False)
         return with_gradients(y, {"q": q, "k": k, "v": v, "bias": bias})
 
     return case
@@ -217,10 +217,10 @@ def test_however_bfloat16_is_multiplied(
 @pytest.mark.parametrize("name", ["norm", "a mask a head", "a factor"])
 def test_sums_do_not_depend_on_the_number_of_threads(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(native, "FLAGS", [*native.FLAGS, "-DMANY=0"])
-    one = CASES[name](torch.float32)
+    case = CASES[name](torch.float32)
     torch.set_num_threads(3)  # `same_rounding` sets it back
     several = CASES[name](torch.float32)
-    assert all(torch.equal(several[key], value) for key, value in one.items())
+    assert all(torch.equal(several[key], value) for key, value in case.items())
 
 
 @needs_compiler
@@ -381,7 +381,7 @@ def test_without_a_compiler_there_are_no_loops(
 
 
 @pytest.mark.parametrize("script", ["exit 1", "echo rubbish > $(echo $* | sed 's/.*-o //')", "sleep 60"])
-def test_a_compiler_that_does_not_work_is_told_once(
+def test_a_compiler_that_does_not_work_is_reported_once(
     script: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     compiler = tmp_path / "cc"

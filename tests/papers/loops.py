@@ -36,7 +36,7 @@ def plain(name: str = "rope", **more: Any) -> Encoding:
     return load(name, **SHAPE, **more)
 
 
-def found(encoding: Encoding, q: Tensor, k: Tensor, causal: bool = True) -> Tensor:
+def logits_of(encoding: Encoding, q: Tensor, k: Tensor, causal: bool = True) -> Tensor:
     """Return the logits (1, H, T, T) of q and k under the encoding."""
     return logits(q, k, encoding.effect_at(Positions.of(q.size(-2), causal=causal)))
 
@@ -55,7 +55,7 @@ def dot(a: Tensor, b: Tensor) -> float:
     return math.fsum(x * y for x, y in zip(a.double().tolist(), b.double().tolist(), strict=True))
 
 
-def biased(q: Tensor, k: Tensor, bias: Logit, causal: bool = True) -> Tensor:
+def biased_logits(q: Tensor, k: Tensor, bias: Logit, causal: bool = True) -> Tensor:
     """Return q.k / sqrt(D) + bias (1, H, T, T)."""
 
     def logit(h: int, i: int, j: int) -> float:

@@ -10,7 +10,7 @@ from x_transformers.x_transformers import ScaledSinusoidalEmbedding
 from models.effect import Encoding, Positions
 from models.encodings import load
 from models.gpt import GPT
-from tests.conftest import moved
+from tests.conftest import perturb
 from tests.papers.loops import random
 from tests.tolerance import agree
 
@@ -79,7 +79,7 @@ def test_integer() -> None:
 
 def test_learned() -> None:
     x = random(2, T, C)
-    encoding = moved(load("learned", width=C, length=T))
+    encoding = perturb(load("learned", width=C, length=T))
     agree(embedded(encoding, x), x + encoding.table)
     agree(embedded(encoding, x[:, :4]), x[:, :4] + encoding.table[:4])
 

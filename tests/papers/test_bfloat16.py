@@ -37,14 +37,14 @@ def content() -> tuple[Tensor, Tensor]:
     return random(1, 2, len(AT), 8, seed=1), random(1, 2, len(AT), 8, seed=2)
 
 
-def found(name: str, what: tuple[str, ...], x: Tensor | None = None, **parameters: object) -> Tensor:
+def logits_of(name: str, what: tuple[str, ...], x: Tensor | None = None, **parameters: object) -> Tensor:
     """Return the logits (1, H, T, T) of tokens at the positions `AT`."""
     q, k = content()
     extended = extend("bfloat16", load(name, **SHAPE, **parameters), what="+".join(what))
     return logits(q, k, extended.effect_at(Positions(torch.tensor(AT), SPAN)), x=x)
 
 
-def biased(bias: Callable[[int, int, int], float]) -> Tensor:
+def biased_logits(bias: Callable[[int, int, int], float]) -> Tensor:
     """Return q.k / sqrt(D) + bias(head, query's position, key's position)."""
     q, k = (t.double() for t in content())
     result = q @ k.mT / math.sqrt(8)
@@ -55,7 +55,7 @@ def biased(bias: Callable[[int, int, int], float]) -> Tensor:
     return result
 
 
-def apart(i: int, j: int, what: tuple[str, ...]) -> int:
+def rounded_distance(i: int, j: int, what: tuple[str, ...]) -> int:
     """Return the distance to the key, as the rounded model sees it."""
     if "positions" in what:
         i, j = whole(i), whole(j)
@@ -74,16 +74,16 @@ def test_gradients_pass_unrounded() -> None:
     assert x.grad.tolist() == pytest.approx([3.01] * 3, rel=1e-7)
 
 
-WHATS = [some for size in (1, 2, 4) for some in combinations(PLACES, size)]
+WHATS = [chosen for size in (1, 2, 4) for chosen in combinations(PLACES, size)]
 
 
 @pytest.mark.parametrize("what", WHATS, ids="+".join)
 def test_alibi(what: tuple[str, ...]) -> None:
     def bias(h: int, i: int, j: int) -> float:
-        value = -(2.0 ** (-4 * (h + 1))) * apart(i, j, what)
+        value = -(2.0 ** (-4 * (h + 1))) * rounded_distance(i, j, what)
         return nearest(value) if "biases" in what else value
 
-    agree(found("alibi", what), biased(bias))
+    agree(logits_of("alibi", what), biased_logits(bias))
 
 
 @pytest.mark.parametrize("layout", ["half", "interleaved"])
@@ -109,7 +109,7 @@ def test_rope(what: tuple[str, ...], layout: str) -> None:
             for b, j in enumerate(AT[: a + 1]):
                 pairs = zip(turned(q[0, h, a], i), turned(k[0, h, b], j), strict=True)
                 expected[0, h, a, b] = sum((x * y.conjugate()).real for x, y in pairs) / math.sqrt(8)
-    agree(found("rope", what, layout=layout), expected)
+    agree(logits_of("rope", what, layout=layout), expected)
 
 
 def test_neighbours_on_one_place() -> None:
@@ -135,13 +135,13 @@ def test_fire() -> None:
 
     def bias(h: int, i: int, j: int, what: tuple[str, ...]) -> float:
         query = whole(i) if "positions" in what else i
-        key = query - apart(i, j, what)
+        key = query - rounded_distance(i, j, what)
         return float(surface(torch.tensor([[query]]), torch.tensor([[key]]))[h])
 
     q, k = content()
     for what in (("positions",), ("distances",), ("positions", "distances")):
         effect = extend("bfloat16", fire, what="+".join(what)).effect_at(Positions(torch.tensor(AT), SPAN))
-        agree(logits(q, k, effect), biased(partial(bias, what=what)))
+        agree(logits(q, k, effect), biased_logits(partial(bias, what=what)))
 
 
 def test_sums_of_gates() -> None:
@@ -155,7 +155,7 @@ def test_sums_of_gates() -> None:
         return nearest(height[h][place[i]]) - nearest(height[h][place[j]])
 
     effect = extend("bfloat16", fox, what="biases").effect_at(Positions(torch.tensor(AT), SPAN))
-    agree(logits(q, k, effect, x=x), biased(bias))
+    agree(logits(q, k, effect, x=x), biased_logits(bias))
 
 
 def test_what_counts_up_to_256_is_safe() -> None:
@@ -168,11 +168,11 @@ def test_what_counts_up_to_256_is_safe() -> None:
         assert torch.equal(logits(*content(), plain), logits(*content(), cast))
 
 
-def test_what_it_is_told() -> None:
+def test_parameters() -> None:
     with pytest.raises(ValueError, match=r"extension.what=angles must be all, or some of posi"):
         extend("bfloat16", load("rope", **SHAPE), what="angles")
     with pytest.raises(ValueError, match="does not fit Learned; it fits: "):
         extend("bfloat16", load("learned", **SHAPE))
     exact = logits(*content(), load("rope", **SHAPE).effect_at(Positions(torch.tensor(AT), SPAN)))
-    assert torch.equal(found("rope", ("distances",)), exact)
-    assert torch.equal(found("rope", ("all",)), found("rope", PLACES))
+    assert torch.equal(logits_of("rope", ("distances",)), exact)
+    assert torch.equal(logits_of("rope", ("all",)), logits_of("rope", PLACES))

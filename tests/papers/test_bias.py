@@ -16,8 +16,8 @@ from models.effect import Encoding, Positions
 from models.encodings import load
 from models.encodings.bam import BAM
 from models.encodings.kerple import KERPLELog, KERPLEPower
-from tests.conftest import moved
-from tests.papers.loops import BOTH, HEADS, SHAPE, SLOPES, WIDTH, biased, content, found
+from tests.conftest import perturb
+from tests.papers.loops import BOTH, HEADS, SHAPE, SLOPES, WIDTH, biased_logits, content, logits_of
 from tests.tolerance import agree, error
 
 
@@ -50,8 +50,8 @@ def test_alibi_slopes(name: str, heads: int) -> None:
 @pytest.mark.parametrize("name", ["alibi", "alibi_learned"])
 def test_alibi(name: str, causal: bool) -> None:
     q, k = content(heads=3)
-    expected = biased(q, k, lambda h, i, j: -SLOPES[h] * abs(i - j), causal)
-    agree(found(load(name, heads=3), q, k, causal), expected)
+    expected = biased_logits(q, k, lambda h, i, j: -SLOPES[h] * abs(i - j), causal)
+    agree(logits_of(load(name, heads=3), q, k, causal), expected)
 
 
 def test_alibi_of_bloom_mpt_and_x_transformers() -> None:
@@ -81,14 +81,14 @@ def t5_bucket(distance: int, buckets: int, reach: int) -> int:
 def test_t5(buckets: int, reach: int, causal: bool) -> None:
     """A bidirectional model uses half of the buckets for keys behind and half for keys ahead."""
     q, k = content(40, heads=2)
-    encoding = moved(load("t5", heads=2, head_width=WIDTH, length=64, buckets=buckets, reach=reach))
+    encoding = perturb(load("t5", heads=2, head_width=WIDTH, length=64, buckets=buckets, reach=reach))
     table = (encoding.table.double() * WIDTH**0.5).tolist()
     behind = buckets if causal else buckets // 2
 
     def expected(h: int, i: int, j: int) -> float:
         return table[h][t5_bucket(abs(i - j), behind, reach) + (behind if j > i else 0)]
 
-    agree(found(encoding, q, k, causal), biased(q, k, expected, causal))
+    agree(logits_of(encoding, q, k, causal), biased_logits(q, k, expected, causal))
 
 
 @pytest.mark.parametrize("causal", [True, False])
@@ -131,9 +131,9 @@ CURVES: dict[str, Callable[[Any, int, int], torch.Tensor]] = {
 @pytest.mark.parametrize("name", CURVES)
 def test_curves(name: str, causal: bool) -> None:
     q, k = content()
-    encoding = moved(load(name, heads=HEADS)).requires_grad_(False)
-    expected = biased(q, k, lambda h, i, j: float(CURVES[name](encoding, h, abs(i - j))), causal)
-    agree(found(encoding, q, k, causal), expected)
+    encoding = perturb(load(name, heads=HEADS)).requires_grad_(False)
+    expected = biased_logits(q, k, lambda h, i, j: float(CURVES[name](encoding, h, abs(i - j))), causal)
+    agree(logits_of(encoding, q, k, causal), expected)
 
 
 def test_kerple_starts_where_the_authors_start() -> None:
@@ -169,7 +169,7 @@ def test_sandwich(dimensions: int, causal: bool) -> None:
         return sandwich(h, i - j, HEADS, dimensions) - sandwich(h, 0, HEADS, dimensions)
 
     encoding = load("sandwich", heads=HEADS, dimensions=dimensions)
-    agree(found(encoding, q, k, causal), biased(q, k, expected, causal))
+    agree(logits_of(encoding, q, k, causal), biased_logits(q, k, expected, causal))
 
 
 # ---- BAM
@@ -177,7 +177,7 @@ def test_sandwich(dimensions: int, causal: bool) -> None:
 
 def test_bam_starts_as_alibi() -> None:
     q, k = content()
-    bam, alibi = (found(load(name, heads=HEADS), q, k) for name in ("bam", "alibi"))
+    bam, alibi = (logits_of(load(name, heads=HEADS), q, k) for name in ("bam", "alibi"))
     assert error(bam, alibi) <= 1e-5  # what it adds to every distance
 
 
@@ -204,7 +204,7 @@ def psi(x: float, c: float) -> float:
 def test_fire(learning: bool, length: int, causal: bool) -> None:
     """The threshold lies inside the sequence or beyond it; all units are included, or those that bend."""
     q, k = content()
-    encoding = moved(load("fire", **SHAPE | {"length": length}, hidden=24))
+    encoding = perturb(load("fire", **SHAPE | {"length": length}, hidden=24))
     c, threshold = encoding.c.item(), abs(encoding.threshold.item() * length)
     into, into_bias = encoding.read.weight[:, 0].tolist(), encoding.read.bias.tolist()
     out, out_bias = encoding.write.weight.tolist(), encoding.write.bias.tolist()
@@ -215,7 +215,7 @@ def test_fire(learning: bool, length: int, causal: bool) -> None:
         return math.fsum(w * x for w, x in zip(out[h], hidden, strict=True)) + out_bias[h]
 
     with torch.set_grad_enabled(learning):
-        agree(found(encoding, q, k, causal), biased(q, k, expected, causal))
+        agree(logits_of(encoding, q, k, causal), biased_logits(q, k, expected, causal))
 
 
 def test_fire_has_462_parameters_at_12_heads() -> None:

@@ -6,7 +6,7 @@ import math
 from models.attention import logits
 from models.effect import Positions
 from models.encodings import load
-from tests.conftest import moved
+from tests.conftest import perturb
 from tests.papers.loops import HEADS, LENGTH, SHAPE, WIDTH, by_pair, content, dot, planes, random
 from tests.tolerance import agree
 
@@ -14,7 +14,7 @@ from tests.tolerance import agree
 def test_carope() -> None:
     """Pair i of head h is rotated by the sum of f^i over the tokens after the key, up to the query."""
     (q, k), x = content(), random(1, LENGTH, SHAPE["width"], seed=3)
-    encoding = moved(load("carope", **SHAPE))
+    encoding = perturb(load("carope", **SHAPE))
     weight = encoding.frequency.weight.detach()
 
     def frequency(h: int, n: int) -> float:

@@ -14,8 +14,20 @@ from models.effect import Effect, Encoding, Positions
 from models.encodings import load
 from models.encodings.dape import DAPE
 from models.encodings.kerple import KERPLELog
-from tests.conftest import moved
-from tests.papers.loops import BOTH, HEADS, LENGTH, SHAPE, WIDTH, biased, by_pair, content, dot, found, random
+from tests.conftest import perturb
+from tests.papers.loops import (
+    BOTH,
+    HEADS,
+    LENGTH,
+    SHAPE,
+    WIDTH,
+    biased_logits,
+    by_pair,
+    content,
+    dot,
+    logits_of,
+    random,
+)
 from tests.tolerance import agree
 
 
@@ -35,14 +47,14 @@ def sigmoid(x: float) -> float:
 def test_shaw(reach: int, causal: bool) -> None:
     """The logit is q . (k + a) / sqrt(D), with a the vector of the clipped distance j - i."""
     q, k = content()
-    encoding = moved(load("shaw", head_width=WIDTH, reach=reach))
+    encoding = perturb(load("shaw", head_width=WIDTH, reach=reach))
     vectors = encoding.table.detach()
 
     def expected(h: int, i: int, j: int) -> float:
         vector = vectors[clip(j - i, -reach, reach) + reach]
         return dot(q[0, h, i], k[0, h, j].double() + vector.double()) / math.sqrt(WIDTH)
 
-    agree(found(encoding, q, k, causal), by_pair(expected, HEADS, LENGTH, causal))
+    agree(logits_of(encoding, q, k, causal), by_pair(expected, HEADS, LENGTH, causal))
 
 
 @BOTH
@@ -50,7 +62,7 @@ def test_shaw_with_values(causal: bool) -> None:
     """The output is the sum over j of weight_ij (v_j + a_ij), with the weights of the key term."""
     q, k = content()
     v = torch.randn(q.shape, generator=torch.Generator().manual_seed(5))
-    encoding = moved(load("shaw", head_width=WIDTH, reach=3, value_term=True))
+    encoding = perturb(load("shaw", head_width=WIDTH, reach=3, value_term=True))
     vectors = encoding.value_table.detach().double()
     effect = encoding.effect_at(Positions.of(LENGTH, causal=causal))
     weights = logits(q, k, effect).double().softmax(-1)
@@ -70,7 +82,7 @@ def test_shaw_with_values(causal: bool) -> None:
 def test_deberta(reach: int, causal: bool) -> None:
     """The logit is (content . content + content . place + place . content) / sqrt(3 D)."""
     q, k = content()
-    for encoding in moved(load("deberta", **SHAPE, reach=reach)).inside:
+    for encoding in perturb(load("deberta", **SHAPE, reach=reach)).inside:
         places = [
             encoding.table.detach() @ matrix.detach() for matrix in (encoding.to_key, encoding.to_query)
         ]
@@ -85,7 +97,7 @@ def test_deberta(reach: int, causal: bool) -> None:
             )
             return math.fsum(terms) / math.sqrt(3 * WIDTH)
 
-        agree(found(encoding, q, k, causal), by_pair(expected, HEADS, LENGTH, causal))
+        agree(logits_of(encoding, q, k, causal), by_pair(expected, HEADS, LENGTH, causal))
 
 
 def test_deberta_shares_its_table_between_layers() -> None:
@@ -108,7 +120,7 @@ def count(q: Tensor, k: Tensor, h: int, i: int, j: int) -> float:
 @pytest.mark.parametrize("reach", [3, 20])
 def test_cope(reach: int) -> None:
     q, k = content()
-    encoding = moved(load("cope", head_width=WIDTH, length=16, reach=reach))
+    encoding = perturb(load("cope", head_width=WIDTH, length=16, reach=reach))
     places = encoding.table.detach()
 
     def bias(h: int, i: int, j: int) -> float:
@@ -117,16 +129,16 @@ def test_cope(reach: int) -> None:
         part = place - low
         return (1 - part) * dot(q[0, h, i], places[low]) + part * dot(q[0, h, i], places[high])
 
-    agree(found(encoding, q, k), biased(q, k, bias))
+    agree(logits_of(encoding, q, k), biased_logits(q, k, bias))
 
 
 def test_cope_of_x_transformers() -> None:
     q, k = content()
-    encoding = moved(load("cope", head_width=WIDTH, length=16, reach=6))
+    encoding = perturb(load("cope", head_width=WIDTH, length=16, reach=6))
     theirs = TheirCoPE(WIDTH, HEADS, 6)
     theirs.pos_emb.data.copy_(encoding.table)
     plain = logits(q, k, load("nope").effect_at(Positions.of(LENGTH)))
-    agree(found(encoding, q, k), plain + theirs(q, plain))
+    agree(logits_of(encoding, q, k), plain + theirs(q, plain))
 
 
 @pytest.mark.parametrize(("length", "reach"), [(512, 64), (128, 64), (64, 32)])
@@ -145,19 +157,19 @@ def forgetful(encoding: Encoding, q: Tensor, k: Tensor, x: Tensor) -> Tensor:
 def test_fox() -> None:
     """The bias is the logarithm of all gates after the key, up to the query."""
     (q, k), x = content(), random(1, LENGTH, SHAPE["width"], seed=3)
-    encoding = moved(load("fox", **SHAPE))
+    encoding = perturb(load("fox", **SHAPE))
     weight, start = encoding.gate.weight.detach(), encoding.gate.bias.tolist()
 
     def bias(h: int, i: int, j: int) -> float:
         gates = (sigmoid(dot(weight[h], x[0, n]) + start[h]) for n in range(j + 1, i + 1))
         return math.log(math.prod(gates))
 
-    agree(forgetful(encoding, q, k, x), biased(q, k, bias))
+    agree(forgetful(encoding, q, k, x), biased_logits(q, k, bias))
 
 
 def test_fox_of_x_transformers() -> None:
     (q, k), x = content(), random(1, LENGTH, SHAPE["width"], seed=3)
-    encoding = moved(load("fox", **SHAPE))
+    encoding = perturb(load("fox", **SHAPE))
     theirs = DataDependentAlibi(SHAPE["width"], HEADS)
     theirs.to_forget_gates[0] = encoding.gate
     expected = logits(q, k, load("nope").effect_at(Positions.of(LENGTH))) + theirs(x)
@@ -169,7 +181,7 @@ def test_fox_starts_by_halving() -> None:
     encoding = load("fox", **SHAPE)
     zero = torch.zeros(1, HEADS, LENGTH, WIDTH)
     result = forgetful(encoding, zero, zero, torch.zeros(1, LENGTH, SHAPE["width"]))
-    agree(result, biased(zero, zero, lambda h, i, j: -math.log(2) * (i - j)))
+    agree(result, biased_logits(zero, zero, lambda h, i, j: -math.log(2) * (i - j)))
 
 
 def test_fox_keeps_its_precision_far_out() -> None:
@@ -186,7 +198,7 @@ def test_fox_keeps_its_precision_far_out() -> None:
 def test_dape_kerple() -> None:
     """The logit becomes logit + bias + network(logits of all heads, biases of all heads)."""
     q, k = content()
-    encoding = moved(load("dape_kerple", **SHAPE, hidden=5))
+    encoding = perturb(load("dape_kerple", **SHAPE, hidden=5))
     r1, r2 = (nn.functional.softplus(r).tolist() for r in (encoding.inner.r1, encoding.inner.r2))
     into, into_bias = encoding.read.weight.tolist(), encoding.read.bias.tolist()
     out, out_bias = encoding.write.weight.tolist(), encoding.write.bias.tolist()
@@ -205,7 +217,7 @@ def test_dape_kerple() -> None:
         change = math.fsum(w * x for w, x in zip(out[h], hidden, strict=True)) + out_bias[h]
         return kerple(h, i, j) + change
 
-    agree(found(encoding, q, k), biased(q, k, bias))
+    agree(logits_of(encoding, q, k), biased_logits(q, k, bias))
 
 
 def test_dape_keeps_what_else_its_encoding_does() -> None:

@@ -7,7 +7,7 @@ from models import registry
 from models.attention import logits
 from models.effect import Positions
 from models.encodings import extend
-from tests.papers.loops import SHAPE, content, found, plain, random
+from tests.papers.loops import SHAPE, content, logits_of, plain, random
 from tests.tolerance import agree
 
 
@@ -17,7 +17,7 @@ def test_drop_leaves_nope(name: str) -> None:
     dropped = extend("drop", plain(name))
     effect = dropped.effect_at(Positions.of(20))
     assert effect.embed is None
-    agree(logits(q, k, effect, x=random(1, 20, SHAPE["width"])), found(plain("nope"), q, k))
+    agree(logits(q, k, effect, x=random(1, 20, SHAPE["width"])), logits_of(plain("nope"), q, k))
     assert dropped.limit is None
     assert dropped.relative
 
@@ -25,8 +25,8 @@ def test_drop_leaves_nope(name: str) -> None:
 def test_drop_keeps_what_is_no_position() -> None:
     q, k = content(20)
     sharp = plain("rope", ssmax=True)
-    expected = found(plain("nope", ssmax=True), q, k)
-    agree(found(extend("drop", sharp), q, k), expected)
+    expected = logits_of(plain("nope", ssmax=True), q, k)
+    agree(logits_of(extend("drop", sharp), q, k), expected)
 
 
 @pytest.mark.parametrize("length", [3, 16, 17, 50, 61])

@@ -7,7 +7,7 @@ import torch
 
 from models import registry
 from models.encodings import extend, extensions, names
-from tests.papers.loops import SHAPE, content, found, plain
+from tests.papers.loops import SHAPE, content, logits_of, plain
 from tests.tolerance import agree
 
 BY_TABLE = {"none", "crop", "window", "sinks", "log_n", "drop", "temperature"}
@@ -33,8 +33,8 @@ def test_one_that_does_not_fit_names_those_that_do(extension: str) -> None:
     says = f"The extension '{extension}' does not fit ALiBi; it fits: "
     with pytest.raises(ValueError, match=says) as error:
         extend(extension, plain("alibi"))
-    listed = str(error.value).removeprefix(says).rstrip(".").split(", ")
-    assert set(listed) == ({"learned"} if extension == "learned_interpolated" else ROTARY)
+    named = str(error.value).removeprefix(says).rstrip(".").split(", ")
+    assert set(named) == ({"learned"} if extension == "learned_interpolated" else ROTARY)
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def test_nothing_changes_within_the_training_length(extension: str) -> None:
     """All factors are on auto; ReRoPE begins at its window, half of it. Two are exempt: rounding changes
     every position, and PoSE has no auto."""
     q, k = content(8 if extension == "rerope" else 16)
-    agree(found(extend(extension, plain("rope")), q, k), found(plain("rope"), q, k))
+    agree(logits_of(extend(extension, plain("rope")), q, k), logits_of(plain("rope"), q, k))
 
 
 def test_parameters_are_shared() -> None:
@@ -85,9 +85,9 @@ def test_several_at_once() -> None:
     """These are a learned temperature, a fixed one, a window that was trained and sinks that were not."""
     q, k = content(40)
     sharp = plain("rope", ssmax=True)
-    both = found(extend("yarn", sharp, log_n=True), q, k)
-    agree(both, found(extend("log_n", extend("yarn", sharp)), q, k))
-    sinks = found(extend("lm_infinite", plain("window_rope"), sinks=2), q, k)[0, 0, 30] > float("-inf")
+    both = logits_of(extend("yarn", sharp, log_n=True), q, k)
+    agree(both, logits_of(extend("log_n", extend("yarn", sharp)), q, k))
+    sinks = logits_of(extend("lm_infinite", plain("window_rope"), sinks=2), q, k)[0, 0, 30] > float("-inf")
     assert sinks.nonzero().flatten().tolist() == [0, 1, *range(23, 31)]
 
 
@@ -98,5 +98,5 @@ def test_inside_a_schedule_only_what_fits_changes() -> None:
     extended = extend("yarn", plain("irope"))
     q, k = content(40)
     for before, after in zip(members, extended.inside, strict=True):
-        changed = not torch.equal(found(before, q, k), found(after, q, k))
+        changed = not torch.equal(logits_of(before, q, k), logits_of(after, q, k))
         assert changed == (type(before).__name__ != "NoPE")

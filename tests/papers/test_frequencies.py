@@ -7,7 +7,7 @@ import pytest
 
 from models.effect import Encoding
 from models.encodings import extend, load
-from tests.papers.loops import found, geometric, random, rotary
+from tests.papers.loops import geometric, logits_of, random, rotary
 from tests.tolerance import agree
 
 WIDTH, LENGTH, BASE = 16, 12, 10_000.0
@@ -122,7 +122,7 @@ def test_logits_at_the_length_that_is_given(method: str, length: int) -> None:
     parameters, frequencies, magnitude = PAPERS[method]
     q, k = random(1, 2, length, WIDTH, seed=1), random(1, 2, length, WIDTH, seed=2)
     factor = max(1, length / LENGTH)
-    ours = found(extend(method.split()[0], rope(), **parameters), q, k)
+    ours = logits_of(extend(method.split()[0], rope(), **parameters), q, k)
     agree(ours, rotary(q, k, frequencies(factor), magnitude=magnitude(factor)))
 
 
@@ -139,6 +139,6 @@ def test_logits_at_a_factor_that_is_given(method: str) -> None:
         ("rope_bias", "half"),
         ("p_rope", "half"),
     ):
-        ours = found(extend(method.split()[0], rope(name, layout=layout), factor=4, **parameters), q, k)
+        ours = logits_of(extend(method.split()[0], rope(name, layout=layout), factor=4, **parameters), q, k)
         turning = still if name == "p_rope" else speeds
         agree(ours, rotary(q, k, turning, magnitude=magnitude(4), layout=layout))

@@ -15,13 +15,13 @@ from tests.papers.loops import geometric
 BASE = 10_000.0
 
 
-def extended(method: str, width: int, length: int, base: float = BASE, **more: Any) -> Frequencies:
+def extended_rope(method: str, width: int, length: int, base: float = BASE, **more: Any) -> Frequencies:
     return extend(method, load("rope", head_width=width, length=length, base=base), **more)
 
 
 def scaled(method: str, factor: float, width: int, length: int, base: float = BASE, **more: Any) -> Tensor:
     """Return the new frequencies over the old ones."""
-    extension = extended(method, width, length, base, **more)
+    extension = extended_rope(method, width, length, base, **more)
     return extension.scaled(plain(width, base), factor) / plain(width, base)
 
 
@@ -60,7 +60,7 @@ def test_llama3() -> None:
 
 def test_longrope() -> None:
     for factor, length, expected in ((32, 4096, 1.1902380714), (4, 512, 1.1055415968)):
-        extension = extended("longrope", 64, length)
+        extension = extended_rope("longrope", 64, length)
         assert extension.magnitude(factor) == pytest.approx(expected, abs=1e-10)
 
 
@@ -92,6 +92,6 @@ def test_of_transformers(theirs: str, ours: str, given: dict[str, Any]) -> None:
     expected, magnitude = ROPE_INIT_FUNCTIONS[theirs](config, "cpu", seq_len=int(length * factor))
     parameters = {"truncate": given["truncate"]} if "truncate" in given else {}
     parameters |= {"factors": given["long_factor"]} if "long_factor" in given else {}
-    extension = extended(ours, width, length, **parameters)
+    extension = extended_rope(ours, width, length, **parameters)
     torch.testing.assert_close(extension.scaled(plain(width), factor), expected.double(), atol=0, rtol=2e-6)
     assert extension.magnitude(factor) == pytest.approx(magnitude)

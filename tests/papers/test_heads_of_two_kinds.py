@@ -7,7 +7,7 @@ import torch
 
 from models.effect import Positions
 from models.encodings import load
-from tests.papers.loops import BOTH, NEVER, biased, content, found
+from tests.papers.loops import BOTH, NEVER, biased_logits, content, logits_of
 from tests.tolerance import agree
 
 NAPE = {2: [1, 0], 3: [1, 0, 0], 4: [1, 1 / 2, 0, 0], 8: [1, 1 / 2, 1 / 3, 1 / 4, 0, 0, 0, 0]}
@@ -17,8 +17,8 @@ NAPE = {2: [1, 0], 3: [1, 0, 0], 4: [1, 1 / 2, 0, 0], 8: [1, 1 / 2, 1 / 3, 1 / 4
 @pytest.mark.parametrize("heads", NAPE)
 def test_nape(heads: int, causal: bool) -> None:
     q, k = content(heads=heads)
-    expected = biased(q, k, lambda h, i, j: -NAPE[heads][h] * abs(i - j), causal)
-    agree(found(load("nape", heads=heads), q, k, causal), expected)
+    expected = biased_logits(q, k, lambda h, i, j: -NAPE[heads][h] * abs(i - j), causal)
+    agree(logits_of(load("nape", heads=heads), q, k, causal), expected)
 
 
 @pytest.mark.parametrize(("heads", "local"), [(4, "auto"), (4, 0), (4, 4), (3, "auto")])
@@ -30,7 +30,7 @@ def test_hard_alibi(heads: int, local: int | str) -> None:
     def bias(h: int, i: int, j: int) -> float:
         return NEVER if h < cut and i - j > h else 0.0
 
-    agree(found(load("hard_alibi", heads=heads, local=local), q, k), biased(q, k, bias))
+    agree(logits_of(load("hard_alibi", heads=heads, local=local), q, k), biased_logits(q, k, bias))
 
 
 def test_ssmax_counts_what_each_head_sees() -> None:

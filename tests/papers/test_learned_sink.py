@@ -6,7 +6,7 @@ import torch
 from models.attention import attend, logits
 from models.effect import Positions
 from models.encodings import extensions, load
-from tests.conftest import moved
+from tests.conftest import perturb
 from tests.papers.loops import HEADS, LENGTH, SHAPE, WIDTH, content
 from tests.tolerance import agree
 
@@ -17,7 +17,7 @@ def test_one_more_logit(name: str, kernel: str) -> None:
     """The weights are exp(logit) over the sum of all and exp(sink): they add up to less than 1."""
     q, k = content()
     v = torch.randn(1, HEADS, LENGTH, WIDTH)
-    encoding = moved(load(name, **SHAPE, learned_sink=True))
+    encoding = perturb(load(name, **SHAPE, learned_sink=True))
     effect = encoding.effect_at(Positions.of(LENGTH))
     terms = logits(q, k, effect).double().exp()
     sink = effect.sink.double().exp()[None, :, None]  # (1, H, 1, 1)

@@ -9,7 +9,7 @@ from models.attention import logits
 from models.effect import Positions
 from models.encodings import extend, load
 from models.extensions.pose import PoSE
-from tests.papers.loops import FREQUENCIES, SHAPE, SLOPES, biased, content, found, rotary
+from tests.papers.loops import FREQUENCIES, SHAPE, SLOPES, biased_logits, content, logits_of, rotary
 from tests.tolerance import agree
 
 L = SHAPE["length"]
@@ -47,12 +47,12 @@ def test_pose_interpolates() -> None:
 
 def test_pose_is_interpolation_where_it_does_not_learn() -> None:
     q, k = content(3 * L)
-    agree(found(pose().eval(), q, k), found(extend("pi", load("rope", **SHAPE), factor=4), q, k))
+    agree(logits_of(pose().eval(), q, k), logits_of(extend("pi", load("rope", **SHAPE), factor=4), q, k))
     with pytest.raises(ValueError, match="must be a number"):
         extend("pose", load("rope", **SHAPE), factor="auto")
 
 
-def drawn(length: int, draw: int = 0, **settings: object) -> list[float]:
+def random_positions(length: int, draw: int = 0, **settings: object) -> list[float]:
     encoding = load("randomized_float_rope", **SHAPE, **settings)
     at: list[float] = encoding.effect_at(Positions.of(length, draw=draw)).positions.at.tolist()
     return at
@@ -60,14 +60,14 @@ def drawn(length: int, draw: int = 0, **settings: object) -> list[float]:
 
 def test_random_floats_grow_within_one_range() -> None:
     for length in (1, 16, 500):
-        at = drawn(length)
+        at = random_positions(length)
         assert at == sorted(set(at))
         assert 0 <= at[0] <= at[-1] < L
-    assert max(drawn(500, span=3)) < 3
-    means = torch.tensor([drawn(16, draw) for draw in range(400)]).mean(0)
+    assert max(random_positions(500, span=3)) < 3
+    means = torch.tensor([random_positions(16, draw) for draw in range(400)]).mean(0)
     agree_about = L * torch.arange(1, 17) / 17  # of order statistics of uniform numbers
     assert (means - agree_about).abs().max() < 5 * L * 0.125 / 400**0.5
-    assert drawn(16) != drawn(16, 1) != drawn(16, seed=1)
+    assert random_positions(16) != random_positions(16, 1) != random_positions(16, seed=1)
 
 
 def test_rope_at_random_floats() -> None:
@@ -83,6 +83,6 @@ def test_biases_at_random_floats() -> None:
     inner = {"_target_": "models.encodings.alibi.ALiBi"}
     effect = load("randomized_float_rope", **SHAPE, inner=inner).effect_at(Positions.of(q.size(2)))
     at = effect.positions.at.tolist()
-    agree(logits(q, k, effect), biased(q, k, lambda h, i, j: -SLOPES[h] * (at[i] - at[j])))
+    agree(logits(q, k, effect), biased_logits(q, k, lambda h, i, j: -SLOPES[h] * (at[i] - at[j])))
     with pytest.raises(ValueError, match="no position between"):
         load("randomized_float_rope", **SHAPE, inner={"_target_": "models.encodings.learned.Learned"})

@@ -12,7 +12,17 @@ from models.encodings.nope import NoPE
 from models.encodings.randomized import Randomized
 from models.registry import read
 from tests.composing import composed
-from tests.papers.loops import FREQUENCIES, HEADS, SHAPE, SLOPES, WIDTH, biased, content, found, rotary
+from tests.papers.loops import (
+    FREQUENCIES,
+    HEADS,
+    SHAPE,
+    SLOPES,
+    WIDTH,
+    biased_logits,
+    content,
+    logits_of,
+    rotary,
+)
 from tests.tolerance import agree
 from train.build import build_encodings
 from train.evaluation.extensions import selected_extensions
@@ -39,10 +49,10 @@ def test_sample(length: int, span: int) -> None:
 
 
 def test_sample_follows_from_seed_and_draw() -> None:
-    once = [places(20, 1000, draw, seed) for seed in range(4) for draw in range(4)]
+    samples = [places(20, 1000, draw, seed) for seed in range(4) for draw in range(4)]
     torch.manual_seed(7)
-    assert once == [places(20, 1000, draw, seed) for seed in range(4) for draw in range(4)]
-    assert len({tuple(at) for at in once}) == 16
+    assert samples == [places(20, 1000, draw, seed) for seed in range(4) for draw in range(4)]
+    assert len({tuple(at) for at in samples}) == 16
 
 
 def test_every_place_is_as_likely() -> None:
@@ -56,11 +66,11 @@ def test_every_place_is_as_likely() -> None:
     first = torch.tensor([math.comb(span - 1 - n, length - 1) / math.comb(span, length) for n in range(span)])
     off = met[:, 0].bincount(minlength=span) - draws * first
     assert (off.abs() < 5 * (draws * first * (1 - first)).sqrt() + 1).all()
-    together = ((met == 3).any(1) & (met == 4).any(1)).float().mean().item()
-    assert together == pytest.approx(share * (length - 1) / (span - 1), abs=0.01)
+    share_of_both = ((met == 3).any(1) & (met == 4).any(1)).float().mean().item()
+    assert share_of_both == pytest.approx(share * (length - 1) / (span - 1), abs=0.01)
 
 
-def drawn(name: str, draw: int) -> tuple[Randomized, list[int], Positions]:
+def random_positions(name: str, draw: int) -> tuple[Randomized, list[int], Positions]:
     encoding = load(name, **SHAPE, span=100)
     positions = Positions.of(13, draw=draw)
     return encoding, encoding.effect_at(positions).positions.at.tolist(), positions
@@ -70,21 +80,21 @@ def drawn(name: str, draw: int) -> tuple[Randomized, list[int], Positions]:
 def test_randomized_rope(draw: int) -> None:
     """RoPE turns by the distance between the drawn positions."""
     q, k = content()
-    encoding, at, positions = drawn("randomized_rope", draw)
+    encoding, at, positions = random_positions("randomized_rope", draw)
     expected = rotary(q, k, FREQUENCIES, distance=lambda i, j: at[i] - at[j])
     agree(logits(q, k, encoding.effect_at(positions)), expected)
 
 
 def test_randomized_alibi() -> None:
     q, k = content()
-    encoding, at, _ = drawn("randomized_alibi", 0)
-    agree(found(encoding, q, k), biased(q, k, lambda h, i, j: -SLOPES[h] * (at[i] - at[j])))
+    encoding, at, _ = random_positions("randomized_alibi", 0)
+    agree(logits_of(encoding, q, k), biased_logits(q, k, lambda h, i, j: -SLOPES[h] * (at[i] - at[j])))
 
 
 @pytest.mark.parametrize("name", ["sinusoidal", "learned"])
 def test_randomized_embeddings(name: str) -> None:
     """The token at t gets the embedding that the plain encoding gives to its drawn position."""
-    encoding, at, positions = drawn(f"randomized_{name}", 3)
+    encoding, at, positions = random_positions(f"randomized_{name}", 3)
     plain = encoding.inner.effect_at(Positions.of(100)).embed
     embed = encoding.effect_at(positions).embed
     nothing = torch.zeros(1, 100, HEADS * WIDTH)

@@ -7,7 +7,18 @@ import pytest
 import torch
 
 from models.encodings import extend
-from tests.papers.loops import FREQUENCIES, HEADS, NEVER, SHAPE, WIDTH, content, found, plain, random, rotary
+from tests.papers.loops import (
+    FREQUENCIES,
+    HEADS,
+    NEVER,
+    SHAPE,
+    WIDTH,
+    content,
+    logits_of,
+    plain,
+    random,
+    rotary,
+)
 from tests.tolerance import agree
 
 L = SHAPE["length"]
@@ -54,7 +65,7 @@ REGIONS: list[tuple[str, dict[str, int], Any]] = [
 )
 def test_two_regions(method: str, parameters: dict[str, int], distance: Any, layout: str) -> None:
     q, k = content(LONG)
-    ours = found(extend(method, plain(layout=layout), **parameters), q, k)
+    ours = logits_of(extend(method, plain(layout=layout), **parameters), q, k)
     agree(ours, rotary(q, k, FREQUENCIES, distance, layout=layout))
 
 
@@ -76,7 +87,7 @@ def test_regions_of_a_factor_and_a_bias(method: str, parameters: dict[str, int],
         for j in range(i + 1):
             grown = math.log1p(abs(distance(i, j)) / 10)
             expected[..., i, j] = expected[..., i, j] * math.sqrt(2 * grown + 1) - 2 * grown
-    agree(found(extend(method, plain("scale_invariant"), **parameters), q, k), expected)
+    agree(logits_of(extend(method, plain("scale_invariant"), **parameters), q, k), expected)
 
 
 def test_two_regions_of_a_biased_rope() -> None:
@@ -85,7 +96,7 @@ def test_two_regions_of_a_biased_rope() -> None:
     a, b = random(HEADS, 1, WIDTH, seed=3), random(HEADS, 1, WIDTH, seed=4)
     biased.load_state_dict({"q_bias": a, "k_bias": b})
     expected = rotary(q + a, k + b, FREQUENCIES, lambda i, j: rerope(i - j, L // 2))
-    agree(found(extend("rerope", biased), q, k), expected)
+    agree(logits_of(extend("rerope", biased), q, k), expected)
 
 
 MEASURES = {
@@ -102,7 +113,7 @@ def test_auto_group(method: str, length: int) -> None:
     measure, last = MEASURES[method], length - 1
     group = next(g for g in range(1, 1000) if measure(last, 0, g) <= L - 1)
     expected = rotary(q, k, FREQUENCIES, lambda i, j: measure(i, j, group), seen=lambda i, j: i == last)
-    agree(found(extend(method, plain()), q, k)[:, :, last], expected[:, :, last])
+    agree(logits_of(extend(method, plain()), q, k)[:, :, last], expected[:, :, last])
 
 
 @pytest.mark.parametrize(("window", "sinks"), [("auto", 10), (5, 2)])
@@ -111,14 +122,14 @@ def test_lm_infinite(window: int | str, sinks: int) -> None:
     q, k = content(LONG)
     width = L if window == "auto" else int(window)
 
-    def seen(i: int, j: int) -> bool:
+    def is_visible(i: int, j: int) -> bool:
         return j <= i and (i - j < width or j < sinks)
 
-    expected = rotary(q, k, FREQUENCIES, lambda i, j: min(i - j, width), seen=seen)
-    agree(found(extend("lm_infinite", plain(), window=window, sinks=sinks), q, k), expected)
+    expected = rotary(q, k, FREQUENCIES, lambda i, j: min(i - j, width), seen=is_visible)
+    agree(logits_of(extend("lm_infinite", plain(), window=window, sinks=sinks), q, k), expected)
 
 
-def cache(i: int, window: int, sinks: int) -> list[int]:
+def rolling_cache(i: int, window: int, sinks: int) -> list[int]:
     """Return StreamingLLM's rolling cache after it has read token i, i included."""
     held = list(range(i + 1))
     return held if len(held) <= window + sinks else held[:sinks] + held[-window:]
@@ -134,10 +145,10 @@ def test_sinks_are_a_rolling_cache(name: str, window: int | str) -> None:
     encoding = plain(name)
     for parameter in encoding.parameters():
         torch.nn.init.normal_(parameter, 0.3, 0.1, generator=torch.Generator().manual_seed(5))
-    ours = found(extend("sinks", encoding, window=window), q, k)
+    ours = logits_of(extend("sinks", encoding, window=window), q, k)
     expected = torch.full_like(ours, NEVER)
     for i in range(LONG):
-        held = cache(i, L - 4 if window == "auto" else int(window), 4)
-        few = found(encoding, q[:, :, held], k[:, :, held])[:, :, -1]  # q of this token is the last
-        expected[:, :, i, held] = few
+        held = rolling_cache(i, L - 4 if window == "auto" else int(window), 4)
+        cached = logits_of(encoding, q[:, :, held], k[:, :, held])
+        expected[:, :, i, held] = cached[:, :, -1]  # q of this token is the last
     agree(ours, expected)

@@ -11,7 +11,7 @@ from x_transformers.x_transformers import RotaryEmbedding, apply_rotary_pos_emb
 from models.attention import logits
 from models.effect import Positions
 from models.encodings import load
-from tests.papers.loops import HEADS, LENGTH, content, found, geometric, random, rotary
+from tests.papers.loops import HEADS, LENGTH, content, geometric, logits_of, random, rotary
 from tests.tolerance import agree
 
 LAYOUTS = pytest.mark.parametrize("layout", ["half", "interleaved"])
@@ -23,7 +23,7 @@ LAYOUTS = pytest.mark.parametrize("layout", ["half", "interleaved"])
 def test_rope(layout: str, width: int, base: float) -> None:
     q, k = content(width=width)
     encoding = load("rope", head_width=width, layout=layout, base=base)
-    agree(found(encoding, q, k), rotary(q, k, geometric(2 * (width // 2), base), layout=layout))
+    agree(logits_of(encoding, q, k), rotary(q, k, geometric(2 * (width // 2), base), layout=layout))
 
 
 def test_shares_of_features_are_rounded() -> None:
@@ -36,14 +36,14 @@ def test_shares_of_features_are_rounded() -> None:
 def test_partial_rope_spreads_its_frequencies(layout: str, partial: float, rotating: int) -> None:
     q, k = content()
     encoding = load("rope", head_width=8, partial=partial, layout=layout)
-    agree(found(encoding, q, k), rotary(q, k, geometric(rotating, 10_000), layout=layout))
+    agree(logits_of(encoding, q, k), rotary(q, k, geometric(rotating, 10_000), layout=layout))
 
 
 def test_rope_of_x_transformers() -> None:
     q, k = content()
     turn, _ = RotaryEmbedding(8)(torch.arange(LENGTH))
     q_turned, k_turned = apply_rotary_pos_emb(q, turn), apply_rotary_pos_emb(k, turn)
-    ours = found(load("rope", head_width=8, layout="interleaved"), q, k, causal=False)
+    ours = logits_of(load("rope", head_width=8, layout="interleaved"), q, k, causal=False)
     agree(ours, q_turned @ k_turned.mT / math.sqrt(8))
 
 
@@ -76,7 +76,7 @@ def test_rope_2d(layout: str, width: int, columns: int) -> None:
     still = rotary(q, k, none + none, layout=layout)  # counted once by each of the two
     encoding = load("rope_2d", head_width=width, length=16, columns=columns, layout=layout)
     expected = part("rows") + part("columns") - still.masked_fill(still.isinf(), 0)
-    agree(found(encoding, q, k), expected)
+    agree(logits_of(encoding, q, k), expected)
     assert load("rope_2d", head_width=8, length=64).columns == 8
 
 
@@ -87,7 +87,7 @@ def test_rope_bias() -> None:
     assert all((parameter == 0).all() for parameter in encoding.parameters())
     a, b = random(HEADS, 1, 8, seed=3), random(HEADS, 1, 8, seed=4)
     encoding.load_state_dict({"q_bias": a, "k_bias": b})
-    agree(found(encoding, q, k), rotary(q + a, k + b, geometric(8, 10_000)))
+    agree(logits_of(encoding, q, k), rotary(q + a, k + b, geometric(8, 10_000)))
 
 
 def test_p_rope() -> None:
@@ -95,7 +95,7 @@ def test_p_rope() -> None:
     q, k = content(width=16)
     encoding = load("p_rope", head_width=16, proportion=0.3)
     speeds = geometric(16, 10_000)[:2] + [0.0] * 6
-    agree(found(encoding, q, k), rotary(q, k, speeds))
+    agree(logits_of(encoding, q, k), rotary(q, k, speeds))
 
 
 @pytest.mark.parametrize("proportion", [0.25, 0.5, 0.75])

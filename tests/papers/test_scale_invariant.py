@@ -8,7 +8,7 @@ import torch
 from models.attention import attend, logits
 from models.effect import Positions
 from models.encodings import extend, load
-from tests.papers.loops import BOTH, FREQUENCIES, HEADS, LENGTH, SHAPE, by_pair, content, found, rotary
+from tests.papers.loops import BOTH, FREQUENCIES, HEADS, LENGTH, SHAPE, by_pair, content, logits_of, rotary
 from tests.tolerance import agree
 
 TAU = 10.0
@@ -34,7 +34,7 @@ def test_scale_invariant(causal: bool, tau: float) -> None:
         return multiplied(abs(i - j), tau) * float(plain[0, h, i, j]) + shifted(abs(i - j), tau)
 
     encoding = load("scale_invariant", **SHAPE, tau=tau)
-    agree(found(encoding, q, k, causal), by_pair(logit, HEADS, LENGTH, causal))
+    agree(logits_of(encoding, q, k, causal), by_pair(logit, HEADS, LENGTH, causal))
 
 
 def test_its_two_conditions() -> None:

@@ -11,8 +11,19 @@ from models.encodings import layers, load
 from models.encodings.nope import NoPE
 from models.options.ssmax import SSMax, visible_keys
 from models.registry import read
-from tests.conftest import moved
-from tests.papers.loops import BOTH, FREQUENCIES, HEADS, SHAPE, SLOPES, WIDTH, biased, content, found, rotary
+from tests.conftest import perturb
+from tests.papers.loops import (
+    BOTH,
+    FREQUENCIES,
+    HEADS,
+    SHAPE,
+    SLOPES,
+    WIDTH,
+    biased_logits,
+    content,
+    logits_of,
+    rotary,
+)
 from tests.tolerance import agree
 
 
@@ -21,7 +32,7 @@ def test_window_rope(window: int) -> None:
     """RoPE sees the query's own token and the window - 1 before it."""
     q, k = content()
     encoding = load("window_rope", **SHAPE, window=window)
-    agree(found(encoding, q, k), rotary(q, k, FREQUENCIES, seen=lambda i, j: 0 <= i - j < window))
+    agree(logits_of(encoding, q, k), rotary(q, k, FREQUENCIES, seen=lambda i, j: 0 <= i - j < window))
 
 
 def test_window_rope_sees_half_the_training_length() -> None:
@@ -36,22 +47,22 @@ def test_irope_alternates() -> None:
     assert len(tiled) == 4
     local = rotary(q, k, FREQUENCIES, seen=lambda i, j: 0 <= i - j < 8)
     for encoding in tiled[:3]:
-        agree(found(encoding, q, k), local)
+        agree(logits_of(encoding, q, k), local)
     assert isinstance(tiled[3], NoPE)
-    agree(found(tiled[3], q, k), biased(q, k, lambda h, i, j: 0.0))
+    agree(logits_of(tiled[3], q, k), biased_logits(q, k, lambda h, i, j: 0.0))
 
 
 def test_ssmax() -> None:
     """The weights are softmax of s ln(n) times the logits, bias included, for n visible keys."""
     q, k = content()
-    encoding = moved(load("alibi", **SHAPE, ssmax=True))
-    plain = biased(q, k, lambda h, i, j: -SLOPES[h] * (i - j))
+    encoding = perturb(load("alibi", **SHAPE, ssmax=True))
+    plain = biased_logits(q, k, lambda h, i, j: -SLOPES[h] * (i - j))
     factor = torch.tensor(
         [[s * math.log(i + 1) for i in range(q.size(2))] for s in encoding.strength.tolist()],
         dtype=torch.float64,
     )
     expected = torch.where(plain.isfinite(), plain.nan_to_num() * factor[..., None], plain)
-    agree(found(encoding, q, k), expected)
+    agree(logits_of(encoding, q, k), expected)
 
 
 @BOTH

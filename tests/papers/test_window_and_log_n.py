@@ -7,7 +7,7 @@ import torch
 
 from models.effect import Positions
 from models.encodings import extend, load
-from tests.papers.loops import FREQUENCIES, NEVER, SHAPE, content, found, plain, rotary
+from tests.papers.loops import FREQUENCIES, NEVER, SHAPE, content, logits_of, plain, rotary
 from tests.tolerance import agree
 
 L = SHAPE["length"]
@@ -20,8 +20,8 @@ def test_window(name: str) -> None:
     q, k = content(length)
     i, j = torch.arange(length)[:, None], torch.arange(length)
     for window, width in (("auto", L), (5, 5)):
-        expected = found(plain(name), q, k).masked_fill(i - j >= width, NEVER)
-        assert torch.equal(found(extend("window", plain(name), window=window), q, k), expected)
+        expected = logits_of(plain(name), q, k).masked_fill(i - j >= width, NEVER)
+        assert torch.equal(logits_of(extend("window", plain(name), window=window), q, k), expected)
 
 
 def test_windows_combine() -> None:
@@ -29,9 +29,9 @@ def test_windows_combine() -> None:
     q, k = content(LONG)
     outer = extend("window", extend("lm_infinite", plain(), window=9, sinks=2), window=6)
     i, j = torch.arange(LONG)[:, None], torch.arange(LONG)
-    assert torch.equal(found(outer, q, k)[0, 0] > NEVER, (i >= j) & ((i - j < 6) | (j < 2)))
+    assert torch.equal(logits_of(outer, q, k)[0, 0] > NEVER, (i >= j) & ((i - j < 6) | (j < 2)))
     wider = extend("window", extend("lm_infinite", plain(), window=6, sinks=2), window=9)
-    assert torch.equal(found(wider, q, k)[0, 0] > NEVER, (i >= j) & ((i - j < 6) | (j < 2)))
+    assert torch.equal(logits_of(wider, q, k)[0, 0] > NEVER, (i >= j) & ((i - j < 6) | (j < 2)))
 
 
 # ---- log n
@@ -52,20 +52,20 @@ def test_log_n_as_printed(seen: int, expected: float) -> None:
 def test_log_n_multiplies_all_of_a_logit(name: str) -> None:
     q, k = content(LONG)
     factors = torch.tensor([growth(i) for i in range(LONG)])[:, None]
-    expected = found(plain(name), q, k) * factors
-    agree(found(extend("log_n", plain(name)), q, k), expected)
+    expected = logits_of(plain(name), q, k) * factors
+    agree(logits_of(extend("log_n", plain(name)), q, k), expected)
     sharp = plain(name, ssmax=True)
-    agree(found(extend("log_n", sharp), q, k)[..., 1:, :], (found(sharp, q, k) * factors)[..., 1:, :])
+    agree(logits_of(extend("log_n", sharp), q, k)[..., 1:, :], (logits_of(sharp, q, k) * factors)[..., 1:, :])
 
 
 def test_log_n_counts_what_is_seen() -> None:
     """Under a window of the training length no query sees more than in training."""
     q, k = content(LONG)
     windowed = extend("window", plain())
-    agree(found(extend("log_n", windowed), q, k), found(windowed, q, k))
+    agree(logits_of(extend("log_n", windowed), q, k), logits_of(windowed, q, k))
 
 
 def test_log_n_as_an_option() -> None:
     q, k = content(LONG)
     expected = rotary(q, k, FREQUENCIES, lambda i, j: min(i - j, 8), temperature=growth)
-    agree(found(extend("rerope", plain(), log_n=True), q, k), expected)
+    agree(logits_of(extend("rerope", plain(), log_n=True), q, k), expected)

@@ -12,7 +12,18 @@ from x_transformers.x_transformers import (
 )
 
 from models.encodings import load
-from tests.papers.loops import HEADS, LENGTH, NEVER, WIDTH, by_pair, content, found, geometric, planes, random
+from tests.papers.loops import (
+    HEADS,
+    LENGTH,
+    NEVER,
+    WIDTH,
+    by_pair,
+    content,
+    geometric,
+    logits_of,
+    planes,
+    random,
+)
 from tests.tolerance import agree
 
 D = WIDTH
@@ -39,14 +50,14 @@ def test_xpos(layout: str, scale_base: int) -> None:
         return xpos_logit(q[0, h, i].tolist(), k[0, h, j].tolist(), i - j, scale_base, layout)
 
     encoding = load("xpos", head_width=D, length=32, scale_base=scale_base, layout=layout)
-    agree(found(encoding, q, k), by_pair(expected, HEADS, LENGTH))
+    agree(logits_of(encoding, q, k), by_pair(expected, HEADS, LENGTH))
 
 
 def test_xpos_of_x_transformers() -> None:
     q, k = content()
     turn, scale = RotaryEmbedding(D, use_xpos=True, scale_base=16)(torch.arange(LENGTH))
     q_turned, k_turned = apply_rotary_pos_emb(q, turn, scale), apply_rotary_pos_emb(k, turn, 1 / scale)
-    ours = found(load("xpos", head_width=D, length=16, layout="interleaved"), q, k)  # scale_base: 16
+    ours = logits_of(load("xpos", head_width=D, length=16, layout="interleaved"), q, k)  # scale_base: 16
     theirs = (q_turned @ k_turned.mT / math.sqrt(D)).masked_fill(
         torch.ones(LENGTH, LENGTH).triu(1).bool(), NEVER
     )
@@ -59,7 +70,7 @@ def test_xpos_is_finite_up_to_its_limit(gamma: float) -> None:
     encoding = load("xpos", head_width=8, length=4, gamma=gamma)
     q, k = content(encoding.limit)
     assert encoding.limit == 256 or gamma != 0.4
-    assert found(encoding, q, k).tril().isfinite().all()
+    assert logits_of(encoding, q, k).tril().isfinite().all()
 
 
 @pytest.mark.parametrize("base", [10_000.0, 100.0])
@@ -80,7 +91,7 @@ def test_pope(base: float) -> None:
             total += a * b * math.cos((j - i) * base ** (-c / D) + shift)
         return total / math.sqrt(D)
 
-    agree(found(encoding, q, k), by_pair(expected, HEADS, LENGTH))
+    agree(logits_of(encoding, q, k), by_pair(expected, HEADS, LENGTH))
 
 
 def test_pope_of_x_transformers() -> None:
@@ -91,7 +102,7 @@ def test_pope_of_x_transformers() -> None:
     theirs.learned_bias.data.copy_(delta)
     turn, bias = theirs(torch.arange(LENGTH))
     q_turned, k_turned = apply_polar_pos_emb(q, turn), apply_polar_pos_emb(k, turn + bias)
-    agree(found(ours, q, k, causal=False), q_turned @ k_turned.mT / math.sqrt(D))
+    agree(logits_of(ours, q, k, causal=False), q_turned @ k_turned.mT / math.sqrt(D))
 
 
 def test_pope_learns_past_its_bounds() -> None:
@@ -99,5 +110,5 @@ def test_pope_learns_past_its_bounds() -> None:
     q, k = content()
     encoding = load("pope", heads=HEADS, head_width=D)
     torch.nn.init.constant_(encoding.delta, 0.1)
-    found(encoding, q, k, causal=False).square().sum().backward()
+    logits_of(encoding, q, k, causal=False).square().sum().backward()
     assert (encoding.delta.grad != 0).all()

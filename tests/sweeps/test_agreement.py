@@ -73,7 +73,7 @@ def test_a_sweep_predicts_itself(tmp_path: Path) -> None:
     assert cells[0] == "`small`"
 
 
-def test_mistakes_are_said(
+def test_mistakes_are_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for name, lengths in {"one": LENGTHS, "lengths/64": LENGTHS, "lengths/128": (128, 256)}.items():

@@ -96,7 +96,7 @@ def test_libraries_are_limited_to_a_set() -> None:
         ("batch=1", "benchmarks.csv does not hold benchmarks: delete it"),
     ],
 )
-def test_a_mistake_is_said_before_anything_is_measured(
+def test_a_mistake_is_reported_before_anything_is_measured(
     argument: str, sentence: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "benchmarks.csv").write_text("kind,model\ntrain,rope\n")

@@ -20,13 +20,13 @@ def rate_sweep(folder: Path, methods: tuple[str, ...], seeds: int, rate: float) 
 
 def test_every_half_is_scored_at_the_rate_that_the_other_half_chose(tmp_path: Path) -> None:
     """This covers the methods and the seed that both sweeps have."""
-    once = rate_sweep(tmp_path / "once", ("rope", "fox", "nope"), 2, 0.005)
+    usual = rate_sweep(tmp_path / "once", ("rope", "fox", "nope"), 2, 0.005)
     twice = rate_sweep(tmp_path / "twice", ("fox", "rope"), 1, 0.01)
-    lines = best_rate_table(groups_by_rate([once, twice])).splitlines()[2:]
+    lines = best_rate_table(groups_by_rate([usual, twice])).splitlines()[2:]
     assert {line.split("`")[1] for line in lines} == {"rope", "fox"}
     for line in lines:
         _, name, seeds, best, loss, _, gain, *_ = (cell.strip(" `*") for cell in line.split("|"))
-        runs = [dict(np.load(folder / f"{name}-s0/documents.npz")) for folder in (once, twice)]
+        runs = [dict(np.load(folder / f"{name}-s0/documents.npz")) for folder in (usual, twice)]
         number = np.unique(runs[0]["document"], return_inverse=True)[1]
         losses, gains, rates = 0.0, 0.0, set()
         for half in range(2):

@@ -68,8 +68,8 @@ def test_a_description_says_what_is_missing(file: Path) -> None:
 
 @pytest.mark.parametrize("panel", ["", "family"])
 def test_names_do_not_overlap(panel: str) -> None:
-    many = [line(f"m{n}", 4, 4.1, 4.2, 4.3 + 0.001 * n, panel=panel) for n in range(12)]
-    chart = panels([*many, line("other", 4, 4, 4, 4)], AXES)
+    crowd = [line(f"m{n}", 4, 4.1, 4.2, 4.3 + 0.001 * n, panel=panel) for n in range(12)]
+    chart = panels([*crowd, line("other", 4, 4, 4, 4)], AXES)
     low, high = chart["spec"]["encoding"]["y"]["scale"]["domain"]
     pixel = (high - low) / chart["spec"]["height"]
     places = sorted(float(row["value"]) for row in rows(chart, "name") if row["panel"] == panel)

@@ -84,7 +84,7 @@ def test_archives_say_the_same(
     assert tables[0] == tables[1] != ""
 
 
-def test_what_cannot_be_compared_is_told(sweep: Path, tmp_path: Path) -> None:
+def test_what_cannot_be_compared_is_reported(sweep: Path, tmp_path: Path) -> None:
     make_sweep(tmp_path / "other", ("rope",), 1, (128, 256), windows=16)
     with pytest.raises(ValueError, match="differ in data or training length"):
         scored_runs(tmp_path)
@@ -93,7 +93,7 @@ def test_what_cannot_be_compared_is_told(sweep: Path, tmp_path: Path) -> None:
         scored_runs(tmp_path / "plain")
 
 
-def test_a_damaged_run_is_left_out_and_told(sweep: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_damaged_run_is_left_out_and_reported(sweep: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (sweep / "rope-s1/documents.npz").write_bytes(b"PK broken")
     vouch(sweep)
     assert cells(by_length(scored_runs(sweep), "window"))["rope"][0] == "2"

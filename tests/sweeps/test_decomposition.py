@@ -106,8 +106,8 @@ def test_protocols_side_by_side(summary: Summary, comparison: Comparison) -> Non
     assert set(found) == set(METHODS)
     assert list(found["rope"]) == list(PROTOCOLS)
     assert all(change.value[0] == 0 for change in found["rope"].values())
-    shown = terminal_text(summary, 200)
-    assert PARTS["protocols"].title in shown
+    text = terminal_text(summary, 200)
+    assert PARTS["protocols"].title in text
 
 
 def test_names_of_protocols_say_their_amounts(tmp_path: Path) -> None:

@@ -45,7 +45,7 @@ def test_rates_are_those_of_finished_runs(tmp_path: Path) -> None:
     assert list(plan([*both, "throughput=1000"]))[1] == "throughput  31,000 tokens/s per GPU"
 
 
-def test_what_is_missing_is_said() -> None:
+def test_what_is_missing_is_reported() -> None:
     for arguments, sentence in {
         "gpus=8": "Give throughput=<tokens per second of a GPU>, or results=",
         "throughput=1": "gpus must be given",

@@ -124,7 +124,7 @@ def test_numbers_are_those_of_the_rows(headline: Path, summary: Summary) -> None
     assert comparison.difference["t5"].value[3] == pytest.approx(difference, abs=1e-5)
 
 
-def test_what_is_known_of_the_methods_is_said(summary: Summary) -> None:
+def test_what_is_known_of_the_methods_is_reported(summary: Summary) -> None:
     (comparison,) = summary.comparisons
     found = comparison.effective
     assert [found[name].length for name in ("alibi", "rope", "learned")] == [2048, 128, 64]
@@ -176,7 +176,7 @@ def test_the_best_is_marked_only_where_it_is_separable(summary: Summary) -> None
     assert 0 < stars < 6
 
 
-def test_one_seed_is_said_to_be_one(tmp_path: Path) -> None:
+def test_a_single_seed_is_named_as_such(tmp_path: Path) -> None:
     found = summarise(load_sweep(make_sweep(tmp_path, seeds=1, **SMALL)))
     assert found.comparisons[0].over == "documents"
     assert "Variation between seeds, since there is one." in terminal_text(found, 200)
@@ -377,7 +377,7 @@ DAMAGE: list[tuple[str, Any, str]] = [
 
 
 @pytest.mark.usefixtures("undrawn")
-def test_runs_that_cannot_be_read_are_left_out_and_told(
+def test_runs_that_cannot_be_read_are_left_out_and_reported(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = make_sweep(tmp_path, ["rope", "alibi"], seeds=len(DAMAGE) + 1, **SMALL)
@@ -422,14 +422,14 @@ def test_settings_may_be_lists(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"[]", b"{", b'{"run": "rope"}'])
-def test_a_damaged_diagnosis_is_told(content: bytes, tmp_path: Path) -> None:
+def test_a_damaged_diagnosis_is_reported(content: bytes, tmp_path: Path) -> None:
     (tmp_path / "diagnostics.json").write_bytes(content)
     (found,) = diagnoses([tmp_path])
     assert found.figures == []
     assert "diagnostics.json is damaged: delete it, or diagnose the run again." in found.sentences[0]
 
 
-def test_a_diagnosis_whose_lists_do_not_fit_is_told(tmp_path: Path) -> None:
+def test_a_diagnosis_whose_lists_do_not_fit_is_reported(tmp_path: Path) -> None:
     variant = {
         "extension": "none", "lengths": [], "farthest": [], "ends": [], "entropy": [], "unseen": [],
         "keys": [], "profile": [],
@@ -444,7 +444,7 @@ def test_a_diagnosis_whose_lists_do_not_fit_is_told(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("undrawn")
-def test_a_job_that_was_killed_is_told_as_such(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_killed_job_is_reported_as_such(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Its log says so: the process that started it adds the line."""
     folder = make_sweep(tmp_path, ["rope", "alibi"], seeds=1, failed=["alibi-s0"], **SMALL)
     log = "step 120, loss 4.9\nValueError: ignored\nKilled by signal 9, SIGKILL (out of memory?)\n"
@@ -495,7 +495,7 @@ def test_an_unknown_reference_names_those_that_there_are(headline: Path) -> None
     assert compared(headline, "alibi").difference["rope"].verdict[-1] == "worse"
 
 
-def test_gaps_are_told_by_what_rows_say(tmp_path: Path) -> None:
+def test_gaps_are_reported_by_what_rows_say(tmp_path: Path) -> None:
     """Undefined is a row of no sequences, not finite a row of some, not evaluated no row."""
     folder = make_sweep(tmp_path, ["rope", "alibi", "learned", "t5"], seeds=2, windows=24, extend=())
     for seed in (0, 1):

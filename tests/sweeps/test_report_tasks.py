@@ -195,9 +195,9 @@ def test_the_worst_seed_is_shown(copied: Path, mixed: Path) -> None:
     comparison = summarise(load_sweep(copied)).comparisons[0]
     table = methods(comparison)
     place = [column.head for column in table.columns].index("worst seed")
-    shown = {row[1].text: row[place].value for row in table.rows}
-    assert shown["t5"] == pytest.approx(min(values(copied, "t5", 40)), abs=1e-5)
-    assert shown["learned"] is None
+    cells = {row[1].text: row[place].value for row in table.rows}
+    assert cells["t5"] == pytest.approx(min(values(copied, "t5", 40)), abs=1e-5)
+    assert cells["learned"] is None
     of_text = methods(summarise(load_sweep(mixed)).comparisons[0])
     assert "worst seed" not in [column.head for column in of_text.columns]
 

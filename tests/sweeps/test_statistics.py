@@ -92,8 +92,8 @@ def test_one_seed_gives_an_interval_over_documents_only() -> None:
 
 
 def test_too_few_give_none() -> None:
-    few = trial(np.random.default_rng(5), 1)[..., : statistics.FEWEST_DOCUMENTS - 1]
-    found = statistics.interval(few, np.ones(few.shape[-1]))
+    short = trial(np.random.default_rng(5), 1)[..., : statistics.FEWEST_DOCUMENTS - 1]
+    found = statistics.interval(short, np.ones(short.shape[-1]))
     assert np.isfinite(found.value).all()
     assert np.isnan(found.low).all()
     assert np.isnan(found.p).all()

@@ -16,7 +16,7 @@ import torch
 
 from models.gpt import GPT
 from tests.composing import composed
-from tests.processes import ended, forked, start
+from tests.processes import exit_code, run_forked, start
 from train.context import trainer
 from train.evaluation.evaluator import Evaluator
 from train.paths import ROOT
@@ -58,7 +58,7 @@ def small(text: Path, outputs: Path) -> list[str]:
 
 def call(*arguments: str, module: str = "train.__main__", check: bool = True) -> CompletedProcess[str]:
     """Run `python -m train ...` in a process of its own that has imported everything already."""
-    done = forked(command, module, arguments, WANDB_MODE="disabled", PYTHONPATH=str(ROOT))
+    done = run_forked(command, module, arguments, WANDB_MODE="disabled", PYTHONPATH=str(ROOT))
     assert not check or done.returncode == 0, done.stdout + done.stderr
     return done
 
@@ -95,13 +95,13 @@ def run_tasks(
     folders = [folder / f"task-{number}" for number in range(len(environments))]
     pairs = zip(folders, environments, strict=True)
     processes = [start(place, function, *more, **environment) for place, environment in pairs]
-    codes = [ended(process) for process in processes]
+    codes = [exit_code(process) for process in processes]
     printed = "".join(file.read_text() for place in folders for file in sorted(place.iterdir()))
     assert codes == [0] * len(codes), printed
     return printed
 
 
-def together(folder: Path, count: int, *arguments: str, module: str = "train.__main__") -> None:
+def run_together(folder: Path, count: int, *arguments: str, module: str = "train.__main__") -> None:
     """Run `srun python -m train ...` with a number of tasks."""
     words = *arguments, f"trainer.devices={count}", "trainer.strategy=ddp", "wandb.mode=disabled"
     run_tasks(folder, srun(count), command, module, words)
@@ -115,7 +115,7 @@ def far_from_uniform(model: GPT) -> GPT:
     return model
 
 
-def validated(evaluator: E) -> E:
+def validate(evaluator: E) -> E:
     """Return the evaluator after its work."""
     trainer(CPU, "32-true").validate(evaluator, verbose=False)
     return evaluator

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.processes import forked
+from tests.processes import run_forked
 from tests.train.conftest import call, command
 from train.commands import COMMANDS
 from train.paths import ROOT
@@ -36,7 +36,7 @@ def test_a_shell_completes_commands_and_the_settings_of_each() -> None:
     for line, expected in (("yardstick ev", "evaluate"), ("yardstick encoding=al", "encoding=alibi_learned"),
         ("yardstick diagnose extension=ya", "extension=yarn")):  # fmt: skip
         query = ("-sc", "query=bash")
-        done = forked(command, "train.commands", query, COMP_LINE=line, PYTHONPATH=str(ROOT))
+        done = run_forked(command, "train.commands", query, COMP_LINE=line, PYTHONPATH=str(ROOT))
         assert expected in done.stdout.split(), done.stderr
 
 

@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch.distributed.run import main
 
-from tests.processes import family, is_alive, wait_for
+from tests.processes import descendants, is_alive, wait_for
 from tests.train import wandb_file
 from tests.train.conftest import ENDLESS, ROOT, TOGETHER, call, command, run_tasks, srun
 from tests.train.test_run import close
@@ -77,7 +77,7 @@ def test_a_process_that_dies_is_named(small: list[str], tmp_path: Path) -> None:
     environment = os.environ | {"OMP_NUM_THREADS": "1", "WANDB_MODE": "disabled"}
     with subprocess.Popen(line, cwd=ROOT, env=environment, text=True, stdout=-1, stderr=-1) as process:
         wait_for(lambda: "step 20/" in process.stdout.readline())
-        others = family(process.pid)
+        others = descendants(process.pid)
         (second,) = [pid for pid, line in others.items() if "train_ddp_process_1" in line]
         os.kill(second, signal.SIGKILL)
         _, errors = process.communicate(timeout=120)

@@ -114,7 +114,7 @@ extension=pi {TUNED} trainer.accumulate=3 | leaves 1 sequences of a step, too fe
 
 
 @pytest.mark.parametrize("line", MISTAKES)
-def test_mistakes_are_said(mistake: Mistake, text: Path, outputs: Path, tmp_path: Path, line: str) -> None:
+def test_mistakes_are_refused(mistake: Mistake, text: Path, outputs: Path, tmp_path: Path, line: str) -> None:
     arguments, _, expected = line.partition(" | ")
     small = [*SMALL, f"data.path={text}", f"outputs={outputs}", f"hydra.run.dir={tmp_path}"]
     sentence = mistake(*small, *arguments.split())
@@ -164,7 +164,7 @@ def test_a_folder_of_another_run(mistake: Mistake, small: list[str], tmp_path: P
     assert "holds the results of another run" in mistake(*small, f"hydra.run.dir={tmp_path}")
 
 
-def test_an_error_is_told_even_where_no_log_can_be_written(tmp_path: Path) -> None:
+def test_an_error_is_reported_even_where_no_log_can_be_written(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="the first"), logged(tmp_path / "not there"):
         raise ValueError("the first")
 

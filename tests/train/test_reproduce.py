@@ -47,7 +47,7 @@ def test_a_changed_row_and_another_machine(done: Path, tmp_path: Path) -> None:
     assert printed.stdout.count("was edited since.") == 1
 
 
-def test_damage_is_told_before_anything_is_trained(done: Path, tmp_path: Path, mistake: Mistake) -> None:
+def test_damage_is_reported_before_anything_is_trained(done: Path, tmp_path: Path, mistake: Mistake) -> None:
     folder = shutil.copytree(done, tmp_path / "rope")
     (folder / "results.jsonl").write_text("")
     sentence = mistake(f"run={folder}", f"into={tmp_path}/again", module="train.reproduce")

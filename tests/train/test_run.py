@@ -14,7 +14,7 @@ import pytest
 from tests.composing import composed
 from tests.harm import flip
 from tests.processes import start
-from tests.train.conftest import call, command, together
+from tests.train.conftest import call, command, run_together
 from train.results.rows import Row, read_rows
 from train.run import run_job
 
@@ -111,14 +111,14 @@ def test_processes_evaluate_as_one(done: Path, outputs: Path, tmp_path: Path) ->
     wanted = ["evaluation=protocols", "evaluation.extensions=[yarn]", "evaluation.ladder=[1,2,4]"]
     wanted += ["evaluation.windows=5", f"run={done}", f"outputs={outputs}", "trainer=cpu"]
     call(*wanted, f"hydra.run.dir={tmp_path}/one", module="train.evaluate")
-    together(tmp_path, 3, *wanted, f"hydra.run.dir={tmp_path}/several", module="train.evaluate")
+    run_together(tmp_path, 3, *wanted, f"hydra.run.dir={tmp_path}/several", module="train.evaluate")
     close(tmp_path / "one", tmp_path / "several", 1e-6)
 
 
 def test_two_processes_train_on_masked_words_as_one(small: list[str], tmp_path: Path) -> None:
     asked = ["encoding=alibi", "objective=mlm", "model.causal=false", *small]
     call(*asked, f"outputs={tmp_path}/o1", f"hydra.run.dir={tmp_path}/1")
-    together(tmp_path, 2, *asked, f"outputs={tmp_path}/o2", f"hydra.run.dir={tmp_path}/2")
+    run_together(tmp_path, 2, *asked, f"outputs={tmp_path}/o2", f"hydra.run.dir={tmp_path}/2")
     assert losses(tmp_path / "1")["none", "same_tokens", 64] is not None
     close(tmp_path / "1", tmp_path / "2", 1e-5)
 

@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from tests.composing import composed
-from tests.processes import forked
+from tests.processes import run_forked
 from tests.train.conftest import ROOT, call, command
 from train.launch.index import write_index
 from train.launch.worker import Job
@@ -43,7 +43,7 @@ def test_two_processes_a_job(small: list[str], tmp_path: Path) -> None:
     slurm = {"SLURM_JOB_ID": "1", "SLURM_JOB_NAME": "run", "SLURM_NTASKS": "1", "SLURM_NTASKS_PER_NODE": "1"}
     slurm |= {"SLURM_PROCID": "0", "SLURM_LOCALID": "0", "SLURM_NODEID": "0", "PYTHONPATH": str(ROOT)}
     with TemporaryDirectory() as scratch:
-        done = forked(command, "train.__main__", (*small, *chosen), TMPDIR=scratch, **slurm)
+        done = run_forked(command, "train.__main__", (*small, *chosen), TMPDIR=scratch, **slurm)
         assert done.returncode == 0, done.stdout + done.stderr
         assert [path for path in Path(scratch).rglob("*") if path.is_file()] == []
     assert len(list(tmp_path.glob("sweep/*/DONE"))) == 2
@@ -53,15 +53,15 @@ def test_two_processes_a_job(small: list[str], tmp_path: Path) -> None:
     assert (tmp_path / "sweep" / "report.html").exists()
 
 
-def listed(folder: Path, *commands: str) -> list[str]:
+def sweep_jobs(folder: Path, *commands: str) -> list[str]:
     """Return the jobs in sweep.json after each of these has been a job of one more multirun."""
     overrides = [command.split() for command in commands]
-    return written(
+    return write_jobs(
         [Job(composed(*words), words, folder / "-".join(words).replace("=", ""), "") for words in overrides]
     )
 
 
-def written(jobs: list[Job]) -> list[str]:
+def write_jobs(jobs: list[Job]) -> list[str]:
     for job in jobs:
         job.folder.mkdir(parents=True, exist_ok=True)
     write_index(jobs, datetime.now(UTC))
@@ -69,19 +69,19 @@ def written(jobs: list[Job]) -> list[str]:
 
 
 def test_a_second_multirun_adds_its_jobs_to_the_sweep(tmp_path: Path) -> None:
-    first = listed(tmp_path, "encoding=alibi seed=0", "encoding=rope seed=0")
-    more = listed(tmp_path, "encoding=rope seed=0", "encoding=rope seed=1 jobs=2 wandb.mode=disabled")
+    first = sweep_jobs(tmp_path, "encoding=alibi seed=0", "encoding=rope seed=0")
+    more = sweep_jobs(tmp_path, "encoding=rope seed=0", "encoding=rope seed=1 jobs=2 wandb.mode=disabled")
     assert more == [first[0], *more[1:]]
     assert len(more) == 3
     (tmp_path / first[0]).rmdir()
-    assert listed(tmp_path, "encoding=t5 seed=0") == [*more[1:], "encodingt5-seed0"]
+    assert sweep_jobs(tmp_path, "encoding=t5 seed=0") == [*more[1:], "encodingt5-seed0"]
     moved = Job(composed("encoding=t5", "seed=0"), ["encoding=t5", "seed=0"], tmp_path / "t5-of-now", "")
-    assert written([moved]) == [*more[1:], "t5-of-now"]  # whose code has changed
+    assert write_jobs([moved]) == [*more[1:], "t5-of-now"]  # whose code has changed
 
 
 def test_another_experiment_or_a_damaged_list_begins_anew(tmp_path: Path) -> None:
-    listed(tmp_path, "encoding=alibi trainer.max_steps=2")
-    assert listed(tmp_path, "encoding=alibi") == ["encodingalibi"]
+    sweep_jobs(tmp_path, "encoding=alibi trainer.max_steps=2")
+    assert sweep_jobs(tmp_path, "encoding=alibi") == ["encodingalibi"]
     for content in ("{", "[]", '{"jobs": 3}', '{"jobs": [{"folder": "a"}]}'):
         (tmp_path / "sweep.json").write_text(content)
-        assert listed(tmp_path, "encoding=alibi") == ["encodingalibi"]
+        assert sweep_jobs(tmp_path, "encoding=alibi") == ["encodingalibi"]

@@ -19,7 +19,7 @@ import pytest
 import wandb
 
 from tests.composing import composed
-from tests.processes import forked
+from tests.processes import run_forked
 from tests.train import wandb_file
 from tests.train.conftest import call
 from tests.train.results.test_curves import ROW
@@ -54,14 +54,14 @@ def id_of(folder: Path) -> str:
     return wandb_run.wandb_id(folder / "sweep" / ROW.run, "01234567")
 
 
-def written(folder: Path) -> list[Path]:
+def wandb_folders(folder: Path) -> list[Path]:
     return sorted(path for path in folder.glob("wandb/*run-*") if not path.is_symlink())
 
 
 def read(folder: Path) -> wandb_file.Content:
     """Return the only run below a folder, whose end may be missing without the teardown."""
     wandb.teardown()
-    (run,) = written(folder)
+    (run,) = wandb_folders(folder)
     return wandb_file.read(run)
 
 
@@ -88,7 +88,7 @@ def test_curves_have_their_own_x(tmp_path: Path, capfd: pytest.CaptureFixture[st
         **{axis: ("", True) for axis, _ in curves.values()},
         **{name: (axis, False) for name, (axis, _) in curves.items()},
     }
-    assert capfd.readouterr() == (f"W&B: offline. To upload: wandb sync {written(tmp_path)[0]}\n", "")
+    assert capfd.readouterr() == (f"W&B: offline. To upload: wandb sync {wandb_folders(tmp_path)[0]}\n", "")
 
 
 def test_a_run_says_what_it_is(tmp_path: Path) -> None:
@@ -101,7 +101,7 @@ def test_a_run_says_what_it_is(tmp_path: Path) -> None:
     assert content.config["encoding"] == "rope"
     assert content.config["model"]["width"] == 32
     assert content.exits == [0]
-    media = written(tmp_path)[0] / "files" / "media" / "table"
+    media = wandb_folders(tmp_path)[0] / "files" / "media" / "table"
     (table,) = media.glob("rows*.json")
     columns = ["encoding", "extension", "seed", "protocol", "length", "metric", "value", "error"]
     rows = [["rope", "none", 1, "same_tokens", length, "loss", value, 0.1] for length, value in CURVE]
@@ -124,7 +124,7 @@ def test_a_run_of_many_extensions_is_ten_panels_and_forty_numbers(small: list[st
     contents = []
     for count in (4, 5):
         call(*small, *more, f"evaluation.windows={count}")
-        contents.append(wandb_file.read(written(tmp_path)[-1]))
+        contents.append(wandb_file.read(wandb_folders(tmp_path)[-1]))
     first, second = contents
     trained = ["loss", "validation_loss", "gradient_norm", "learning_rate", "tokens_per_second"]
     expected = [*(f"train/{name}" for name in trained), "finetune/pose/loss", "finetune/drop/loss"]
@@ -203,7 +203,7 @@ def test_a_fork_has_a_run_of_its_own(tmp_path: Path) -> None:
         run.log_training("train", 2, {"loss": 1.0})
     wandb.teardown()
     assert process.exitcode == 0
-    lengths = {c.run["run_id"]: len(c.history) for c in map(wandb_file.read, written(tmp_path))}
+    lengths = {c.run["run_id"]: len(c.history) for c in map(wandb_file.read, wandb_folders(tmp_path))}
     assert sorted(lengths.values()) == [1, 2]
 
 
@@ -219,7 +219,7 @@ def test_nothing_happens_on_other_ranks_or_when_disabled(
         run.log_training("train", 1, {"loss": 1.0})
         run.log_rows(ROWS)
     assert run.run is None
-    assert written(tmp_path) == []
+    assert wandb_folders(tmp_path) == []
 
 
 def test_without_wandb_it_is_not_even_imported() -> None:
@@ -269,9 +269,9 @@ def in_a_terminal(folder: Path, name: str, mode: str) -> None:
 @pytest.mark.parametrize("mode", ["auto", "online"])
 def test_without_a_key_nobody_is_asked_even_in_a_terminal(mode: str, tmp_path: Path) -> None:
     master, tty = pty.openpty()
-    assert forked(in_a_terminal, tmp_path, os.ttyname(tty), mode).returncode == 0
+    assert run_forked(in_a_terminal, tmp_path, os.ttyname(tty), mode).returncode == 0
     *warning, last = os.read(master, 9999).decode().replace("\r", "").splitlines()
-    assert last == f"W&B: offline. To upload: wandb sync {written(tmp_path)[0]}"
+    assert last == f"W&B: offline. To upload: wandb sync {wandb_folders(tmp_path)[0]}"
     assert ["no API key" in line for line in warning] == [True] * (mode == "online")
 
 
@@ -299,7 +299,7 @@ def test_a_silent_server_costs_seconds(
         run.log_rows(ROWS)
     assert time.perf_counter() - started < 6
     out = capfd.readouterr()
-    assert out.out == f"W&B: offline. To upload: wandb sync {written(tmp_path)[0]}\n"
+    assert out.out == f"W&B: offline. To upload: wandb sync {wandb_folders(tmp_path)[0]}\n"
     assert "This run is kept offline.\n" in out.err[-30:]
     assert read(tmp_path).curve(*LOSS) == CURVE
 
@@ -325,7 +325,7 @@ def test_a_key_that_cannot_be_one_is_named(
     with begin(tmp_path) as run:
         run.log_rows(ROWS)
     assert "WANDB_API_KEY invalid" in capfd.readouterr().err
-    assert len(written(tmp_path)) == 1
+    assert len(wandb_folders(tmp_path)) == 1
 
 
 def killed(folder: Path) -> None:
@@ -341,7 +341,7 @@ def killed(folder: Path) -> None:
 
 
 def test_the_run_outlives_a_killed_wandb(tmp_path: Path) -> None:
-    done = forked(killed, tmp_path)
+    done = run_forked(killed, tmp_path)
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[-1] == "goes on"
     assert done.stderr.count("only the run folder has the results") == 1

@@ -26,7 +26,7 @@ def passkey(settings: Callable[..., dict], cache: Path) -> Callable[..., Haystac
     return load
 
 
-def parted(source: Haystack, found: Any) -> list[tuple[list[int], list[int], int]]:
+def text_and_key(source: Haystack, found: Any) -> list[tuple[list[int], list[int], int]]:
     """Return text, key and the number of tokens before the key, from the ids alone."""
     rows = []
     size = source.key + 1
@@ -36,7 +36,7 @@ def parted(source: Haystack, found: Any) -> list[tuple[list[int], list[int], int
         first, last = [place for place, token in enumerate(whole) if token == source.marker]
         key = whole[first + 1 : first + size]
         assert last == len(whole) - size
-        assert whole[last + 1 :] == key == [one for one, it in zip(target, asked, strict=True) if it]
+        assert whole[last + 1 :] == key == [token for token, it in zip(target, asked, strict=True) if it]
         assert len(set(key)) == source.key
         assert all(source.marker < symbol < source.vocab for symbol in key)
         text = whole[:first] + whole[first + size : last]
@@ -52,7 +52,7 @@ def test_a_batch_is_training_text_with_a_key(passkey: Callable[..., Haystack], s
     assert batch.tokens.shape == (90, 64)
     room = 64 + 1 - 2 * 6
     of_text = stdlib.batch(2, room, 90, seed=1).tokens
-    found = parted(task, batch)
+    found = text_and_key(task, batch)
     assert torch.equal(torch.tensor([text for text, _, _ in found]), of_text)
     starts = [start for _, _, start in found]
     assert min(starts) < 5  # any depth
@@ -71,13 +71,13 @@ def test_problems_differ_in_depth_alone(passkey: Callable[..., Haystack], stdlib
     held_out = stdlib.windows(4, room)
     windows = held_out.tokens[:, :room].tolist()
     assert problems.document.tolist() == held_out.document.repeat_interleave(5).tolist()
-    found = parted(task, problems)
+    found = text_and_key(task, problems)
     for number, (text, key, start) in enumerate(found):
         assert text == windows[number // 5]
         assert key == found[number // 5 * 5][1]
         assert start == round(DEPTHS[number % 5] * room)
     assert len({tuple(key) for _, key, _ in found}) == 4
-    longer = parted(task, task.problems(20, 256))
+    longer = text_and_key(task, task.problems(20, 256))
     assert [key for _, key, _ in longer] == [key for _, key, _ in found]
 
 
@@ -102,9 +102,9 @@ def test_texts_recur_with_other_keys(passkey: Callable[..., Haystack], stdlib: T
 
 def test_held_out_keys_and_texts_are_not_those_in_training(passkey: Callable[..., Haystack]) -> None:
     task = passkey()
-    held_out = {tuple(key) for _, key, _ in parted(task, task.problems(100, 64))}
+    held_out = {tuple(key) for _, key, _ in text_and_key(task, task.problems(100, 64))}
     for seed in range(3):
-        trained = {tuple(key) for _, key, _ in parted(task, task.batch(0, 64, 100, seed))}
+        trained = {tuple(key) for _, key, _ in text_and_key(task, task.batch(0, 64, 100, seed))}
         assert not held_out & trained
 
 
@@ -114,7 +114,7 @@ def test_processes_share_the_sequences_of_one(passkey: Callable[..., Haystack]) 
 
 def test_the_shortest_sequence(passkey: Callable[..., Haystack]) -> None:
     task = passkey()
-    assert [len(text) for text, _, _ in parted(task, task.problems(5, 12))] == [1] * 5
+    assert [len(text) for text, _, _ in text_and_key(task, task.problems(5, 12))] == [1] * 5
     for ask in (lambda: task.problems(5, 11), lambda: task.batch(0, 11, 4, seed=0)):
         with pytest.raises(
             ValueError, match="no sequence of 11 tokens: with a key of 5 it needs at least 12"
@@ -122,7 +122,7 @@ def test_the_shortest_sequence(passkey: Callable[..., Haystack]) -> None:
             ask()
 
 
-def test_what_is_said(passkey: Callable[..., Haystack]) -> None:
+def test_description(passkey: Callable[..., Haystack]) -> None:
     task = passkey()
     assert task.vocab == 512 + OWN
     assert (task.trained_length, task.has_text) == (None, False)
@@ -140,7 +140,7 @@ def test_the_file_is_of_the_default_text() -> None:
     assert config.evaluation.at(config.model.length)[0] == config.model.length
 
 
-def test_impossible_settings_are_said(
+def test_impossible_settings_are_refused(
     passkey: Callable[..., Haystack], settings: Callable[..., dict], books: Path
 ) -> None:
     for key in (0, 33):

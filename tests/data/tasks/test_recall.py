@@ -25,7 +25,7 @@ def recall(settings: Callable[..., dict], cache: Path) -> Callable[..., Recall]:
     return load
 
 
-def solved(found: Batch | Problems, symbols: int) -> list[int]:
+def check_pairs(found: Batch | Problems, symbols: int) -> list[int]:
     """Check every sequence from its tokens alone; return how many pairs each has."""
     counts = []
     for tokens, targets, asked in zip(
@@ -51,23 +51,23 @@ def solved(found: Batch | Problems, symbols: int) -> list[int]:
 @pytest.mark.parametrize("symbols", [64, 8192])
 def test_every_question_has_its_answer(symbols: int, recall: Callable[..., Recall]) -> None:
     task = recall(symbols=symbols)
-    counts = solved(task.batch(0, 64, 100, seed=0), symbols)
+    counts = check_pairs(task.batch(0, 64, 100, seed=0), symbols)
     assert set(counts) == set(range(1, 9))
     for length in (32, 64, 256):
         problems = task.problems(20, length)
         assert problems.tokens.shape == problems.targets.shape == problems.mask.shape == (20, length)
-        assert set(solved(problems, symbols)) == {8}
+        assert set(check_pairs(problems, symbols)) == {8}
 
 
 def test_blanks_instead_of_random_tokens(recall: Callable[..., Recall]) -> None:
     problems = recall(random_non_queries=False).problems(10, 64)
-    solved(problems, 64)
+    check_pairs(problems, 64)
     assert (problems.tokens == 0).sum(1).tolist() == [64 - 16 - 8] * 10
 
 
 def test_as_many_pairs_as_there_is_room_for(recall: Callable[..., Recall]) -> None:
     task = recall(symbols=64, pairs=[16, 16])
-    assert set(solved(task.batch(0, 64, 10, seed=0), 64)) == {16}
+    assert set(check_pairs(task.batch(0, 64, 10, seed=0), 64)) == {16}
 
 
 @pytest.mark.parametrize("power", [0.01, 1])
@@ -118,7 +118,7 @@ def test_the_file_says_the_sizes_that_it_needs(recall: Callable[..., Recall]) ->
         ({"vocab": 60}, "=60 is too small for data=recall, which has 64 ids: set model.vocab=64"),
     ],
 )
-def test_impossible_settings_are_said(
+def test_impossible_settings_are_refused(
     changes: dict[str, Any], sentence: str, recall: Callable[..., Recall]
 ) -> None:
     with pytest.raises(ValueError, match=sentence):
@@ -126,7 +126,7 @@ def test_impossible_settings_are_said(
 
 
 @pytest.mark.parametrize("length", [30, 28, 65])
-def test_a_length_without_room_is_said(length: int, recall: Callable[..., Recall]) -> None:
+def test_a_length_without_room_is_reported(length: int, recall: Callable[..., Recall]) -> None:
     sentence = rf"no sequence of {length} tokens: with 8 pairs it needs at least 32, and an even number"
     with pytest.raises(ValueError, match=sentence):
         recall().problems(4, length)

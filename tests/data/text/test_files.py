@@ -18,7 +18,7 @@ from data.text.files import Files
 ROWS = [{"text": "first", "body": "premier", "n": 1}, {"text": "second", "body": "deuxième", "n": 2}]
 
 
-def found(path: Path | str, **changes: Any) -> list[tuple[str, str]]:
+def texts_of(path: Path | str, **changes: Any) -> list[tuple[str, str]]:
     return [(d.source, d.text) for d in Files(name="files", path=str(path), **changes).documents()]
 
 
@@ -69,16 +69,16 @@ def test_every_form_is_read(
         file = tmp_path / f"{name}.gz"
         file.write_bytes(gzip.compress((tmp_path / name).read_bytes()))
         texts = {source.replace(name, file.name): text for source, text in texts.items()}
-    assert dict(found(file)) == texts
+    assert dict(texts_of(file)) == texts
     if name[2:] not in ("txt", "md") and name != "README":
-        assert [text for _, text in found(file, text_key="body")] == ["premier", "deuxième"]
+        assert [text for _, text in texts_of(file, text_key="body")] == ["premier", "deuxième"]
 
 
 def test_a_folder_is_read_in_order_without_what_is_hidden(tmp_path: Path) -> None:
     for name in ("b/2.txt", "a/1.md", "c.jsonl", ".git/config", "b/.hidden"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(json.dumps({"text": name}))
-    assert [source for source, _ in found(tmp_path)] == ["a/1.md", "b/2.txt", "c.jsonl:1"]
+    assert [source for source, _ in texts_of(tmp_path)] == ["a/1.md", "b/2.txt", "c.jsonl:1"]
 
 
 @pytest.mark.parametrize(
@@ -88,18 +88,18 @@ def test_a_pattern_chooses(tmp_path: Path, pattern: str, sources: list[str]) -> 
     for name in ("a/1.txt", "b/2.txt", "c.md"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(name)
-    assert [source for source, _ in found(tmp_path / pattern)] == sources
+    assert [source for source, _ in texts_of(tmp_path / pattern)] == sources
 
 
 def test_a_home_folder_is_understood(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     (tmp_path / "a.txt").write_text("words")
-    assert found("~/a.txt") == [("a.txt", "words")]
+    assert texts_of("~/a.txt") == [("a.txt", "words")]
 
 
 def test_a_row_without_text_is_left_out(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text('{"text": null}\n{"text": "words"}\n')
-    assert found(tmp_path / "a.jsonl") == [("a.jsonl:2", "words")]
+    assert texts_of(tmp_path / "a.jsonl") == [("a.jsonl:2", "words")]
 
 
 @pytest.mark.parametrize("path", [None, ""])
@@ -128,13 +128,15 @@ TORN = gzip.compress(b'{"text": "a"}\n' * 99, mtime=0)[:-12]
         ("a.jsonl.gz", TORN, "a.jsonl.gz is not a whole .gz file"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_read_is_said(tmp_path: Path, name: str | None, content: bytes, message: str) -> None:
+def test_an_unreadable_file_is_reported(
+    tmp_path: Path, name: str | None, content: bytes, message: str
+) -> None:
     file = tmp_path / (name or "nowhere.txt")
     if name:
         file.parent.mkdir(exist_ok=True)
         file.write_bytes(content)
     with pytest.raises(ValueError, match=message):
-        found(file.parent if file.name == ".keep" else file)
+        texts_of(file.parent if file.name == ".keep" else file)
 
 
 @pytest.mark.parametrize("write", [jsonl, json_list, parquet])
@@ -144,10 +146,10 @@ def test_a_key_inside_a_key(
     monkeypatch.setattr("tests.data.text.test_files.ROWS", [{"meta": {"text": "inner"}}])
     file = tmp_path / f"a.{'parquet' if write is parquet else 'json'}"
     write(file)
-    assert [text for _, text in found(file, text_key="meta.text")] == ["inner"]
+    assert [text for _, text in texts_of(file, text_key="meta.text")] == ["inner"]
     for key in ("meta.body", "words"):
         with pytest.raises(ValueError, match=rf"has no .*'{key}' but meta: set data.text_key"):
-            found(file, text_key=key)
+            texts_of(file, text_key=key)
 
 
 def test_a_damaged_page_names_the_file(tmp_path: Path) -> None:
@@ -158,9 +160,9 @@ def test_a_damaged_page_names_the_file(tmp_path: Path) -> None:
     content[len(content) // 2 : len(content) // 2 + 2000] = random.Random(1).randbytes(2000)
     file.write_bytes(content)
     with pytest.raises(ValueError, match=r"shard.parquet is not a whole Parquet file"):
-        found(file)
+        texts_of(file)
 
 
 def test_a_name_that_is_not_utf8(tmp_path: Path) -> None:
     (tmp_path / os.fsdecode(b"caf\xe9.txt")).write_text("first")
-    assert found(tmp_path) == [("caf\\xe9.txt", "first")]
+    assert texts_of(tmp_path) == [("caf\\xe9.txt", "first")]

@@ -61,7 +61,9 @@ def test_lines_are_joined_into_articles() -> None:
     assert [text for text in found if text] == ["".join(article) for article in ARTICLES]
 
 
-def test_no_network_is_said_at_once(monkeypatch: pytest.MonkeyPatch, settings: Callable[..., dict]) -> None:
+def test_a_missing_network_is_reported(
+    monkeypatch: pytest.MonkeyPatch, settings: Callable[..., dict]
+) -> None:
     monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", "http://127.0.0.1:9")
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
     chosen = settings("wikitext103")
@@ -84,7 +86,7 @@ def test_an_answer_is_waited_for_only_so_long(monkeypatch: pytest.MonkeyPatch) -
 
 
 @pytest.mark.parametrize("changes", [{"split": "nope"}, {"text_key": "nope"}, {"subset": "nope"}])
-def test_what_datasets_refuses_is_said_in_one_sentence(folder: Path, changes: dict[str, str]) -> None:
+def test_what_datasets_refuses_is_reported_in_one_sentence(folder: Path, changes: dict[str, str]) -> None:
     chosen: dict[str, Any] = {"name": "mine", "path": str(folder), "test": "test"} | changes
     with pytest.raises(ValueError, match=r"^data=mine could not be read from .*: use data=python") as caught:
         list(Hub(**chosen).documents())

@@ -44,7 +44,7 @@ def test_tables_are_left_out_and_code_is_not() -> None:
 
 
 @pytest.mark.parametrize("name", ["no_such_package", "this"])
-def test_a_missing_package_is_said(name: str) -> None:
+def test_a_missing_package_is_reported(name: str) -> None:
     with pytest.raises(ValueError, match=f"The package '{name}' is not installed"):
         list(corpus(name).documents())
 

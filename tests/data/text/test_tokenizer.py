@@ -86,7 +86,7 @@ def foreign(folder: Path, edit: Callable[[dict], Any], **more: Any) -> ForeignTo
     return ForeignTokenizer(folder / "tokenizer.json", **more)
 
 
-def named(*names: str, is_special: bool = True) -> Callable[[dict], Any]:
+def rename_end(*names: str, is_special: bool = True) -> Callable[[dict], Any]:
     """Return an edit that gives the end token the first of these names, and adds the others."""
 
     def edit(state: dict) -> None:
@@ -110,12 +110,12 @@ def named(*names: str, is_special: bool = True) -> Callable[[dict], Any]:
     ],
 )
 def test_the_end_token_is_that_of_the_file(tmp_path: Path, names: list[str], end: int) -> None:
-    tokenizer = foreign(tmp_path, named(*names))
+    tokenizer = foreign(tmp_path, rename_end(*names))
     assert tokenizer.separator == tokenizer.mask_token == end
 
 
 def test_without_an_end_the_user_is_asked(tmp_path: Path) -> None:
-    edit = named("red", "blue")
+    edit = rename_end("red", "blue")
     with pytest.raises(ValueError, match=r"json does not say .* are red, blue. Name .*data.end_token"):
         foreign(tmp_path, edit)
     assert foreign(tmp_path, edit, end_token="blue").separator == 300
@@ -124,7 +124,7 @@ def test_without_an_end_the_user_is_asked(tmp_path: Path) -> None:
 
 
 def test_the_mask_token_is_that_of_the_file(tmp_path: Path) -> None:
-    assert foreign(tmp_path, named("</s>", "[MASK]")).mask_token == 300
+    assert foreign(tmp_path, rename_end("</s>", "[MASK]")).mask_token == 300
 
 
 def test_dropout_is_off(tmp_path: Path) -> None:
@@ -149,7 +149,7 @@ def test_text_without_tokens_is_counted(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("rare", "share"), [(0, None), (3, "0.2"), (40, "refused")])
-def test_lost_text_is_told_and_refused_above_a_percent(
+def test_lost_text_is_reported_and_refused_above_a_percent(
     tmp_path: Path, settings: Callable[..., dict], rare: int, share: str | None
 ) -> None:
     letters("one").save(str(tmp_path / "t.json"))

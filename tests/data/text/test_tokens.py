@@ -68,9 +68,9 @@ def test_a_fraction_of_a_span_is_its_probability() -> None:
             row = np.arange(1025)
             repeat_spans(row, spans, np.random.default_rng(seed))
             counts.append(int((np.diff(row) != 1).sum() + 1) // 2)  # each span has two ends
-    one, between, three = (float(np.mean(counts)) for counts in changed.values())
-    assert one < between < three
-    assert 0.3 < (between - one) / (three - one) < 0.9
+    single, between, three = (float(np.mean(counts)) for counts in changed.values())
+    assert single < between < three
+    assert 0.3 < (between - single) / (three - single) < 0.9
 
 
 def test_every_start_can_be_drawn(stdlib: Text) -> None:
@@ -148,7 +148,7 @@ def test_a_window_knows_the_bytes_that_its_tokens_stand_for(stdlib: Text) -> Non
         assert sizes.sum() == len(decoder.decode(tokens.tolist()).encode())
 
 
-def test_what_is_said_of_a_corpus(stdlib: Text) -> None:
+def test_description_of_a_corpus(stdlib: Text) -> None:
     assert stdlib.vocab == 512 > int(stdlib.training.max())
     assert len(stdlib.fingerprint) == 64
     assert stdlib.description.startswith("stdlib: Python source code of stdlib 3.")

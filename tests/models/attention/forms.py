@@ -13,7 +13,7 @@ from models.ops.pairwise_mlp import AcrossHeads
 B, H, T, D = 2, 2, 21, 8
 
 
-def rotated(speed: float) -> Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]:
+def rotation(speed: float) -> Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]:
     """Return a function that rotates q and k pairwise by position * speed."""
 
     def rotate(x: Tensor) -> Tensor:
@@ -24,29 +24,29 @@ def rotated(speed: float) -> Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]:
     return lambda q, k: (rotate(q), rotate(k))
 
 
-def wider(q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
+def widen(q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
     """Double the features, as PoPE does."""
     return torch.cat([q.cos(), q.sin()], dim=-1), torch.cat([k.cos(), k.sin()], dim=-1)
 
 
-def adjusted(found: Tensor, q: Tensor, k: Tensor, i: Tensor, j: Tensor) -> Tensor:
+def adjust(found: Tensor, q: Tensor, k: Tensor, i: Tensor, j: Tensor) -> Tensor:
     """Read logits, contents and positions, as CoPE and DeBERTa do."""
     return found + 0.3 * (q @ k.mT).tanh() + 0.02 * (i - j).to(found.dtype)
 
 
-def adjusted_nearby(found: Tensor, q: Tensor, k: Tensor, i: Tensor, j: Tensor) -> Tensor:
+def adjust_nearby(found: Tensor, q: Tensor, k: Tensor, i: Tensor, j: Tensor) -> Tensor:
     """Adjust only keys at least 4 back, as Shaw's first table does."""
     common = q.sum(-1, keepdim=True) * D**-0.5
     return found + common + 0.3 * (q @ k.mT).tanh() * (i - j < 4)
 
 
-def read(weights: Tensor, i: Tensor, j: Tensor) -> Tensor:
+def read_weights(weights: Tensor, i: Tensor, j: Tensor) -> Tensor:
     """Read the attention weights and positions, as Shaw's second table does."""
     distance = (i - j).to(weights.dtype)
     return torch.stack([(weights * (distance * 0.1 * f).cos()).sum(-1) for f in range(D)], dim=-1)
 
 
-def widened_far(q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
+def widen_far(q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
     """Append half as many features again, so that far keys are wider than near ones."""
     return torch.cat([q, q[..., : D // 2]], dim=-1), torch.cat([k, k[..., : D // 2]], dim=-1)
 
@@ -54,29 +54,29 @@ def widened_far(q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
 # what effects are made of; `learned` (H, 2T - 1) and x stand for what an encoding trains and reads
 PARTS: dict[str, Callable[[Positions, Tensor], dict[str, object]]] = {
     "nothing": lambda at, learned: {},
-    "rotate": lambda at, learned: {"rotate": rotated(0.3)},
-    "wider": lambda at, learned: {"rotate": wider},
-    "far": lambda at, learned: {"rotate": rotated(0.3), "far": (Region(6, rotated(0.1)),)},
-    "far_of_another_width": lambda at, learned: {"far": (Region(3, widened_far),)},
-    "far_from_everything": lambda at, learned: {"far": (Region(T, rotated(0.1)),)},
-    "three_regions": lambda at, learned: {"far": (Region(3, rotated(0.3)), Region(9, widened_far))},
+    "rotate": lambda at, learned: {"rotate": rotation(0.3)},
+    "wider": lambda at, learned: {"rotate": widen},
+    "far": lambda at, learned: {"rotate": rotation(0.3), "far": (Region(6, rotation(0.1)),)},
+    "far_of_another_width": lambda at, learned: {"far": (Region(3, widen_far),)},
+    "far_from_everything": lambda at, learned: {"far": (Region(T, rotation(0.1)),)},
+    "three_regions": lambda at, learned: {"far": (Region(3, rotation(0.3)), Region(9, widen_far))},
     "phase": lambda at, learned: {"phase": phase},
     "score_scale": lambda at, learned: {"score_scale": curve(at, 1 + 0.1 * learned)},
     "factor_by_pair": lambda at, learned: {"score_scale": surface(learned)},
     "curve": lambda at, learned: {"bias": curve(at, learned)},
     "surface": lambda at, learned: {"bias": surface(learned)},
     "log_decay": lambda at, learned: {"log_decay": log_decay},
-    "adjust": lambda at, learned: {"adjust": Adjust(adjusted)},
+    "adjust": lambda at, learned: {"adjust": Adjust(adjust)},
     "adjust_nearby": lambda at, learned: {
-        "adjust": Adjust(adjusted_nearby, FarKeys(4, lambda q, k: (q, k + 1)))
+        "adjust": Adjust(adjust_nearby, FarKeys(4, lambda q, k: (q, k + 1)))
     },
     "network": lambda at, learned: {"adjust": Adjust(network(curve(at, learned)))},
-    "values": lambda at, learned: {"values": read},
+    "values": lambda at, learned: {"values": read_weights},
     "window": lambda at, learned: {"visible": Window(5)},
     "sinks": lambda at, learned: {"visible": Window(5, sinks=3)},
     "sink": lambda at, learned: {"sink": learned[:, :1]},
     "sink_of_each_query": lambda at, learned: {"sink": learned[:1, :T]},
-    "hidden_from_a_head": lambda at, learned: {"bias": cut(at, learned)},
+    "hidden_from_a_head": lambda at, learned: {"bias": short_second_head(at, learned)},
     "logit_scale": lambda at, learned: {"logit_scale": 1 + 0.1 * learned[:1, :T]},
     "temperature_of_each_head": lambda at, learned: {"logit_scale": 1 + 0.1 * learned[:, :T]},
     "temperature_of_all": lambda at, learned: {"logit_scale": 1 + 0.1 * learned[:, :1]},
@@ -117,7 +117,7 @@ def smooth(values: Tensor, distance: Tensor) -> Tensor:
     return (values[:, :1] * distance).sin()
 
 
-def cut(positions: Positions, learned: Tensor) -> ByDistance:
+def short_second_head(positions: Positions, learned: Tensor) -> ByDistance:
     """Limit the second head to two positions back."""
     inner, head = curve(positions, learned), torch.arange(H)[:, None]
     return ByDistance(
@@ -159,6 +159,6 @@ def inputs(dtype: torch.dtype = torch.float32) -> tuple[Tensor, ...]:
     return tuple(torch.randn(s, generator=noise).to(dtype).requires_grad_() for s in shapes)
 
 
-def can(kernel: str, form: Effect, dtype: torch.dtype = torch.float32) -> bool:
+def supports(kernel: str, form: Effect, dtype: torch.dtype = torch.float32) -> bool:
     """Return whether the kernel takes effects of this form, on this machine and in this precision."""
     return KERNELS[kernel].fits(torch.empty(1, dtype=dtype), Plan(form))

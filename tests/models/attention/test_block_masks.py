@@ -29,15 +29,15 @@ def test_blocks_are_those_of_all_pairs(method: Method, causal: bool) -> None:
             found = flex.whole_block_mask(plan)
             sizes = whole, whole * (1 + len(effect.far))
             expected = create_block_mask(flex.mask_of(plan), sequences, None, *sizes, "cpu")
-            partial, every = shown(found)
-            is_some, is_every = shown(expected)
+            partial, every = visible_blocks(found)
+            is_some, is_every = visible_blocks(expected)
             assert not (is_some & ~partial).any()
             assert torch.equal(every, is_every)
             # a key may be in the window of no query that comes after it, where sinks are shown as well
             assert torch.equal(partial, is_some) or (effect.visible is not None and effect.visible.sinks)
 
 
-def shown(mask: object) -> tuple[Tensor, Tensor]:
+def visible_blocks(mask: object) -> tuple[Tensor, Tensor]:
     """Return the blocks that are computed, and the blocks without a hidden pair."""
     partial = dense(mask.kv_num_blocks, mask.kv_indices)
     full = dense(mask.full_kv_num_blocks, mask.full_kv_indices)

@@ -9,7 +9,7 @@ from torch.nn.attention import flex_attention
 
 from models.attention import flex
 from models.effect import Positions
-from tests.models.attention.forms import FORMS, T, can, effect, inputs
+from tests.models.attention.forms import FORMS, T, effect, inputs, supports
 from tests.models.attention.test_kernels import outcome
 from tests.tolerance import agree_all, float64
 
@@ -30,6 +30,6 @@ def traced(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def test_gradients(traced: None, form: tuple[str, ...]) -> None:
     """Of 21 tokens, padded to 128; the positions of some skip."""
     positions = Positions(torch.arange(T) * 2 + torch.arange(T) // 3, 3 * T)
-    if can("flex", effect(form, positions, inputs()[-1])):
+    if supports("flex", effect(form, positions, inputs()[-1])):
         with float64():
             agree_all(outcome("flex", form, positions), outcome("reference", form, positions))

@@ -10,7 +10,7 @@ from models.attention import KERNELS, attend, choose, eager, far_keys, flex, log
 from models.attention.plan import Plan
 from models.cpu.attention_backward import flash
 from models.effect import Adjust, Effect, Positions, Region
-from tests.models.attention.forms import FORMS, B, D, H, T, can, effect, inputs, log_decay, wider
+from tests.models.attention.forms import FORMS, B, D, H, T, effect, inputs, log_decay, supports, widen
 from tests.tolerance import agree, agree_all, as_accurate, float64
 
 
@@ -42,11 +42,11 @@ def test_kernels_agree(form: tuple[str, ...], causal: bool, monkeypatch: pytest.
         for kernel in list(KERNELS)[1:]:
             q, k, v, x, learned = (t.detach() for t in inputs())
             with torch.no_grad():
-                if not can(kernel, effect(form, positions, learned)):
+                if not supports(kernel, effect(form, positions, learned)):
                     continue
                 read = {"out": attend(q, k, v, effect(form, positions, learned), x, kernel)}
             as_accurate(read, *({"out": results["out"]} for results in (plain, expected)))
-            if not can(kernel, effect(form, positions, inputs()[-1])):
+            if not supports(kernel, effect(form, positions, inputs()[-1])):
                 continue
             for rows in {"flex": (T,), "fused": ()}.get(kernel, (1, 4, T)):
                 monkeypatch.setattr(eager, "BUDGET", rows * B * H * T)
@@ -83,14 +83,14 @@ def test_reference_in_words() -> None:
 def test_scale_is_that_of_the_unturned_width() -> None:
     q, k, *_ = inputs()
     agree(
-        logits(q, k, Effect(Positions.of(T, causal=False), rotate=wider)),
+        logits(q, k, Effect(Positions.of(T, causal=False), rotate=widen)),
         (q[..., None, :] - k[..., None, :, :]).cos().sum(-1) / D**0.5,
     )
 
 
 def test_what_a_kernel_cannot_do_it_says() -> None:
     q, k, v, *_ = inputs()
-    adjust, far = {"adjust": Adjust(lambda found, *_: found)}, {"far": (Region(3, wider),)}
+    adjust, far = {"adjust": Adjust(lambda found, *_: found)}, {"far": (Region(3, widen),)}
     for kernel, parts in (("sdpa", far), ("flex", adjust), ("band", adjust), ("fused", far)):
         with torch.no_grad(), pytest.raises(ValueError, match="kernel=explicit"):
             attend(q, k, v, Effect(Positions.of(T), **parts), kernel=kernel)

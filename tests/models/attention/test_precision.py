@@ -7,7 +7,7 @@ from torch import Tensor
 from models.attention import KERNELS, attend
 from models.effect import Effect, Positions
 from models.encodings import load
-from tests.models.attention.forms import FORMS, D, H, T, can, effect, inputs
+from tests.models.attention.forms import FORMS, D, H, T, effect, inputs, supports
 from tests.tolerance import agree, float64
 
 
@@ -19,7 +19,7 @@ def test_kernels_agree_in_bfloat16(form: tuple[str, ...]) -> None:
     form_effect = effect(form, positions, inputs()[-1].detach())
     expected = exactly(q, k, v, form_effect, x)
     for kernel in KERNELS:
-        if can(kernel, form_effect, torch.bfloat16):
+        if supports(kernel, form_effect, torch.bfloat16):
             out = attend(q, k, v, form_effect, x=x, kernel=kernel)
             assert out.dtype == torch.bfloat16
             agree(out, expected)
@@ -52,7 +52,7 @@ def test_xpos_to_its_limit_in_any_precision(kernel: str, dtype: torch.dtype) -> 
     encoding = load("xpos", head_width=D, length=4)
     length = encoding.limit
     assert length == 256
-    if not can(kernel, encoding.effect_at(Positions.of(length)), dtype):
+    if not supports(kernel, encoding.effect_at(Positions.of(length)), dtype):
         return
     q, k, v = (torch.randn(3, 1, H, length, D, generator=torch.Generator().manual_seed(1)) / 2).to(dtype)
     long = attend(q, k, v, encoding.effect_at(Positions.of(length)), kernel=kernel)

@@ -21,8 +21,8 @@ def test_mkl_is_made_for_intel(
     if vendor is not None:
         file.write_text(f"processor : 0\nvendor_id : {vendor}\n")
     monkeypatch.setattr(processor, "CPUINFO", file)
-    elsewhere = "AMD64 Family 26 Model 2, AuthenticAMD"  # than on Linux
-    monkeypatch.setattr(processor.platform, "processor", lambda: elsewhere)
+    on_windows = "AMD64 Family 26 Model 2, AuthenticAMD"  # than on Linux
+    monkeypatch.setattr(processor.platform, "processor", lambda: on_windows)
     assert processor.is_mkl_slow.__wrapped__() == slow
 
 

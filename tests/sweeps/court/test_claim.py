@@ -9,7 +9,7 @@ import yaml
 from conf.errors import UsageError
 from sweeps.court import claim as claims
 from sweeps.court.claim import FOLDER, Claim, load_claims, read_section, trainings
-from tests.test_commands import first_and_last
+from tests.test_commands import job_settings
 from train.config.parameters import check_parameters
 
 VALID = yaml.safe_load((FOLDER / "e1_alibi_flat.yaml").read_text())
@@ -24,7 +24,7 @@ def test_every_claim_validates() -> None:
 
 @pytest.mark.parametrize("name", trainings())
 def test_every_training_can_be_composed(name: str) -> None:
-    for config in first_and_last(trainings()[name].arguments.split()):
+    for config in job_settings(trainings()[name].arguments.split()):
         check_parameters(config)
 
 
@@ -41,7 +41,7 @@ def test_every_training_can_be_composed(name: str) -> None:
         ({"trains": ["nothing"]}, "has no training 'nothing'"),
     ],
 )
-def test_what_is_wrong_is_said_in_one_sentence(change: dict[str, Any], fault: str, tmp_path: Path) -> None:
+def test_a_mistake_is_reported_in_one_sentence(change: dict[str, Any], fault: str, tmp_path: Path) -> None:
     file = tmp_path / "e1_wrong.yaml"
     file.write_text(yaml.safe_dump(VALID | change))
     with pytest.raises(UsageError, match=r"^e1_wrong.yaml: ") as error:

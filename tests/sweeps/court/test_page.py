@@ -19,8 +19,8 @@ def test_the_page_is_that_of_the_archives(settings: list[Setting]) -> None:
     """If this fails: make claims."""
     judgements = {id: decide(claim, settings) for id, claim in load_claims().items()}
     for name, text in (("claims.md", claims_page), ("claims.json", claims_json)):
-        shown = (ROOT / "docs" / name).read_text()
-        agree_but_for_digits(shown, text(judgements), rel=0.02, abs=0.0011)  # the last digit is rounded
+        page = (ROOT / "docs" / name).read_text()
+        agree_but_for_digits(page, text(judgements), rel=0.02, abs=0.0011)  # the last digit is rounded
 
 
 def test_terms_are_the_rows(settings: list[Setting]) -> None:

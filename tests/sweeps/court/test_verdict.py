@@ -72,11 +72,12 @@ def test_settings_must_not_contradict() -> None:
 
 
 def test_one_training_decides_nothing() -> None:
-    one, other = setting(seeds=1), setting("deep", seeds=1)
-    assert verdict("good@1 < bad@1", settings=[one]) == Verdict.UNTESTABLE
-    assert verdict("good@1 < bad@1", settings=[one, other]) == Verdict.HOLDS
+    main, other = setting(seeds=1), setting("deep", seeds=1)
+    assert verdict("good@1 < bad@1", settings=[main]) == Verdict.UNTESTABLE
+    assert verdict("good@1 < bad@1", settings=[main, other]) == Verdict.HOLDS
     assert (
-        verdict("good@1 < bad@1", settings=[one, setting("deep", 1, LOSSES | {"good": 2.9})]) == Verdict.MIXED
+        verdict("good@1 < bad@1", settings=[main, setting("deep", 1, LOSSES | {"good": 2.9})])
+        == Verdict.MIXED
     )
 
 
@@ -90,7 +91,7 @@ def test_what_is_refuted_is_so_twice() -> None:
     assert verdict("bad@1 < good@1", settings=[lucky, setting("deep"), setting("both")]) == Verdict.REFUTED
 
 
-def test_null_claims_are_decided_by_chance_no_more_often_than_said() -> None:
+def test_null_claims_are_decided_by_chance_no_more_often_than_stated() -> None:
     judgements = []
     for number in range(200):
         losses = {"a": 2.0, "b": 2.0}

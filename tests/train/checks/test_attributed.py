@@ -31,7 +31,7 @@ def plant(text: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (folder / "mine.py").write_text(text)
 
 
-def tried(text: str, folder: Path, monkeypatch: pytest.MonkeyPatch, *more: str) -> None:
+def check_module(text: str, folder: Path, monkeypatch: pytest.MonkeyPatch, *more: str) -> None:
     """Check a run with this module, as `train` does before it trains."""
     plant(text, folder, monkeypatch)
     config = composed(*SMALLER, "encoding=alibi", "encoding._target_=mine.Mine", "names.encoding=mine", *more)
@@ -40,7 +40,7 @@ def tried(text: str, folder: Path, monkeypatch: pytest.MonkeyPatch, *more: str) 
 
 
 def test_a_method_that_is_right(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    tried(f"{HEAD}        return Effect(positions, bias={CURVE})", tmp_path, monkeypatch)
+    check_module(f"{HEAD}        return Effect(positions, bias={CURVE})", tmp_path, monkeypatch)
 
 
 EFFECTS = rf"""
@@ -79,7 +79,7 @@ def test_mistakes(mistake: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     line, _, expected = mistake.partition(" | ")
     line = line if mistake in LINES else f"return Effect(positions, {line})"
     with pytest.raises(ValueError, match=expected):
-        tried(f"{HEAD}        {line}\n", tmp_path, monkeypatch)
+        check_module(f"{HEAD}        {line}\n", tmp_path, monkeypatch)
 
 
 CHANGES = r"""
@@ -100,7 +100,7 @@ def test_mistakes_around_it(change: str, tmp_path: Path, monkeypatch: pytest.Mon
     text = f"{HEAD}        return Effect(positions, bias={CURVE})\n"
     assert old in text
     with pytest.raises(ValueError, match=expected):
-        tried(text.replace(old, new, 1), tmp_path, monkeypatch)
+        check_module(text.replace(old, new, 1), tmp_path, monkeypatch)
 
 
 def test_errors_of_this_projects_code_keep_their_traceback(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,7 @@ import torch
 from data.source import Windows
 from models.encodings import extend, load
 from models.gpt import GPT
-from tests.train.conftest import far_from_uniform, validated
+from tests.train.conftest import far_from_uniform, validate
 from train.evaluation.text import TextEvaluator
 from train.fit.loss import token_losses
 from train.results.protocols import Amounts
@@ -36,7 +36,7 @@ def test_classes_are_those_of_a_search_and_add_up(windows) -> None:
     alibi = load("alibi", heads=2, length=TRAINED)
     models = {"none": far_from_uniform(GPT(40, 16, 2, 2, [alibi]))}
     models |= {name: models["none"].under([extend(name, alibi)]) for name in ("crop", "window")}
-    scoring = validated(TextEvaluator(models, windows, AMOUNTS, ("same_tokens", "copying"), 64))
+    scoring = validate(TextEvaluator(models, windows, AMOUNTS, ("same_tokens", "copying"), 64))
     for name, length in ((name, length) for name in ("none", "window") for length in LENGTHS):
         sums: dict[str, list[float]] = {}
         for row in windows.tokens[:, -length - 1 :]:
@@ -54,7 +54,7 @@ def test_classes_are_those_of_a_search_and_add_up(windows) -> None:
 
 def test_shares_are_of_all_targets(windows) -> None:
     models = {"none": GPT(40, 16, 2, 2, [load("alibi", heads=2, length=TRAINED)])}
-    scoring = validated(TextEvaluator(models, windows, AMOUNTS, ("same_tokens", "copying"), 64))
+    scoring = validate(TextEvaluator(models, windows, AMOUNTS, ("same_tokens", "copying"), 64))
     shares = [(row.length, row.value) for row in scoring.results() if row.metric == "share"]
     for length in LENGTHS:
         assert sum(value for at, value in shares if at == length) == pytest.approx(1)

@@ -11,7 +11,7 @@ from data.source import Windows
 from models.effect import Effect, Encoding, Positions
 from models.gpt import GPT
 from tests.composing import composed
-from tests.train.conftest import call, validated
+from tests.train.conftest import call, validate
 from train.errors import explanation, is_out_of_memory
 from train.evaluation.problems import ProblemEvaluator
 from train.evaluation.text import TextEvaluator
@@ -26,9 +26,9 @@ MEASURED = ("seconds", "tokens_per_second", "peak_memory")
 class Greedy(Encoding):
     """A model that needs more memory than there is from some length on."""
 
-    def __init__(self, most: int = 16) -> None:
+    def __init__(self, limit: int = 16) -> None:
         super().__init__()
-        self.most = most
+        self.most = limit
 
     def forward(self, positions: Positions) -> Effect:
         if positions.length > self.most:
@@ -36,20 +36,20 @@ class Greedy(Encoding):
         return Effect(positions)
 
 
-def gpt(most: int) -> GPT:
+def gpt(limit: int) -> GPT:
     torch.manual_seed(0)
-    return GPT(40, 16, 1, 2, [Greedy(most)])
+    return GPT(40, 16, 1, 2, [Greedy(limit)])
 
 
 def test_text_of_other_lengths_is_scored(capsys: pytest.CaptureFixture[str]) -> None:
     tokens = torch.randint(40, (5, 33), generator=torch.Generator().manual_seed(0))
     windows, found = Windows(tokens, torch.arange(5), torch.ones_like(tokens)), []
-    for most in (64, 16):
-        model = gpt(most)
+    for limit in (64, 16):
+        model = gpt(limit)
         text = TextEvaluator({"none": model}, windows, Amounts((8, 16, 32), 8, 4), PROTOCOLS, 64)
-        results = validated(text).results()
+        results = validate(text).results()
         found.append({row[:4]: row.value for row in results if row.metric not in MEASURED})
-        assert len([key for key in text.losses() if key != "document"]) == (8 if most == 64 else 2)
+        assert len([key for key in text.losses() if key != "document"]) == (8 if limit == 64 else 2)
     whole, partly = found
     assert partly.pop(("none", "same_tokens", 32, "out_of_memory")) == 1
     assert partly.pop(("none", "same_tokens", 32, "loss")) is None
@@ -60,7 +60,7 @@ def test_text_of_other_lengths_is_scored(capsys: pytest.CaptureFixture[str]) -> 
 
 def test_problems_of_other_lengths_are_scored() -> None:
     source = instantiate(composed("data=copy", "data.lengths=[1,4]").data | {"name": "copy"}).open(40, Path())
-    found = validated(ProblemEvaluator({"none": gpt(16)}, source, [4, 20], 6, 64))
+    found = validate(ProblemEvaluator({"none": gpt(16)}, source, [4, 20], 6, 64))
     values = {(row.length, row.metric): row.value for row in found.results()}
     assert values[20, "out_of_memory"] == 1
     assert values[20, "accuracy"] is None

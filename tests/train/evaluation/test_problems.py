@@ -15,7 +15,7 @@ from models.gpt import GPT
 from sweeps.comparison.summarize import summarise
 from sweeps.results import load_sweep as load_sweep
 from tests.composing import composed
-from tests.train.conftest import far_from_uniform, together, validated
+from tests.train.conftest import far_from_uniform, run_together, validate
 from train.evaluation.problems import ProblemEvaluator, mean_and_error, problem_protocols
 from train.fit.objective import Objective, masked_tokens, next_token, objective_of, shown_answers
 from train.results.rows import Row, read_rows
@@ -60,7 +60,7 @@ def models() -> dict[str, GPT]:
 
 
 def answered(models: dict[str, GPT], tokens: int = 64, objective: Objective = next_token) -> ProblemEvaluator:
-    return validated(ProblemEvaluator(models, Riddle(), LENGTHS, COUNT, tokens, objective))
+    return validate(ProblemEvaluator(models, Riddle(), LENGTHS, COUNT, tokens, objective))
 
 
 def log_p(model: GPT, tokens: torch.Tensor, draw: int) -> torch.Tensor:
@@ -125,7 +125,7 @@ def test_every_pass_is_counted(models: dict[str, GPT]) -> None:
     assert costs["none", 20, "tokens_per_second"] == pytest.approx(float(speed))
 
 
-def test_depths_are_told_apart_by_quarters() -> None:
+def test_depths_are_distinguished_by_quarters() -> None:
     found = problem_protocols(torch.tensor([0.0, 0.1, 0.3, 0.74, 1.0]))
     assert {
         name: torch.as_tensor(indices).tolist() for name, indices in found.items() if name != "answers"
@@ -156,8 +156,8 @@ def test_shares_of_processes_make_the_whole(models: dict[str, GPT]) -> None:
 
 def test_no_more_tokens_than_asked_for_in_one_pass(models: dict[str, GPT]) -> None:
     for part in ProblemEvaluator(models, Riddle(), LENGTHS, COUNT, 48).parts(0, 1):
-        shown = part.indices.numel() * part.problems.tokens.size(1)
-        assert shown <= 48 or part.indices.numel() == 1
+        size = part.indices.numel() * part.problems.tokens.size(1)
+        assert size <= 48 or part.indices.numel() == 1
 
 
 def test_lengths_past_the_limit_have_no_value() -> None:
@@ -208,9 +208,9 @@ def test_the_same_words_are_hidden_on_any_number_of_processes(world: int) -> Non
 
 
 def test_lengths_are_counted_from_the_longest_in_training() -> None:
-    ladder, listed = ("evaluation.ladder=[1,2.5,4]", "evaluation.lengths=[40,20,20]")
+    ladder, explicit = ("evaluation.ladder=[1,2.5,4]", "evaluation.lengths=[40,20,20]")
     assert composed(ladder).evaluation.at(20) == [20, 50, 80]
-    assert composed(ladder, listed).evaluation.at(8) == [20, 40]
+    assert composed(ladder, explicit).evaluation.at(8) == [20, 40]
     assert composed("evaluation.ladder=[1.15,0.29,2]").evaluation.at(100) == [29, 115, 200]  # rounded
 
 
@@ -246,7 +246,7 @@ def test_processes_evaluate_a_task_as_one(tmp_path: Path) -> None:
     for name, length in itertools.product(expected, (4, 6, 8)):
         assert {key[3] for key in alone if key[:3] == (name, "answers", length)} == expected[name]
     again = [f"run={tmp_path}/run", *chosen[1:], "trainer=cpu", f"hydra.run.dir={tmp_path}/again"]
-    together(tmp_path, 3, *again, module="train.evaluate")
+    run_together(tmp_path, 3, *again, module="train.evaluate")
     several = values(tmp_path / "again")
     assert alone.keys() == several.keys()
     for key, value in alone.items():
@@ -281,13 +281,13 @@ def test_a_bidirectional_model_learns_a_task(tmp_path: Path) -> None:
         (["model.length=8"], "set model.length=9"),
     ],
 )
-def test_mistakes_are_said(mistake: Any, tmp_path: Path, overrides: list[str], sentence: str) -> None:
+def test_mistakes_are_refused(mistake: Any, tmp_path: Path, overrides: list[str], sentence: str) -> None:
     error = mistake(*TINY, f"outputs={tmp_path}/o", f"hydra.run.dir={tmp_path}/run", *overrides)
     assert sentence in error, error
     assert not list(tmp_path.glob("o/trained/*/final.ckpt"))
 
 
-def test_a_length_that_is_too_short_is_said_before_training(mistake: Any, tmp_path: Path) -> None:
+def test_a_length_that_is_too_short_is_reported_before_training(mistake: Any, tmp_path: Path) -> None:
     task = ["data=recall", "data.symbols=32", "data.pairs=[1,2]", "model.vocab=32"]
     chosen = [*OTHER, *task, "evaluation.lengths=[4,16]"]
     sentence = mistake(*chosen, f"outputs={tmp_path}/o", f"hydra.run.dir={tmp_path}/run")

@@ -9,7 +9,7 @@ from data.source import Source
 from models.gpt import GPT
 from models.registry import extend, load
 from tests.composing import composed
-from tests.train.conftest import far_from_uniform, validated
+from tests.train.conftest import far_from_uniform, validate
 from train.evaluation.temperature import TemperatureSearch, unscored_windows
 from train.evaluation.text import amounts
 from train.fit.loss import token_losses
@@ -32,13 +32,13 @@ def test_no_other_factor_is_better(source: Source) -> None:
     model = far_from_uniform(GPT(300, 32, 2, 2, [encoding]))
     pieces = amounts(composed("evaluation.ladder=[1,4]").evaluation, LENGTHS, 16)
     windows = source.windows(4, 64)
-    search = validated(TemperatureSearch({"temperature": model}, windows.tokens, pieces))
+    search = validate(TemperatureSearch({"temperature": model}, windows.tokens, pieces))
     found = {row.length: row.value for row in search.results()}
     assert encoding.factors == found
 
     def loss(length: int) -> float:
-        shown = windows.tokens[:, -length - 1 :]
-        return float(token_losses(model, shown[:, :-1], shown[:, 1:], first=length - 16).mean())
+        tokens = windows.tokens[:, -length - 1 :]
+        return float(token_losses(model, tokens[:, :-1], tokens[:, 1:], first=length - 16).mean())
 
     for length in LENGTHS:
         encoding.factors = found

@@ -9,7 +9,7 @@ from data.source import Windows
 from models.encodings import extend, load, names
 from models.gpt import GPT
 from models.registry import build, fits, read
-from tests.train.conftest import far_from_uniform, validated
+from tests.train.conftest import far_from_uniform, validate
 from train.evaluation.text import TextEvaluator
 from train.fit.loss import token_losses
 from train.fit.objective import masked_tokens, objective_of
@@ -38,7 +38,7 @@ def scores(
     tokens: int,
     protocols: tuple[str, ...] = ("same_tokens", "nonoverlapping", "by_position"),
 ) -> TextEvaluator:
-    return validated(TextEvaluator(models, windows, AMOUNTS, protocols, tokens))
+    return validate(TextEvaluator(models, windows, AMOUNTS, protocols, tokens))
 
 
 def test_by_position_adds_up_to_the_whole(models, windows) -> None:
@@ -82,9 +82,9 @@ def test_what_two_extensions_have_in_common_is_shown_once(models, windows) -> No
     length; both report the time of one pass."""
     three = {name: models[name] for name in ("none", "crop", "window")}
     scoring = scores(three, windows, 4096, ("same_tokens", "by_position"))
-    shown = [(part.extension, part.span.start) for part in scoring.parts(0, 1)]
+    pieces = [(part.extension, part.span.start) for part in scoring.parts(0, 1)]
     starts = {"none": (24, 16, 0), "window": (24, 16, 10, 0)}
-    assert shown == [(name, start) for name in starts for start in starts[name]]
+    assert pieces == [(name, start) for name in starts for start in starts[name]]
     assert {part.span.stop for part in scoring.parts(0, 1)} == {32}
     for length in LENGTHS:
         assert torch.equal(
@@ -94,7 +94,7 @@ def test_what_two_extensions_have_in_common_is_shown_once(models, windows) -> No
         torch.testing.assert_close(scoring.sums["window", "same_tokens", length], alone)
     tokens = {(key[0], key[2]): cost.tokens for key, cost in scoring.cost.items()}
     assert tokens["crop", 32] == tokens["none", 8] == 5 * 8 / 4
-    assert sum(cost.tokens for cost in scoring.cost.values()) == 5 * sum(32 - start for _, start in shown)
+    assert sum(cost.tokens for cost in scoring.cost.values()) == 5 * sum(32 - start for _, start in pieces)
 
 
 def test_masked_tokens_are_what_a_bidirectional_model_is_asked_for(windows) -> None:
@@ -102,7 +102,7 @@ def test_masked_tokens_are_what_a_bidirectional_model_is_asked_for(windows) -> N
     rope = load("rope", heads=2, head_width=8, width=16, depth=2, length=TRAINED)
     model = GPT(40, 16, 2, 2, [rope], causal=False)
     mlm = objective_of("mlm", 0)
-    scoring = validated(TextEvaluator({"none": model}, windows, AMOUNTS, ("same_tokens",), 64, mlm))
+    scoring = validate(TextEvaluator({"none": model}, windows, AMOUNTS, ("same_tokens",), 64, mlm))
     hidden = masked_tokens(Batch(windows.tokens[:, :-1], windows.tokens[:, 1:]), 0, 0, mask_token=0)
     for w, window in enumerate(windows.tokens):
         for length in LENGTHS:
@@ -133,7 +133,7 @@ def test_windows_without_a_target_have_no_share(windows) -> None:
 
     model = GPT(40, 16, 2, 2, [load("alibi", heads=2)])
     protocols = ("same_tokens", "by_position")
-    scoring = validated(TextEvaluator({"none": model}, windows, AMOUNTS, protocols, 64, hide))
+    scoring = validate(TextEvaluator({"none": model}, windows, AMOUNTS, protocols, 64, hide))
     found = {row[1:4]: row.value for row in scoring.results() if row.metric == "loss"}
     assert found["by_position", 8, "loss"] is None
     scores = scoring.losses()

@@ -14,7 +14,7 @@ from train.fit.module import Training
 from train.fit.recipe import Recipe
 
 
-def fitted(small: list[str], outputs: Path, every: int, *more: str, log: Log = ignore) -> Progress:
+def fit_steps(small: list[str], outputs: Path, every: int, *more: str, log: Log = ignore) -> Progress:
     config = composed(*small, *more)
     source = data.load(config.named_data, config.model.vocab, outputs / "data")
     progress, parts = Progress(every, log), config.trainer.accumulate
@@ -25,7 +25,7 @@ def fitted(small: list[str], outputs: Path, every: int, *more: str, log: Log = i
 
 
 def history(small: list[str], outputs: Path, every: int, *more: str) -> list[tuple[int, float]]:
-    return fitted(small, outputs, every, *more).curve("loss")
+    return fit_steps(small, outputs, every, *more).curve("loss")
 
 
 @pytest.mark.parametrize(
@@ -35,9 +35,9 @@ def test_validation_changes_nothing(
     more: str, small: list[str], outputs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(callbacks, "APART", 1)
-    validated = fitted(small, outputs, 1, *more.split())
+    validated = fit_steps(small, outputs, 1, *more.split())
     monkeypatch.setattr(callbacks, "validation_loss", lambda *_: {})
-    plain = fitted(small, outputs, 1, *more.split())
+    plain = fit_steps(small, outputs, 1, *more.split())
     assert [step for step, _ in validated.curve("validation_loss")] == [1, 2, 3, 4, 5]
     assert validated.curve("validation_loss")[-1][1] < validated.curve("validation_loss")[0][1]
     for name in ("loss", "gradient_norm", "learning_rate"):
@@ -46,7 +46,7 @@ def test_validation_changes_nothing(
 
 def test_a_training_that_resumes_tells_its_course_again(small: list[str], outputs: Path) -> None:
     logged: list[tuple[str, int, dict[str, float]]] = []
-    progress = fitted(small, outputs, 2, log=lambda *point: logged.append(point))
+    progress = fit_steps(small, outputs, 2, log=lambda *point: logged.append(point))
     course = [("train", step, values) for step, values in progress.curves]
     assert logged == course
     Progress(2, lambda *point: logged.append(point)).load_state_dict(progress.state_dict())

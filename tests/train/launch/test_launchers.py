@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.processes import ended, family, is_alive, listed, start, wait_for
+from tests.processes import descendants, exit_code, is_alive, process_fields, start, wait_for
 from tests.train import slurm
 from tests.train.conftest import ENDLESS, call, command
 from tests.train.test_run import close
@@ -59,9 +59,9 @@ def test_slurm(small: list[str], tmp_path: Path) -> None:
 
     wait_for(lambda: "step 20/" in log())
     (worker,) = [pid for pid in workers() if f"{tmp_path}/s" in workers()[pid] and task(pid) == "1"]
-    for pid in (worker, *family(worker)):
+    for pid in (worker, *descendants(worker)):
         os.kill(pid, signal.SIGUSR2)
-    assert ended(process) == 0, (tmp_path / "err").read_text()
+    assert exit_code(process) == 0, (tmp_path / "err").read_text()
     assert (tmp_path / "out").read_text().count("s  done, loss ") == 2
     first, _, second = log().partition("The same command resumes from here.")
     assert "Stopped by SIG" in first
@@ -74,7 +74,7 @@ def test_slurm(small: list[str], tmp_path: Path) -> None:
 
 def workers() -> dict[int, str]:
     """Return the command lines of submitit's workers, by process number."""
-    lines = [(int(pid), line) for pid, line in listed("pid=,args=")]
+    lines = [(int(pid), line) for pid, line in process_fields("pid=,args=")]
     return {pid: line for pid, line in lines if "submitit.core._submit" in line and "bash" not in line}
 
 
@@ -90,9 +90,9 @@ def test_no_orphans(small: list[str], tmp_path: Path, launcher: str) -> None:
     run += [f"outputs={tmp_path}/o", f"hydra.sweep.dir={tmp_path}/s"]
     process = start(tmp_path, command, "train.__main__", run)
     wait_for(lambda: any("step 20/" in log.read_text() for log in tmp_path.glob("s/*/train.log")))
-    processes = family(process.pid)
+    processes = descendants(process.pid)
     process.terminate()
-    assert ended(process) == 143
+    assert exit_code(process) == 143
     wait_for(lambda: not any(map(is_alive, processes)), 40)
     errors = (tmp_path / "err").read_text()
     assert errors.endswith("yardstick: Stopped by SIGTERM. The same command resumes from here.\n")

@@ -10,7 +10,7 @@ import pytest
 
 from conf.errors import UsageError
 from tests.composing import composed
-from tests.harm import cut, flip
+from tests.harm import flip, truncate
 from tests.train.conftest import SMALL
 from train.launch.scheduler import check_folders, failed
 from train.launch.worker import Job
@@ -37,7 +37,7 @@ def test_what_is_whole_is_done(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("name", [RESULTS, RUN, DOCUMENTS])
-@pytest.mark.parametrize("harm", [partial(cut, at=-3), partial(flip, at=4), Path.unlink])
+@pytest.mark.parametrize("harm", [partial(truncate, at=-3), partial(flip, at=4), Path.unlink])
 def test_what_is_not_is_done_again(folder: Path, name: str, harm: Callable[[Path], None]) -> None:
     harm(folder / name)
     assert damage(folder) == f"{name} is {'missing' if harm is Path.unlink else 'not what was written'}"
@@ -94,7 +94,7 @@ def test_different_jobs_have_different_folders(tmp_path: Path) -> None:
         check_folders(jobs)
 
 
-def test_a_job_that_was_killed_is_told_as_such(tmp_path: Path) -> None:
+def test_a_killed_job_is_reported_as_such(tmp_path: Path) -> None:
     assert failed(tmp_path, 2) == f"FAILED, see {tmp_path}/train.log"
     assert failed(tmp_path, -9) == "FAILED, it was killed by signal 9 (out of memory?)"
     log = (tmp_path / "train.log").read_text()

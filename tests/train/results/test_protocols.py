@@ -12,7 +12,7 @@ from data.source import Windows
 from models.encodings import extend, load
 from models.gpt import GPT
 from tests.composing import composed
-from tests.train.conftest import far_from_uniform, validated
+from tests.train.conftest import far_from_uniform, validate
 from train.evaluation.text import TextEvaluator, TextPart, amounts
 from train.results.protocols import BY_POSITION, PROTOCOLS
 
@@ -36,7 +36,7 @@ def models() -> dict[str, GPT]:
     return {"none": model} | {name: model.under([extend(name, rope)]) for name in names}
 
 
-def shown(model: GPT, window: Tensor, start: int, stop: int) -> Tensor:
+def token_losses(model: GPT, window: Tensor, start: int, stop: int) -> Tensor:
     with torch.no_grad():
         log_p = torch.log_softmax(model(window[None, start:stop])[0].double(), dim=-1)
     return -log_p[torch.arange(stop - start), window[start + 1 : stop + 1]]
@@ -89,12 +89,12 @@ def test_protocols_are_their_definitions(
     models: dict[str, GPT], windows: Windows, stride: Any, last: Any
 ) -> None:
     config = composed("model.length=8", f"evaluation.stride={stride}", f"evaluation.last={last}").evaluation
-    scoring = validated(TextEvaluator(models, windows, amounts(config, LENGTHS, TRAINED), EVERY, 64))
+    scoring = validate(TextEvaluator(models, windows, amounts(config, LENGTHS, TRAINED), EVERY, 64))
     assert REFERENCES.keys() == PROTOCOLS.keys()
     for extension, model in models.items():
         seen = TRAINED if extension == "crop" else N  # tokens at most
         for w, window in enumerate(windows.tokens):
-            at = cache(partial(shown, model, window))
+            at = cache(partial(token_losses, model, window))
             for protocol, reference in REFERENCES.items():
                 for length in LENGTHS:
                     step, k = None if stride == "auto" else stride, 4 if last == "auto" else last
@@ -111,7 +111,7 @@ def parts(models: dict[str, GPT], windows: Windows, tokens: int = 64) -> TextEva
 
 def test_sliding_gives_crop_its_full_context(models: dict[str, GPT], windows: Windows) -> None:
     """Under same_tokens a crop has the early-token curse of the training length; here it has none."""
-    scoring = validated(parts({name: models[name] for name in ("none", "crop")}, windows))
+    scoring = validate(parts({name: models[name] for name in ("none", "crop")}, windows))
     full = scoring.sums["none", "sliding", TRAINED]  # an eighth of 8: a stride of 1
     short = scoring.sums["none", "same_tokens", TRAINED]
     for length in LENGTHS:
@@ -123,8 +123,8 @@ def test_no_piece_is_shown_twice_nor_too_much_at_once(models: dict[str, GPT], wi
     for tokens in (16, 64):
         seen: set[tuple[str, int, int, int]] = set()
         for part in parts(models, windows, tokens).parts(0, 1):
-            shown = part.span.stop - part.span.start
-            assert part.windows.numel() * shown <= max(tokens, shown)
+            token_losses = part.span.stop - part.span.start
+            assert part.windows.numel() * token_losses <= max(tokens, token_losses)
             for window in part.windows.tolist():
                 piece = (part.extension, part.span.start, part.span.stop, window)
                 assert piece not in seen
@@ -145,17 +145,17 @@ def test_all_protocols_show_a_window_about_twice_a_length(models: dict[str, GPT]
 def test_shares_of_processes_add_up(models: dict[str, GPT], windows: Windows) -> None:
     """With more processes than windows, some processes have no work."""
 
-    def scored(rank: int, world: int) -> TextEvaluator:
-        scoring, listed = parts(models, windows), list[TextPart]()
-        listed += scoring.parts(rank, world)
-        for index, part in enumerate(listed):
+    def evaluate(rank: int, world: int) -> TextEvaluator:
+        scoring, pieces = parts(models, windows), list[TextPart]()
+        pieces += scoring.parts(rank, world)
+        for index, part in enumerate(pieces):
             scoring.validation_step(part, index)
         return scoring
 
-    whole = scored(0, 1)
+    whole = evaluate(0, 1)
     for processes in (2, 3):
-        shares = [scored(rank, processes) for rank in range(processes)]
+        shares = [evaluate(rank, processes) for rank in range(processes)]
         assert all(list(share.sums) == list(whole.sums) for share in shares)
         for key, sums in whole.sums.items():
-            together = torch.stack([share.sums[key] for share in shares]).sum(0)
-            torch.testing.assert_close(together, sums, rtol=1e-6, atol=1e-6)
+            total = torch.stack([share.sums[key] for share in shares]).sum(0)
+            torch.testing.assert_close(total, sums, rtol=1e-6, atol=1e-6)

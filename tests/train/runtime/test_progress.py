@@ -38,7 +38,7 @@ def test_a_sweep_says_how_far_it_is(
     )
 
 
-def test_a_time_is_told_roughly() -> None:
+def test_a_time_is_rounded() -> None:
     assert [duration(seconds) for seconds in (0.4, 119, 150, 7300)] == [
         "0 s",
         "119 s",

@@ -20,7 +20,7 @@ LAUNCHED = [
 ]
 
 
-@pytest.mark.parametrize(("launcher", "environment", "expected"), LAUNCHED, ids=[one[0] for one in LAUNCHED])
+@pytest.mark.parametrize(("launcher", "environment", "expected"), LAUNCHED, ids=[row[0] for row in LAUNCHED])
 def test_rank_zero(
     launcher: str, environment: dict[str, str], expected: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:

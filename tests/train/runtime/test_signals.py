@@ -8,7 +8,7 @@ from signal import SIGINT, SIGKILL, SIGTERM, SIGUSR1, Signals
 
 import pytest
 
-from tests.processes import ended, family, forked, is_alive, start, wait_for
+from tests.processes import descendants, exit_code, is_alive, run_forked, start, wait_for
 from tests.train.conftest import ENDLESS, command
 from train.errors import command_line
 from train.fit.checkpoints import read_checkpoint
@@ -34,7 +34,7 @@ def test_a_signal_ends_a_run_with_a_sentence(
     process = start(tmp_path, command, "train.__main__", run, **slurm)
     wait_for(lambda: "step 20/" in (tmp_path / "out").read_text() if (tmp_path / "out").exists() else False)
     os.kill(process.pid or 0, number)
-    assert ended(process) == code
+    assert exit_code(process) == code
     assert (tmp_path / "err").read_text() == stopped_by(number)
     (state,) = tmp_path.glob("trained/*/last.ckpt")
     assert read_checkpoint(state)
@@ -73,7 +73,7 @@ def a_job_that_has_not_begun() -> None:
     ],
 )
 def test_signals_at_other_times(function: Callable[[], None], code: int, out: str, err: str) -> None:
-    done = forked(function)
+    done = run_forked(function)
     assert (done.returncode, done.stdout, done.stderr) == (code, out, err)
 
 
@@ -91,10 +91,10 @@ def test_a_sweep_leaves_no_orphans(
 
     process = start(tmp_path, command, "train.__main__", (*small, *ENDLESS, *arguments))
     wait_for(lambda: sum("step 20/" in log for log in logs()) == seeds)
-    processes = family(process.pid or 0)
+    processes = descendants(process.pid or 0)
     assert len(processes) >= 1 + seeds * devices
     os.kill(process.pid or 0, number)
-    code = ended(process)
+    code = exit_code(process)
     wait_for(lambda: not any(map(is_alive, processes)), 40)
     if number != SIGKILL:
         assert (code, (tmp_path / "err").read_text()) == (128 + number, stopped_by(number))
