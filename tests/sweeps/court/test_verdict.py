@@ -75,10 +75,8 @@ def test_one_training_decides_nothing() -> None:
     main, other = setting(seeds=1), setting("deep", seeds=1)
     assert verdict("good@1 < bad@1", settings=[main]) == Verdict.UNTESTABLE
     assert verdict("good@1 < bad@1", settings=[main, other]) == Verdict.HOLDS
-    assert (
-        verdict("good@1 < bad@1", settings=[main, setting("deep", 1, LOSSES | {"good": 2.9})])
-        == Verdict.MIXED
-    )
+    opposite = setting("deep", 1, LOSSES | {"good": 2.9})
+    assert verdict("good@1 < bad@1", settings=[main, opposite]) == Verdict.MIXED
 
 
 def test_what_is_refuted_is_so_twice() -> None:
