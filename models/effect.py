@@ -7,15 +7,13 @@ carries it out with the fastest kernel that can.
     B batch   H heads   T tokens   D head width   C model width   R queries   K keys   N distances
 """
 
-from collections.abc import Callable, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.types import Device
 
-from conf.errors import UsageError
 from models.ops.toeplitz import by_distance
 
 Embed = Callable[[Tensor], Tensor]  # token embeddings (B, T, C) -> (B, T, C)
@@ -168,56 +166,3 @@ class Effect:
 
 
 PARTS = tuple(field.name for field in fields(Effect) if field.name != "positions")
-
-
-class Encoding(nn.Module):
-    """A positional encoding: positions in, effect out. Called once per forward pass."""
-
-    limit: int | None = None  # longest sequence it is defined for; None: any length
-    context: int | None = None  # longest input it sees whole; longer ones are cut, aligned with their end
-    relative: bool = True  # logits are unchanged when all positions shift by a constant
-    prefix: bool = True  # what comes after a token does not change its logits
-    needs_causal: bool = False  # undefined without the causal mask
-    needs_whole: bool = False  # undefined between whole positions
-    draws: int = 1  # that the sequences of an evaluation take in turn; 1: nothing is drawn
-    shape: dict[str, int]  # the heads, head_width, width, depth and length that it was built for
-
-    def forward(self, positions: Positions) -> Effect:
-        raise NotImplementedError
-
-    @property
-    def uncut(self) -> "Encoding":
-        """Return the encoding that does the same to an input that is seen whole."""
-        return self
-
-    @property
-    def inside(self) -> Sequence["Encoding"]:
-        """Return the encodings that this one wraps, if extensions are applied to them in its place."""
-        return ()
-
-    def around(self, inside: Sequence["Encoding"]) -> "Encoding":
-        """Return this wrapper, its weights shared, around other encodings."""
-        raise NotImplementedError
-
-    def inherit(self, *inside: "Encoding") -> None:
-        """Declare what the encodings inside a wrapper declare."""
-        self.limit = min((e.limit for e in inside if e.limit is not None), default=None)
-        self.context = min((e.context for e in inside if e.context is not None), default=None)
-        self.draws = max(e.draws for e in inside)
-        self.relative = type(self).relative and all(e.relative for e in inside)
-        self.prefix = type(self).prefix and all(e.prefix for e in inside)
-        self.needs_whole = type(self).needs_whole or any(e.needs_whole for e in inside)
-        self.needs_causal = type(self).needs_causal or any(e.needs_causal for e in inside)
-
-    def effect_at(self, positions: Positions) -> Effect:
-        """Return the effect at `positions`; where there is none, raise a UsageError that says why."""
-        name = type(self).__name__
-        if self.limit is not None and positions.span > self.limit:
-            raise UsageError(f"{name} is not defined past {self.limit} tokens: {positions.span} is more.")
-        if self.needs_causal and not positions.causal:
-            raise UsageError(f"{name} is defined by the causal mask and cannot be used without it.")
-        if self.needs_whole and not positions.is_whole:
-            raise UsageError(f"{name} has no effect between whole positions.")
-        with nullcontext() if positions.at.is_cpu else positions.at.device:  # where its tensors are made
-            effect: Effect = self(positions)
-        return effect

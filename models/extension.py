@@ -6,7 +6,8 @@ from typing import ClassVar
 from torch import Tensor
 
 from conf.errors import UsageError
-from models.effect import ByDistance, ByPair, Effect, Encoding, Positions
+from models.effect import ByDistance, ByPair, Effect, Positions
+from models.encoding import Encoding
 
 Places = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
 

@@ -12,7 +12,8 @@ from conf.errors import UsageError
 from models.attention import attend
 from models.attention.plan import Plan
 from models.cache import Cache, LayerCache
-from models.effect import Effect, Encoding, Positions
+from models.effect import Effect, Positions
+from models.encoding import Encoding
 from models.ops.linear import Linear, init_std, split_heads
 from models.ops.norm import rms_norm
 

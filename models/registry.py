@@ -17,7 +17,7 @@ from omegaconf import Container, OmegaConf
 
 from conf.choices import files
 from conf.errors import UsageError
-from models.effect import Encoding
+from models.encoding import Encoding
 from models.extension import Extension
 from models.options.learned_sink import LearnedSink
 from models.options.ssmax import SSMax

@@ -6,7 +6,8 @@ from typing import Self, cast
 
 from torch import nn
 
-from models.effect import Effect, Encoding, Positions
+from models.effect import Effect, Positions
+from models.encoding import Encoding
 
 
 class Wrapper(Encoding):

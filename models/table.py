@@ -7,7 +7,8 @@ from typing import Any
 
 import torch
 
-from models.effect import ByDistance, Effect, Encoding, Positions
+from models.effect import ByDistance, Effect, Positions
+from models.encoding import Encoding
 from models.registry import extend, fits, load, names, read
 from models.schedule import members
 from models.sources import source

@@ -14,7 +14,8 @@ from torch import Tensor, nn
 
 from models import registry
 from models.attention import logits
-from models.effect import Encoding, Positions
+from models.effect import Positions
+from models.encoding import Encoding
 from models.gpt import GPT
 from models.schedule import Schedule
 from tests.tolerance import float64

@@ -19,7 +19,8 @@ from models import registry
 from models.attention import attend, cpu_flash, eager, far_keys, logits, masks
 from models.attention.plan import Form, Plan
 from models.cache import Cache
-from models.effect import Effect, Encoding, Positions
+from models.effect import Effect, Positions
+from models.encoding import Encoding
 from models.ops import budget
 from models.options.ssmax import SSMax
 from tests.conftest import (

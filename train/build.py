@@ -6,7 +6,7 @@ from typing import Any
 import torch
 
 from conf.errors import UsageError
-from models.effect import Encoding
+from models.encoding import Encoding
 from models.gpt import GPT
 from models.registry import encoding_fits, encodings_under, extend, layers, read, seeded
 from train.config.schema import Architecture

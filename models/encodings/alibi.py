@@ -3,7 +3,8 @@
 import torch
 from torch import Tensor
 
-from models.effect import ByDistance, Effect, Encoding, Positions
+from models.effect import ByDistance, Effect, Positions
+from models.encoding import Encoding
 
 
 class ALiBi(Encoding):

@@ -2,7 +2,8 @@
 
 from torch import nn
 
-from models.effect import ByDistance, Effect, Encoding, Positions
+from models.effect import ByDistance, Effect, Positions
+from models.encoding import Encoding
 from models.encodings.alibi import slopes
 
 

@@ -7,7 +7,8 @@ Concatenating and projecting back to the width would be addition with a learned 
 import torch
 
 from models.bounds import Base, Number, Share
-from models.effect import Effect, Encoding, Positions
+from models.effect import Effect, Positions
+from models.encoding import Encoding
 from models.encodings.sinusoidal import waves
 from models.ops.linear import init_std
 

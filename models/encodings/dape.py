@@ -9,7 +9,8 @@ from torch import nn
 
 from conf.errors import UsageError
 from models.bounds import Count
-from models.effect import Adjust, Effect, Encoding, Positions, tabulate
+from models.effect import Adjust, Effect, Positions, tabulate
+from models.encoding import Encoding
 from models.ops.pairwise_mlp import AcrossHeads
 
 

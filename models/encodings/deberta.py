@@ -9,7 +9,8 @@ import torch
 from torch import Tensor, nn
 
 from models.bounds import Auto, Count
-from models.effect import Adjust, Effect, Encoding, FarKeys, Positions
+from models.effect import Adjust, Effect, FarKeys, Positions
+from models.encoding import Encoding
 from models.ops.linear import init_std
 from models.schedule import Schedule
 

@@ -8,7 +8,8 @@ import torch
 from torch import Tensor, nn
 
 from models.bounds import Count, Positive
-from models.effect import Effect, Encoding, Positions
+from models.effect import Effect, Positions
+from models.encoding import Encoding
 from models.ops.pairwise_mlp import Surface, at_once, relu_network
 
 TINY = 1e-6  # avoids 0 / 0

@@ -7,7 +7,8 @@ key and query. CABLE (2503.08067) is the same formula.
 from torch import Tensor, nn
 from torch.nn.functional import logsigmoid
 
-from models.effect import Effect, Encoding, Positions
+from models.effect import Effect, Positions
+from models.encoding import Encoding
 from models.ops.linear import init_std
 from models.ops.precision import double, linear32
 

@@ -8,7 +8,8 @@ import torch
 from torch import Tensor
 
 from models.bounds import Auto, Whole
-from models.effect import ByDistance, Effect, Encoding, Positions
+from models.effect import ByDistance, Effect, Positions
+from models.encoding import Encoding
 
 
 class HardALiBi(Encoding):

@@ -5,7 +5,8 @@ is NoPE. Under RMSNorm it drowns the content, the more the later the token.
 """
 
 from models.bounds import Number, Positive
-from models.effect import Effect, Encoding, Positions
+from models.effect import Effect, Positions
+from models.encoding import Encoding
 
 
 class Integer(Encoding):

@@ -10,7 +10,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from models.effect import ByDistance, Effect, Encoding, Positions
+from models.effect import ByDistance, Effect, Positions
+from models.encoding import Encoding
 
 
 class KERPLELog(Encoding):

@@ -7,7 +7,8 @@ import torch
 from torch import nn
 
 from models.bounds import Factor
-from models.effect import Effect, Encoding, Positions
+from models.effect import Effect, Positions
+from models.encoding import Encoding
 from models.ops.linear import init_std
 
 

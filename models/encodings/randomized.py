@@ -11,7 +11,8 @@ from torch import Tensor
 
 from conf.errors import UsageError
 from models.bounds import Auto, Count, Seed
-from models.effect import Effect, Encoding, Positions
+from models.effect import Effect, Positions
+from models.encoding import Encoding
 
 
 class Randomized(Encoding):

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from conf.errors import UsageError
-from models.effect import Encoding
+from models.encoding import Encoding
 from models.encodings.randomized import Randomized, order
 from models.ops.precision import double
 

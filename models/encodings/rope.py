@@ -9,7 +9,8 @@ from torch import Tensor
 
 from conf.errors import UsageError
 from models.bounds import Base, Share
-from models.effect import Effect, Encoding, Positions, Rotate
+from models.effect import Effect, Positions, Rotate
+from models.encoding import Encoding
 from models.ops.precision import double
 from models.ops.rotary import rotate_pairs
 

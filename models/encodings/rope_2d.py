@@ -7,7 +7,8 @@ the other half by the column, each with a full range of frequencies.
 import torch
 
 from models.bounds import Auto, Base, Count
-from models.effect import Effect, Encoding, Positions
+from models.effect import Effect, Positions
+from models.encoding import Encoding
 from models.encodings.rope import RoPE, angles, geometric
 
 

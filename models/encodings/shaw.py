@@ -8,7 +8,8 @@ import torch
 from torch import Tensor, nn
 
 from models.bounds import Count
-from models.effect import Adjust, Effect, Encoding, FarKeys, Positions
+from models.effect import Adjust, Effect, FarKeys, Positions
+from models.encoding import Encoding
 
 
 class Shaw(Encoding):

@@ -4,7 +4,8 @@ import torch
 from torch import Tensor
 
 from models.bounds import Base, Number
-from models.effect import Effect, Encoding, Positions
+from models.effect import Effect, Positions
+from models.encoding import Encoding
 from models.ops.linear import init_std
 from models.ops.precision import double
 

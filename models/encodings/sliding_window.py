@@ -7,7 +7,8 @@ back arrives through the layers.
 from dataclasses import replace
 
 from models.bounds import Auto, Count
-from models.effect import Effect, Encoding, Positions, Window
+from models.effect import Effect, Positions, Window
+from models.encoding import Encoding
 from models.schedule import Wrapper
 
 

@@ -11,7 +11,8 @@ import torch
 from torch import Tensor
 
 from models.bounds import Auto, Base, Factor, Positive
-from models.effect import Effect, Encoding, Positions
+from models.effect import Effect, Positions
+from models.encoding import Encoding
 from models.encodings.rope import RoPE, angles, table
 from models.ops.precision import double
 from models.ops.rotary import rotate_pairs

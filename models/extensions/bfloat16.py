@@ -12,7 +12,8 @@ from dataclasses import replace
 from torch import Tensor
 
 from conf.errors import UsageError
-from models.effect import Adjust, Effect, Encoding, Positions, Rotate, tabulate
+from models.effect import Adjust, Effect, Positions, Rotate, tabulate
+from models.encoding import Encoding
 from models.encodings.learned import Learned
 from models.encodings.rope import RoPE
 from models.extension import Extension

@@ -1,6 +1,6 @@
 """Crop: only the last `length` tokens are seen. The control that every extension must beat."""
 
-from models.effect import Encoding
+from models.encoding import Encoding
 from models.extension import Extension
 
 

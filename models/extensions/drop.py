@@ -3,7 +3,8 @@
 What is left is NoPE. It is meant to be followed by a short recalibration: extension.finetune_steps.
 """
 
-from models.effect import Effect, Encoding, Positions
+from models.effect import Effect, Positions
+from models.encoding import Encoding
 from models.extension import Extension
 
 

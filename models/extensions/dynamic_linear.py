@@ -5,7 +5,7 @@ Positions are squeezed into the training length, by as much as this sequence nee
 
 from torch import Tensor
 
-from models.effect import Encoding
+from models.encoding import Encoding
 from models.extensions.frequencies import Frequencies
 
 

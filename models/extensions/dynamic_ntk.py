@@ -7,7 +7,7 @@ at L. Up to L it is RoPE.
 from torch import Tensor
 
 from models.bounds import Positive
-from models.effect import Encoding
+from models.encoding import Encoding
 from models.extensions.frequencies import Frequencies
 from models.extensions.ntk import ntk
 

@@ -7,7 +7,8 @@ import torch
 from torch import Tensor
 
 from models.bounds import Auto, Factor
-from models.effect import Effect, Encoding, Positions
+from models.effect import Effect, Positions
+from models.encoding import Encoding
 from models.encodings.rope import RoPE, angles
 from models.extension import Extension, given_factor
 from models.ops.precision import double

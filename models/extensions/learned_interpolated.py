@@ -6,7 +6,8 @@ As in vision transformers on larger images (Dosovitskiy et al., 2020, https://ar
 import torch
 
 from models.bounds import Auto, Factor
-from models.effect import Effect, Encoding, Positions
+from models.effect import Effect, Positions
+from models.encoding import Encoding
 from models.encodings.learned import Learned
 from models.extension import Extension, given_factor
 from models.ops.precision import double

@@ -7,7 +7,7 @@ the training length are kept, and those that rotate less than `slow` times divid
 from torch import Tensor
 
 from models.bounds import Auto, Factor, Positive
-from models.effect import Encoding
+from models.encoding import Encoding
 from models.extensions.frequencies import Frequencies, rotations_ramp, squeezed
 
 

@@ -7,7 +7,8 @@ which is the training length by default.
 from dataclasses import replace
 
 from models.bounds import Auto, Count, Whole
-from models.effect import Effect, Encoding, Positions, Window
+from models.effect import Effect, Positions, Window
+from models.encoding import Encoding
 from models.extensions.rerope import ReRoPE
 
 

@@ -5,7 +5,8 @@ The logits of a query that sees more keys than in training are scaled by the log
 
 import math
 
-from models.effect import Effect, Encoding, Positions
+from models.effect import Effect, Positions
+from models.encoding import Encoding
 from models.extension import Extension
 from models.options.ssmax import visible_keys
 

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from conf.errors import UsageError
 from models.bounds import Auto, Factor
-from models.effect import Encoding
+from models.encoding import Encoding
 from models.extensions.frequencies import Frequencies, index_ramp
 
 

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from models.bounds import Auto, Factor, Positive
-from models.effect import Encoding
+from models.encoding import Encoding
 from models.extensions.frequencies import Frequencies
 from models.ops.precision import double
 

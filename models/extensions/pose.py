@@ -12,7 +12,8 @@ from torch import Tensor
 
 from conf.errors import UsageError
 from models.bounds import Factor, Seed
-from models.effect import Effect, Encoding, Positions
+from models.effect import Effect, Positions
+from models.encoding import Encoding
 from models.encodings.randomized import order
 from models.extensions.pi import PI
 

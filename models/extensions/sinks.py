@@ -10,7 +10,8 @@ import torch
 from torch import Tensor
 
 from models.bounds import Auto, Count, Whole
-from models.effect import Effect, Encoding, Positions, Region, Window, tabulate
+from models.effect import Effect, Positions, Region, Window, tabulate
+from models.encoding import Encoding
 from models.extension import Extension, reindexed, tokens
 from models.extensions.two_regions import TwoRegions
 

@@ -10,7 +10,8 @@ import math
 import torch
 
 from models.bounds import Auto, Positive
-from models.effect import Effect, Encoding, Positions
+from models.effect import Effect, Positions
+from models.encoding import Encoding
 from models.extension import Extension
 
 

@@ -6,7 +6,8 @@ import torch
 from torch import Tensor
 
 from models.bounds import Auto, Count
-from models.effect import Effect, Encoding, Positions, Region
+from models.effect import Effect, Positions, Region
+from models.encoding import Encoding
 from models.encodings.rope import RoPE, angles
 from models.extension import Extension, reindexed, tokens
 

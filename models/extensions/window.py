@@ -7,7 +7,8 @@ from depth * window tokens back.
 from dataclasses import replace
 
 from models.bounds import Auto, Count
-from models.effect import Effect, Encoding, Positions, Window
+from models.effect import Effect, Positions, Window
+from models.encoding import Encoding
 from models.extension import Extension, tokens
 
 

@@ -9,7 +9,8 @@ from dataclasses import replace
 import torch
 from torch import nn
 
-from models.effect import Effect, Encoding, Positions
+from models.effect import Effect, Positions
+from models.encoding import Encoding
 from models.schedule import Wrapper
 
 

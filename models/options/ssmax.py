@@ -3,7 +3,8 @@
 import torch
 from torch import Tensor, nn
 
-from models.effect import ByDistance, Effect, Encoding, Positions
+from models.effect import ByDistance, Effect, Positions
+from models.encoding import Encoding
 from models.schedule import Wrapper
 
 

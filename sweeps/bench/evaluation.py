@@ -7,7 +7,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from models.attention import attend
-from models.effect import Encoding, Positions
+from models.effect import Positions
+from models.encoding import Encoding
 from models.encodings import layers
 from models.registry import read
 from sweeps.bench.clock import Measurement, Options, device, median_times

@@ -7,7 +7,8 @@ import torch
 from torch import Tensor
 
 from models.attention import logits
-from models.effect import Effect, Encoding, Positions, Rotate
+from models.effect import Effect, Positions, Rotate
+from models.encoding import Encoding
 from models.encodings.rope import RoPE
 from models.table import SHAPE
 

@@ -12,7 +12,8 @@ from markupsafe import Markup
 from torch import Tensor
 
 from models import sources, table
-from models.effect import Encoding, Positions
+from models.effect import Positions
+from models.encoding import Encoding
 from models.encodings.rope import RoPE, geometric
 from models.registry import extend, load
 from models.table import SHAPE

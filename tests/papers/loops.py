@@ -10,7 +10,8 @@ import torch
 from torch import Tensor
 
 from models.attention import logits
-from models.effect import Encoding, Positions
+from models.effect import Positions
+from models.encoding import Encoding
 from models.encodings import load
 
 HEADS, LENGTH, WIDTH = 3, 13, 8

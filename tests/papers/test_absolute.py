@@ -7,7 +7,8 @@ import torch
 from torch import Tensor
 from x_transformers.x_transformers import ScaledSinusoidalEmbedding
 
-from models.effect import Encoding, Positions
+from models.effect import Positions
+from models.encoding import Encoding
 from models.encodings import load
 from models.gpt import GPT
 from tests.conftest import perturb

@@ -11,7 +11,8 @@ import torch
 from torch import Tensor
 
 from models.attention import logits
-from models.effect import Encoding, Positions
+from models.effect import Positions
+from models.encoding import Encoding
 from models.encodings import extend, load
 from models.extensions.bfloat16 import PLACES, rounded
 from tests.papers.loops import NEVER, geometric, planes, random

@@ -12,7 +12,8 @@ from transformers.models.mpt.modeling_mpt import build_mpt_alibi_tensor
 from transformers.models.t5.modeling_t5 import T5Attention
 from x_transformers.x_transformers import AlibiPositionalBias
 
-from models.effect import Encoding, Positions
+from models.effect import Positions
+from models.encoding import Encoding
 from models.encodings import load
 from models.encodings.bam import BAM
 from models.encodings.kerple import KERPLELog, KERPLEPower

@@ -10,7 +10,8 @@ from x_transformers.x_transformers import CoPE as TheirCoPE
 from x_transformers.x_transformers import DataDependentAlibi
 
 from models.attention import attend, logits
-from models.effect import Effect, Encoding, Positions
+from models.effect import Effect, Positions
+from models.encoding import Encoding
 from models.encodings import load
 from models.encodings.dape import DAPE
 from models.encodings.kerple import KERPLELog

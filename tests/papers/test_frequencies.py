@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from models.effect import Encoding
+from models.encoding import Encoding
 from models.encodings import extend, load
 from tests.papers.loops import geometric, logits_of, random, rotary
 from tests.tolerance import agree

@@ -15,7 +15,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from models.attention import logits
 from models.attention.plan import Plan
-from models.effect import Encoding, Positions
+from models.effect import Positions
+from models.encoding import Encoding
 from models.encodings import extend, load
 from models.encodings.rope import RoPE, geometric
 from models.gpt import GPT, Block

@@ -8,7 +8,8 @@ from torch import Tensor
 
 from conf.errors import UsageError
 from models.attention import logits
-from models.effect import Adjust, ByDistance, Effect, Encoding, Positions, Region, Window
+from models.effect import Adjust, ByDistance, Effect, Positions, Region, Window
+from models.encoding import Encoding
 from models.gpt import GPT
 from train.config.sections import ModelConfig
 

@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import Any, get_type_hints
 
 from conf.errors import UsageError
-from models.effect import Encoding
+from models.encoding import Encoding
 from models.extension import Extension
 from models.registry import OPTIONS, SHAPE
 from train.config.schema import Config

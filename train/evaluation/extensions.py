@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import replace
 
-from models.effect import Encoding
+from models.encoding import Encoding
 from models.gpt import GPT
 from models.registry import encoding_fits, encodings_under, extend, names, needs_more, read, seeded
 from train.config.run_id import finetuning_id_of

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from data.batch import Batch
 from data.source import Windows
-from models.effect import Encoding
+from models.encoding import Encoding
 from models.gpt import GPT
 from train.config.sections import EvaluationConfig
 from train.evaluation.copying import copying_masks

@@ -11,7 +11,8 @@ from torch import Tensor
 
 from models.attention import KERNELS, attend, logits
 from models.attention.plan import Plan
-from models.effect import Encoding, Positions
+from models.effect import Positions
+from models.encoding import Encoding
 from models.gpt import GPT
 from train.build import build_encodings, build_gpt
 from train.checks.dry_run import dry_run

@@ -20,7 +20,8 @@ CODE = Template('''"""$Class (authors, year, https://...): logits fall with the 
 import torch
 from torch import Tensor, nn
 
-from models.effect import ByDistance, Effect, Encoding, Positions
+from models.effect import ByDistance, Effect, Positions
+from models.encoding import Encoding
 
 
 class $Class(Encoding):

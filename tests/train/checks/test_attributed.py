@@ -12,7 +12,8 @@ from train.checks.dry_run import dry_run
 
 HEAD = """import torch
 from torch import nn
-from models.effect import Adjust, ByDistance, Effect, Encoding, Positions, Region, Window
+from models.effect import Adjust, ByDistance, Effect, Positions, Region, Window
+from models.encoding import Encoding
 
 class Mine(Encoding):
     def __init__(self, heads: int) -> None:
@@ -44,7 +45,7 @@ def test_a_method_that_is_right(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 
 EFFECTS = rf"""
-bais={CURVE} | mine.py, line 11: TypeError: .*unexpected keyword argument
+bais={CURVE} | mine.py, line 12: TypeError: .*unexpected keyword argument
 bias=self.slopes | Mine: bias should be a ByDistance or a function, not a Parameter
 bias=ByDistance(lambda d: -d) | bias should have the shape \(1 or 2, 16\), not \(16,\)
 bias=ByDistance(lambda d: -torch.ones(3, 1) * d) | \(1 or 2, 16\), not \(3, 16\)\.
@@ -59,8 +60,8 @@ embed=lambda x: x.sum(-1) | Mine: embed should have the shape
 log_decay=lambda x: x.sum(-1) | Mine: log_decay should have the shape
 logit_scale=torch.ones(5, 1) | logit_scale should have the shape \(1 or 2, 1 or 16\)
 sink=torch.ones(5) | sink should have the shape \(1 or 2, 1 or 16\), not \(5,\)
-bias=ByDistance(lambda d: self.slope * d) | mine.py, line 11: AttributeError: 'Mine'
-bias=ByDistance(lambda d: self.slopes @ d) | mine.py, line 11: RuntimeError:
+bias=ByDistance(lambda d: self.slope * d) | mine.py, line 12: AttributeError: 'Mine'
+bias=ByDistance(lambda d: self.slopes @ d) | mine.py, line 12: RuntimeError:
 bias=ByDistance(lambda d: self.slopes * d / 0) | gives logits that are not numbers at
 bias=ByDistance(lambda d: torch.randn(1, len(d))) | gives other logits every time: draw from a generator
 log_decay=lambda x: x.sum((1, 2)) * positions.at.expand(1, 2, -1) | lets tokens see what comes after them
@@ -68,9 +69,9 @@ log_decay=lambda x: x.sum((1, 2)) * positions.at.expand(1, 2, -1) | lets tokens 
 LINES = r"""
 pass | Mine.forward should return an Effect, not None.
 return positions.at | Mine.forward should return an Effect, not a Tensor.
-a, b = [positions] | mine.py, line 11: ValueError: not enough values to unpack
-raise ValueError('Too long.') | mine.py, line 11: ValueError: Too long.$
-positions.at @ torch.ones(2, 3) | mine.py, line 11: RuntimeError:
+a, b = [positions] | mine.py, line 12: ValueError: not enough values to unpack
+raise ValueError('Too long.') | mine.py, line 12: ValueError: Too long.$
+positions.at @ torch.ones(2, 3) | mine.py, line 12: RuntimeError:
 """.strip().splitlines()
 
 
@@ -83,12 +84,12 @@ def test_mistakes(mistake: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 
 CHANGES = r"""
-super().__init__() | pass | mine.py, line 8: AttributeError: cannot assign parameters before
+super().__init__() | pass | mine.py, line 9: AttributeError: cannot assign parameters before
 heads: int | heads: int, scale | encoding.scale must be given: Mine has no default for it.
-class Mine(Encoding) | class Mine(Encoding | mine.py, line 5: SyntaxError:
+class Mine(Encoding) | class Mine(Encoding | mine.py, line 6: SyntaxError:
 import torch | import torch, nothing_such | mine cannot be imported: No module named 'nothing_such'
 Adjust,  | Adjusted,  | mine.py, line 3: ImportError: cannot import name 'Adjusted'
-class Mine( | class Mine(Unknown, | mine.py, line 5: NameError: name 'Unknown' is not defined
+class Mine( | class Mine(Unknown, | mine.py, line 6: NameError: name 'Unknown' is not defined
 class Mine(Encoding) | class Mine(nn.Module) | mine.Mine should be the dotted path of a class of the kind
 class Mine( | class Other( | mine.Mine should be the dotted path of a class of the kind Encoding.
 """.strip().splitlines()

@@ -8,7 +8,8 @@ import torch
 
 from data import instantiate
 from data.source import Windows
-from models.effect import Effect, Encoding, Positions
+from models.effect import Effect, Positions
+from models.encoding import Encoding
 from models.gpt import GPT
 from tests.composing import composed
 from tests.train.conftest import call, validate
