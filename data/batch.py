@@ -15,6 +15,6 @@ class Batch:
     weight: float | None = 1.0  # this part's share of the step's targets; None where the step has none
 
 
-def shifted(sequences: Tensor) -> tuple[Tensor, Tensor]:
+def inputs_and_targets(sequences: Tensor) -> tuple[Tensor, Tensor]:
     """Return tokens and the next tokens, each (B, T), of sequences (B, T + 1)."""
     return sequences[:, :-1].contiguous(), sequences[:, 1:].contiguous()

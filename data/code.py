@@ -36,7 +36,7 @@ def code_digest(modules: Iterable[str]) -> str:
             codes[name] = ""
             continue
         package = name if file.name == "__init__.py" else name.rpartition(".")[0]
-        code, imports = parsed(file.read_text("utf-8", "replace"), package)
+        code, imports = parse(file.read_text("utf-8", "replace"), package)
         codes[name] = code + "".join(c.read_text() for c in sorted(file.parent.glob("*.[ch]")))
         waiting += [
             module
@@ -77,7 +77,7 @@ def module_file(module: str, paths: Sequence[str] | None = None) -> Path | None:
 
 
 @cache
-def parsed(text: str, package: str) -> tuple[str, set[str]]:
+def parse(text: str, package: str) -> tuple[str, set[str]]:
     """Return the syntax tree of a module without docstrings and messages, and what it may import."""
     try:
         tree = ast.parse(text)

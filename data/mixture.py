@@ -14,7 +14,7 @@ from data import load
 from data.batch import Batch
 from data.digest import of_json
 from data.source import Problems, Source, Windows
-from data.tasks.passkey import load_beside
+from data.tasks.passkey import load_with_reserved_ids
 
 CHOSEN = 3  # a stream of seeds that no task has
 
@@ -45,7 +45,7 @@ class Mixture:
             raise UsageError(f"data={self.name} needs a task, but {self.task['name']} is text.")
         text = getattr(task, "text", None)
         if self.text is not None:
-            text = load_beside(self.text, vocab, task.vocab, self.name, cache)
+            text = load_with_reserved_ids(self.text, vocab, task.vocab, self.name, cache)
         if text is None or not text.has_text:
             named = self.task if self.text is None else self.text
             raise UsageError(f"data={self.name} needs a text, but {named['name']} has none.")

@@ -31,7 +31,7 @@ class Extension(Encoding):
         return self.encoding.effect_at(positions)
 
 
-def reindexed(number: ByDistance | ByPair | None, places: Places) -> ByPair | None:
+def reindex(number: ByDistance | ByPair | None, places: Places) -> ByPair | None:
     """Return a factor or bias of the pairs of positions that `places` gives for query and key."""
     if number is None:
         return None

@@ -88,7 +88,7 @@ class GPT(nn.Module):
         other._modules = dict(self._modules) | {"encodings": nn.ModuleList(encodings).train(self.training)}
         return other
 
-    def unneeded(self, length: int, first: int) -> int:
+    def skippable_tokens(self, length: int, first: int) -> int:
         """Count the tokens at the start that change nothing from token `first` on: those that are shown
         in other pieces, or that no chain of windows through the layers leads to."""
         if self.context is not None:

@@ -117,7 +117,7 @@ def layers(settings: Mapping[str, Any], depth: int, shape: Mapping[str, int]) ->
     return [pattern[layer % len(pattern)] for layer, pattern in enumerate(patterns)]
 
 
-def seeded(settings: Mapping[str, Any], seed: int) -> dict[str, Any]:
+def with_seed(settings: Mapping[str, Any], seed: int) -> dict[str, Any]:
     """Return settings with the run's seed added to a method's own, so that runs draw different positions."""
     return dict(settings) | ({"seed": (settings["seed"] + seed) % 2**32} if "seed" in settings else {})
 
@@ -139,7 +139,7 @@ def build(settings: Mapping[str, Any], shape: Mapping[str, int]) -> Encoding:
 def construct(settings: Mapping[str, Any], shape: Mapping[str, int], **given: Any) -> Any:
     """Return an object from `_target_` and its parameters; nested ones are built in the same way."""
     kind = locate(settings["_target_"])
-    parameters = {key: nested(value, shape) for key, value in settings.items() if key != "_target_"}
+    parameters = {key: construct_nested(value, shape) for key, value in settings.items() if key != "_target_"}
     wanted = [key for key in inspect.signature(kind).parameters if key not in given]
     for key in parameters:
         if key not in wanted:
@@ -151,10 +151,10 @@ def construct(settings: Mapping[str, Any], shape: Mapping[str, int], **given: An
     return kind(**{key: value for key, value in shape.items() if key in wanted} | parameters, **given)
 
 
-def nested(value: Any, shape: Mapping[str, int]) -> Any:
+def construct_nested(value: Any, shape: Mapping[str, int]) -> Any:
     if isinstance(value, Mapping) and "_target_" in value:
         return build(value, shape)
-    return [nested(item, shape) for item in value] if isinstance(value, list) else value
+    return [construct_nested(item, shape) for item in value] if isinstance(value, list) else value
 
 
 def read(group: str, name: str) -> dict[str, Any]:
@@ -164,11 +164,11 @@ def read(group: str, name: str) -> dict[str, Any]:
         close = difflib.get_close_matches(name, names(group), 1)
         hint = f" Did you mean '{close[0]}'?" if close else ""
         raise UsageError(f"There is no {group} '{name}'.{hint} There are: {', '.join(names(group))}.")
-    return cast(dict[str, Any], OmegaConf.to_container(parsed(file), resolve=True))
+    return cast(dict[str, Any], OmegaConf.to_container(parse(file), resolve=True))
 
 
 @cache
-def parsed(file: Path) -> Container:
+def parse(file: Path) -> Container:
     """Return the content of a file, read once, as parsing takes milliseconds."""
     return OmegaConf.load(file)
 

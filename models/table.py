@@ -58,7 +58,7 @@ def method(name: str) -> Method:
     count = copies * sum(p.numel() for p in encoding.parameters())
     drawn = "drawn; " if encoding.draws > 1 else ""
     return Method(
-        name, drawn + layered([enters(e) for e in effects]),
+        name, drawn + layers_text([enters(e) for e in effects]),
         encoding.relative, count, owners(encoding, copies), encoding.limit,
         cost(effects), *source("encoding", name),
     )  # fmt: skip
@@ -73,7 +73,7 @@ def owners(encoding: Encoding, copies: int) -> str:
     return "shared" if common == every else "both"
 
 
-def layered(words: list[str]) -> str:
+def layers_text(words: list[str]) -> str:
     """Return a description of all layers, or of each kind of layer in a schedule."""
     counts = Counter(words)
     if len(counts) == 1:

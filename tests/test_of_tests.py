@@ -21,7 +21,7 @@ FAULTS = {
         "tests/papers/test_bias.py", "test_alibi",
     ),
     "YaRN's ramp inverted": (
-        "models/extensions/yarn.py", "squeezed(frequencies, share,", "squeezed(frequencies, 1 - share,",
+        "models/extensions/yarn.py", "interpolate(frequencies, share,", "interpolate(frequencies, 1 - share,",
         "tests/papers/test_frequencies.py", "yarn and not +",
     ),
     "T5's buckets off by one": (

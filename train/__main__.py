@@ -16,7 +16,7 @@ from train.commands import help_text
 from train.config import cli as command
 from train.config.compose import config_of
 from train.config.run_id import run_id_of
-from train.errors import command_line, logged
+from train.errors import command_line, log_traceback
 from train.launch.index import write_index
 from train.launch.scheduler import run_all
 from train.launch.worker import Job
@@ -38,7 +38,7 @@ def entry() -> None:
             return
         from train.run import run_job  # torch and lightning: not for the parent of a sweep
 
-        with logged(folder):
+        with log_traceback(folder):
             run_job(config, folder)
 
     with command_line(help_text()):

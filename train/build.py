@@ -8,14 +8,14 @@ import torch
 from conf.errors import UsageError
 from models.encoding import Encoding
 from models.gpt import GPT
-from models.registry import encoding_fits, encodings_under, extend, layers, read, seeded
+from models.registry import encoding_fits, encodings_under, extend, layers, read, with_seed
 from train.config.schema import Architecture
 from train.config.sections import ExtensionConfig
 
 
 def build_encodings(config: Architecture) -> list[Encoding]:
     """Return the encodings of a run, drawn by a generator of their own: all else is the same for all."""
-    parameters = seeded(config.encoding.parameters, config.seed)
+    parameters = with_seed(config.encoding.parameters, config.seed)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(config.seed + 1_000_003)
         return layers(parameters, config.model.depth, config.model.shape)
@@ -34,7 +34,7 @@ def extend_gpt(model: GPT, extension: str, parameters: Mapping[str, Any], seed: 
     """
     if extension == "none":
         return model
-    settings = ExtensionConfig.of(seeded(read("extension", extension) | dict(parameters), seed))
+    settings = ExtensionConfig.of(with_seed(read("extension", extension) | dict(parameters), seed))
     if settings.finetune_steps:
         raise UsageError(
             f"The extension '{extension}' trains the model further, and a run has no such weights: add "

@@ -17,7 +17,7 @@ from data.batch import Batch
 from models.gpt import GPT
 from train.checks.dry_run import dry_run
 from train.config import cli as command
-from train.config.compose import plain_settings, validated
+from train.config.compose import plain_settings, validate
 from train.config.schema import Config
 from train.config.validation import Natural, Section
 from train.context import Run, prepare_process
@@ -110,7 +110,7 @@ def entry() -> None:
     def main(root: DictConfig) -> None:
         settings = plain_settings(root)
         amount = Amount.of({key: settings.pop(key) for key in Amount.model_fields})
-        draw, config = command.function("pictures", settings.pop("pictures")), validated(settings)
+        draw, config = command.function("pictures", settings.pop("pictures")), validate(settings)
         diagnosis, folder = diagnose(config, amount), Path(str(config.run))
         lines = list(sentences(diagnosis))
         content = asdict(diagnosis) | {"sentences": lines}

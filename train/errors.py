@@ -63,7 +63,7 @@ def command_line(usage: str | None = None) -> Iterator[None]:
 
 
 @contextmanager
-def logged(folder: Path) -> Iterator[None]:
+def log_traceback(folder: Path) -> Iterator[None]:
     """Keep the traceback of an error for whoever wants it."""
     try:
         yield

@@ -92,7 +92,7 @@ def reproduce(folder: Path, into: Path, threads: int | None = None) -> RowCompar
     from train.run import run_job  # torch and lightning
 
     about, again = trained_run(folder), into / folder.name
-    config = repeated(about, threads or about.threads, into)
+    config = repeat_settings(about, threads or about.threads, into)
     run_job(config, again)
     then, now = circumstances(about), circumstances(about_run(again))
     notes = [f"The {name} was {then[name]}, and is {now[name]}." for name in then if then[name] != now[name]]
@@ -115,7 +115,7 @@ def circumstances(about: About) -> dict[str, str]:
     }  # fmt: skip
 
 
-def repeated(about: About, threads: int | None, into: Path) -> Config:
+def repeat_settings(about: About, threads: int | None, into: Path) -> Config:
     """Return the settings of a run for one process, with so many threads; nothing that it made is used."""
     if threads is None:
         raise UsageError(f"{about.run} does not say with how many threads it ran: run it again first.")

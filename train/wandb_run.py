@@ -33,7 +33,7 @@ def track(config: Config, folder: Path, run_id: str) -> Iterator[Tracker]:
         return
     settings, encoding, chosen = config.model_dump(mode="json"), config.names.encoding, config.wandb
     init = partial(
-        opened,
+        open_run,
         project=chosen.project or os.environ.get("WANDB_PROJECT") or "yardstick",
         entity=chosen.entity,
         name=(chosen.name or os.environ.get("WANDB_NAME") or folder.name)[:LONGEST],
@@ -114,7 +114,7 @@ def start(mode: str, id: str, folder: Path, init: Callable[..., Any]) -> Any:
         return None
 
 
-def opened(**about: Any) -> Any:
+def open_run(**about: Any) -> Any:
     """Return a W&B run that costs little and prints one line."""
     import wandb
 

@@ -12,7 +12,7 @@ from numpy.random import Generator
 from torch import Tensor
 
 from conf.errors import UsageError
-from data.batch import Batch, shifted
+from data.batch import Batch, inputs_and_targets
 from data.digest import of_json
 from data.source import Problems, Source
 
@@ -125,7 +125,7 @@ class Task(Generated, ABC):
             ids = [*map(self.ids.__getitem__, question), SEPARATOR, *map(self.ids.__getitem__, answer)]
             whole[row, : len(ids)] = ids
             mask[row, len(question) : len(ids) - 1 + self.end] = True
-        return *shifted(torch.from_numpy(whole)), torch.from_numpy(mask)
+        return *inputs_and_targets(torch.from_numpy(whole)), torch.from_numpy(mask)
 
 
 def draws(count: int, *seed: int, rank: int = 0, world: int = 1) -> Iterator[Generator]:

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from conf.errors import UsageError
 from data import load
-from data.batch import Batch, shifted
+from data.batch import Batch, inputs_and_targets
 from data.digest import of_json
 from data.source import Problems, Source, VocabularyTooSmallError
 from data.tasks.base import HELD_OUT, TRAINING, draws, parameters
@@ -42,7 +42,7 @@ class Passkey:
             )
 
     def open(self, vocab: int, cache: Path) -> "Haystack":
-        return Haystack(self, load_beside(self.text, vocab, 1 + self.symbols, self.name, cache))
+        return Haystack(self, load_with_reserved_ids(self.text, vocab, 1 + self.symbols, self.name, cache))
 
 
 class Haystack(Source):
@@ -98,7 +98,7 @@ class Haystack(Source):
         answers, each (N, length)."""
         marked = torch.cat([torch.full_like(keys[:, :1], self.marker), keys], 1)
         start = (depth * text.size(1)).round().long()[:, None]
-        return completed(inserted(text, marked, start), marked, self.key)
+        return answer_targets(insert(text, marked, start), marked, self.key)
 
 
 def at_each_depth(count: int) -> tuple[Tensor, Tensor]:
@@ -108,7 +108,7 @@ def at_each_depth(count: int) -> tuple[Tensor, Tensor]:
     return row // len(DEPTHS), torch.tensor(DEPTHS)[row % len(DEPTHS)]
 
 
-def inserted(text: Tensor, needle: Tensor, start: Tensor) -> Tensor:
+def insert(text: Tensor, needle: Tensor, start: Tensor) -> Tensor:
     """Insert a needle (N, K) into text (N, T), where it starts at `start` (N, 1), and return (N, T + K)."""
     place = torch.arange(text.size(1) + needle.size(1))
     inside = (place >= start) & (place < start + needle.size(1))
@@ -117,15 +117,17 @@ def inserted(text: Tensor, needle: Tensor, start: Tensor) -> Tensor:
     return whole
 
 
-def completed(body: Tensor, end: Tensor, answer: int) -> tuple[Tensor, Tensor, Tensor]:
+def answer_targets(body: Tensor, end: Tensor, answer: int) -> tuple[Tensor, Tensor, Tensor]:
     """Return tokens, targets and the mask of answers, each (N, T): the last `answer` tokens are predicted."""
-    tokens, targets = shifted(torch.cat([body, end], 1))
+    tokens, targets = inputs_and_targets(torch.cat([body, end], 1))
     mask = torch.zeros(targets.shape, dtype=torch.bool)
     mask[:, -answer:] = True
     return tokens, targets, mask
 
 
-def load_beside(settings: dict[str, Any], vocab: int, reserved: int, name: str, cache: Path) -> Source:
+def load_with_reserved_ids(
+    settings: dict[str, Any], vocab: int, reserved: int, name: str, cache: Path
+) -> Source:
     """Return the data of these settings, for a model that needs `reserved` of its ids for something else."""
     try:
         return load(settings, vocab - reserved, cache)

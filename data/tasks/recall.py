@@ -52,12 +52,12 @@ class Recall(Generated):
             return self.sequence(length, int(draw.integers(self.pairs[0], self.pairs[1] + 1)), draw)
 
         rows = draws(size, TRAINING, seed, step, rank=rank, world=world)
-        tokens, targets, mask = stacked(map(random_sequence, rows))
+        tokens, targets, mask = stack_rows(map(random_sequence, rows))
         return Batch(tokens, targets, mask)
 
     def problems(self, count: int, length: int) -> Problems:
         rows = draws(count, HELD_OUT, length)
-        return Problems(*stacked(self.sequence(length, self.pairs[1], draw) for draw in rows))
+        return Problems(*stack_rows(self.sequence(length, self.pairs[1], draw) for draw in rows))
 
     def sequence(self, length: int, pairs: int, draw: Generator) -> tuple[np.ndarray, ...]:
         """Return tokens, targets and the mask of answers, each (length,)."""
@@ -87,5 +87,5 @@ class Recall(Generated):
         return np.argsort(odds + draw.gumbel(size=space))[-count:]  # Gumbel's trick: one draw for all
 
 
-def stacked(rows: Iterable[tuple[np.ndarray, ...]]) -> list[Tensor]:
+def stack_rows(rows: Iterable[tuple[np.ndarray, ...]]) -> list[Tensor]:
     return [torch.from_numpy(np.stack(column)) for column in zip(*rows, strict=True)]

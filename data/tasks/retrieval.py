@@ -6,7 +6,7 @@ import torch
 
 from conf.errors import UsageError
 from data.source import Problems, Source
-from data.tasks.passkey import at_each_depth, completed, inserted
+from data.tasks.passkey import answer_targets, at_each_depth, insert
 
 NEEDLE, PASSAGE = "needle", "passage"
 KINDS = (NEEDLE, PASSAGE)
@@ -40,5 +40,5 @@ class Retrieval:
             span = body.gather(1, start + torch.arange(SPAN))
         else:
             span = windows.tokens[(window + 1) % len(windows.tokens), :SPAN]  # of the next text
-            body = inserted(text[:, :room], span, start)
-        return Problems(*completed(body, span, ANSWER), depth, None, windows.document[window])
+            body = insert(text[:, :room], span, start)
+        return Problems(*answer_targets(body, span, ANSWER), depth, None, windows.document[window])

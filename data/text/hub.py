@@ -68,7 +68,7 @@ class Hub(Corpus):
 
         offline = constants.HF_HUB_OFFLINE or Path(path).exists()
         if not offline and not is_reachable(constants.ENDPOINT):
-            raise UsageError(self.failed(f"{constants.ENDPOINT} does not answer"))
+            raise UsageError(self.failure_text(f"{constants.ENDPOINT} does not answer"))
         from datasets import load_dataset
 
         is_partial = limit is not None and not offline
@@ -77,18 +77,18 @@ class Hub(Corpus):
                 path, self.subset, split=split, revision=self.revision, streaming=is_partial
             )
             texts = (row[self.text_key] for row in dataset) if is_partial else dataset[self.text_key]
-            return texts if limit is None else first(texts, limit)
+            return texts if limit is None else first_texts(texts, limit)
         except Exception as error:  # of `datasets` and of all that it calls
-            raise UsageError(self.failed(str(error).partition("\n")[0])) from error
+            raise UsageError(self.failure_text(str(error).partition("\n")[0])) from error
 
-    def failed(self, reason: str) -> str:
+    def failure_text(self, reason: str) -> str:
         return (
             f"data={self.name} could not be read from {self.path} ({reason}): use data=python, which needs "
             "no network, or your own text with data=files data.path=..."
         )
 
 
-def first(texts: Iterable[str], limit: float) -> list[str]:
+def first_texts(texts: Iterable[str], limit: float) -> list[str]:
     """Return the first texts, up to `limit` megabytes."""
     kept, size = [], 0.0
     for text in texts:

@@ -13,7 +13,7 @@ def local_files(name: str) -> list[tuple[str, Path]]:
     path = Path(name).expanduser()
     if path.is_file():
         return [(utf8_name(path.name), path)]
-    root = path if path.is_dir() else fixed(path)
+    root = path if path.is_dir() else fixed_folder(path)
     paths = path.rglob("*") if path.is_dir() else map(Path, glob.glob(str(path), recursive=True))
     files = [(file.relative_to(root), file) for file in paths if file.is_file()]
     return sorted(
@@ -23,7 +23,7 @@ def local_files(name: str) -> list[tuple[str, Path]]:
     )
 
 
-def fixed(pattern: Path) -> Path:
+def fixed_folder(pattern: Path) -> Path:
     """Return the folders of a pattern before the first one with a wildcard."""
     wild = next((n for n, part in enumerate(pattern.parts) if glob.has_magic(part)), len(pattern.parts) - 1)
     return Path(*pattern.parts[:wild])

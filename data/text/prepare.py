@@ -13,7 +13,7 @@ from data.source import VocabularyTooSmallError
 from data.text.documents import Documents
 from data.text.foreign import ForeignTokenizer
 from data.text.prepared import Prepared
-from data.text.split import MEGABYTE, Entries, limited, split, texts
+from data.text.split import MEGABYTE, Entries, select_by_rank, split, texts
 from data.text.tokenizer import SAMPLE, ByteLevelBPE, Bytes, Tokenizer
 
 PORTION = 4e6  # characters of text that are encoded at a time
@@ -26,7 +26,7 @@ def prepare(corpus: Documents, vocab: int, folder: Path) -> Prepared:
     log.info("Preparing data=%s from %s, once ...", corpus.name, corpus.origin())
     training, held_out = split(corpus)
     parts = {"training": training, "held_out": held_out}
-    sample = texts_of(corpus, limited(training, SAMPLE))
+    sample = texts_of(corpus, select_by_rank(training, SAMPLE))
     tokenizer = tokenizer_of(corpus.tokenizer, vocab, corpus.end_token, sample)
     tokenizer.save(folder)
     dtype = "uint16" if tokenizer.vocab <= 2**16 else "uint32"

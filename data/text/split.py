@@ -43,7 +43,8 @@ def split(corpus: Documents) -> tuple[Entries, Entries]:
         bound = max(corpus.held_out, min(entry.rank for entry in entries.values()))  # at least one
         entries = {key: replace(entry, held_out=entry.rank <= bound) for key, entry in entries.items()}
     held_out = {key: entry for key, entry in entries.items() if entry.held_out}
-    training = limited({key: entry for key, entry in entries.items() if not entry.held_out}, corpus.limit)
+    remaining = {key: entry for key, entry in entries.items() if not entry.held_out}
+    training = select_by_rank(remaining, corpus.limit)
     for purpose, part in (("to train on", training), ("to hold out", held_out)):
         if not part:
             why = f"{len(entries):,} distinct documents are too few"
@@ -51,7 +52,7 @@ def split(corpus: Documents) -> tuple[Entries, Entries]:
     return training, held_out
 
 
-def limited(entries: Entries, limit: float | None) -> Entries:
+def select_by_rank(entries: Entries, limit: float | None) -> Entries:
     """Return documents by rank, up to `limit` megabytes if given. The last is cut if it is far too long."""
     if limit is None:
         return entries
@@ -67,11 +68,11 @@ def limited(entries: Entries, limit: float | None) -> Entries:
 
 def texts(corpus: Documents) -> Iterator[tuple[str, Document]]:
     """Yield every document that is not blank, with the sha256 of its text; a single one is cut in two."""
-    documents = (replace(document, text=normal(document.text)) for document in corpus.documents())
+    documents = (replace(document, text=normalize(document.text)) for document in corpus.documents())
     documents = (document for document in documents if document.text and not document.text.isspace())
     first = list(islice(documents, 2))
-    yield from map(keyed, halves(first[0], corpus.held_out) if len(first) == 1 else first)
-    yield from map(keyed, documents)
+    yield from map(with_digest, halves(first[0], corpus.held_out) if len(first) == 1 else first)
+    yield from map(with_digest, documents)
 
 
 def halves(document: Document, held_out: float) -> Iterator[Document]:
@@ -83,11 +84,11 @@ def halves(document: Document, held_out: float) -> Iterator[Document]:
     yield Document(text[cut:], f"{source} (end)", True)
 
 
-def normal(text: str) -> str:
+def normalize(text: str) -> str:
     """Return a text with one kind of newline, in valid UTF-8, without NUL, which separates documents."""
     text = text.encode(errors="replace").decode()
     return text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n").replace("\0", "")
 
 
-def keyed(document: Document) -> tuple[str, Document]:
+def with_digest(document: Document) -> tuple[str, Document]:
     return hashlib.sha256(document.text.encode()).hexdigest(), document

@@ -70,7 +70,7 @@ class ByteLevelBPE(Tokenizer):
         trainer = trainers.BpeTrainer(
             vocab_size=vocab, special_tokens=[END], initial_alphabet=alphabet, show_progress=False
         )
-        run_in_thread(self.model.train_from_iterator, shortened(texts), trainer)
+        run_in_thread(self.model.train_from_iterator, training_texts(texts), trainer)
         self.model.encode_special_tokens = True  # a separator that the text spells out is text
         self.vocab, self.separator, self.mask_token = self.model.get_vocab_size(), 0, 0
         self.description = f"byte-level BPE of {self.vocab:,} tokens"
@@ -83,7 +83,7 @@ class ByteLevelBPE(Tokenizer):
         return [Encoded(ids, self.sizes[ids]) for ids in rows]
 
 
-def shortened(texts: Iterable[str]) -> Iterator[str]:
+def training_texts(texts: Iterable[str]) -> Iterator[str]:
     """Yield texts for training; one with a word of more than 1,024 letters in pieces of that length."""
     for text in texts:
         if LONG.search(text):

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 from conf.errors import UsageError
-from data.batch import Batch, shifted
+from data.batch import Batch, inputs_and_targets
 from data.digest import of_json
 from data.source import Source, Windows
 from data.text.prepared import Prepared
@@ -22,9 +22,9 @@ class Text(Source):
         self.mask_token, self.has_text = prepared.mask_token, True
         file = folder / "tokenizer.json"
         self.tokenizer = file if file.exists() else None
-        self.training = mapped(folder / "training.bin", prepared.dtype)
-        self.held_out = mapped(folder / "held_out.bin", prepared.dtype)
-        self.bytes = mapped(folder / "held_out.bytes", "uint32")
+        self.training = map_file(folder / "training.bin", prepared.dtype)
+        self.held_out = map_file(folder / "held_out.bin", prepared.dtype)
+        self.bytes = map_file(folder / "held_out.bytes", "uint32")
         self.lengths = np.load(folder / "held_out_lengths.npy")  # tokens of each held-out document
 
     def batch(self, step: int, length: int, size: int, seed: int, rank: int = 0, world: int = 1) -> Batch:
@@ -39,7 +39,7 @@ class Text(Source):
         window = self.training[starts[:, None] + np.arange(length + 1)]  # (B, T + 1)
         for row, number in zip(window, range(rank, size, world), strict=True) if self.repeat else ():
             repeat_spans(row, self.repeat, np.random.default_rng([seed, step, 1 + number]))
-        return Batch(*shifted(torch.from_numpy(window.astype(np.int64))))
+        return Batch(*inputs_and_targets(torch.from_numpy(window.astype(np.int64))))
 
     def windows(self, count: int, length: int) -> Windows:
         """Return a window of every document, then a second one, ...; those of one document do not overlap."""
@@ -57,7 +57,8 @@ class Text(Source):
         documents, counts = np.unique(chosen[:count], return_counts=True)
         begins = np.cumsum(self.lengths + 1) - (self.lengths + 1)  # a separator follows each document
         starts = [
-            begins[d] + spread(self.lengths[d], length + 1, n) for d, n in zip(documents, counts, strict=True)
+            begins[d] + window_starts(self.lengths[d], length + 1, n)
+            for d, n in zip(documents, counts, strict=True)
         ]
         places = np.concatenate(starts)[:, None] + np.arange(length + 1)
         return Windows(
@@ -80,12 +81,12 @@ def repeat_spans(row: np.ndarray, spans: float, draw: np.random.Generator) -> No
         spans -= 1
 
 
-def spread(length: int, size: int, count: int) -> np.ndarray:
+def window_starts(length: int, size: int, count: int) -> np.ndarray:
     """Return the starts of `count` windows of `size` tokens in a document, with equal gaps around them."""
     gap = (length - count * size) / (count + 1)
     return np.floor(gap * np.arange(1, count + 1)).astype(np.int64) + size * np.arange(count)
 
 
-def mapped(file: Path, dtype: str) -> np.ndarray:
+def map_file(file: Path, dtype: str) -> np.ndarray:
     """Return a file as an array that is read on access."""
     return np.memmap(file, dtype, "r").view(np.ndarray)

@@ -18,7 +18,7 @@ SIZE = 128  # queries, and keys, of a block
 def block_mask(plan: Plan, at: Tensor, visible: Callable) -> BlockMask:
     """Return the mask of positions `at` (T,) or (B, T), T a multiple of 128; `visible` decides about a pair.
 
-    With far regions every key appears once per rotation, as in `flex.in_regions`.
+    With far regions every key appears once per rotation, as in `flex.rotate_in_regions`.
     """
     is_needed, is_full = block_relations(plan, at)
     partial = is_needed & ~is_full

@@ -12,7 +12,7 @@ from torch import Tensor
 from models.attention import masks
 from models.attention.plan import Form, Plan, cached
 from models.attention.sdpa import augment_qk
-from models.cpu.attention import SIDE, Network, Scores, alike, has_loops, loops_for, read
+from models.cpu.attention import SIDE, Network, Scores, has_loops, loops_for, read, same_dtype
 from models.cpu.attention_backward import flash
 from models.effect import ByDistance
 from models.ops.pairwise_mlp import LEAK, AcrossHeads
@@ -58,7 +58,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, plan: Plan, x: Tensor | None = None)
     """Return what the queries that the plan wants read, (B, H, R, D)."""
     spec, dtype, scale, logit_scale = spec_of(q, plan), v.dtype, q.size(-1) ** -0.5, plan.effect.logit_scale
     assert spec is not None
-    q, k, v = alike(*plan.rotate(q, k, x), v)
+    q, k, v = same_dtype(*plan.rotate(q, k, x), v)
     if q.is_meta:
         return torch.empty_like(v[:, :, plan.query_start :], dtype=dtype)
     log_decay = spec.line if plan.effect.log_decay is None else plan.log_decay(x)

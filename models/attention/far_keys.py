@@ -12,7 +12,7 @@ from torch import Tensor
 from models.attention import masks
 from models.attention.eager import block_logits, by_logits
 from models.attention.plan import Plan
-from models.cpu.attention import Scores, alike, loops_for, read
+from models.cpu.attention import Scores, loops_for, read, same_dtype
 from models.effect import FarKeys, Window
 
 ROWS = 128  # queries that read their near keys at once
@@ -100,7 +100,7 @@ def softmax(logits: Tensor, v: Tensor) -> Read:
 
 def flash(q: Tensor, k: Tensor, v: Tensor, scale: float) -> Read:
     """Return what queries read from all of some keys."""
-    q, k, v = alike(q, k, v)
+    q, k, v = same_dtype(q, k, v)
     if loops_for(v) is not None:
         out, lse = read(q, k, v, Scores(scale, window=None))
         return out.float(), lse

@@ -27,7 +27,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, plan: Plan, x: Tensor | None = None)
     scale, sink, log_decay = q.size(-1) ** -0.5, plan.effect.sink, plan.log_decay(x)
     length, dtype = q.size(-2), v.dtype
     q, k = plan.rotate_phase(q, k, x)
-    q, k, v = (pad_parts(t, length) for t in in_regions(q, k, v, plan.effect))
+    q, k, v = (pad_parts(t, length) for t in rotate_in_regions(q, k, v, plan.effect))
     seen = whole_block_mask(plan)
     if q.is_meta and not q.is_cuda:  # FlexAttention refuses that device
         return torch.empty_like(v[..., :length, :])
@@ -76,7 +76,7 @@ def compiled_flex(form: object) -> Callable:
     return torch.compile(run, dynamic=True)
 
 
-def in_regions(q: Tensor, k: Tensor, v: Tensor, effect: Effect) -> tuple[Tensor, Tensor, Tensor]:
+def rotate_in_regions(q: Tensor, k: Tensor, v: Tensor, effect: Effect) -> tuple[Tensor, Tensor, Tensor]:
     """Return q, k, v with the rotations applied.
 
     With far regions every key appears once per rotation, each copy in a part of its own of a head that is

@@ -28,11 +28,11 @@ def attend(q: Tensor, k: Tensor, v: Tensor, plan: Plan, x: Tensor | None = None)
     if plan.form == Form.PLAIN:
         out = F.scaled_dot_product_attention(q, k, wide, scale=scale, is_causal=plan.causal)
     else:
-        out = masked(q, k, wide, plan, scale)
+        out = attend_masked(q, k, wide, plan, scale)
     return out[..., :width].to(v.dtype)
 
 
-def masked(q: Tensor, k: Tensor, v: Tensor, plan: Plan, scale: float) -> Tensor:
+def attend_masked(q: Tensor, k: Tensor, v: Tensor, plan: Plan, scale: float) -> Tensor:
     """Return what queries read under a mask, in blocks of queries.
 
     They run from the last to the first: the memory that the longest one frees is enough for the others.

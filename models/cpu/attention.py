@@ -45,7 +45,7 @@ class Scores:
     network: Network | None = None
 
 
-def alike(q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def same_dtype(q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Return all three as numbers of one type, as the loops read them."""
     return (q, k, v) if q.dtype == k.dtype == v.dtype else (q.float(), k.float(), v.float())
 

@@ -27,10 +27,10 @@ class CoPE(Encoding):
         def highest(q: Tensor) -> Tensor:
             return (q @ self.table[-1].to(q.dtype)).float()  # (B, H, T)
 
-        tail = FarKeys(3 * self.table.size(0), lambda q, k: (q, k), highest, self.counted_out)
+        tail = FarKeys(3 * self.table.size(0), lambda q, k: (q, k), highest, self.is_saturated)
         return Effect(positions, adjust=Adjust(self.adjust, tail))
 
-    def counted_out(self, logits: Tensor) -> Tensor:
+    def is_saturated(self, logits: Tensor) -> Tensor:
         """Return whether the count is at its highest for all keys before these, (B, H, R)."""
         return logits.float().sigmoid().sum(-1) >= self.table.size(0) - 1
 

@@ -36,7 +36,7 @@ class Disentangled(Encoding):
         self.to_query = nn.Parameter(init_std(width) * torch.randn(width, width))
 
     def forward(self, positions: Positions) -> Effect:
-        keys, queries = self.projected(self.to_key), self.projected(self.to_query)
+        keys, queries = self.project(self.to_key), self.project(self.to_query)
 
         def adjust(logits: Tensor, q: Tensor, k: Tensor, i: Tensor, j: Tensor) -> Tensor:
             key_place = self.row(i - j).expand(logits.shape)  # (B, H, R, K), as the query sees it
@@ -52,7 +52,7 @@ class Disentangled(Encoding):
 
         return Effect(positions, adjust=Adjust(adjust, FarKeys(self.table.size(0) // 2, furthest)))
 
-    def projected(self, weight: Tensor) -> Tensor:
+    def project(self, weight: Tensor) -> Tensor:
         """Return the table times `weight`, split into heads, (H, 2 reach, D)."""
         return (self.table.float() @ weight.float()).unflatten(-1, (self.heads, -1)).transpose(0, 1)
 

@@ -55,11 +55,11 @@ class Randomized(Encoding):
 def order(count: int, seed: int, draw: int, device: torch.device | str) -> Tensor:
     """Return whole numbers below 2^32 that look random, all different, (count,)."""
     index, key = torch.arange(count, device=device), torch.full((1,), seed, device=device)
-    key = scrambled(scrambled(key) ^ torch.full_like(key, draw))
-    return scrambled(scrambled(index) ^ key)
+    key = scramble(scramble(key) ^ torch.full_like(key, draw))
+    return scramble(scramble(index) ^ key)
 
 
-def scrambled(x: Tensor) -> Tensor:
+def scramble(x: Tensor) -> Tensor:
     """Return a one-to-one map of 32-bit integers (int64 tensors) that looks random: Wellons' two-round
     hash."""
     for shift, factor in ((16, 0x21F0AAAD), (15, 0x735A2D97)):  # the products stay below 2^63

@@ -40,7 +40,7 @@ class BFloat16(Extension):
         return not encoding.inside and encoding.draws == 1 and not isinstance(encoding, Learned)
 
     def forward(self, positions: Positions) -> Effect:
-        at = rounded(positions.at) if "positions" in self.what else positions.at
+        at = round_to_bfloat16(positions.at) if "positions" in self.what else positions.at
         highest = 1 << (positions.span - 1).bit_length()  # rounding up goes no further than this
         moved = replace(positions, at=at, span=highest + 1)
         effect = self.encoding(moved)
@@ -52,12 +52,13 @@ class BFloat16(Extension):
         return replace(
             effect,
             positions=positions,
-            score_scale=score_scale and self.last(self.apart(score_scale)),
-            bias=bias and self.last(self.apart(bias)),
-            log_decay=effect.log_decay and self.last(effect.log_decay),
-            phase=effect.phase and self.last(effect.phase),
-            adjust=effect.adjust and Adjust(self.apart(effect.adjust.function)),  # rounding blurs the border
-            values=effect.values and self.apart(effect.values),
+            score_scale=score_scale and self.round_result(self.round_positions(score_scale)),
+            bias=bias and self.round_result(self.round_positions(bias)),
+            log_decay=effect.log_decay and self.round_result(effect.log_decay),
+            phase=effect.phase and self.round_result(effect.phase),
+            # without far keys: rounding blurs their border
+            adjust=effect.adjust and Adjust(self.round_positions(effect.adjust.function)),
+            values=effect.values and self.round_positions(effect.values),
         )
 
     def rotation(self, rope: RoPE, positions: Positions) -> Rotate:
@@ -68,22 +69,22 @@ class BFloat16(Extension):
         angle = double(at[..., None] * frequencies)  # (T, D/2)
         return rope.rotation(angle, angle)
 
-    def apart(self, inner: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    def round_positions(self, inner: Callable[..., Tensor]) -> Callable[..., Tensor]:
         """Return `inner` with its last two arguments, the positions of queries and keys, or their distances,
         rounded as `what` says."""
 
         def changed(*given: Tensor) -> Tensor:
-            i, j = (rounded(x) for x in given[-2:]) if "positions" in self.what else given[-2:]
-            return inner(*given[:-2], i, i - rounded(i - j) if "distances" in self.what else j)
+            i, j = (round_to_bfloat16(x) for x in given[-2:]) if "positions" in self.what else given[-2:]
+            return inner(*given[:-2], i, i - round_to_bfloat16(i - j) if "distances" in self.what else j)
 
         return changed
 
-    def last(self, inner: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    def round_result(self, inner: Callable[..., Tensor]) -> Callable[..., Tensor]:
         """Return a function whose result is rounded, if biases are."""
-        return (lambda *given: rounded(inner(*given))) if "biases" in self.what else inner
+        return (lambda *given: round_to_bfloat16(inner(*given))) if "biases" in self.what else inner
 
 
-def rounded(x: Tensor) -> Tensor:
+def round_to_bfloat16(x: Tensor) -> Tensor:
     """Return the nearest bfloat16, as a number of x's own kind; the gradient is that of x."""
     nearest = x.detach().bfloat16().to(x.dtype)
     return x + (nearest - x.detach()) if x.requires_grad else nearest

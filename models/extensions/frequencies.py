@@ -41,7 +41,7 @@ class Frequencies(Extension):
         return replace(self.encoding.effect_at(positions), rotate=rotate)
 
 
-def squeezed(frequencies: Tensor, share: Tensor, factor: float) -> Tensor:
+def interpolate(frequencies: Tensor, share: Tensor, factor: float) -> Tensor:
     """Return the frequencies, (D/2,), with `share` of each divided by `factor` and the rest kept."""
     return frequencies * (share / factor + 1 - share)
 

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from models.bounds import Auto, Factor, Positive
 from models.encoding import Encoding
-from models.extensions.frequencies import Frequencies, rotations_ramp, squeezed
+from models.extensions.frequencies import Frequencies, interpolate, rotations_ramp
 
 
 class Llama3(Frequencies):
@@ -24,4 +24,5 @@ class Llama3(Frequencies):
         self.fast, self.slow = fast, slow
 
     def scaled(self, frequencies: Tensor, factor: float) -> Tensor:
-        return squeezed(frequencies, rotations_ramp(self.fast, self.slow, frequencies, self.length), factor)
+        share = rotations_ramp(self.fast, self.slow, frequencies, self.length)
+        return interpolate(frequencies, share, factor)

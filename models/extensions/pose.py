@@ -28,9 +28,9 @@ class PoSE(PI):
         self.target, self.seed = round(factor * length), seed
 
     def forward(self, positions: Positions) -> Effect:
-        return super().forward(self.skipping(positions) if self.training else positions)
+        return super().forward(self.skip_positions(positions) if self.training else positions)
 
-    def skipping(self, positions: Positions) -> Positions:
+    def skip_positions(self, positions: Positions) -> Positions:
         """Return positions (B, T): the first piece, at most half, stays; the second is within the target."""
         length, device = positions.length, positions.at.device
         drawn = order(2 * positions.sequences, self.seed, positions.draw, device).view(2, -1, 1) / 2**32

@@ -12,7 +12,7 @@ from torch import Tensor
 from models.bounds import Auto, Count, Whole
 from models.effect import Effect, Positions, Region, Window, tabulate
 from models.encoding import Encoding
-from models.extension import Extension, reindexed, tokens
+from models.extension import Extension, reindex, tokens
 from models.extensions.two_regions import TwoRegions
 
 
@@ -45,6 +45,6 @@ class Sinks(Extension):
             effect,
             visible=visible,
             far=() if capped.rotate is None else (Region(visible.width, capped.rotate),),
-            score_scale=reindexed(effect.score_scale and tabulate(effect.score_scale, positions), places),
-            bias=reindexed(effect.bias and tabulate(effect.bias, positions), places),
+            score_scale=reindex(effect.score_scale and tabulate(effect.score_scale, positions), places),
+            bias=reindex(effect.bias and tabulate(effect.bias, positions), places),
         )

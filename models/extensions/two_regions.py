@@ -9,7 +9,7 @@ from models.bounds import Auto, Count
 from models.effect import Effect, Positions, Region
 from models.encoding import Encoding
 from models.encodings.rope import RoPE, angles
-from models.extension import Extension, reindexed, tokens
+from models.extension import Extension, reindex, tokens
 
 
 class TwoRegions(Extension):
@@ -38,7 +38,7 @@ class TwoRegions(Extension):
             (q, _), (_, k) = self.far(i, positions.span), self.far(j, positions.span)
             return torch.where(is_near, i, q), torch.where(is_near, j, k)
 
-        score_scale, bias = (reindexed(number, places) for number in (effect.score_scale, effect.bias))
+        score_scale, bias = (reindex(number, places) for number in (effect.score_scale, effect.bias))
         return replace(effect, far=(far,), score_scale=score_scale, bias=bias)
 
 

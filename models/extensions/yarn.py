@@ -13,7 +13,7 @@ from torch import Tensor
 from conf.errors import UsageError
 from models.bounds import Auto, Factor, Positive
 from models.encoding import Encoding
-from models.extensions.frequencies import Frequencies, index_ramp, rotations_ramp, squeezed
+from models.extensions.frequencies import Frequencies, index_ramp, interpolate, rotations_ramp
 
 
 class YaRN(Frequencies):
@@ -40,7 +40,7 @@ class YaRN(Frequencies):
         else:
             pairs, base = frequencies.numel(), self.encoding.base
             share = index_ramp(self.fast, self.slow, pairs, base, self.length, self.truncate)
-        return squeezed(frequencies, share, factor)
+        return interpolate(frequencies, share, factor)
 
     def magnitude(self, factor: float) -> float:
         return 0.1 * math.log(factor) + 1

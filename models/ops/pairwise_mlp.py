@@ -32,7 +32,7 @@ class AcrossHeads:
         bias = self.bias(i, j)
         position = bias.expand(content.size(1), *bias.shape[1:]).reshape(content.size(1), -1, content.size(2))
         position = position.transpose(0, 1).expand_as(content)
-        return adapted(self.read, self.write, content, position).view_as(logits)
+        return adapt_logits(self.read, self.write, content, position).view_as(logits)
 
     def of_content(self) -> tuple[Tensor, Tensor]:
         """Return (hidden, H) weights of each head's logit for the units, and of the units for each head."""
@@ -48,7 +48,7 @@ class AcrossHeads:
         return torch.cat([units, bias + self.write.bias.float()[:, None]])
 
 
-def adapted(read: nn.Linear, write: nn.Linear, logits: Tensor, bias: Tensor) -> Tensor:
+def adapt_logits(read: nn.Linear, write: nn.Linear, logits: Tensor, bias: Tensor) -> Tensor:
     """Return logits + bias + write(leaky_relu(read(logits and bias of all heads))) in float32, (B, H, N)."""
     inner = torch.cat([read.weight, read.bias[:, None]], dim=1).float()
     outer = torch.cat([write.weight, write.bias[:, None]], dim=1).float()

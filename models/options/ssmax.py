@@ -27,7 +27,7 @@ def visible_keys(effect: Effect) -> Tensor:
     positions, visible = effect.positions, effect.visible
     counts = torch.arange(1, positions.length + 1, device=positions.at.device)
     last = counts if positions.causal else torch.full_like(counts, positions.length)
-    at, width = positions.at.unsqueeze(-2), horizon(effect)
+    at, width = positions.at.unsqueeze(-2), first_hidden_distance(effect)
     if width is None:
         return last.float()[None]
     at = at.expand(*at.shape[:-2], width.size(0), -1).contiguous()  # (..., 1 or H, T)
@@ -37,7 +37,7 @@ def visible_keys(effect: Effect) -> Tensor:
     return (last - first + torch.minimum(first, (at < sinks).sum(-1, keepdim=True))).float()
 
 
-def horizon(effect: Effect) -> Tensor | None:
+def first_hidden_distance(effect: Effect) -> Tensor | None:
     """Return the distance from which on the mask hides keys, or a head's bias does, (1 or H, 1)."""
     visible, bias, at = effect.visible, effect.bias, effect.positions
     if isinstance(bias, ByDistance) and at.is_whole:

@@ -10,7 +10,7 @@ from pydantic import TypeAdapter
 from conf.errors import UsageError
 from sweeps.bench.instructions import LIMITS
 from sweeps.comparison.methods import families, family_place
-from sweeps.drawing.figure import Caption, Figure, describe, faceted
+from sweeps.drawing.figure import Caption, Figure, describe, facet
 from sweeps.numbers import markdown
 from sweeps.texts import markdown_page
 
@@ -151,4 +151,4 @@ def bench_figure(frame: pd.DataFrame) -> Figure:
     order = sorted(families(), key=lambda name: (family_place(families()[name]), name))
     note = "Under the largest instruction set of each machine, one thread."
     panel, caption = describe("benchmarks", order=order), Caption("What every method costs", note)
-    return Figure("benchmarks", {"ratios": faceted(panel, rows, "measure", 2, caption)})
+    return Figure("benchmarks", {"ratios": facet(panel, rows, "measure", 2, caption)})

@@ -6,7 +6,7 @@ from sweeps.charts.extensions import against_crop, extension_figures
 from sweeps.charts.gain import gain_by_distance, gain_over_window
 from sweeps.charts.lines import by_position, lines_by_length, protocol_figure
 from sweeps.comparison.summary import Comparison, Summary
-from sweeps.drawing.figure import Figure, without
+from sweeps.drawing.figure import Figure, note_missing
 from sweeps.numbers import list_text
 
 KINDS = {
@@ -33,7 +33,7 @@ def figures(summary: Summary) -> list[dict[str, Figure]]:
             if views := draw(comparison):
                 names.append(f"{before(kind, comparison)}{kind}{suffix(summary.comparisons, comparison)}")
                 repeated = names.count(names[-1])
-                drawn = {view: without(chart, missing) for view, chart in views.items()}
+                drawn = {view: note_missing(chart, missing) for view, chart in views.items()}
                 by_kind[kind] = Figure(f"{names[-1]}{f'-{repeated}' * (repeated > 1)}", drawn)
         every.append(by_kind)
     return every

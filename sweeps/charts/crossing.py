@@ -1,7 +1,7 @@
 """A contradiction in one panel: what papers print, the same checkpoints crossed, what each factor does."""
 
 from sweeps.court.attribution import Attribution
-from sweeps.drawing.figure import Caption, Figure, Row, describe, faceted
+from sweeps.drawing.figure import Caption, Figure, Row, describe, facet
 
 PUBLISHED, CELL, EFFECT = KINDS = ["published", "the same checkpoints", "effect of one factor"]
 SCALE = {"type": "symlog", "constant": 0.1, "nice": False, "padding": 14}
@@ -33,7 +33,7 @@ def crossing_figure(name: str, attribution: Attribution) -> Figure:
     caption = Caption(
         contradiction.question, f"{contradiction.quantity}; 95 % intervals over seeds and documents"
     )
-    return Figure(name, {"crossing": faceted(panel, rows, "panel", 1, caption)})
+    return Figure(name, {"crossing": facet(panel, rows, "panel", 1, caption)})
 
 
 def row(kind: str, what: str, value: float, low: float, high: float) -> Row:

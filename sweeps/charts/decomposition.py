@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from sweeps.comparison.decomposition import DISTANCES, EARLY, PAST, POSITIONS
 from sweeps.comparison.records import Decomposition
 from sweeps.comparison.summary import Comparison
-from sweeps.drawing.figure import Caption, Row, Spec, describe, faceted, place_beside
+from sweeps.drawing.figure import Caption, Row, Spec, describe, facet, place_beside
 from sweeps.drawing.lines import Line, limits
 from sweeps.numbers import signed, times
 from sweeps.texts import PARTS
@@ -27,7 +27,7 @@ def decomposition(comparison: Comparison) -> dict[str, Spec]:
     title = "change in loss, nats per token"
     panel = describe("bars", axis=axis, parts=parts, colours=[COLOURS[part] for part in parts], title=title)
     caption = Caption(PARTS["decomposition"].title, f"{comparison.title}; same_tokens; dot: the whole change")
-    return {"parts": faceted(panel, rows, "method", 6, caption) | place_beside(0, 130)}
+    return {"parts": facet(panel, rows, "method", 6, caption) | place_beside(0, 130)}
 
 
 def bars(decomposed: Decomposition) -> list[list[Bar]]:

@@ -2,7 +2,7 @@
 
 from sweeps.comparison.records import Values
 from sweeps.comparison.summary import Comparison
-from sweeps.drawing.figure import Caption, Row, Spec, describe, faceted, place_beside
+from sweeps.drawing.figure import Caption, Row, Spec, describe, facet, place_beside
 from sweeps.texts import PARTS
 from train.results.rows import DEPTH
 
@@ -40,7 +40,7 @@ def by_depth(comparison: Comparison) -> dict[str, Spec]:
         x=comparison.axis(),
         trained=[{"length": trained}] if trained in comparison.lengths else [],
     )
-    chart = faceted(panel, rows, "method", 5, caption)
+    chart = facet(panel, rows, "method", 5, caption)
     return {"accuracy": chart | place_beside(0, 30 * len(comparison.lengths))}
 
 

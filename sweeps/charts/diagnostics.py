@@ -6,7 +6,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeps.drawing.figure import Row, Spec, combine, describe, place_beside, titled
+from sweeps.drawing.figure import Row, Spec, add_title, combine, describe, place_beside
 from sweeps.drawing.lines import COLOURS
 from sweeps.numbers import tokens
 from train.diagnostics.records import Diagnosis, Heads, Rotation
@@ -46,7 +46,8 @@ def profile(diagnosis: Diagnosis, variant: Heads, place: int) -> Spec:
     ticks = {n: tokens(starts[n]) for n in range(last) if starts[n] & (starts[n] - 1) == 0 and starts[n] != 2}
     edge = int(np.searchsorted(starts, max(diagnosis.farthest) + 1))
     past = edge < last
-    look = {"width": 10 * last + 70, "x": "tokens back", "legend": LEGEND if past else None, **ticked(ticks)}
+    legend = LEGEND if past else None
+    look = {"width": 10 * last + 70, "x": "tokens back", "legend": legend, **axis_ticks(ticks)}
     look["scale"] = {"range": SHADES, "type": "sqrt", "domain": [0, float(every.max())]}
     look["edge"] = [{"_x": edge}] if past else []
     title = f"Attention by distance at length {tokens(variant.lengths[place])}"
@@ -64,18 +65,18 @@ def heat(title: str, values: NDArray[np.float64], look: Spec) -> Spec:
     ]
     each = len(heads) <= LABELLED
     named = {y + 0.5: f"{layer + 1}.{head + 1}" for y, (layer, head) in enumerate(heads)}
-    ticks = ticked(named if each else {(layer + 0.5) * count: str(layer + 1) for layer in range(layers)})
+    ticks = axis_ticks(named if each else {(layer + 0.5) * count: str(layer + 1) for layer in range(layers)})
     usual = {
         "edge": [],
         "across": [0, columns],
         "down": [0, len(heads)],
-        "height": tall(len(heads)),
+        "height": heads_height(len(heads)),
         "y": "layer.head" if each else "layer",
         "heads": ticks["places"],
         "labels": ticks["names"],
         "borders": [{"_y": layer * count} for layer in range(1, layers)],
     }
-    return titled(title, describe("heat", **usual | look), rows)
+    return add_title(title, describe("heat", **usual | look), rows)
 
 
 def unseen(variant: Heads) -> Spec:
@@ -90,8 +91,9 @@ def unseen(variant: Heads) -> Spec:
         for n, (length, share) in enumerate(zip(variant.lengths, line, strict=True))
     ]
     colours = [*(f"var(--c{n % COLOURS})" for n in range(len(lines) - 1)), "var(--soft)"]
-    look = {"lines": list(lines), "colours": colours, "height": tall(values[0].size), **by_length(variant)}
-    return titled("Attention to distances never seen in training", describe("unseen", **look), rows)
+    height = heads_height(values[0].size)
+    look = {"lines": list(lines), "colours": colours, "height": height, **by_length(variant)}
+    return add_title("Attention to distances never seen in training", describe("unseen", **look), rows)
 
 
 def rotation_figure(rope: Rotation) -> Spec:
@@ -99,7 +101,7 @@ def rotation_figure(rope: Rotation) -> Spec:
     rotations = rope.trained * np.array(rope.frequencies) / (2 * np.pi)
     rows: list[Row] = [{"pair": int(n), "rotations": rotations[n]} for n in np.flatnonzero(rotations)]
     never = f"{rope.unfinished} of {rope.rotating} pairs never complete one"
-    return titled(f"Rotations within {tokens(rope.trained)} tokens: {never}", describe("rotations"), rows)
+    return add_title(f"Rotations within {tokens(rope.trained)} tokens: {never}", describe("rotations"), rows)
 
 
 def similarity_figure(rope: Rotation) -> Spec:
@@ -111,18 +113,18 @@ def similarity_figure(rope: Rotation) -> Spec:
     ticks = [2**n for n in range(0, longest.bit_length() + 1, 2) if 2**n <= longest]
     needed = f"; {tokens(longest)} tokens need {float(f'{bound:.1e}'):,.0f}" if bound else ""
     title = f"Similarity B(m) with base {rope.base:,.0f}{needed}"
-    return titled(title, describe("similarity", ticks=ticks, trained=[{"distance": rope.trained}]), rows)
+    return add_title(title, describe("similarity", ticks=ticks, trained=[{"distance": rope.trained}]), rows)
 
 
-def tall(heads: int) -> int:
+def heads_height(heads: int) -> int:
     """Return the height of so many heads, in pixels."""
     return 13 * min(max(heads, 16), LABELLED)
 
 
 def by_length(variant: Heads) -> Spec:
-    return ticked({n + 0.5: tokens(length) for n, length in enumerate(variant.lengths)})
+    return axis_ticks({n + 0.5: tokens(length) for n, length in enumerate(variant.lengths)})
 
 
-def ticked(texts: Mapping[float, str] | Mapping[int, str]) -> Spec:
+def axis_ticks(texts: Mapping[float, str] | Mapping[int, str]) -> Spec:
     """Return the ticks of an axis, and their names."""
     return {"places": list(texts), "names": f"({json.dumps(dict(texts))})[datum.value]"}

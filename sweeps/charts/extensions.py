@@ -36,7 +36,7 @@ def extension_lines(comparison: Comparison) -> list[Line]:
     lines = []
     for name in sorted(several[:MOST_PANELS], key=comparison.order.index):
         gains = every[name]
-        common = in_common([extension for extension in gains if extension != "none"])
+        common = common_beginning([extension for extension in gains if extension != "none"])
         panel = f"{name} + {common}…" if common else name
         for place, (extension, gain) in enumerate(gains.items()):
             label = "no extension" if extension == "none" else extension.removeprefix(common)
@@ -74,7 +74,7 @@ def extension_chart(comparison: Comparison, title: str, lines: list[Line]) -> Sp
     return panels(lines, axes)
 
 
-def in_common(extensions: list[str]) -> str:
+def common_beginning(extensions: list[str]) -> str:
     """Return the common beginning of the names of extensions that differ in one setting: `bfloat16 what=`."""
     starts = {extension[: extension.rfind("=") + 1] for extension in extensions}
     return starts.pop() if len(starts) == 1 and len(extensions) > 1 else ""

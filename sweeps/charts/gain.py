@@ -2,7 +2,7 @@
 
 from sweeps.comparison.records import Difference
 from sweeps.comparison.summary import Comparison
-from sweeps.drawing.figure import Caption, Row, Spec, describe, faceted, place_beside
+from sweeps.drawing.figure import Caption, Row, Spec, describe, facet, place_beside
 from sweeps.numbers import times, tokens
 from sweeps.texts import PARTS
 
@@ -56,5 +56,5 @@ def gain_panels(
     )  # fmt: skip
     note = f"{comparison.title}; 95 % intervals over {comparison.over or 'nothing'}; linear within ±0.05"
     columns = 2 if len({row["context"] for row in rows}) == 4 else 3
-    chart = faceted(panel, rows, "context", columns, Caption(title, note))
+    chart = facet(panel, rows, "context", columns, Caption(title, note))
     return {"gain": chart | place_beside(0, 150, 8 * max(map(len, names)))}

@@ -37,7 +37,7 @@ def chosen_reference(names: list[str], group: Group, wanted: str | None) -> str:
     return next(present, None) or order_names(names, group)[0]
 
 
-def paired(curves: Curves, names: list[str], others: list[str]) -> Array:
+def paired_differences(curves: Curves, names: list[str], others: list[str]) -> Array:
     """Return differences on the same seeds and documents, (names, T, S, D), to one other method a length."""
     other = np.stack([curves.at([(name, "none")])[0, t] for t, name in enumerate(others)])
     return curves.of(names) - other
@@ -45,7 +45,7 @@ def paired(curves: Curves, names: list[str], others: list[str]) -> Array:
 
 def differences(curves: Curves, names: list[str], others: list[str], sign: int) -> dict[str, Difference]:
     """Return every method's difference to one method a length, and at each what is separable after Holm."""
-    intervals = curves.interval(paired(curves, names, others), pool=True)
+    intervals = curves.interval(paired_differences(curves, names, others), pool=True)
     itself = np.array([[name == other for other in others] for name in names])
     return judge(replace(intervals, p=np.where(itself, np.nan, intervals.p)), names, sign)
 
@@ -114,7 +114,7 @@ def toward_worse(intervals: Interval, sign: int) -> Array:
     return np.stack([sign * intervals.value, high, low])
 
 
-def cropped(group: Group, protocol: str, curves: Curves) -> tuple[str, Curves]:
+def crop_curves(group: Group, protocol: str, curves: Curves) -> tuple[str, Curves]:
     """Return the protocol that crop is taken from, and its curves. Under same_tokens the first targets of a
     cropped model see few tokens, and whatever sees more beats it; under sliding every target sees its last
     ones."""
@@ -127,7 +127,7 @@ def cropped(group: Group, protocol: str, curves: Curves) -> tuple[str, Curves]:
     return protocol, curves
 
 
-def opponent(crop: Curves) -> str:
+def extension_baseline(crop: Curves) -> str:
     """Return the baseline of extensions: crop, or where nothing was cropped, the model without extension."""
     return CROP if any(extension == CROP for _, extension in crop.variants) else "none"
 
@@ -137,7 +137,7 @@ def extension_comparisons(
 ) -> dict[str, dict[str, Gain]]:
     """Compare every method and its extensions with the same model that sees only the last tokens (crop), or
     else with the same model without extension."""
-    other = opponent(crop)
+    other = extension_baseline(crop)
     variants = [v for v in curves.variants if v[1] not in (CROP, other) and (v[0], other) in crop.variants]
     variants.sort(key=lambda variant: names.index(variant[0]))
     lengths = [length for length in curves.lengths if length > trained or other != CROP]

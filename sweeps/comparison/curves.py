@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeps.comparison.methods import extension_labels, labels, newest
+from sweeps.comparison.methods import extension_labels, labels, newest_runs
 from sweeps.comparison.records import FULL, NOT_FINITE, SKIPPED, UNDEFINED, Estimate, Gaps, Values
 from sweeps.results import FinishedRun
 from sweeps.statistics import FEWEST_DOCUMENTS, Array, Interval, by_document, interval
@@ -59,7 +59,7 @@ class Group:
     """The runs that may be compared: the same data and training length, and text or answers, not both."""
 
     def __init__(self, runs: list[FinishedRun]) -> None:
-        runs, older = newest(runs)
+        runs, older = newest_runs(runs)
         first = runs[0].rows[0]
         self.runs, self.data, self.trained = runs, first.data, first.trained_length
         self.answers = any(row.is_answer for run in runs for row in run.rows)

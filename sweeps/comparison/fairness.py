@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from sweeps.comparison.curves import Group
-from sweeps.comparison.methods import different, short
+from sweeps.comparison.methods import differing_keys, short
 from sweeps.comparison.records import Fairness, Provenance
 from sweeps.numbers import plural
 from sweeps.results import FinishedRun
@@ -24,7 +24,7 @@ def fairness(group: Group) -> Fairness:
     members: dict[str, list[FinishedRun]] = {}
     for run, name in zip(group.runs, group.names, strict=True):
         members.setdefault(name, []).append(run)
-    differing = different([run.settings for run in group.runs])
+    differing = differing_keys([run.settings for run in group.runs])
     others = [key for key in differing if not key.startswith("encoding.") and key not in SHOWN.values()]
     every = {name: columns(runs, others) for name, runs in members.items()}
     keys = next(iter(every.values()))
@@ -76,12 +76,12 @@ def provenance(group: Group) -> Provenance:
     rows, facts = [row for run in group.runs for row in run.rows], [run.facts for run in group.runs]
     dates = sorted(str(fact["started"]) for fact in facts if fact.get("started"))
     seconds = sum(float(fact.get("seconds") or 0) for fact in facts)
-    about = distinct(facts, "corpus_description")
+    about = distinct_values(facts, "corpus_description")
     known = {
         "data": about if group.data in about else f"{group.data} {about}",
         "corpus (SHA-256)": rows[0].corpus,
         "command of one run": next((str(fact["command"]) for fact in facts if fact.get("command")), ""),
-        "machine": distinct(facts, "machine"),
+        "machine": distinct_values(facts, "machine"),
         "versions": "; ".join(sorted({row.versions for row in rows})),
         "commit": ", ".join(commit or "none" for commit in sorted({row.commit for row in rows})),
         "dates": f"{dates[0]} to {dates[-1]}" if dates else "",
@@ -89,12 +89,12 @@ def provenance(group: Group) -> Provenance:
     }
     return Provenance(
         facts={name: text for name, text in known.items() if text},
-        settings=dict(shared(facts)),
+        settings=dict(shared_settings(facts)),
         runs={name: [run.folder.name for run in runs] for name, runs in group.members.items()},
     )
 
 
-def shared(facts: list[dict[str, Any]]) -> Iterator[tuple[str, str]]:
+def shared_settings(facts: list[dict[str, Any]]) -> Iterator[tuple[str, str]]:
     """Yield the settings that are the same in all runs."""
     for key, value in facts[0].items():
         name = key.removeprefix("settings.")
@@ -103,7 +103,7 @@ def shared(facts: list[dict[str, Any]]) -> Iterator[tuple[str, str]]:
             yield name, str(value)
 
 
-def distinct(facts: list[dict[str, Any]], key: str) -> str:
+def distinct_values(facts: list[dict[str, Any]], key: str) -> str:
     """Return the values of a fact over all runs; nested ones as pairs."""
     values = {
         str(fact[key])

@@ -51,8 +51,8 @@ def labels(runs: list[FinishedRun]) -> list[str]:
     same: dict[str, list[FinishedRun]] = defaultdict(list)
     for run in runs:
         same[run.encoding].append(run)
-    differing = {encoding: different([run.settings for run in group]) for encoding, group in same.items()}
-    return [name_with_settings(run.encoding, run.settings, differing[run.encoding]) for run in runs]
+    keys = {name: differing_keys([run.settings for run in group]) for name, group in same.items()}
+    return [name_with_settings(run.encoding, run.settings, keys[run.encoding]) for run in runs]
 
 
 def name_with_settings(name: str, settings: dict[str, Any], keys: list[str]) -> str:
@@ -60,13 +60,13 @@ def name_with_settings(name: str, settings: dict[str, Any], keys: list[str]) -> 
     return " ".join([name, *(f"{key.split('.')[-1]}={short(settings.get(key))}" for key in keys)])
 
 
-def different(settings: list[dict[str, Any]]) -> list[str]:
+def differing_keys(settings: list[dict[str, Any]]) -> list[str]:
     """Return the keys whose values are not the same in all."""
     keys = sorted({key for setting in settings for key in setting})
     return [key for key in keys if len({str(setting.get(key)) for setting in settings}) > 1]
 
 
-def newest(runs: list[FinishedRun]) -> tuple[list[FinishedRun], list[str]]:
+def newest_runs(runs: list[FinishedRun]) -> tuple[list[FinishedRun], list[str]]:
     """Return for each method and seed the runs of its newest training, and a sentence for each older one."""
     same: dict[tuple[str, int], dict[str, list[FinishedRun]]] = defaultdict(lambda: defaultdict(list))
     for run, name in zip(runs, labels(runs), strict=True):
@@ -98,7 +98,7 @@ def extension_labels(runs: list[FinishedRun], names: list[str]) -> dict[tuple[in
     result = {}
     for (_, extension), numbers in same.items():
         settings = [of_extension(runs[number]) for number in numbers]
-        keys = different(settings)
+        keys = differing_keys(settings)
         for number, setting in zip(numbers, settings, strict=True):
             result[number, extension] = name_with_settings(extension, setting, keys)
     return result

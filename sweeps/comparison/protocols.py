@@ -14,7 +14,7 @@ MOST = 6  # methods that are shown
 def protocol_labels(runs: list[FinishedRun], trained: int) -> dict[str, str]:
     """Return the names of protocols for axes, in order, with the number of tokens; without it where runs
     differ."""
-    stride, last = agreed(runs, "stride"), agreed(runs, "last")
+    stride, last = common_setting(runs, "stride"), common_setting(runs, "last")
     result = {name: name for name in PROTOCOLS}
     if stride is not None:
         for name, auto in (("sliding", "1/8"), ("overlapping_mean", "1/2")):
@@ -24,7 +24,7 @@ def protocol_labels(runs: list[FinishedRun], trained: int) -> dict[str, str]:
     return result
 
 
-def agreed(runs: list[FinishedRun], name: str) -> Any:
+def common_setting(runs: list[FinishedRun], name: str) -> Any:
     """Return a setting of the evaluation that is the same in all runs; None where it is not."""
     values = {run.facts.get(f"settings.evaluation.{name}") for run in runs}
     return values.pop() if len(values) == 1 else None

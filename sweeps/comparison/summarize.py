@@ -89,7 +89,7 @@ def comparison_of(group: Group, reference: str | None, tolerance: float) -> Comp
     rivals = [name for name in every if name not in bounded] or every
     names = [*rivals, *(name for name in bounded if name not in rivals)]
     chosen = chosen_reference(names, group, reference)
-    crop_protocol, crop = comparisons.cropped(group, protocol, curves)
+    crop_protocol, crop = comparisons.crop_curves(group, protocol, curves)
     windows = curves.counts if len(curves.counts) > 1 else np.zeros(0)
     gaps = group.gaps(protocol, metric)
     scores: dict[str, dict[str, Scores]] = {}
@@ -124,7 +124,7 @@ def comparison_of(group: Group, reference: str | None, tolerance: float) -> Comp
         copying=copying_gains(group, every, curves.lengths[halfway(curves.lengths, trained)], curves.lengths),
         best=comparisons.best_methods(curves, rivals, sign),
         effective=comparisons.effective(curves, names, trained, tolerance, sign, gaps.get(SKIPPED, {})),
-        opponent=comparisons.opponent(crop),
+        opponent=comparisons.extension_baseline(crop),
         crop=crop_protocol,
         extensions=comparisons.extension_comparisons(curves, crop, names, trained, sign),
         decomposition=decompose(group, names),

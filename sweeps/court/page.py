@@ -17,7 +17,7 @@ from sweeps.court.claim import MARKS, trainings
 from sweeps.court.contradiction import load_contradictions
 from sweeps.court.evidence import Setting
 from sweeps.court.verdict import Judgement, Measurement, Trial, Verdict, wrong_by_chance
-from sweeps.drawing.page import rendered
+from sweeps.drawing.page import render_page
 from sweeps.numbers import MISSING, between, list_text, markdown, plural, signed
 from sweeps.texts import markdown_page
 
@@ -39,7 +39,7 @@ def claims_html(judgements: Mapping[str, Judgement]) -> str:
     content = MarkdownIt("js-default").render(claims_table(judgements))  # which escapes the HTML of the text
     content = content.replace("<table>", '<table class="sortable prose">')
     template = Path(__file__).with_name("claims.html.j2")
-    return rendered(template, [], summary=summary(judgements), table=Markup(content))
+    return render_page(template, [], summary=summary(judgements), table=Markup(content))
 
 
 def claims_table(judgements: Mapping[str, Judgement]) -> str:

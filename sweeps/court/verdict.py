@@ -141,11 +141,11 @@ def try_claim(parts: Sequence[Inequality], setting: Setting) -> Trial | None:
     if not found or len(found) < len(parts):
         return None
     by_seed = [list(parts) for parts in zip(*(alone for _, *alone in measured), strict=False)]
-    alone = [Trial(setting.name, parts, corrected(parts), []).verdict for parts in by_seed]
-    return Trial(setting.name, found, corrected(found), alone)
+    alone = [Trial(setting.name, parts, correct_p_values(parts), []).verdict for parts in by_seed]
+    return Trial(setting.name, found, correct_p_values(found), alone)
 
 
-def corrected(parts: Sequence[Measurement]) -> Array:
+def correct_p_values(parts: Sequence[Measurement]) -> Array:
     return holm(np.array([part.p for part in parts]))
 
 

@@ -30,7 +30,7 @@ class Figure:
         """Return the first view, in the light theme."""
         import vl_convert
 
-        text = json.dumps(still(next(iter(self.views.values()))) | {"config": CONFIG})
+        text = json.dumps(static_spec(next(iter(self.views.values()))) | {"config": CONFIG})
         light = re.sub(r"var\(--(\w+)\)", lambda match: LIGHT[match[1]], text)
         return str(vl_convert.vegalite_to_svg(light, VEGA_LITE))
 
@@ -75,7 +75,7 @@ def fill(part: Any, values: dict[str, object]) -> Any:
     return values[part[1:]] if isinstance(part, str) and part.startswith("$") else part
 
 
-def titled(title: str, chart: Spec, table: Sequence[Row]) -> Spec:
+def add_title(title: str, chart: Spec, table: Sequence[Row]) -> Spec:
     """Return a chart among others, with a table of its own; the parts of its title are lines."""
     data = {"name": title, "format": {"type": "csv", "parse": numbers(table)}}
     text, *below = title.split("; ")
@@ -96,7 +96,7 @@ def numbers(table: Sequence[Row]) -> dict[str, str]:
     return dict.fromkeys(sorted(names), "number")
 
 
-def faceted(panel: Spec, table: Sequence[Row], field: str, columns: int, caption: Caption) -> Spec:
+def facet(panel: Spec, table: Sequence[Row], field: str, columns: int, caption: Caption) -> Spec:
     """Return a panel for each value of a field, in the order of the table's rows; `panel` describes one.
 
     A page puts fewer side by side where it is narrow, and stretches them.
@@ -121,22 +121,22 @@ def place_beside(names: int, narrowest: int, axis: int = 62) -> Spec:
     return {"usermeta": {"beside": names, "narrowest": narrowest, "axis": axis}}
 
 
-def without(chart: Spec, missing: str) -> Spec:
+def note_missing(chart: Spec, missing: str) -> Spec:
     """Return a faceted chart that says what is missing from it."""
     facet = chart["facet"]
     header = facet["header"] | {"title": f"missing: {missing}" if missing else None}
     return {**chart, "facet": facet | {"header": header}}
 
 
-def still(part: Any) -> Any:
+def static_spec(part: Any) -> Any:
     """Return a specification without what answers to a pointer: a file has none."""
     if isinstance(part, list):
-        return [still(item) for item in part if not (isinstance(item, dict) and "params" in item)]
+        return [static_spec(item) for item in part if not (isinstance(item, dict) and "params" in item)]
     if not isinstance(part, dict):
         return part
     if "hover" in part.get("condition", {}).get("test", ""):
         return {"value": part["value"]}
-    return {key: still(value) for key, value in part.items() if key not in ("params", "tooltip")}
+    return {key: static_spec(value) for key, value in part.items() if key not in ("params", "tooltip")}
 
 
 def csv(rows: Iterable[Row]) -> str:

@@ -50,10 +50,10 @@ def place_labels(names: Sequence[Name], axis: tuple[float, float], height: int) 
     low, high = axis[0] + gap / 2, axis[1] - gap / 2
     names = sorted(names, key=lambda name: name.y)
     wanted = [min(max(name.y, low), high) for name in names]
-    return list(zip(names, spaced(wanted, gap, low, high), strict=True))
+    return list(zip(names, space_out(wanted, gap, low, high), strict=True))
 
 
-def spaced(wanted: Sequence[float], gap: float, low: float, high: float) -> list[float]:
+def space_out(wanted: Sequence[float], gap: float, low: float, high: float) -> list[float]:
     """Return places at least `gap` apart, if there is room, near the sorted ones that are wanted."""
     from scipy.optimize import isotonic_regression
 

@@ -10,7 +10,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from sweeps.drawing.figure import CONFIG, DARK, HERE, LIGHT, VEGA_LITE, Figure
 
 
-def rendered(template: Path, figures: Sequence[Figure], **content: object) -> str:
+def render_page(template: Path, figures: Sequence[Figure], **content: object) -> str:
     """Return a template that extends `frame.html.j2`, with the runtime that draws its figures."""
     environment = Environment(
         loader=FileSystemLoader([template.parent, HERE]), autoescape=True, undefined=StrictUndefined,

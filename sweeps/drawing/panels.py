@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 
-from sweeps.drawing.figure import Spec, describe, faceted, place_beside
+from sweeps.drawing.figure import Spec, describe, facet, place_beside
 from sweeps.drawing.lines import COLOURS, Axes, Line, limits
 from sweeps.drawing.rows import axis_notes, curves, endings
 
@@ -43,7 +43,7 @@ def panels(lines: Sequence[Line], axes: Axes) -> Spec:
         shade=shade(CHOSEN, 0.16, 0) if crowded else shade(OTHER, 0.02, 0.16),
         dot=26 if len(lengths) < FEW else 0,
     )
-    chart = faceted(panel, rows, "panel", 2 if len(count) == 4 else 3, axes.caption)
+    chart = facet(panel, rows, "panel", 2 if len(count) == 4 else 3, axes.caption)
     sources = {f"{line.panel} {line.name}": line.source for line in lines}
     longest = max(len(str(row["_text"])) for row in rows if row["_kind"] == "name")
     seeds = {"name": "seeds", "value": any(line.seeds for line in lines)}

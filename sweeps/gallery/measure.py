@@ -30,7 +30,7 @@ def added_parts(encoding: Encoding, length: int) -> Tensor:
     return are_alike(row.flip(-1))
 
 
-def stirred(encoding: Encoding) -> Encoding:
+def randomize(encoding: Encoding) -> Encoding:
     """Return a method with random parameters, for what starts at zero."""
     other, draw = deepcopy(encoding), torch.Generator().manual_seed(3)
     for parameter in other.parameters():
@@ -75,7 +75,7 @@ def change_by_shuffling(encoding: Encoding | None, causal: bool) -> Tensor:
     return (shuffled[back][:, back] - attention(encoding, causal=causal)[0]).abs()
 
 
-def bent(rope: RoPE, extended: Encoding, length: int) -> tuple[Tensor, Tensor]:
+def bending(rope: RoPE, extended: Encoding, length: int) -> tuple[Tensor, Tensor]:
     """Return the difference of RoPE under an extension to RoPE: (D/2,) its frequencies for neighbours,
     relative to RoPE's, and (length,) the distance that the slowest pair sees, by distance; not a number
     where hidden."""

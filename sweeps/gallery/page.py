@@ -17,9 +17,17 @@ from models.encoding import Encoding
 from models.encodings.rope import RoPE, geometric
 from models.registry import extend, load
 from models.table import SHAPE
-from sweeps.drawing.figure import Figure, Row, Spec, combine, describe, place_beside, titled
-from sweeps.drawing.page import rendered
-from sweeps.gallery.measure import LONGEST, WORDS, added_parts, attention, bent, change_by_shuffling, stirred
+from sweeps.drawing.figure import Figure, Row, Spec, add_title, combine, describe, place_beside
+from sweeps.drawing.page import render_page
+from sweeps.gallery.measure import (
+    LONGEST,
+    WORDS,
+    added_parts,
+    attention,
+    bending,
+    change_by_shuffling,
+    randomize,
+)
 
 LENGTH = SHAPE["length"]
 NOWHERE = "Position enters nowhere: the only information about order comes from the causal mask."
@@ -54,7 +62,9 @@ def gallery_page() -> str:
     figures = [article.figure for articles in groups.values() for article in articles if article.figure]
     facts = {"shape": SHAPE, "longest": LONGEST, "words": len(WORDS)}
     template = Path(__file__).with_name("gallery.html.j2")
-    return rendered(template, [first, second, *figures], first=first, second=second, groups=groups, **facts)
+    return render_page(
+        template, [first, second, *figures], first=first, second=second, groups=groups, **facts
+    )
 
 
 def wavelengths() -> Spec:
@@ -127,7 +137,7 @@ def score_figure(built: Encoding, before: Encoding | None = None) -> list[Spec]:
     cosine, logit = "cosine of two equal tokens, minus 1", "what position adds to the logit"
     title, whole = cosine if "embedding" in enters else logit, added_parts(built, longest)
     if whole.abs().max() < 1e-6:
-        built, title = stirred(built), f"{title}; starts at 0, random here"
+        built, title = randomize(built), f"{title}; starts at 0, random here"
         whole = added_parts(built, longest)
     article = "all heads" if before is None else "with it"
     heads = [f"head {h + 1}" if len(whole) > 1 else article for h in range(len(whole))]
@@ -161,7 +171,7 @@ def maps(name: str) -> list[Spec]:
 def bends(before: RoPE, after: Encoding) -> list[Spec]:
     """Draw how an extension bends RoPE's frequencies, and the distance that the slowest pair sees."""
     longest = min(LONGEST, after.context or LONGEST)
-    ratio, seen = bent(before, after, longest)
+    ratio, seen = bending(before, after, longest)
     if not ratio.isfinite().any():
         return []
     title, across = "frequency among neighbours, times RoPE's", "pair of features, fastest first"
@@ -179,7 +189,7 @@ def line_chart_of(title: str, series: Series, across: str, **look: object) -> Sp
         for x, y in enumerate(values.tolist())
     ]
     values = {"upright": [], "level": [], "scale": {"zero": False}} | look
-    return titled(title, describe("curve", across=across, alone=len(series) == 1, **values), rows)
+    return add_title(title, describe("curve", across=across, alone=len(series) == 1, **values), rows)
 
 
 def heat_map(title: str, values: Tensor, named: bool, causal: bool = True) -> Spec:
@@ -195,4 +205,4 @@ def heat_map(title: str, values: Tensor, named: bool, causal: bool = True) -> Sp
         "domain": False,
         "labelExpr": f"({json.dumps(WORDS)})[datum.value]",
     }
-    return titled(title, describe("attention", words=labels if named else None), rows)
+    return add_title(title, describe("attention", words=labels if named else None), rows)

@@ -7,7 +7,7 @@ from pathlib import Path
 from sweeps.comparison.answers import answers, setting, sides_line
 from sweeps.comparison.summary import Comparison, Summary
 from sweeps.drawing.figure import Figure
-from sweeps.drawing.page import rendered
+from sweeps.drawing.page import render_page
 from sweeps.numbers import plural
 from sweeps.report.diagnostics import diagnoses
 from sweeps.statistics import FEWEST_DOCUMENTS, GAP
@@ -53,7 +53,7 @@ def page(summary: Summary, figures: list[dict[str, Figure]]) -> str:
         }
         for number, (comparison, drawn) in enumerate(zip(summary.comparisons, figures, strict=True))
     ]
-    return rendered(
+    return render_page(
         Path(__file__).with_name("report.html.j2"),
         [*every, *(figure for entry in diagnosed for figure in entry.figures)],
         summary=summary,

@@ -11,7 +11,7 @@ import numpy as np
 
 from conf.errors import UsageError
 from sweeps import command
-from sweeps.comparison.comparisons import chosen_reference, paired, ranked
+from sweeps.comparison.comparisons import chosen_reference, paired_differences, ranked
 from sweeps.comparison.curves import Curves, Group
 from sweeps.comparison.summarize import comparable_groups, is_in_tokens, main_score
 from sweeps.comparison.summary import HIGHER_IS_BETTER, unit
@@ -96,7 +96,8 @@ def smallest(curves: Curves, names: list[str], reference: str, seeds: int) -> Ar
     """Return the smallest differences, (names, T): with more seeds their part of the variance shrinks, and
     that of documents stays."""
     now, documents = len(curves.seeds), max(len(curves.counts) - 1, 1)
-    intervals = curves.interval(paired(curves, names, [reference] * len(curves.lengths)), pool=True)
+    differences = paired_differences(curves, names, [reference] * len(curves.lengths))
+    intervals = curves.interval(differences, pool=True)
     of_seeds, of_freedom = intervals.seeds * now / seeds, intervals.freedom * (seeds - 1) / (now - 1)
     freedom = satterthwaite(intervals.documents, documents, of_seeds, of_freedom)
     return smallest_difference(np.sqrt(intervals.documents + of_seeds), freedom, len(names))

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from sweeps.comparison.answers import two_sides
 from sweeps.comparison.summary import Comparison
 from sweeps.numbers import MISSING, tokens
-from sweeps.tables.methods import beaten, value
+from sweeps.tables.methods import beaten_length, value
 from sweeps.tables.table import Cell, Column, Table, left_column, text_cell
 from sweeps.texts import TEXTS
 
@@ -24,5 +24,5 @@ def sides_table(comparisons: Sequence[Comparison], brief: bool = False) -> Table
         for name, row in rows.items():
             is_known = name in side.methods
             row += [value(side, name, place) if is_known else Cell(MISSING) for place in places]
-            row.append(beaten(side, name) if is_known else Cell(MISSING))
+            row.append(beaten_length(side, name) if is_known else Cell(MISSING))
     return Table(TEXTS["both"]["title"], columns, [*rows.values()], [TEXTS["both"]["note"]])

@@ -30,10 +30,10 @@ def methods(comparison: Comparison) -> Table:
         is_first = name in comparison.bounded[:1]
         row = [Cell("", "" if name in comparison.bounded else str(rank)), text_cell(name, "first" * is_first)]
         row += [value(comparison, name, place) for place in places]
-        row += [score_cell(worst(comparison, name))] if several else []
+        row += [score_cell(worst_seed(comparison, name))] if several else []
         row += [score_cell(at_longest(exact, name))] if exact else []
         row += [length_cell(comparison.effective.get(name), comparison.longest)]
-        row += [beaten(comparison, name)] if comparison.is_cropped else []
+        row += [beaten_length(comparison, name)] if comparison.is_cropped else []
         row += [temperature_cell(comparison, name, factors)] if factors else []
         rows.append([*row, to_reference(comparison, name), *cost_cells(comparison.methods[name].cost)])
     first = f"Protocol {comparison.protocol}. {spread_note(comparison)}"
@@ -54,7 +54,7 @@ def value(comparison: Comparison, name: str, place: int) -> Cell:
     return value_cell(curve, place, kind=kind, style=style, title=seeds)
 
 
-def worst(comparison: Comparison, name: str) -> float | None:
+def worst_seed(comparison: Comparison, name: str) -> float | None:
     """Return the worst seed at the longest length: a mean hides the one that learned nothing."""
     known = [seed[-1] for seed in comparison.curve(name).seeds if seed[-1] is not None]
     return min(known, key=lambda one: -comparison.sign * one, default=None)
@@ -68,7 +68,7 @@ def score_cell(value: float | None) -> Cell:
     return Cell(number(value), value=value)
 
 
-def beaten(comparison: Comparison, name: str) -> Cell:
+def beaten_length(comparison: Comparison, name: str) -> Cell:
     """Return the longest length up to which crop is beaten."""
     gain = comparison.extensions.get(name, {}).get("none")
     return length_cell(gain.better if gain else None, comparison.longest)

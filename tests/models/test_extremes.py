@@ -11,7 +11,7 @@ from models import cpu as native
 from models.attention import attend
 from models.effect import ByDistance, Effect, Positions, Window
 from models.ops.norm import rms_norm
-from models.ops.pairwise_mlp import adapted
+from models.ops.pairwise_mlp import adapt_logits
 from models.ops.rotary import rotate_pairs
 from tests.tolerance import agree
 
@@ -74,7 +74,7 @@ def test_whatever_is_no_number_stays_so(bits: int) -> None:
         assert out.isnan().all(-1)[0, 0].nonzero().tolist() == [[35]]
     bias = random((1, 3, 50))
     bias.view(torch.int32)[0, :, 7] = bits
-    found = adapted(nn.Linear(6, 5), nn.Linear(5, 3), random((1, 3, 50), seed=1).bfloat16(), bias)
+    found = adapt_logits(nn.Linear(6, 5), nn.Linear(5, 3), random((1, 3, 50), seed=1).bfloat16(), bias)
     assert found.isnan().all(1).nonzero().tolist() == [[0, 7]]
 
 

@@ -14,7 +14,7 @@ from models.attention import logits
 from models.effect import Positions
 from models.encoding import Encoding
 from models.encodings import extend, load
-from models.extensions.bfloat16 import PLACES, rounded
+from models.extensions.bfloat16 import PLACES, round_to_bfloat16
 from tests.papers.loops import NEVER, geometric, planes, random
 from tests.tolerance import agree
 
@@ -65,13 +65,13 @@ def rounded_distance(i: int, j: int, what: tuple[str, ...]) -> int:
 
 def test_rounding() -> None:
     for x in (*range(3000), *random(2000).tolist(), 15_962, 1e-30, -257.0):
-        assert rounded(torch.tensor(x)).item() == nearest(x)
+        assert round_to_bfloat16(torch.tensor(x)).item() == nearest(x)
 
 
 def test_gradients_pass_unrounded() -> None:
     x = torch.tensor([0.1, 257.3, -4097.0], requires_grad=True)
-    (3.01 * rounded(x)).sum().backward()
-    assert rounded(x).tolist() == [nearest(v) for v in x.tolist()]
+    (3.01 * round_to_bfloat16(x)).sum().backward()
+    assert round_to_bfloat16(x).tolist() == [nearest(v) for v in x.tolist()]
     assert x.grad.tolist() == pytest.approx([3.01] * 3, rel=1e-7)
 
 

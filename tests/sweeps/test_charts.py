@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from sweeps.charts import KINDS
-from sweeps.drawing.figure import DARK, LIGHT, Caption, Figure, Spec, describe, still, without
+from sweeps.drawing.figure import DARK, LIGHT, Caption, Figure, Spec, describe, note_missing, static_spec
 from sweeps.drawing.lines import Axes, Line, limits
 from sweeps.drawing.names import GAP, curve_end
 from sweeps.drawing.panels import panels
@@ -31,7 +31,7 @@ def rows(chart: Spec, kind: str) -> list[dict[str, str]]:
 
 def test_a_figure_is_a_png_and_an_svg_without_a_network(tmp_path: Path) -> None:
     chart = panels([line("rope", 4, 4.1, 4.3, 4.4), line("alibi", 4, 4, 4, 4)], AXES)
-    png, svg = Figure("loss", {"loss": without(chart, "t5-s1")}).save(tmp_path)
+    png, svg = Figure("loss", {"loss": note_missing(chart, "t5-s1")}).save(tmp_path)
     assert png.read_bytes().startswith(b"\x89PNG")
     drawn = svg.read_text()
     assert {"rope", "alibi", "missing: t5-s1", "trained at 64"} <= set(re.findall(r">([^<>]+)</text>", drawn))
@@ -42,7 +42,7 @@ def test_a_figure_is_a_png_and_an_svg_without_a_network(tmp_path: Path) -> None:
 def test_files_have_nothing_that_waits_for_a_pointer() -> None:
     chart = panels([line("rope", 4, 4.1, 4.3, 4.4)], AXES)
     assert "hover" in json.dumps(chart)
-    assert not re.search(r"hover|pick|tooltip", json.dumps(still(chart)))
+    assert not re.search(r"hover|pick|tooltip", json.dumps(static_spec(chart)))
 
 
 def test_both_themes_have_every_colour() -> None:

@@ -43,12 +43,12 @@ def test_shuffled_words_attend_as_before_only_without_mask_and_positions() -> No
 
 def test_bent_distances() -> None:
     rope = load("rope", **SHAPE)
-    ratio, seen = measure.bent(rope, extend("pi", rope, factor=4.0), 256)
+    ratio, seen = measure.bending(rope, extend("pi", rope, factor=4.0), 256)
     torch.testing.assert_close(ratio, torch.full_like(ratio, 0.25), atol=1e-4, rtol=0)
     torch.testing.assert_close(seen, torch.arange(256.0).double() / 4, atol=0.05, rtol=0)
-    _, seen = measure.bent(rope, extend("rerope", rope, window=32), 256)
+    _, seen = measure.bending(rope, extend("rerope", rope, window=32), 256)
     torch.testing.assert_close(seen, torch.arange(256.0).double().clamp(max=32), atol=0.05, rtol=0)
-    _, seen = measure.bent(rope, extend("window", rope, window=100), 256)
+    _, seen = measure.bending(rope, extend("window", rope, window=100), 256)
     assert seen.isfinite().tolist() == [d < 100 for d in range(256)]
 
 

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from sweeps import command
-from sweeps.charts.extensions import in_common
+from sweeps.charts.extensions import common_beginning
 from sweeps.comparison.answers import answers, difference_sentence, setting
 from sweeps.comparison.notes import gaps
 from sweeps.comparison.summarize import summarise
@@ -313,10 +313,10 @@ def test_extensions_without_crop_are_compared_with_none(tmp_path: Path) -> None:
 
 
 def test_names_of_extensions_that_differ_in_one_setting() -> None:
-    assert in_common(["bfloat16 what=positions", "bfloat16 what=biases"]) == "bfloat16 what="
-    assert in_common(["pi factor=2", "yarn"]) == ""
-    assert in_common(["pi", "yarn"]) == ""
-    assert in_common(["pi factor=2"]) == ""
+    assert common_beginning(["bfloat16 what=positions", "bfloat16 what=biases"]) == "bfloat16 what="
+    assert common_beginning(["pi factor=2", "yarn"]) == ""
+    assert common_beginning(["pi", "yarn"]) == ""
+    assert common_beginning(["pi factor=2"]) == ""
 
 
 def test_a_family_is_what_the_run_itself_says_or_that_of_no_other(tmp_path: Path) -> None:

@@ -177,8 +177,9 @@ def test_what_does_not_turn_keeps_likeness() -> None:
 
 def test_pairs_that_never_turned() -> None:
     theta = geometric(32, 10_000).numpy()
-    assert rotary.unfinished(theta, 64) == sum(2 * math.pi * 10_000 ** (f / 16) > 64 for f in range(16)) == 11
-    assert rotary.unfinished(np.array([1.0, 0.0]), 6) == 1
+    expected = sum(2 * math.pi * 10_000 ** (f / 16) > 64 for f in range(16))
+    assert rotary.unfinished_pairs(theta, 64) == expected == 11
+    assert rotary.unfinished_pairs(np.array([1.0, 0.0]), 6) == 1
 
 
 def test_which_layers_turn() -> None:

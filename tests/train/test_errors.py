@@ -8,7 +8,7 @@ from omegaconf import OmegaConf
 from yaml import MarkedYAMLError
 
 from tests.train.conftest import SMALL
-from train.errors import explanation, logged
+from train.errors import explanation, log_traceback
 
 Mistake = Callable[..., str]
 
@@ -165,7 +165,7 @@ def test_a_folder_of_another_run(mistake: Mistake, small: list[str], tmp_path: P
 
 
 def test_an_error_is_reported_even_where_no_log_can_be_written(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="the first"), logged(tmp_path / "not there"):
+    with pytest.raises(ValueError, match="the first"), log_traceback(tmp_path / "not there"):
         raise ValueError("the first")
 
 

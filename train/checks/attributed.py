@@ -21,7 +21,7 @@ def attribute_errors(config: Config) -> Iterator[None]:
     except (UsageError, OSError):
         raise
     except Exception as error:
-        place = where(error, user_files(config))
+        place = line_of_error(error, user_files(config))
         if place is None or is_out_of_memory(error):
             raise
         first = error.msg if isinstance(error, SyntaxError) else next(iter(str(error).splitlines()), "")
@@ -36,7 +36,7 @@ def user_files(config: Config) -> set[Path]:
     return {file for file in methods if file is not None and not file.is_relative_to(ROOT)}
 
 
-def where(error: Exception, within: set[Path]) -> str | None:
+def line_of_error(error: Exception, within: set[Path]) -> str | None:
     """Return the innermost line of these files that was being executed: models/encodings/mine.py, line 12."""
     lines = [(frame.filename, frame.lineno) for frame in traceback.extract_tb(error.__traceback__)]
     if isinstance(error, SyntaxError) and error.filename:

@@ -12,7 +12,7 @@ from data.source import Windows
 from models.gpt import GPT
 from models.registry import encodings_under
 from train.build import build_gpt
-from train.checks.effects import check_numbers, check_shapes, defined
+from train.checks.effects import check_numbers, check_shapes, defined_lengths
 from train.checks.machine import check_machine
 from train.config.parameters import check_parameters
 from train.config.schema import Config
@@ -52,7 +52,7 @@ def dry_run(config: Config) -> tuple[GPT, Chosen]:
             check_training(config, name, extension, changed.limit, text)
             check_shapes(changed, config.model, lengths)
         for encoding in encodings:
-            for tokens in defined(encoding, lengths[0], lengths[-1]):
+            for tokens in defined_lengths(encoding, lengths[0], lengths[-1]):
                 check_numbers(text, encoding, config.model, tokens)
     return model, extensions
 

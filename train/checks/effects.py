@@ -25,11 +25,11 @@ def check_shapes(model: GPT, config: ModelConfig, lengths: Sequence[int]) -> Non
     """Raise UsageError that names what is not as `models/effect.py` says, or as attention needs it, in a
     model on the meta device."""
     for encoding in model.tiled:
-        for length in defined(encoding, SHORT):
+        for length in defined_lengths(encoding, SHORT):
             check_effect(encoding, Positions.of(length, "meta", model.causal), config)
-        for length in defined(encoding, lengths[0], lengths[-1]):
+        for length in defined_lengths(encoding, lengths[0], lengths[-1]):
             positions = Positions.of(length, "meta", model.causal)
-            some_logits(encoding, positions, torch.empty(1, length, config.width), config.heads)
+            last_logits(encoding, positions, torch.empty(1, length, config.width), config.heads)
     model(torch.zeros(1, min(SHORT, lengths[0]), dtype=torch.long))
 
 
@@ -42,7 +42,7 @@ def check_numbers(text: str, encoding: Encoding, config: ModelConfig, length: in
     other = torch.cat([x[:1, :-1], x[1:, -1:]], dim=1)  # differs in its last token
     with torch.no_grad(), torch.random.fork_rng(devices=[]):
         first, again, after = (
-            some_logits(encoding, positions, y, config.heads) for y in (x[:1], x[:1], other)
+            last_logits(encoding, positions, y, config.heads) for y in (x[:1], x[:1], other)
         )
     is_visible = first.diagonal(dim1=-2, dim2=-1).isfinite()
     if first.isnan().any() or first.isposinf().any() or not is_visible.all():
@@ -58,12 +58,12 @@ def check_numbers(text: str, encoding: Encoding, config: ModelConfig, length: in
         raise UsageError(f"{text} lets tokens see what comes after them, which training would exploit.")
 
 
-def defined(encoding: Encoding, *lengths: int) -> set[int]:
+def defined_lengths(encoding: Encoding, *lengths: int) -> set[int]:
     """Return the lengths, or in their place the longest that an encoding has an effect for."""
     return {min(n, encoding.limit or n, encoding.context or n) for n in lengths}
 
 
-def some_logits(encoding: Encoding, positions: Positions, x: Tensor, heads: int) -> Tensor:
+def last_logits(encoding: Encoding, positions: Positions, x: Tensor, heads: int) -> Tensor:
     """Return the logits of the last queries, (B, H, R, T), for the hidden state `x` (B, T, C)."""
     effect = encoding.effect_at(positions)
     x = x if effect.embed is None else effect.embed(x)

@@ -52,14 +52,14 @@ def compose_config(*overrides: str, name: str = "config") -> Config:
 
 def config_of(root: DictConfig) -> Config:
     """Return the settings as a `Config`. UsageError says which setting makes no sense."""
-    return validated(plain_settings(root))
+    return validate(plain_settings(root))
 
 
-def validated(settings: dict[str, Any]) -> Config:
+def validate(settings: dict[str, Any]) -> Config:
     """Return the settings of a run, or of what is chosen for the evaluation of a trained one."""
     if "run" in settings:
         check_value("run", settings["run"], str)
-        settings = of_trained(settings)
+        settings = trained_settings(settings)
     config = Config.of(settings)
     check_names(config)
     return config
@@ -100,7 +100,7 @@ def dotted(arguments: Sequence[str]) -> dict[str, Any]:
     return cast(dict[str, Any], OmegaConf.to_container(OmegaConf.from_dotlist(list(arguments))))
 
 
-def of_trained(chosen: dict[str, Any]) -> dict[str, Any]:
+def trained_settings(chosen: dict[str, Any]) -> dict[str, Any]:
     """Return the settings of the run folder `run`, with what is chosen in their place; a null in `evaluation`
     leaves what the run has."""
     folder = Path(chosen["run"])

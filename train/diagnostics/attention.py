@@ -63,13 +63,13 @@ def measure(
     heads = cast(Sequence[Block], model.blocks)[0].attention.heads
     result = Statistics(heads, trained, ends, sequences.device)
     for number, (sequence, weights) in enumerate(zip(sequences, share, strict=True)):
-        with hooked(model, rows, partial(result.add, rows, weights)), torch.no_grad():
+        with hook_logits(model, rows, partial(result.add, rows, weights)), torch.no_grad():
             model.hidden(sequence[None], number % model.draws)
     return result
 
 
 @contextmanager
-def hooked(model: GPT, rows: slice, show: Show) -> Iterator[None]:
+def hook_logits(model: GPT, rows: slice, show: Show) -> Iterator[None]:
     """Let every layer of a forward pass inside the block call `show` with the logits of some queries."""
 
     def hook(layer: int, attention: Attention, inputs: tuple[Tensor, Plan, None]) -> None:

@@ -51,7 +51,7 @@ def rotations(model: GPT, trained: list[int], evaluated: list[list[int]]) -> lis
             start = bounds[-1]
             bounds.append(start and lower_bound(partial(frequencies, rope), span, start))
         rotating, enough = int((theta > 0).sum()), enough_for(theta, max(spans))
-        numbers = rotating, unfinished(theta, length), spans, bounds[1:], enough
+        numbers = rotating, unfinished_pairs(theta, length), spans, bounds[1:], enough
         records.append(Rotation(layers, rope.base, theta.tolist(), length, *numbers))
     return records
 
@@ -64,7 +64,7 @@ def frequencies(rope: RoPE, base: float | None = None) -> Array:
     return np.concatenate([other.frequencies().numpy(), np.zeros(still)])
 
 
-def unfinished(theta: Array, length: int) -> int:
+def unfinished_pairs(theta: Array, length: int) -> int:
     """Return how many of the pairs that rotate never completed a rotation within `length` tokens."""
     return int(np.sum((theta > 0) & (theta * length < 2 * math.pi)))
 

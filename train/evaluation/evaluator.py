@@ -104,8 +104,8 @@ class Evaluator(LightningModule):
     def on_validation_end(self) -> None:
         for cost in self.cost.values():
             tokens, *others = (float(value) for value in astuple(cost))
-            cost.tokens = float(self.reduced(torch.tensor(tokens), "sum"))
-            cost.seconds, cost.peak, is_full = self.reduced(torch.tensor(others), "max").tolist()
+            cost.tokens = float(self.all_reduce(torch.tensor(tokens), "sum"))
+            cost.seconds, cost.peak, is_full = self.all_reduce(torch.tensor(others), "max").tolist()
             cost.is_full = bool(is_full)
         if self.full() and self.trainer.is_global_zero:
             places = ", ".join(f"{length} (extension={name})" for name, length in self.full())
@@ -119,9 +119,9 @@ class Evaluator(LightningModule):
     def reduce(self, table: dict[Any, Tensor]) -> None:
         """Turn each sum into that of all processes."""
         for key in table:
-            table[key] = self.reduced(table[key], "sum")
+            table[key] = self.all_reduce(table[key], "sum")
 
-    def reduced(self, value: Tensor, operation: str) -> Tensor:
+    def all_reduce(self, value: Tensor, operation: str) -> Tensor:
         """Return the sum or the maximum over all processes."""
         return cast(Tensor, self.trainer.strategy.reduce(value.to(self.device), reduce_op=operation)).cpu()
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from models.encoding import Encoding
 from models.gpt import GPT
-from models.registry import encoding_fits, encodings_under, extend, names, needs_more, read, seeded
+from models.registry import encoding_fits, encodings_under, extend, names, needs_more, read, with_seed
 from train.config.run_id import finetuning_id_of
 from train.config.schema import Config
 from train.config.sections import ExtensionConfig
@@ -29,7 +29,7 @@ def selected_extensions(config: Config, encodings: Sequence[Encoding]) -> Chosen
             extend(name, encodings[0])  # an error that names the encodings that fit
         is_chosen = name == config.names.extension  # by the command line, not its file alone
         settings = config.extension.model_dump() if is_chosen else read("extension", name)
-        result[name] = ExtensionConfig.of(seeded(settings, config.seed))
+        result[name] = ExtensionConfig.of(with_seed(settings, config.seed))
     return result
 
 

@@ -89,7 +89,7 @@ class TextEvaluator(Evaluator):
             for length in self.defined(extension):
                 for start, stop, counted in self.spans_at(extension, length):
                     self.sums[counted.result]
-                    visible[self.first_alike(extension, stop - start), start, stop].append(counted)
+                    visible[self.first_equal_extension(extension, stop - start), start, stop].append(counted)
         for (extension, start, stop), counts in visible.items():
             span = Span(start, stop, min(counted.start for counted in counts))
             for key in costs(counts):
@@ -106,7 +106,7 @@ class TextEvaluator(Evaluator):
             if protocol != BY_POSITION:
                 names = copying if protocol == COPYING else [protocol]
                 for span in PROTOCOLS.get(protocol, PROTOCOLS["same_tokens"])(length, amounts):
-                    unneeded = model.unneeded(span.stop - span.start, span.scored - span.start)
+                    unneeded = model.skippable_tokens(span.stop - span.start, span.scored - span.start)
                     for name in names:
                         counted = Counted((extension, name, length), length, span.scored, span.stop)
                         yield span.start + unneeded, span.stop, counted
@@ -114,7 +114,7 @@ class TextEvaluator(Evaluator):
                 for start, end in pairwise([0, *position_bins(length)]):
                     yield 0, length, Counted((extension, protocol, end), length, start, end)
 
-    def first_alike(self, extension: str, tokens: int) -> str:
+    def first_equal_extension(self, extension: str, tokens: int) -> str:
         """Return the first extension whose model does the same to so few tokens."""
         same = self.active_encodings(extension, tokens)
         return next(name for name in self.models if self.active_encodings(name, tokens) == same)

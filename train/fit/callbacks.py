@@ -13,7 +13,7 @@ from torch.nn.utils import get_total_norm
 from torch.optim import Optimizer
 
 from conf.errors import UsageError
-from data.batch import Batch, shifted
+from data.batch import Batch, inputs_and_targets
 from train.context import Log
 from train.fit.loss import mean_loss
 from train.fit.module import Training
@@ -124,7 +124,7 @@ def validation_loss(trainer: Trainer, training: Training, count: int, length: in
     windows = run.source.windows(count, min(length, max(run.lengths)))
     problems = None if windows else run.source.problems(count, run.source.trained_length or length)
     if windows:
-        batch = Batch(*shifted(windows.tokens))
+        batch = Batch(*inputs_and_targets(windows.tokens))
     elif problems:
         batch = Batch(problems.tokens, problems.targets, problems.mask)
     else:

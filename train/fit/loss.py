@@ -36,7 +36,7 @@ def answer_losses(
     token; without gradient. A mask on the CPU spares a GPU the wait for its values."""
     with torch.no_grad():
         first = int(mask.any(0).float().argmax())
-        unseen = model.unneeded(tokens.size(1), first)
+        unseen = model.skippable_tokens(tokens.size(1), first)
         hidden = selection(model.hidden(tokens[:, unseen:], draw, first - unseen), mask[:, first:])
         asked = selection(targets, mask)
         hidden, weight = in_precision(hidden, model.head.weight)

@@ -106,7 +106,7 @@ class Checkpoints(Callback):
         step = trainer.global_step
         if step in self.stage.keep:
             self.save(trainer, self.stage.at(step))
-        number = self.agreed(trainer, step)
+        number = self.agreed_signal(trainer, step)
         if number or step % self.every == 0:
             trainer.save_checkpoint(self.stage.last)
         if number:
@@ -117,7 +117,7 @@ class Checkpoints(Callback):
     ) -> None:
         checkpoint["id"] = self.stage.id
 
-    def agreed(self, trainer: Trainer, step: int) -> int:
+    def agreed_signal(self, trainer: Trainer, step: int) -> int:
         """Return the signal that ends the training here, on all processes, or 0 where there is none."""
         if trainer.world_size == 1:
             return self.signal

@@ -115,7 +115,7 @@ def collect(running: dict[Path, Running], progress: SweepProgress, every: float)
         del running[folder]
         folder.chmod(folder.stat().st_mode)  # NFS may remember that there was no DONE
         progress.seconds.append(time.perf_counter() - entry.since)
-        outcome = job_result(folder) if (folder / DONE).exists() else failed(folder, code)
+        outcome = job_result(folder) if (folder / DONE).exists() else failure_text(folder, code)
         progress.show(running, f"{folder.name:<36} {progress.seconds[-1]:6.0f} s  {outcome}")
 
 
@@ -127,7 +127,7 @@ def job_result(folder: Path) -> str:
         return f"done, but {error}"
 
 
-def failed(folder: Path, code: int | str) -> str:
+def failure_text(folder: Path, code: int | str) -> str:
     """Return how a job ended; its log says it where the job could not."""
     log = folder / "train.log"
     if isinstance(code, int) and code >= 0:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from train.config.schema import Config
-from train.errors import command_line, logged
+from train.errors import command_line, log_traceback
 from train.launch.resources import Share, cores
 from train.results.done import is_done
 from train.runtime.signals import PATIENCE, SIGNALS, end_with_parent, handle_signals
@@ -42,7 +42,7 @@ def run_worker(job: Job, share: Share) -> None:
     import torch
 
     torch.set_num_threads(share.threads or cores())
-    sys.argv = ["train", *job.overrides, "hydra.mode=RUN", f"hydra.run.dir={quoted(job.folder)}"]
+    sys.argv = ["train", *job.overrides, "hydra.mode=RUN", f"hydra.run.dir={quote(job.folder)}"]
     if job.config.trainer.is_distributed and "RANK" not in os.environ:
         # Lightning starts the other processes with the same command line, where SLURM seems to have no tasks
         os.environ["SLURM_JOB_NAME"] = "interactive"
@@ -50,7 +50,7 @@ def run_worker(job: Job, share: Share) -> None:
     else:
         from train.run import run_job
 
-        with command_line(), logged(job.folder):
+        with command_line(), log_traceback(job.folder):
             run_job(job.config, job.folder, job.id)
 
 
@@ -105,6 +105,6 @@ def number_tasks() -> None:
         os.environ["TORCHELASTIC_RUN_ID"] = job.job_id
 
 
-def quoted(path: Path) -> str:
+def quote(path: Path) -> str:
     """Return a path as Hydra's grammar wants it."""
     return "'" + str(path).replace("\\", "\\\\").replace("'", "\\'") + "'"

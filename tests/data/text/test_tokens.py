@@ -12,7 +12,7 @@ from hypothesis import strategies as some
 from tokenizers import Tokenizer
 
 from data.text import Text
-from data.text.tokens import repeat_spans, spread
+from data.text.tokens import repeat_spans, window_starts
 from tests.data.conftest import check_shares
 
 
@@ -134,7 +134,7 @@ def test_windows_longer_than_any_document_are_refused(stdlib: Text) -> None:
 @given(size=some.integers(2, 50), count=some.integers(1, 20), slack=some.integers(0, 200))
 def test_spread_windows_neither_overlap_nor_leave(size: int, count: int, slack: int) -> None:
     length = size * count + slack
-    starts = spread(length, size, count)
+    starts = window_starts(length, size, count)
     assert len(starts) == count
     assert starts[0] >= 0
     assert starts[-1] + size <= length

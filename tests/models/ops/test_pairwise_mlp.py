@@ -6,7 +6,7 @@ from torch import Tensor, nn
 
 from models.attention import attend
 from models.effect import Adjust, ByDistance, Effect, Positions
-from models.ops.pairwise_mlp import PAIRS, AcrossHeads, adapted, relu_network
+from models.ops.pairwise_mlp import PAIRS, AcrossHeads, adapt_logits, relu_network
 from tests.tolerance import agree, as_accurate
 
 
@@ -63,7 +63,7 @@ def test_logits_are_adapted(count: int) -> None:
     logits, bias = torch.randn(2, 3, count), torch.randn(2, 3, count)
     x = torch.cat([logits, bias], dim=1).mT
     expected = logits + bias + write(nn.functional.leaky_relu(read(x))).mT
-    agree(adapted(read, write, logits, bias), expected)
+    agree(adapt_logits(read, write, logits, bias), expected)
 
 
 def test_heads_may_share_one_curve() -> None:

@@ -60,7 +60,7 @@ def test_pieces_that_nobody_scores_are_left_out(models, windows, length, first) 
     model, text = models["crop"], windows.tokens[:, : length + 1]
     whole = token_losses(model, text[:, :-1], text[:, 1:])
     torch.testing.assert_close(token_losses(model, text[:, :-1], text[:, 1:], first=first), whole[:, first:])
-    assert [model.unneeded(*both) for both in ((32, 24), (32, 20), (30, 25))] == [24, 16, 22]
+    assert [model.skippable_tokens(*both) for both in ((32, 24), (32, 20), (30, 25))] == [24, 16, 22]
 
 
 @pytest.mark.parametrize("name", [name for name in names() if fits("window", name)])
@@ -70,7 +70,7 @@ def test_a_window_is_shown_what_it_can_depend_on(name) -> None:
     encoding = load(name, heads=2, head_width=8, width=16, depth=2, length=64)
     model = far_from_uniform(GPT(40, 16, 2, 2, [extend("window", encoding, window=4)]))
     tokens, first = torch.randint(40, (3, 33)), 20
-    unneeded = model.unneeded(32, first)
+    unneeded = model.skippable_tokens(32, first)
     assert unneeded == (14 if encoding.relative and encoding.prefix else 0)
     whole = token_losses(model, tokens[:, :-1], tokens[:, 1:], first=first)
     partial = token_losses(model, tokens[:, unneeded:-1], tokens[:, unneeded + 1 :], first=first - unneeded)
@@ -122,7 +122,7 @@ def test_a_temperature_counts_all_tokens_whatever_the_window() -> None:
     shape = {"heads": 2, "head_width": 8, "width": 16, "depth": 2, "length": 64}
     encoding = build(read("encoding", "alibi") | {"ssmax": True}, shape)
     model = GPT(40, 16, 2, 2, [extend("window", encoding, window=4)])
-    assert model.unneeded(32, 20) == 0
+    assert model.skippable_tokens(32, 20) == 0
 
 
 def test_windows_without_a_target_have_no_share(windows) -> None:

@@ -12,7 +12,7 @@ from conf.errors import UsageError
 from tests.composing import composed
 from tests.harm import flip, truncate
 from tests.train.conftest import SMALL
-from train.launch.scheduler import check_folders, failed
+from train.launch.scheduler import check_folders, failure_text
 from train.launch.worker import Job
 from train.results import done
 from train.results.done import DOCUMENTS, DONE, RESULTS, RUN, check_finished, damage, finish, is_done
@@ -95,8 +95,8 @@ def test_different_jobs_have_different_folders(tmp_path: Path) -> None:
 
 
 def test_a_killed_job_is_reported_as_such(tmp_path: Path) -> None:
-    assert failed(tmp_path, 2) == f"FAILED, see {tmp_path}/train.log"
-    assert failed(tmp_path, -9) == "FAILED, it was killed by signal 9 (out of memory?)"
+    assert failure_text(tmp_path, 2) == f"FAILED, see {tmp_path}/train.log"
+    assert failure_text(tmp_path, -9) == "FAILED, it was killed by signal 9 (out of memory?)"
     log = (tmp_path / "train.log").read_text()
     assert log == "Killed: the job was killed by signal 9 (out of memory?).\n"
-    assert failed(tmp_path, -11) == "FAILED, it was killed by signal 11 (Segmentation fault)"
+    assert failure_text(tmp_path, -11) == "FAILED, it was killed by signal 11 (Segmentation fault)"
