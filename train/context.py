@@ -89,7 +89,7 @@ def quiet() -> None:
     """Silence tips of Lightning's and warnings about what is intended, but show messages about the data."""
     messages = logging.getLogger("data")
     if not messages.handlers:
-        messages.addHandler(Printed())
+        messages.addHandler(PrintHandler())
         messages.setLevel(logging.INFO)
     for name in ("lightning.pytorch", "lightning.fabric", "lightning"):
         logging.getLogger(name).setLevel(logging.ERROR)
@@ -98,8 +98,8 @@ def quiet() -> None:
     warnings.filterwarnings("ignore", message=".*is not a supported tensor core.*")
 
 
-class Printed(logging.Handler):
-    """A message as a line of output."""
+class PrintHandler(logging.Handler):
+    """A log handler that prints each message as a line."""
 
     def emit(self, record: logging.LogRecord) -> None:
         print(self.format(record), flush=True)

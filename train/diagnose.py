@@ -23,7 +23,7 @@ from train.config.validation import Natural, Section
 from train.context import Run, prepare_process
 from train.diagnostics import attention, rotary
 from train.diagnostics.explanation import sentences
-from train.diagnostics.records import Diagnosis, Heads, Known
+from train.diagnostics.records import Diagnosis, Heads, RunResults
 from train.errors import command_line
 from train.evaluation.extensions import extended_models
 from train.fit.checkpoints import restore_run
@@ -78,7 +78,7 @@ def of_model(name: str, model: GPT, batches: list[Sequences], trained: list[int]
     return Heads(name, [length for length, _, _ in defined], farthest, ends, *measures)
 
 
-def known_results(folder: Path) -> Known | None:
+def known_results(folder: Path) -> RunResults | None:
     """Return the results of the run at every length, by its rows: the loss of text, or the accuracy of
     answers."""
     rows = read_rows(folder / "results.jsonl")
@@ -86,7 +86,7 @@ def known_results(folder: Path) -> Known | None:
         wanted = ("none", protocol, metric)
         mine = [row for row in rows if (row.extension, row.protocol, row.metric) == wanted]
         if values := sorted((row.length, row.value) for row in mine if row.value is not None):
-            return Known(metric, values)
+            return RunResults(metric, values)
     return None
 
 

@@ -16,7 +16,7 @@ from conf.errors import UsageError
 from train.config.compose import dotted
 from train.config.run_id import code
 from train.config.schema import Config
-from train.config.sections import Few
+from train.config.sections import SmallCount
 from train.config.trained_run import trained_run
 from train.config.validation import Section
 from train.errors import command_line
@@ -33,7 +33,7 @@ class Choice(Section):
 
     run: str  # the folder of a finished run
     into: str | None = None  # where everything is made again; null: a temporary folder
-    threads: Few | None = None  # on the CPU; null: as many as it had
+    threads: SmallCount | None = None  # on the CPU; null: as many as it had
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from math import hypot
 from conf.errors import UsageError
 from sweeps.comparison.comparisons import SIGNIFICANT
 from sweeps.court.contradiction import Contradiction, Crossing
-from sweeps.court.evidence import Setting, Trained
+from sweeps.court.evidence import ScoresByTraining, Setting
 from sweeps.court.inequality import Inequality, Term, Terms, read_sum
 from sweeps.court.verdict import Measurement, measure
 
@@ -95,7 +95,7 @@ def attribute(contradiction: Contradiction, settings: Sequence[Setting]) -> Attr
 def evidence_of(crossing: Crossing, settings: Sequence[Setting]) -> list[Setting]:
     """Return the scores of the terms of a crossing, one `Setting` for each length of the windows."""
     measures = {crossing.fill(levels) for levels in crossing.every}
-    joint: dict[int, dict[Term, Trained]] = {}
+    joint: dict[int, dict[Term, ScoresByTraining]] = {}
     for setting in settings:
         terms = {term for name, text in measures if name == setting.name for term in read_sum(text, text)[0]}
         for longest, scores in setting.scores.items():

@@ -44,7 +44,7 @@ class WindowScores(NamedTuple):
         return WindowScores(self.values[mask], self.documents[mask])
 
 
-Trained = dict[tuple[int, str], WindowScores]  # by seed and training
+ScoresByTraining = dict[tuple[int, str], WindowScores]  # by seed and training
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Setting:
     """The scores of all runs in a setting, by the length of the windows: others hold other tokens."""
 
     name: str
-    scores: dict[int, dict[Term, Trained]] = field(default_factory=dict)
+    scores: dict[int, dict[Term, ScoresByTraining]] = field(default_factory=dict)
 
     def sample(self, terms: Sequence[Term]) -> Sample | None:
         """Return the scores of terms, on most seeds, then on most documents; None where one has no scores."""
@@ -94,7 +94,7 @@ def window_scores(run: FinishedRun, row: Row) -> WindowScores:
     return WindowScores(values, documents.astype(np.int64))
 
 
-def joint_sample(scores: dict[Term, Trained], terms: Sequence[Term]) -> Sample | None:
+def joint_sample(scores: dict[Term, ScoresByTraining], terms: Sequence[Term]) -> Sample | None:
     """Return terms on the seeds and documents that all of them have; None where there is none."""
     seeds = sorted({seed for term in terms for seed, _ in scores.get(term, {})})
     rows = [row for seed in seeds if (row := scores_of_seed(scores, terms, seed))]  # (S, terms)
@@ -108,7 +108,9 @@ def joint_sample(scores: dict[Term, Trained], terms: Sequence[Term]) -> Sample |
     return by_document(values.swapaxes(0, 1), rows[0][0].documents)
 
 
-def scores_of_seed(scores: dict[Term, Trained], terms: Sequence[Term], seed: int) -> list[WindowScores]:
+def scores_of_seed(
+    scores: dict[Term, ScoresByTraining], terms: Sequence[Term], seed: int
+) -> list[WindowScores]:
     """Return the scores of terms at a seed; nothing where one has none.
 
     Those of an encoding are from one training: of the trainings that have them all, that with most windows.

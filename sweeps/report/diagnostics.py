@@ -15,7 +15,7 @@ NAME = "diagnostics.json"
 
 
 @dataclass(frozen=True)
-class Explained(Diagnosis):
+class ExplainedDiagnosis(Diagnosis):
     """A measurement, and its meaning."""
 
     sentences: list[str]
@@ -28,11 +28,11 @@ class Explained(Diagnosis):
         ]
 
 
-EXPLAINED = TypeAdapter(Explained)
+EXPLAINED = TypeAdapter(ExplainedDiagnosis)
 
 
 @dataclass(frozen=True)
-class Diagnosed:
+class DiagnosedRun:
     """The part of the page on a run that was diagnosed."""
 
     run: str
@@ -40,16 +40,16 @@ class Diagnosed:
     figures: list[Figure]
 
 
-def diagnoses(folders: list[Path]) -> Iterator[Diagnosed]:
+def diagnoses(folders: list[Path]) -> Iterator[DiagnosedRun]:
     """Yield the diagnoses of runs; one that cannot be read says so in place of its sentences."""
     for file in (folder / NAME for folder in folders):
         if file.exists():
             try:
                 explained = EXPLAINED.validate_json(file.read_bytes())
-                yield Diagnosed(explained.run, explained.sentences, explained.figures())
+                yield DiagnosedRun(explained.run, explained.sentences, explained.figures())
             except (ValueError, IndexError, OSError):  # lists that do not fit together, too
                 damaged = f"{file} is damaged: delete it, or diagnose the run again."
-                yield Diagnosed(file.parent.name, [damaged], [])
+                yield DiagnosedRun(file.parent.name, [damaged], [])
 
 
 def pictures(content: object, folder: Path) -> list[Path]:

@@ -16,7 +16,7 @@ from train.config.compose import compose_config
 from train.config.schema import Config
 from train.context import Run
 from train.errors import explanation
-from train.evaluation.extensions import Chosen
+from train.evaluation.extensions import SelectedExtensions
 from train.fit.loss import mean_loss, token_losses
 from train.fit.recipe import Recipe
 
@@ -49,7 +49,7 @@ def outcome(line: list[str], folder: Path) -> Outcome:
     return Outcome("accepted")
 
 
-def prepare_data(config: Config, extensions: Chosen, folder: Path) -> None:
+def prepare_data(config: Config, extensions: SelectedExtensions, folder: Path) -> None:
     """Prepare data that needs neither minutes nor the network."""
     described = instantiate(config.named_data)
     if isinstance(described, Generated | Files):
@@ -87,7 +87,7 @@ def last_line(error: BaseException) -> str:
     return f"{type(error).__name__}: {text} ({Path(place.filename).name}:{place.lineno})"
 
 
-def carry_out(config: Config, gpt: GPT, extensions: Chosen) -> None:
+def carry_out(config: Config, gpt: GPT, extensions: SelectedExtensions) -> None:
     """Compute loss and gradients of a step, and the losses at the shortest and at the longest length."""
     model = config.model
     size = model.vocab * model.width + 12 * model.width**2 * model.depth

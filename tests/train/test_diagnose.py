@@ -27,7 +27,7 @@ from tests.conftest import ENCODINGS, LENGTH, SHAPE, Method, content, gpt, membe
 from tests.sweeps.synthetic import page_of
 from train.diagnostics import attention, rotary
 from train.diagnostics.explanation import sentences
-from train.diagnostics.records import Diagnosis, Heads, Known, Rotation
+from train.diagnostics.records import Diagnosis, Heads, Rotation, RunResults
 from train.results.protocols import position_bins
 from train.run import run_job
 
@@ -205,7 +205,8 @@ def test_sentences() -> None:
     )  # fmt: skip
     diagnosis = Diagnosis(
         run="rope-s0", encoding="rope", seed=0, data="python", trained_length=64, depth=1, sequences=8,
-        queries=16, lengths=[64, 2048], in_tokens=True, known=Known("loss", [(64, 3.561), (2048, 4.283)]),
+        queries=16, lengths=[64, 2048], in_tokens=True,
+        known=RunResults("loss", [(64, 3.561), (2048, 4.283)]),
         farthest=[63], variants=[none], rotary=[rope],
     )  # fmt: skip
     for sentence, parts in zip(

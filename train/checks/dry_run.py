@@ -20,7 +20,7 @@ from train.config.sections import ExtensionConfig
 from train.config.validation import as_setting
 from train.context import Run
 from train.evaluation.evaluate import problem_source
-from train.evaluation.extensions import Chosen, selected_extensions
+from train.evaluation.extensions import SelectedExtensions, selected_extensions
 from train.evaluation.problems import has_problems
 from train.evaluation.temperature import unscored_windows
 from train.fit.optimizer import optimizer_of
@@ -29,7 +29,7 @@ from train.fit.recipe import Recipe
 LAYERS = 4  # that are tried
 
 
-def dry_run(config: Config) -> tuple[GPT, Chosen]:
+def dry_run(config: Config) -> tuple[GPT, SelectedExtensions]:
     """Return the model with its initial weights, and the extensions to evaluate under. UsageError says which
     setting makes no sense."""
     check_parameters(config)
@@ -57,7 +57,7 @@ def dry_run(config: Config) -> tuple[GPT, Chosen]:
     return model, extensions
 
 
-def check_data(run: Run, extensions: Chosen) -> Windows | None:
+def check_data(run: Run, extensions: SelectedExtensions) -> Windows | None:
     """Return the held-out windows. Raise UsageError where the data lack what is trained on or evaluated."""
     source, lengths, protocols = run.source, run.lengths, run.evaluation.protocols
     windows = source.windows(run.evaluation.windows, max(lengths))

@@ -26,8 +26,8 @@ NAMING = {"sweeps", "hydra.sweep.dir"}  # of a sweep's folder
 TRAINED = ("model", "encoding", "optimizer", "data", "seed", "batch", "objective")  # decided by the training
 
 
-class Collected(Callback):
-    """The jobs of a sweep are composed here, one after the other; who runs them is decided afterwards."""
+class JobCollector(Callback):
+    """Let Hydra compose the jobs of a sweep one after the other; `train.launch` runs them afterwards."""
 
     def on_multirun_start(self, config: DictConfig, **more: Any) -> None:
         with read_write(config.hydra), open_dict(config.hydra):

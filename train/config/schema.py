@@ -11,9 +11,9 @@ from train.config.sections import (
     EncodingConfig,
     EvaluationConfig,
     ExtensionConfig,
-    Few,
     ModelConfig,
     OptimizerConfig,
+    SmallCount,
     TrainerConfig,
     WandbConfig,
 )
@@ -35,7 +35,7 @@ class Config(Architecture):
     batch: Natural  # sequences per step, over all devices together
     objective: Literal["clm", "mlm"]
     outputs: str  # the folder of runs, trained models and prepared data
-    jobs: Few | Literal["auto"]  # of a sweep, side by side
+    jobs: SmallCount | Literal["auto"]  # of a sweep, side by side
     report: str | None  # dotted path of what makes of a sweep's folder a report
     run: str | None = None  # the folder of a trained run to evaluate; null: train
     checkpoint: float | Literal["best"] | None = None  # one of `trainer.keep`; or beside the last the best

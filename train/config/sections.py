@@ -13,7 +13,7 @@ from train.results.protocols import BY_POSITION, COPYING, PROTOCOLS
 CONTROLS = ("crop", "window")  # extensions that a claim to use longer context must beat
 LIST = Field(strict=False, min_length=1)
 Beta = Annotated[float, Field(ge=0, lt=1)]
-Few = Annotated[int, Field(ge=1, le=1024)]  # processes, threads
+SmallCount = Annotated[int, Field(ge=1, le=1024)]  # processes, threads
 Name = Annotated[str, Field(pattern=r"^[\w+.-]*\w$")]
 Names = Annotated[tuple[str, ...], Field(strict=False)]
 
@@ -95,12 +95,12 @@ class OptimizerConfig(Section, extra="allow"):
 
 class TrainerConfig(Section):
     accelerator: Literal["auto", "cpu", "gpu", "cuda", "mps"]
-    devices: Few | Literal[-1, "auto"]  # of a node; -1 or auto: all
-    num_nodes: Few
+    devices: SmallCount | Literal[-1, "auto"]  # of a node; -1 or auto: all
+    num_nodes: SmallCount
     strategy: Literal["auto", "ddp"]
     precision: Literal["auto", "32-true", "bf16-mixed", "16-mixed"]
     max_steps: Natural
-    threads: Few | Literal["auto"]  # CPU threads of a process
+    threads: SmallCount | Literal["auto"]  # CPU threads of a process
     accumulate: Natural  # parts that a step's batch is taken in
     compile: bool
     log_every: Natural  # steps

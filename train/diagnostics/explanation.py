@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from train.diagnostics.records import Diagnosis, Heads, Known, Rotation
+from train.diagnostics.records import Diagnosis, Heads, Rotation, RunResults
 
 UNIFORM = 0.95  # share of the largest entropy from which a head attends to all keys about alike
 
@@ -19,7 +19,7 @@ def sentences(diagnosis: Diagnosis) -> Iterator[str]:
         yield from of_rotation(rotation, diagnosis)
 
 
-def results_sentence(known: Known, diagnosis: Diagnosis) -> str:
+def results_sentence(known: RunResults, diagnosis: Diagnosis) -> str:
     """Return what is to be explained."""
     unit = ", nats per token" if known.metric == "loss" else ""
     ends = known.values[0], known.values[-1]

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Known:
+class RunResults:
     """The results of the run at every length, by its rows."""
 
     metric: str  # loss or accuracy
@@ -54,7 +54,7 @@ class Diagnosis:
     queries: int  # of each sequence
     lengths: list[int]
     in_tokens: bool  # how the data count lengths
-    known: Known | None
+    known: RunResults | None
     farthest: list[int]  # longest distance that each layer was trained on
     variants: list[Heads]
     rotary: list[Rotation]

@@ -26,7 +26,7 @@ SAME = "same_tokens"
 
 
 @dataclass(frozen=True)
-class Others:
+class UnscoredProblems:
     """Other problems of a source, as many again, of which none is scored."""
 
     source: ProblemSource
@@ -70,7 +70,7 @@ def selection_evaluator(
     lengths = sorted({trained, *(length for length in run.lengths if length <= trained)})
     if has_problems(run.source, lengths):
         return ProblemEvaluator(
-            models, Others(run.source), lengths, config.problems, config.tokens, run.objective
+            models, UnscoredProblems(run.source), lengths, config.problems, config.tokens, run.objective
         )
     assert windows is not None
     tokens = unscored_windows(run.source, windows, max(run.lengths))[:, -trained - 1 :]

@@ -14,13 +14,13 @@ from train.context import Run
 from train.evaluation.problems import ProblemEvaluator, has_problems
 from train.evaluation.temperature import TemperatureSearch, unscored_windows
 from train.evaluation.text import TextEvaluator, amounts
-from train.fit.checkpoints import Trained
+from train.fit.checkpoints import TrainingResult
 from train.results.rows import ONCE, Identity, Result, Row
 from train.runtime.ranks import is_rank_zero
 
 
 def evaluate(
-    run: Run, models: dict[str, GPT], windows: Windows | None, trained: Trained, identity: Identity
+    run: Run, models: dict[str, GPT], windows: Windows | None, trained: TrainingResult, identity: Identity
 ) -> tuple[list[Row], dict[str, np.ndarray]]:
     """Return the rows of every extension, protocol and length, and the scores of each window and of each
     problem, for paired statistics."""
@@ -73,7 +73,7 @@ def problem_source(run: Run) -> ProblemSource | None:
     return Retrieval(run.source, run.evaluation.retrieval)
 
 
-def of_training(trained: Trained, model: GPT, length: int) -> Iterator[Result]:
+def of_training(trained: TrainingResult, model: GPT, length: int) -> Iterator[Result]:
     """Yield results of the training: its loss, its cost and its parameters."""
     values = {
         "loss": trained.history[-1][1] if trained.history else None,

@@ -13,10 +13,10 @@ from train.config.sections import ExtensionConfig
 from train.context import Run
 from train.fit.trainer import load_or_train
 
-Chosen = dict[str, ExtensionConfig]  # by name, in the order of evaluation
+SelectedExtensions = dict[str, ExtensionConfig]  # by name, in the order of evaluation
 
 
-def selected_extensions(config: Config, encodings: Sequence[Encoding]) -> Chosen:
+def selected_extensions(config: Config, encodings: Sequence[Encoding]) -> SelectedExtensions:
     """Return the extensions to evaluate under: none, to compare with; the chosen one; and
     `evaluation.extensions`."""
     requested = config.evaluation.named
@@ -33,7 +33,7 @@ def selected_extensions(config: Config, encodings: Sequence[Encoding]) -> Chosen
     return result
 
 
-def extended_models(run: Run, model: GPT, chosen: Chosen, training_id: str) -> dict[str, GPT]:
+def extended_models(run: Run, model: GPT, chosen: SelectedExtensions, training_id: str) -> dict[str, GPT]:
     """Return the model under each extension, by the name in its rows: `pi`, or `pi+50` after 50 steps of
     training under it, whose checkpoint is reused; `training_id` is that of the model as it is."""
     result = {}

@@ -27,7 +27,7 @@ from train.results.protocols import BY_POSITION, COPYING, PROTOCOLS, Amounts, Sp
 from train.results.rows import Result
 
 
-class Counted(NamedTuple):
+class ScoredTargets(NamedTuple):
     """Targets of a window, from `start` up to `stop`, that add to a result."""
 
     result: Key
@@ -44,10 +44,10 @@ class TextPart:
     draw: int
     windows: Tensor  # indices
     span: Span
-    counted: tuple[Counted, ...]
+    counted: tuple[ScoredTargets, ...]
 
 
-def costs(counted: Iterable[Counted]) -> list[Key]:
+def costs(counted: Iterable[ScoredTargets]) -> list[Key]:
     """Return the evaluations that share the cost of a part; those that take others apart are by-products."""
     keys = {(*targets.result[:2], targets.length) for targets in counted}
     return sorted(key for key in keys if not is_partial(key[1])) or sorted(keys)
@@ -84,7 +84,7 @@ class TextEvaluator(Evaluator):
 
     def parts(self, rank: int, world: int) -> Iterator[TextPart]:
         mine = torch.arange(self.windows.tokens.size(0))[rank::world]
-        visible: dict[tuple[str, int, int], list[Counted]] = defaultdict(list)
+        visible: dict[tuple[str, int, int], list[ScoredTargets]] = defaultdict(list)
         for extension in self.models:
             for length in self.defined(extension):
                 for start, stop, counted in self.spans_at(extension, length):
@@ -97,7 +97,7 @@ class TextEvaluator(Evaluator):
             for draw, indices in self.batches(extension, mine, max(1, self.tokens // (stop - start))):
                 yield TextPart(extension, draw, indices, span, tuple(counts))
 
-    def spans_at(self, extension: str, length: int) -> Iterator[tuple[int, int, Counted]]:
+    def spans_at(self, extension: str, length: int) -> Iterator[tuple[int, int, ScoredTargets]]:
         """Yield the targets of a length, and the first and last token that their losses depend on."""
         model = self.models[extension]
         amounts = replace(self.amounts, context=model.context)
@@ -108,11 +108,11 @@ class TextEvaluator(Evaluator):
                 for span in PROTOCOLS.get(protocol, PROTOCOLS["same_tokens"])(length, amounts):
                     unneeded = model.skippable_tokens(span.stop - span.start, span.scored - span.start)
                     for name in names:
-                        counted = Counted((extension, name, length), length, span.scored, span.stop)
+                        counted = ScoredTargets((extension, name, length), length, span.scored, span.stop)
                         yield span.start + unneeded, span.stop, counted
             elif length == self.amounts.longest and model.context is None:
                 for start, end in pairwise([0, *position_bins(length)]):
-                    yield 0, length, Counted((extension, protocol, end), length, start, end)
+                    yield 0, length, ScoredTargets((extension, protocol, end), length, start, end)
 
     def first_equal_extension(self, extension: str, tokens: int) -> str:
         """Return the first extension whose model does the same to so few tokens."""

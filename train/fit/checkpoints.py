@@ -62,7 +62,7 @@ class Stage:
             state.unlink(missing_ok=True)
 
 
-class Trained(Conditions):
+class TrainingResult(Conditions):
     """The summary of a training, and its conditions."""
 
     id: str
@@ -78,7 +78,7 @@ class Trained(Conditions):
             log(section, step, values)
 
 
-class Weights(Trained, arbitrary_types_allowed=True):
+class Weights(TrainingResult, arbitrary_types_allowed=True):
     """The content of a file of weights."""
 
     model: dict[str, Tensor]
@@ -102,7 +102,7 @@ class States(TorchCheckpointIO):
             torch.save(checkpoint, out)
 
 
-def restore(file: Path, model: GPT, id: str) -> Trained:
+def restore(file: Path, model: GPT, id: str) -> TrainingResult:
     """Put the weights of a checkpoint into a model of the same configuration."""
     content = Weights.read(file)
     if content is None:
@@ -119,12 +119,12 @@ def restore(file: Path, model: GPT, id: str) -> Trained:
     model.load_state_dict(content.model)
     if not is_finite(model):
         raise UsageError(f"{file} has weights that are not finite: delete it, and train again.")
-    return Trained(**content.model_dump(exclude={"model"}))
+    return TrainingResult(**content.model_dump(exclude={"model"}))
 
 
 def restore_run(
     run: Run, model: GPT, folder: Path, checkpoint: float | str | None
-) -> tuple[Trained, list[Path]]:
+) -> tuple[TrainingResult, list[Path]]:
     """Give a model the weights of a run folder; return their file, and those of the steps that are kept."""
     about = about_run(folder)
     if about.corpus != run.source.fingerprint:

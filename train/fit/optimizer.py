@@ -27,7 +27,7 @@ def optimizer_of(model: GPT, config: OptimizerConfig, fused: bool) -> Optimizer:
     if not of_layers:
         return optimizer
     matrices = [p for p in decayed if id(p) in of_layers]
-    return Together([Muon(matrices, rate, decay), optimizer])
+    return JointOptimizer([Muon(matrices, rate, decay), optimizer])
 
 
 def torch_optimizer(config: OptimizerConfig, groups: list[dict[str, Any]], fused: bool) -> Optimizer:
@@ -50,7 +50,7 @@ def torch_optimizer(config: OptimizerConfig, groups: list[dict[str, Any]], fused
         raise UsageError(f"{path} cannot be used with the settings of optimizer: {error}.") from None
 
 
-class Together(Optimizer):
+class JointOptimizer(Optimizer):
     """Several optimizers, each with weights of its own, as one."""
 
     def __init__(self, parts: list[Optimizer]) -> None:

@@ -16,7 +16,7 @@ from conf.errors import UsageError
 from models.gpt import GPT
 from train.context import Run
 from train.fit.callbacks import Progress
-from train.fit.checkpoints import Stage, States, Trained, Weights, is_finite, restore
+from train.fit.checkpoints import Stage, States, TrainingResult, Weights, is_finite, restore
 from train.fit.module import Training
 from train.fit.recipe import Recipe
 from train.runtime.machine import compile_each, description, peak_memory, reset_peak_memory
@@ -24,7 +24,9 @@ from train.runtime.ranks import is_rank_zero, locked
 from train.runtime.signals import Stopped, handle
 
 
-def load_or_train(run: Run, model: GPT, id: str, keep: tuple[int, ...] = ()) -> tuple[Trained, list[Path]]:
+def load_or_train(
+    run: Run, model: GPT, id: str, keep: tuple[int, ...] = ()
+) -> tuple[TrainingResult, list[Path]]:
     """Give a model the weights of the training with this id, or train it now; return their file, and those
     of the steps to keep."""
     stage = Stage(id, Path(f"{run.recipe.place}-{id}"), keep)
@@ -135,7 +137,7 @@ class Checkpoints(Callback):
         peak = torch.tensor(peak_memory() or 0, device=trainer.strategy.root_device)
         peak = trainer.strategy.reduce(peak, reduce_op="max")
         if is_rank_zero():
-            done = Trained(
+            done = TrainingResult(
                 id=self.stage.id, history=history, curves=curves, tokens_per_second=speed,
                 seconds=seconds, peak_memory=int(peak) or None, machine=description(),
                 threads=torch.get_num_threads(), processes=self.processes,

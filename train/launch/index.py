@@ -18,7 +18,7 @@ VARIED = ("encoding", "extension", "seed", "jobs", "outputs", "report", "wandb")
 
 
 @dataclass(frozen=True)
-class Listed:
+class IndexEntry:
     """A job as `sweep.json` lists it."""
 
     name: str
@@ -40,7 +40,7 @@ class Listed:
 
 def write_index(jobs: list[Job], started: datetime) -> Path:
     """Keep the list of jobs of a sweep next to their results, and return the folder of the sweep."""
-    folder, listed_jobs = jobs[0].folder.parent, [Listed.of(job) for job in jobs]
+    folder, listed_jobs = jobs[0].folder.parent, [IndexEntry.of(job) for job in jobs]
     folder.mkdir(parents=True, exist_ok=True)
     about = {
         "name": folder.name,
@@ -54,10 +54,10 @@ def write_index(jobs: list[Job], started: datetime) -> Path:
     return folder
 
 
-def earlier(folder: Path, listed_jobs: list[Listed]) -> list[Listed]:
+def earlier(folder: Path, listed_jobs: list[IndexEntry]) -> list[IndexEntry]:
     """Return the jobs of earlier commands that belong beside these: others of the same experiment."""
     try:
-        known = [Listed(**entry) for entry in json.loads((folder / "sweep.json").read_text())["jobs"]]
+        known = [IndexEntry(**entry) for entry in json.loads((folder / "sweep.json").read_text())["jobs"]]
     except (OSError, ValueError, KeyError, TypeError):
         return []
     experiments = [job.experiment for job in listed_jobs]

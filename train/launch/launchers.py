@@ -27,7 +27,7 @@ PRELOADED = ["train.runtime.preload"]
 
 
 @dataclass(frozen=True)
-class Elsewhere:
+class RemoteProcess:
     """The process of a worker, which belongs to whoever started that."""
 
     future: Any  # done(), and result() or for several tasks results()
@@ -52,12 +52,12 @@ class Elsewhere:
         """Do nothing: whoever started the worker ends it."""
 
 
-Started = BaseProcess | Elsewhere  # a job on its way
+JobProcess = BaseProcess | RemoteProcess  # a job on its way
 
 
 @dataclass(frozen=True)
 class Launcher:
-    start: Callable[[Job, Share], Started]
+    start: Callable[[Job, Share], JobProcess]
     width: Callable[[Config], int] = width  # how many jobs at a time
     batch: Callable[[], AbstractContextManager[None]] = nullcontext  # around all starts
     every: float = 0.05  # seconds between two looks at the jobs
@@ -71,7 +71,7 @@ def basic(options: DictConfig, jobs: list[Job]) -> Iterator[Launcher]:
     with block_sigint():
         ensure_running()
 
-    def start(job: Job, share: Share) -> Started:
+    def start(job: Job, share: Share) -> JobProcess:
         process = context.Process(target=run_worker, args=(job, share))
         try:
             process.start()
@@ -95,11 +95,11 @@ def submitit(options: DictConfig, jobs: list[Job]) -> Iterator[Launcher]:
     shared = AutoExecutor._valid_parameters()
     executor.update_parameters(**{k if k in shared else f"{kind}_{k}": v for k, v in given.items()})
 
-    def start(job: Job, share: Share) -> Started:
+    def start(job: Job, share: Share) -> JobProcess:
         queued = executor.submit(Worker(), job, Share() if is_slurm else share)
         if is_slurm:
-            return Elsewhere(queued, lambda: queued.cancel(check=False))
-        return Elsewhere(queued, lambda: os.kill(int(queued.job_id), signal.SIGTERM))
+            return RemoteProcess(queued, lambda: queued.cancel(check=False))
+        return RemoteProcess(queued, lambda: os.kill(int(queued.job_id), signal.SIGTERM))
 
     if is_slurm:
         yield Launcher(start, lambda config: len(jobs), executor.batch, every=1)
@@ -139,14 +139,14 @@ def ray(options: DictConfig, jobs: list[Job]) -> Iterator[Launcher]:
     handle()  # again: Ray's own handler aborts
     has_gpus = "GPU" in ray.cluster_resources()
 
-    def start(job: Job, share: Share) -> Started:
+    def start(job: Job, share: Share) -> JobProcess:
         knobs, room = job.config.trainer, {"num_cpus": float(processes(job))}
         if has_gpus and knobs.accelerator != "cpu":
             room["num_gpus"] = processes(job) if knobs.is_distributed else 1 / per_gpu(job.config)
         room |= plain_options(options.ray.remote)
         task = ray.remote(Worker.__call__).options(**room)
         started = task.remote(Worker(), job, Share(max(1, int(room["num_cpus"]))))
-        return Elsewhere(started.future(), lambda: ray.cancel(started))
+        return RemoteProcess(started.future(), lambda: ray.cancel(started))
 
     limit = len(jobs) if jobs[0].config.jobs == "auto" else jobs[0].config.jobs
     try:

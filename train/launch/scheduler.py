@@ -8,7 +8,7 @@ from pathlib import Path
 from omegaconf import DictConfig
 
 from conf.errors import UsageError
-from train.launch.launchers import Started, open_launcher
+from train.launch.launchers import JobProcess, open_launcher
 from train.launch.resources import share
 from train.launch.worker import Job
 from train.results.done import DONE, RESULTS, has_gaps
@@ -21,8 +21,8 @@ WIDTH = 20  # characters of a bar
 
 
 @dataclass(frozen=True)
-class Running:
-    job: Started
+class RunningJob:
+    job: JobProcess
     since: float
     slot: int  # of those side by side
 
@@ -36,7 +36,7 @@ class SweepProgress:
     started: float | None = None  # of the first job
     status: Status = field(default_factory=Status)
 
-    def show(self, running: dict[Path, Running], *lines: str) -> None:
+    def show(self, running: dict[Path, RunningJob], *lines: str) -> None:
         """Print lines about jobs that ended, and how far that brings the sweep."""
         ended, now = len(self.seconds), time.perf_counter()
         self.started = self.started or now
@@ -61,7 +61,7 @@ def run_all(jobs: list[Job], launcher: str, options: DictConfig) -> int:
     missing = {job.folder: job for job in jobs if not job.is_done or has_gaps(job.folder)}
     if not missing:
         return 0
-    running: dict[Path, Running] = {}
+    running: dict[Path, RunningJob] = {}
     progress = SweepProgress(len(missing))
     with open_launcher(launcher, options, jobs) as by:
         try:
@@ -73,7 +73,7 @@ def run_all(jobs: list[Job], launcher: str, options: DictConfig) -> int:
                     slot = min(set(range(side_by_side)) - {entry.slot for entry in running.values()})
                     folder.mkdir(parents=True, exist_ok=True)
                     started = by.start(job, share(job.config, slot, side_by_side))
-                    running[folder] = Running(started, time.perf_counter(), slot)
+                    running[folder] = RunningJob(started, time.perf_counter(), slot)
                     progress.show(running)
             while running:
                 collect(running, progress, by.every)
@@ -93,7 +93,7 @@ def check_folders(jobs: list[Job]) -> None:
             )
 
 
-def stop_jobs(running: dict[Path, Running]) -> None:
+def stop_jobs(running: dict[Path, RunningJob]) -> None:
     """End the jobs, each with a state to go on from."""
     for entry in running.values():
         entry.job.terminate()
@@ -104,7 +104,7 @@ def stop_jobs(running: dict[Path, Running]) -> None:
         entry.job.kill()
 
 
-def collect(running: dict[Path, Running], progress: SweepProgress, every: float) -> None:
+def collect(running: dict[Path, RunningJob], progress: SweepProgress, every: float) -> None:
     """Wait until a job ends, and tell how."""
     while all(entry.job.exitcode is None for entry in running.values()):
         time.sleep(every)

@@ -8,7 +8,7 @@ import pytest
 from conf.errors import UsageError
 from sweeps.court.attribution import attribute
 from sweeps.court.contradiction import Contradiction
-from sweeps.court.evidence import Setting, Trained, WindowScores
+from sweeps.court.evidence import ScoresByTraining, Setting, WindowScores
 from sweeps.court.inequality import Term
 
 LAST_K, BFLOAT16, DEEP = 0.3, 0.2, -0.5  # what each adds to the change
@@ -40,7 +40,7 @@ def contradiction(*crossings: dict[str, object], published: float = 1.0) -> Cont
 def setting(name: str, seeds: int = 3, first: int = 0) -> Setting:
     """Return every combination for ALiBi on 40 documents from `first` on; all share seeds and documents."""
     documents = np.arange(first, first + 40)
-    scores: dict[Term, Trained] = {}
+    scores: dict[Term, ScoresByTraining] = {}
     for extension, times, protocol in product(("none", "bfloat16"), (1.0, 4.0), ("same_tokens", "last_k")):
         past = times > 1
         mean = 3 + past * (LAST_K * (protocol == "last_k") + BFLOAT16 * (extension != "none"))

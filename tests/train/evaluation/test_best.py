@@ -12,7 +12,7 @@ from sweeps.results import load_sweep
 from tests.composing import composed
 from tests.train.conftest import SMALL, call
 from train import build
-from train.evaluation.best import Others
+from train.evaluation.best import UnscoredProblems
 from train.fit.checkpoints import restore
 from train.fit.loss import answer_losses
 from train.results.rows import read_rows
@@ -34,11 +34,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_nothing_that_is_scored_chooses(tmp_path: Path) -> None:
     config = composed(*TASK)
     source = data.load(config.named_data, config.model.vocab, tmp_path)
-    scored, other = source.problems(20, 4), Others(source).problems(20, 4)
+    scored, other = source.problems(20, 4), UnscoredProblems(source).problems(20, 4)
     assert len(other.tokens) > 10
     assert not (other.tokens[:, None] == scored.tokens).all(-1).any()
     with pytest.raises(ValueError, match=r"problems of length 1 that are not scored: lower .*problems=500"):
-        Others(source).problems(500, 1)  # there are sixteen of length 1
+        UnscoredProblems(source).problems(500, 1)  # there are sixteen of length 1
 
 
 def test_the_best_is_that_of_the_lowest_loss_up_to_the_training_length(folder: Path) -> None:
@@ -50,7 +50,7 @@ def test_the_best_is_that_of_the_lowest_loss_up_to_the_training_length(folder: P
         restore(file, model, about["training"])
         means = []
         for length in (2, 4):
-            problems = Others(source).problems(20, length)
+            problems = UnscoredProblems(source).problems(20, length)
             with torch.no_grad():
                 nats = torch.zeros(problems.mask.shape)
                 nats[problems.mask] = answer_losses(

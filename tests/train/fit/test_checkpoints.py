@@ -14,7 +14,7 @@ import torch
 from conf.errors import UsageError
 from models.gpt import GPT
 from tests.harm import files_of_at_most, flip
-from train.fit.checkpoints import Stage, States, Trained, read_checkpoint, restore
+from train.fit.checkpoints import Stage, States, TrainingResult, read_checkpoint, restore
 
 STATE = {"id": "01234567", "model": {"a": torch.arange(5000.0)}, "step": 3, "text": "x" * 100}
 
@@ -80,7 +80,9 @@ class Planted:
         return os.mkdir, ("planted",)
 
 
-TRAINED = Trained(id="01234567", history=[(1, 2.0)], tokens_per_second=1.0, seconds=1.0, peak_memory=None)
+TRAINED = TrainingResult(
+    id="01234567", history=[(1, 2.0)], tokens_per_second=1.0, seconds=1.0, peak_memory=None
+)
 
 
 @pytest.mark.parametrize(

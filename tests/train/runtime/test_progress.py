@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from train.launch.scheduler import Running, SweepProgress
+from train.launch.scheduler import RunningJob, SweepProgress
 from train.runtime.progress import Status, duration
 
 
@@ -27,7 +27,9 @@ def test_a_sweep_says_how_far_it_is(
 ) -> None:
     """Jobs take 100 s, two at a time: six are left, one of them half done."""
     now = time.perf_counter()
-    running = {Path("runs/t5"): Running(SimpleNamespace(exitcode=None, terminate=id, kill=id), now - 50, 0)}
+    running = {
+        Path("runs/t5"): RunningJob(SimpleNamespace(exitcode=None, terminate=id, kill=id), now - 50, 0)
+    }
     progress = SweepProgress(10, [100.0] * 4, now - 225)
     progress.show(running, "alibi done")
     assert capsys.readouterr().out == "alibi done (4 of 10, about 5 minutes left)\n"
