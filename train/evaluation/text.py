@@ -1,4 +1,4 @@
-"""The loss of held-out text: every span of every window under every extension.
+"""The loss of held-out text: every piece of every window under every extension.
 
 Sums and counts are kept per window in float64 and added over the processes, so that the
 result does not depend on how many there are.
@@ -7,49 +7,42 @@ result does not depend on how many there are.
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
-from itertools import pairwise
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from data.batch import Batch
 from data.source import Windows
-from models.encoding import Encoding
 from models.gpt import GPT
 from train.config.sections import EvaluationConfig
 from train.evaluation.copying import copying_masks
 from train.evaluation.evaluator import Evaluator, Key
+from train.evaluation.pieces import Piece, Pieces, ScoredTargets
 from train.fit.loss import token_losses
 from train.fit.objective import Objective, next_token
-from train.results.protocols import BY_POSITION, COPYING, PROTOCOLS, Amounts, Span, is_partial, position_bins
+from train.results.protocols import BY_POSITION, COPYING, PROTOCOLS, Amounts, is_partial, position_bins
 from train.results.rows import Result
-
-
-class ScoredTargets(NamedTuple):
-    """Targets of a window, from `start` up to `stop`, that add to a result."""
-
-    result: Key
-    length: int  # that is evaluated
-    start: int
-    stop: int
 
 
 @dataclass(frozen=True)
 class TextPart:
-    """Windows that are scored together: one forward pass of equally long spans."""
+    """A piece of windows that are scored together, in one forward pass."""
 
-    extension: str  # whose model is shown them
+    piece: Piece
     draw: int
     windows: Tensor  # indices
-    span: Span
-    counted: tuple[ScoredTargets, ...]
+    targets: tuple[ScoredTargets, ...]
+
+    @property
+    def first(self) -> int:
+        """Return the first target that is scored."""
+        return min(targets.start for targets in self.targets)
 
 
-def costs(counted: Iterable[ScoredTargets]) -> list[Key]:
+def costs(scored: Iterable[ScoredTargets]) -> list[Key]:
     """Return the evaluations that share the cost of a part; those that take others apart are by-products."""
-    keys = {(*targets.result[:2], targets.length) for targets in counted}
+    keys = {(*targets.result[:2], targets.length) for targets in scored}
     return sorted(key for key in keys if not is_partial(key[1])) or sorted(keys)
 
 
@@ -73,7 +66,7 @@ class TextEvaluator(Evaluator):
         objective: Objective = next_token,
     ) -> None:
         super().__init__(models)
-        self.windows, self.amounts, self.protocols, self.tokens = windows, amounts, protocols, tokens
+        self.windows, self.tokens = windows, tokens
         whole = Batch(windows.tokens[:, :-1], windows.tokens[:, 1:])
         self.batch = objective(whole, 0, 0)  # the same tokens are hidden at every length
         is_shifted = self.batch.targets is whole.targets
@@ -81,74 +74,37 @@ class TextEvaluator(Evaluator):
         count = windows.tokens.size(0)
         self.sums: dict[Key, Tensor] = defaultdict(lambda: torch.zeros(3, count, dtype=torch.float64))
         self.copying = copying_masks(windows.tokens, amounts) if COPYING in protocols else {}
+        self.pieces = Pieces(models, amounts, protocols, self.copying)
 
     def parts(self, rank: int, world: int) -> Iterator[TextPart]:
         mine = torch.arange(self.windows.tokens.size(0))[rank::world]
-        visible: dict[tuple[str, int, int], list[ScoredTargets]] = defaultdict(list)
-        for extension in self.models:
-            for length in self.defined(extension):
-                for start, stop, counted in self.spans_at(extension, length):
-                    self.sums[counted.result]
-                    visible[self.first_equal_extension(extension, stop - start), start, stop].append(counted)
-        for (extension, start, stop), counts in visible.items():
-            span = Span(start, stop, min(counted.start for counted in counts))
-            for key in costs(counts):
+        scored: dict[Piece, list[ScoredTargets]] = defaultdict(list)
+        for piece, targets in self.pieces:
+            self.sums[targets.result]
+            scored[piece].append(targets)
+        for piece, group in scored.items():
+            for key in costs(group):
                 self.cost[key]  # on every process, whether it has windows of this part or not
-            for draw, indices in self.batches(extension, mine, max(1, self.tokens // (stop - start))):
-                yield TextPart(extension, draw, indices, span, tuple(counts))
-
-    def spans_at(self, extension: str, length: int) -> Iterator[tuple[int, int, ScoredTargets]]:
-        """Yield the targets of a length, and the first and last token that their losses depend on."""
-        model = self.models[extension]
-        amounts = replace(self.amounts, context=model.context)
-        copying = [name for name, at in self.copying if at == length and model.context is None]
-        for protocol in self.protocols:
-            if protocol != BY_POSITION:
-                names = copying if protocol == COPYING else [protocol]
-                for span in PROTOCOLS.get(protocol, PROTOCOLS["same_tokens"])(length, amounts):
-                    unneeded = model.skippable_tokens(span.stop - span.start, span.scored - span.start)
-                    for name in names:
-                        counted = ScoredTargets((extension, name, length), length, span.scored, span.stop)
-                        yield span.start + unneeded, span.stop, counted
-            elif length == self.amounts.longest and model.context is None:
-                for start, end in pairwise([0, *position_bins(length)]):
-                    yield 0, length, ScoredTargets((extension, protocol, end), length, start, end)
-
-    def first_equal_extension(self, extension: str, tokens: int) -> str:
-        """Return the first extension whose model does the same to so few tokens."""
-        same = self.active_encodings(extension, tokens)
-        return next(name for name in self.models if self.active_encodings(name, tokens) == same)
-
-    def active_encodings(self, extension: str, tokens: int) -> list[Encoding]:
-        """Return the encodings that are at work in so many tokens: all of them, up to a model's context."""
-        model = self.models[extension]
-        whole = tokens <= (model.context or tokens)
-        return [encoding.uncut if whole else encoding for encoding in model.tiled]
-
-    def defined(self, extension: str) -> list[int]:
-        """Return the lengths at which the encodings are defined."""
-        model = self.models[extension]
-        limit = model.limit or self.amounts.longest
-        return [length for length in self.amounts.lengths if min(length, model.context or length) <= limit]
+            size = max(1, self.tokens // piece.size)
+            for draw, indices in self.batches(piece.extension, mine, size):
+                yield TextPart(piece, draw, indices, tuple(group))
 
     def validation_step(self, part: TextPart, index: int) -> None:
-        self.attempt(part, costs(part.counted), len(part.windows) * (part.span.stop - part.span.start))
+        self.attempt(part, costs(part.targets), len(part.windows) * part.piece.size)
 
     def score(self, part: TextPart) -> None:
-        model = self.models[part.extension]
-        visible, first = slice(part.span.start, part.span.stop), part.span.scored - part.span.start
-        tokens = self.batch.tokens[part.windows, visible].to(self.device)
-        targets = self.batch.targets[part.windows, visible].to(self.device)
-        losses = token_losses(model, tokens, targets, part.draw, first)
+        extension, start, stop = part.piece
+        tokens = self.batch.tokens[part.windows, start:stop].to(self.device)
+        targets = self.batch.targets[part.windows, start:stop].to(self.device)
+        losses = token_losses(self.models[extension], tokens, targets, part.draw, part.first - start)
         losses = losses.cpu().double()  # (windows, targets from `first` on)
         counts = torch.ones_like(losses)
         if self.batch.mask is not None:
-            counts = self.batch.mask[part.windows, visible][:, first:].double()
-        sizes = self.sizes[part.windows, visible][:, first:]
+            counts = self.batch.mask[part.windows, part.first : stop].double()
+        sizes = self.sizes[part.windows, part.first : stop]
         amounts = torch.stack([losses * counts, counts, sizes * counts])  # (3, windows, targets)
-        for key, _, start, stop in part.counted:
-            indices = slice(start - part.span.scored, stop - part.span.scored)
-            scored, mask = amounts[:, :, indices], self.copying.get(key[1:])
+        for key, _, begin, end in part.targets:
+            scored, mask = amounts[:, :, begin - part.first : end - part.first], self.copying.get(key[1:])
             if mask is not None:
                 scored = scored * mask[part.windows]
             self.sums[key][:, part.windows] += scored.sum(-1)
@@ -157,7 +113,7 @@ class TextEvaluator(Evaluator):
         self.reduce(self.sums)
         super().on_validation_end()
         for name, length in self.full():
-            ends = position_bins(length) if length == self.amounts.longest else []
+            ends = position_bins(length) if length == self.pieces.amounts.longest else []
             for key in list(self.sums):
                 if key[0] == name and key[2] in (ends if key[1] == BY_POSITION else [length]):
                     del self.sums[key]
@@ -175,9 +131,10 @@ class TextEvaluator(Evaluator):
         yield from self.costs()
         full = self.full()
         for extension in self.models:
-            has_results = {length for length in self.defined(extension) if (extension, length) not in full}
-            for length in sorted(set(self.amounts.lengths) - has_results):
-                for protocol in [p for p in self.protocols if p in PROTOCOLS]:
+            defined = self.pieces.defined_lengths(extension)
+            has_results = {length for length in defined if (extension, length) not in full}
+            for length in sorted(set(self.pieces.amounts.lengths) - has_results):
+                for protocol in [p for p in self.pieces.protocols if p in PROTOCOLS]:
                     yield Result(extension, protocol, length, "loss", None)
 
     def mean(self, sums: Tensor, counts: Tensor) -> tuple[float | None, float | None, int]:

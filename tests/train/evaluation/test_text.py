@@ -10,6 +10,7 @@ from models.encodings import extend, load, names
 from models.gpt import GPT
 from models.registry import build, fits, read
 from tests.train.conftest import far_from_uniform, validate
+from train.evaluation.pieces import Pieces
 from train.evaluation.text import TextEvaluator
 from train.fit.loss import token_losses
 from train.fit.objective import masked_tokens, objective_of
@@ -51,8 +52,7 @@ def test_by_position_adds_up_to_the_whole(models, windows) -> None:
 def test_undefined_lengths_are_left_out(windows) -> None:
     learned = load("learned", heads=2, head_width=8, width=16, depth=2, length=TRAINED)
     model = GPT(40, 16, 2, 2, [learned])
-    scoring = TextEvaluator({"none": model}, windows, AMOUNTS, ("same_tokens",), 64)
-    assert scoring.defined("none") == [TRAINED]
+    assert Pieces({"none": model}, AMOUNTS, ("same_tokens",)).defined_lengths("none") == [TRAINED]
 
 
 @pytest.mark.parametrize(("length", "first"), [(32, 24), (32, 20), (30, 25), (30, 3), (8, 0)])
@@ -82,10 +82,10 @@ def test_what_two_extensions_have_in_common_is_shown_once(models, windows) -> No
     length; both report the time of one pass."""
     three = {name: models[name] for name in ("none", "crop", "window")}
     scoring = scores(three, windows, 4096, ("same_tokens", "by_position"))
-    pieces = [(part.extension, part.span.start) for part in scoring.parts(0, 1)]
+    pieces = [(part.piece.extension, part.piece.start) for part in scoring.parts(0, 1)]
     starts = {"none": (24, 16, 0), "window": (24, 16, 10, 0)}
     assert pieces == [(name, start) for name in starts for start in starts[name]]
-    assert {part.span.stop for part in scoring.parts(0, 1)} == {32}
+    assert {part.piece.stop for part in scoring.parts(0, 1)} == {32}
     for length in LENGTHS:
         assert torch.equal(
             scoring.sums["crop", "same_tokens", length][:2], scoring.sums["none", "same_tokens", 8][:2]

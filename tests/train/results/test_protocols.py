@@ -13,6 +13,7 @@ from models.encodings import extend, load
 from models.gpt import GPT
 from tests.composing import composed
 from tests.train.conftest import far_from_uniform, validate
+from train.evaluation.pieces import Piece
 from train.evaluation.text import TextEvaluator, TextPart, amounts
 from train.results.protocols import BY_POSITION, PROTOCOLS
 
@@ -121,14 +122,12 @@ def test_sliding_gives_crop_its_full_context(models: dict[str, GPT], windows: Wi
 
 def test_no_piece_is_shown_twice_nor_too_much_at_once(models: dict[str, GPT], windows: Windows) -> None:
     for tokens in (16, 64):
-        seen: set[tuple[str, int, int, int]] = set()
+        seen: set[tuple[Piece, int]] = set()
         for part in parts(models, windows, tokens).parts(0, 1):
-            token_losses = part.span.stop - part.span.start
-            assert part.windows.numel() * token_losses <= max(tokens, token_losses)
+            assert part.windows.numel() * part.piece.size <= max(tokens, part.piece.size)
             for window in part.windows.tolist():
-                piece = (part.extension, part.span.start, part.span.stop, window)
-                assert piece not in seen
-                seen.add(piece)
+                assert (part.piece, window) not in seen
+                seen.add((part.piece, window))
 
 
 def test_all_protocols_show_a_window_about_twice_a_length(models: dict[str, GPT], windows: Windows) -> None:
@@ -137,7 +136,7 @@ def test_all_protocols_show_a_window_about_twice_a_length(models: dict[str, GPT]
     long = Windows(*torch.zeros(3, 1, 2049, dtype=torch.int64))
     pieces = amounts(composed().evaluation, lengths, 64)
     scoring = TextEvaluator({"none": models["none"]}, long, pieces, EVERY, 1 << 14)
-    seen = [part.span.stop - part.span.start for part in scoring.parts(0, 1)]
+    seen = [part.piece.size for part in scoring.parts(0, 1)]
     assert sum(seen) < 2.2 * len(lengths) * 2048
     assert max(seen) == 2048
 
