@@ -1,1 +1,1 @@
-"""Everything that can be chosen: one folder a noun, one file a choice."""
+"""The choices of a run: one folder for each kind, one file for each choice."""

@@ -19,13 +19,13 @@ def method_folders() -> list[Path]:
 
 
 def files(group: str) -> dict[str, Path]:
-    """Return the files of a group, by name."""
+    """Return the files of a group of `conf/` and of the method folders, by name."""
     found = [file for folder in (CONF, *method_folders()) for file in (folder / group).glob("*.yaml")]
     return {file.stem: file for file in sorted(found, key=lambda file: file.stem)}
 
 
 def use_methods(folder: Path) -> None:
-    """Add a folder of methods for this process and those that it starts."""
+    """Add a folder of methods for this process and its children."""
     folder = folder.resolve()
     found = [file.relative_to(folder) for file in folder.glob("*/*.yaml")]
     contents = {file for file in found if (CONF / file.parent).is_dir()}
@@ -40,7 +40,7 @@ def use_methods(folder: Path) -> None:
 
 
 def take_methods(arguments: list[str]) -> list[str]:
-    """Use each folder that a command line names, methods=<folder>, and return its other arguments."""
+    """Use each folder that a command line names by methods=<folder>, and return the other arguments."""
     for folder in method_folders():
         if str(folder) not in sys.path:
             sys.path.append(str(folder))

@@ -1,4 +1,4 @@
-"""The error that a user can mend, and text that a terminal can show."""
+"""The error that a user can mend, and text that is safe to show in a terminal."""
 
 
 class UsageError(ValueError):
@@ -10,5 +10,5 @@ class UsageError(ValueError):
 
 
 def printable(text: str) -> str:
-    """Return text of a stranger's without signs that a terminal or a renderer would obey."""
+    """Return foreign text without characters that a terminal or a renderer would obey."""
     return "".join(sign if sign.isprintable() else repr(sign)[1:-1] for sign in text)

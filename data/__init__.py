@@ -19,7 +19,7 @@ def load(settings: Mapping[str, Any], vocab: int, cache: Path) -> "Source":
 
 
 def identity(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return settings in which a digest of its content stands for each file, folder or package."""
+    """Return settings with a digest in place of each file, folder or package that they name."""
     source = instantiate(settings)
     if hasattr(source, "identity"):
         return {"_target_": settings["_target_"], **source.identity()}
@@ -30,7 +30,7 @@ def identity(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def instantiate(settings: Mapping[str, Any]) -> Any:
-    """Return the same before it is opened: `_target_` names a class, the other settings are its parameters,
-    and `open(vocab, cache)` makes the source."""
+    """Return a source that is not open yet: `_target_` names its class, the other settings are its
+    parameters, and its `open(vocab, cache)` prepares it."""
     module, _, name = settings["_target_"].rpartition(".")
     return getattr(import_module(module), name)(**{k: v for k, v in settings.items() if k != "_target_"})

@@ -1,4 +1,4 @@
-"""A training batch: token ids and what should follow them."""
+"""A training batch: token ids and their targets."""
 
 from dataclasses import dataclass
 

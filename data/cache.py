@@ -19,7 +19,7 @@ log = logging.getLogger(__name__)
 
 
 class DamagedError(Exception):
-    """A cached folder is not what was written."""
+    """A cached folder that differs from its record."""
 
 
 def build_once(folder: Path, build: Callable[[Path], dict[str, Any]]) -> dict[str, Any]:
@@ -61,7 +61,7 @@ def build_locked(folder: Path, build: Callable[[Path], dict[str, Any]]) -> dict[
 
 
 def write_record(folder: Path, content: Mapping[str, object]) -> None:
-    """Put the record beside the files that it vouches for, all of it on the disk."""
+    """Write the record of a folder next to its files, after all of them are on the disk."""
     files = {file.name: of_file(file) for file in sorted(folder.iterdir())}
     remember(folder, content, files)
     for file in folder.iterdir():
@@ -70,7 +70,7 @@ def write_record(folder: Path, content: Mapping[str, object]) -> None:
 
 
 def remember(folder: Path, content: Mapping[str, object], files: dict[str, str]) -> None:
-    """Write the record, and when each file was as it says."""
+    """Write the record of a folder, with the stamp of each file at that time."""
     stamps = {name: stamp(folder / name) for name in files}
     record = {"content": content, "files": files, "digest": of_json([content, files]), "stamps": stamps}
     with atomic_write(folder / RECORD) as out:
@@ -78,8 +78,8 @@ def remember(folder: Path, content: Mapping[str, object], files: dict[str, str])
 
 
 def read_whole(folder: Path) -> dict[str, Any]:
-    """Return the content of the record of a folder, every file of which is as it was written. A file is read
-    for this only where it was touched, copied or moved since."""
+    """Return the content of a folder's record. Raise DamagedError unless every file is as it was written;
+    only files that were touched, copied or moved since are read for this."""
     try:
         record = json.loads((folder / RECORD).read_text())
         content, files = record["content"], record["files"]
@@ -100,6 +100,6 @@ def read_whole(folder: Path) -> dict[str, Any]:
 
 
 def stamp(file: Path) -> list[int]:
-    """Return numbers that change when a file is touched, whatever its content."""
+    """Return numbers that change whenever a file is touched."""
     stat = file.stat()
     return [stat.st_ino, stat.st_size, stat.st_mtime_ns]

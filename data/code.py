@@ -67,7 +67,7 @@ def digest(content: object) -> str:
 
 
 def module_file(module: str, paths: Sequence[str] | None = None) -> Path | None:
-    """Return the file of a module without importing it or the packages that it is in; None if it has none."""
+    """Return the file of a module without importing the module or its packages; None if it has no file."""
     name = module.replace(".", "/")
     for path in (str(ROOT), *(sys.path if paths is None else paths)):
         for file in (os.path.join(path, f"{name}.py"), os.path.join(path, name, "__init__.py")):
@@ -78,7 +78,7 @@ def module_file(module: str, paths: Sequence[str] | None = None) -> Path | None:
 
 @cache
 def parse(text: str, package: str) -> tuple[str, set[str]]:
-    """Return the syntax tree of a module without docstrings and messages, and what it may import."""
+    """Return the syntax tree of a module without docstrings and messages, and the modules it may import."""
     try:
         tree = ast.parse(text)
     except SyntaxError:

@@ -1,4 +1,4 @@
-"""Files that are whole or not there."""
+"""Files that are either whole or absent."""
 
 import os
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ LARGEST = 1 << 26  # bytes of a file that is read at once
 
 @contextmanager
 def atomic_write(file: Path) -> Iterator[BinaryIO]:
-    """Yield a file that takes the place of the named one when all of it is on the disk."""
+    """Yield a file that replaces the named one once all of it is on the disk."""
     part = file.with_name(f"{file.name}.part")
     try:
         with errors_name_file(file):
@@ -29,8 +29,8 @@ def atomic_write(file: Path) -> Iterator[BinaryIO]:
 
 
 def read_file(file: Path) -> bytes:
-    """Return what a small file holds. Raise UsageError where something else stands in its place, which might
-    be read without an end."""
+    """Return the content of a small file. Raise UsageError if it is no regular file, which reading might
+    never finish."""
     if file.exists() and not file.is_file():
         raise UsageError(f"{file} is a folder, a pipe or a device, where a file is needed.")
     with file.open("rb") as opened:
@@ -42,7 +42,7 @@ def read_file(file: Path) -> bytes:
 
 @contextmanager
 def errors_name_file(file: Path) -> Iterator[None]:
-    """Name the file that was being written in an error of the disk."""
+    """Add the name of the file to an error of the disk."""
     try:
         yield
     except Exception as error:
@@ -53,7 +53,7 @@ def errors_name_file(file: Path) -> Iterator[None]:
 
 
 def sync(folder: Path) -> None:
-    """Put the names in a folder on the disk, too."""
+    """Write the directory entries of a folder to the disk."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)

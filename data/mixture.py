@@ -65,7 +65,7 @@ class Mixed(Source):
         self.description = f"{text.description}; with a share of {self.share:.0%}: {task.description}"
 
     def batch(self, step: int, length: int, size: int, seed: int, rank: int = 0, world: int = 1) -> Batch:
-        """Return text and problems; which sequences are problems is drawn anew for each batch."""
+        """Return text and problems; each batch draws anew which sequences are problems."""
         count = round(self.share * size)
         if not 0 < count < size:
             raise UsageError(

@@ -42,7 +42,7 @@ class ProblemSource(Protocol):
 
 
 class Source:
-    """Sequences to train on and held-out ones to evaluate on; by default without text, as tasks are."""
+    """The interface of all data: sequences to train on, and held-out ones. By default there is no text."""
 
     name: str
     fingerprint: str  # sha256 of what the corpus holds and how it is split
@@ -56,15 +56,15 @@ class Source:
     def batch(self, step: int, length: int, size: int, seed: int, rank: int = 0, world: int = 1) -> Batch:
         """Return the rows rank, rank + world, ... of the `size` sequences of a step.
 
-        It depends on its arguments alone, whatever was called before, and whatever the model.
+        They depend on the arguments alone, and not on earlier calls or on the model.
         """
         raise NotImplementedError
 
     def windows(self, count: int, length: int) -> Windows | None:
-        """Return at most `count` held-out windows over as many documents as possible, the same whatever the
-        seed; None where there is no text."""
+        """Return at most `count` held-out windows over as many documents as possible, the same for every
+        seed; None if there is no text."""
         return None
 
     def problems(self, count: int, length: int) -> Problems | None:
-        """Return `count` held-out problems of this length, whatever the seed; None where there are none."""
+        """Return `count` held-out problems of a length, the same for every seed; None if there are none."""
         return None

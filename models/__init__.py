@@ -1,1 +1,1 @@
-"""The model, and every way to tell it where a token stands."""
+"""The model, and all ways to tell it the positions of tokens."""

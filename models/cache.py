@@ -1,20 +1,21 @@
-"""The cache of a text that goes on: each token is read once (decision 3)."""
+"""The cache of a growing text: each token is read once (decision 3)."""
 
 import torch
 from torch import Tensor
 
 
 class LayerCache:
-    """Keys and values (B, H, T, D) before rotation, and what attention reads (B, T, C), of all tokens so far.
+    """Keys and values (B, H, T, D) before rotation, and the input of attention (B, T, C), of all tokens so
+    far.
 
-    An encoding places the keys anew whenever the text grows, so every method does what it does without.
+    An encoding rotates all keys again when the text grows, so every method works as it does without a cache.
     """
 
     def __init__(self) -> None:
         self.tensors: tuple[Tensor, ...] = ()
 
     def extend(self, *new: Tensor) -> tuple[Tensor, ...]:
-        """Add what belongs to new tokens, and return that of all tokens."""
+        """Append the tensors of new tokens; return those of all tokens."""
         pairs = zip(self.tensors or [t[..., :0, :] for t in new], new, strict=True)
         self.tensors = tuple(torch.cat(pair, dim=-2) for pair in pairs)
         return self.tensors
@@ -28,6 +29,6 @@ class Cache:
 
     @property
     def length(self) -> int:
-        """Count the tokens that were read."""
+        """Return the number of tokens read so far."""
         tensors = self.layers[0].tensors
         return tensors[0].size(-2) if tensors else 0

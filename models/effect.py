@@ -1,8 +1,8 @@
-"""Everything that a positional encoding does to a transformer, as data.
+"""Effects: everything that a positional encoding does to a transformer, as data.
 
-An encoding never computes attention. Given the positions of a sequence it returns an `Effect`: what
-is done to the embeddings, to q and k, to the logits, what is visible, what is read. `models.attention`
-carries it out with the fastest kernel that can.
+An encoding never computes attention. Given the positions of a sequence, it returns an `Effect`: changes of
+the embeddings, of q and k, of the logits, of the visible keys and of the output. `models.attention` applies
+it with the fastest kernel that can.
 
     B batch   H heads   T tokens   D head width   C model width   R queries   K keys   N distances
 """
@@ -53,7 +53,7 @@ class Positions:
 
     @property
     def is_whole(self) -> bool:
-        """Return whether all positions are whole numbers."""
+        """Return whether all positions are integers."""
         return not self.at.is_floating_point()
 
     @property
@@ -64,7 +64,7 @@ class Positions:
 
 @dataclass(frozen=True)
 class ByDistance:
-    """A number for each distance, whose encoding also decides about keys ahead (distances below 0)."""
+    """A number for each distance, also for keys ahead (distances below 0)."""
 
     function: Callable[[Tensor], Tensor]  # distances (N,), query minus key -> (1 or H, N) float32
 
@@ -73,13 +73,14 @@ class ByDistance:
         return by_distance(self.function, i, j)
 
     def table(self, positions: Positions) -> tuple[Tensor, int]:
-        """Return its values at all distances, (1 or H, N), and the first of these."""
+        """Return the numbers of all distances, (1 or H, N), and the first distance."""
         first = 0 if positions.causal else 1 - positions.span
         return self.function(torch.arange(first, positions.span, device=positions.at.device)), first
 
 
 def tabulate(number: ByDistance | ByPair, positions: Positions) -> ByDistance | ByPair:
-    """Return the same, but evaluated once per distance where distances decide and positions are whole."""
+    """Return the numbers from a table of distances if they depend on distances alone and positions are
+    integers."""
     if not isinstance(number, ByDistance) or not positions.is_whole:
         return number
     values, first = number.table(positions)
@@ -88,7 +89,7 @@ def tabulate(number: ByDistance | ByPair, positions: Positions) -> ByDistance | 
 
 @dataclass(frozen=True)
 class Window:
-    """The visible keys: those less than `width` away, and the first `sinks` of the sequence."""
+    """The visible keys: all less than `width` away, and the first `sinks` of the sequence."""
 
     width: int
     sinks: int = 0
@@ -97,7 +98,7 @@ class Window:
         return ((i - j).abs() < self.width) | (j < self.sinks)
 
     def within(self, other: "Window | None") -> "Window":
-        """Return both at once: the narrower one, with the sinks of either."""
+        """Return the intersection of two windows: the narrower width, with the larger number of sinks."""
         return self if other is None else Window(min(self.width, other.width), max(self.sinks, other.sinks))
 
 
@@ -111,9 +112,9 @@ class Region:
 
 @dataclass(frozen=True)
 class FarKeys(Region):
-    """Keys for which all that is done amounts to a product of q and k, rotated, and a level of each query.
+    """Keys for which the effect is a product of rotated q and k, plus a level for each query.
 
-    With `is_reached`, contents decide where it starts; `start` is where to look first.
+    With `is_reached`, the contents decide where far keys begin; `start` is the first place to look.
     """
 
     level: Callable[[Tensor], Tensor] | None = None  # q (B, H, T, D) -> (B, H, T) float32
@@ -122,7 +123,7 @@ class FarKeys(Region):
 
 @dataclass(frozen=True)
 class Adjust:
-    """A change of the logits, by an encoding that reads them, and the keys for which that is simple."""
+    """A change of the logits by an encoding that reads them, and the keys for which it is simple."""
 
     function: Content
     far_keys: FarKeys | None = None
@@ -130,10 +131,10 @@ class Adjust:
 
 @dataclass(frozen=True)
 class Effect:
-    """All that an encoding does at `positions`; whatever is left out does nothing.
+    """The whole effect of an encoding at `positions`; fields that are left out do nothing.
 
-    A logit is `logit_scale * adjust(score_scale * q . k / sqrt(D) + bias + log_decay_i - log_decay_j)`
-    with q and k rotated: by `phase`, then by `rotate`, or by the last region of `far` that holds the key.
+    A logit is `logit_scale * adjust(score_scale * q . k / sqrt(D) + bias + log_decay_i - log_decay_j)` with q
+    and k rotated by `phase`, then by `rotate`, or by the last region of `far` that holds the key.
     """
 
     positions: Positions
@@ -160,7 +161,7 @@ class Effect:
         return frozenset(name for name in PARTS if not any(getattr(self, name) is empty for empty in none))
 
     def scale_logits(self, logit_scale: Tensor) -> "Effect":
-        """Return the same with all logits multiplied by `logit_scale` as well."""
+        """Return the effect with its logits multiplied by one more `logit_scale`."""
         before = self.logit_scale
         return replace(self, logit_scale=logit_scale if before is None else logit_scale * before)
 

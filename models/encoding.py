@@ -26,20 +26,20 @@ class Encoding(nn.Module):
 
     @property
     def uncut(self) -> "Encoding":
-        """Return the encoding that does the same to an input that is seen whole."""
+        """Return the encoding that does the same to inputs within its context."""
         return self
 
     @property
     def inside(self) -> Sequence["Encoding"]:
-        """Return the encodings that this one wraps, if extensions are applied to them in its place."""
+        """Return the wrapped encodings, if extensions apply to them in place of this one."""
         return ()
 
     def around(self, inside: Sequence["Encoding"]) -> "Encoding":
-        """Return this wrapper, its weights shared, around other encodings."""
+        """Return this wrapper, with shared weights, around other encodings."""
         raise NotImplementedError
 
     def inherit(self, *inside: "Encoding") -> None:
-        """Declare what the encodings inside a wrapper declare."""
+        """Combine the declarations of the encodings inside a wrapper with its own."""
         self.limit = min((e.limit for e in inside if e.limit is not None), default=None)
         self.context = min((e.context for e in inside if e.context is not None), default=None)
         self.draws = max(e.draws for e in inside)
@@ -49,7 +49,7 @@ class Encoding(nn.Module):
         self.needs_causal = type(self).needs_causal or any(e.needs_causal for e in inside)
 
     def effect_at(self, positions: Positions) -> Effect:
-        """Return the effect at `positions`; where there is none, raise a UsageError that says why."""
+        """Return the effect at `positions`. Raise UsageError if the encoding is not defined there."""
         name = type(self).__name__
         if self.limit is not None and positions.span > self.limit:
             raise UsageError(f"{name} is not defined past {self.limit} tokens: {positions.span} is more.")

@@ -1,4 +1,4 @@
-"""The base of all extensions: a trained encoding, used differently, without new weights."""
+"""The base of all extensions, which use a trained encoding in another way, without new weights."""
 
 from collections.abc import Callable
 from typing import ClassVar
@@ -13,7 +13,7 @@ Places = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
 
 
 class Extension(Encoding):
-    """A trained encoding, used differently."""
+    """A trained encoding, used in another way."""
 
     fits: ClassVar[tuple[type[Encoding], ...]] = (Encoding,)
 
@@ -24,7 +24,7 @@ class Extension(Encoding):
 
     @classmethod
     def fits_to(cls, encoding: Encoding) -> bool:
-        """Return whether it applies to this encoding itself (not to one inside it)."""
+        """Return whether the extension applies to this encoding itself, and not to one inside it."""
         return isinstance(encoding, cls.fits)
 
     def forward(self, positions: Positions) -> Effect:
@@ -32,21 +32,21 @@ class Extension(Encoding):
 
 
 def reindex(number: ByDistance | ByPair | None, places: Places) -> ByPair | None:
-    """Return a factor or bias of the pairs of positions that `places` gives for query and key."""
+    """Return a factor or bias at the positions that `places` gives for query and key."""
     if number is None:
         return None
     return lambda i, j: number(*places(i, j))
 
 
 def given_factor(factor: float | str) -> float | str:
-    """Return `factor`; raise UsageError where it is neither `auto` nor a number of at least 1."""
+    """Return `factor`. Raise UsageError unless it is `auto` or a number of at least 1."""
     if factor == "auto" or (not isinstance(factor, str) and factor >= 1):
         return factor
     raise UsageError(f"extension.factor={factor} must be auto or a number of at least 1.")
 
 
 def tokens(name: str, value: int | str, auto: int) -> int:
-    """Return a parameter that counts tokens; `auto` is the method's own choice."""
+    """Return a parameter that counts tokens; `auto` stands for the method's default."""
     if value == "auto":
         return max(1, auto)
     if isinstance(value, str) or value < 1 or value != int(value):

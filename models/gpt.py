@@ -1,4 +1,4 @@
-"""A GPT, pre-norm and without biases, whose positional encodings are given."""
+"""A GPT, pre-norm and without biases, around any positional encodings."""
 
 from collections.abc import Sequence
 from copy import copy
@@ -52,8 +52,8 @@ class GPT(nn.Module):
             self.head.weight = self.embed.weight
 
     def initialise(self, depth: int) -> None:
-        """Draw GPT-2's normal initialisation, its 0.02 at width 768 becoming 0.55 / sqrt(width) at any width.
-        It is smaller by sqrt(2 depth) where a block writes to the residual stream."""
+        """Initialise weights as GPT-2 does, with 0.55 / sqrt(width) in place of 0.02, which it is at width
+        768. Weights that write to the residual stream are smaller by sqrt(2 depth)."""
         std = init_std(self.embed.embedding_dim)
         for block in cast(Sequence[Block], self.blocks):
             for linear in (block.attention.qkv, block.mlp.up):
@@ -69,12 +69,13 @@ class GPT(nn.Module):
 
     @property
     def limit(self) -> int | None:
-        """Return the length of the longest sequence that all encodings are defined for."""
+        """Return the length of the longest sequence for which all encodings are defined."""
         return min([e.limit for e in self.tiled if e.limit is not None], default=None)
 
     @property
     def context(self) -> int | None:
-        """Return the longest input seen whole; longer ones are cut into pieces, aligned with their end."""
+        """Return the longest input that is seen whole; longer ones are cut into pieces, aligned with their
+        end."""
         return min([e.context for e in self.tiled if e.context is not None], default=None)
 
     @property
@@ -83,14 +84,14 @@ class GPT(nn.Module):
         return max(e.draws for e in self.tiled)
 
     def under(self, encodings: Sequence[Encoding]) -> "GPT":
-        """Return the same model, its weights shared, with other encodings."""
+        """Return the same model, with shared weights, under other encodings."""
         other = copy(self)
         other._modules = dict(self._modules) | {"encodings": nn.ModuleList(encodings).train(self.training)}
         return other
 
     def skippable_tokens(self, length: int, first: int) -> int:
-        """Count the tokens at the start that change nothing from token `first` on: those that are shown
-        in other pieces, or that no chain of windows through the layers leads to."""
+        """Return the number of first tokens that change nothing from token `first` on, because they lie in
+        other pieces or beyond the reach of all windows."""
         if self.context is not None:
             return max(0, length - self.context * -(-(length - first) // self.context))
         if not all(encoding.relative and encoding.prefix for encoding in self.tiled):
@@ -109,7 +110,7 @@ class GPT(nn.Module):
         return cast(Tensor, self.head(self.hidden(tokens, draw)))
 
     def hidden(self, tokens: Tensor, draw: int = 0, first: int = 0) -> Tensor:
-        """Return what the head reads from token `first` on, (B, T - first, C), of tokens (B, T)."""
+        """Return the input of the head from token `first` on, (B, T - first, C), for tokens (B, T)."""
         context = self.context or tokens.size(1)
         if tokens.size(1) <= context:
             return self.through(tokens, draw, first)
@@ -122,21 +123,21 @@ class GPT(nn.Module):
 
     @property
     def is_cacheable(self) -> bool:
-        """Return whether a text that goes on changes nothing about the tokens that it has."""
+        """Return whether a growing text leaves the keys and values of its earlier tokens unchanged."""
         return self.causal and self.context is None and all(encoding.prefix for encoding in self.tiled)
 
     @torch.no_grad()
     def continue_text(self, tokens: Tensor, cache: Cache) -> Tensor:
-        """Return what the head reads of the last N of tokens (B, T), those that the cache lacks: (B, N, C).
+        """Return the input of the head (B, N, C) for the last N of tokens (B, T), which the cache lacks.
 
-        Raise UsageError where an encoding depends on the length of the text.
+        Raise UsageError if an encoding depends on the length of the text.
         """
         if not self.is_cacheable:
             raise UsageError("This model reads all of a text again when it goes on: leave out the cache.")
         return self.through(tokens, first=cache.length, cache=cache)
 
     def through(self, tokens: Tensor, draw: int = 0, first: int = 0, cache: Cache | None = None) -> Tensor:
-        """Return `hidden` of sequences that are seen whole, or are begun in a cache."""
+        """Return `hidden` of sequences that are seen whole, or that continue a cache."""
         sequences, length = tokens.shape
         effects = self.effects(length, tokens.device, draw, sequences)
         x = self.embed(tokens)
@@ -155,13 +156,13 @@ class GPT(nn.Module):
     def effects(
         self, length: int, device: torch.device | str = "cpu", draw: int = 0, sequences: int = 1
     ) -> list[Effect]:
-        """Return what each encoding does to sequences of `length` tokens."""
+        """Return the effect of each encoding on sequences of `length` tokens."""
         positions = Positions.of(length, device, self.causal, draw, sequences)
         return [encoding.effect_at(positions) for encoding in self.tiled]
 
 
 class Norm(nn.Module):
-    """`rms` or `layer`, with a learned gain and no bias."""
+    """RMSNorm or LayerNorm, with a learned gain and without bias."""
 
     def __init__(self, norm: str, width: int) -> None:
         super().__init__()

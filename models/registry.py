@@ -36,25 +36,25 @@ def names(group: str = "encoding") -> list[str]:
 def load(name: str, **parameters: Any) -> Encoding:
     """Return the encoding of `conf/encoding/<name>.yaml`.
 
-    `parameters` are the model's heads, head_width, width, depth and length (training length, tokens), and
-    whatever replaces a value of the file. UsageError names what is unknown.
+    `parameters` are the model's heads, head_width, width, depth and length (training length in tokens), and
+    replacements of values in the file. Raise UsageError for unknown names.
     """
     shape = {key: parameters.pop(key) for key in SHAPE if key in parameters}
     return build(read("encoding", name) | parameters, shape)
 
 
 def extend(name: str, encoding: Encoding, **parameters: Any) -> Encoding:
-    """Return `encoding`, its weights shared, under the extension of `conf/extension/<name>.yaml`.
+    """Return `encoding`, with shared weights, under the extension of `conf/extension/<name>.yaml`.
 
-    UsageError names the encodings that an extension fits where it does not fit this one.
+    Raise UsageError, with the names of the encodings that it fits, if it does not fit this one.
     """
     settings = {k: v for k, v in read("extension", name).items() if k not in RECIPE} | parameters
     return encoding if settings.get("_target_") is None else extension_of(name, settings, encoding)
 
 
 def extension_of(name: str, settings: Mapping[str, Any], encoding: Encoding) -> Encoding:
-    """Return `encoding` under an extension, or a schedule or wrapper with those inside extended that it
-    fits."""
+    """Return `encoding` under an extension; in a schedule or wrapper, the encodings inside that it fits are
+    extended."""
     kind: type[Extension] = locate(settings["_target_"])
     if applies(kind, encoding):
         parameters = {key: value for key, value in settings.items() if key != "log_n"}
@@ -71,14 +71,14 @@ def extension_of(name: str, settings: Mapping[str, Any], encoding: Encoding) -> 
 
 
 def encodings_under(name: str, settings: Mapping[str, Any], encodings: Sequence[Encoding]) -> list[Encoding]:
-    """Return encodings under an extension; in a schedule, layers that it does not fit stay as they are."""
+    """Return encodings under an extension; layers of a schedule that it does not fit stay as they are."""
     if settings.get("_target_") is None:
         return list(encodings)
     return [extension_of(name, settings, e) if encoding_fits(name, e) else e for e in encodings]
 
 
 def needs_more(extension: str) -> bool:
-    """Return whether an extension has a parameter that only the user can give."""
+    """Return whether an extension has a parameter without default."""
     parameters = read("extension", extension).items()
     return any(value is None for key, value in parameters if key not in ("_target_", *RECIPE))
 
@@ -109,8 +109,8 @@ def fits(extension: str, encoding: str) -> bool:
 
 
 def layers(settings: Mapping[str, Any], depth: int, shape: Mapping[str, int]) -> list[Encoding]:
-    """Return what `GPT` tiles over its layers: one shared encoding, a schedule's members that layers use, or
-    one for each layer."""
+    """Return the encodings that `GPT` tiles over its layers: a shared one, the members of a schedule that
+    layers use, or one for each layer."""
     if settings.get("share", True):
         return members(build(settings, shape))[:depth]
     patterns = [members(build(settings, shape)) for _ in range(depth)]
@@ -118,12 +118,12 @@ def layers(settings: Mapping[str, Any], depth: int, shape: Mapping[str, int]) ->
 
 
 def with_seed(settings: Mapping[str, Any], seed: int) -> dict[str, Any]:
-    """Return settings with the run's seed added to a method's own, so that runs draw different positions."""
+    """Return settings with the run's seed added to the method's, so that runs draw different positions."""
     return dict(settings) | ({"seed": (settings["seed"] + seed) % 2**32} if "seed" in settings else {})
 
 
 def build(settings: Mapping[str, Any], shape: Mapping[str, int]) -> Encoding:
-    """Return the encoding that a file's content describes, for a model of this shape."""
+    """Return the encoding of these settings, for a model of this shape."""
     others = ("family", "share", *OPTIONS)
     encoding: Encoding = construct({k: v for k, v in settings.items() if k not in others}, shape)
     for option, wrapper in OPTIONS.items():
@@ -137,7 +137,7 @@ def build(settings: Mapping[str, Any], shape: Mapping[str, int]) -> Encoding:
 
 
 def construct(settings: Mapping[str, Any], shape: Mapping[str, int], **given: Any) -> Any:
-    """Return an object from `_target_` and its parameters; nested ones are built in the same way."""
+    """Return an object of the class `_target_` with its parameters; nested ones are built in the same way."""
     kind = locate(settings["_target_"])
     parameters = {key: construct_nested(value, shape) for key, value in settings.items() if key != "_target_"}
     wanted = [key for key in inspect.signature(kind).parameters if key not in given]
@@ -169,7 +169,7 @@ def read(group: str, name: str) -> dict[str, Any]:
 
 @cache
 def parse(file: Path) -> Container:
-    """Return the content of a file, read once, as parsing takes milliseconds."""
+    """Return the content of a file, read once: parsing takes milliseconds."""
     return OmegaConf.load(file)
 
 

@@ -1,4 +1,4 @@
-"""Encodings around others: around one, whose effect is changed, or around several that layers alternate."""
+"""Wrappers: encodings around one other, whose effect they change, or around several that layers alternate."""
 
 from collections.abc import Sequence
 from copy import copy
@@ -11,7 +11,7 @@ from models.encoding import Encoding
 
 
 class Wrapper(Encoding):
-    """An encoding around another one, to which extensions are applied in its place."""
+    """An encoding around another one, to which extensions apply in its place."""
 
     def __init__(self, inner: Encoding) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""The origin of a method, read from the head of its file in `conf/` and from its module's docstring."""
+"""The origin of a method: the head of its file in `conf/` and its module's docstring."""
 
 import inspect
 import re
@@ -9,7 +9,7 @@ from models.registry import locate, read
 
 
 def comment(group: str, name: str) -> str:
-    """Return the comment at the head of a method's file in `conf/`: what to expect of it."""
+    """Return the comment at the head of a method's file in `conf/`, which says what to expect."""
     lines = files(group)[name].read_text().splitlines()
     return " ".join(line.lstrip("# ") for line in takewhile(lambda line: line.startswith("#"), lines))
 
@@ -28,7 +28,7 @@ SOURCES = (
 
 
 def source(group: str, name: str) -> tuple[str, str]:
-    """Return (authors and year, link) of a method, or two empty strings where there is none."""
+    """Return authors and year, and the link, of a method; two empty strings if it has none."""
     for text in (comment(group, name), *about(group, name).split("\n\n")):
         for pattern in SOURCES:
             if match := pattern.search(" ".join(text.split())):

@@ -82,7 +82,7 @@ def layers_text(words: list[str]) -> str:
 
 
 def enters(effect: Effect) -> str:
-    """Return the places at which position enters, in words."""
+    """Return the places where position enters, in words."""
     bias = "logits: distance" if isinstance(effect.bias, ByDistance) else "logits: positions"
     places = {
         "embedding": {"embed"},
@@ -126,7 +126,7 @@ def rotary() -> list[str]:
 
 
 def cost(effects: list[Effect]) -> str:
-    """Return what the most expensive of these effects costs on top of attention."""
+    """Return the cost of the most expensive of these effects, on top of attention."""
     return next((name for name, has in COSTS.items() if any(map(has, effects))), "none")
 
 
@@ -141,7 +141,7 @@ def change(name: str) -> Change:
 
 
 def changes(name: str, encoding: str) -> str:
-    """Return what an extension changes at four times the training length: the parts of the effect that
+    """Return what an extension changes at four times the training length: the fields of the effect that
     differ."""
     before = load(encoding, **SHAPE)
     after = extend(name, before)
@@ -160,13 +160,13 @@ def changes(name: str, encoding: str) -> str:
 
 
 def rotation_table(effect: Effect) -> torch.Tensor:
-    """Return equal queries and keys as the effect rotates them, (2, 1, H, T, D)."""
+    """Return equal queries and keys, rotated by the effect, (2, 1, H, T, D)."""
     ones = torch.ones(1, SHAPE["heads"], effect.positions.length, SHAPE["head_width"])
     return torch.stack(effect.rotate(ones, ones) if effect.rotate else (ones, ones))
 
 
 def names_text(chosen: list[str], everything: list[str]) -> str:
-    """Return `chosen` in the fewest words."""
+    """Return `chosen` in as few words as possible."""
     missing = [name for name in everything if name not in chosen]
     if not missing:
         return "every encoding"

@@ -1,4 +1,4 @@
-"""Whether small scales predict a large one: rank correlations of what sweeps measure, as a Markdown table.
+"""Whether small scales predict a large one: rank correlations between sweeps, as a Markdown table.
 
 python -m sweeps.agreement outputs/sweeps/encodings docs/study/both docs/study     # the large one last
 """
@@ -33,7 +33,7 @@ QUANTITIES: dict[str, list[tuple[str, str, int]]] = {  # a value, or one less an
 
 
 def quantities_of(folder: Path) -> pd.DataFrame:
-    """Return a row for each method and seed, a column for each quantity; nan where there is no value."""
+    """Return quantities (columns) of each method and seed (rows); nan if there is no value."""
     cells = [
         (method, seed, key[1], extension, length / group.trained, value)
         for group in comparable_groups(load_readable(folder))
@@ -52,8 +52,8 @@ def quantities_of(folder: Path) -> pd.DataFrame:
 
 
 def agreement(first: pd.Series, other: pd.Series) -> tuple[float, float, float] | None:
-    """Return Kendall's tau of the means over seeds, and its 95 % interval over methods and seeds; None where
-    the methods of both are too few."""
+    """Return Kendall's tau of the means over seeds, with its 95 % interval over methods and seeds; None if
+    both have too few methods in common."""
     scales = [
         {method: values.to_numpy() for method, values in scale.dropna().groupby(level="method")}
         for scale in (first, other)
@@ -70,7 +70,7 @@ def agreement(first: pd.Series, other: pd.Series) -> tuple[float, float, float] 
 
 
 def resampled_means(values: list[Array], sample: Array, draw: np.random.Generator) -> Array:
-    """Return the means of the methods that were drawn, (R, M), each over its seeds, drawn again."""
+    """Return the means (R, M) of the methods in each resample, each over a resample of its seeds."""
     counts = np.array([len(seeds) for seeds in values])
     padded = np.stack([np.pad(seeds, (0, counts.max() - len(seeds))) for seeds in values])  # (M, S)
     places = (draw.random((*sample.shape, counts.max())) * counts[sample, None]).astype(int)  # (R, M, S)
@@ -79,7 +79,8 @@ def resampled_means(values: list[Array], sample: Array, draw: np.random.Generato
 
 
 def taus(first: Array, other: Array) -> Array:
-    """Return Kendall's tau-b of each row of (R, M) values, (R,): scipy's `kendalltau`, all rows at once."""
+    """Return Kendall's tau-b of each row of (R, M) values, (R,): like scipy's `kendalltau`, for all rows at
+    once."""
     a, b = (np.sign(values[:, :, None] - values[:, None]) for values in (first, other))  # (R, M, M)
     with np.errstate(invalid="ignore"):  # undefined where all values of a row are equal
         tau: Array = (a * b).sum((1, 2)) / np.sqrt((a**2).sum((1, 2)) * (b**2).sum((1, 2)))
@@ -87,7 +88,7 @@ def taus(first: Array, other: Array) -> Array:
 
 
 def agreement_table(folders: list[Path]) -> str:
-    """Return what each scale predicts about the last, a column for each quantity that both have."""
+    """Return what each scale predicts about the last: a column for each quantity that both have."""
     *smaller, last = [quantities_of(folder) for folder in folders]
     rows = [{name: agreement(scale[name], last[name]) for name in QUANTITIES} for scale in smaller]
     names = [name for name in QUANTITIES if any(row[name] for row in rows)]

@@ -22,7 +22,7 @@ from train.results.rows import append_rows
 
 
 def pack(folder: Path, archive: Path) -> int:
-    """Add every finished run of a sweep to an archive; return how many runs the archive has then."""
+    """Add every finished run of a sweep to an archive; return the number of its runs."""
     runs = [run for run in load_readable(folder).runs if (run.folder / DONE).exists()]
     if not runs:
         raise UsageError(f"There is no finished run in {folder}: nothing to archive.")
@@ -33,7 +33,8 @@ def pack(folder: Path, archive: Path) -> int:
 
 
 def add(new: pd.DataFrame, file: Path) -> int:
-    """Append rows of new runs to a file, replacing those of runs that it had; return how many runs it has."""
+    """Append rows of new runs to a file, in place of older rows of the same runs; return the number of its
+    runs."""
     if file.exists():
         old = pd.read_parquet(file)
         new = pd.concat([old[~old["run"].isin(new["run"])], new], ignore_index=True)
@@ -45,7 +46,7 @@ def add(new: pd.DataFrame, file: Path) -> int:
 
 
 def saved_scores(run: FinishedRun) -> Iterator[dict[str, object]]:
-    """Yield a name and the scores of all windows or problems, in float32."""
+    """Yield the scores of all windows or problems, by name, in float32."""
     for name, values in run.documents.items():
         whole = values.dtype.kind in "iu"  # numbers of documents, not scores
         scores = values.astype(np.float32).tolist()
@@ -53,14 +54,14 @@ def saved_scores(run: FinishedRun) -> Iterator[dict[str, object]]:
 
 
 def run_record(run: FinishedRun) -> dict[str, str]:
-    """Return the name of a run, its id, and its run.json."""
+    """Return the name, the id and the run.json of a run."""
     about = portable(run.about.model_dump(mode="json", exclude_unset=True))
     text = json.dumps(about, separators=(",", ":"))
     return {"run": run.folder.name, "id": str(finished_id(run.folder)), "about": text}
 
 
 def portable(value: Any) -> Any:
-    """Remove what holds on one machine only: absolute paths, and arguments of a command that give them."""
+    """Remove what holds on one machine only: absolute paths, and arguments that contain them."""
     if isinstance(value, dict):
         return {key: portable(part) for key, part in value.items() if not str(part).startswith("/")}
     if isinstance(value, str) and "=/" in value:
@@ -69,8 +70,8 @@ def portable(value: Any) -> Any:
 
 
 def unpack(archive: Path, folder: Path) -> int:
-    """Write the run folders of an archive, without checkpoints, and return how many there are; those that are
-    finished stay as they are."""
+    """Write the run folders of an archive, without checkpoints, except for finished ones; return their
+    number."""
     runs = list(archived_runs(archive))
     ids = pd.read_parquet(archive / RUNS).set_index("run")["id"]
     for run in runs:

@@ -36,8 +36,8 @@ def groups_by_rate(folders: list[Path]) -> dict[float, Group]:
 
 
 def stacked_curves(groups: list[Group]) -> tuple[Curves, Array]:
-    """Return the losses of the first group at the lengths that all have, of methods that all have, and
-    (R, V, T, S, D) those of all; a seed that a method lacks in any of them is nan in all."""
+    """Return the losses of the first group, and (R, V, T, S, D) those of all groups, at common lengths and of
+    common methods; a seed that one of them lacks is nan in all."""
     every = shared_curves(groups)
     lengths = sorted(set.intersection(*(set(curves.lengths) for curves in every)))
     methods = set.intersection(*({name for name, _ in curves.variants} for curves in every))
@@ -51,15 +51,15 @@ def stacked_curves(groups: list[Group]) -> tuple[Curves, Array]:
 
 
 def chosen_rates(losses: Array, counts: Array) -> NDArray[np.int64]:
-    """Return (V, 2) which rate is the best by losses (R, V, S, D), over the even and the odd documents."""
+    """Return which rate is best, (V, 2), by losses (R, V, S, D) over the even and over the odd documents."""
     halves = [slice(half, None, 2) for half in range(2)]
     means = [np.nansum(losses[..., half], axis=(-1, -2)) / counts[half].sum() for half in halves]
     return np.stack(means, axis=-1).argmin(0)
 
 
 def best_rate_table(groups: dict[float, Group]) -> str:
-    """Return a table: the rate, the loss at the training length and the gains at longer ones, and the gains
-    at the first rate on the same seeds and documents."""
+    """Return a table: the rate, the loss at the training length, the gains at longer ones, and the gains at
+    the first rate on the same seeds and documents."""
     rates, (first, samples) = [*groups], stacked_curves([*groups.values()])
     trained = next(iter(groups.values())).trained
     home, count = first.lengths.index(trained), len(first.variants) // 2

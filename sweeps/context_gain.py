@@ -31,7 +31,7 @@ def scored_runs(folder: Path) -> Group:
 
 
 def scored_group(sweep: Sweep) -> Group:
-    """Return the runs of a sweep; UsageError where none was scored, or they cannot be compared."""
+    """Return the runs of a sweep. Raise UsageError if none was scored, or they cannot be compared."""
     comparable = [group for group in comparable_groups(sweep) if SCORES in group.cells]
     if len(comparable) != 1:
         several = "Runs in {} differ in data or training length: name a folder whose runs do not."
@@ -41,7 +41,7 @@ def scored_group(sweep: Sweep) -> Group:
 
 
 def shared_curves(groups: list[Group]) -> list[Curves]:
-    """Return the losses of each, of the seeds and documents that all of them have."""
+    """Return the losses of each group, on the seeds and documents that all of them have."""
     every = [group.curves(*SCORES) for group in groups]
     seeds = set.intersection(*(set(curves.seeds) for curves in every))
     documents = [np.unique(group.windows) for group in groups if group.windows is not None]
@@ -86,7 +86,7 @@ def by_length(group: Group, control: str) -> str:
 
 
 def by_checkpoint(groups: list[Group], control: str, times: int) -> str:
-    """Return a table: the gain after each number of tokens, of the methods that several folders have."""
+    """Return a table: the gain after each number of training tokens, for methods in several folders."""
     columns: dict[int, dict[str, str]] = {}
     order: dict[str, float] = {}
     groups = sorted(groups, key=trained_tokens)
@@ -106,13 +106,13 @@ def by_checkpoint(groups: list[Group], control: str, times: int) -> str:
 
 
 def table_of_methods(heads: list[str], rows: dict[str, list[str]], order: dict[str, float]) -> str:
-    """Return a line for each method that has one, sorted by a number."""
+    """Return a line for each method in `rows`, sorted by a number."""
     lines = [[f"`{name}`", *rows[name]] for name in sorted(rows, key=order.__getitem__)]
     return markdown(["method", *heads], lines)
 
 
 def worth(gain: Difference | None, place: int) -> float:
-    """Return what methods are sorted by, the largest gain first; what has none is last."""
+    """Return the key by which methods are sorted: the largest gain first, and missing ones last."""
     value = gain.value[place] if gain else None
     return np.inf if value is None else -value
 

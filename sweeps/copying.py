@@ -17,8 +17,8 @@ from sweeps.context_gain import cell, scored_runs, table_of_methods, worth
 
 
 def copying_table(group: Group, times: int, control: str = WINDOW) -> str:
-    """Return a table of the gain at so many times the training length: of all targets, then of those in each
-    range of distances; in brackets the part of the whole gain that a range makes."""
+    """Return a table of the gain at a multiple of the training length: of all targets, then of those in each
+    range of distances; in brackets the share of the whole gain."""
     length, curves = times * group.trained, group.curves("same_tokens", "loss")
     names = [name for name, extension in curves.variants if extension == "none"]
     ranges = copying_gains(group, names, length, [group.trained, length], control)

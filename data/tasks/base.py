@@ -1,4 +1,4 @@
-"""Problems with one right answer, of any length, as token ids."""
+"""Problems of any length with one right answer, as token ids."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
@@ -21,10 +21,10 @@ TRAINING, HELD_OUT = 1, 2  # two streams of seeds that share nothing
 
 
 class Generated(Source):
-    """Problems that are drawn, not read: there is nothing to prepare."""
+    """Problems that are drawn rather than read, so that nothing has to be prepared."""
 
     def open(self, vocab: int, cache: Path) -> Self:
-        """Return the task; raise UsageError where a model has too few ids."""
+        """Return the task. Raise UsageError if the model has too few ids."""
         if vocab < self.vocab:
             raise UsageError(
                 f"model.vocab={vocab} is too small for data={self.name}, which has {self.vocab} ids: "
@@ -53,20 +53,20 @@ class Task(Generated, ABC):
     @property
     @abstractmethod
     def alphabet(self) -> str:
-        """Return every character of questions and answers."""
+        """Return all characters of questions and answers."""
 
     def problem(self, length: int, draw: Generator) -> tuple[str, str]:
-        """Return a question of this length and its answer, a function of the draws alone; by default any
-        string."""
+        """Return a question of this length and its answer, which depend on the generator alone; by default
+        any string."""
         question = random_string(self.alphabet, length, draw)
         return question, self.answer(question)
 
     def answer(self, question: str) -> str:
-        """Return the answer, where a question may be any string."""
+        """Return the answer of a question, if the question may be any string."""
         raise NotImplementedError
 
     def size(self, length: int) -> tuple[int, int]:
-        """Return how many characters the longest question and the longest answer have."""
+        """Return the number of characters of the longest question and of the longest answer."""
         return length, 1
 
     def __post_init__(self) -> None:
@@ -89,18 +89,18 @@ class Task(Generated, ABC):
         self.description = f"{self.name}: problems of length {low} to {high}, such as {question} -> {answer}"
 
     def check(self, length: int) -> None:
-        """Raise UsageError where there is no problem of this length."""
+        """Raise UsageError if there is no problem of this length."""
         if not self.shortest <= length <= (self.longest or length):
             short = length < self.shortest
             bound = f"shortest has {self.shortest}" if short else f"longest has {self.longest}"
             raise UsageError(f"data={self.name} has no problem of length {length}: the {bound}.")
 
     def tokens(self, length: int) -> int:
-        """Count the tokens of the longest problem of this length, without its end."""
+        """Return the number of tokens of the longest problem of this length, without its end token."""
         return sum(self.size(length)) + 1
 
     def batch(self, step: int, length: int, size: int, seed: int, rank: int = 0, world: int = 1) -> Batch:
-        """Return problems of one length, every length equally likely; as in `problems`, nothing is padded."""
+        """Return problems of one length; every length is equally likely, and nothing is padded."""
         low, high = self.lengths
         if length < self.tokens(high):
             raise UsageError(
@@ -134,7 +134,7 @@ def draws(count: int, *seed: int, rank: int = 0, world: int = 1) -> Iterator[Gen
 
 
 def random_string(alphabet: str, length: int, draw: Generator) -> str:
-    """Draw any character at each place."""
+    """Return a string of random characters."""
     return "".join([alphabet[number] for number in draw.integers(len(alphabet), size=length).tolist()])
 
 

@@ -66,8 +66,8 @@ class Haystack(Source):
         return Batch(*self.hide(text, keys, torch.tensor([draw.random() for draw in rows])))
 
     def problems(self, count: int, length: int) -> Problems:
-        """Return texts with keys at every depth. Texts that are too few recur with other keys. Keys are the
-        same at every length."""
+        """Return texts with keys at every depth. If texts are too few, they recur with other keys. Keys are
+        the same at every length."""
         group, depth = at_each_depth(count)
         groups = int(group[-1]) + 1
         windows = self.text.windows(groups, self.room(length))
@@ -79,7 +79,7 @@ class Haystack(Source):
         return Problems(tokens, targets, mask, depth, wrong, windows.document[window])
 
     def room(self, length: int) -> int:
-        """Count the tokens of text in a sequence of `length` tokens and the one after it."""
+        """Return the number of text tokens in a sequence of `length` tokens and its last target."""
         room = length + 1 - 2 * (1 + self.key)
         if room < 1:
             raise UsageError(
@@ -94,7 +94,7 @@ class Haystack(Source):
         return torch.from_numpy(np.stack(symbols)) + self.marker + 1
 
     def hide(self, text: Tensor, keys: Tensor, depth: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Hide keys (N, key) in text (N, room) at depths (N,), and return tokens, targets and the mask of
+        """Hide keys (N, key) in text (N, room) at depths (N,); return tokens, targets and the mask of
         answers, each (N, length)."""
         marked = torch.cat([torch.full_like(keys[:, :1], self.marker), keys], 1)
         start = (depth * text.size(1)).round().long()[:, None]
@@ -102,14 +102,14 @@ class Haystack(Source):
 
 
 def at_each_depth(count: int) -> tuple[Tensor, Tensor]:
-    """Return the number of each problem's text, (N,), and its depth, (N,): each text comes at every depth in
-    turn, so that depths differ in nothing else."""
+    """Return the text number (N,) and the depth (N,) of each problem: each text comes at every depth in turn,
+    so that depths differ in nothing else."""
     row = torch.arange(count)
     return row // len(DEPTHS), torch.tensor(DEPTHS)[row % len(DEPTHS)]
 
 
 def insert(text: Tensor, needle: Tensor, start: Tensor) -> Tensor:
-    """Insert a needle (N, K) into text (N, T), where it starts at `start` (N, 1), and return (N, T + K)."""
+    """Insert needles (N, K) into text (N, T), each at its `start` (N, 1); return (N, T + K)."""
     place = torch.arange(text.size(1) + needle.size(1))
     inside = (place >= start) & (place < start + needle.size(1))
     whole = text.new_empty(inside.shape)
@@ -128,7 +128,7 @@ def answer_targets(body: Tensor, end: Tensor, answer: int) -> tuple[Tensor, Tens
 def load_with_reserved_ids(
     settings: dict[str, Any], vocab: int, reserved: int, name: str, cache: Path
 ) -> Source:
-    """Return the data of these settings, for a model that needs `reserved` of its ids for something else."""
+    """Return the data of these settings, for a model that reserves some of its ids for a task."""
     try:
         return load(settings, vocab - reserved, cache)
     except VocabularyTooSmallError as error:

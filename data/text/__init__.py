@@ -1,4 +1,4 @@
-"""Documents of text to token ids; `data.text.Text` is what they become."""
+"""Documents of text become token ids, which `data.text.Text` reads."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ from data.text.prepared import Prepared as Prepared
 
 
 def __getattr__(name: str) -> Any:
-    """Import `Text` when it is asked for, with torch, which the id of a run does without."""
+    """Import `Text` on first use: it needs torch, which the id of a run does not."""
     if name != "Text":
         raise AttributeError(f"module 'data.text' has no attribute '{name}'")
     from data.text.tokens import Text

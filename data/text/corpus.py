@@ -21,7 +21,7 @@ class Corpus(Documents):
     """Documents that become a `Text`."""
 
     def open(self, vocab: int, cache: Path) -> "Text":
-        """Return the token ids, from the cache or built into it."""
+        """Return the token ids from the cache, building them first if they are missing."""
         from data.text.tokens import Text
 
         folder = cache / f"{self.name}-{self.key(vocab)}"
@@ -34,7 +34,7 @@ class Corpus(Documents):
         return Text(folder, Prepared(**build_once(folder, fill)), self.repeat)
 
     def key(self, vocab: int) -> str:
-        """Return twelve hex digits that change with anything that the token ids depend on."""
+        """Return twelve hex digits that change with everything on which the token ids depend."""
         kind, settings = type(self), {k: v for k, v in self.identity().items() if k != "repeat"}
         parts = [version("tokenizers"), code_digest([kind.__module__]), kind.__name__, settings, vocab]
         return of_json(parts)[:12]

@@ -17,7 +17,7 @@ class Document:
 
 @dataclass(frozen=True, kw_only=True)
 class Documents(ABC):
-    """Documents in an order that does not change; the fields are the keys of `conf/data/*.yaml`."""
+    """Documents in a fixed order; the fields are the keys of `conf/data/*.yaml`."""
 
     name: str
     tokenizer: str = "bpe"
@@ -43,12 +43,12 @@ class Documents(ABC):
 
     @abstractmethod
     def contents(self) -> dict[str, Any]:
-        """Return a digest of what each setting stands for that names text outside of the settings."""
+        """Return a digest of every text that the settings name."""
 
     @abstractmethod
     def origin(self) -> str:
         """Return the origin of the documents, in words."""
 
     def is_included(self, text: str) -> bool:
-        """Return whether a text that is not blank belongs in the corpus."""
+        """Return whether a text that is not blank belongs to the corpus."""
         return len(text) >= self.shortest

@@ -23,7 +23,7 @@ CUT_OFF = (gzip.BadGzipFile, EOFError, zlib.error)
 
 @dataclass(frozen=True, kw_only=True)
 class Files(Corpus):
-    """A plain file is one document; an entry of JSON or a row of a table is one, too."""
+    """A plain file is one document, as is an entry of JSON or a row of a table."""
 
     path: str | None = None
     text_key: str = "text"
@@ -63,7 +63,7 @@ class Files(Corpus):
 
 
 def rows(file: Path, key: str) -> Iterator[tuple[str, Any]]:
-    """Yield (place in the file, value of the key there); of a plain file, all of it."""
+    """Yield (place in the file, value of the key there); a plain file is a single value."""
     suffix = os.path.splitext(file.name.lower().removesuffix(".gz"))[1]
     readers = {
         ".jsonl": json_lines, ".ndjson": json_lines, ".json": json_list,
@@ -92,7 +92,7 @@ def json_lines(file: Path, handle: Iterable[bytes], key: str) -> Iterator[tuple[
 
 
 def json_list(file: Path, handle: IO[bytes], key: str) -> Iterator[tuple[str, Any]]:
-    """Read a list of documents, a single one, or lines as in .jsonl."""
+    """Read a list of documents, a single document, or lines as in .jsonl."""
     content = handle.read()
     try:
         whole = json.loads(content)
@@ -104,7 +104,7 @@ def json_list(file: Path, handle: IO[bytes], key: str) -> Iterator[tuple[str, An
 
 
 def table_rows(file: Path, handle: IO[bytes], key: str) -> Iterator[tuple[str, Any]]:
-    """Read comma- or tab-separated values under a line of names."""
+    """Read comma- or tab-separated values below a header line."""
     csv.field_size_limit(1 << 30)
     delimiter = "\t" if ".tsv" in file.name.lower() else ","
     text = TextIOWrapper(handle, encoding="utf-8-sig", newline="")

@@ -1,4 +1,4 @@
-"""A tokenizer.json from elsewhere, of any model of the `tokenizers` library."""
+"""Tokenizers from a tokenizer.json, of any model of the `tokenizers` library."""
 
 import json
 import re
@@ -19,7 +19,7 @@ LIKE_END = re.compile(r"end.?of.?(text|sentence|document|sequence)|\beos\b|\beod
 
 
 class ForeignTokenizer(Tokenizer):
-    """The tokens of a file; its post-processor, truncation, padding and dropout do not apply to a corpus."""
+    """The tokens of a file. Its post-processor, truncation, padding and dropout do not apply to a corpus."""
 
     model: Model
 
@@ -43,7 +43,8 @@ class ForeignTokenizer(Tokenizer):
         self.description = f"{file.name} of {self.vocab:,} tokens"
 
     def end(self, known: dict[str, int], special: list[str], chosen: str | None) -> int:
-        """Return the id of the token that ends a text. Raise UsageError if neither file nor user names it."""
+        """Return the id of the token that ends a text. Raise UsageError if neither the file nor the user
+        names it."""
         if chosen is not None:
             if chosen not in known:
                 raise UsageError(f"data.end_token={chosen} is not a token of {self.file}.")
@@ -67,7 +68,7 @@ class ForeignTokenizer(Tokenizer):
         return [self.encoded(text, encoding) for text, encoding in zip(texts, encodings, strict=True)]
 
     def encoded(self, text: str, encoding: Encoding) -> Encoded:
-        """Return ids with sizes: a token stands for all that comes after the one before it, up to its end."""
+        """Return ids with sizes: a token covers all bytes after the one before it, up to its own end."""
         ids = np.array(encoding.ids, np.uint32)
         offsets = np.array(encoding.offsets, np.int64).reshape(-1, 2)  # (T, 2) characters
         letters = np.array([not letter.isspace() for letter in text], bool)
@@ -82,14 +83,14 @@ class ForeignTokenizer(Tokenizer):
 
 
 def unknown(model: dict[str, Any], known: dict[str, int]) -> int | None:
-    """Return the id that stands for what a model does not know."""
+    """Return the id of the unknown token of a model; None if it has none."""
     if model.get("unk_id") is not None:  # of Unigram
         return int(model["unk_id"])
     return known.get(model.get("unk_token") or "")
 
 
 def byte_positions(text: str) -> np.ndarray:
-    """Return (T + 1,) the byte of UTF-8 at which each character begins, and the end."""
+    """Return the byte of UTF-8 at which each character begins, and the end, (T + 1,)."""
     codes = np.frombuffer(text.encode("utf-32-le"), np.uint32)
     sizes = 1 + (codes > 0x7F).astype(np.int64) + (codes > 0x7FF) + (codes > 0xFFFF)
     return np.concatenate([[0], sizes.cumsum()])

@@ -55,7 +55,8 @@ class Hub(Corpus):
 
     @cached_property
     def parts(self) -> list[tuple[str, bool | None, Iterable[str]]]:
-        """Return (name, is held out, texts) of parts, held-out first: of two copies the second is dropped."""
+        """Return (name, is held out, texts) of all parts, held-out ones first: of two copies the second is
+        dropped."""
         if self.test is None:
             room = self.limit and self.limit / (1 - self.held_out)
             return [("train", None, self.read(self.path, self.split, room))]
@@ -89,7 +90,7 @@ class Hub(Corpus):
 
 
 def first_texts(texts: Iterable[str], limit: float) -> list[str]:
-    """Return the first texts, up to `limit` megabytes."""
+    """Return texts from the first on, up to `limit` megabytes."""
     kept, size = [], 0.0
     for text in texts:
         kept.append(text)
@@ -111,7 +112,7 @@ def articles_of(rows: Iterable[str]) -> Iterator[str]:
 
 
 def is_reachable(address: str) -> bool:
-    """Return whether a server can be reached; a thread waits, as looking up its name may hang."""
+    """Return whether a server answers. A thread waits for it, because looking up its name may hang."""
     reached = []
 
     def request() -> None:

@@ -1,4 +1,4 @@
-"""Long calls of libraries that hear no signal."""
+"""Long library calls that do not react to signals."""
 
 import atexit
 import os
@@ -11,9 +11,9 @@ T = TypeVar("T")
 
 
 def run_in_thread(call: Callable[..., T], *arguments: Any, **more: Any) -> T:
-    """Return what a call returns, which runs in a thread so that this one is free for signals.
+    """Return the result of a call that runs in a thread, so that this thread can handle signals.
 
-    Whatever a signal raises meanwhile goes up at once; the process then ends without waiting for the call.
+    An exception of a signal handler is raised at once; the process then ends without waiting for the call.
     """
     results: list[T] = []
     errors: list[BaseException] = []
@@ -38,7 +38,7 @@ def run_in_thread(call: Callable[..., T], *arguments: Any, **more: Any) -> T:
 
 
 def leave(code: int) -> None:
-    """End this process now."""
+    """End this process at once."""
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(code)

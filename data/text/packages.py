@@ -27,7 +27,7 @@ NUMBER = re.compile(r"[\d.]+")
 
 @dataclass(frozen=True, kw_only=True)
 class Packages(Corpus):
-    """The .py files of packages, without tests and generated tables, which would flatter a long context."""
+    """The .py files of packages, without tests and generated tables, which would flatter long contexts."""
 
     packages: list[str]
 
@@ -71,7 +71,7 @@ def python(folder: str, inside: str = "") -> Iterator[tuple[str, str]]:
 
 
 def folder(package: str) -> str:
-    """Return the folder in which a package is installed; the package is not imported."""
+    """Return the folder of an installed package, without importing it."""
     if package == STANDARD_LIBRARY:
         return sysconfig.get_path("stdlib")
     spec = find_spec(package)
@@ -90,7 +90,7 @@ def version_of(package: str) -> str:
 
 
 def is_table(text: str) -> bool:
-    """Return whether most lines differ in their numbers only, or much of the text is digits."""
+    """Return whether most lines differ only in their numbers, or digits are a large part of the text."""
     lines = [line for line in map(str.strip, NUMBER.sub("0", text).splitlines()) if line]
     digits = sum(map(text.count, "0123456789"))
     return len(set(lines)) < (1 - REPEATED) * len(lines) or digits > DIGITS * len(text)

@@ -6,9 +6,9 @@ from pathlib import Path
 
 
 def local_files(name: str) -> list[tuple[str, Path]]:
-    """Return (path relative to `name`, path on this machine) of every file, sorted, hidden ones left out.
+    """Return (path relative to `name`, path on this machine) of every file, sorted, without hidden ones.
 
-    A file or a folder that exists is taken as it is, whatever its name looks like.
+    An existing file or folder is used as it is, even if its name looks like a pattern.
     """
     path = Path(name).expanduser()
     if path.is_file():
@@ -24,11 +24,11 @@ def local_files(name: str) -> list[tuple[str, Path]]:
 
 
 def fixed_folder(pattern: Path) -> Path:
-    """Return the folders of a pattern before the first one with a wildcard."""
+    """Return the folders of a pattern before its first wildcard."""
     wild = next((n for n, part in enumerate(pattern.parts) if glob.has_magic(part)), len(pattern.parts) - 1)
     return Path(*pattern.parts[:wild])
 
 
 def utf8_name(name: str) -> str:
-    """Return the name of a file in UTF-8, whatever its bytes are."""
+    """Return the name of a file as valid UTF-8."""
     return os.fsencode(name).decode(errors="backslashreplace")

@@ -1,4 +1,4 @@
-"""Documents -> a tokenizer and two files of token ids. Runs once; `data.text.tokens` reads what it writes."""
+"""Preparation: documents become a tokenizer and two files of token ids, for `data.text.tokens` to read."""
 
 import logging
 from collections.abc import Iterable, Iterator
@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 
 
 def prepare(corpus: Documents, vocab: int, folder: Path) -> Prepared:
-    """Fill a folder with token ids, and with the bytes that each token of the held-out text stands for."""
+    """Fill a folder with token ids, and with the number of bytes that each held-out token covers."""
     log.info("Preparing data=%s from %s, once ...", corpus.name, corpus.origin())
     training, held_out = split(corpus)
     parts = {"training": training, "held_out": held_out}
@@ -72,7 +72,7 @@ def tokenizer_of(choice: str, vocab: int, end_token: str | None, texts: Iterable
 
 
 def loss(corpus: Documents, counts: list["Counts"]) -> list[str]:
-    """Return a note on text that no token stands for; raise UsageError where that is more than a percent."""
+    """Return a note on text that no token covers; raise UsageError if that is more than a percent."""
     lost, characters = sum(c.lost for c in counts), sum(c.characters for c in counts)
     if not lost and all(any(c.lengths) for c in counts):
         return []
@@ -86,7 +86,7 @@ def loss(corpus: Documents, counts: list["Counts"]) -> list[str]:
 
 
 def texts_of(corpus: Documents, part: Entries) -> Iterator[str]:
-    """Yield the texts of some documents, each once, read again."""
+    """Read the texts of some documents again, each once."""
     waiting = dict(part)
     for key, document in texts(corpus):
         if entry := waiting.pop(key, None):
@@ -105,7 +105,8 @@ class Counts:
 
 
 def encode(documents: Iterable[str], tokenizer: Tokenizer, file: Path, dtype: str) -> Counts:
-    """Write the ids of documents, a separator after each, and beside them the bytes that each stands for."""
+    """Write the ids of documents, with a separator after each, and the number of bytes that each token
+    covers."""
     counts = Counts()
     with file.open("wb") as out, file.with_suffix(".bytes").open("wb") as sizes:
         for portion in portions(documents):
@@ -119,7 +120,7 @@ def encode(documents: Iterable[str], tokenizer: Tokenizer, file: Path, dtype: st
 
 
 def portions(documents: Iterable[str]) -> Iterator[list[str]]:
-    """Yield lists of texts that together are about PORTION long."""
+    """Yield lists of texts with about PORTION characters each."""
     waiting, length = [], 0
     for text in documents:
         waiting.append(text)

@@ -1,4 +1,4 @@
-"""The split of documents into those that are trained on and those that are held out."""
+"""The split of documents into training and held-out ones."""
 
 import hashlib
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ class Entry:
 
     @property
     def rank(self) -> float:
-        """Return a number in [0, 1), the same on every machine and whatever else the corpus holds."""
+        """Return a number in [0, 1) that depends on the text alone."""
         return int(hashlib.sha256(self.source.encode()).hexdigest()[:13], 16) / 16**13
 
 
@@ -30,7 +30,7 @@ Entries = dict[str, Entry]  # by the sha256 of the text, so that each different 
 
 
 def split(corpus: Documents) -> tuple[Entries, Entries]:
-    """Return the documents that are trained on and those that are held out; no text is in both."""
+    """Return the training and the held-out documents; no text is in both."""
     entries: Entries = {}
     for key, document in texts(corpus):
         if corpus.is_included(document.text):
@@ -53,7 +53,7 @@ def split(corpus: Documents) -> tuple[Entries, Entries]:
 
 
 def select_by_rank(entries: Entries, limit: float | None) -> Entries:
-    """Return documents by rank, up to `limit` megabytes if given. The last is cut if it is far too long."""
+    """Return documents by rank, up to `limit` megabytes if given. The last one is cut if far too long."""
     if limit is None:
         return entries
     kept, room = {}, round(limit * MEGABYTE)
@@ -67,7 +67,7 @@ def select_by_rank(entries: Entries, limit: float | None) -> Entries:
 
 
 def texts(corpus: Documents) -> Iterator[tuple[str, Document]]:
-    """Yield every document that is not blank, with the sha256 of its text; a single one is cut in two."""
+    """Yield every document that is not blank, with the sha256 of its text; a lone document is cut in two."""
     documents = (replace(document, text=normalize(document.text)) for document in corpus.documents())
     documents = (document for document in documents if document.text and not document.text.isspace())
     first = list(islice(documents, 2))
@@ -76,7 +76,7 @@ def texts(corpus: Documents) -> Iterator[tuple[str, Document]]:
 
 
 def halves(document: Document, held_out: float) -> Iterator[Document]:
-    """Yield the beginning, to train on, and the rest, held out; split at the end of a line if one is near."""
+    """Yield the training part and the held-out rest of a document, cut at the end of a line if possible."""
     text, source = document.text, document.source
     end = round(len(text) * (1 - held_out))
     cut = text.rfind("\n", int(0.9 * end), end) + 1 or end
@@ -85,7 +85,7 @@ def halves(document: Document, held_out: float) -> Iterator[Document]:
 
 
 def normalize(text: str) -> str:
-    """Return a text with one kind of newline, in valid UTF-8, without NUL, which separates documents."""
+    """Return a text in valid UTF-8 with one kind of newline and without NUL, which separates documents."""
     text = text.encode(errors="replace").decode()
     return text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n").replace("\0", "")
 

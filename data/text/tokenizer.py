@@ -44,7 +44,7 @@ class Tokenizer:
 
 
 class Bytes(Tokenizer):
-    """Every byte of UTF-8 is a token; 0, which text does not hold, separates documents and masks tokens."""
+    """Every byte of UTF-8 is a token. 0, which no text contains, separates documents and masks tokens."""
 
     vocab, separator, mask_token, description = 256, 0, 0, "bytes"
 
@@ -54,7 +54,7 @@ class Bytes(Tokenizer):
 
 
 class ByteLevelBPE(Tokenizer):
-    """Byte-level BPE (Radford et al., 2019): starts with all bytes, so that every text has an encoding."""
+    """Byte-level BPE (Radford et al., 2019). It starts with all bytes, so every text has an encoding."""
 
     model: Model
 
@@ -84,7 +84,7 @@ class ByteLevelBPE(Tokenizer):
 
 
 def training_texts(texts: Iterable[str]) -> Iterator[str]:
-    """Yield texts for training; one with a word of more than 1,024 letters in pieces of that length."""
+    """Yield texts for training the tokenizer; one with a word of more than 1,024 letters comes in pieces."""
     for text in texts:
         if LONG.search(text):
             yield from (text[start : start + 1024] for start in range(0, len(text), 1024))

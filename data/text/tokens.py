@@ -42,7 +42,8 @@ class Text(Source):
         return Batch(*inputs_and_targets(torch.from_numpy(window.astype(np.int64))))
 
     def windows(self, count: int, length: int) -> Windows:
-        """Return a window of every document, then a second one, ...; those of one document do not overlap."""
+        """Return a window of every document, then a second one, and so on; windows of a document do not
+        overlap."""
         room = self.lengths // (length + 1)
         if not room.any():
             raise UsageError(
@@ -70,7 +71,7 @@ class Text(Source):
 
 def repeat_spans(row: np.ndarray, spans: float, draw: np.random.Generator) -> None:
     """Repeat spans of a sixteenth to a quarter of a row (T + 1,) further on: models learn to look back sooner
-    where it pays more often. A fraction of a span is its probability."""
+    if it pays more often. A fractional number of spans is a probability."""
     length = len(row) - 1
     while spans > 0 and length >= 16:
         if draw.random() < spans:

@@ -20,10 +20,10 @@ class Kernel(Protocol):
     """The interface of each module here."""
 
     def fits(self, q: Tensor, plan: Plan) -> bool:
-        """Return whether it can carry out a plan, with gradient if gradients are on, for a q like this."""
+        """Return whether the kernel can compute a plan, with gradients if they are on, for a q like this."""
 
     def attend(self, q: Tensor, k: Tensor, v: Tensor, plan: Plan, x: Tensor | None = None) -> Tensor:
-        """Return what all queries read, or the last ones, at least those that the plan wants."""
+        """Return the output of all queries, or at least of the last ones that the plan asks for."""
 
 
 KERNELS: dict[str, Kernel] = {  # by the values of model.kernel
@@ -39,11 +39,10 @@ KERNELS: dict[str, Kernel] = {  # by the values of model.kernel
 def attend(
     q: Tensor, k: Tensor, v: Tensor, effect: Effect | Plan, x: Tensor | None = None, kernel: str = "auto"
 ) -> Tensor:
-    """Return what queries read: (B, H, T, D) of q, k, v (B, H, T, D); x is the hidden state (B, T, C).
+    """Return the output of attention (B, H, T, D) for q, k, v (B, H, T, D) and the hidden state x (B, T, C).
 
-    A `Plan` may want the last queries alone: then (B, H, R, D).
-    Runs in the precision of q, k and v, under autocast as well. Layers that are given the same `Plan` in
-    place of the effect share what kernels derive from it.
+    A `Plan` may ask for the last queries alone, (B, H, R, D). The precision is that of q, k and v, also under
+    autocast. Layers that share a `Plan` in place of an effect share the tables of the kernels.
     """
     plan = effect if isinstance(effect, Plan) else Plan(effect)
     require_hidden_state(plan.effect, x)

@@ -29,7 +29,7 @@ def block_mask(plan: Plan, at: Tensor, visible: Callable) -> BlockMask:
 
 
 def block_relations(plan: Plan, at: Tensor) -> tuple[Tensor, Tensor]:
-    """Return which blocks (B or 1, 1, R, K) have pairs that are visible, and which have no others."""
+    """Return the blocks (B or 1, 1, R, K) with visible pairs, and those without hidden pairs."""
     effect, length = plan.effect, plan.positions.length
     ends = at.unflatten(-1, (-1, SIZE))[..., :: SIZE - 1]  # (B or none, R, 2)
     ends = ends if ends.dim() == 3 else ends[None]
@@ -60,14 +60,14 @@ def block_relations(plan: Plan, at: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def indices(blocks: Tensor) -> tuple[Tensor, Tensor]:
-    """Return how many blocks of keys each block of queries has, and which: these first, in order."""
+    """Return the number of visible key blocks of each query block, and their indices, first in order."""
     count = blocks.sum(-1, dtype=torch.int32)
     order = blocks.to(torch.int8).argsort(dim=-1, descending=True, stable=True).to(torch.int32)
     return count.contiguous(), order.contiguous()
 
 
 def pad(length: int) -> int:
-    """Return the tokens that bring a length to a multiple of 128."""
+    """Return the number of tokens that pad a length to a multiple of 128."""
     return -length % SIZE
 
 

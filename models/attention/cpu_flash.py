@@ -22,7 +22,7 @@ from models.ops.toeplitz import Toeplitz
 
 @dataclass(frozen=True)
 class Spec:
-    """A plan as the loops carry it out."""
+    """A plan in the terms of the loops."""
 
     window: int | None
     has_mask: bool  # beyond causality and a window
@@ -31,7 +31,8 @@ class Spec:
 
 
 def spec_of(q: Tensor, plan: Plan) -> Spec | None:
-    """Return how the loops carry out a plan, with gradient if gradients are on; None where they cannot."""
+    """Return a plan in the terms of the loops, with gradients if they are on; None if the loops cannot
+    compute it."""
     parts, learns = plan.parts, torch.is_grad_enabled()
     line, network = (None, None) if learns else (straight_line(plan), network_of(plan))
     if network is None:
@@ -55,7 +56,7 @@ def fits(q: Tensor, plan: Plan) -> bool:
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, plan: Plan, x: Tensor | None = None) -> Tensor:
-    """Return what the queries that the plan wants read, (B, H, R, D)."""
+    """Return the output of the queries that the plan asks for, (B, H, R, D)."""
     spec, dtype, scale, logit_scale = spec_of(q, plan), v.dtype, q.size(-1) ** -0.5, plan.effect.logit_scale
     assert spec is not None
     q, k, v = same_dtype(*plan.rotate(q, k, x), v)
@@ -76,7 +77,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, plan: Plan, x: Tensor | None = None)
 
 
 def evaluate(q: Tensor, k: Tensor, v: Tensor, plan: Plan, spec: Spec, scores: Scores) -> Tensor:
-    """Return what queries read, without gradient; in blocks where a mask has a number for each pair."""
+    """Return the output of attention without gradient; in blocks if a mask has a number for each pair."""
     sink, decay, out = plan.effect.sink, scores.mask if scores.is_decay else None, []
     for rows, keys in masks.blocks(plan, q.size(1), spec.has_mask):
         mask = masks.compact_mask(plan, rows, keys) if spec.has_mask else None
@@ -92,7 +93,7 @@ def evaluate(q: Tensor, k: Tensor, v: Tensor, plan: Plan, spec: Spec, scores: Sc
 
 
 def learn(q: Tensor, k: Tensor, v: Tensor, plan: Plan, spec: Spec, scores: Scores) -> Tensor:
-    """Return what all queries read, with gradient."""
+    """Return the output of all queries, with gradient."""
     window, mask = scores.window, masks.whole_mask(plan) if spec.has_mask else scores.mask
     factor = None if plan.effect.score_scale is None else masks.whole_factor(plan)
     if plan.effect.sink is not None:
@@ -103,9 +104,10 @@ def learn(q: Tensor, k: Tensor, v: Tensor, plan: Plan, spec: Spec, scores: Score
 
 @cached
 def straight_line(plan: Plan) -> Tensor | None:
-    """Return a bias that is a straight line as what it takes from each key, (1, 1 or H, T).
+    """Return the part of a linear bias that depends on the key, (1, 1 or H, T); None if the bias is not
+    linear.
 
-    Where positions are not consecutive, this spares a look-up for each pair.
+    For positions that are not consecutive, this spares a look-up for each pair.
     """
     bias, at = plan.effect.bias, plan.positions.at
     if plan.parts != {"bias"} or not isinstance(bias, ByDistance) or not plan.causal:
@@ -119,7 +121,7 @@ def straight_line(plan: Plan) -> Tensor | None:
 
 
 def network_of(plan: Plan) -> Network | None:
-    """Return the network across heads if it and a window are all, and its bias goes by distance."""
+    """Return the network across heads; None unless the plan has just it, a window and a bias by distance."""
     adjust, logit_scale = plan.effect.adjust, plan.effect.logit_scale
     if adjust is None or not isinstance(adjust.function, AcrossHeads) or not plan.parts <= NETWORK_PARTS:
         return None

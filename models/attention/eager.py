@@ -30,7 +30,7 @@ def fits(q: Tensor, plan: Plan) -> bool:
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, plan: Plan, x: Tensor | None = None) -> Tensor:
-    """Return what the queries that the plan wants read, (B, H, R, D)."""
+    """Return the output of the queries that the plan asks for, (B, H, R, D)."""
     if plan.form > Form.MASK:
         return by_logits(q, k, v, plan, x)
     scale, logit_scale, log_decay = q.size(-1) ** -0.5, plan.effect.logit_scale, plan.log_decay(x)
@@ -49,7 +49,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, plan: Plan, x: Tensor | None = None)
 
 
 def evaluate(q: Tensor, k: Tensor, v: Tensor, plan: Plan) -> Tensor:
-    """Return what queries read under a mask, without gradient: nothing outlives its block.
+    """Return the output under a mask without gradient, keeping nothing of a block.
 
     Blocks run backwards: the memory that the longest one frees is enough for the others.
     """
@@ -66,7 +66,7 @@ def evaluate(q: Tensor, k: Tensor, v: Tensor, plan: Plan) -> Tensor:
 
 
 def by_logits(q: Tensor, k: Tensor, v: Tensor, plan: Plan, x: Tensor | None) -> Tensor:
-    """Return what queries read where an effect changes each logit, or reads them: (B, H, R, D)."""
+    """Return the output under an effect that changes or reads each logit, (B, H, R, D)."""
     logits, values = block_logits(q, k, plan, v.dtype, x), plan.effect.values
     blocks = divide(q, plan, budget_of(q, min(BUDGET, TOUCHED)))
 
@@ -88,7 +88,7 @@ def by_logits(q: Tensor, k: Tensor, v: Tensor, plan: Plan, x: Tensor | None) -> 
 def block_logits(
     q: Tensor, k: Tensor, plan: Plan, dtype: torch.dtype, x: Tensor | None = None
 ) -> Callable[[slice, slice], Tensor]:
-    """Return a function of some queries and some keys: their logits (B, H, R, K), for v of `dtype`."""
+    """Return a function of query and key slices that gives their logits (B, H, R, K), for v of `dtype`."""
     effect, scale, log_decay = plan.effect, q.size(-1) ** -0.5, plan.log_decay(x)
     plain_q, plain_k = plan.rotate_phase(q, k, x)
     far = [(region.start, *region.rotate(plain_q, plain_k)) for region in effect.far]
@@ -116,7 +116,7 @@ def block_logits(
 
 
 def add_bias(plan: Plan, logits: Tensor, rows: slice, keys: slice, factor: Tensor | None = None) -> Tensor:
-    """Return logits (B, H, R, K), times `score_scale`, plus the bias; in place without gradient."""
+    """Return logits (B, H, R, K) times `score_scale`, plus the bias; in place if there is no gradient."""
     if torch.is_grad_enabled():
         return (logits if factor is None else logits * factor) + masks.bias(plan, rows, keys).to(logits.dtype)
     if factor is not None:
@@ -128,7 +128,7 @@ def add_bias(plan: Plan, logits: Tensor, rows: slice, keys: slice, factor: Tenso
 
 
 def softmax(logits: Tensor, plan: Plan, rows: slice, dtype: torch.dtype) -> Tensor:
-    """Return the weights that finished logits (B, H, R, K) have beside a sink."""
+    """Return the weights of final logits (B, H, R, K), next to a sink if there is one."""
     sink = plan.effect.sink
     if sink is not None:
         column = masks.of_queries(sink.to(logits.dtype), rows)
@@ -145,7 +145,7 @@ def masked_softmax(q: Tensor, k: Tensor, mask: Tensor, dtype: torch.dtype) -> Te
 
 
 def divide(q: Tensor, plan: Plan, budget: int) -> list[Block]:
-    """Return queries in blocks within the budget, each with the keys that it can see."""
+    """Return the queries in blocks within the budget, each with its visible keys."""
     length = q.size(-2)
     size = max(1, budget // max(1, q.size(0) * q.size(1) * length))
     if not torch.is_grad_enabled():

@@ -1,6 +1,6 @@
-"""Near keys by their logits, all keys beyond that band by flash attention; without gradient.
+"""Near keys through their logits, all keys beyond that band through flash attention; without gradient.
 
-For encodings with a tail of keys of which they treat all alike.
+This serves encodings with a tail of keys that they all treat in the same way.
 """
 
 from dataclasses import replace
@@ -29,13 +29,13 @@ def fits(q: Tensor, plan: Plan) -> bool:
 
 
 def gains(q: Tensor, plan: Plan) -> bool:
-    """Return whether most pairs of a sequence are so far apart that the effect only rotates q and k."""
+    """Return whether for most pairs of a sequence the effect only rotates q and k."""
     tail, span = plan.far_keys, plan.positions.span
     return tail is not None and q.is_cpu and span >= max(LEAST, NEAR * tail.start)
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, plan: Plan, x: Tensor | None = None) -> Tensor:
-    """Return what all queries read, (B, H, T, D)."""
+    """Return the output of all queries, (B, H, T, D)."""
     plan, tail = plan.from_query(0), plan.far_keys
     assert tail is not None
     if tail.is_reached is None:
@@ -48,7 +48,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, plan: Plan, x: Tensor | None = None)
 
 
 def starts(q: Tensor, k: Tensor, plan: Plan, tail: FarKeys) -> dict[int | None, list[int]]:
-    """Return heads by the distance from which on all keys are in the tail; None is for too far to gain."""
+    """Return the heads by the distance at which their tail starts; None is a tail too far away to gain by."""
     assert tail.is_reached is not None
     result: dict[int | None, list[int]] = {}
     heads, start, length = list(range(q.size(1))), tail.start, q.size(-2)
@@ -66,13 +66,13 @@ def starts(q: Tensor, k: Tensor, plan: Plan, tail: FarKeys) -> dict[int | None, 
 
 
 def band(q: Tensor, k: Tensor, v: Tensor, plan: Plan, tail: FarKeys, x: Tensor | None) -> Tensor:
-    """Return what queries read, (B, H, T, D), if the tail of all starts at the same distance."""
+    """Return the output (B, H, T, D) of heads whose tail starts at the same distance."""
     logits = block_logits(q, k, plan, v.dtype, x)
     level = None if tail.level is None else tail.level(q)
     (far_q, far_k), scale = tail.rotate(*plan.rotate_phase(q, k, x)), q.size(-1) ** -0.5
 
     def read_rows(rows: slice, start: int) -> Read:
-        """Return what queries read from all keys from `start` on."""
+        """Return the output of queries for all keys from `start` on."""
         border = max(start, rows.start - tail.start + 1)
         count = rows.stop - rows.start
         if count <= ROWS:
@@ -91,7 +91,7 @@ def band(q: Tensor, k: Tensor, v: Tensor, plan: Plan, tail: FarKeys, x: Tensor |
 
 
 def softmax(logits: Tensor, v: Tensor) -> Read:
-    """Return what queries read from keys by their logits, and the logarithm of the sum of weights."""
+    """Return the output for keys with these logits, and the logarithm of their sum of weights."""
     probs = logits.softmax(-1, torch.float32)
     # the greatest weight is e to the greatest logit, less the logarithm of the sum
     lse = logits.amax(-1).float() - probs.amax(-1).log()
@@ -99,7 +99,7 @@ def softmax(logits: Tensor, v: Tensor) -> Read:
 
 
 def flash(q: Tensor, k: Tensor, v: Tensor, scale: float) -> Read:
-    """Return what queries read from all of some keys."""
+    """Return the output of queries for these keys."""
     q, k, v = same_dtype(q, k, v)
     if loops_for(v) is not None:
         out, lse = read(q, k, v, Scores(scale, window=None))

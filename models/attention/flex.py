@@ -1,6 +1,6 @@
-"""FlexAttention: the bias is looked up inside the kernel, and blocks that are hidden are skipped.
+"""FlexAttention: the kernel looks up the bias itself, and skips hidden blocks.
 
-Sequences are padded to a multiple of 128 tokens, below which its gradients are not a number.
+Sequences are padded to a multiple of 128 tokens, below which its gradients are NaN.
 """
 
 from collections.abc import Callable
@@ -23,7 +23,7 @@ def fits(q: Tensor, plan: Plan) -> bool:
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, plan: Plan, x: Tensor | None = None) -> Tensor:
-    """Return what all queries read, (B, H, T, D)."""
+    """Return the output of all queries, (B, H, T, D)."""
     scale, sink, log_decay = q.size(-1) ** -0.5, plan.effect.sink, plan.log_decay(x)
     length, dtype = q.size(-2), v.dtype
     q, k = plan.rotate_phase(q, k, x)
@@ -42,7 +42,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, plan: Plan, x: Tensor | None = None)
 
 
 def pad_parts(x: Tensor, length: int) -> Tensor:
-    """Return (B, H, T, D), or copies of it behind one another, each padded to a multiple of 128 tokens."""
+    """Return (B, H, T, D), or several copies of it in a row, each padded to a multiple of 128 tokens."""
     return F.pad(x.unflatten(-2, (-1, length)), (0, 0, 0, pad(length))).flatten(-3, -2)
 
 
@@ -58,7 +58,7 @@ def whole_block_mask(plan: Plan) -> BlockMask:
 
 
 def is_compiled(q: Tensor) -> bool:
-    """Return whether FlexAttention is compiled: elsewhere it computes T x T, as a reference."""
+    """Return whether FlexAttention is compiled; otherwise it computes T x T, as a reference."""
     return q.is_cuda
 
 
@@ -95,13 +95,13 @@ def rotate_in_regions(q: Tensor, k: Tensor, v: Tensor, effect: Effect) -> tuple[
 
 
 def positions_of(plan: Plan) -> Callable[[Tensor, Tensor], Tensor]:
-    """Return the position of a token, by its sequence and its index."""
+    """Return a function that gives the position of a token, by its sequence and its index."""
     at = padded_positions(plan)
     return (lambda b, index: at[index]) if at.dim() == 1 else (lambda b, index: at[b, index])
 
 
 def mask_of(plan: Plan) -> Callable:
-    """Return FlexAttention's mask: which keys a query may see, by indices into q and k."""
+    """Return FlexAttention's mask: whether a query sees a key, by their indices in q and k."""
     effect, length, at = plan.effect, plan.positions.length, positions_of(plan)
     whole = length + pad(length)
     starts = [region.start for region in effect.far]
@@ -150,7 +150,7 @@ def score_of(plan: Plan, log_decay: Tensor | None) -> Callable | None:
 
 
 def pair_of(plan: Plan, name: str) -> Callable | None:
-    """Return the effect's `bias` or `score_scale` of one pair."""
+    """Return the `bias` or `score_scale` of the effect for a pair."""
     number, at = getattr(plan.effect, name), padded_positions(plan)
     if number is None:
         return None

@@ -21,7 +21,7 @@ HIDDEN = float("-inf")
 
 
 def positions(plan: Plan, rows: slice, keys: slice) -> tuple[Tensor, Tensor]:
-    """Return the positions of some queries (..., R, 1) and some keys (..., 1, K)."""
+    """Return the positions of query (..., R, 1) and key slices (..., 1, K)."""
     at = plan.positions.at
     return at[..., rows, None], at[..., None, keys]
 
@@ -45,7 +45,7 @@ def visible(plan: Plan, rows: slice, keys: slice) -> Tensor:
 
 
 def visible_keys(plan: Plan, rows: slice) -> slice:
-    """Return the smallest range of keys that holds every key these queries can see."""
+    """Return the smallest range of keys that holds every visible key of these queries."""
     start = 0 if plan.window is None else max(0, rows.start - plan.window + 1)
     return slice(start, rows.stop if plan.causal else plan.positions.length)
 
@@ -108,19 +108,19 @@ def factor_line(plan: Plan) -> Tensor:
 
 
 def distances(plan: Plan) -> tuple[Tensor, Tensor]:
-    """Return positions whose differences are all distances, the greatest first: (2T - 1, 1) and (1, 1)."""
+    """Return positions whose differences are all distances, the greatest first, (2T - 1, 1) and (1, 1)."""
     length = plan.positions.length
     distance = torch.arange(length - 1, -length, -1, device=plan.index.device)[:, None]
     return distance, torch.zeros_like(distance[:1])
 
 
 def line_start(plan: Plan, rows: slice, keys: slice) -> int:
-    """Return where a line has the distance of the first query to the first key."""
+    """Return the place of the distance from the first query to the first key in a line."""
     return plan.positions.length - 1 - (rows.start - keys.start)
 
 
 def from_line(plan: Plan, line: Tensor, rows: slice, keys: slice) -> Tensor:
-    """Return the Toeplitz matrix (1 or H, R, K) of a line, without a look-up per pair."""
+    """Return the Toeplitz matrix (1 or H, R, K) of a line, without a look-up for each pair."""
     count, width = rows.stop - rows.start, keys.stop - keys.start
     start = line_start(plan, rows, keys) - count + 1  # of the last query, as strides of views are positive
     return line[:, start : start + count + width - 1].unfold(-1, width, 1).flip(-2).contiguous()
@@ -143,7 +143,7 @@ def scaled_bias(plan: Plan, rows: slice, keys: slice) -> Tensor:
 
 
 def mask(plan: Plan, rows: slice, keys: slice) -> Tensor:
-    """Return `scaled_bias`, behind the column of a sink if there is one."""
+    """Return `scaled_bias`, after a column for a sink if there is one."""
     result = scaled_bias(plan, rows, keys)
     if plan.effect.sink is None:
         return result
@@ -188,7 +188,8 @@ def compact_factor(plan: Plan, rows: slice, keys: slice) -> Tensor | Toeplitz | 
 
 
 def blocks(plan: Plan, heads: int, has_mask: bool) -> list[tuple[slice, slice]]:
-    """Return queries and the keys that they see, the last first; all at once unless a mask is dense."""
+    """Return blocks of queries with their visible keys, the last first; a single block unless a mask is
+    dense."""
     length, size = plan.positions.length, plan.positions.length
     if has_mask and not (plan.is_toeplitz and plan.has_factor_line):
         size = min(ROWS, max(FEWEST, BUDGET // (heads * length)))
@@ -197,12 +198,12 @@ def blocks(plan: Plan, heads: int, has_mask: bool) -> list[tuple[slice, slice]]:
 
 
 def with_sink(plan: Plan, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
-    """Return k and v (B, H, K, D) with zeros for a sink before the first: its logit is in the mask."""
+    """Return k and v (B, H, K, D) after zeros for a sink, whose logit is in the mask."""
     return (k, v) if plan.effect.sink is None else (F.pad(k, (0, 0, 1, 0)), F.pad(v, (0, 0, 1, 0)))
 
 
 def of_queries(value: Tensor, rows: slice) -> Tensor:
-    """Return a value for each of some queries, or one for all: (..., R or 1, 1) of (..., T or 1)."""
+    """Return the values of these queries, (..., R or 1, 1), from (..., T or 1)."""
     return value[..., rows if value.size(-1) > 1 else slice(None), None]
 
 

@@ -1,6 +1,6 @@
-"""A plan is an effect, its form, and tables that kernels derive from it and the layers of a pass share.
+"""A plan: an effect with its form, and the tables that kernels derive from it and the layers of a pass share.
 
-A plan lives for one forward pass; a table is computed when a kernel first needs it and dropped with the plan.
+A plan lives for one forward pass; it computes a table when a kernel first needs it.
 """
 
 from collections.abc import Callable
@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 
 class Form(IntEnum):
-    """The least that a kernel must do besides rotating q and k."""
+    """The form of a plan: the least that a kernel must support besides rotating q and k."""
 
     PLAIN = 0  # take the softmax of the product: position has entered q and k
     MASK = 1  # add a mask
@@ -39,7 +39,7 @@ class Plan:
         self.tables: dict[object, object] = {}
 
     def from_query(self, start: int) -> "Plan":
-        """Return the same plan for queries from `start` on alone, its tables shared."""
+        """Return the same plan for the queries from `start` on, with shared tables."""
         other = copy(self)
         other.query_start = start
         return other
@@ -66,25 +66,26 @@ class Plan:
 
     @property
     def has_factor_line(self) -> bool:
-        """Return whether the factor, if there is one, is constant along each diagonal."""
+        """Return whether the factor, if any, is constant along each diagonal."""
         return isinstance(self.effect.score_scale, ByDistance | None) and self.positions.is_consecutive
 
     @property
     def has_dense_numbers(self) -> bool:
-        """Return whether its bias or factor has a number for each pair, which no distance decides."""
+        """Return whether the bias or factor has a number for each pair that does not follow from the
+        distance."""
         numbers = (self.effect.bias, self.effect.score_scale)
         is_whole = self.positions.is_whole
         return any(not (isinstance(n, ByDistance) and is_whole) for n in numbers if n is not None)
 
     @property
     def window(self) -> int | None:
-        """Return the most keys up to its own that each query sees, if nothing else hides keys."""
+        """Return the largest number of keys, up to its own, that a query sees if nothing else hides keys."""
         visible, is_row = self.effect.visible, self.causal and self.positions.is_consecutive
         return visible.width if visible is not None and visible.sinks == 0 and is_row else None
 
     @property
     def far_keys(self) -> FarKeys | None:
-        """Return the far keys, if any, that a kernel need not look at one by one."""
+        """Return the far keys, if any, which a kernel need not read one by one."""
         adjust, far = self.effect.adjust, self.effect.far
         if not self.causal or not self.positions.is_consecutive:
             return None
@@ -106,7 +107,7 @@ class Plan:
         return self.effect.rotate(q, k) if self.effect.rotate is not None else (q, k)
 
     def log_decay(self, x: Tensor | None) -> Tensor | None:
-        """Return c of c_i - c_j, (B, H, T); None where there is none."""
+        """Return c (B, H, T) of the bias c_i - c_j; None if there is none."""
         return None if self.effect.log_decay is None or x is None else self.effect.log_decay(x)
 
 

@@ -16,7 +16,7 @@ from models.ops.precision import without_autocast
 def logits(
     q: Tensor, k: Tensor, effect: Effect, x: Tensor | None = None, rows: slice = slice(None)
 ) -> Tensor:
-    """Return what attention takes the softmax of: (B, H, T, T) float32, -inf where a key is hidden.
+    """Return the logits (B, H, T, T) float32 that the softmax takes, -inf for hidden keys.
 
     `rows` selects queries: (B, H, R, T). The logit of a sink, which is no key, is left out.
     """
@@ -48,7 +48,7 @@ def logits(
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, plan: Plan, x: Tensor | None = None) -> Tensor:
-    """Return what queries read (B, H, T, D): the softmax of the logits, beside a sink, times v."""
+    """Return the output (B, H, T, D): the softmax of the logits, next to a sink, times v."""
     effect, score = plan.effect, logits(q, k, plan.effect, x=x)
     if effect.sink is not None:
         sink = effect.sink[:, :, None].expand(*score.shape[-3:-1], 1)  # (H, T, 1)

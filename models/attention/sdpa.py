@@ -1,4 +1,4 @@
-"""PyTorch's own flash attention where position enters through q and k; with a mask elsewhere."""
+"""PyTorch's own flash attention if position enters through q and k; otherwise its attention with a mask."""
 
 import torch
 import torch.nn.functional as F
@@ -15,7 +15,7 @@ def fits(q: Tensor, plan: Plan) -> bool:
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, plan: Plan, x: Tensor | None = None) -> Tensor:
-    """Return what all queries read, (B, H, T, D)."""
+    """Return the output of all queries, (B, H, T, D)."""
     width, scale = v.size(-1), q.size(-1) ** -0.5
     logit_scale, log_decay = plan.effect.logit_scale, plan.log_decay(x)
     q, k = plan.rotate(q, k, x)
@@ -33,7 +33,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, plan: Plan, x: Tensor | None = None)
 
 
 def attend_masked(q: Tensor, k: Tensor, v: Tensor, plan: Plan, scale: float) -> Tensor:
-    """Return what queries read under a mask, in blocks of queries.
+    """Return the output under a mask, in blocks of queries.
 
     They run from the last to the first: the memory that the longest one frees is enough for the others.
     """
@@ -51,8 +51,8 @@ def attend_masked(q: Tensor, k: Tensor, v: Tensor, plan: Plan, scale: float) -> 
 
 
 def augment_qk(q: Tensor, k: Tensor, log_decay: Tensor) -> tuple[Tensor, Tensor]:
-    """Return q and k with more features, whose product gains c_i - c_j for a log_decay c (B, H, T), exact to
-    float32."""
+    """Return q and k with more features, which add c_i - c_j to their product for a log_decay c (B, H, T),
+    exact to float32."""
     q_parts, k_parts = split_precision(log_decay, q.dtype), split_precision(log_decay, k.dtype)
     ones = torch.ones_like(k_parts)
     return torch.cat([q, q_parts, ones], dim=-1), torch.cat([k, ones, -k_parts], dim=-1)

@@ -1,7 +1,7 @@
-"""Loops in C over the tensors of a CPU, where PyTorch would pass over them many times.
+"""Loops in C over the tensors of a CPU, for work that takes PyTorch many passes.
 
-The machine's C compiler (`CC`, else cc) compiles each file when it is first needed, and a folder of the
-user's cache keeps it. Where there is no compiler, and on GPUs, callers use PyTorch's operations.
+The C compiler of the machine (`CC`, else cc) compiles each file on first use, into a folder of the user's
+cache. Without a compiler, and on GPUs, callers use PyTorch's operations.
 """
 
 import atexit
@@ -62,8 +62,8 @@ def as_c(argument: Argument) -> object:
 
 
 def loops(name: str, element: Tensor | torch.dtype, *wide: Tensor, **sizes: int) -> Loops | None:
-    """Return the functions of `name`.c for numbers of the type of `element` beside others, `wide`, in
-    float32; None where they do not fit these tensors or this machine."""
+    """Return the functions of `name`.c for the type of `element`, with `wide` tensors in float32; None if
+    they do not fit these tensors or this machine."""
     given, dtype = ((element,), element.dtype) if isinstance(element, Tensor) else ((), element)
     if torch.compiler.is_compiling() or forward_ad._current_level >= 0:  # they know no tangents
         return None
@@ -75,7 +75,7 @@ def loops(name: str, element: Tensor | torch.dtype, *wide: Tensor, **sizes: int)
 
 
 def loops_of(name: str, dtype: torch.dtype, **sizes: int) -> Loops | None:
-    """Return the functions of `name`.c for numbers of this type on a CPU, whatever calls them."""
+    """Return the functions of `name`.c for a type of numbers on a CPU."""
     if dtype not in ELEMENTS:
         return None
     defines = ELEMENTS[dtype] + tuple(f"{key.upper()}={size}" for key, size in sizes.items())
@@ -83,19 +83,19 @@ def loops_of(name: str, dtype: torch.dtype, **sizes: int) -> Loops | None:
 
 
 def is_missing() -> bool:
-    """Return whether PyTorch's operations do everything here, for want of a C compiler."""
+    """Return whether there is no C compiler here, so that PyTorch's operations do everything."""
     return loops("norm", WIDE) is None
 
 
 def dense(x: Tensor) -> Tensor:
-    """Return x with the numbers of a row side by side, and with their signs, which PyTorch may put off."""
+    """Return x with contiguous rows and final signs, as PyTorch may defer a change of sign."""
     x = x.resolve_neg()
     return x if x.stride(-1) == 1 else x.contiguous()
 
 
 @cache
 def load_or_compile(name: str, defines: tuple[str, ...], compiler: str) -> Loops | None:
-    """Return the functions of a file, compiled now or earlier; None where that cannot be done."""
+    """Return the functions of a file, compiled now or earlier; None if that fails."""
     command = commands(compiler)
     if command is None:
         return None
@@ -122,7 +122,7 @@ def load_or_compile(name: str, defines: tuple[str, ...], compiler: str) -> Loops
 
 
 def commands(compiler: str) -> tuple[str, ...] | None:
-    """Return the program and the options of `CC`; None where there is no such program."""
+    """Return the program and the options of `CC`; None if there is no such program."""
     try:
         program, *options = shlex.split(compiler) or [""]
     except ValueError:  # a quote that is not closed
@@ -133,7 +133,7 @@ def commands(compiler: str) -> tuple[str, ...] | None:
 
 @cache
 def works(command: tuple[str, ...]) -> bool:
-    """Return whether a compiler makes a library that can be loaded, and say so once if it does not."""
+    """Return whether a compiler builds a library that loads; if not, print that once."""
     try:
         with TemporaryDirectory() as scratch:
             source = Path(scratch, "one.c")
@@ -148,7 +148,7 @@ def works(command: tuple[str, ...]) -> bool:
 
 
 def build(command: tuple[str, ...], source: Path, library: Path, patience: float = 60) -> Path:
-    """Compile a file into a library, with threads where the compiler has them."""
+    """Compile a file into a library, with threads if the compiler supports them."""
     for threads in (["-fopenmp"], []):
         whole = [*command, *threads, str(source), "-lm", "-o", str(library)]
         done = subprocess.run(whole, capture_output=True, timeout=patience, errors="replace")
@@ -166,14 +166,14 @@ def digest(content: bytes) -> str:
 
 
 def places(chosen: str | None) -> Iterator[Path]:
-    """Yield where compiled files may lie: in the user's cache, else in a folder of this process."""
+    """Yield the folders for compiled files: one in the user's cache, then one of this process."""
     yield cache_folder(chosen)
     yield temporary()
 
 
 @cache
 def cache_folder(chosen: str | None) -> Path:
-    """Return the folder that keeps compiled files: of the user's cache, if nobody else can write to it."""
+    """Return the folder for compiled files: in the user's cache, unless others can write to it."""
     try:
         kept = Path(chosen or Path.home() / ".cache") / "yardstick"
         kept.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -187,14 +187,14 @@ def cache_folder(chosen: str | None) -> Path:
 
 
 def is_private(path: Path) -> bool:
-    """Return whether a file or folder is this user's, not a link, and no one else can write to it."""
+    """Return whether a file or folder belongs to this user, is no link, and is not writable by others."""
     status = path.lstat()
     return status.st_uid == os.getuid() and not status.st_mode & 0o022 and not stat.S_ISLNK(status.st_mode)
 
 
 @cache
 def temporary() -> Path:
-    """Return a folder of this process, deleted at its end."""
+    """Return a folder of this process that is deleted at its end."""
     path = tempfile.mkdtemp(prefix="yardstick-")
     atexit.register(shutil.rmtree, path, ignore_errors=True)
     return Path(path)

@@ -1,4 +1,4 @@
-"""Flash attention in C: what it is given, checked, as `attention.h` describes it."""
+"""The interface to flash attention in C: its inputs, checked, as `attention.h` describes them."""
 
 import ctypes
 from collections.abc import Sequence
@@ -27,13 +27,14 @@ class Network:
     leak: float
 
     def from_start(self, start: int) -> "Network":
-        """Return the same for queries and keys the first of which are as far apart as the line says there."""
+        """Return the network for queries and keys whose first pair has the distance at this place of the
+        line."""
         return replace(self, by_distance=Toeplitz(self.by_distance.line, start))
 
 
 @dataclass(frozen=True)
 class Scores:
-    """The logit of a product, scale * factor * product + mask, or what a network makes of it."""
+    """The logit of a pair: scale * factor * product + mask, or what a network makes of it."""
 
     scale: float
     window: int | None  # how many of the keys up to its own a query sees; None: all keys, those ahead as well
@@ -46,12 +47,12 @@ class Scores:
 
 
 def same_dtype(q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Return all three as numbers of one type, as the loops read them."""
+    """Return all three tensors in one type, as the loops read them."""
     return (q, k, v) if q.dtype == k.dtype == v.dtype else (q.float(), k.float(), v.float())
 
 
 def loops_for(x: Tensor, network: Network | None = None, file: str = "attention") -> Loops | None:
-    """Return the loops that multiply numbers of this type the fastest, if there are any."""
+    """Return the loops that multiply this type fastest, if there are any."""
     sizes = {}
     if network is not None:
         sizes = {"heads": network.to_units.size(1), "hidden": network.to_units.size(0)}
@@ -70,7 +71,7 @@ def has_loops(dtype: torch.dtype) -> bool:
 @cache
 @torch.no_grad()
 def is_right(functions: Loops, file: str, dtype: torch.dtype) -> bool:
-    """Return whether loops that were just loaded compute what PyTorch does, and say so if they do not."""
+    """Return whether newly loaded loops agree with PyTorch; if not, print that."""
     library = functions.library
     same = library.params_size() == ctypes.sizeof(Params)
     if same and file == "attention":
@@ -85,7 +86,7 @@ def is_right(functions: Loops, file: str, dtype: torch.dtype) -> bool:
 
 
 def read(q: Tensor, k: Tensor, v: Tensor, scores: Scores) -> tuple[Tensor, Tensor]:
-    """Return what queries read (B, H, R, D), and the log of the sum of weights (B, H, R), float32."""
+    """Return the output (B, H, R, D), and the logarithm of the sum of weights (B, H, R), float32."""
     q, k, v = (dense(x) for x in (q, k, v))
     out, lse = empty_by_token(q, v.size(-1)), q.new_empty(q.shape[:-1], dtype=torch.float32)
     run("attention", Params(scores, q=q, k=k, v=v, out=out, lse=lse), v, scores.network)
@@ -93,7 +94,7 @@ def read(q: Tensor, k: Tensor, v: Tensor, scores: Scores) -> tuple[Tensor, Tenso
 
 
 def empty_by_token(q: Tensor, width: int) -> Tensor:
-    """Allocate (B, H, R, D) whose heads lie side by side, as the layer after attention reads them."""
+    """Allocate (B, H, R, D) with the heads of a token side by side, as the next layer reads them."""
     return q.new_empty(q.size(0), q.size(2), q.size(1), width).transpose(1, 2)
 
 
@@ -149,7 +150,7 @@ class Params(ctypes.Structure):
             self.to_units, self.from_units = network.to_units.data_ptr(), network.from_units.data_ptr()
 
     def strided(self, name: str, x: Tensor | Toeplitz) -> StridedTensor:
-        """Return where a number for each pair lies, or for each query, or key."""
+        """Return the place of a number for each pair, for each query, or for each key."""
         columns = {"sink": 1, "units": self.before + 2 * SIDE}.get(name, self.keys)
         if isinstance(x, Toeplitz):
             line = dense(x.line.float())
@@ -179,7 +180,7 @@ def run(name: str, params: Params, x: Tensor, network: Network | None = None) ->
 
 
 def call(functions: Loops, name: str, params: Params) -> None:
-    """Call a function that says how much memory it needs, with zeros for each thread."""
+    """Call a function that asks for memory, with zeros for each thread."""
     size = getattr(functions.library, f"{name}_memory")
     size.restype, params.threads = ctypes.c_int64, torch.get_num_threads()
     params.per_thread = size(ctypes.byref(params))

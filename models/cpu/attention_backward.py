@@ -21,7 +21,7 @@ def flash(
     window: int | None,
     is_decay: bool,
 ) -> tuple[Tensor, Tensor]:
-    """Return what queries read (B, H, T, D), and the weights; with gradient, but for the factor."""
+    """Return the output (B, H, T, D) and the weights; with gradient, except for the factor."""
     q, k, v = map(dense, qkv)
     out, probs = empty_outputs(qkv)
     scores = Scores(scale, window, mask, factor, is_decay)
@@ -44,7 +44,7 @@ def flash_backward(
     scale: float,
     window: int | None,
 ) -> list[Tensor]:
-    """Return the gradients of q, k, v and, unless its shape is empty, of a mask."""
+    """Return the gradients of q, k, v and, if its shape is not empty, of a mask."""
     *qkv, probs = saved
     inputs = dict(zip(("q", "k", "v", "gradient"), map(dense, (*qkv, gradient)), strict=True))
     result = empty_gradients(gradient, saved, mask_shape)
@@ -85,5 +85,5 @@ flash.register_autograd(backward, setup_context=setup_context)
 
 
 def empty_like(x: Tensor) -> Tensor:
-    """Allocate as many numbers in the same order, tokens or heads first; those of x may overlap."""
+    """Allocate a tensor with the memory order of x, tokens or heads first, without its overlaps."""
     return empty_by_token(x, x.size(-1)) if x.stride(1) < x.stride(2) else x.new_empty(x.shape)

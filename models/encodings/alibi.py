@@ -22,8 +22,8 @@ class ALiBi(Encoding):
 
 
 def slopes(heads: int) -> Tensor:
-    """Return slopes, (H,): 2^(-8/H), 2^(-16/H), ...; between powers of two they are filled up from the next,
-    as the authors do."""
+    """Return slopes, (H,): 2^(-8/H), 2^(-16/H), ...; other numbers of heads than powers of two add slopes
+    from the next power, as the authors do."""
     power = 1 << (heads.bit_length() - 1)
     first = 2.0 ** (-8 / power * torch.arange(1, power + 1))
     return first if heads == power else torch.cat([first, slopes(2 * power)[0::2][: heads - power]])

@@ -8,7 +8,7 @@ from models.encodings.alibi import slopes
 
 
 class ALiBiLearned(Encoding):
-    """Starts as ALiBi. The logarithm is trained: a slope grows or shrinks, but never changes its sign."""
+    """The logarithms of the slopes are trained, from ALiBi's on, so that no slope changes its sign."""
 
     def __init__(self, heads: int) -> None:
         super().__init__()

@@ -14,7 +14,7 @@ from models.ops.linear import init_std
 
 
 class Concatenated(Encoding):
-    """`part`: of the features that carry sinusoids; `scale`: their amplitude, as in Sinusoidal."""
+    """`part`: the share of features that carry sinusoids; `scale`: their amplitude, as in Sinusoidal."""
 
     relative = False
 

@@ -13,8 +13,8 @@ from models.encoding import Encoding
 
 
 class CoPE(Encoding):
-    """`reach`: the highest count; `auto` is the authors' 64, at most half the training length,
-    as far as gates that start half open can count."""
+    """`reach`: the highest count. `auto` is the authors' 64, but at most half the training length, which
+    gates that start half open can count."""
 
     needs_causal = True  # the count runs from the key up to the query
 
@@ -31,7 +31,7 @@ class CoPE(Encoding):
         return Effect(positions, adjust=Adjust(self.adjust, tail))
 
     def is_saturated(self, logits: Tensor) -> Tensor:
-        """Return whether the count is at its highest for all keys before these, (B, H, R)."""
+        """Return whether the count has reached its limit for all earlier keys, (B, H, R)."""
         return logits.float().sigmoid().sum(-1) >= self.table.size(0) - 1
 
     def adjust(self, logits: Tensor, q: Tensor, k: Tensor, i: Tensor, j: Tensor) -> Tensor:

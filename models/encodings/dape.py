@@ -15,7 +15,7 @@ from models.ops.pairwise_mlp import AcrossHeads
 
 
 class DAPE(Encoding):
-    """Around an encoding whose effect is a bias."""
+    """A network around an encoding whose effect is a bias."""
 
     needs_whole = True
 

@@ -16,8 +16,8 @@ from models.schedule import Schedule
 
 
 class DeBERTa(Schedule):
-    """One `Disentangled` a layer around one table of relative embeddings. `reach`: the paper's k,
-    512 where it trains at 512; `auto` is the training length."""
+    """One `Disentangled` for each layer around one table of relative embeddings. `reach`: the paper's k,
+    which is 512 in training at 512; `auto` is the training length."""
 
     needs_whole = True
 
@@ -57,5 +57,5 @@ class Disentangled(Encoding):
         return (self.table.float() @ weight.float()).unflatten(-1, (self.heads, -1)).transpose(0, 1)
 
     def row(self, distance: Tensor) -> Tensor:
-        """Return the paper's delta: the row of the table for each distance."""
+        """Return the paper's delta: the table row of each distance."""
         return (distance + self.table.size(0) // 2).clamp(0, self.table.size(0) - 1)

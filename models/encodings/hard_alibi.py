@@ -13,7 +13,7 @@ from models.encoding import Encoding
 
 
 class HardALiBi(Encoding):
-    """`local`: how many heads see a few keys only; `auto` is half of them."""
+    """`local`: the number of heads that see only a few keys; `auto` is half of the heads."""
 
     def __init__(self, heads: int, local: Whole | Auto = "auto") -> None:
         super().__init__()

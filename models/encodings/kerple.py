@@ -47,7 +47,7 @@ class KERPLEPower(Encoding):
 
 
 def uniform(heads: int) -> Tensor:
-    """Draw numbers (H,) in [0.01, 0.99]: the authors draw from (0, 1), and never let one fall below 0.01."""
+    """Return random numbers (H,) in [0.01, 0.99]. The authors draw from (0, 1) and raise those below 0.01."""
     return torch.rand(heads).clamp(0.01, 0.99)
 
 

@@ -13,7 +13,7 @@ from models.ops.linear import init_std
 
 
 class Learned(Encoding):
-    """`factor`: vectors, in training lengths; above 1 for randomized positions only."""
+    """`factor`: the number of vectors, in training lengths; above 1 only for randomized positions."""
 
     relative = False
 

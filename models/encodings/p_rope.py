@@ -11,7 +11,7 @@ from models.encodings.rope import RoPE
 
 
 class PRoPE(RoPE):
-    """`proportion`: the share of pairs that are rotated, the fastest; 1 is RoPE and 0 is NoPE."""
+    """`proportion`: the share of pairs that rotate, the fastest ones; 1 is RoPE and 0 is NoPE."""
 
     def __init__(
         self, head_width: int, base: Base = 10_000.0, proportion: Share = 0.75, layout: str = "interleaved"

@@ -16,7 +16,7 @@ from models.encoding import Encoding
 
 
 class Randomized(Encoding):
-    """`span`: how many positions to sample from, `auto` is 64 training lengths. The sample depends on
+    """`span`: the number of positions to sample from; `auto` is 64 training lengths. The sample depends on
     `seed` and the draw alone. The sequences of an evaluation take `draws` in turn."""
 
     relative = False
@@ -33,7 +33,7 @@ class Randomized(Encoding):
         self.limit = self.position_limit(inner)
 
     def position_limit(self, inner: Encoding) -> int | None:
-        """Return the longest sequence; raise UsageError where `inner` has no effect at some positions."""
+        """Return the longest sequence. Raise UsageError if `inner` has no effect at some of the positions."""
         if inner.limit is not None and inner.limit < self.span:
             raise UsageError(
                 f"{type(inner).__name__} has positions up to {inner.limit}, fewer than span={self.span}: "
@@ -48,20 +48,19 @@ class Randomized(Encoding):
         )
 
     def sample(self, count: int, draw: int, device: torch.device) -> Tensor:
-        """Return sorted numbers below the span, all different, (count,): those with the smallest hashes."""
+        """Return distinct sorted numbers below the span, (count,): those with the smallest hashes."""
         return order(self.span, self.seed, draw, device).argsort()[:count].sort().values
 
 
 def order(count: int, seed: int, draw: int, device: torch.device | str) -> Tensor:
-    """Return whole numbers below 2^32 that look random, all different, (count,)."""
+    """Return distinct pseudorandom integers below 2^32, (count,)."""
     index, key = torch.arange(count, device=device), torch.full((1,), seed, device=device)
     key = scramble(scramble(key) ^ torch.full_like(key, draw))
     return scramble(scramble(index) ^ key)
 
 
 def scramble(x: Tensor) -> Tensor:
-    """Return a one-to-one map of 32-bit integers (int64 tensors) that looks random: Wellons' two-round
-    hash."""
+    """Return a bijective pseudorandom map of 32-bit integers (int64 tensors): Wellons' two-round hash."""
     for shift, factor in ((16, 0x21F0AAAD), (15, 0x735A2D97)):  # the products stay below 2^63
         x = ((x ^ (x >> shift)) * factor) & 0xFFFFFFFF
     return x ^ (x >> 15)

@@ -15,7 +15,7 @@ from models.ops.precision import double
 
 
 class RandomizedFloat(Randomized):
-    """`span`: the range, `auto` is the training length; all else as in Randomized."""
+    """`span`: the range of positions, `auto` is the training length. The rest is as in Randomized."""
 
     training_lengths = 1
 

@@ -38,8 +38,8 @@ class RoPE(Encoding):
         return Effect(positions, rotate=self.rotation(angle, angle))
 
     def rotation(self, q_angle: Tensor, k_angle: Tensor, magnitude: float = 1.0) -> Rotate:
-        """Rotate q by `q_angle` and k by `k_angle`, each (T, D/2) or (B, T, D/2), and stretch both by
-        `magnitude`. Extensions call this with angles of their own."""
+        """Return a rotation of q by `q_angle` and of k by `k_angle`, each (T, D/2) or (B, T, D/2), both
+        stretched by `magnitude`. Extensions call this with other angles."""
         q_cos, q_sin = table(q_angle, magnitude)
         k_cos, k_sin = (q_cos, q_sin) if k_angle is q_angle else table(k_angle, magnitude)
 

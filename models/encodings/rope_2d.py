@@ -13,7 +13,7 @@ from models.encodings.rope import RoPE, angles, geometric
 
 
 class RoPE2D(Encoding):
-    """`columns`: tokens a row; by default as many as make the training length a square."""
+    """`columns`: the tokens of a row; by default as many as make the training length a square."""
 
     relative = False  # only a shift by whole rows changes nothing
 

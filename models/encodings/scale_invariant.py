@@ -16,7 +16,7 @@ from models.encodings.p_rope import PRoPE
 
 
 class ScaleInvariant(PRoPE):
-    """`tau`: up to about this distance, in tokens, attention is left as it is."""
+    """`tau`: the distance in tokens up to which attention hardly changes."""
 
     def __init__(
         self,
@@ -35,5 +35,5 @@ class ScaleInvariant(PRoPE):
         return replace(super().forward(positions), score_scale=score_scale, bias=shift)
 
     def growth(self, distance: Tensor) -> Tensor:
-        """Return ln(1 + t / tau) of each distance t, (1, N)."""
+        """Return ln(1 + t / tau) for each distance t, (1, N)."""
         return (distance.abs().float() / self.tau).log1p()[None]

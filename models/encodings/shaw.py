@@ -13,8 +13,8 @@ from models.encoding import Encoding
 
 
 class Shaw(Encoding):
-    """`reach`: distances beyond it share a vector, which is how it extrapolates.
-    `value_term`: with the second table."""
+    """`reach`: distances beyond it share a vector, which is how the method extrapolates. `value_term` adds
+    the second table."""
 
     needs_whole = True
 
@@ -45,7 +45,7 @@ class Shaw(Encoding):
         return share @ self.value_table.to(share.dtype)
 
     def index(self, i: Tensor, j: Tensor) -> Tensor:
-        """Return which row of the tables each pair reads, (R, K)."""
+        """Return the table row that each pair reads, (R, K)."""
         return (j - i).clamp(-self.reach, self.reach) + self.reach
 
 

@@ -13,7 +13,7 @@ from models.schedule import Wrapper
 
 
 class SlidingWindow(Wrapper):
-    """Keys less than `window` away are seen; `auto` is half the training length."""
+    """`window`: keys less than `window` away are visible; `auto` is half the training length."""
 
     def __init__(self, inner: Encoding, length: int, window: Count | Auto = "auto") -> None:
         super().__init__(inner)

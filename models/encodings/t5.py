@@ -18,7 +18,8 @@ from models.ops.precision import double
 
 
 class T5(Encoding):
-    """`reach: auto` is T5's 128, at most half the training length: buckets beyond would never be trained."""
+    """`reach: auto` is T5's 128, but at most half the training length, as buckets beyond would never be
+    trained."""
 
     needs_whole = True
 
@@ -43,7 +44,7 @@ class T5(Encoding):
 
 
 def bucket(distance: Tensor, buckets: int, reach: int, causal: bool = True) -> Tensor:
-    """Return the bucket of each distance (query minus key); keys ahead take the upper half."""
+    """Return the bucket of each distance (query minus key); keys ahead use the upper half."""
     if not causal:
         return bucket(distance.abs(), buckets // 2, reach) + (distance < 0) * (buckets // 2)
     near, distance = buckets // 2, distance.clamp(min=0)

@@ -21,9 +21,9 @@ STRETCH = 32 * math.log(3.5)  # logarithm of the most that q and k are stretched
 
 
 class XPos(Encoding):
-    """`scale_base`: the distance at which a pair has shrunk by zeta; by default the training length,
-    the authors' 512 of theirs. Powers of zeta exceed float32's range far out, hence the limit: 64 of them
-    with the authors' gamma."""
+    """`scale_base`: the distance at which a pair has shrunk by zeta; by default the training length, as in
+    the paper (512). Powers of zeta exceed float32's range far out: the limit is 64 times `scale_base` with
+    the authors' gamma."""
 
     needs_causal = True
 

@@ -1,1 +1,1 @@
-"""Ways to use a trained encoding past its training length, one file each."""
+"""Extensions: ways to use a trained encoding past its training length, one file each."""

@@ -23,7 +23,8 @@ PLACES = ("positions", "distances", "frequencies", "biases")
 
 
 class BFloat16(Extension):
-    """`what`: all, or which of positions, distances, frequencies and biases are rounded, joined by `+`."""
+    """`what`: the numbers to round: `all`, or some of positions, distances, frequencies and biases, joined by
+    `+`."""
 
     def __init__(self, encoding: Encoding, what: str = "all") -> None:
         super().__init__(encoding)
@@ -35,8 +36,8 @@ class BFloat16(Extension):
 
     @classmethod
     def fits_to(cls, encoding: Encoding) -> bool:
-        """Return whether it applies: not to tables, which are read by whole numbers, nor to wrappers, but to
-        what is inside these."""
+        """Return whether the extension applies: not to tables, which are read by integers, and not to
+        wrappers themselves."""
         return not encoding.inside and encoding.draws == 1 and not isinstance(encoding, Learned)
 
     def forward(self, positions: Positions) -> Effect:
@@ -62,7 +63,7 @@ class BFloat16(Extension):
         )
 
     def rotation(self, rope: RoPE, positions: Positions) -> Rotate:
-        """Return RoPE's rotation; where positions and frequencies are bfloat16, so is their product."""
+        """Return RoPE's rotation. If positions and frequencies are bfloat16, so is their product."""
         at, frequencies = double(positions.at), rope.frequencies()
         at = at.bfloat16() if "positions" in self.what else at
         frequencies = frequencies.bfloat16() if "frequencies" in self.what else frequencies
@@ -70,8 +71,8 @@ class BFloat16(Extension):
         return rope.rotation(angle, angle)
 
     def round_positions(self, inner: Callable[..., Tensor]) -> Callable[..., Tensor]:
-        """Return `inner` with its last two arguments, the positions of queries and keys, or their distances,
-        rounded as `what` says."""
+        """Return `inner` with its last two arguments rounded: the positions of queries and keys, or their
+        distances."""
 
         def changed(*given: Tensor) -> Tensor:
             i, j = (round_to_bfloat16(x) for x in given[-2:]) if "positions" in self.what else given[-2:]
@@ -80,11 +81,11 @@ class BFloat16(Extension):
         return changed
 
     def round_result(self, inner: Callable[..., Tensor]) -> Callable[..., Tensor]:
-        """Return a function whose result is rounded, if biases are."""
+        """Return a function with a rounded result if biases are rounded."""
         return (lambda *given: round_to_bfloat16(inner(*given))) if "biases" in self.what else inner
 
 
 def round_to_bfloat16(x: Tensor) -> Tensor:
-    """Return the nearest bfloat16, as a number of x's own kind; the gradient is that of x."""
+    """Return the nearest bfloat16 in the type of x; the gradient passes through unchanged."""
     nearest = x.detach().bfloat16().to(x.dtype)
     return x + (nearest - x.detach()) if x.requires_grad else nearest

@@ -30,7 +30,7 @@ class Frequencies(Extension):
         raise NotImplementedError
 
     def magnitude(self, factor: float) -> float:
-        """Return the factor on q and on k; their product, the logit, grows by its square."""
+        """Return the factor on q and on k; the logit grows by its square."""
         return 1.0
 
     def forward(self, positions: Positions) -> Effect:
@@ -42,19 +42,19 @@ class Frequencies(Extension):
 
 
 def interpolate(frequencies: Tensor, share: Tensor, factor: float) -> Tensor:
-    """Return the frequencies, (D/2,), with `share` of each divided by `factor` and the rest kept."""
+    """Return the frequencies, (D/2,), with a `share` of each divided by `factor`."""
     return frequencies * (share / factor + 1 - share)
 
 
 def rotations_ramp(fast: float, slow: float, frequencies: Tensor, length: int) -> Tensor:
-    """Return a ramp (D/2,): 0 for the pairs that rotate at least `fast` times in `length` tokens, 1 for those
-    that rotate at most `slow` times, linear in the number of rotations between."""
+    """Return a ramp (D/2,) over the number of rotations in `length` tokens: 0 for pairs with at least `fast`,
+    1 for pairs with at most `slow`."""
     rotations = length * frequencies / (2 * math.pi)
     return ((fast - rotations) / max(fast - slow, 1e-9)).clamp(0, 1)
 
 
 def index_ramp(fast: float, slow: float, pairs: int, base: float, length: int, whole: bool = True) -> Tensor:
-    """Return such a ramp, (D/2,), linear in the index of the pair, its ends rounded outwards if `whole`."""
+    """Return such a ramp, (D/2,), over the index of the pair, with ends rounded outwards if `whole`."""
     low, high = (pairs * math.log(length / (2 * math.pi * n)) / math.log(base) for n in (fast, slow))
     if whole:
         low, high = math.floor(low), math.ceil(high)

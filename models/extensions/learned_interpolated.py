@@ -14,7 +14,8 @@ from models.ops.precision import double
 
 
 class LearnedInterpolated(Extension):
-    """`auto` lays the ends of the table on the ends of the sequence; a number divides all positions."""
+    """`factor`: `auto` lays the ends of the table on the ends of the sequence; a number divides all
+    positions."""
 
     fits = (Learned,)
     encoding: Learned

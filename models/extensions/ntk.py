@@ -17,6 +17,6 @@ class NTK(Frequencies):
 
 
 def ntk(frequencies: Tensor, factor: float) -> Tensor:
-    """Return the frequencies of the larger base, (D/2,); D = 2 has one pair, which is the fastest."""
+    """Return the frequencies of the larger base, (D/2,). D = 2 has one pair, which is the fastest."""
     pair = double(torch.arange(frequencies.numel()))
     return frequencies * factor ** (-pair / max(1, frequencies.numel() - 1))

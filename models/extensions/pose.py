@@ -19,7 +19,7 @@ from models.extensions.pi import PI
 
 
 class PoSE(PI):
-    """`factor`: a number, since the target must be known in training."""
+    """`factor`: a number, because training must know the target length."""
 
     def __init__(self, encoding: Encoding, length: int, factor: Factor = 8.0, seed: Seed = 0) -> None:
         if isinstance(factor, str):
@@ -31,7 +31,8 @@ class PoSE(PI):
         return super().forward(self.skip_positions(positions) if self.training else positions)
 
     def skip_positions(self, positions: Positions) -> Positions:
-        """Return positions (B, T): the first piece, at most half, stays; the second is within the target."""
+        """Return positions (B, T): the first piece, at most half, stays; the second moves, up to the target
+        length."""
         length, device = positions.length, positions.at.device
         drawn = order(2 * positions.sequences, self.seed, positions.draw, device).view(2, -1, 1) / 2**32
         first = 1 + (drawn[0] * ((length + 1) // 2)).long()  # (B, 1)

@@ -17,7 +17,7 @@ from models.extensions.two_regions import TwoRegions
 
 
 class Sinks(Extension):
-    """`window`: by default, what the sinks leave of the training length."""
+    """`window`: by default, the training length less the sinks."""
 
     relative, needs_causal = False, True
 

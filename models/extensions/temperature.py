@@ -16,8 +16,8 @@ from models.extension import Extension
 
 
 class Temperature(Extension):
-    """`factor`: at every length; `auto`: the best of each length; until that is found, the logarithm of the
-    length over that of the training length."""
+    """`factor`: the same at every length; `auto` is the best of each length, and before the search the
+    logarithm of the length over that of the training length."""
 
     prefix = False  # all queries have the factor of the whole length
 

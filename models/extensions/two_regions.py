@@ -24,7 +24,7 @@ class TwoRegions(Extension):
         self.length, self.window = length, tokens("window", window, length // 2)
 
     def far(self, at: Tensor, span: int) -> tuple[Tensor, Tensor]:
-        """Return the positions of queries and of keys in pairs that are far apart, in the shape of `at`."""
+        """Return the positions of queries and of keys for far pairs, in the shape of `at`."""
         raise NotImplementedError
 
     def forward(self, positions: Positions) -> Effect:
@@ -43,7 +43,7 @@ class TwoRegions(Extension):
 
 
 class Grouped(TwoRegions):
-    """Far distances shrunk by `group`; `auto` is the smallest for which none is longer than in training."""
+    """Far distances divided by `group`; `auto` is the smallest for which none is longer than in training."""
 
     def __init__(
         self, encoding: Encoding, length: int, window: Count | Auto = "auto", group: Count | Auto = "auto"

@@ -1,6 +1,6 @@
-"""Window: each token sees the `window` last tokens, the training length by default.
+"""Window: each token sees the last `window` tokens, by default the training length.
 
-The null hypothesis for every claim of extrapolation. Through `depth` layers, information still comes
+This is the null hypothesis for every claim of extrapolation. Through `depth` layers, information still comes
 from depth * window tokens back.
 """
 

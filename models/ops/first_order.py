@@ -1,4 +1,4 @@
-"""First derivatives alone, said aloud: functions with gradients of their own have no second ones."""
+"""Explicitly first-order functions: those with hand-written gradients have no second derivatives."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -8,8 +8,8 @@ import torch
 
 
 def first_order(backward: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a `backward` that refuses to be differentiated again. PyTorch's `once_differentiable` takes its
-    results for constants where the incoming gradient is one, and second derivatives come out wrong."""
+    """Return a `backward` that refuses to be differentiated again. PyTorch's `once_differentiable` treats its
+    results as constants if the incoming gradient is constant, which makes second derivatives wrong."""
 
     @wraps(backward)
     def first(ctx: Any, *gradients: Any) -> Any:

@@ -1,7 +1,7 @@
-"""Linear layers: their initial scale, their split into heads, and the library that suits this processor.
+"""Linear layers: their initial scale, their heads, and the faster library on this processor.
 
-PyTorch multiplies float32 by MKL, which on processors not made by Intel leaves half of what AVX-512 can do.
-oneDNN, which it multiplies bfloat16 by, can be called for float32 as well.
+PyTorch multiplies float32 by MKL, which leaves half of AVX-512 unused on processors of other makers than
+Intel. oneDNN, which multiplies bfloat16, can multiply float32 as well.
 """
 
 from typing import Any
@@ -17,7 +17,7 @@ from models.ops.processor import is_mkl_slow
 
 
 class Linear(nn.Linear):
-    """Without a bias."""
+    """A linear layer without bias."""
 
     def __init__(self, inner: int, out: int) -> None:
         super().__init__(inner, out, bias=False)
@@ -45,9 +45,9 @@ class OneDNN(torch.autograd.Function):
 
 
 def over_rows(a: Tensor, b: Tensor) -> Tensor:
-    """Return a.T @ b (M, N) of a (K, M) and b (K, N), which are many rows.
+    """Return a.T @ b (M, N) of a (K, M) and b (K, N), which have many rows.
 
-    oneDNN is given a copy of what stands on the left if that is transposed: here, of the narrower one.
+    oneDNN copies a transposed left factor: here, the narrower one.
     """
     return onednn(a.T, b.T) if a.size(1) <= b.size(1) else onednn(b.T, a.T).T
 
@@ -58,7 +58,7 @@ def product(a: Tensor, b: Tensor) -> Tensor:
 
 
 def is_by_onednn(a: Tensor, b: Tensor) -> bool:
-    """Return whether both are of float32 on a processor where PyTorch's own choice is slow."""
+    """Return whether both are float32 on a processor where PyTorch's choice is slow."""
     if not (a.is_cpu and a.dtype == b.dtype == WIDE) or torch.compiler.is_compiling():
         return False
     return not is_autocast_on(a.device) and is_mkl_slow()

@@ -42,7 +42,7 @@ class RMSNorm(torch.autograd.Function):
     @staticmethod
     @first_order
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
-        """Use LayerNorm's where there is no C: it is fused. It is given a mean of 0, and the mean that it
+        """Use LayerNorm's backward if there is no C: it is fused. A mean of 0 goes in, and the mean that it
         subtracts is added again."""
         x, scale, gain = ctx.saved_tensors
         if ctx.loops is not None:

@@ -1,4 +1,4 @@
-"""Small networks at every pair of tokens: of leaky units across heads, and of ReLUs of one number."""
+"""Small networks at every pair of tokens: leaky units across heads, or ReLUs of one number."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable
@@ -21,7 +21,7 @@ UNSEEN = -1e9  # a network needs a finite logit; what is added to the true one i
 
 @dataclass(frozen=True)
 class AcrossHeads:
-    """Logits plus biases, plus what a network of leaky units makes of those of all heads."""
+    """Logits plus biases, plus the output of a network of leaky units that reads those of all heads."""
 
     read: nn.Linear  # logits and biases of H heads to hidden units
     write: nn.Linear
@@ -35,12 +35,12 @@ class AcrossHeads:
         return adapt_logits(self.read, self.write, content, position).view_as(logits)
 
     def of_content(self) -> tuple[Tensor, Tensor]:
-        """Return (hidden, H) weights of each head's logit for the units, and of the units for each head."""
+        """Return (hidden, H) weights: of each head's logit for the units, and of the units for each head."""
         to_units = self.read.weight[:, : self.write.out_features]
         return to_units.float().contiguous(), self.write.weight.mT.float().contiguous()
 
     def of_distance(self, distance: Tensor) -> Tensor:
-        """Return (hidden + H, N) what distances (N,) alone give to each unit, and to each head."""
+        """Return (hidden + H, N): what each unit and each head gets from distances (N,) alone."""
         assert isinstance(self.bias, ByDistance)
         heads = self.write.out_features
         bias = self.bias.function(distance).float().expand(heads, -1)
@@ -102,7 +102,7 @@ class PiecewiseLinear:
         self.lines = (first[:, None] + F.pad(steps.cumsum(1), (0, 0, 1, 0))).float()
 
     def __call__(self, x: Tensor) -> Tensor:
-        """Return (features, ...) of x (...) by those units that bend between the lowest x and the highest."""
+        """Return (features, ...) for x (...), from units that bend between its lowest and highest value."""
         lowest, highest = (float(end) for end in x.aminmax())
         start, stop = bisect_right(self.at, lowest), bisect_left(self.at, highest)
         given = x.new_empty(2 + stop - start, x.numel())
@@ -116,7 +116,7 @@ class PiecewiseLinear:
 
 @dataclass(frozen=True)
 class Surface:
-    """A number for each pair of positions that needs no memory besides its own, however many there are."""
+    """A number for each pair of positions, computed without further memory."""
 
     function: Callable[[Tensor, Tensor], Tensor]
 
@@ -126,10 +126,10 @@ class Surface:
 
 
 def at_once(network: Callable[[Tensor], Tensor], c: Tensor) -> Callable[..., Tensor] | None:
-    """Return a function of queries i and a divisor (R, 1), and keys j (1, K): (features, R, K).
+    """Return a function of queries i, a divisor (R, 1) and keys j (1, K) that gives (features, R, K).
 
-    It is the `network` of log(1 + |c (i - j)|) / divisor, without gradient and in one pass; None where that
-    cannot be compiled.
+    It computes `network` of log(1 + |c (i - j)|) / divisor in one pass, without gradient; None if it cannot
+    be compiled.
     """
     learning = torch.is_grad_enabled() and c.requires_grad
     if learning or not isinstance(network, PiecewiseLinear):

@@ -1,4 +1,4 @@
-"""Full precision where autocast would round."""
+"""Full precision inside autocast."""
 
 from contextlib import AbstractContextManager, nullcontext
 
@@ -15,12 +15,12 @@ def linear32(x: Tensor, layer: nn.Linear) -> Tensor:
 
 
 def double(x: Tensor) -> Tensor:
-    """Return x in float64; in float32 on a GPU of Apple's, which has nothing wider."""
+    """Return x in float64, or in float32 on Apple's GPUs, which have nothing wider."""
     return x.float() if x.is_mps else x.double()
 
 
 def without_autocast(device: torch.device) -> AbstractContextManager:
-    """Let products have the precision of their factors."""
+    """Return a context in which products keep the precision of their factors."""
     return torch.autocast(device.type, enabled=False) if is_autocast_on(device) else nullcontext()
 
 
@@ -29,5 +29,5 @@ def is_autocast_on(device: torch.device) -> bool:
 
 
 def is_inspectable(x: Tensor) -> bool:
-    """Return whether values may be read: that neither makes a GPU wait nor breaks a gradient or a graph."""
+    """Return whether values may be read, without a wait for a GPU, a broken gradient or a broken graph."""
     return x.is_cpu and not x.requires_grad and not torch.compiler.is_compiling()

@@ -1,6 +1,7 @@
 """The libraries that multiply well on this processor.
 
-By its make, as timing would let processes that are compared, or repeated, round differently (decision 0031).
+The make of the processor decides, not a timing, so that processes that are compared or repeated round alike
+(decision 0031).
 """
 
 import os
@@ -17,14 +18,15 @@ FOREIGN = "AuthenticAMD", "HygonGenuine"  # to MKL, which is made for Intel's
 
 @cache
 def is_mkl_slow() -> bool:
-    """Return whether PyTorch multiplies by MKL on a processor that MKL leaves half unused, unlike oneDNN."""
+    """Return whether PyTorch multiplies by MKL on a processor that MKL, unlike oneDNN, leaves half unused."""
     known = CPUINFO.read_text() if CPUINFO.exists() else platform.processor()
     both = torch.backends.mkl.is_available() and torch.backends.mkldnn.is_available()
     return both and any(name in known for name in FOREIGN)
 
 
 def bfloat16_by() -> list[str]:
-    """Return how loops in C multiply bfloat16, fastest first: in TILES, or in PAIRS if that beats float32."""
+    """Return the ways in which loops in C multiply bfloat16, fastest first: TILES, or PAIRS if faster than
+    float32."""
     limit = os.environ.get("ONEDNN_MAX_CPU_ISA") or os.environ.get("DNNL_MAX_CPU_ISA") or "ALL"
     ways = {"tiles": ("AMX", "ALL", "DEFAULT"), "pairs": ("16", "AMX", "ALL", "DEFAULT")}
     able: dict[str, Callable[[], bool]] = {"tiles": has_tiles, "pairs": is_bfloat16_by_onednn}
@@ -35,10 +37,10 @@ def bfloat16_by() -> list[str]:
 
 @cache
 def has_tiles() -> bool:
-    """Return whether there are AMX's tiles, which a process must ask the system for."""
+    """Return whether the processor has AMX tiles; a process must ask the system for them."""
     return torch.cpu._is_amx_tile_supported() and torch.cpu._init_amx()
 
 
 def is_bfloat16_by_onednn() -> bool:
-    """Return whether flash attention in bfloat16 goes through MKL where oneDNN has instructions for it."""
+    """Return whether flash attention in bfloat16 goes through MKL although oneDNN has instructions for it."""
     return is_mkl_slow() and torch.cpu._is_avx512_bf16_supported()

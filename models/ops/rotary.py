@@ -24,7 +24,7 @@ def rotate_pairs(x: Tensor, cos: Tensor, sin: Tensor, layout: str = "interleaved
 
 
 def rotate_plainly(x: Tensor, cos: Tensor, sin: Tensor, layout: str) -> Tensor:
-    """Rotate in plain operations, for compilers to fuse and for gradients of the angles."""
+    """Rotate by plain operations, for compilers to fuse and for gradients of the angles."""
     wide = x.to(cos.dtype)
     if layout == "half":
         a, b = wide.chunk(2, -1)
@@ -34,7 +34,7 @@ def rotate_plainly(x: Tensor, cos: Tensor, sin: Tensor, layout: str) -> Tensor:
 
 
 class RotatePairs(torch.autograd.Function):
-    """The same with as few passes over x as possible; the gradient is rotated back."""
+    """Rotation with as few passes over x as possible; the gradient is rotated back."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, cos: Tensor, sin: Tensor, layout: str) -> Tensor:
@@ -56,7 +56,7 @@ def rotate_halves(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
 
 
 def rotate_neighbours(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
-    """Multiply each pair as a complex number: three passes, half as long as those of `rotate_halves`."""
+    """Rotate each pair as a complex number: three passes, half as long as those of `rotate_halves`."""
     wide = x.to(cos.dtype, copy=True, memory_format=torch.contiguous_format)
     torch.view_as_complex(wide.unflatten(-1, (-1, 2))).mul_(torch.complex(cos, sin))
     return wide.to(x.dtype)

@@ -1,4 +1,4 @@
-"""Numbers that distances decide: where positions are consecutive, each diagonal has one."""
+"""Toeplitz matrices: at consecutive positions, numbers by distance have one value for each diagonal."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -10,7 +10,7 @@ from models.ops.precision import is_inspectable
 
 
 class Toeplitz(NamedTuple):
-    """A number for each pair that its distance alone decides."""
+    """A number for each pair that depends on the distance alone."""
 
     line: Tensor  # (1 or H, N) float32, from the greatest distance to the smallest
     start: int  # where it has that of the first query to the first key
@@ -29,7 +29,7 @@ def by_distance(values: Callable[[Tensor], Tensor], i: Tensor, j: Tensor) -> Ten
 
 
 def is_consecutive(at: Tensor) -> bool:
-    """Return whether positions (..., R, 1) or (..., 1, K) of one sequence are consecutive and can be read."""
+    """Return whether positions (..., R, 1) or (..., 1, K) can be read and are consecutive in one sequence."""
     if at.is_floating_point() or at.numel() != max(at.shape) or not is_inspectable(at):
         return False
     return bool((at.flatten().diff() == 1).all())

@@ -1,7 +1,7 @@
-"""Learned sink (OpenAI, 2025, https://arxiv.org/abs/2508.10925): where attention goes that has no use.
+"""Learned sink (OpenAI, 2025, https://arxiv.org/abs/2508.10925): a place for attention without use.
 
-Each head learns one more logit, which takes part in softmax and reads nothing. gpt-oss is trained
-with it; at 0, where it starts here, it is the zero sink of StreamingLLM (2309.17453).
+Each head learns one more logit, which takes part in the softmax and reads nothing. gpt-oss is trained with
+it. It starts at 0, where it is the zero sink of StreamingLLM (2309.17453).
 """
 
 from dataclasses import replace
@@ -15,7 +15,7 @@ from models.schedule import Wrapper
 
 
 class LearnedSink(Wrapper):
-    """Around any encoding."""
+    """A learned sink around any encoding."""
 
     def __init__(self, inner: Encoding, heads: int) -> None:
         super().__init__(inner)

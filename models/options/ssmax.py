@@ -9,9 +9,11 @@ from models.schedule import Wrapper
 
 
 class SSMax(Wrapper):
-    """Any encoding, its logits multiplied by s ln n: s learned per head, n the keys a query sees.
+    """Any encoding, with logits multiplied by s ln n: s is learned for each head, n is the number of visible
+    keys.
 
-    s starts at the paper's example, 0.43: 1.8 times sharper than softmax at 64 tokens, 2.7 at 512."""
+    s starts at the paper's example, 0.43: 1.8 times sharper than softmax at 64 tokens, 2.7 at 512.
+    """
 
     def __init__(self, inner: Encoding, heads: int, start: float = 0.43) -> None:
         super().__init__(inner)
@@ -23,7 +25,7 @@ class SSMax(Wrapper):
 
 
 def visible_keys(effect: Effect) -> Tensor:
-    """Return how many keys each query sees, (..., 1 or H, T) float32."""
+    """Return the number of visible keys of each query, (..., 1 or H, T) float32."""
     positions, visible = effect.positions, effect.visible
     counts = torch.arange(1, positions.length + 1, device=positions.at.device)
     last = counts if positions.causal else torch.full_like(counts, positions.length)
@@ -38,7 +40,7 @@ def visible_keys(effect: Effect) -> Tensor:
 
 
 def first_hidden_distance(effect: Effect) -> Tensor | None:
-    """Return the distance from which on the mask hides keys, or a head's bias does, (1 or H, 1)."""
+    """Return the distance at which the mask or a head's bias begins to hide keys, (1 or H, 1)."""
     visible, bias, at = effect.visible, effect.bias, effect.positions
     if isinstance(bias, ByDistance) and at.is_whole:
         values = bias.function(torch.arange(at.span, device=at.at.device))

@@ -1,1 +1,1 @@
-"""The speed of everything, side by side, on the machine at hand: `python -m sweeps.bench`."""
+"""Benchmarks: the speed of everything, side by side, on this machine: `python -m sweeps.bench`."""

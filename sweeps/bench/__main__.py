@@ -38,7 +38,7 @@ class Arguments(Section):
 
 
 def results_of(isa: str, part: str, threads: int, arguments: Arguments) -> list[Result]:
-    """Measure in a process of its own, as libraries choose their instructions when they load."""
+    """Measure in a process of its own, because libraries choose their instructions when they load."""
     job = arguments.model_dump() | {"part": part, "threads": threads}
     line = [sys.executable, "-m", "sweeps.bench.measure", json.dumps(job)]
     done = subprocess.run(line, env=limited_environment(isa), capture_output=True, text=True, check=False)

@@ -1,4 +1,4 @@
-"""Measuring: processor time, medians of interleaved rounds."""
+"""Clocks: processor time, and medians of interleaved rounds."""
 
 import statistics
 import time
@@ -13,7 +13,7 @@ Measurement = tuple[str, str, int, float]  # kind, model, length, value: the fir
 
 @dataclass(frozen=True)
 class Options:
-    """The settings that the parts of the benchmarks share."""
+    """The settings that all benchmarks share."""
 
     encodings: list[str]
     rounds: int  # training steps of each model
@@ -25,7 +25,7 @@ def device() -> str:
 
 
 def now() -> float:
-    """Return seconds: of processor time, which other processes disturb less; else of the clock."""
+    """Return processor time in seconds, which other processes disturb less, or else the time of the clock."""
     if torch.cuda.is_available():
         torch.cuda.synchronize()
     elif torch.get_num_threads() == 1:
@@ -34,7 +34,8 @@ def now() -> float:
 
 
 def median_times(calls: Mapping[str, Callable[[], Any]], rounds: int) -> dict[str, float]:
-    """Return the median seconds of each call; a slow minute of the machine strikes all of them."""
+    """Return the median seconds of each call, in interleaved rounds: a slow minute of the machine affects all
+    calls."""
     for call in calls.values():
         call()
     spent: dict[str, list[float]] = {name: [] for name in calls}

@@ -1,4 +1,4 @@
-"""The models that are timed: ours, and others of its shape with every kind of attention that they have."""
+"""The models of the benchmarks: ours, and others of the same shape with each of their kinds of attention."""
 
 from collections.abc import Callable
 from functools import partial
@@ -23,7 +23,7 @@ def ours(name: str) -> GPT:
 
 
 def loss_of(model: nn.Module, tokens: Tensor, targets: Tensor) -> Tensor:
-    """Return the mean loss of a model of ours, of transformers, or of another that returns logits."""
+    """Return the mean loss of our model, of one of transformers, or of another that returns logits."""
     if isinstance(model, GPT):
         return mean_loss(model, tokens, targets)
     output = model(tokens)
@@ -59,7 +59,7 @@ def x_transformers(attention: str) -> nn.Module:
 
 
 class Plain(nn.Module):
-    """A GPT with RoPE as a tutorial writes it, for a compiler to fuse."""
+    """A GPT with RoPE, written as in tutorials, for a compiler to fuse."""
 
     def __init__(self, attention: str) -> None:
         super().__init__()

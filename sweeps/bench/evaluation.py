@@ -30,8 +30,8 @@ def measure(options: Options) -> Iterator[Measurement]:
 
 
 def moved_encoding(name: str) -> Encoding:
-    """Return an encoding with every weight moved a little, as some methods start as another one. Its
-    training was so short that LENGTH is TIMES as long."""
+    """Return an encoding with all weights moved a little, because some methods start as another one. Its
+    training length is LENGTH / TIMES."""
     shape = {"heads": HEADS, "head_width": HEAD_WIDTH, "width": HEADS * HEAD_WIDTH, "depth": 1}
     encoding = layers(read("encoding", name), 1, shape | {"length": LENGTH // TIMES})[0]
     for parameter in encoding.parameters():
@@ -40,7 +40,7 @@ def moved_encoding(name: str) -> Encoding:
 
 
 def calls(encoding: Encoding, length: int) -> dict[str, Callable[[], Tensor]]:
-    """Return attention under an encoding, and plain causal attention, in the precision of auto."""
+    """Return attention under an encoding, and plain causal attention, in the precision of `auto`."""
     is_bf16 = resolved_precision("auto", "auto") == "bf16-mixed"
     dtype, shape = torch.bfloat16 if is_bf16 else torch.float32, (1, HEADS, length, HEAD_WIDTH)
     q, k, v = (torch.randn(shape, device=device()).to(dtype) for _ in range(3))  # (B, H, T, D)

@@ -1,4 +1,4 @@
-"""The instruction sets of a processor, which libraries can be limited to."""
+"""The instruction sets of a processor, to which libraries can be limited."""
 
 import os
 from collections.abc import Callable
@@ -14,13 +14,14 @@ LIMITS: dict[str, tuple[str, str, Callable[[], bool]]] = {  # what oneDNN and ot
 
 
 def instruction_sets() -> list[str]:
-    """Return the instruction sets of this processor, the largest first; of a GPU or another processor ""."""
+    """Return the instruction sets of this processor, the largest first; an empty name for GPUs and other
+    processors."""
     sets = [name for name, (*_, has) in LIMITS.items() if has()]
     return [""] if torch.cuda.is_available() or not sets else sets
 
 
 def limited_environment(isa: str) -> dict[str, str]:
-    """Return the environment of a process whose libraries use no more than an instruction set."""
+    """Return the environment of a process whose libraries use at most an instruction set."""
     if not isa:
         return dict(os.environ)
     onednn, others, _ = LIMITS[isa]

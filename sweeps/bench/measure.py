@@ -1,4 +1,4 @@
-"""A part of the benchmarks, measured in this process; the last line that it prints is the measurements."""
+"""One part of the benchmarks, measured in this process; the last line of its output holds the results."""
 
 import json
 import subprocess
@@ -20,7 +20,7 @@ from train.runtime.machine import keep_memory
 
 
 def measure_sweep(_: Options) -> Iterator[Measurement]:
-    """Yield the minutes of `quick.yaml`, data and report included; then evaluation over training."""
+    """Yield the minutes of `quick.yaml`, with data and report; then the ratio of evaluation to training."""
     with tempfile.TemporaryDirectory() as folder:
         start = time.perf_counter()
         line = [sys.executable, "-m", "train", "sweeps=quick", f"outputs={folder}", "wandb.mode=offline"]

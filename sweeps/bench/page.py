@@ -1,4 +1,4 @@
-"""Results as a table of numbers, as a page and as a figure."""
+"""The results of benchmarks as a table of numbers, a page and a figure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -42,7 +42,7 @@ QUESTIONS = {  # each is answered by the largest of these results, and by the mo
 
 @dataclass(frozen=True)
 class Result:
-    """A number, and the conditions that it was measured under."""
+    """A number, and its conditions."""
 
     kind: str  # of HEADS
     model: str  # an encoding; a peer with its attention and precision; "" of a sweep
@@ -58,7 +58,7 @@ RESULTS = TypeAdapter(list[Result])
 
 
 def write_page(results: Sequence[Result], folder: Path) -> None:
-    """Write `benchmarks.csv`, `.md` and `.svg`; what was measured earlier and not now is kept."""
+    """Write `benchmarks.csv`, `.md` and `.svg`; earlier measurements stay unless they were repeated."""
     frame = pd.DataFrame([*earlier_results(folder), *results])
     frame = frame.drop_duplicates(KEY, keep="last")
     frame = frame.sort_values(
@@ -71,7 +71,7 @@ def write_page(results: Sequence[Result], folder: Path) -> None:
 
 
 def earlier_results(folder: Path) -> list[Result]:
-    """Return what was measured earlier into a folder."""
+    """Return the earlier measurements of a folder."""
     file = folder / "benchmarks.csv"
     try:
         rows = pd.read_csv(file, keep_default_na=False).to_dict("records") if file.exists() else []
@@ -83,7 +83,7 @@ def earlier_results(folder: Path) -> list[Result]:
 
 
 def bench_page(frame: pd.DataFrame) -> str:
-    """Return a page: the answers to a reader's questions on each machine, then its tables."""
+    """Return a page: the answers to a reader's questions for each machine, then its tables."""
     machines = dict(list(frame.groupby("machine")))
     answers = pd.DataFrame({name: answers_of(largest_set(part)) for name, part in machines.items()})
     by_machine = {name: tables(part) for name, part in machines.items()}
@@ -93,12 +93,12 @@ def bench_page(frame: pd.DataFrame) -> str:
 
 
 def largest_set(part: pd.DataFrame) -> pd.DataFrame:
-    """Return the results of one thread under the largest instruction set of a machine."""
+    """Return the results for one thread and the largest instruction set of a machine."""
     return part[(part["isa"] == min(part["isa"], key=ORDER.__getitem__)) & (part["threads"] == 1)]
 
 
 def answers_of(part: pd.DataFrame) -> dict[str, str]:
-    """Return the answer to each question that was measured."""
+    """Return the answers to the questions for which there are measurements."""
     answers = {}
     for question, query in QUESTIONS.items():
         for row in part.query(query).nlargest(1, "value").to_dict("records"):
@@ -108,7 +108,7 @@ def answers_of(part: pd.DataFrame) -> dict[str, str]:
 
 
 def tables(part: pd.DataFrame) -> dict[str, str]:
-    """Return the tables of a machine by their titles; of several results in one place the largest counts."""
+    """Return the tables of a machine by title; of several results in one place, the largest counts."""
     threads = part["threads"].map(lambda count: f"{count} threads" if count > 1 else "")
     part = part.assign(library=part["model"].str.split().str[0], threads=threads)
     result = {}
@@ -120,7 +120,7 @@ def tables(part: pd.DataFrame) -> dict[str, str]:
 
 
 def table_text(table: pd.DataFrame) -> str:
-    """Return a table in Markdown; what is missing is empty."""
+    """Return a table in Markdown, with empty cells for missing numbers."""
     rows = ([head_text(name), *map(value_text, values)] for name, *values in table.itertuples())
     return markdown(["", *map(head_text, table.columns)], rows)
 
@@ -138,7 +138,8 @@ def value_text(value: float | str) -> str:
 
 
 def bench_figure(frame: pd.DataFrame) -> Figure:
-    """Return the step against NoPE and a long evaluation against causal attention, by family and machine."""
+    """Return a figure of the step against NoPE and the long evaluation against causal attention, by family
+    and machine."""
     titles = {
         "train_vs_nope": "training step, x NoPE",
         "evaluate_vs_causal": "attention over 8,192 tokens, x causal",

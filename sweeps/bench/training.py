@@ -1,4 +1,4 @@
-"""A training step of every encoding, and of other libraries' models of the same shape."""
+"""A training step of every encoding, and of models of other libraries with the same shape."""
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
@@ -31,7 +31,7 @@ def measure_peers(options: Options) -> Iterator[Measurement]:
 
 
 def measure_compiled(options: Options) -> Iterator[Measurement]:
-    """Yield the same through torch.compile, each peer as it is fastest without."""
+    """Yield the same numbers under torch.compile, for each peer in its fastest variant without it."""
     contenders = rope_and_peers()
     speed = speeds(contenders, options)
     fastest = {name.split()[0]: name for name in sorted(speed, key=speed.__getitem__)}.values()
@@ -40,7 +40,7 @@ def measure_compiled(options: Options) -> Iterator[Measurement]:
 
 
 def rope_and_peers() -> dict[str, Contender]:
-    """Return RoPE as a user gets it, and each peer, such as "x_transformers eager bf16"."""
+    """Return RoPE with the default settings, and each peer, such as "x_transformers eager bf16"."""
     is_emulated = bfloat16_gain() < 0.5  # bfloat16 takes up to a minute per step
     precisions = ("fp32",) if is_emulated else ("bf16", "fp32")
     peers: dict[str, Contender] = {
@@ -53,7 +53,7 @@ def rope_and_peers() -> dict[str, Contender]:
 def speeds(
     contenders: Mapping[str, Contender], options: Options, is_compiled: bool = False
 ) -> dict[str, float]:
-    """Return the tokens per second of each."""
+    """Return the tokens per second of each contender."""
     steps = {name: step(contender, options.batch, is_compiled) for name, contender in contenders.items()}
     return {
         name: options.batch * LENGTH / spent for name, spent in median_times(steps, options.rounds).items()
@@ -61,7 +61,7 @@ def speeds(
 
 
 def step(contender: Contender, batch: int, is_compiled: bool = False) -> Callable[[], None]:
-    """Return a whole training step on text that is new each time; `auto` is that of trainer.precision."""
+    """Return a whole training step on new text each time, in the precision that `auto` chooses."""
     make, precision = contender
     model = make().to(device()).train()
     if is_compiled:  # ours block by block, as `trainer.compile` has it

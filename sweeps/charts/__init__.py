@@ -1,4 +1,4 @@
-"""The figures of a report: which there are, and what their files are called."""
+"""The figures of a report, and the names of their files."""
 
 from sweeps.charts.decomposition import decomposition
 from sweeps.charts.depths import by_depth
@@ -23,7 +23,7 @@ KINDS = {
 
 
 def figures(summary: Summary) -> list[dict[str, Figure]]:
-    """Return the figures of each comparison, by kind; each has a file name of its own."""
+    """Return the figures of each comparison, by kind; each has its own file name."""
     missing = list_text([job.name for job in summary.missing], 8)
     names: list[str] = []
     every = []
@@ -40,14 +40,13 @@ def figures(summary: Summary) -> list[dict[str, Figure]]:
 
 
 def before(kind: str, comparison: Comparison) -> str:
-    """Return the part of a file's name before the kind of its figure."""
+    """Return the part of a file name before the kind of its figure."""
     prefixes = {"by_length": f"{comparison.metric}_", "by_position": "loss_", "by_depth": "accuracy_"}
     return prefixes.get(kind, "")
 
 
 def suffix(comparisons: list[Comparison], comparison: Comparison) -> str:
-    """Return the part of a file's name that tells comparisons apart: nothing where all are of the same
-    runs."""
+    """Return the part of a file name that distinguishes comparisons; empty if all are of the same runs."""
     lengths = {item.trained_length for item in comparisons if item.data == comparison.data}
     parts = [comparison.data] * any(item.data != comparison.data for item in comparisons)
     parts += [str(comparison.trained_length)] * (len(lengths) > 1)

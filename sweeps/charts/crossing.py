@@ -1,4 +1,5 @@
-"""A contradiction in one panel: what papers print, the same checkpoints crossed, what each factor does."""
+"""A contradiction in one panel: the papers' numbers, the same checkpoints crossed, and the effect of each
+factor."""
 
 from sweeps.court.attribution import Attribution
 from sweeps.drawing.figure import Caption, Figure, Row, describe, facet
@@ -9,7 +10,7 @@ TICKS = [-3, -1, -0.3, -0.1, 0, 0.1, 0.3, 1, 3]
 
 
 def crossing_figure(name: str, attribution: Attribution) -> Figure:
-    """Draw papers as points, cells and effects with their intervals."""
+    """Draw papers as points, and combinations and effects with their intervals."""
     contradiction, left, half = attribution.contradiction, attribution.left, attribution.half
     rows = [
         row(PUBLISHED, f"{side.source.paper}: {where}", value, value, value)

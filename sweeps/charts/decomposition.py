@@ -1,4 +1,4 @@
-"""The decomposition as stacked bars: a panel per method, a bar per length."""
+"""The decomposition as stacked bars: a panel for each method, a bar for each length."""
 
 from collections.abc import Iterator
 
@@ -15,7 +15,7 @@ Bar = tuple[str, float, float]  # part, where it begins, where it ends
 
 
 def decomposition(comparison: Comparison) -> dict[str, Spec]:
-    """Draw losses on zero, gains hanging from it, and the whole change as a dot."""
+    """Draw losses above zero, gains below, and the whole change as a dot."""
     decomposed = comparison.decomposition
     parts_of = {n: decomposed[n] for n in comparison.order if n in decomposed and any(bars(decomposed[n]))}
     if not parts_of:
@@ -31,7 +31,7 @@ def decomposition(comparison: Comparison) -> dict[str, Spec]:
 
 
 def bars(decomposed: Decomposition) -> list[list[Bar]]:
-    """Return the parts of each bar, from zero on; none where the method is undefined."""
+    """Return the parts of each bar, from zero on; none if the method is undefined."""
     every = []
     for t in range(len(decomposed.lengths)):
         values = {part: change.value[t] for part, change in decomposed.parts.items()}

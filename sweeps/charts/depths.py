@@ -1,4 +1,4 @@
-"""Accuracy over length and depth: a heat map a method, all on the same scale."""
+"""Accuracy by length and depth: a heat map for each method, all on the same scale."""
 
 from sweeps.comparison.records import Values
 from sweeps.comparison.summary import Comparison
@@ -8,13 +8,13 @@ from train.results.rows import DEPTH
 
 
 def depths(comparison: Comparison) -> list[str]:
-    """Return the depths, 0.00, 0.25, ...: the start of a sequence first."""
+    """Return the depths, 0.00, 0.25, ..., from the start of a sequence."""
     names = (name for name, metrics in comparison.scores.items() if "accuracy" in metrics)
     return sorted(name.removeprefix(DEPTH) for name in names if name.startswith(DEPTH))
 
 
 def depth_accuracies(comparison: Comparison, method: str, depth: str) -> Values:
-    """Return the accuracy at each length; None where it is undefined."""
+    """Return the accuracy at each length; None if it is undefined."""
     scores = comparison.scores[DEPTH + depth]["accuracy"]
     values = scores.methods[method]["none"].value if method in scores.methods else []
     known = dict(zip(scores.lengths, values, strict=False))
@@ -22,7 +22,7 @@ def depth_accuracies(comparison: Comparison, method: str, depth: str) -> Values:
 
 
 def by_depth(comparison: Comparison) -> dict[str, Spec]:
-    """Draw accuracy by depth and length: grey where there is no value, a line after the training length."""
+    """Draw accuracy by depth and length, grey if there is no value, with a line after the training length."""
     rows: list[Row] = [
         {"method": name, "length": length, "depth": depth, "value": value, "_text": short_name(value)}
         for name in comparison.order
@@ -45,5 +45,5 @@ def by_depth(comparison: Comparison) -> dict[str, Spec]:
 
 
 def short_name(value: float | None) -> str:
-    """Return a share in at most three characters: .97, 1."""
+    """Return a share in three characters at most: .97, 1."""
     return "–" if value is None else f"{value:.2f}".removeprefix("0") if value < 0.995 else "1"

@@ -1,4 +1,4 @@
-"""Figures of the heads of a trained model: how evenly and how far they attend, and how far RoPE rotated."""
+"""Figures of a trained model: how evenly and how far its heads attend, and how far RoPE rotated."""
 
 import json
 from collections.abc import Mapping
@@ -17,7 +17,8 @@ SHADES = [0.05, 1]  # the opacity of the smallest and of the largest share
 
 
 def head_figure(diagnosis: Diagnosis, variant: Heads) -> Spec:
-    """Draw entropy, distances and what was never seen; below, RoPE's rotations and similarity by distance."""
+    """Draw entropy, distances and attention to unseen distances; below, RoPE's rotations and similarity by
+    distance."""
     rope = diagnosis.rotary[0] if diagnosis.rotary and variant.extension == "none" else None
     under = "" if variant.extension == "none" else f" under {variant.extension}"
     sequences = f"the last {diagnosis.queries} queries of {diagnosis.sequences} held-out sequences"
@@ -39,7 +40,7 @@ def entropy(variant: Heads) -> Spec:
 
 
 def profile(diagnosis: Diagnosis, variant: Heads, place: int) -> Spec:
-    """Draw shares of attention by distance, and a line where those begin that training never showed."""
+    """Draw shares of attention by distance, with a line where unseen distances begin."""
     every, ends = np.array(variant.profile), np.array(variant.ends)  # (lengths, layers, H, bins)
     last = int(np.searchsorted(ends, max(variant.farthest[place]), side="right")) + 1
     starts = [0, *ends.tolist()]
@@ -55,7 +56,7 @@ def profile(diagnosis: Diagnosis, variant: Heads, place: int) -> Spec:
 
 
 def heat(title: str, values: NDArray[np.float64], look: Spec) -> Spec:
-    """Draw one row per head, from values (columns, layers, H)."""
+    """Draw one row for each head, from values (columns, layers, H)."""
     columns, layers, count = values.shape
     heads = [(layer, head) for layer in range(layers) for head in range(count)]
     rows: list[Row] = [
@@ -97,7 +98,7 @@ def unseen(variant: Heads) -> Spec:
 
 
 def rotation_figure(rope: Rotation) -> Spec:
-    """Draw the rotations of each pair within the longest distance of training."""
+    """Draw the rotations of each pair within the longest training distance."""
     rotations = rope.trained * np.array(rope.frequencies) / (2 * np.pi)
     rows: list[Row] = [{"pair": int(n), "rotations": rotations[n]} for n in np.flatnonzero(rotations)]
     never = f"{rope.unfinished} of {rope.rotating} pairs never complete one"
@@ -105,7 +106,7 @@ def rotation_figure(rope: Rotation) -> Spec:
 
 
 def similarity_figure(rope: Rotation) -> Spec:
-    """Draw B(m) of Men et al. over the number of pairs, up to the longest distance that is evaluated."""
+    """Draw B(m) of Men et al., divided by the number of pairs, up to the longest evaluated distance."""
     longest, bound = max(rope.spans), rope.bounds[-1]
     distance = np.unique(np.geomspace(1, longest, 2000).astype(int))
     values = np.cos(np.outer(distance, rope.frequencies)).mean(-1).round(4)
@@ -117,7 +118,7 @@ def similarity_figure(rope: Rotation) -> Spec:
 
 
 def heads_height(heads: int) -> int:
-    """Return the height of so many heads, in pixels."""
+    """Return the height of a chart of heads, in pixels."""
     return 13 * min(max(heads, 16), LABELLED)
 
 
@@ -126,5 +127,5 @@ def by_length(variant: Heads) -> Spec:
 
 
 def axis_ticks(texts: Mapping[float, str] | Mapping[int, str]) -> Spec:
-    """Return the ticks of an axis, and their names."""
+    """Return the ticks of an axis with their labels."""
     return {"places": list(texts), "names": f"({json.dumps(dict(texts))})[datum.value]"}

@@ -1,4 +1,4 @@
-"""Figures of extensions: their gain over crop, or their change where nothing was cropped."""
+"""Figures of extensions: their gain over crop, or their change if there is no crop."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ MOST_PANELS = 9
 
 
 def against_crop(comparison: Comparison) -> dict[str, Spec]:
-    """Draw the extensions of the methods that have most, and every method without one."""
+    """Draw the extensions of the methods that have most, and every method without extension."""
     if not comparison.is_cropped:
         return {}
     views = {
@@ -23,13 +23,13 @@ def against_crop(comparison: Comparison) -> dict[str, Spec]:
 
 
 def extension_figures(comparison: Comparison) -> dict[str, Spec]:
-    """Draw extensions against no extension, where nothing was cropped."""
+    """Draw extensions against no extension, if there is no crop."""
     lines = [] if comparison.is_cropped else extension_lines(comparison)
     return {"extensions": extension_chart(comparison, "What extensions change", lines)} if lines else {}
 
 
 def extension_lines(comparison: Comparison) -> list[Line]:
-    """Return the lines of one panel per method: its extensions, and itself without one."""
+    """Return the lines of one panel for each method: its extensions, and the method itself."""
     every = comparison.extensions
     several = [name for name in every if set(every[name]) - {"none", *CONTROLS}]
     several.sort(key=lambda name: (-len(every[name]), name != comparison.reference))
@@ -45,7 +45,7 @@ def extension_lines(comparison: Comparison) -> list[Line]:
 
 
 def plain_names(comparison: Comparison) -> list[Line]:
-    """Return the line of every method itself."""
+    """Return the line of every method without extension."""
     lines = []
     for name in comparison.order:
         if gain := comparison.extensions.get(name, {}).get("none"):

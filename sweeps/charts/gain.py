@@ -13,7 +13,7 @@ TICKS = [-1, -0.1, 0, 0.1, 1]
 
 
 def gain_over_window(comparison: Comparison) -> dict[str, Spec]:
-    """Draw a panel a length, a row a method: the largest gain half way first, windows last."""
+    """Draw a panel for each length, a row for each method: the largest gain half way first, windows last."""
     panels = {
         f"{tokens(length)} tokens, {times(length, comparison.trained_length)}": (comparison.gains, t)
         for t, length in enumerate(comparison.lengths)
@@ -23,7 +23,7 @@ def gain_over_window(comparison: Comparison) -> dict[str, Spec]:
 
 
 def gain_by_distance(comparison: Comparison) -> dict[str, Spec]:
-    """Draw a panel for how far back a target was last seen, at the length half way to the longest."""
+    """Draw a panel for each range of distances to the last occurrence, at half way to the longest length."""
     panels = {f"{name}, {part.share:.0%}": (part.gains, 0) for name, part in comparison.copying.items()}
     return gain_panels(comparison, panels, PARTS["copying"].title)
 
@@ -31,7 +31,7 @@ def gain_by_distance(comparison: Comparison) -> dict[str, Spec]:
 def gain_panels(
     comparison: Comparison, panels: dict[str, tuple[dict[str, Difference], int]], title: str
 ) -> dict[str, Spec]:
-    """Draw gains, each with the place of the length that is meant, a panel for each name."""
+    """Draw a panel for each name, from gains and the place of the length to show."""
     gains, middle = comparison.gains, comparison.halfway
     rows: list[Row] = [
         {

@@ -1,4 +1,4 @@
-"""Curves: of every metric against evaluated length, by position, and under every protocol."""
+"""Curves: every metric by evaluated length, by position, and under every protocol."""
 
 from collections.abc import Iterator
 
@@ -19,7 +19,7 @@ Curves = dict[str, Curve]  # by method
 
 
 def lines_by_length(comparison: Comparison) -> dict[str, Spec]:
-    """Return every metric under every protocol, the one that methods are ranked by first."""
+    """Return every metric under every protocol, the ranking one first."""
     protocols = [name for name in comparison.scores if not is_partial(name) and not name.startswith(DEPTH)]
     return {view: chart for protocol in protocols for view, chart in views(comparison, protocol)}
 
@@ -31,7 +31,7 @@ def by_position(comparison: Comparison) -> dict[str, Spec]:
 
 
 def views(comparison: Comparison, protocol: str) -> Iterator[tuple[str, Spec]]:
-    """Yield each metric as it is; a loss and what methods are ranked by as changes and differences, too."""
+    """Yield each metric as it is; losses and the ranking metric also as changes and differences."""
     for metric, scores in comparison.scores[protocol].items():
         curves = {name: variants["none"] for name, variants in scores.methods.items() if "none" in variants}
         if all(value is None for curve in curves.values() for value in curve.value):
@@ -73,8 +73,8 @@ def line_chart(
     axis: tuple[str, str],
     thin: dict[str, dict[str, Values]],
 ) -> Spec:
-    """Draw a line a method, of the same colour in every figure; many share a panel by family. `axis`: its
-    name, and what the line at zero stands for; `thin`: the controls of each method."""
+    """Draw a line for each method, with the same colour in every figure; many lines share panels by family.
+    `axis`: its label, and the meaning of the line at zero; `thin`: the controls of each method."""
     lengths, seeds = comparison.scores[protocol][metric].lengths, comparison.scores[protocol][metric].seeds
     spread = ": lines are means over seeds, bands span all seeds" if len(seeds) > 1 else ""
     styles = ", ".join(
@@ -111,7 +111,7 @@ def line_chart(
 
 
 def protocol_figure(comparison: Comparison) -> dict[str, Spec]:
-    """Return the change in loss since the training length: a panel per method, a line per protocol."""
+    """Draw the change in loss since the training length: a panel for each method, a line for each protocol."""
     lines = [
         Line(
             comparison.labels.get(protocol, protocol), comparison.lengths, curve.value, seeds=curve.seeds,

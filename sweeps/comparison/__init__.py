@@ -1,1 +1,1 @@
-"""Runs side by side: curves, comparisons, and what they say."""
+"""Comparisons of runs: curves, statistics, and the sentences about them."""

@@ -1,4 +1,4 @@
-"""The answers that a report leads with: a few labelled lines for each comparison."""
+"""The first lines of a report: labelled answers for each comparison."""
 
 from collections.abc import Callable, Sequence
 
@@ -14,7 +14,7 @@ MOST = 6  # names in a line
 
 
 def answers(comparison: Comparison) -> dict[str, str]:
-    """Return the lines of a comparison by label, without those that its rows say nothing about."""
+    """Return the answers of a comparison by label, without those for which there are no rows."""
     lines: dict[str, Callable[[Comparison], str]] = {
         "Best where it was trained": best_line,
         "Gains from longer context": gain_line,
@@ -27,7 +27,7 @@ def answers(comparison: Comparison) -> dict[str, str]:
 
 
 def setting(comparison: Comparison) -> str:
-    """Return what was compared, in a sentence."""
+    """Return a sentence on what was compared."""
     counts = f"{plural(len(comparison.methods), 'method')}, {plural(len(comparison.seeds), 'seed')}"
     trained = f"trained on {comparison.data} at {comparison.at_training}"
     ladder = f"up to {tokens(comparison.longest)} ({times(comparison.longest, comparison.trained_length)})"
@@ -36,7 +36,7 @@ def setting(comparison: Comparison) -> str:
 
 
 def best_line(comparison: Comparison) -> str:
-    """Return the best method at the training length, and those that it is not separable from."""
+    """Return the best method at the training length, and the methods that are not separable from it."""
     best = None if comparison.home is None else comparison.best[comparison.home]
     if best is None or comparison.home is None:
         return ""
@@ -47,8 +47,8 @@ def best_line(comparison: Comparison) -> str:
 
 
 def gain_line(comparison: Comparison) -> str:
-    """Return the methods that gain from longer context, half way to the longest, compared with their own
-    window, or else with crop."""
+    """Return the methods that gain from longer context at the length half way to the longest, over their own
+    window or else over crop."""
     if comparison.longest == comparison.trained_length:
         return ""
     if comparison.gains and not comparison.over:
@@ -73,7 +73,7 @@ def gain_line(comparison: Comparison) -> str:
 
 
 def holding_line(comparison: Comparison) -> str:
-    """Return the methods that are no worse at the longest length than at that of training."""
+    """Return the methods that are no worse at the longest length than at the training length."""
     if not comparison.effective or comparison.longest == comparison.trained_length:
         return ""
     held = comparison.holding
@@ -88,7 +88,8 @@ def holding_line(comparison: Comparison) -> str:
 
 
 def losing_line(comparison: Comparison) -> str:
-    """Return the methods that are worse at the longest length, the worst first, and those without a value."""
+    """Return the methods that are worse at the longest length, the worst first, and the methods without a
+    value."""
     if not comparison.effective or comparison.longest == comparison.trained_length:
         return ""
     changes = {name: effective.change.value[-1] for name, effective in comparison.effective.items()}
@@ -107,7 +108,7 @@ def losing_line(comparison: Comparison) -> str:
 
 
 def extension_line(comparison: Comparison) -> str:
-    """Return the best extension of the method that has most of them, windows apart."""
+    """Return the best extension of the method that has most of them, apart from windows."""
     groups = {
         name: {e: gain for e, gain in group.items() if e not in BESIDE and gain.value[-1] is not None}
         for name, group in comparison.extensions.items()
@@ -129,7 +130,7 @@ def extension_line(comparison: Comparison) -> str:
 
 
 def largest_change(comparison: Comparison, groups: dict[str, dict[str, Gain]]) -> str:
-    """Return the extension that changes most, and how many change next to nothing."""
+    """Return the extension that changes most, and how many hardly change anything."""
     last = {(name, e): gain.value[-1] or 0.0 for name, group in groups.items() for e, gain in group.items()}
     name, extension = max(last, key=lambda pair: abs(last[pair]))
     still = sum(abs(value) < NEGLIGIBLE for value in last.values())
@@ -140,7 +141,7 @@ def largest_change(comparison: Comparison, groups: dict[str, dict[str, Gain]]) -
 
 
 def limit_line(comparison: Comparison) -> str:
-    """Return what the runs leave open."""
+    """Return the questions that the runs leave open."""
     sizes = [method.cost.get("parameters", 0.0) for method in comparison.methods.values()]
     size = f" or models larger than {big(max(sizes))} parameters" if any(sizes) else ""
     parts = [f"Anything about data other than {comparison.data}{size}."]
@@ -154,14 +155,14 @@ def limit_line(comparison: Comparison) -> str:
 
 
 def difference_sentence(fairness: Fairness) -> list[str]:
-    """Return the settings in which methods differ, and the methods that are not as usual."""
+    """Return the settings in which methods differ, and the methods with unusual ones."""
     who = {key: [name for name, row in fairness.exceptions.items() if key in row] for key in fairness.usual}
     return [f"{key} ({list_text(names, 3)})" for key, names in who.items() if names]
 
 
 def two_sides(comparisons: Sequence[Comparison]) -> tuple[Comparison, Comparison] | None:
-    """Return the loss of a text and the accuracy of retrieval from it, of the same models, each against
-    crop."""
+    """Return two comparisons of the same models against crop: the loss of a text, and the accuracy of
+    retrieval from it."""
     cropped = {comparison.metric: comparison for comparison in reversed(comparisons) if comparison.is_cropped}
     loss, retrieval = cropped.get("loss"), cropped.get("accuracy")
     if loss is None or retrieval is None or loss.corpus != retrieval.corpus:
@@ -170,7 +171,7 @@ def two_sides(comparisons: Sequence[Comparison]) -> tuple[Comparison, Comparison
 
 
 def sides_line(comparisons: Sequence[Comparison]) -> str:
-    """Return which methods gain from longer context: in loss, in retrieval, or in both."""
+    """Return the methods that gain from longer context: in loss, in retrieval, or in both."""
     sides = two_sides(comparisons)
     if sides is None:
         return ""

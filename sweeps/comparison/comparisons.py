@@ -1,4 +1,4 @@
-"""The methods that are better: ranks, paired differences, effective length, and what beats crop."""
+"""Comparisons between methods: ranks, paired differences, effective lengths, and gains over crop."""
 
 from dataclasses import replace
 
@@ -15,7 +15,8 @@ REFERENCES = ("rope", "nope")
 
 
 def ranked(curves: Curves, sign: int) -> list[str]:
-    """Return methods, best at the longest length first; those undefined there come by their own longest."""
+    """Return methods, best at the longest length first; those undefined there are ranked by their own
+    longest."""
     means = sign * curves.interval(curves.samples).value  # (V, T)
 
     def key(number: int) -> tuple[int, float]:
@@ -32,19 +33,21 @@ def order_names(names: list[str], group: Group) -> list[str]:
 
 
 def chosen_reference(names: list[str], group: Group, wanted: str | None) -> str:
-    """Return RoPE unless another is wanted; without it NoPE, or the first of the families."""
+    """Return the chosen reference, or RoPE; without that NoPE, or the first method of the families."""
     present = (name for name in (wanted, *REFERENCES) if name in names)
     return next(present, None) or order_names(names, group)[0]
 
 
 def paired_differences(curves: Curves, names: list[str], others: list[str]) -> Array:
-    """Return differences on the same seeds and documents, (names, T, S, D), to one other method a length."""
+    """Return differences (names, T, S, D) on the same seeds and documents, at each length to one other
+    method."""
     other = np.stack([curves.at([(name, "none")])[0, t] for t, name in enumerate(others)])
     return curves.of(names) - other
 
 
 def differences(curves: Curves, names: list[str], others: list[str], sign: int) -> dict[str, Difference]:
-    """Return every method's difference to one method a length, and at each what is separable after Holm."""
+    """Return the differences of every method to one method for each length, and whether they are separable
+    after Holm's correction."""
     intervals = curves.interval(paired_differences(curves, names, others), pool=True)
     itself = np.array([[name == other for other in others] for name in names])
     return judge(replace(intervals, p=np.where(itself, np.nan, intervals.p)), names, sign)
@@ -53,7 +56,7 @@ def differences(curves: Curves, names: list[str], others: list[str], sign: int) 
 def context_gains(
     curves: Curves, names: list[str], sign: int, control: str = WINDOW
 ) -> dict[str, Difference]:
-    """Return how much better every method is than itself under a control, where that was evaluated."""
+    """Return how much better every method is than itself under a control, if that was evaluated."""
     names = [name for name in names if (name, control) in curves.variants]
     if not names:
         return {}
@@ -62,7 +65,7 @@ def context_gains(
 
 
 def judge(intervals: Interval, names: list[str], sign: int) -> dict[str, Difference]:
-    """Return differences, and at each length what is separable after Holm."""
+    """Return differences, and whether they are separable after Holm's correction, at each length."""
     p = np.stack([holm(column) for column in intervals.p.T], axis=1)
     verdicts = np.where(sign * intervals.value < 0, "better", "worse").astype(object)
     verdicts[p >= SIGNIFICANT] = "not separable"
@@ -75,7 +78,7 @@ def judge(intervals: Interval, names: list[str], sign: int) -> dict[str, Differe
 
 
 def best_methods(curves: Curves, names: list[str], sign: int) -> list[Best | None]:
-    """Return for each length the best method, and those that it is not separable from."""
+    """Return the best method at each length, and the methods that are not separable from it."""
     means = sign * curves.interval(curves.of(names)).value
     present = np.isfinite(means)
     winners = [names[n] for n in np.where(present, means, np.inf).argmin(0)]
@@ -91,9 +94,8 @@ def best_methods(curves: Curves, names: list[str], sign: int) -> list[Best | Non
 def effective(
     curves: Curves, names: list[str], trained: int, tolerance: float, sign: int, skipped: dict[str, list[int]]
 ) -> dict[str, EffectiveLength]:
-    """Return the longest length, none between failing, that is not worse than the training length: by the
-    mean, and at the two ends of the interval of the paired difference. `skipped`: lengths that were not
-    evaluated."""
+    """Return the longest length that is not worse than the training length, nor is any length between: by the
+    mean, and by both ends of the interval of the paired difference. `skipped`: lengths without evaluation."""
     lengths = [length for length in curves.lengths if length >= trained]
     if trained not in lengths:
         return {}
@@ -109,15 +111,14 @@ def effective(
 
 
 def toward_worse(intervals: Interval, sign: int) -> Array:
-    """Return the mean, the worse end of the interval and the better one, so that a larger one is worse."""
+    """Return the mean, the worse and the better end of the interval, with larger meaning worse."""
     low, high = (intervals.low, intervals.high) if sign > 0 else (-intervals.high, -intervals.low)
     return np.stack([sign * intervals.value, high, low])
 
 
 def crop_curves(group: Group, protocol: str, curves: Curves) -> tuple[str, Curves]:
-    """Return the protocol that crop is taken from, and its curves. Under same_tokens the first targets of a
-    cropped model see few tokens, and whatever sees more beats it; under sliding every target sees its last
-    ones."""
+    """Return the protocol and the curves of crop. Under same_tokens, the first targets of a cropped model see
+    few tokens, and any longer context beats them; under sliding, every target sees as many as crop allows."""
     if protocol == "same_tokens" and ("sliding", "loss") in group.cells:
         sliding = group.curves("sliding", "loss")
         alike = sliding.samples.shape[2:] == curves.samples.shape[2:] and sliding.seeds == curves.seeds
@@ -128,15 +129,15 @@ def crop_curves(group: Group, protocol: str, curves: Curves) -> tuple[str, Curve
 
 
 def extension_baseline(crop: Curves) -> str:
-    """Return the baseline of extensions: crop, or where nothing was cropped, the model without extension."""
+    """Return the baseline of extensions: crop, or without it the model without extension."""
     return CROP if any(extension == CROP for _, extension in crop.variants) else "none"
 
 
 def extension_comparisons(
     curves: Curves, crop: Curves, names: list[str], trained: int, sign: int
 ) -> dict[str, dict[str, Gain]]:
-    """Compare every method and its extensions with the same model that sees only the last tokens (crop), or
-    else with the same model without extension."""
+    """Compare every method and its extensions with the same model under crop, or without crop with the same
+    model without extension."""
     other = extension_baseline(crop)
     variants = [v for v in curves.variants if v[1] not in (CROP, other) and (v[0], other) in crop.variants]
     variants.sort(key=lambda variant: names.index(variant[0]))
@@ -154,7 +155,7 @@ def extension_comparisons(
 
 
 def two_groups(curves: Curves) -> list[TwoGroups]:
-    """Return the lengths at which seeds fall into two groups, so that a mean and an interval mislead."""
+    """Return the lengths at which seeds fall into two groups, which makes means and intervals misleading."""
     return [
         TwoGroups(method, extension, length)
         for n, (method, extension) in enumerate(curves.variants)

@@ -18,8 +18,8 @@ SHARE = "share"  # the metric: of all targets
 def copying_gains(
     group: Group, names: list[str], length: int, ends: Sequence[int], control: str = WINDOW
 ) -> dict[str, CopyingGains]:
-    """Return the gains over the control at a length, by range of distances up to each of `ends`, and of
-    targets not seen before; empty where `copying` was not evaluated."""
+    """Return the gains over the control at a length, for each range of distances up to one of `ends`, and for
+    targets not seen before; empty if `copying` was not evaluated."""
     shares = {
         key[0].removeprefix(f"{COPYING}_"): next(value for cell, value in cells.items() if cell[1] == length)
         for key, cells in group.cells.items()
@@ -39,7 +39,7 @@ def copying_gains(
 
 
 def mean_curves(group: Group, length: int, weights: dict[str, float]) -> Curves:
-    """Return the losses at one length of several classes together."""
+    """Return the losses at a length, averaged over several classes of targets."""
     every = [group.curves(f"{COPYING}_{end}", "loss") for end in weights]
     parts = [curves.at(curves.variants, [length]) for curves in every]
     samples = np.average(parts, axis=0, weights=[*weights.values()])

@@ -25,7 +25,7 @@ BESIDE = ("tokens_per_second", "peak_memory", "seconds", CHANCE, OUT_OF_MEMORY)
 
 @dataclass(frozen=True)
 class Curves:
-    """Axes: V variants, T lengths, S seeds, D documents."""
+    """Samples with the axes V variants, T lengths, S seeds, D documents."""
 
     variants: list[Variant]
     lengths: list[int]
@@ -35,7 +35,7 @@ class Curves:
     counts: Array  # (D,)
 
     def at(self, variants: list[Variant], lengths: list[int] | None = None) -> Array:
-        """Return samples (V, T, S, D) of these variants and lengths; nan for a variant that there is not."""
+        """Return samples (V, T, S, D) of these variants and lengths; nan for missing variants."""
         place = {variant: number for number, variant in enumerate(self.variants)}
         missing = np.full(self.samples.shape[1:], np.nan)
         chosen = np.stack([self.samples[place[v]] if v in place else missing for v in variants])
@@ -56,7 +56,7 @@ class Curves:
 
 
 class Group:
-    """The runs that may be compared: the same data and training length, and text or answers, not both."""
+    """The runs that may be compared: with the same data and training length, and either text or answers."""
 
     def __init__(self, runs: list[FinishedRun]) -> None:
         runs, older = newest_runs(runs)
@@ -86,8 +86,8 @@ class Group:
         self.windows, self.documents = self.read_documents()
 
     def read_documents(self) -> tuple[NDArray[np.int64] | None, Documents]:
-        """Return each window's (or problem's) document, and its scores; nothing where runs were not scored on
-        the same windows."""
+        """Return the document of each window or problem, and its scores; nothing if runs were scored on
+        different windows."""
         windows: NDArray[np.int64] | None = None
         documents: Documents = {}
         for number, run in enumerate(self.runs):
@@ -109,7 +109,7 @@ class Group:
         return windows, documents
 
     def gaps(self, protocol: str, metric: str) -> Gaps:
-        """Return the lengths without a value, by reason and method; of extensions, those out of memory."""
+        """Return the lengths without a value, by reason and method; for extensions, those without memory."""
         gaps: Gaps = {FULL: {}, SKIPPED: {}, UNDEFINED: {}, NOT_FINITE: {}}
         full = {cell[:2] for key, cells in self.cells.items() if key[1] == OUT_OF_MEMORY for cell in cells}
         for (method, extension), length in sorted(full):
@@ -145,7 +145,7 @@ class Group:
         return Curves(variants, lengths, seeds, values, samples, counts)
 
     def is_documented(self, protocol: str, metric: str, cells: dict[Cell, float]) -> bool:
-        """Return whether every value has its scores by document, and they average to it."""
+        """Return whether every value has scores by document that average to it."""
         for (variant, length, seed), value in cells.items():
             scores = self.documents.get((protocol, metric, variant, length, seed))
             if not np.isfinite(value) or (scores is not None and np.isclose(scores.mean(), value, rtol=1e-3)):
@@ -167,5 +167,5 @@ def estimates(intervals: Interval) -> list[Estimate]:
 
 
 def plain_values(values: Array) -> Values:
-    """Return a list with six digits; what is not finite is None, as JSON has it."""
+    """Return a list with six digits, and None for values that are not finite, as JSON needs."""
     return [float(f"{value:.6g}") if np.isfinite(value) else None for value in values]

@@ -22,8 +22,8 @@ PAST = "past the training length"  # the last two, without the window control
 
 
 def decompose(group: Group, names: list[str]) -> dict[str, Decomposition]:
-    """Return the parts of each method's change past the training length; empty where `sliding` or a longer
-    length was not evaluated, and in two parts where `window` was not."""
+    """Return the parts of each method's change past the training length; empty without `sliding` or a longer
+    length, and in two parts without `window`."""
     if not {("same_tokens", "loss"), ("sliding", "loss")} <= set(group.cells):
         return {}
     same, slide = group.curves("same_tokens", "loss"), group.curves("sliding", "loss")

@@ -1,4 +1,4 @@
-"""The differences between methods besides the encoding, and the circumstances of the runs."""
+"""Fairness: differences between methods besides the encoding, and the circumstances of the runs."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ NOT_DESCRIBED = ("outputs", "wandb", "names", "jobs", "hydra", "sweeps", "extens
 
 
 def fairness(group: Group) -> Fairness:
-    """Return what a reader checks first, then every other setting that differs and is not the encoding's."""
+    """Return the facts that a reader checks first, then other differing settings besides the encoding's."""
     members: dict[str, list[FinishedRun]] = {}
     for run, name in zip(group.runs, group.names, strict=True):
         members.setdefault(name, []).append(run)
@@ -34,7 +34,7 @@ def fairness(group: Group) -> Fairness:
 
 
 def columns(runs: list[FinishedRun], others: list[str]) -> dict[str, str]:
-    """Return the facts about the runs of one method."""
+    """Return the facts about the runs of a method."""
     evaluated = [row for run in runs for row in run.rows if row.extension == "none"] or runs[0].rows
     facts: dict[str, list[Any]] = {
         "parameters besides the encoding": [shared_parameters(run) for run in runs],
@@ -55,8 +55,8 @@ def shared_parameters(run: FinishedRun) -> int | None:
 
 
 def trained_tokens(run: FinishedRun) -> int | None:
-    """Return the tokens seen in training; None where a task counts lengths in another way, since steps then
-    differ in tokens."""
+    """Return the number of tokens seen in training; None if a task counts lengths in another unit, as steps
+    then differ in tokens."""
     try:
         steps, batch = int(run.settings["trainer.max_steps"]), int(run.settings["batch"])
         length = int(run.settings["model.length"])
@@ -66,13 +66,13 @@ def trained_tokens(run: FinishedRun) -> int | None:
 
 
 def join_values(values: list[Any], by: str) -> str:
-    """Return the distinct values of a method's runs, as text."""
+    """Return the distinct values of a method's runs as text."""
     known = sorted({value for value in values if value is not None}, key=lambda v: (str(type(v)), v))
     return by.join(f"{v:,}" if isinstance(v, int) and v >= 10_000 else short(v) for v in known)
 
 
 def provenance(group: Group) -> Provenance:
-    """Return what the runs share, and where they come from."""
+    """Return what the runs share, and their origin."""
     rows, facts = [row for run in group.runs for row in run.rows], [run.facts for run in group.runs]
     dates = sorted(str(fact["started"]) for fact in facts if fact.get("started"))
     seconds = sum(float(fact.get("seconds") or 0) for fact in facts)
@@ -95,7 +95,7 @@ def provenance(group: Group) -> Provenance:
 
 
 def shared_settings(facts: list[dict[str, Any]]) -> Iterator[tuple[str, str]]:
-    """Yield the settings that are the same in all runs."""
+    """Yield the settings that all runs share."""
     for key, value in facts[0].items():
         name = key.removeprefix("settings.")
         described = key != name and value is not None and name.split(".")[0] not in NOT_DESCRIBED

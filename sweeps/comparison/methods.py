@@ -1,4 +1,4 @@
-"""Methods as a report shows them: what distinguishes two runs, and the families that share a panel."""
+"""Methods as a report shows them: their names, and the families that share a panel."""
 
 from collections import defaultdict
 from functools import cache
@@ -23,7 +23,7 @@ KEY = "settings.encoding.family"
 
 
 def family(run: FinishedRun) -> str:
-    """Return the family that the run's own settings name, or the file of its encoding."""
+    """Return the family in the settings of a run, or in the file of its encoding."""
     return str(run.facts.get(KEY) or families().get(run.encoding, OTHER))
 
 
@@ -35,19 +35,19 @@ def families() -> dict[str, str]:
 
 
 def family_place(family: str) -> tuple[int, str]:
-    """Return the place of a family among others."""
+    """Return the order of a family among others."""
     return (FAMILIES.index(family) if family in FAMILIES else len(FAMILIES) + (family == OTHER), family)
 
 
 def is_window(name: str, run: FinishedRun) -> bool:
-    """Return whether the settings of a method say that each token sees a bounded number of others."""
+    """Return whether the settings of a method limit the number of tokens that each token sees."""
     encoding = str(run.facts.get("settings.encoding._target_")).rpartition(".")[2]
     return encoding == "SlidingWindow" or name.partition(" + ")[2].partition(" ")[0] in WINDOWS
 
 
 def labels(runs: list[FinishedRun]) -> list[str]:
-    """Return a name for each run's method: its encoding, and the settings in which runs of that encoding
-    differ."""
+    """Return a name for the method of each run: its encoding, with the settings in which runs of that
+    encoding differ."""
     same: dict[str, list[FinishedRun]] = defaultdict(list)
     for run in runs:
         same[run.encoding].append(run)
@@ -61,13 +61,13 @@ def name_with_settings(name: str, settings: dict[str, Any], keys: list[str]) -> 
 
 
 def differing_keys(settings: list[dict[str, Any]]) -> list[str]:
-    """Return the keys whose values are not the same in all."""
+    """Return the keys whose values differ."""
     keys = sorted({key for setting in settings for key in setting})
     return [key for key in keys if len({str(setting.get(key)) for setting in settings}) > 1]
 
 
 def newest_runs(runs: list[FinishedRun]) -> tuple[list[FinishedRun], list[str]]:
-    """Return for each method and seed the runs of its newest training, and a sentence for each older one."""
+    """Return the runs of the newest training of each method and seed, and a sentence for each older one."""
     same: dict[tuple[str, int], dict[str, list[FinishedRun]]] = defaultdict(lambda: defaultdict(list))
     for run, name in zip(runs, labels(runs), strict=True):
         same[name, run.seed][str(run.facts.get("training"))].append(run)
@@ -89,7 +89,7 @@ def short(value: Any) -> str:
 
 
 def extension_labels(runs: list[FinishedRun], names: list[str]) -> dict[tuple[int, str], str]:
-    """Return (number of the run, extension) -> a name that says in which settings that extension differs."""
+    """Return (number of the run, extension) -> a name with the settings in which that extension differs."""
     same: dict[tuple[str, str], list[int]] = defaultdict(list)
     for number, run in enumerate(runs):
         chosen = run.facts.get("settings.names.extension", run.facts.get("extension", "none"))

@@ -1,4 +1,4 @@
-"""The notes beside the numbers: what they mean, and what they do not show."""
+"""Notes next to numbers: their meaning, and their limits."""
 
 from sweeps.comparison.records import UNDEFINED
 from sweeps.comparison.summary import Comparison
@@ -17,8 +17,8 @@ def notes(comparison: Comparison) -> list[str]:
 
 
 def scored_note(comparison: Comparison) -> str:
-    """Return "48 windows of 37 documents" or "256 problems of each length"; nothing where scores are of all
-    together."""
+    """Return "48 windows of 37 documents" or "256 problems of each length"; empty if there are no scores by
+    document."""
     if not comparison.windows:
         return ""
     documents = plural(comparison.documents, "document")
@@ -29,7 +29,7 @@ def scored_note(comparison: Comparison) -> str:
 
 
 def spread_note(comparison: Comparison) -> str:
-    """Return what the intervals are over, and how wide they are."""
+    """Return what the intervals are over, and their widths."""
     curves = [curves["none"] for curves in comparison.headline.methods.values() if "none" in curves]
     every = [curve.half(t) for curve in curves for t in range(len(comparison.lengths))]
     if not (halves := [half for half in every if half is not None]):
@@ -43,7 +43,8 @@ def spread_note(comparison: Comparison) -> str:
 
 
 def ties(comparison: Comparison) -> list[str]:
-    """Return the lengths at which the best is separable, and what it is not separable from."""
+    """Return the lengths at which the best method is separable, and those with the methods that are not
+    separable from it."""
     lines: list[str] = []
     tied: dict[tuple[str, ...], list[int]] = {}
     for length, best in zip(comparison.lengths, comparison.best, strict=True):
@@ -59,7 +60,7 @@ def ties(comparison: Comparison) -> list[str]:
 
 
 def gaps(comparison: Comparison) -> str:
-    """Return the gaps of curves, and their causes."""
+    """Return the gaps of curves with their causes."""
     unit, parts = " tokens" * comparison.in_tokens, []
     for reason, missing in comparison.gaps.items():
         for name, lengths in missing.items():

@@ -1,4 +1,4 @@
-"""One checkpoint under every protocol: what its curve owes to the protocol."""
+"""Protocols: the same checkpoint under each of them, and the share of its curve that a protocol causes."""
 
 from typing import Any
 
@@ -12,8 +12,7 @@ MOST = 6  # methods that are shown
 
 
 def protocol_labels(runs: list[FinishedRun], trained: int) -> dict[str, str]:
-    """Return the names of protocols for axes, in order, with the number of tokens; without it where runs
-    differ."""
+    """Return the labels of protocols for axes, in order, with numbers of tokens unless runs differ in them."""
     stride, last = common_setting(runs, "stride"), common_setting(runs, "last")
     result = {name: name for name in PROTOCOLS}
     if stride is not None:
@@ -25,14 +24,14 @@ def protocol_labels(runs: list[FinishedRun], trained: int) -> dict[str, str]:
 
 
 def common_setting(runs: list[FinishedRun], name: str) -> Any:
-    """Return a setting of the evaluation that is the same in all runs; None where it is not."""
+    """Return a setting of the evaluation that all runs share; None if they differ."""
     values = {run.facts.get(f"settings.evaluation.{name}") for run in runs}
     return values.pop() if len(values) == 1 else None
 
 
 def protocol_changes(comparison: Comparison, limit: int = MOST) -> dict[str, dict[str, Curve]]:
-    """Return the changes since the training length of the reference and the best, by protocol; none where
-    protocols are too few to compare."""
+    """Return the changes since the training length of the reference and the best method, by protocol; empty
+    if there are too few protocols."""
     compared = [name for name in PROTOCOLS if "loss" in comparison.scores.get(name, {})]
     names = [comparison.reference, *(name for name in comparison.methods if name != comparison.reference)]
     home, result = comparison.home, dict[str, dict[str, Curve]]()

@@ -1,4 +1,4 @@
-"""The typed records that a summary is made of."""
+"""The typed records of a summary."""
 
 from dataclasses import dataclass, field
 
@@ -43,7 +43,7 @@ class Scores:
 
 @dataclass(frozen=True)
 class Difference(Estimate):
-    """A difference to the reference, on the same seeds and documents; p-values are corrected for the number
+    """A difference to the reference on the same seeds and documents, with p-values corrected for the number
     of methods."""
 
     p: Values
@@ -52,7 +52,7 @@ class Difference(Estimate):
 
 @dataclass(frozen=True)
 class CopyingGains:
-    """The gain from longer context of the targets that were last seen in one range of distances."""
+    """The gain from longer context of targets whose last occurrence lies in one range of distances."""
 
     share: float  # of all targets
     gains: dict[str, Difference]  # by method, at one length
@@ -60,7 +60,7 @@ class CopyingGains:
 
 @dataclass(frozen=True)
 class Best:
-    """The best method at a length, of how many others, and those that it is not separable from."""
+    """The best method at a length, the number of methods, and the methods that it is not separable from."""
 
     method: str
     others: int
@@ -73,7 +73,7 @@ class Best:
 
 @dataclass(frozen=True)
 class LongestLength:
-    """The longest length up to which something holds: by the mean, and by either end of the interval."""
+    """The longest length up to which a condition holds: by the mean, and by either end of the interval."""
 
     length: int | None
     low: int | None
@@ -89,7 +89,7 @@ class EffectiveLength(LongestLength):
 
 @dataclass(frozen=True)
 class Gain(Estimate):
-    """An extension's difference to its opponent, and how far it is better."""
+    """The difference of an extension to its baseline, and how far it is better."""
 
     lengths: list[int]
     better: LongestLength
@@ -97,7 +97,7 @@ class Gain(Estimate):
 
 @dataclass(frozen=True)
 class Decomposition:
-    """The parts of a change in loss that add up to the whole."""
+    """The parts of a change in loss, which add up to the whole."""
 
     lengths: list[int]
     whole: Estimate
@@ -115,7 +115,7 @@ class TwoGroups:
 
 @dataclass(frozen=True)
 class Fairness:
-    """The settings that should be the same for all methods, as text, and those of methods that differ."""
+    """The settings that should agree between methods, as text, and the methods that differ."""
 
     usual: dict[str, str]
     exceptions: dict[str, dict[str, str]]  # by method
@@ -132,7 +132,7 @@ class Provenance:
 
 @dataclass(frozen=True)
 class MethodRecord:
-    """A method, and what its training cost."""
+    """A method, and the cost of its training."""
 
     family: str
     cost: dict[str, float] = field(default_factory=dict)
@@ -148,6 +148,6 @@ class Failure:
 
 
 def minus(values: Values, other: Values | float | None) -> Values:
-    """Return the values at each length, less another's or one value."""
+    """Return the values at each length, minus another's or minus one value."""
     others = other if isinstance(other, list) else [other] * len(values)
     return [None if a is None or b is None else a - b for a, b in zip(values, others, strict=True)]

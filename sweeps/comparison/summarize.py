@@ -24,7 +24,7 @@ TOLERANCE = 0.02  # nats per token: a loss that is higher by no more than this i
 
 
 def summarise(sweep: Sweep, reference: str | None = None, tolerance: float = TOLERANCE) -> Summary:
-    """Return all that the report says about a sweep; raise UsageError if no method is called `reference`."""
+    """Return the summary of a sweep for its report. Raise UsageError if no method is called `reference`."""
     comparisons, notes = [], list(sweep.notes)
     for group in comparable_groups(sweep):
         if main_score(group) is None:
@@ -54,8 +54,8 @@ def summarise(sweep: Sweep, reference: str | None = None, tolerance: float = TOL
 
 
 def comparable_groups(sweep: Sweep) -> list[Group]:
-    """Return the runs that may be compared: by data, corpus and training length; what a run says of text and
-    what it answers are looked at apart."""
+    """Return the runs that may be compared, by data, corpus and training length; text and answers are
+    separate."""
     alike: dict[tuple[str, str, int, bool], list[FinishedRun]] = {}
     for run in sweep.runs:
         kinds = {row.is_answer for row in run.rows if row.protocol != ONCE}
@@ -67,7 +67,7 @@ def comparable_groups(sweep: Sweep) -> list[Group]:
 
 
 def main_score(group: Group) -> tuple[str, str] | None:
-    """Return the protocol and metric that methods are ranked by: loss under same_tokens, accuracy of all
+    """Return the protocol and the metric that rank methods: loss under same_tokens, or the accuracy of all
     answers."""
     every = [key for key in group.cells if key[0] != ONCE and not is_partial(key[0]) and key[1] not in BESIDE]
     return min(every, key=importance, default=None)
@@ -78,7 +78,7 @@ def importance(key: tuple[str, str]) -> tuple[bool, bool, tuple[str, str]]:
 
 
 def comparison_of(group: Group, reference: str | None, tolerance: float) -> Comparison:
-    """Return what the report says about runs with the same data and the same training length."""
+    """Return the comparison of runs with the same data and the same training length."""
     key = main_score(group)
     assert key is not None
     (protocol, metric), curves, trained = key, group.curves(*key), group.trained
@@ -136,14 +136,15 @@ def comparison_of(group: Group, reference: str | None, tolerance: float) -> Comp
 
 
 def is_zero(gain: Difference | None) -> bool:
-    """Return whether a method is the same in a window of the training length: it sees no further."""
+    """Return whether a method gives the same result in a window of the training length, because it sees no
+    further."""
     return (
         gain is not None and len(gain.value) > 1 and all(v is not None and abs(v) < 1e-5 for v in gain.value)
     )
 
 
 def is_in_tokens(group: Group) -> bool:
-    """Return whether lengths count tokens; a task that counts in another way needs more tokens than that."""
+    """Return whether lengths count tokens; tasks may count in another unit."""
     return all(run.settings.get("model.length", group.trained) == group.trained for run in group.runs)
 
 
@@ -159,7 +160,7 @@ def scores_of(curves: Curves) -> Scores:
 
 
 def method_record(name: str, group: Group) -> MethodRecord:
-    """Return a method, with the mean over seeds of what was measured in training."""
+    """Return a method, with the means over seeds of its training's measurements."""
     measured = {metric: cells for (protocol, metric), cells in group.cells.items() if protocol == ONCE}
     values = {
         metric: [value for (variant, *_), value in cells.items() if variant[0] == name and np.isfinite(value)]

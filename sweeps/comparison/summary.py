@@ -1,4 +1,4 @@
-"""The summary of a report, as typed records, of which tables, figures and verdicts are views."""
+"""The summary of a report, as typed records that tables, figures and verdicts present."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -24,7 +24,7 @@ CONTROLS = (CROP, WINDOW, TEMPERATURE)  # no more context than in training; all 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Everything about the runs that may be compared: the same data, training length and kind of score."""
+    """A comparison of runs with the same data, training length and kind of score."""
 
     data: str
     corpus: str
@@ -63,11 +63,11 @@ class Comparison:
 
     @property
     def headline(self) -> records.Scores:
-        """Return the curves that methods are ranked by."""
+        """Return the curves that rank methods."""
         return self.scores[self.protocol][self.metric]
 
     def curve(self, name: str) -> records.Curve:
-        """Return a method's curve in `headline`, without extension."""
+        """Return the curve of a method in `headline`, without extension."""
         return self.headline.methods[name]["none"]
 
     @property
@@ -76,32 +76,32 @@ class Comparison:
 
     @property
     def home(self) -> int | None:
-        """Return the place of the training length, if it was evaluated."""
+        """Return the place of the training length; None if it was not evaluated."""
         return self.lengths.index(self.trained_length) if self.trained_length in self.lengths else None
 
     @property
     def unit(self) -> str:
-        """Return what follows a number: nats per token."""
+        """Return the unit of numbers: nats per token."""
         return unit(self.metric).rpartition(", ")[2]
 
     @property
     def holding(self) -> list[str]:
-        """Return the methods that are no worse at the longest length than at that of training."""
+        """Return the methods that are no worse at the longest length than at the training length."""
         return [name for name in self.methods if self.effective[name].length == self.longest]
 
     @property
     def halfway(self) -> int:
-        """Return the place of the length half way from that of training to the longest."""
+        """Return the place of the length half way from the training length to the longest."""
         return halfway(self.lengths, self.trained_length)
 
     @property
     def is_cropped(self) -> bool:
-        """Return whether extensions are compared with crop, rather than with the model without extension."""
+        """Return whether the baseline of extensions is crop, rather than the model without extension."""
         return self.opponent == CROP
 
     @property
     def cropped(self) -> str:
-        """Return the tokens that a model sees under crop, in words."""
+        """Return the number of tokens that a model sees under crop, in words."""
         return f"the last {self.at_training}" if self.in_tokens else "as many tokens as in training"
 
     @property
@@ -119,16 +119,17 @@ class Comparison:
         return self.at(self.longest)
 
     def at(self, length: int) -> str:
-        """Return a length in words: 64 tokens, or length 20 where a task counts in another way."""
+        """Return a length in words: 64 tokens, or length 20 if a task counts in another unit."""
         return f"{tokens(length)} tokens" if self.in_tokens else f"length {tokens(length)}"
 
     def axis(self, protocol: str = "") -> str:
-        """Return the name of a chart's axis of lengths."""
+        """Return the label of the axis of lengths."""
         name = f" ({self.labels.get(protocol, protocol)})" if protocol else ""
         return f"evaluated length{', tokens' * self.in_tokens}{name}"
 
     def panel(self, method: str) -> tuple[str, int]:
-        """Return the panel of a method, and its line there: a family each where methods are many."""
+        """Return the panel of a method and its place there; if there are many methods, a family shares a
+        panel."""
         if len(self.order) <= TOGETHER:
             return "", self.order.index(method)
         family = self.methods[method].family
@@ -139,7 +140,7 @@ class Comparison:
         return ", ".join(self.provenance.runs.get(method, []))
 
     def controls(self, method: str) -> dict[str, records.Values]:
-        """Return a method's values under each control; crop with its full context, where that is known."""
+        """Return the values of a method under each control, crop with its full context if that is known."""
         values = {}
         for control in CONTROLS:
             scores = self.scores[self.crop if control == CROP else self.protocol][self.metric]
@@ -149,12 +150,12 @@ class Comparison:
         return values
 
     def beats_crop(self, method: str) -> bool:
-        """Return whether a method's whole context is better than the last tokens alone, however long."""
+        """Return whether the whole context of a method beats the last tokens alone, at every length."""
         plain = self.extensions.get(method, {}).get("none")
         return plain is not None and plain.better.low == self.longest
 
     def best_first(self, values: Mapping[str, records.Estimate], names: Iterable[str]) -> list[str]:
-        """Return names, the best at the longest length first; what has no value there comes last."""
+        """Return names, the best at the longest length first, and names without a value last."""
         ends = {name: values[name].value[-1] for name in names}
         return sorted(ends, key=lambda n: float("inf") if (end := ends[n]) is None else self.sign * end)
 
@@ -176,12 +177,12 @@ class Summary:
 
     @property
     def missing(self) -> list[records.Failure]:
-        """Return the jobs that left nothing to report."""
+        """Return the jobs without results."""
         return [job for jobs in self.troubles.values() for job in jobs]
 
 
 def halfway(lengths: list[int], trained: int) -> int:
-    """Return the place of the length half way from that of training to the longest."""
+    """Return the place of the length half way from the training length to the longest."""
     longer = [t for t, length in enumerate(lengths) if length > trained]
     return longer[max(0, len(longer) // 2 - 1)] if longer else len(lengths) - 1
 
