@@ -37,7 +37,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def in_terminal(folder: Path) -> None:
-    """Hand over to W&B's viewer."""
+    """Replace this process by W&B's viewer, or print its command if there is no terminal."""
     runs = [run for run in folder.glob("*run-*") if run.is_dir() and not run.is_symlink()]
     if not runs:
         raise UsageError(f"There are no runs in {folder}: `make sweep` or `python -m train` makes some.")
@@ -48,7 +48,7 @@ def in_terminal(folder: Path) -> None:
 
 
 def has_api_key() -> bool:
-    """Return whether there is a W&B key; ask neither the user nor the server."""
+    """Return whether there is a W&B key, without asking the user or the server."""
     import wandb
 
     try:
@@ -59,7 +59,7 @@ def has_api_key() -> bool:
 
 
 def save_workspace(entity: str | None, project: str) -> str:
-    """Create the workspace, and return its address."""
+    """Save the workspace and return its address."""
     import wandb
 
     try:
@@ -73,7 +73,8 @@ def save_workspace(entity: str | None, project: str) -> str:
 
 
 def workspace(entity: str, project: str) -> Any:
-    """Lay out every curve against its own axis, a line for each encoding, from the worst to the best seed."""
+    """Return a workspace with every curve on its own axis: a line for each encoding, a band from the worst to
+    the best seed."""
     try:
         from wandb_workspaces.reports.v2 import LinePlot
         from wandb_workspaces.workspaces import Section, Workspace

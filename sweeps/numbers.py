@@ -1,4 +1,4 @@
-"""Numbers as people read them."""
+"""Numbers as text."""
 
 from collections.abc import Iterable, Sequence
 
@@ -6,7 +6,7 @@ MISSING = "–"
 
 
 def number(value: float | None, decimals: int = 3) -> str:
-    """Return a number with fewer decimals where it is large; a dash for what is not there."""
+    """Return a number with fewer decimals if it is large; a dash if it is missing."""
     if value is None:
         return MISSING
     return f"{value:.{max(0, decimals - (abs(value) >= 10) - (abs(value) >= 100) - (abs(value) >= 1000))}f}"
@@ -26,7 +26,7 @@ def plus_minus(half: float | None) -> str:
 
 
 def between(low: float | None, high: float | None) -> str:
-    """Return an interval in brackets after its value; nothing where there is none."""
+    """Return an interval in brackets, to follow its value; empty if there is none."""
     return "" if low is None or high is None else f" [{signed(low)}, {signed(high)}]"
 
 
@@ -40,7 +40,7 @@ def times(length: int, trained: int) -> str:
 
 
 def at_least(length: int | None, longest: int) -> str:
-    """Return an effective length; the longest evaluated one is a lower bound."""
+    """Return an effective length, as a lower bound if it is the longest evaluated one."""
     return MISSING if length is None else f"{'≥ ' if length == longest else ''}{length:,}"
 
 
@@ -55,14 +55,14 @@ def big(value: float | None) -> str:
 
 
 def list_text(names: list[str], limit: int = 4) -> str:
-    """Return a, b and c; past `limit`, how many more."""
+    """Return a, b and c; beyond `limit`, the number of the others."""
     if len(names) > limit:
         return f"{', '.join(names[: limit - 1])} and {len(names) - limit + 1} more"
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
 def markdown(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return a table in Markdown, all columns but the first aligned to the right."""
+    """Return a table in Markdown, with all columns but the first aligned to the right."""
     lines = [heads, ["---", *["---:"] * (len(heads) - 1)], *rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 

@@ -1,4 +1,4 @@
-"""The hours, storage and cost of a sweep on many GPUs, from the throughput that was measured on one.
+"""The hours, storage and cost of a sweep on many GPUs, from a measured throughput.
 
 python -m sweeps.plan sweeps=encodings_gpu gpus=64 throughput=400000
 python -m sweeps.plan sweeps=encodings_gpu gpus=64 results=outputs/sweeps/smoke     # each encoding's own
@@ -24,7 +24,7 @@ STATES = 2  # of a run while it trains: the last one, and the next while it is w
 
 
 class Assumptions(Section):
-    """The assumptions beside the settings of the sweep."""
+    """The assumptions of a plan besides the settings of the sweep."""
 
     gpus: Natural
     throughput: Quantity | None = None  # tokens per second and GPU in training
@@ -61,7 +61,7 @@ def plan(arguments: Sequence[str]) -> Iterator[str]:
 
 
 def rates_of(encodings: Sequence[str], given: Assumptions) -> Iterator[float]:
-    """Yield the tokens per second and GPU of each run: measured, of its encoding or of all, or given."""
+    """Yield the tokens per second and GPU of each run: measured for its encoding or for all, or given."""
     measured: dict[str, list[float]] = {}
     for run in load_readable(Path(given.results)).runs if given.results else []:
         for row in run.rows:
@@ -82,10 +82,11 @@ def parameter_count(config: Config) -> int:
 
 
 def evaluation_tokens(config: Config) -> float:
-    """Return how many tokens are trained on in the time of all evaluations, by the operations of both."""
+    """Return how many tokens training processes in the time of all evaluations, by operations."""
 
     def forward(length: int) -> int:
-        """Return the operations of a token that sees half of `length` keys; backward takes twice as many."""
+        """Return the forward operations of a token that sees half of `length` keys; backward takes twice as
+        many."""
         return 2 * parameter_count(config) + 2 * config.model.depth * config.model.width * length
 
     evaluation, trained = config.evaluation, config.model.length
@@ -95,7 +96,7 @@ def evaluation_tokens(config: Config) -> float:
 
 
 def hours_in_all(hours: Sequence[float], at_once: int) -> float:
-    """Return the hours until the last run ends, each starting as soon as there are GPUs for it."""
+    """Return the hours until the last run ends, if each starts as soon as its GPUs are free."""
     free = [0.0] * at_once
     for taken in hours:
         heapq.heapreplace(free, free[0] + taken)

@@ -1,7 +1,7 @@
-"""The results of a sweep: the runs that finished, with their rows, and the jobs that did not.
+"""The results of a sweep: the rows of finished runs, and the jobs without results.
 
-Whatever reads results does it by `load_sweep`, so that damaged runs are left out, and named, everywhere. An
-archive (`sweeps.archive`) is read as the folder is that it was made from.
+All readers use `load_sweep`, so that damaged runs are left out, and named, everywhere. An archive
+(`sweeps.archive`) reads like the folder that it was made from.
 """
 
 import json
@@ -34,7 +34,7 @@ NOT_RESULT = {
 
 @dataclass(frozen=True, eq=False)
 class FinishedRun:
-    """One training and its evaluations."""
+    """A training and its evaluations."""
 
     folder: Path
     about: About
@@ -51,12 +51,12 @@ class FinishedRun:
 
     @cached_property
     def facts(self) -> dict[str, Any]:
-        """Return what run.json says, flattened: settings.model.width -> 128."""
+        """Return the content of run.json, flattened: settings.model.width -> 128."""
         return flat(self.about.model_dump(exclude_unset=True))
 
     @cached_property
     def settings(self) -> dict[str, Any]:
-        """Return the settings that determined the training, beside data and seed."""
+        """Return the settings of the training besides data and seed."""
         facts = {key.removeprefix("settings."): value for key, value in self.facts.items()}
         parts = {key: key.split(".") for key in facts if key not in TRAINING[:4]}
         return {key: facts[key] for key, p in parts.items() if p[0] in TRAINING and p[-1] not in NOT_RESULT}
@@ -64,7 +64,7 @@ class FinishedRun:
 
 @dataclass(frozen=True)
 class Sweep:
-    """A sweep's jobs: what they left, and which of them left nothing."""
+    """The jobs of a sweep: finished runs, and jobs without results."""
 
     folder: Path
     name: str
@@ -79,8 +79,8 @@ class Sweep:
 
 
 def load_sweep(folder: Path) -> Sweep:
-    """Return the sweep of a folder; an archive is one too, and so is a folder of runs without `sweep.json`,
-    and a single run."""
+    """Return the sweep of a folder, which may be an archive, a folder of runs without `sweep.json`, or a
+    single run."""
     if (folder / ROWS).is_file():
         runs = list(archived_runs(folder))
         jobs = {run.folder.name: run.folder.name for run in runs}
@@ -109,7 +109,7 @@ def load_readable(folder: Path) -> Sweep:
 
 
 def jobs_of(folder: Path) -> Sweep:
-    """Return the jobs that `sweep.json` lists; where it does not, or is damaged, all runs below."""
+    """Return the jobs that `sweep.json` lists; if it is missing or damaged, all runs below the folder."""
     file, notes = folder / "sweep.json", []
     if file.is_file():
         try:
@@ -132,7 +132,7 @@ def jobs_of(folder: Path) -> Sweep:
 
 
 def run_folders(folder: Path) -> Iterator[Path]:
-    """Yield every folder below with results of its own, and none inside those."""
+    """Yield every folder below this one that has results, but none inside those."""
     if not folder.is_dir():
         raise FileNotFoundError(f"There is no folder {folder}: name the folder of a sweep or of a run.")
     for place, inside, files in os.walk(folder, followlinks=True):
@@ -142,7 +142,7 @@ def run_folders(folder: Path) -> Iterator[Path]:
 
 
 def load_run(place: Path) -> FinishedRun:
-    """Return everything that a run left; raise a UsageError that names the file that cannot be read."""
+    """Return the content of a run folder. Raise UsageError, with its name, if a file cannot be read."""
     file = place / "results.jsonl"
     rows = read_rows(file)
     if not rows or min(min(row.length, row.trained_length) for row in rows) < 1:
@@ -164,7 +164,7 @@ def read_documents(file: Path) -> Documents:
 
 
 def archived_runs(archive: Path) -> Iterator[FinishedRun]:
-    """Yield the runs of an archive, as if their folders were in it."""
+    """Yield the runs of an archive, as if it contained their folders."""
     if not (archive / ROWS).is_file():
         raise FileNotFoundError(f"There is no archive in {archive}: no {ROWS}.")
     try:
@@ -187,7 +187,7 @@ def archived_runs(archive: Path) -> Iterator[FinishedRun]:
 
 
 def flat(content: dict[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Return nested dicts as one, keys joined by dots; a list becomes text."""
+    """Return nested dicts as one, with keys joined by dots; a list becomes text."""
     result: dict[str, Any] = {}
     for key, value in content.items():
         plain = {prefix + key: str(value) if isinstance(value, list) else value}
@@ -196,7 +196,7 @@ def flat(content: dict[str, Any], prefix: str = "") -> dict[str, Any]:
 
 
 def last_words(place: Path) -> tuple[str, bool]:
-    """Return the last words of a job without results, and whether they tell of an error."""
+    """Return the last lines of a job without results, and whether they report an error."""
     if not place.exists():
         return "not started", False
     log = place / "train.log"

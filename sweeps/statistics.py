@@ -22,7 +22,7 @@ GAP = 0.2  # nats per token (or share correct) between two groups of seeds
 
 @dataclass(frozen=True)
 class Interval:
-    """A mean over seeds and documents, or a difference of two; nan where they are too few."""
+    """A mean over seeds and documents, or a difference of two; nan if those are too few."""
 
     value: Array
     low: Array
@@ -49,8 +49,8 @@ def interval(values: Array, counts: Array, pool: bool = False) -> Interval:
 
 
 def variance_parts(values: Array, counts: Array) -> tuple[Array, Array, Array, Array]:
-    """Return for each row of (K, S, D) the mean, the variance due to documents and to seeds, and the
-    latter's freedom."""
+    """Return the mean, the variances due to documents and to seeds, and the degrees of freedom of the latter,
+    for each row of (K, S, D)."""
     S, D = values.shape[1:]
     is_enough = D >= FEWEST_DOCUMENTS
     present: NDArray[np.bool_] = np.asarray(np.isfinite(values).all(-1))  # (K, S)
@@ -73,7 +73,7 @@ def variance_parts(values: Array, counts: Array) -> tuple[Array, Array, Array, A
 
 @lru_cache(maxsize=16)
 def resamples(seeds: int, documents: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return how often each resample has each document (R, D) and each seed (R, S): always the same."""
+    """Return how often each resample draws each document (R, D) and each seed (R, S), always the same."""
     draw = np.random.default_rng(0)
     documents_drawn = draw.multinomial(documents, np.full(documents, 1 / documents), RESAMPLES)
     return documents_drawn, draw.multinomial(seeds, np.full(seeds, 1 / seeds), RESAMPLES)
@@ -98,10 +98,10 @@ def satterthwaite(first: Array, freedom_of_one: float, other: Array, freedom_of_
 
 
 def pooled(variances: Array, freedom: Array) -> tuple[Array, Array]:
-    """Shrink each column's variances towards a common one, as far as they agree (Smyth, 2004).
+    """Shrink the variances of each column towards a common one, as far as they agree (Smyth, 2004).
 
-    Differences to one reference share its noise, so the common variance is trusted with
-    no more than three times a method's own degrees of freedom.
+    Differences to one reference share its noise, so the common variance counts at most three times a method's
+    own degrees of freedom.
     """
     from scipy.special import polygamma, psi
 
@@ -121,7 +121,7 @@ def pooled(variances: Array, freedom: Array) -> tuple[Array, Array]:
 
 
 def trigamma_inverse(y: float) -> float:
-    """Return x with trigamma(x) = y, by Newton's method on 1 / trigamma, which is nearly straight."""
+    """Return x with trigamma(x) = y, by Newton's method on 1 / trigamma, which is nearly linear."""
     from scipy.special import polygamma
 
     x = 0.5 + 1 / y
@@ -132,7 +132,7 @@ def trigamma_inverse(y: float) -> float:
 
 
 def holm(p: Array) -> Array:
-    """Return p-values corrected for their number (Holm, 1979); nan is no comparison."""
+    """Return p-values with Holm's correction (1979); nan marks a missing comparison."""
     corrected = np.full(p.shape, np.nan)
     order = np.argsort(p)[: np.count_nonzero(~np.isnan(p))]
     steps = p[order] * np.arange(len(order), 0, -1)
@@ -162,18 +162,19 @@ def smallest_difference(error: Array, freedom: Array, comparisons: int, power: f
 
 
 def longest_unbroken(holds: NDArray[np.bool_], lengths: list[int]) -> int | None:
-    """Return the last length before a condition first fails; None where it fails at once."""
+    """Return the last length before a condition first fails; None if it fails at the first length."""
     kept = int(np.cumprod(holds).sum())
     return lengths[kept - 1] if kept else None
 
 
 def by_document(values: Array, document: NDArray[np.int64]) -> tuple[Array, Array]:
-    """Return sums over the windows of a document (..., D) of values (..., N), and counts of windows (D,)."""
+    """Return the sums of values (..., N) over the windows of each document (..., D), and the counts of
+    windows (D,)."""
     order = np.argsort(document, kind="stable")
     _, starts, counts = np.unique(document[order], return_index=True, return_counts=True)
     return np.add.reduceat(values[..., order], starts, axis=-1), counts.astype(float)
 
 
 def variance(resampled: Array) -> Array:
-    """Return the variance over resamples; those that drew no seed of a method do not count."""
+    """Return the variance over resamples, without those that drew no seed of a method."""
     return np.asarray(np.ma.masked_invalid(resampled).var(-1))

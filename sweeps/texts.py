@@ -1,4 +1,4 @@
-"""The words of the report that no sweep changes (`texts.yml`), and of pages of the documentation."""
+"""The fixed texts of reports (`texts.yml`) and of pages of the documentation."""
 
 from dataclasses import dataclass
 from pathlib import Path

@@ -111,7 +111,7 @@ def line_chart(
 
 
 def protocol_figure(comparison: Comparison) -> dict[str, Spec]:
-    """Draw the change in loss since the training length: a panel for each method, a line for each protocol."""
+    """Draw the change in loss since the training length: a panel for each method, with all protocols."""
     lines = [
         Line(
             comparison.labels.get(protocol, protocol), comparison.lengths, curve.value, seeds=curve.seeds,

@@ -12,7 +12,7 @@ MOST = 6  # methods that are shown
 
 
 def protocol_labels(runs: list[FinishedRun], trained: int) -> dict[str, str]:
-    """Return the labels of protocols for axes, in order, with numbers of tokens unless runs differ in them."""
+    """Return the labels of protocols for axes, in order, with a number of tokens unless runs differ in it."""
     stride, last = common_setting(runs, "stride"), common_setting(runs, "last")
     result = {name: name for name in PROTOCOLS}
     if stride is not None:

@@ -1,1 +1,1 @@
-"""Claims of the literature (`sweeps/claims/*.yaml`), each decided by rows that were measured here."""
+"""The court: claims of the literature (`sweeps/claims/*.yaml`), decided by measured rows."""

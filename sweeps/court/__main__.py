@@ -1,8 +1,8 @@
 """Decide claims of the literature: python -m sweeps.court [e1 q4 ...]
 
-Without names, all verdicts are computed from the rows in docs/study and written to docs/claims.md and .json,
-and why papers disagree to docs/contradictions; with names, verdicts are printed. --run first trains what the
-named claims lack, and archives its rows in docs/study/claims.
+Without names, compute all verdicts from the rows in docs/study and write them to docs/claims.md and .json,
+and the attributions of contradictions to docs/contradictions. With names, print their verdicts; --run first
+trains what the claims lack, and archives its rows in docs/study/claims.
 """
 
 import argparse
@@ -52,8 +52,8 @@ def main() -> None:
 
 
 def train_missing(names: set[str]) -> None:
-    """Run trainings and archive their rows. A training is archived when all its runs have ended, and not
-    repeated then; one that was interrupted goes on."""
+    """Run trainings and archive their rows. A training is archived once all its runs have ended, and then not
+    repeated; an interrupted one resumes."""
     for name in sorted(name for name in names if not (STUDY / "claims" / name).is_dir()):
         folder = ROOT / "outputs/sweeps/claims" / name
         line = f"--multirun {trainings()[name].arguments} report=null hydra.sweep.dir={folder}"

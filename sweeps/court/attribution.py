@@ -1,7 +1,7 @@
-"""The share of a contradiction that each explanation accounts for, computed from rows.
+"""The attribution of a contradiction: the share of each explanation, computed from rows.
 
-The effect of a factor is the mean difference between cells that differ in it alone, from its first level to
-its last, on the same seeds and documents. What the effects do not add up to is left.
+The effect of a factor is the mean difference between combinations that differ in it alone, from its first
+level to its last, on the same seeds and documents. The rest is left unexplained.
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ from sweeps.court.verdict import Measurement, measure
 
 @dataclass(frozen=True)
 class Combination:
-    """One level of each factor, and what was measured there."""
+    """One level of each factor, and its measurement."""
 
     setting: str
     levels: dict[str, str]
@@ -29,7 +29,7 @@ class Combination:
 
 @dataclass(frozen=True)
 class Effect:
-    """The change of the measure where one factor goes from its first level to its last."""
+    """The change of the measure from the first to the last level of a factor."""
 
     factor: str
     first: str
@@ -40,7 +40,7 @@ class Effect:
 
 @dataclass(frozen=True)
 class Attribution:
-    """A contradiction taken apart: the cells of each crossing, and the effects of all."""
+    """A contradiction taken apart: the combinations of each crossing, and all effects."""
 
     contradiction: Contradiction
     crossings: list[list[Combination]]
@@ -52,13 +52,14 @@ class Attribution:
 
     @property
     def counted(self) -> dict[str, Effect]:
-        """Return the effect of each factor; where several crossings have it, of the first."""
+        """Return the effect of each factor, from the first crossing that has it."""
         first = {effect.factor: effect for effect in reversed(self.effects)}
         return {effect.factor: effect for effect in self.effects if first[effect.factor] is effect}
 
     @property
     def best(self) -> str | None:
-        """Return the factor that significantly moves furthest from the first side towards the second."""
+        """Return the factor that significantly moves the measure furthest from the first side towards the
+        second."""
         sign = -1 if self.contradiction.published < 0 else 1
         moves = {name: effect.measurement for name, effect in self.counted.items()}
         found = [name for name, move in moves.items() if move.p < SIGNIFICANT and sign * move.value > 0]
@@ -66,18 +67,19 @@ class Attribution:
 
     @property
     def left(self) -> float:
-        """Return what no factor explains of the published difference."""
+        """Return the part of the published difference that no factor explains."""
         return self.contradiction.published - sum(move.measurement.value for move in self.counted.values())
 
     @property
     def half(self) -> float:
-        """Return half the width of the interval of what is left, as if the effects were independent."""
+        """Return half the width of the interval of the unexplained part, as if effects were independent."""
         moves = (effect.measurement for effect in self.counted.values())
         return hypot(*(move.high - move.value for move in moves))
 
 
 def attribute(contradiction: Contradiction, settings: Sequence[Setting]) -> Attribution:
-    """Return every cell that has rows and the effect of every factor; UsageError where a factor has none."""
+    """Return every combination that has rows, and the effect of every factor. Raise UsageError if a factor
+    has none."""
     crossings, effects = [], []
     for crossing in contradiction.crossings:
         names = {crossing.fill(levels)[0] for levels in crossing.every}
@@ -93,7 +95,7 @@ def attribute(contradiction: Contradiction, settings: Sequence[Setting]) -> Attr
 
 
 def evidence_of(crossing: Crossing, settings: Sequence[Setting]) -> list[Setting]:
-    """Return the scores of the terms of a crossing, one `Setting` for each length of the windows."""
+    """Return the scores for the terms of a crossing, one `Setting` for each window length."""
     measures = {crossing.fill(levels) for levels in crossing.every}
     joint: dict[int, dict[Term, ScoresByTraining]] = {}
     for setting in settings:
@@ -105,7 +107,7 @@ def evidence_of(crossing: Crossing, settings: Sequence[Setting]) -> list[Setting
 
 
 def in_setting(term: Term, name: str) -> Term:
-    """Return a term whose encoding bears the name of its setting."""
+    """Return a term whose encoding includes the name of its setting."""
     return replace(term, encoding=f"{name}/{term.encoding}")
 
 
@@ -121,7 +123,8 @@ def combinations(crossing: Crossing, evidence: Setting) -> list[Combination]:
 
 
 def effect_of(factor: str, crossing: Crossing, known: Sequence[Combination], evidence: Setting) -> Effect:
-    """Return the mean over pairs of cells that differ in the factor alone, those with the most seeds."""
+    """Return the mean over pairs of combinations that differ in the factor alone, from the pairs with most
+    seeds."""
     first, *_, last = crossing.factors[factor]
     pairs = [
         (cell, other)
@@ -147,5 +150,5 @@ def difference(pairs: Sequence[tuple[Combination, Combination]]) -> Terms:
 
 
 def value_of(terms: Terms, evidence: Setting) -> Measurement | None:
-    """Return a sum of terms with its interval; None where a term has no rows."""
+    """Return a sum of terms with its interval; None if a term has no rows."""
     return next(iter(measure(Inequality("", terms, 0.0, False), evidence)), None)

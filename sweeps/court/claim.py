@@ -1,4 +1,4 @@
-"""A claim as it is written down: one file of `sweeps/claims/`."""
+"""Claims: one file of `sweeps/claims/` each."""
 
 from functools import cache, cached_property
 from pathlib import Path
@@ -23,7 +23,7 @@ MARKS = {
 
 
 class Citation(Section):
-    """The place where a claim is printed, and how well that was checked."""
+    """The source of a claim, and how well it was checked."""
 
     paper: str
     link: str
@@ -32,14 +32,14 @@ class Citation(Section):
 
 
 class TrainingPlan(Section):
-    """Runs that have the terms of claims."""
+    """Runs that provide the terms of claims."""
 
     minutes: int  # on one core
     arguments: str  # of python -m train --multirun
 
 
 class Claim(Section):
-    """A sentence of a paper, and what decides it: parts, all of which must hold, or an exact computation."""
+    """A sentence of a paper, and its test: parts that must all hold, or an exact computation."""
 
     claim: str
     source: Citation
@@ -79,7 +79,7 @@ def trainings() -> dict[str, TrainingPlan]:
 
 
 def load_claims(names: list[str] | None = None) -> dict[str, Claim]:
-    """Return claims by id, such as `e1_alibi_flat`, or those with the names; `e1` will do for the first."""
+    """Return all claims by id, such as `e1_alibi_flat`, or those with the names, which may be short: `e1`."""
     files = sorted(FOLDER.glob("*.yaml"), key=place_of)
     if names:
         files = [file for file in files if file.stem in names or file.stem.partition("_")[0] in names]
@@ -89,7 +89,7 @@ def load_claims(names: list[str] | None = None) -> dict[str, Claim]:
 
 
 def read_section(kind: type[Kind], file: Path) -> Kind:
-    """Return the content of a file; UsageError names the file and what is wrong with it."""
+    """Return the content of a file. Raise UsageError, with the name of the file, if it is not valid."""
     try:
         return kind.of(yaml.safe_load(file.read_text()) or {})
     except (yaml.YAMLError, UsageError) as error:
@@ -97,6 +97,6 @@ def read_section(kind: type[Kind], file: Path) -> Kind:
 
 
 def place_of(file: Path) -> tuple[int, int]:
-    """Return the place of a claim: quality, extrapolation, extension, retrieval, mechanism."""
+    """Return the place of a claim by its kind: quality, extrapolation, extension, retrieval, mechanism."""
     id = file.stem.partition("_")[0]
     return "qexrm".index(id[0]), int(id[1:])

@@ -1,4 +1,4 @@
-"""A contradiction of the literature as it is written down: one file of `sweeps/contradictions/`."""
+"""Contradictions of the literature: one file of `sweeps/contradictions/` each."""
 
 from itertools import product
 from typing import Annotated
@@ -13,7 +13,7 @@ FOLDER = SWEEPS / "contradictions"
 
 
 class Side(Section):
-    """One answer of the literature. Its first point is what the sides disagree about, 0 without points."""
+    """One answer of the literature. Its first point is the disputed number, 0 without points."""
 
     says: str
     source: Citation
@@ -21,8 +21,8 @@ class Side(Section):
 
 
 class Crossing(Section):
-    """Cells that differ in one factor at a time. `measure` has a slot for each, such as {protocol}, that the
-    text of a level fills. Levels go from the first side's to the second side's."""
+    """Combinations that differ in one factor at a time. `measure` has a slot for each factor, such as
+    {protocol}, which the text of a level fills. Levels go from the first side's to the second side's."""
 
     setting: str  # the archive that named it; may have slots as well
     measure: str  # a sum of terms (`sweeps.court.inequality`)
@@ -34,13 +34,13 @@ class Crossing(Section):
         return [dict(zip(self.factors, levels, strict=True)) for levels in product(*self.factors.values())]
 
     def fill(self, levels: dict[str, str]) -> tuple[str, str]:
-        """Return the setting and the measure with the texts of levels in their slots."""
+        """Return the setting and the measure, with the texts of levels in their slots."""
         texts = {factor: self.factors[factor][level] for factor, level in levels.items()}
         return self.setting.format(**texts), self.measure.format(**texts)
 
 
 class Contradiction(Section):
-    """A question, two answers of the literature, and the cells that can tell why they differ."""
+    """A question, two answers of the literature, and the crossings that can explain their difference."""
 
     question: str
     quantity: str
@@ -61,11 +61,11 @@ class Contradiction(Section):
 
     @property
     def published(self) -> float:
-        """Return how far the sides are apart."""
+        """Return the published difference between the sides."""
         first, *_, last = (next(iter(side.points.values()), 0.0) for side in self.sides)
         return last - first
 
 
 def load_contradictions() -> dict[str, Contradiction]:
-    """Return contradictions by the names of their files; UsageError says what is wrong with one."""
+    """Return all contradictions by file name. Raise UsageError if one is not valid."""
     return {file.stem: read_section(Contradiction, file) for file in sorted(FOLDER.glob("*.yaml"))}

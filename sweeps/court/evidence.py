@@ -1,7 +1,7 @@
-"""The rows that claims are decided by: every archive below docs/study, sorted into settings.
+"""The rows that decide claims: every archive below docs/study, sorted into settings.
 
-A setting is a data set, a model size and a training budget. Runs of one setting are comparable wherever they
-are archived; two settings are two independent tries of a claim.
+A setting is a data set, a model size and a training budget. Runs of a setting are comparable, whatever
+archive they are in; two settings are two independent tries of a claim.
 """
 
 from collections.abc import Sequence
@@ -33,7 +33,7 @@ Sample = tuple[Array, Array]  # (terms, S, D), sums over the windows of a docume
 
 
 class WindowScores(NamedTuple):
-    """The scores of windows or problems, and the documents that they are in."""
+    """The scores of windows or problems, with their documents."""
 
     values: Array
     documents: NDArray[np.int64]
@@ -49,18 +49,19 @@ ScoresByTraining = dict[tuple[int, str], WindowScores]  # by seed and training
 
 @dataclass(frozen=True)
 class Setting:
-    """The scores of all runs in a setting, by the length of the windows: others hold other tokens."""
+    """The scores of all runs in a setting with one window length: other windows hold other tokens."""
 
     name: str
     scores: dict[int, dict[Term, ScoresByTraining]] = field(default_factory=dict)
 
     def sample(self, terms: Sequence[Term]) -> Sample | None:
-        """Return the scores of terms, on most seeds, then on most documents; None where one has no scores."""
+        """Return the scores of terms, with as many seeds, then as many documents, as possible; None if one
+        has no scores."""
         samples = [sample for scores in self.scores.values() if (sample := joint_sample(scores, terms))]
         return max(samples, key=lambda sample: sample[0].shape[1:], default=None)
 
     def add(self, run: FinishedRun) -> None:
-        """Take in a run; of two of one training with the same term, the one with more windows counts."""
+        """Add a run; of two runs of one training with the same term, the one with more windows counts."""
         chosen = str(run.facts.get("settings.names.extension", "none"))
         method, settings = variant(run, "encoding", run.encoding), variant(run, "extension", chosen)
         longest = max(row.length for row in run.rows if row.protocol not in (ONCE, BY_POSITION))
@@ -78,13 +79,13 @@ class Setting:
 
 
 def protocol_of(row: Row) -> str:
-    """Return the protocol; `needle` or `passage` where questions were asked of text."""
+    """Return the protocol, or `needle` or `passage` for questions about text."""
     _, _, retrieval = row.data.partition("+")
     return retrieval if retrieval and row.protocol == ANSWERS else row.protocol
 
 
 def window_scores(run: FinishedRun, row: Row) -> WindowScores:
-    """Return the scores behind a row, or its value alone where they were not kept."""
+    """Return the scores behind a row, or its value alone if they were not kept."""
     is_answer = row.protocol == ANSWERS
     parts = [row.extension, row.protocol, str(row.length), *([row.metric] if is_answer else [])]
     values = run.documents.get("|".join(parts))
@@ -95,7 +96,7 @@ def window_scores(run: FinishedRun, row: Row) -> WindowScores:
 
 
 def joint_sample(scores: dict[Term, ScoresByTraining], terms: Sequence[Term]) -> Sample | None:
-    """Return terms on the seeds and documents that all of them have; None where there is none."""
+    """Return the terms on the seeds and documents that all of them have; None if there are none."""
     seeds = sorted({seed for term in terms for seed, _ in scores.get(term, {})})
     rows = [row for seed in seeds if (row := scores_of_seed(scores, terms, seed))]  # (S, terms)
     if not rows:
@@ -111,9 +112,10 @@ def joint_sample(scores: dict[Term, ScoresByTraining], terms: Sequence[Term]) ->
 def scores_of_seed(
     scores: dict[Term, ScoresByTraining], terms: Sequence[Term], seed: int
 ) -> list[WindowScores]:
-    """Return the scores of terms at a seed; nothing where one has none.
+    """Return the scores of terms for a seed; nothing if one has none.
 
-    Those of an encoding are from one training: of the trainings that have them all, that with most windows.
+    All scores of an encoding come from one training: of those that have all of them, the one with most
+    windows.
     """
     chosen = []
     for term in terms:
@@ -141,7 +143,7 @@ def load_settings() -> list[Setting]:
 
 
 def variant(run: FinishedRun, group: str, name: str) -> str:
-    """Return the settings that make a run a variant of its encoding or extension: [base=500]."""
+    """Return the settings in which a run differs from the default of its encoding or extension, [base=500]."""
     usual = usual_settings(group, name)
     found = {key: run.facts.get(f"settings.{group}.{key}", value) for key, value in usual.items()}
     if group == "encoding":
@@ -153,6 +155,6 @@ def variant(run: FinishedRun, group: str, name: str) -> str:
 
 @cache
 def usual_settings(group: str, name: str) -> dict[str, Any]:
-    """Return the settings of an encoding or an extension that nobody changed."""
+    """Return the default settings of an encoding or an extension."""
     every = yaml.safe_load((CONF / "config.yaml").read_text())[group]
     return dict(every | yaml.safe_load(files(group)[name].read_text()))

@@ -1,4 +1,4 @@
-"""Claims that need no training: each function computes with the models' code what a paper states."""
+"""Claims that need no training: each function computes a paper's statement with the code of the models."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ WIDTH = 64  # of a head
 
 @dataclass(frozen=True)
 class Check:
-    """A number, and the bounds that it should keep."""
+    """A number with the bounds that a claim states."""
 
     quantity: str
     value: float
@@ -41,7 +41,7 @@ def base_bounds() -> Iterator[Check]:
 
 
 def variance_at_initialisation() -> Iterator[Check]:
-    """Compute how the variance of attention's output falls with the position without positions."""
+    """Compute how the variance of attention's output falls with the position, in a model that has none."""
     torch.manual_seed(0)
     nope = load("nope", heads=4, head_width=32, width=128, depth=2, length=256)
     model, outputs = GPT(vocab=4096, width=128, depth=2, heads=4, encodings=[nope]), list[Tensor]()
@@ -54,8 +54,8 @@ def variance_at_initialisation() -> Iterator[Check]:
 
 
 def repeated_tokens() -> Iterator[Check]:
-    """Compute the weight that a head can give to a token, or to the one before it, where all tokens are the
-    same: every key is the same vector."""
+    """Compute the weight that a head can give to a token, or to the one before it, if all tokens and thus all
+    keys are the same."""
     key, at, unseen = torch.ones(1, 64, WIDTH), torch.arange(64), torch.ones(64, 64).triu(1) > 0
 
     def weights(q: Tensor, k: Tensor) -> Tensor:
@@ -90,7 +90,7 @@ def bfloat16_positions() -> Iterator[Check]:
 
 
 def rotation(x: Tensor, at: Tensor) -> Tensor:
-    """Return x (..., T, D) as RoPE turns it at positions (T,)."""
+    """Return x (..., T, D) rotated by RoPE to positions (T,)."""
     return rotate_plainly(x, *table(angles(at, geometric(WIDTH, 10_000.0))), "interleaved")
 
 

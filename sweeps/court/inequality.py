@@ -1,4 +1,4 @@
-"""The inequalities that a claim consists of, as text: `t5@2 < t5@1 < t5@16`, `xpos+window@8 - rope@8 < -0.1`.
+"""The inequalities of claims, as text: `t5@2 < t5@1 < t5@16`, `xpos+window@8 - rope@8 < -0.1`.
 
 A term is a loss, an accuracy or another metric at a multiple of the training length:
 
@@ -26,7 +26,7 @@ PATTERN = re.compile(
 
 @dataclass(frozen=True)
 class Term:
-    """A measurement: that of a method at a multiple of its training length."""
+    """The measurement of a method at a multiple of its training length."""
 
     encoding: str  # with the settings that are not the default ones: rope[base=500]
     extension: str
@@ -40,7 +40,7 @@ Terms = dict[Term, float]
 
 @dataclass(frozen=True)
 class Inequality:
-    """State that a sum of terms is below a bound, or above it."""
+    """The statement that a sum of terms is below or above a bound."""
 
     text: str
     terms: Terms
@@ -49,7 +49,7 @@ class Inequality:
 
 
 def read_inequalities(text: str) -> list[Inequality]:
-    """Return one inequality for each sign of a line; UsageError says what cannot be read."""
+    """Return one inequality for each sign of a line. Raise UsageError if it cannot be read."""
     pieces = re.split(r" ([<>]) ", text)
     if len(pieces) < 3:
         raise UsageError(f"'{text}' has no < or > between blanks: write it as rope@4 > rope@1.")
@@ -57,7 +57,7 @@ def read_inequalities(text: str) -> list[Inequality]:
 
 
 def read_inequality(left: str, sign: str, right: str) -> Inequality:
-    """Return the inequality with all terms on its left side, the number on its right."""
+    """Return the inequality with all terms on its left side and the number on its right side."""
     text = f"{left} {sign} {right}"
     (terms, number), (others, bound) = read_sum(left, text), read_sum(right, text)
     if not terms:  # -0.1 < x is x > -0.1
@@ -68,7 +68,7 @@ def read_inequality(left: str, sign: str, right: str) -> Inequality:
 
 
 def read_sum(text: str, whole: str) -> tuple[Terms, float]:
-    """Return the terms of a sum with their factors, and its number."""
+    """Return the terms of a sum with their factors, and its constant."""
     terms: Terms = {}
     number, sign = 0.0, 1.0
     for word in text.split():

@@ -1,4 +1,4 @@
-"""The pages that rows decide: docs/claims.md and .json, and why papers disagree in docs/contradictions."""
+"""The pages of the court: docs/claims.md and .json, and the contradictions in docs/contradictions."""
 
 import json
 from collections import Counter
@@ -35,7 +35,7 @@ def claims_page(judgements: Mapping[str, Judgement]) -> str:
 
 
 def claims_html(judgements: Mapping[str, Judgement]) -> str:
-    """Return the table of all claims as a page beside the reports."""
+    """Return the table of all claims as a page next to the reports."""
     content = MarkdownIt("js-default").render(claims_table(judgements))  # which escapes the HTML of the text
     content = content.replace("<table>", '<table class="sortable prose">')
     template = Path(__file__).with_name("claims.html.j2")
@@ -49,7 +49,7 @@ def claims_table(judgements: Mapping[str, Judgement]) -> str:
 
 
 def claims_json(judgements: Mapping[str, Judgement]) -> str:
-    """Return the verdicts as JSON: by id, the claim and the part of it that decides, with its interval."""
+    """Return the verdicts as JSON: for each id, the claim and its deciding part with the interval."""
     records = {}
     for id, judgement in judgements.items():
         claim, trial = judgement.claim, judgement.trial
@@ -67,7 +67,7 @@ def claims_json(judgements: Mapping[str, Judgement]) -> str:
 
 
 def contradiction_pages(settings: Sequence[Setting]) -> dict[str, str]:
-    """Return the page and the figure of every contradiction and their index, by the names of their files."""
+    """Return the page and the figure of every contradiction, and their index, by file name."""
     pages = {}
     attributions = {name: attribute(case, settings) for name, case in load_contradictions().items()}
     for name, attribution in attributions.items():
@@ -82,7 +82,7 @@ def render(template: str, **content: object) -> str:
 
 
 def summary(judgements: Mapping[str, Judgement]) -> str:
-    """Return how many claims have which verdict, and how many are expected to be wrong."""
+    """Return the number of claims for each verdict, and the number of verdicts expected to be wrong."""
     counts = Counter(judgement.verdict for judgement in judgements.values())
     tried, decided, wrong = wrong_by_chance(list(judgements.values()))
     return (
@@ -95,7 +95,7 @@ def summary(judgements: Mapping[str, Judgement]) -> str:
 
 
 def row(id: str, judgement: Judgement) -> list[str]:
-    """Return the line of a claim in the table."""
+    """Return the table row of a claim."""
     claim, source, trials = judgement.claim, judgement.claim.source, judgement.trials
     place = ", ".join(filter(None, (source.place, MARKS[source.mark])))
     effect = "" if claim.effect is None else f"{signed(claim.effect)} nats"
@@ -110,7 +110,7 @@ def row(id: str, judgement: Judgement) -> list[str]:
 
 
 def result_text(id: str, judgement: Judgement) -> str:
-    """Return the number that decides a claim, or what it would take."""
+    """Return the number that decides a claim, or the rows that it needs."""
     if judgement.checks:
         return "; ".join(f"{check.quantity}: {check.value:.3g}" for check in judgement.checks)
     if trial := judgement.trial:
@@ -121,7 +121,7 @@ def result_text(id: str, judgement: Judgement) -> str:
 
 
 def verdict_text(judgement: Judgement) -> str:
-    """Return the verdict, and which settings say what where they differ."""
+    """Return the verdict, and the settings that agree or differ."""
     text = f"**{judgement.verdict}**"
     if judgement.checks:
         return f"{text}: {'holds' if all(check.is_kept for check in judgement.checks) else 'refuted'}"
@@ -137,7 +137,7 @@ def verdict_text(judgement: Judgement) -> str:
 
 
 def by_setting(judgement: Judgement) -> str:
-    """Return a table: every part of a claim in every setting; nothing where none has its rows."""
+    """Return a table of every part of a claim in every setting; empty if no setting has its rows."""
     trials = judgement.trials
     heads = ["part", *(f"{trial.setting} ({plural(trial.seeds, 'seed')})" for trial in trials)]
     texts = [part.part.text for part in trials[0].parts] if trials else []
@@ -146,7 +146,7 @@ def by_setting(judgement: Judgement) -> str:
 
 
 def part_text(trial: Trial, place: int) -> str:
-    """Return a part in a setting, bold where it is significant."""
+    """Return a part in a setting, bold if it is significant."""
     part = trial.parts[place]
     if trial.p[place] >= SIGNIFICANT:
         return interval_text(part)
@@ -167,12 +167,12 @@ def claim_command(id: str) -> str:
 
 
 def value_text(part: Measurement) -> str:
-    """Return a value with its interval, bold where zero is outside."""
+    """Return a value with its interval, bold if it excludes zero."""
     return f"**{interval_text(part)}**" if part.low * part.high > 0 else interval_text(part)
 
 
 def sentence(attribution: Attribution) -> str:
-    """Return the sentence with its numbers; UsageError where the rows have another explanation."""
+    """Return the sentence with its numbers. Raise UsageError if the rows have another explanation."""
     contradiction = attribution.contradiction
     if attribution.best != contradiction.best:
         raise UsageError(

@@ -1,9 +1,9 @@
 """Verdicts, computed from rows: every part of a claim in every setting that has its terms.
 
-A part holds, or is refuted, where its interval over seeds and documents leaves the bound on one side (paired,
-hierarchical: `sweeps.statistics`). A bound on either side makes this two one-sided tests of equivalence, and
-several terms in a row an order. p-values are corrected by Holm over the parts of a claim, and by Bonferroni
-over the settings that try it.
+A part holds, or is refuted, if its interval over seeds and documents lies on one side of the bound (paired,
+hierarchical: `sweeps.statistics`). Bounds on both sides make two one-sided tests of equivalence, and several
+terms in a row an order. p-values are corrected by Holm over the parts of a claim, and by Bonferroni over the
+settings that try it.
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ from sweeps.statistics import Array, holm, interval, satterthwaite, smallest_dif
 
 
 class Verdict(StrEnum):
-    """The outcome of a claim, or of one try of it."""
+    """The verdict on a claim, or on one trial of it."""
 
     HOLDS = "holds"
     REFUTED = "refuted at this scale"
@@ -33,7 +33,7 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True)
 class Measurement:
-    """A part of a claim as one setting has it."""
+    """A part of a claim, measured in a setting."""
 
     part: Inequality
     value: float
@@ -63,13 +63,13 @@ class Trial:
 
     @property
     def against(self) -> list[int]:
-        """Return the places of the parts that are on the other side than claimed."""
+        """Return the places of the parts that contradict the claim."""
         return [n for n, part in enumerate(self.parts) if not part.is_as_claimed]
 
     @property
     def chance(self) -> float:
-        """Return the p-value that the verdict rests on: of the least certain part where all are as claimed,
-        else of the most certain one against the claim."""
+        """Return the p-value behind the verdict: of the least certain part if all are as claimed, else of the
+        most certain one against the claim."""
         return float(min(self.p[self.against]) if self.against else max(self.p))
 
     @property
@@ -80,14 +80,14 @@ class Trial:
 
     @property
     def deciding(self) -> Measurement:
-        """Return the part that is refuted; the first where all hold; else the least certain one."""
+        """Return the refuted part, the first part if all hold, or else the least certain one."""
         decides = min(self.against, key=lambda n: self.p[n]) if self.against else int(np.argmax(self.p))
         return self.parts[0 if self.verdict == Verdict.HOLDS else decides]
 
 
 @dataclass(frozen=True)
 class Judgement:
-    """A claim and what became of it."""
+    """A claim and its verdict."""
 
     claim: Claim
     verdict: Verdict
@@ -96,7 +96,7 @@ class Judgement:
 
     @property
     def trial(self) -> Trial | None:
-        """Return the trial that the verdict rests on: of those that agree with it, or decide, that with most
+        """Return the trial behind the verdict: of those that agree with it or decide, the one with most
         seeds."""
         agreeing = [trial for trial in self.trials if trial.verdict == self.verdict]
         deciding = [trial for trial in self.trials if trial.verdict != Verdict.OPEN]
@@ -104,7 +104,7 @@ class Judgement:
 
 
 def decide(claim: Claim, settings: Sequence[Setting]) -> Judgement:
-    """Return the verdict on a claim by the rows of all settings."""
+    """Return the judgement of a claim by the rows of all settings."""
     if claim.exact is not None:
         return Judgement(claim, Verdict.EXACT, [], list(CHECKS[claim.exact]()))
     trials = [trial for setting in settings if (trial := try_claim(claim.inequalities, setting))]
@@ -114,10 +114,10 @@ def decide(claim: Claim, settings: Sequence[Setting]) -> Judgement:
 
 
 def verdict_of(trials: Sequence[Trial]) -> Verdict:
-    """Return what the trials say together.
+    """Return the joint verdict of the trials.
 
-    One training decides nothing: of trials with one seed, two must agree. What is refuted must be so in two
-    settings, or by each seed of the only one.
+    One training decides nothing: of trials with one seed, two must agree. A refutation needs two settings, or
+    every seed of the only one.
     """
     several = [trial for trial in trials if trial.seeds > 1]
     counted = several or (trials if len(trials) > 1 else [])
@@ -135,7 +135,7 @@ def verdict_of(trials: Sequence[Trial]) -> Verdict:
 
 
 def try_claim(parts: Sequence[Inequality], setting: Setting) -> Trial | None:
-    """Return the parts as measured in a setting; None where it lacks a term of them."""
+    """Return the measured parts of a claim in a setting; None if it lacks one of their terms."""
     measured = [measure(part, setting) for part in parts]
     found = [whole for whole, *_ in filter(None, measured) if np.isfinite(whole.p)]
     if not found or len(found) < len(parts):
@@ -160,7 +160,7 @@ def measure(part: Inequality, setting: Setting) -> list[Measurement]:
 
 
 def measurement(part: Inequality, sums: Array, counts: Array) -> Measurement:
-    """Return a sum of terms, (S, D) over the windows of documents, against its bound."""
+    """Return a sum of terms, (S, D) over the windows of documents, compared with its bound."""
     found = interval((sums - part.bound * counts)[None], counts)
     freedom = satterthwaite(found.documents, max(len(counts) - 1, 1), found.seeds, found.freedom)
     smallest = smallest_difference(np.sqrt(found.documents + found.seeds), freedom, 1)
@@ -169,7 +169,7 @@ def measurement(part: Inequality, sums: Array, counts: Array) -> Measurement:
 
 
 def wrong_by_chance(judgements: Sequence[Judgement]) -> tuple[int, int, float]:
-    """Return how many claims rows tried, how many they decide, and how many of these are wrong by chance at
+    """Return how many claims have rows, how many are decided, and how many of those are wrong by chance at
     most (Benjamini and Hochberg, 1995)."""
     tried = [judgement for judgement in judgements if judgement.trials]
     decided = [case for case in tried if case.verdict not in (Verdict.OPEN, Verdict.UNTESTABLE)]

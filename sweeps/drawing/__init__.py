@@ -1,1 +1,1 @@
-"""Every chart of the project: described once in Vega-Lite, drawn in a page, as PNG and as SVG."""
+"""Charts: each one is described once in Vega-Lite, and drawn in pages, as PNG and as SVG."""

@@ -1,4 +1,4 @@
-"""A figure: a chart for every view that a reader can choose, the first of them as a file."""
+"""Figures: a chart for every view that a reader can choose, the first of which becomes a file."""
 
 import json
 import re
@@ -21,7 +21,7 @@ Row = dict[str, object]  # of the table behind a chart; what begins with _ is fo
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure: its name as a file, and a Vega-Lite specification for each view."""
+    """A figure: its file name, and a Vega-Lite specification for each view."""
 
     name: str
     views: dict[str, Spec]
@@ -35,11 +35,12 @@ class Figure:
         return str(vl_convert.vegalite_to_svg(light, VEGA_LITE))
 
     def _repr_svg_(self) -> str:
-        """Return what a notebook shows."""
+        """Return the SVG for a notebook."""
         return self.svg()
 
     def save(self, folder: Path) -> list[Path]:
-        """Return the first view as PNG and as SVG, in a folder that is made where there is none."""
+        """Save the first view as PNG and as SVG, in a folder that is created if it is missing; return both
+        files."""
         import vl_convert
 
         folder.mkdir(parents=True, exist_ok=True)
@@ -76,7 +77,7 @@ def fill(part: Any, values: dict[str, object]) -> Any:
 
 
 def add_title(title: str, chart: Spec, table: Sequence[Row]) -> Spec:
-    """Return a chart among others, with a table of its own; the parts of its title are lines."""
+    """Return a chart with a title, whose parts become lines, and with its own table."""
     data = {"name": title, "format": {"type": "csv", "parse": numbers(table)}}
     text, *below = title.split("; ")
     heading = {"text": text, "fontSize": 12, "offset": 6} | ({"subtitle": below} if below else {})
@@ -84,22 +85,22 @@ def add_title(title: str, chart: Spec, table: Sequence[Row]) -> Spec:
 
 
 def combine(charts: Sequence[Spec], direction: str, **layout: object) -> Spec:
-    """Combine titled charts: `direction` is hconcat, vconcat or concat. Their tables move to the top."""
+    """Combine titled charts by `direction`: hconcat, vconcat or concat. Their tables move to the top."""
     tables = {name: text for chart in charts for name, text in chart["datasets"].items()}
     bare = [{key: value for key, value in chart.items() if key != "datasets"} for chart in charts]
     return {"datasets": tables, direction: bare, **layout}
 
 
 def numbers(table: Sequence[Row]) -> dict[str, str]:
-    """Return the columns that are read as numbers."""
+    """Return the columns that hold numbers."""
     names = {key for row in table for key, value in row.items() if not isinstance(value, str)}
     return dict.fromkeys(sorted(names), "number")
 
 
 def facet(panel: Spec, table: Sequence[Row], field: str, columns: int, caption: Caption) -> Spec:
-    """Return a panel for each value of a field, in the order of the table's rows; `panel` describes one.
+    """Return the chart `panel` for each value of a field, in the order of the table's rows.
 
-    A page puts fewer side by side where it is narrow, and stretches them.
+    A page shows fewer panels side by side if it is narrow, and stretches them.
     """
     titles = list(dict.fromkeys(str(row[field]) for row in table))
     header = {"title": None, "labels": len(titles) > 1}
@@ -116,20 +117,20 @@ def facet(panel: Spec, table: Sequence[Row], field: str, columns: int, caption: 
 
 
 def place_beside(names: int, narrowest: int, axis: int = 62) -> Spec:
-    """Return the pixels beside each panel, of the narrowest panel, and left of them all, for a page to fit
+    """Return the pixels next to each panel, of the narrowest panel, and left of all, so that a page can fit
     them."""
     return {"usermeta": {"beside": names, "narrowest": narrowest, "axis": axis}}
 
 
 def note_missing(chart: Spec, missing: str) -> Spec:
-    """Return a faceted chart that says what is missing from it."""
+    """Return a faceted chart with a note on what is missing."""
     facet = chart["facet"]
     header = facet["header"] | {"title": f"missing: {missing}" if missing else None}
     return {**chart, "facet": facet | {"header": header}}
 
 
 def static_spec(part: Any) -> Any:
-    """Return a specification without what answers to a pointer: a file has none."""
+    """Return a specification without interaction, for a file."""
     if isinstance(part, list):
         return [static_spec(item) for item in part if not (isinstance(item, dict) and "params" in item)]
     if not isinstance(part, dict):
@@ -140,7 +141,7 @@ def static_spec(part: Any) -> Any:
 
 
 def csv(rows: Iterable[Row]) -> str:
-    """Return the table of a chart; what is None or missing in a row is empty."""
+    """Return a table as CSV, with empty cells for None and missing values."""
     import pandas
 
     return str(pandas.DataFrame(rows).to_csv(index=False, float_format="%.10g"))

@@ -1,4 +1,4 @@
-"""A curve as a chart shows it, and the axis that shows several."""
+"""Curves of a chart, and the axis that they share."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ Values = list[float | None]  # one a length; None where there is none
 
 @dataclass(frozen=True)
 class Line:
-    """A curve against length: what it is called, which panel it is in, and its place there."""
+    """A curve against length: its name, its panel, and its place there."""
 
     name: str
     lengths: list[int]
@@ -32,7 +32,7 @@ class Line:
 
     @property
     def band(self) -> list[tuple[float, float] | None]:
-        """Return a band from the lowest to the highest seed; without seeds, the interval."""
+        """Return a band from the lowest to the highest seed, or the interval if there are no seeds."""
         sides = self.seeds or [side for side in (self.low, self.high) if side]
         if self.scattered or len(sides) < 2:
             return [None] * len(self.lengths)
@@ -41,12 +41,12 @@ class Line:
 
     @property
     def spread(self) -> list[float]:
-        """Return every value that it reaches, those of single seeds too."""
+        """Return all values of the curve and of its seeds."""
         return [value for values in (self.value, *self.seeds) for value in values if value is not None]
 
 
 def limits(lines: Sequence[Line], zero: bool, share: bool) -> tuple[float, float]:
-    """Return the limits of the y axis: of ten curves or more, a tenth that explode do not flatten the
+    """Return the limits of the y axis. A tenth of ten or more curves may explode without flattening the
     others."""
     if share and not zero:
         return -0.03, 1.03
@@ -75,7 +75,7 @@ def crossing(known: Sequence[tuple[int, float]], high: float) -> float:
 
 @dataclass(frozen=True)
 class Axes:
-    """The words beside a chart of lines."""
+    """The words of a chart of lines."""
 
     caption: Caption
     x: str

@@ -1,4 +1,4 @@
-"""Names beside the ends of curves, moved apart where they would overlap."""
+"""Names next to the ends of curves, moved apart if they would overlap."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ GAP = 13  # pixels between two names
 
 @dataclass(frozen=True)
 class Name:
-    """A text beside the end of a curve."""
+    """A text next to the end of a curve."""
 
     line: str
     text: str
@@ -21,7 +21,7 @@ class Name:
 
 @dataclass(frozen=True)
 class Mark:
-    """The mark at which a curve stops being drawn: × past its last value, ▲ off the picture."""
+    """The mark at the end of a curve: × after its last value, ▲ if it leaves the picture."""
 
     x: float
     y: float
@@ -29,7 +29,7 @@ class Mark:
 
 
 def curve_end(line: Line, colour: str, axis: tuple[float, float], signed: bool) -> tuple[Name, Mark | None]:
-    """Return a curve's name, which says where it ends if not at the last length inside the panel."""
+    """Return the name of a curve, with its end unless that lies at the last length inside the panel."""
     low, high = axis
     top = high - 0.04 * (high - low)  # a mark on the edge would reach over it
     x, y = line.known[-1] if line.known else (0, high)
@@ -45,7 +45,7 @@ def curve_end(line: Line, colour: str, axis: tuple[float, float], signed: bool) 
 
 
 def place_labels(names: Sequence[Name], axis: tuple[float, float], height: int) -> list[tuple[Name, float]]:
-    """Return each name with the place at which it is written: no letter reaches over the axis' ends."""
+    """Return each name with its place; no letter reaches beyond the ends of the axis."""
     gap = GAP * (axis[1] - axis[0]) / height
     low, high = axis[0] + gap / 2, axis[1] - gap / 2
     names = sorted(names, key=lambda name: name.y)
@@ -54,7 +54,7 @@ def place_labels(names: Sequence[Name], axis: tuple[float, float], height: int) 
 
 
 def space_out(wanted: Sequence[float], gap: float, low: float, high: float) -> list[float]:
-    """Return places at least `gap` apart, if there is room, near the sorted ones that are wanted."""
+    """Return places near the sorted wanted ones, at least `gap` apart if there is room."""
     from scipy.optimize import isotonic_regression
 
     gap = min(gap, (high - low) / max(len(wanted) - 1, 1))

@@ -11,7 +11,7 @@ from sweeps.drawing.figure import CONFIG, DARK, HERE, LIGHT, VEGA_LITE, Figure
 
 
 def render_page(template: Path, figures: Sequence[Figure], **content: object) -> str:
-    """Return a template that extends `frame.html.j2`, with the runtime that draws its figures."""
+    """Return a template that extends `frame.html.j2`, with the scripts that draw its figures."""
     environment = Environment(
         loader=FileSystemLoader([template.parent, HERE]), autoescape=True, undefined=StrictUndefined,
         trim_blocks=True, lstrip_blocks=True,
@@ -30,7 +30,7 @@ def render_page(template: Path, figures: Sequence[Figure], **content: object) ->
 
 @cache
 def runtime() -> str:
-    """Return Vega, Vega-Lite and Vega-Embed as one script, from the package that draws the files too."""
+    """Return Vega, Vega-Lite and Vega-Embed as one script, from the package that also draws the files."""
     import vl_convert
 
     return vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", VEGA_LITE).replace(

@@ -1,4 +1,4 @@
-"""Curves against length (`lines.yml`): panels with common axes, names beside curves, hover, isolation."""
+"""Curves against length (`lines.yml`): panels with common axes, names next to curves, hover, isolation."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ OTHER = "hover.name ? hover.name[0] !== datum.name : pick.name && indexof(pick.n
 
 
 def panels(lines: Sequence[Line], axes: Axes) -> Spec:
-    """Draw panels in the order of their lines; in each, the lines of all others are grey."""
+    """Return panels in the order of their lines; each shows the lines of all others in grey."""
     count = Counter(line.panel for line in lines)
     several, crowded = len(count) > 1, max(count.values()) > COLOURS
     axis = limits(lines, bool(axes.zero), axes.share)
@@ -52,5 +52,5 @@ def panels(lines: Sequence[Line], axes: Axes) -> Spec:
 
 
 def shade(test: str, value: float, usual: float) -> Spec:
-    """Return the opacity of bands: the usual one, unless a pointer or a choice says otherwise."""
+    """Return the opacity of bands: `usual`, or `value` under the pointer or a choice."""
     return {"condition": {"test": test, "value": value}, "value": usual}

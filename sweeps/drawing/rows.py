@@ -8,7 +8,7 @@ from sweeps.drawing.names import Name, curve_end, place_labels
 
 
 def curves(lines: Sequence[Line]) -> Iterator[Row]:
-    """Yield a row per length of each line, and one per seed where seeds are points."""
+    """Yield a row for each length of each line, and one for each seed if seeds are points."""
     for line in lines:
         stroke = "dotted" if line.scattered else "dashed" if line.place >= COLOURS else "solid"
         about = {"panel": line.panel, "name": line.name, "_colour": colour(line), "_stroke": stroke}
@@ -27,7 +27,7 @@ def colour(line: Line) -> str:
 
 
 def endings(lines: Sequence[Line], zero: str, axis: tuple[float, float], height: int) -> Iterator[Row]:
-    """Yield the names beside a panel's curves, and marks where a curve stops inside it."""
+    """Yield the names next to a panel's curves, and marks at curves that stop inside it."""
     names = [Name(zero, zero, "ink", 0.0)] if zero else []
     last = max(length for line in lines for length in line.lengths)
     for line in lines:
@@ -43,7 +43,7 @@ def endings(lines: Sequence[Line], zero: str, axis: tuple[float, float], height:
 
 
 def axis_notes(lines: Sequence[Line], axes: Axes, axis: tuple[float, float], first: bool) -> Iterator[Row]:
-    """Yield the rules of a panel, and in the first one what they mean."""
+    """Yield the rules of a panel, and in the first panel their meanings."""
     start, low, high = min(line.lengths[0] for line in lines), *axis
     about: Row = {"panel": lines[0].panel}
 

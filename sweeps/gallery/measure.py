@@ -1,4 +1,4 @@
-"""Numbers to draw, read from the effects of a method, parameters as they are initialised."""
+"""Numbers to draw, from the effects of methods with initial parameters."""
 
 from collections.abc import Sequence
 from copy import deepcopy
@@ -18,8 +18,8 @@ WORDS = tuple(SENTENCE.split())
 
 
 def added_parts(encoding: Encoding, length: int) -> Tensor:
-    """Return what position adds to the logit of two equal tokens, which is 1 without it: (lines, length), by
-    distance back from the last token; for embeddings, what it adds to the cosine of the two."""
+    """Return what position adds to the logit of two equal tokens, which is 1 without it, (lines, length), by
+    distance from the last token; for embeddings, what it adds to their cosine."""
     effect = encoding.effect_at(Positions.of(length))
     if effect.embed is not None:
         x = effect.embed(0.02 * one_word().expand(1, length, -1))[0]
@@ -31,7 +31,7 @@ def added_parts(encoding: Encoding, length: int) -> Tensor:
 
 
 def randomize(encoding: Encoding) -> Encoding:
-    """Return a method with random parameters, for what starts at zero."""
+    """Return a method with random parameters, because some start at zero."""
     other, draw = deepcopy(encoding), torch.Generator().manual_seed(3)
     for parameter in other.parameters():
         parameter.copy_(parameter + 0.5 * torch.randn(parameter.shape, generator=draw))
@@ -39,12 +39,12 @@ def randomize(encoding: Encoding) -> Encoding:
 
 
 def one_word() -> Tensor:
-    """Return the vector of a token, (C,)."""
+    """Return the embedding of a token, (C,)."""
     return torch.randn(SHAPE["width"], generator=torch.Generator().manual_seed(2))
 
 
 def are_alike(rows: Tensor) -> Tensor:
-    """Return one line where all heads do the same, else a line for each."""
+    """Return one line if all heads are equal, otherwise a line for each head."""
     same = torch.allclose(rows.nan_to_num(neginf=-1e9), rows[:1].nan_to_num(neginf=-1e9), atol=1e-5)
     return rows[:1] if same else rows
 
@@ -52,8 +52,8 @@ def are_alike(rows: Tensor) -> Tensor:
 def attention(
     encoding: Encoding | None, order: Sequence[int] = range(len(WORDS)), causal: bool = True
 ) -> Tensor:
-    """Return how the words of a sentence in this order attend to each other, (H, T, T); without an encoding,
-    by content alone."""
+    """Return the attention between the words of a sentence in this order, (H, T, T); without encoding, by
+    content alone."""
     vocabulary = sorted(set(WORDS))
     draw = torch.Generator().manual_seed(1)
     vectors = torch.randn(len(vocabulary), SHAPE["width"], generator=draw)
@@ -67,8 +67,8 @@ def attention(
 
 
 def change_by_shuffling(encoding: Encoding | None, causal: bool) -> Tensor:
-    """Return how much the attention of each word to each changes, (T, T), in the first head, where the words
-    come in another order; it is 0 throughout where attention cannot tell order."""
+    """Return how much the attention between words changes, (T, T), in the first head, when their order
+    changes; it is 0 if attention cannot tell order."""
     order = torch.randperm(len(WORDS), generator=torch.Generator().manual_seed(0))
     shuffled = attention(encoding, order.tolist(), causal)[0]
     back = order.argsort()
@@ -76,9 +76,8 @@ def change_by_shuffling(encoding: Encoding | None, causal: bool) -> Tensor:
 
 
 def bending(rope: RoPE, extended: Encoding, length: int) -> tuple[Tensor, Tensor]:
-    """Return the difference of RoPE under an extension to RoPE: (D/2,) its frequencies for neighbours,
-    relative to RoPE's, and (length,) the distance that the slowest pair sees, by distance; not a number
-    where hidden."""
+    """Return the difference of RoPE under an extension to RoPE: (D/2,) the frequencies for neighbours,
+    relative to RoPE's, and (length,) the distance that the slowest pair sees; nan if hidden."""
     positions = Positions.of(length)
     effect, frequencies = extended.effect_at(positions), rope.frequencies()
     if effect.rotate is None:

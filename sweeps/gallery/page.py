@@ -1,4 +1,5 @@
-"""The page: for each method its own description, its score by distance, and what it does to attention."""
+"""The page of the gallery: for each method its description, its score by distance, and its effect on
+attention."""
 
 import json
 import math
@@ -77,7 +78,8 @@ def wavelengths() -> Spec:
 
 
 def order_maps() -> Spec:
-    """Return what attention owes to the order of the words: nothing without mask and positions."""
+    """Return the part of attention that depends on the order of the words: nothing without mask and
+    positions."""
     alibi = load("alibi", **SHAPE)
     every = {
         "neither mask nor positions": change_by_shuffling(None, causal=False),
@@ -128,8 +130,8 @@ def words(text: str) -> Markup:
 
 
 def score_figure(built: Encoding, before: Encoding | None = None) -> list[Spec]:
-    """Draw what position adds by distance, next to that of `before` its extension; return nothing where it
-    enters nowhere."""
+    """Draw what position adds by distance, next to `before` the extension; return nothing if position enters
+    nowhere."""
     enters = table.enters(built.effect_at(Positions.of(8)))
     if enters == "nowhere":
         return []
@@ -154,13 +156,13 @@ def score_figure(built: Encoding, before: Encoding | None = None) -> list[Spec]:
 
 @torch.no_grad()
 def method_figure(name: str, encoding: Encoding) -> Figure | None:
-    """Return what position adds to a logit, by distance; None where it enters nowhere."""
+    """Return a figure of what position adds to a logit, by distance; None if it enters nowhere."""
     charts = score_figure(encoding)
     return Figure(name, {"effect": combine(charts, "concat", title=name)}) if charts else None
 
 
 def maps(name: str) -> list[Spec]:
-    """Draw attention among the words without and with position."""
+    """Draw attention between words without and with position."""
     without, seen = attention(None), attention(load(name, **SHAPE | {"length": len(WORDS)}))
     last = SHAPE["heads"] - 1
     every = {"without position, head 1": without[0], "with it, head 1": seen[0]}
@@ -169,7 +171,7 @@ def maps(name: str) -> list[Spec]:
 
 
 def bends(before: RoPE, after: Encoding) -> list[Spec]:
-    """Draw how an extension bends RoPE's frequencies, and the distance that the slowest pair sees."""
+    """Draw how an extension changes RoPE's frequencies, and the distance that the slowest pair sees."""
     longest = min(LONGEST, after.context or LONGEST)
     ratio, seen = bending(before, after, longest)
     if not ratio.isfinite().any():
@@ -182,7 +184,7 @@ def bends(before: RoPE, after: Encoding) -> list[Spec]:
 
 
 def line_chart_of(title: str, series: Series, across: str, **look: object) -> Spec:
-    """Draw curves over 0, 1, ..., with a gap where they are not finite."""
+    """Return curves over 0, 1, ..., with gaps at values that are not finite."""
     rows: list[Row] = [
         {"of": name, "x": x, "y": float(f"{y:.4g}") if math.isfinite(y) else None}
         for name, values in series.items()

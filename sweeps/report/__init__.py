@@ -1,4 +1,4 @@
-"""Rows to tables, figures, a page and answers: `python -m sweeps.report <folder>`."""
+"""Reports: from rows to tables, figures, a page and answers: `python -m sweeps.report <folder>`."""
 
 import os
 import subprocess
@@ -22,10 +22,10 @@ SUMMARY = TypeAdapter(Summary)
 def make(
     folder: Path, reference: str | None = None, tolerance: float | None = None, into: Path | None = None
 ) -> int:
-    """Write the report of a folder into it, or elsewhere, and print the table.
+    """Write the report of a folder into it, or into another folder, and print its table.
 
-    Return how many jobs left no results. A process of its own draws, so that a lack of memory costs pictures
-    alone.
+    Return the number of jobs without results. A separate process draws, so that a lack of memory costs only
+    pictures.
     """
     folder, into = Path(folder), Path(into or folder)
     summary = summarise(load_sweep(folder), reference, TOLERANCE if tolerance is None else tolerance)
@@ -45,7 +45,7 @@ def make(
 
 
 def drawn_before(folder: Path) -> list[str]:
-    """Return what the last report of a folder drew."""
+    """Return the figures of the folder's last report."""
     try:
         return read_summary(folder).files
     except (OSError, ValueError):
@@ -58,7 +58,7 @@ def read_summary(folder: Path) -> Summary:
 
 
 def write_summary(summary: Summary, folder: Path) -> None:
-    """Write summary.json, whole or not at all."""
+    """Write summary.json atomically."""
     aside = folder / "summary.json.part"
     aside.write_bytes(SUMMARY.dump_json(summary))
     os.replace(aside, folder / "summary.json")

@@ -1,5 +1,4 @@
-"""The diagnosis of a run: the sentences of its `diagnostics.json`, and its figures for the page and as
-files."""
+"""The diagnosis of a run: sentences from its `diagnostics.json`, and figures for the page and as files."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,7 +15,7 @@ NAME = "diagnostics.json"
 
 @dataclass(frozen=True)
 class ExplainedDiagnosis(Diagnosis):
-    """A measurement, and its meaning."""
+    """A diagnosis with its sentences."""
 
     sentences: list[str]
 
@@ -33,7 +32,7 @@ EXPLAINED = TypeAdapter(ExplainedDiagnosis)
 
 @dataclass(frozen=True)
 class DiagnosedRun:
-    """The part of the page on a run that was diagnosed."""
+    """The part of the page about a diagnosed run."""
 
     run: str
     sentences: list[str]
@@ -41,7 +40,7 @@ class DiagnosedRun:
 
 
 def diagnoses(folders: list[Path]) -> Iterator[DiagnosedRun]:
-    """Yield the diagnoses of runs; one that cannot be read says so in place of its sentences."""
+    """Yield the diagnoses of runs; one that cannot be read has an error in place of its sentences."""
     for file in (folder / NAME for folder in folders):
         if file.exists():
             try:
@@ -53,8 +52,7 @@ def diagnoses(folders: list[Path]) -> Iterator[DiagnosedRun]:
 
 
 def pictures(content: object, folder: Path) -> list[Path]:
-    """Return a PNG and an SVG for each extension that a run was diagnosed under, as `diagnostics.json` has
-    it."""
+    """Write a PNG and an SVG for each extension in `diagnostics.json`; return the files."""
     files = []
     diagnosis = EXPLAINED.validate_python(content)
     for figure, variant in zip(diagnosis.figures(), diagnosis.variants, strict=True):

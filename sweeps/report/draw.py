@@ -13,7 +13,7 @@ from sweeps.results import path_text
 
 
 def draw(folder: Path) -> None:
-    """Draw what summary.json describes, and delete the figures that only the report before had."""
+    """Draw the figures and the page of summary.json, and delete figures that only the last report had."""
     summary = read_summary(folder)
     drawn = figures(summary)
     saved = [

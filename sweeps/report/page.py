@@ -1,4 +1,4 @@
-"""One self-contained `report.html`: no network, light and dark, printable."""
+"""The page of a report: one self-contained `report.html`, without network, light and dark, printable."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ TABLES: dict[str, Callable[[Comparison], Table | None]] = {
 
 @dataclass(frozen=True)
 class Part:
-    """A heading with a note and a figure, a table, or both."""
+    """A heading with a note, and with a figure, a table, or both."""
 
     anchor: str
     title: str
@@ -71,7 +71,7 @@ def page(summary: Summary, figures: list[dict[str, Figure]]) -> str:
 
 
 def page_parts(comparison: Comparison, figures: dict[str, Figure], before: str) -> Iterator[Part]:
-    """Yield the parts of the page, in the order of `texts.yml`; `before` begins their anchors."""
+    """Yield the parts of the page, in the order of `texts.yml`; their anchors begin with `before`."""
     content = {
         "metric": comparison.metric.replace("_", " ").capitalize(),
         "cropped": comparison.cropped,

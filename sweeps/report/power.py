@@ -1,6 +1,7 @@
-"""The smallest difference that so many seeds can detect: `python -m sweeps.report.power <folder> --seeds 5`.
+"""The smallest difference that a number of seeds can detect: `python -m sweeps.report.power <folder> --seeds
+5`.
 
-The variance due to seeds and to documents is estimated from existing runs, of two seeds or more.
+The variances due to seeds and to documents come from existing runs with at least two seeds.
 """
 
 import argparse
@@ -55,7 +56,7 @@ def power(folder: Path, seeds: int, reference: str | None = None) -> "list[tuple
 
 
 def power_text(folder: Path, group: Group, seeds: int, reference: str | None) -> "tuple[Table, str]":
-    """Return the smallest differences by length, for `seeds` and for other plans."""
+    """Return the smallest differences by length, for `seeds` and for other numbers of seeds."""
     from rich import box
     from rich.table import Column, Table
 
@@ -93,8 +94,8 @@ def power_text(folder: Path, group: Group, seeds: int, reference: str | None) ->
 
 
 def smallest(curves: Curves, names: list[str], reference: str, seeds: int) -> Array:
-    """Return the smallest differences, (names, T): with more seeds their part of the variance shrinks, and
-    that of documents stays."""
+    """Return the smallest differences, (names, T): more seeds reduce their part of the variance, but not that
+    of documents."""
     now, documents = len(curves.seeds), max(len(curves.counts) - 1, 1)
     differences = paired_differences(curves, names, [reference] * len(curves.lengths))
     intervals = curves.interval(differences, pool=True)

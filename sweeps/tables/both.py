@@ -1,4 +1,4 @@
-"""Loss and retrieval of the same models in one table."""
+"""The table of loss and retrieval of the same models."""
 
 from collections.abc import Sequence
 
@@ -11,7 +11,8 @@ from sweeps.texts import TEXTS
 
 
 def sides_table(comparisons: Sequence[Comparison], brief: bool = False) -> Table | None:
-    """Return a table ranked by the loss: at the training length, half way unless `brief`, at the longest."""
+    """Return a table ranked by the loss: at the training length, half way unless `brief`, and at the longest
+    length."""
     sides = two_sides(comparisons)
     if sides is None:
         return None

@@ -21,8 +21,8 @@ MANY = 40  # rows
 
 
 def extensions_table(comparison: Comparison, brief: bool = False) -> Table | None:
-    """Return a table of methods with more than controls: each itself, crop, then its extensions, best at the
-    end first; if `brief`, it has only the best of many."""
+    """Return a table of methods with more extensions than controls: each method, crop, then its extensions,
+    best at the end first; if `brief`, only the best of many."""
     every, rows = comparison.headline.methods, []
     groups_of = {name: every[name] for name in comparison.methods if set(every[name]) - {"none", *CONTROLS}}
     is_long = brief and sum(map(len, groups_of.values())) > MANY
@@ -41,7 +41,7 @@ def extensions_table(comparison: Comparison, brief: bool = False) -> Table | Non
 
 
 def change_text(comparison: Comparison, name: str, extension: str) -> Cell:
-    """Return how far an extension beats crop, or how much it changes at the longest length."""
+    """Return how far an extension beats crop, or how much it changes, at the longest length."""
     gain = comparison.extensions.get(name, {}).get(extension)
     if not comparison.is_cropped:
         return Cell(signed(gain.value[-1] if gain else None))
@@ -51,7 +51,7 @@ def change_text(comparison: Comparison, name: str, extension: str) -> Cell:
 
 
 def parts_table(comparison: Comparison) -> Table | None:
-    """Return a row per method and part of the change in its loss; the parts add up to the last row."""
+    """Return a row for each method and part of the change in its loss; the parts add up to the last row."""
     if not comparison.decomposition:
         return None
     groups = {

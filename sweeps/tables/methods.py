@@ -1,4 +1,4 @@
-"""The methods, ranked: values by length, effective length, difference to the reference, cost."""
+"""The table of methods, ranked: values by length, effective length, difference to the reference, cost."""
 
 from sweeps.comparison.notes import gaps, spread_note
 from sweeps.comparison.records import LongestLength, Scores, minus
@@ -55,7 +55,7 @@ def value(comparison: Comparison, name: str, place: int) -> Cell:
 
 
 def worst_seed(comparison: Comparison, name: str) -> float | None:
-    """Return the worst seed at the longest length: a mean hides the one that learned nothing."""
+    """Return the worst seed at the longest length: a mean hides a seed that learned nothing."""
     known = [seed[-1] for seed in comparison.curve(name).seeds if seed[-1] is not None]
     return min(known, key=lambda one: -comparison.sign * one, default=None)
 
@@ -69,13 +69,13 @@ def score_cell(value: float | None) -> Cell:
 
 
 def beaten_length(comparison: Comparison, name: str) -> Cell:
-    """Return the longest length up to which crop is beaten."""
+    """Return the longest length up to which a method beats crop."""
     gain = comparison.extensions.get(name, {}).get("none")
     return length_cell(gain.better if gain else None, comparison.longest)
 
 
 def temperature_cell(comparison: Comparison, name: str, factors: Scores) -> Cell:
-    """Return the best factor on all logits at the longest length, and how it changes the score."""
+    """Return the best factor on all logits at the longest length, and its change of the score."""
     factor = factors.methods.get(name, {}).get(TEMPERATURE)
     if factor is None or factors.lengths != comparison.lengths or factor.value[-1] is None:
         return Cell(MISSING)
@@ -104,7 +104,7 @@ def to_reference(comparison: Comparison, name: str) -> Cell:
 
 
 def cost_cells(cost: dict[str, float]) -> list[Cell]:
-    """Return the number of parameters, and the speed of training."""
+    """Return the number of parameters and the training speed."""
     keys = ("parameters", "encoding_parameters", "tokens_per_second")
     total, value_here, speed = (cost.get(key) for key in keys)
     encoding = "" if value_here is None else f"encoding: {value_here:,.0f}"

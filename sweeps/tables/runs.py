@@ -1,4 +1,4 @@
-"""Tables of the runs themselves: whether they are comparable, what was run, what failed."""
+"""Tables of runs: whether they are comparable, their settings, their failures."""
 
 from sweeps.comparison.records import Failure
 from sweeps.comparison.summary import Comparison
@@ -8,7 +8,7 @@ from sweeps.texts import PARTS
 
 
 def fairness_table(comparison: Comparison) -> Table:
-    """Return the settings that differ and are not the encoding's, and say which are the same for all."""
+    """Return the settings that differ besides the encoding's, and a line on those that all share."""
     usual, exceptions = comparison.fairness.usual, comparison.fairness.exceptions
     unequal = [key for key in usual if any(key in row for row in exceptions.values())]
     rows = [

@@ -1,4 +1,4 @@
-"""A table: columns and cells, however they are shown."""
+"""Tables: columns and cells, for any medium."""
 
 from dataclasses import dataclass, field
 
@@ -9,7 +9,7 @@ from sweeps.numbers import number, plus_minus, signed, times, tokens
 
 @dataclass(frozen=True)
 class Column:
-    """A head and what stands below it."""
+    """The head of a column."""
 
     head: str
     below: str = ""
@@ -20,7 +20,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Cell:
-    """A text and a smaller one below it."""
+    """A text, and a smaller one below it."""
 
     text: str
     small: str = ""
@@ -58,7 +58,7 @@ def length_columns(comparison: Comparison, lengths: list[int]) -> list[Column]:
 
 
 def group_rows(groups: dict[str, dict[str, list[Cell]]]) -> list[list[Cell]]:
-    """Return rows of methods and their parts; the name of a method stands in the first of its rows."""
+    """Return rows of methods and their parts; the first row of a method has its name."""
     return [
         [text_cell("" if place else name, "" if place else "first"), text_cell(part), *cells]
         for name, parts in groups.items()
@@ -67,7 +67,7 @@ def group_rows(groups: dict[str, dict[str, list[Cell]]]) -> list[list[Cell]]:
 
 
 def change_columns(estimate: Estimate, sign: int) -> list[Cell]:
-    """Return a difference at each length, its interval, coloured by how much worse or better it is."""
+    """Return a difference at each length with its interval, coloured by how much worse or better it is."""
     return [
         Cell(signed(value), plus_minus(estimate.half(place)), style=tint(value, sign))
         for place, value in enumerate(estimate.value)
@@ -80,7 +80,7 @@ def value_cell(estimate: Estimate, place: int, **look: str) -> Cell:
 
 
 def tint(change: float | None, sign: int) -> str:
-    """Return a ground colour, stronger the larger the change; none for what is negligible."""
+    """Return a background colour, stronger for larger changes; none if the change is negligible."""
     if change is None or abs(change) < 0.005:
         return ""
     strength = min(0.42, 0.55 * abs(change) ** 0.5)

@@ -24,7 +24,7 @@ FEW = 2  # methods whose protocols are shown
 
 @dataclass(frozen=True)
 class TableForm:
-    """The extent to which a table is shown."""
+    """The amount of a table that is shown."""
 
     columns: list[Column]
     decimals: int = 2
@@ -33,7 +33,7 @@ class TableForm:
 
 
 def show(summary: Summary, console: "Console") -> None:
-    """Print everything, as wide as the console is."""
+    """Print a summary as wide as the console."""
     said = partial(console.print, highlight=False)
     for line in summary.notes:
         said(line)
@@ -63,7 +63,7 @@ def show(summary: Summary, console: "Console") -> None:
 
 
 def terminal_text(summary: Summary, width: int) -> str:
-    """Return the same without colours, for a file."""
+    """Return the printed summary without colours, for a file."""
     from rich.console import Console
 
     out = StringIO()
@@ -72,8 +72,8 @@ def terminal_text(summary: Summary, width: int) -> str:
 
 
 def fit_table(table: Table, comparison: Comparison, console: "Console") -> "Grid":
-    """Return the richest form of a table that fits: decimals, facts, intervals, then middle lengths give
-    way."""
+    """Return the richest form of a table that fits: decimals, facts, intervals, then middle lengths are
+    dropped."""
     wide = console.options.update(width=10_000)
     for form in table_forms(table, comparison.trained_length):
         grid = fill_table(table, form)
@@ -83,7 +83,7 @@ def fit_table(table: Table, comparison: Comparison, console: "Console") -> "Grid
 
 
 def table_forms(table: Table, trained: int) -> Iterator[TableForm]:
-    """Yield the forms of a table, richest first; the last is shown whatever the width."""
+    """Yield the forms of a table, the richest first; the last one is shown at any width."""
     first = [column for column in table.columns if column.kind == "left" or not column.head]
     lengths = [column for column in table.columns if column.length is not None]
     facts = [column for column in table.columns if column not in first + lengths and is_shown(table, column)]
@@ -97,7 +97,7 @@ def table_forms(table: Table, trained: int) -> Iterator[TableForm]:
 
 
 def is_shown(table: Table, column: Column) -> bool:
-    """Return whether a column says anything."""
+    """Return whether a column has content."""
     place = table.columns.index(column)
     return any(row[place].text != MISSING or row[place].small for row in table.rows)
 
@@ -123,7 +123,7 @@ def fill_table(table: Table, form: TableForm) -> "Grid":
 
 
 def cell_content(cell: Cell, column: Column, form: TableForm) -> str:
-    """Return what a terminal shows of a cell."""
+    """Return the text of a cell in a terminal."""
     if column.length is None:
         detail = f" {cell.small}" if form.details and not column.brief else ""
         return f"{cell.text}{detail}".rstrip() or cell.small
