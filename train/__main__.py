@@ -24,7 +24,7 @@ from train.wandb_run import tell_offline, wandb_id
 
 
 def entry() -> None:
-    """Take the command line."""
+    """Run `python -m train` with the command line's arguments."""
     jobs: list[Job] = []
     started = datetime.now(UTC)
     sweep: list[HydraConf] = []  # Hydra's own settings of each job

@@ -1,4 +1,4 @@
-"""The model that settings describe."""
+"""Models, as their settings describe them."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -14,7 +14,8 @@ from train.config.sections import ExtensionConfig
 
 
 def build_encodings(config: Architecture) -> list[Encoding]:
-    """Return the encodings of a run, drawn by a generator of their own: all else is the same for all."""
+    """Return the encodings of a run. They have a random generator of their own, so that all other weights are
+    the same for all encodings."""
     parameters = with_seed(config.encoding.parameters, config.seed)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(config.seed + 1_000_003)
@@ -28,9 +29,9 @@ def build_gpt(config: Architecture) -> GPT:
 
 
 def extend_gpt(model: GPT, extension: str, parameters: Mapping[str, Any], seed: int) -> GPT:
-    """Return the same model under an extension, `none` or another name of `conf/extension/`.
+    """Return the same model under an extension: `none` or another name of `conf/extension/`.
 
-    Raise UsageError where the extension does not fit, or is trained first.
+    Raise UsageError if the extension does not fit, or needs training first.
     """
     if extension == "none":
         return model

@@ -1,4 +1,4 @@
-"""`yardstick <command> ...`: every command by its name; `yardstick key=value ...` trains."""
+"""`yardstick <command> ...` runs a command by its name; `yardstick key=value ...` trains."""
 
 import os
 import runpy
@@ -26,7 +26,7 @@ COMMANDS = {  # module, what it does, an example
 
 
 def entry() -> None:
-    """Run the command that the first argument names; without one, train."""
+    """Run the command that the first argument names; if there is none, train."""
     first, rest = (sys.argv[1], sys.argv[2:]) if len(sys.argv) > 1 else ("help", [])
     if first in ("help", "--help", "-h"):
         print(help_text())
@@ -47,7 +47,7 @@ def entry() -> None:
 
 
 def complete_command() -> str:
-    """Print the commands that a shell may complete to, and return the one whose settings it may ask for."""
+    """Print the commands for a shell's completion, and return the command whose settings it may complete."""
     program, *words = os.environ.get("COMP_LINE", "").split(" ")
     if len(words) < 2:
         print(*COMMANDS)

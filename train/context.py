@@ -1,4 +1,4 @@
-"""The context of a run: what its training shares with every evaluation, and this process."""
+"""The context of a run, which its training and all evaluations share, and the settings of this process."""
 
 import logging
 import warnings
@@ -21,7 +21,7 @@ Log = Callable[[str, int, dict[str, float]], None]  # section, such as train, st
 
 
 def ignore(section: str, step: int, values: dict[str, float]) -> None:
-    """Do nothing: nobody watches."""
+    """Do nothing with logged values."""
 
 
 @dataclass(frozen=True)
@@ -40,12 +40,13 @@ class Run:
 
     @property
     def precision(self) -> str:
-        """Return `trainer.precision`, with `auto` resolved on this machine."""
+        """Return `trainer.precision`, with `auto` resolved for this machine."""
         return resolved_precision(self.knobs.precision, self.knobs.accelerator)
 
     @property
     def trained_length(self) -> int:
-        """Return the training length in tokens, or the longest problem in training as its task counts."""
+        """Return the training length in tokens, or in a task's own unit the length of its longest training
+        problem."""
         return self.source.trained_length or self.recipe.length
 
     @property
@@ -78,7 +79,7 @@ def trainer(config: TrainerConfig, precision: str, **more: Any) -> Trainer:
 
 
 def prepare_process(threads: int | str) -> None:
-    """Set the number of threads, or `auto`, and what memory, small numbers and messages are to do."""
+    """Set the number of threads (or `auto`), and how this process handles memory, denormals and messages."""
     quiet()
     torch.set_num_threads(min(torch.get_num_threads(), cores()) if isinstance(threads, str) else threads)
     keep_memory()
@@ -86,7 +87,7 @@ def prepare_process(threads: int | str) -> None:
 
 
 def quiet() -> None:
-    """Silence tips of Lightning's and warnings about what is intended, but show messages about the data."""
+    """Silence Lightning's tips and intended warnings, but show messages about the data."""
     messages = logging.getLogger("data")
     if not messages.handlers:
         messages.addHandler(PrintHandler())

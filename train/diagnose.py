@@ -1,4 +1,4 @@
-"""Why a trained model fails past the training length, in sentences and pictures.
+"""Diagnosis: why a trained model fails past the training length, in sentences and pictures.
 
 python -m train.diagnose run=outputs/runs/rope-s0-1a2b3c4d
 """
@@ -37,14 +37,14 @@ Sequences = tuple[int, Tensor, Tensor]
 
 
 class Amount(Section):
-    """The amount of held-out data that is read."""
+    """The amount of held-out data for a diagnosis."""
 
     sequences: Natural
     queries: Natural  # the last ones of each sequence
 
 
 def diagnose(config: Config, amount: Amount) -> Diagnosis:
-    """Return everything that is told of a run."""
+    """Return the diagnosis of a run."""
     prepare_process(config.trainer.threads)
     model, extensions = dry_run(config)
     names, folder = config.names, Path(str(config.run))
@@ -65,7 +65,7 @@ def diagnose(config: Config, amount: Amount) -> Diagnosis:
 
 
 def of_model(name: str, model: GPT, batches: list[Sequences], trained: list[int], queries: int) -> Heads:
-    """Measure how heads attend at every length that the model is defined at."""
+    """Measure how heads attend at every length for which the model is defined."""
     context, limit = model.context or FAR, model.limit or FAR
     defined = [item for item in batches if min(item[1].size(1), context) <= limit]
     farthest = [attention.farthest(model, min(tokens.size(1), context)) for _, tokens, _ in defined]
@@ -79,7 +79,7 @@ def of_model(name: str, model: GPT, batches: list[Sequences], trained: list[int]
 
 
 def known_results(folder: Path) -> RunResults | None:
-    """Return the results of the run at every length, by its rows: the loss of text, or the accuracy of
+    """Return the results of the run at every length, from its rows: the loss of text, or the accuracy of
     answers."""
     rows = read_rows(folder / "results.jsonl")
     for protocol, metric in (("same_tokens", "loss"), (ANSWERS, "accuracy")):
@@ -105,7 +105,7 @@ def sequences(run: Run, count: int, lengths: list[int]) -> Iterator[Sequences]:
 
 
 def entry() -> None:
-    """Take the command line."""
+    """Run `python -m train.diagnose` with the command line's arguments."""
 
     def main(root: DictConfig) -> None:
         settings = plain_settings(root)

@@ -1,4 +1,4 @@
-"""Mistakes of the user, each told in one sentence; a bug keeps its traceback."""
+"""Errors: a mistake of the user becomes one sentence; a bug keeps its traceback."""
 
 import os
 import re
@@ -36,7 +36,7 @@ Kind = TypeVar("Kind", bound=BaseException)
 def command_line(usage: str | None = None) -> Iterator[None]:
     """Print the usage on --help, and take folders of methods from the command line.
 
-    End the process with one sentence and exit code 2 on a mistake, or with a traceback if HYDRA_FULL_ERROR=1.
+    A mistake ends the process with one sentence and exit code 2, or with a traceback if HYDRA_FULL_ERROR=1.
     """
     is_full = os.environ.get("HYDRA_FULL_ERROR", "0") not in ("", "0")
     try:
@@ -64,7 +64,7 @@ def command_line(usage: str | None = None) -> Iterator[None]:
 
 @contextmanager
 def log_traceback(folder: Path) -> Iterator[None]:
-    """Keep the traceback of an error for whoever wants it."""
+    """Write the traceback of an error to the folder's log."""
     try:
         yield
     except Exception as error:
@@ -75,7 +75,7 @@ def log_traceback(folder: Path) -> Iterator[None]:
 
 
 def explanation(error: BaseException) -> str | None:
-    """Return one sentence for an error that a user can cause, or None for a bug."""
+    """Return one sentence for an error that a user can cause; None for a bug."""
     from hydra.errors import HydraException
 
     if isinstance(error, HydraException | OmegaConfBaseException):
@@ -98,14 +98,14 @@ def explanation(error: BaseException) -> str | None:
 
 
 def cause_of(error: BaseException | None, kind: type[Kind]) -> Kind | None:
-    """Return the first error of a kind in the chain that led to an error."""
+    """Return the first error of a kind in the chain of causes of an error."""
     while error is not None and not isinstance(error, kind):
         error = error.__cause__ or error.__context__
     return error
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Return whether a tensor had no room, on a GPU or on the machine."""
+    """Return whether memory ran out, on a GPU or on the machine."""
     name = type(error).__name__
     if isinstance(error, RuntimeError) or name == "PanicException":
         return name == "OutOfMemoryError" or NO_ROOM.search(str(error)) is not None
@@ -113,7 +113,7 @@ def is_out_of_memory(error: BaseException) -> bool:
 
 
 def of_omegaconf(error: OmegaConfBaseException) -> str:
-    """Return what is wrong with a setting, from the innermost error with a key to the cause of all."""
+    """Return a sentence about a setting, from the innermost error with a key to the cause of all."""
     from train.config.overrides import settings  # with Hydra's parser
 
     key, cause = error.full_key or "", error.__cause__ or error.__context__

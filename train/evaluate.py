@@ -1,4 +1,4 @@
-"""Evaluation only, of a run that is already trained.
+"""Evaluation of a run that is already trained.
 
 python -m train.evaluate run=outputs/runs/rope-s0-1a2b3c4d evaluation.extensions=[pi,ntk,yarn]
 """
@@ -15,7 +15,7 @@ from train.run import run_job
 
 
 def entry() -> None:
-    """Take the command line."""
+    """Run `python -m train.evaluate` with the command line's arguments."""
 
     def main(root: DictConfig) -> None:
         run_job(config_of(root), Path(HydraConfig.get().runtime.output_dir))

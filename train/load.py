@@ -65,23 +65,23 @@ class TrainedModel:
     config: Config
 
     def encode(self, text: str) -> Tensor:
-        """Return token ids (T,). Raise UsageError where the model was not trained on text."""
+        """Return token ids (T,). Raise UsageError if the model was not trained on text."""
         if self.codec is None:
             raise UsageError("This model was not trained on text: give ids (B, T) to its `model`.")
         return torch.tensor(self.codec.encode(text), dtype=torch.long)
 
     @torch.no_grad()
     def logits(self, text: str) -> Tensor:
-        """Return (T, vocab) float32, the logits of what comes after each token."""
+        """Return the logits of the token after each token, (T, vocab) float32."""
         result: Tensor = self.model(self.encode(text)[None])[0]
         return result.float()
 
     @torch.no_grad()
     def generate(self, prompt: str, tokens: int = 100, temperature: float = 1.0, seed: int = 0) -> str:
-        """Return the text of so many tokens after a prompt; the likeliest ones where `temperature` is 0.
+        """Return a number of tokens of text after a prompt, the likeliest ones if `temperature` is 0.
 
-        Tokens are read once where an encoding allows it (`is_cacheable`). Raise UsageError where the model
-        cannot generate, or is not defined up to that length.
+        Tokens are read once if the encoding allows it (`is_cacheable`). Raise UsageError if the model cannot
+        generate, or is not defined for that length.
         """
         ids, model = self.encode(prompt), self.model
         if not len(ids):
@@ -111,8 +111,8 @@ class TrainedModel:
 def load(folder: str | Path, extension: str = "none", **parameters: Any) -> TrainedModel:
     """Return the model of a finished run, under an extension with these parameters.
 
-    Raise UsageError where the folder is not that of a finished run, its code was edited since, or the
-    extension does not fit or is trained first.
+    Raise UsageError if the folder is not that of a finished run, its code has changed since, or the extension
+    does not fit or needs training first.
     """
     folder = Path(folder)
     about = trained_run(folder)
@@ -125,7 +125,7 @@ def load(folder: str | Path, extension: str = "none", **parameters: Any) -> Trai
 
 
 def codec(folder: Path, config: Config) -> Codec | None:
-    """Return how the run's text became tokens."""
+    """Return the codec of the run's text; None if it was not trained on text."""
     file = folder / "tokenizer.json"
     if file.is_file():
         return FileCodec(file, config.data.get("end_token"))

@@ -1,4 +1,4 @@
-"""Run a finished run's own settings again, and compare the rows:
+"""Repeat a finished run with its own settings, and compare the rows:
 
 python -m train.reproduce run=outputs/runs/rope-s0-1a2b3c4d
 """
@@ -38,7 +38,7 @@ class Choice(Section):
 
 @dataclass(frozen=True)
 class RowComparison:
-    """The rows of a run beside those of its repetition."""
+    """The rows of a run next to those of its repetition."""
 
     rows: int  # that can be compared
     differences: dict[Key, tuple[float, float]]  # of values, and as a share of the value that the run has
@@ -67,7 +67,7 @@ class RowComparison:
 
 
 def compare_rows(then: Iterable[Row], now: Iterable[Row], conditions: list[str]) -> RowComparison:
-    """Compare row by row, and leave out the metrics of the machine."""
+    """Compare row by row, without the metrics of the machine."""
     first, second = by_key(then), by_key(now)
     sizes = {key: distance(first[key], second[key]) for key in first.keys() & second.keys()}
     differences = {key: (size, size / abs(first[key].value or 1)) for key, size in sizes.items() if size}
@@ -80,7 +80,7 @@ def by_key(rows: Iterable[Row]) -> dict[Key, Row]:
 
 
 def distance(a: Row, b: Row) -> float:
-    """Return the distance of two values, or else of their errors or counts; infinite if only one is None."""
+    """Return the distance of two values, or else of their errors or counts; infinity if only one is None."""
     for x, y in ((a.value, b.value), (a.error, b.error), (a.sequences, b.sequences)):
         if x != y:
             return float("inf") if x is None or y is None else abs(x - y)
@@ -88,7 +88,7 @@ def distance(a: Row, b: Row) -> float:
 
 
 def reproduce(folder: Path, into: Path, threads: int | None = None) -> RowComparison:
-    """Prepare, train and evaluate a run folder's settings again, in another folder."""
+    """Prepare, train and evaluate the settings of a run folder again, in another folder."""
     from train.run import run_job  # torch and lightning
 
     about, again = trained_run(folder), into / folder.name
@@ -102,7 +102,7 @@ def reproduce(folder: Path, into: Path, threads: int | None = None) -> RowCompar
 
 
 def circumstances(about: About) -> dict[str, str]:
-    """Return what rounding depends on besides the settings of a run."""
+    """Return the conditions of a run on which rounding depends, besides its settings."""
 
     def text(key: str) -> str:
         current, original = getattr(about, key), getattr(about.trained_with, key)
@@ -116,7 +116,8 @@ def circumstances(about: About) -> dict[str, str]:
 
 
 def repeat_settings(about: About, threads: int | None, into: Path) -> Config:
-    """Return the settings of a run for one process, with so many threads; nothing that it made is used."""
+    """Return the settings of a run for one process with this number of threads, without using anything that
+    it made."""
     if threads is None:
         raise UsageError(f"{about.run} does not say with how many threads it ran: run it again first.")
     settings = about.settings
@@ -129,7 +130,8 @@ def repeat_settings(about: About, threads: int | None, into: Path) -> Config:
 
 
 def entry() -> None:
-    """Take the command line: exit code 0 where all rows are equal, 1 where some differ."""
+    """Run `yardstick reproduce` with the command line's arguments: exit code 0 if all rows are equal,
+    otherwise 1."""
     with command_line(__doc__), ExitStack() as stack:
         try:
             chosen = Choice.of(dotted(sys.argv[1:]))

@@ -1,6 +1,6 @@
-"""A run as Weights & Biases sees it: a view of training and rows, never the truth and never in the way.
+"""A run on Weights & Biases: a view of training and rows, never the source of results and never in the way.
 
-wandb takes half a second to import, so it is imported inside functions.
+wandb takes half a second to import, so functions import it.
 """
 
 import os
@@ -26,7 +26,7 @@ LONGEST = 128  # letters of a name that W&B takes
 
 @contextmanager
 def track(config: Config, folder: Path, run_id: str) -> Iterator[Tracker]:
-    """Open the W&B run of a run folder, which ends with the block, as failed after an exception."""
+    """Open the W&B run of a run folder. It ends with the block, as failed after an exception."""
     mode = resolved_mode(config.wandb.mode)
     if mode == "disabled" or not is_rank_zero():
         yield Tracker()
@@ -53,18 +53,18 @@ def track(config: Config, folder: Path, run_id: str) -> Iterator[Tracker]:
 
 
 def wandb_id(folder: Path, run_id: str) -> str:
-    """Return the W&B id of a run in a folder: of letters that W&B takes, and the same when it is resumed."""
+    """Return the W&B id of a run in a folder, in letters that W&B takes; it stays when the run resumes."""
     name = re.sub(r"[^A-Za-z0-9_.-]+", "-", folder.name)[:40]
     return f"{name}-{digest([run_id, str(folder.resolve())])}"
 
 
 def place(outputs: str | Path) -> Path:
-    """Return the folder that holds W&B's, wandb/."""
+    """Return the folder for W&B's folder, wandb/."""
     return Path(os.environ.get("WANDB_DIR") or outputs)
 
 
 def tell_offline(outputs: str, ids: Iterable[str]) -> None:
-    """Print how to upload those of these W&B runs that are on this machine alone."""
+    """Print how to upload those of these W&B runs that exist only on this machine."""
     folder = place(outputs) / "wandb"
     files = [file for id in ids for file in folder.glob(f"offline-run-*-{id}/*.wandb")]
     count = sum(not file.with_suffix(".wandb.synced").exists() for file in files)
@@ -73,8 +73,7 @@ def tell_offline(outputs: str, ids: Iterable[str]) -> None:
 
 
 def resolved_mode(mode: str) -> str:
-    """Return auto, online, offline or disabled; WANDB_DISABLED and WANDB_MODE decide where the settings leave
-    it open."""
+    """Return auto, online, offline or disabled; WANDB_DISABLED and WANDB_MODE decide if settings do not."""
     is_off = os.environ.get("WANDB_DISABLED", "").lower() not in ("", "0", "false")
     chosen = ("disabled" if is_off else os.environ.get("WANDB_MODE", mode)) if mode == "auto" else mode
     chosen = {"dryrun": "offline", "run": "online", "": mode}.get(chosen, chosen)
@@ -84,7 +83,7 @@ def resolved_mode(mode: str) -> str:
 
 
 def start(mode: str, id: str, folder: Path, init: Callable[..., Any]) -> Any:
-    """Return the W&B run: online if that can be had within seconds, else offline; None if W&B cannot
+    """Return the W&B run: online if the server answers within seconds, otherwise offline; None if W&B cannot
     start."""
     # W&B's reports about itself hold up the exit where there is no network
     os.environ.setdefault("WANDB_ERROR_REPORTING", "false")
@@ -135,7 +134,7 @@ def open_run(**about: Any) -> Any:
 
 
 def find_home(folder: Path) -> None:
-    """Give W&B a folder for its settings and files where this user has no home that can be written."""
+    """Give W&B a folder for its settings and files if this user has no writable home."""
     try:
         home = Path.home()
     except RuntimeError:  # a user without a name

@@ -143,7 +143,7 @@ def load_settings() -> list[Setting]:
 
 
 def variant(run: FinishedRun, group: str, name: str) -> str:
-    """Return the settings in which a run differs from the default of its encoding or extension, [base=500]."""
+    """Return the settings in which a run differs from its encoding's or extension's defaults: [base=500]."""
     usual = usual_settings(group, name)
     found = {key: run.facts.get(f"settings.{group}.{key}", value) for key, value in usual.items()}
     if group == "encoding":

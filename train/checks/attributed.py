@@ -1,4 +1,4 @@
-"""Errors in the code of a method or a data source that is being written: one sentence with file and line."""
+"""Errors in the code of a new method or data source, as one sentence with file and line."""
 
 import traceback
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ from train.paths import ROOT
 
 @contextmanager
 def attribute_errors(config: Config) -> Iterator[None]:
-    """Turn an error in the code of this run's methods or data into a sentence that names file and line."""
+    """Turn an error in the code of this run's methods or data into a sentence with file and line."""
     try:
         yield
     except (UsageError, OSError):
@@ -29,7 +29,7 @@ def attribute_errors(config: Config) -> Iterator[None]:
 
 
 def user_files(config: Config) -> set[Path]:
-    """Return the files of the run's encoding, extensions and data that are not this project's."""
+    """Return the files of the run's encoding, extensions and data outside this project."""
     contents = [extension_content(name) for name in config.evaluation.named]
     settings = [config.encoding.parameters, config.extension.parameters, config.data, *contents]
     methods = (module_file(module) for module in modules(settings))
@@ -37,7 +37,7 @@ def user_files(config: Config) -> set[Path]:
 
 
 def line_of_error(error: Exception, within: set[Path]) -> str | None:
-    """Return the innermost line of these files that was being executed: models/encodings/mine.py, line 12."""
+    """Return the innermost line of these files in a traceback: models/encodings/mine.py, line 12."""
     lines = [(frame.filename, frame.lineno) for frame in traceback.extract_tb(error.__traceback__)]
     if isinstance(error, SyntaxError) and error.filename:
         lines.append((error.filename, error.lineno))

@@ -1,7 +1,7 @@
-"""Whether a run can run, found out before anything starts.
+"""The dry run: finds out whether a run can work before anything starts.
 
-The first layers of its model on the meta device, where tensors have shapes and no memory; then the logits
-that each encoding gives at a few positions of the longest sequence, which must be numbers.
+It builds the first layers of the model on the meta device, where tensors have shapes and no memory, and
+computes the logits of each encoding at a few positions of the longest sequence, which must be finite.
 """
 
 import torch
@@ -30,8 +30,8 @@ LAYERS = 4  # that are tried
 
 
 def dry_run(config: Config) -> tuple[GPT, SelectedExtensions]:
-    """Return the model with its initial weights, and the extensions to evaluate under. UsageError says which
-    setting makes no sense."""
+    """Return the model with its initial weights, and the extensions to evaluate under. Raise UsageError, with
+    the name of the setting, if one makes no sense."""
     check_parameters(config)
     data, length = instantiate(config.named_data), config.model.length
     counted = config.evaluation.at(getattr(data, "trained_length", None) or length)
@@ -58,7 +58,8 @@ def dry_run(config: Config) -> tuple[GPT, SelectedExtensions]:
 
 
 def check_data(run: Run, extensions: SelectedExtensions) -> Windows | None:
-    """Return the held-out windows. Raise UsageError where the data lack what is trained on or evaluated."""
+    """Return the held-out windows. Raise UsageError if the data lack something that is trained on or
+    evaluated."""
     source, lengths, protocols = run.source, run.lengths, run.evaluation.protocols
     windows = source.windows(run.evaluation.windows, max(lengths))
     if windows is None and protocols:
@@ -80,7 +81,7 @@ def check_data(run: Run, extensions: SelectedExtensions) -> Windows | None:
 def check_training(
     config: Config, name: str, extension: ExtensionConfig, limit: int | None, text: str
 ) -> None:
-    """Raise UsageError where a fine-tuning does not fit, or `text` is not defined up to a trained length."""
+    """Raise UsageError if a fine-tuning does not fit, or `text` is not defined for a trained length."""
     key, recipe = "model.length", Recipe.of(config)
     if name == "none" and extension.finetune_steps:
         raise UsageError(

@@ -1,5 +1,5 @@
-"""Whether effects are such that kernels can carry them out: the kinds and shapes of their parts, and the
-logits of the last queries, which must be numbers."""
+"""Checks of effects: the kinds and shapes of their parts must suit the kernels, and the logits of the last
+queries must be finite."""
 
 from collections.abc import Iterator, Sequence
 
@@ -22,8 +22,8 @@ Sizes = tuple[int | tuple[int, ...], ...]  # of a tensor; several where any of t
 
 
 def check_shapes(model: GPT, config: ModelConfig, lengths: Sequence[int]) -> None:
-    """Raise UsageError that names what is not as `models/effect.py` says, or as attention needs it, in a
-    model on the meta device."""
+    """Raise UsageError, with the name of the part, unless effects are as `models/effect.py` says and as
+    attention needs them. The model is on the meta device."""
     for encoding in model.tiled:
         for length in defined_lengths(encoding, SHORT):
             check_effect(encoding, Positions.of(length, "meta", model.causal), config)
@@ -34,8 +34,8 @@ def check_shapes(model: GPT, config: ModelConfig, lengths: Sequence[int]) -> Non
 
 
 def check_numbers(text: str, encoding: Encoding, config: ModelConfig, length: int) -> None:
-    """Raise UsageError where the logits of the settings in `text` are no numbers, as those of rotations by
-    infinite angles are, where they differ every time, or where they show what comes after."""
+    """Raise UsageError if the logits of the settings in `text` are not finite, as after rotations by infinite
+    angles, if they differ every time, or if they depend on later tokens."""
     at = torch.tensor(sorted({0, min(1, length - 1), length // 2, length - 1}))
     positions = Positions(at, length, config.causal)
     x = torch.randn(2, len(at), config.width, generator=torch.Generator().manual_seed(0))
@@ -59,7 +59,7 @@ def check_numbers(text: str, encoding: Encoding, config: ModelConfig, length: in
 
 
 def defined_lengths(encoding: Encoding, *lengths: int) -> set[int]:
-    """Return the lengths, or in their place the longest that an encoding has an effect for."""
+    """Return the lengths, limited to the longest one for which the encoding is defined."""
     return {min(n, encoding.limit or n, encoding.context or n) for n in lengths}
 
 
@@ -72,7 +72,7 @@ def last_logits(encoding: Encoding, positions: Positions, x: Tensor, heads: int)
 
 
 def check_effect(encoding: Encoding, positions: Positions, model: ModelConfig) -> None:
-    """Raise UsageError that names what of an effect is not as `models/effect.py` says."""
+    """Raise UsageError, with the name of the part, unless an effect is as `models/effect.py` says."""
     effect, name = encoding.effect_at(positions), type(encoding).__name__
     if not isinstance(effect, Effect):
         raise UsageError(f"{name}.forward should return an Effect, not {kind_text(effect)}.")
@@ -93,7 +93,7 @@ def check_effect(encoding: Encoding, positions: Positions, model: ModelConfig) -
 
 
 def results(effect: Effect, model: ModelConfig) -> Iterator[tuple[str, object, Sizes]]:
-    """Yield each part's name, what it gives for one sequence, and the shape that this should have."""
+    """Yield the name of each part, its result for one sequence, and the shape that this should have."""
     at, heads, any_head = effect.positions.at, model.heads, (1, model.heads)
     tokens, half = at.size(-1), tuple(range(1, model.head_width // 2 + 1))
     i, j = at.unsqueeze(-1), at.unsqueeze(-2)
@@ -126,7 +126,7 @@ def results(effect: Effect, model: ModelConfig) -> Iterator[tuple[str, object, S
 
 
 def rotation_sizes(part: str, pair: object, q: Tensor) -> Iterator[tuple[str, object, Sizes]]:
-    """Yield the sizes of q and k, which keep all but their width; that is the same for both."""
+    """Yield the results of a rotation, q and k, and their shapes, which keep all but the width."""
     if not (isinstance(pair, tuple) and len(pair) == 2):
         raise UsageError(f"{part} should give a pair of q and k, not {kind_text(pair)}.")
     width = pair[0].size(-1) if isinstance(pair[0], Tensor) and pair[0].dim() else 0

@@ -1,4 +1,4 @@
-"""Whether this machine can do what settings ask for: devices, compilers, kernels, flags, memory."""
+"""Checks of the machine: devices, compilers, kernels, flags and memory must suffice for the settings."""
 
 import inspect
 import os
@@ -26,8 +26,8 @@ WEIGHT, STATE = 4, 16  # bytes of a parameter; with its gradient and the two mom
 
 
 def check_machine(config: Config, model: GPT) -> None:
-    """Raise UsageError where a device, a compiler, a kernel or a flag is asked for that is not there, or
-    where the model, of which the first layers are given, has no room."""
+    """Raise UsageError if a requested device, compiler, kernel or flag is missing, or if memory is too small
+    for the model, of which `model` is the first layers."""
     kernel, knobs = config.model.kernel, config.trainer
     is_on_gpu = machine.is_on_gpu(knobs.accelerator)
     counts = {"cuda": torch.cuda.device_count(), "mps": int(torch.backends.mps.is_available())}
@@ -65,7 +65,7 @@ def check_machine(config: Config, model: GPT) -> None:
 
 
 def check_memory(config: Config, model: GPT) -> None:
-    """Raise UsageError where this machine has no room even for the weights, or one step's hidden states."""
+    """Raise UsageError if the memory is too small even for the weights, or for one step's hidden states."""
     sizes = [sum(p.numel() for p in module.parameters()) for module in (model, model.blocks[0])]
     parameters = sizes[0] + (config.model.depth - len(model.blocks)) * sizes[1]
     knobs, room = config.trainer, memory()

@@ -1,1 +1,1 @@
-"""The way of a command line to a Config."""
+"""Configuration: from a command line to a `Config`."""

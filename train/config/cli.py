@@ -1,4 +1,4 @@
-"""A command line that reads a file of `conf/`."""
+"""Command lines that read a file of `conf/`."""
 
 import os
 import sys
@@ -35,8 +35,8 @@ class JobCollector(Callback):
 
 
 def run_command(name: str, main: Callable[[DictConfig], None]) -> None:
-    """Call `main` with `conf/<name>.yaml` and the command line's overrides, once for each job of a sweep. Its
-    first error is raised after all of them."""
+    """Call `main` with `conf/<name>.yaml` and the overrides of the command line, once for each job of a
+    sweep. Raise its first error after all jobs."""
     check_dashes(sys.argv[1:])
     sys.argv[1:] = [f"++{item}" if item.startswith("trainer.flags.") else item for item in sys.argv[1:]]
     options = get_args_parser().parse_args()
@@ -72,7 +72,7 @@ def run_command(name: str, main: Callable[[DictConfig], None]) -> None:
 
 
 def function(key: str, path: Any) -> Callable[..., Any]:
-    """Return the function at a dotted path that a setting gives."""
+    """Return the function at the dotted path in a setting."""
     try:
         found = resolve_name(str(path))
     except (ImportError, AttributeError, ValueError):
@@ -83,7 +83,7 @@ def function(key: str, path: Any) -> Callable[..., Any]:
 
 
 def check_dashes(arguments: list[str]) -> None:
-    """Raise UsageError where a setting is written with dashes, as only Hydra's own options are."""
+    """Raise UsageError if a setting is written with dashes, which only Hydra's own options have."""
     for argument in arguments:
         key = argument.removeprefix("--").partition("=")[0]
         if argument.startswith("--") and key.partition(".")[0] in Config.model_fields:
@@ -91,7 +91,7 @@ def check_dashes(arguments: list[str]) -> None:
 
 
 def check_evaluation(keys: list[str]) -> None:
-    """Raise UsageError where a setting is for sweeps, or changes what the run's training has decided."""
+    """Raise UsageError if a setting is only for sweeps, or would change a decision of the training."""
     for key in keys:
         if key == "hydra/launcher":
             raise UsageError("hydra/launcher is for the sweeps of python -m train: leave it out.")

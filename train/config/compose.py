@@ -1,5 +1,5 @@
-"""The way of Hydra's configuration to a `Config`. Nothing here imports torch: the parent of a sweep needs
-none."""
+"""From Hydra's configuration to a `Config`. Nothing here imports torch, which the parent of a sweep does not
+need."""
 
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -29,7 +29,7 @@ OWN = ("accelerator", "devices", "num_nodes", "strategy", "precision", "threads"
 
 @cache
 def register() -> None:
-    """Tell Hydra of the files of `sweeps/`, those of methods, `${project_root:}` and `${name:}`."""
+    """Register the files of `sweeps/`, those of methods, `${project_root:}` and `${name:}` with Hydra."""
     # not by Hydra's search path, on which the other folders of the root would be groups
     store = ConfigStore.instance().store
     for file in sorted(SWEEPS.glob("*.yaml")):
@@ -42,8 +42,7 @@ def register() -> None:
 
 
 def compose_config(*overrides: str, name: str = "config") -> Config:
-    """Return the settings of a run as `python -m train` with these overrides has them; or of
-    `conf/<name>.yaml`."""
+    """Return the settings of `python -m train` with these overrides, or of `conf/<name>.yaml`."""
     register()
     check_overrides(overrides)
     with initialize_config_dir(str(CONF), version_base="1.3"):
@@ -51,12 +50,13 @@ def compose_config(*overrides: str, name: str = "config") -> Config:
 
 
 def config_of(root: DictConfig) -> Config:
-    """Return the settings as a `Config`. UsageError says which setting makes no sense."""
+    """Return the settings as a `Config`. Raise UsageError, with the name of the setting, if one makes no
+    sense."""
     return validate(plain_settings(root))
 
 
 def validate(settings: dict[str, Any]) -> Config:
-    """Return the settings of a run, or of what is chosen for the evaluation of a trained one."""
+    """Return the settings of a run, or the choices for the evaluation of a trained one."""
     if "run" in settings:
         check_value("run", settings["run"], str)
         settings = trained_settings(settings)
@@ -66,7 +66,7 @@ def validate(settings: dict[str, Any]) -> Config:
 
 
 def check_names(config: Config) -> None:
-    """Refuse a class of the command line that would give its results the name of another method."""
+    """Raise UsageError if a class on the command line would give its results the name of another method."""
     settings = config.model_dump(include={"encoding", "extension", "data"})
     for group, content in settings.items():
         name = getattr(config.names, group)
@@ -96,13 +96,13 @@ def plain_settings(root: DictConfig) -> dict[str, Any]:
 
 
 def dotted(arguments: Sequence[str]) -> dict[str, Any]:
-    """Return the values of a command line such as run=here threads=2."""
+    """Return the values of arguments such as run=here threads=2."""
     return cast(dict[str, Any], OmegaConf.to_container(OmegaConf.from_dotlist(list(arguments))))
 
 
 def trained_settings(chosen: dict[str, Any]) -> dict[str, Any]:
-    """Return the settings of the run folder `run`, with what is chosen in their place; a null in `evaluation`
-    leaves what the run has."""
+    """Return the settings of the run folder `run`, with the chosen ones in their place; a null in
+    `evaluation` keeps the run's."""
     folder = Path(chosen["run"])
     check_value("names", chosen["names"], dict)
     about = trained_run(folder)
@@ -121,7 +121,7 @@ def trained_settings(chosen: dict[str, Any]) -> dict[str, Any]:
 
 
 def check_code(settings: Mapping[str, Any], code: Mapping[str, str], folder: Path) -> None:
-    """Refuse to evaluate a trained model by other code than it was trained with."""
+    """Raise UsageError if a trained model would be evaluated by other code than it was trained with."""
     name = settings["names"]["encoding"]
     if code.get("model") != model_code(settings["encoding"]):
         raise UsageError(
@@ -131,7 +131,7 @@ def check_code(settings: Mapping[str, Any], code: Mapping[str, str], folder: Pat
 
 
 def sweep_settings(*overrides: str) -> tuple[Config, list[str]]:
-    """Return the settings of a sweep's first job, and the encodings of all its jobs."""
+    """Return the settings of the first job of a sweep, and the encodings of all its jobs."""
     register()
     check_overrides(overrides, is_multirun=True)
     chosen = [item for item in overrides if item.startswith("sweeps=")]

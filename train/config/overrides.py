@@ -1,4 +1,4 @@
-"""The overrides of a command line, checked before Hydra composes settings of them."""
+"""Overrides of a command line, checked before Hydra composes settings from them."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -30,7 +30,7 @@ FREE = ("encoding", "extension", "data", "optimizer")  # their classes may have 
 
 
 def check_overrides(arguments: Iterable[str], is_multirun: bool = False) -> None:
-    """Raise UsageError at the first argument that Hydra would not take, in words about settings."""
+    """Raise UsageError at the first argument that Hydra would refuse, in terms of settings."""
     overrides = [parse_override(argument) for argument in arguments]
     for override in overrides:
         key = override.key_or_group
@@ -65,7 +65,7 @@ def parse_override(argument: str) -> Override:
 
 
 def check_choice(override: Override) -> None:
-    """Raise UsageError where a choice is not the name of a file of its group, or matches none."""
+    """Raise UsageError if a choice is not a file of its group, or matches none."""
     group, value = override.key_or_group, override.value()
     names = choices_of(group)
     choices = f"There are: {', '.join(names)}."
@@ -84,21 +84,21 @@ def check_choice(override: Override) -> None:
 
 
 def is_setting(key: str) -> bool:
-    """Return whether a key is one of Hydra's, may be a parameter of a class, or stands in a file of conf/."""
+    """Return whether a key is one of Hydra's, may be a parameter of a class, or is in a file of conf/."""
     group, *rest = key.split(".")
     is_free = rest and (group in ("hydra", *FREE) or key.startswith("trainer.flags."))
     return bool(is_free) or any(f"{name}.".startswith(f"{key}.") for name in settings() if group != "hydra")
 
 
 def is_multirun_choice(override: Override) -> bool:
-    """Return whether an override makes a sweep of a command: the mode, or a file of sweeps/ that sets it."""
+    """Return whether an override makes a command a sweep: the mode, or a file of sweeps/ that sets it."""
     if override.key_or_group == "sweeps":
         return "mode: MULTIRUN" in (SWEEPS / f"{override.value()}.yaml").read_text()
     return override.key_or_group == "hydra.mode" and override.value() == "MULTIRUN"
 
 
 def group_names() -> list[str]:
-    """Return the names of all groups of files, of which an override chooses one."""
+    """Return the names of all groups, of which an override chooses a file."""
     folders = [folder.name for folder in CONF.iterdir() if any(folder.glob("*.yaml"))]
     return [*folders, "sweeps", "hydra/launcher"]
 
@@ -112,7 +112,7 @@ def choices_of(group: str) -> list[str]:
 
 @cache
 def settings() -> list[str]:
-    """Return the groups of `conf/`, and the dotted names of all settings that any file of it has."""
+    """Return the groups of `conf/`, and the dotted names of all settings in its files."""
     keys = group_names()
     for file in sorted(CONF.rglob("*.yaml")):
         is_whole = file.parent == CONF or file.read_text().startswith("# @package _global_")

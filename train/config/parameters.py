@@ -1,4 +1,4 @@
-"""Whether the parameters of a method, an extension or a source are what its class declares."""
+"""Checks of parameters: those of methods, extensions and sources must be as their classes declare."""
 
 import inspect
 from collections.abc import Mapping, Sequence
@@ -18,7 +18,7 @@ SWITCHES = ("log_n", *OPTIONS)  # of any method
 
 
 def check_parameters(config: Config) -> None:
-    """Raise UsageError where a parameter does not fit, with its name, its value and what is allowed."""
+    """Raise UsageError, with name, value and allowed values, if a parameter does not fit."""
     check("encoding", config.encoding.parameters, Encoding)
     if config.extension.parameters.get("_target_") is not None:
         check("extension", config.extension.parameters, Extension)
@@ -26,7 +26,8 @@ def check_parameters(config: Config) -> None:
 
 
 def check(key: str, settings: Mapping[str, Any], kind: type = object) -> None:
-    """Check the class that `_target_` names, a `kind` of method, and all inside it."""
+    """Check the class that `_target_` names, which must be a `kind`, with its parameters and all classes
+    inside."""
     constructor = class_at(f"{key}._target_", settings.get("_target_"), kind)
     hints = get_type_hints(constructor.__init__, include_extras=True)  # type: ignore[misc]  # a class
     hints |= dict.fromkeys(SWITCHES, bool)
@@ -55,7 +56,7 @@ def check(key: str, settings: Mapping[str, Any], kind: type = object) -> None:
 
 
 def check_methods(key: str, value: Any) -> None:
-    """Check one method, or several in a row."""
+    """Check the parameters of one method, or of several."""
     parts = value if isinstance(value, list) else [value]
     if not parts or not all(isinstance(part, Mapping) for part in parts):
         raise UsageError(

@@ -37,7 +37,7 @@ def name(config: Config) -> str:
 
 
 def code(config: Config) -> Code:
-    """Return a digest of the code behind each part of a run, as it is on the disk now."""
+    """Return a digest of the code of each part of a run, as it is on the disk now."""
     contents = [extension_content(name) for name in config.evaluation.named]
     return {
         "model": model_code(config.encoding.parameters),
@@ -54,7 +54,7 @@ def model_code(encoding: Mapping[str, Any]) -> str:
 
 def run_id_of(config: Config, digests: Code | None = None) -> str:
     """Return the id of a run: a digest of all settings, files and code that determine its result. `digests`
-    are those of the code, where they are known."""
+    spare computing those of the code again."""
     digests = digests or code(config)
     settings = config.model_dump(mode="json", exclude=NOT_RESULT) | {"data": data_identity(config)}
     if config.run is not None:
@@ -94,5 +94,5 @@ def extension_content(name: str) -> dict[str, Any]:
 
 
 def packages() -> str:
-    """Return the versions of the packages that compute a result, in one line."""
+    """Return the versions of the packages that determine results, in one line."""
     return ", ".join(f"{name} {version(name)}" for name in PACKAGES)

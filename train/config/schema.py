@@ -1,4 +1,4 @@
-"""All settings of a run, whose values `conf/` gives; the parameters of methods and data are free."""
+"""All settings of a run, whose values come from `conf/`; the parameters of methods and data are free."""
 
 from typing import Any, Literal, Self
 
@@ -22,7 +22,7 @@ from train.results.protocols import COPYING
 
 
 class Architecture(Section):
-    """The settings that decide which model is built."""
+    """The settings of the model."""
 
     seed: Seed  # of initial weights and the order of batches
     model: ModelConfig
@@ -30,7 +30,7 @@ class Architecture(Section):
 
 
 class Config(Architecture):
-    """One run."""
+    """The settings of a run."""
 
     batch: Natural  # sequences per step, over all devices together
     objective: Literal["clm", "mlm"]
@@ -49,7 +49,7 @@ class Config(Architecture):
 
     @property
     def named_data(self) -> dict[str, Any]:
-        """Return the settings of the source, with the name that its results bear."""
+        """Return the settings of the source, with the name for its results."""
         return self.data | {"name": self.names.data}
 
     @model_validator(mode="after")

@@ -1,4 +1,4 @@
-"""The sections of a run's settings, whose values the folders of `conf/` give."""
+"""The sections of a run's settings, whose values come from the folders of `conf/`."""
 
 from typing import Annotated, Any, Literal, Self
 
@@ -46,7 +46,7 @@ class ModelConfig(Section):
 
     @property
     def shape(self) -> dict[str, int]:
-        """Return the sizes of the model that an encoding may ask for."""
+        """Return the sizes of the model that an encoding may use."""
         return {
             "heads": self.heads, "head_width": self.head_width, "width": self.width, "depth": self.depth,
             "length": self.length,
@@ -54,7 +54,7 @@ class ModelConfig(Section):
 
 
 class EncodingConfig(Section, extra="allow"):
-    """`_target_` and the parameters of the method."""
+    """The class of the method in `_target_`, and its parameters."""
 
     family: str | None = None  # of methods, in the report
     share: bool  # one encoding for all layers; false: each layer has its own parameters
@@ -66,7 +66,7 @@ class EncodingConfig(Section, extra="allow"):
 
 
 class ExtensionConfig(Section, extra="allow"):
-    """`_target_` and the parameters of the method, and how to train further under it."""
+    """The class of the method in `_target_`, its parameters, and the settings of training under it."""
 
     finetune_steps: Annotated[int, Field(ge=0, lt=1 << 31)] = 0
     finetune_length: Count | None = None  # tokens; null: the training length
@@ -78,7 +78,7 @@ class ExtensionConfig(Section, extra="allow"):
 
 
 class OptimizerConfig(Section, extra="allow"):
-    """The optimizer; what is not declared here is a parameter of the class that `_target_` names."""
+    """The optimizer; settings that are not declared here are parameters of the class in `_target_`."""
 
     matrices: Literal["adamw", "muon"]  # of the layers
     learning_rate: Quantity
@@ -119,7 +119,7 @@ class TrainerConfig(Section):
 
     @property
     def processes(self) -> int:
-        """Return the number of processes of a run, as far as it is known before the run starts."""
+        """Return the number of processes of a run, if it is known before the run starts."""
         devices = self.devices if isinstance(self.devices, int) and self.devices > 0 else 1
         return devices * self.num_nodes
 
@@ -156,7 +156,7 @@ class EvaluationConfig(Section):
 
     @property
     def named(self) -> tuple[str, ...]:
-        """Return the names in `extensions`, whether they fit an encoding or not."""
+        """Return the names in `extensions`, whether or not they fit an encoding."""
         if isinstance(self.extensions, str):
             return CONTROLS if self.extensions == "controls" else tuple(files("extension"))
         return self.extensions
@@ -182,7 +182,7 @@ class WandbConfig(Section):
 
 
 class ChosenNames(Section):
-    """The names that results bear: of the files of `conf/` that were chosen, unless the user gives others."""
+    """The names for results: those of the chosen files of `conf/`, unless the user gives others."""
 
     model: Name
     encoding: Name

@@ -1,4 +1,4 @@
-"""The use of a run folder: it may come from anybody, and building what it names runs code."""
+"""Settings from a run folder, which may come from anybody: building their classes runs code."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -17,7 +17,7 @@ GROUPS = ("encoding", "extension", "data")
 
 
 def trained_run(folder: Path) -> About:
-    """Return what a finished run says of itself. Raise UsageError if its settings do not fit this program."""
+    """Return run.json of a finished run. Raise UsageError if its settings do not fit this program."""
     check_finished(folder)
     about = about_run(folder)
     check_classes(about.settings, folder)
@@ -29,7 +29,7 @@ def trained_run(folder: Path) -> About:
 
 
 def check_classes(settings: Mapping[str, object], folder: Path) -> None:
-    """Raise UsageError where a run folder's settings name a class that `conf/` does not name in its group."""
+    """Raise UsageError if settings of a run folder name a class that `conf/` does not name in its group."""
     for group in GROUPS:
         contents = [OmegaConf.to_container(OmegaConf.load(file)) for file in files(group).values()]
         known = [name for content in contents for name in targets(content)]

@@ -1,4 +1,4 @@
-"""Sections of typed settings; what does not fit them is told in one sentence."""
+"""Sections of typed settings; a value that does not fit is reported in one sentence."""
 
 import difflib
 import json
@@ -28,13 +28,14 @@ STRICT = ConfigDict(strict=True, allow_inf_nan=False)
 
 
 class Section(BaseModel):
-    """Settings that belong together: checked once, never changed."""
+    """Settings that belong together, checked once and never changed."""
 
     model_config = STRICT | ConfigDict(frozen=True, extra="forbid")
 
     @classmethod
     def of(cls, settings: Mapping[str, object]) -> Self:
-        """Return the section. UsageError names a setting that does not fit, its value and what is allowed."""
+        """Return the section. Raise UsageError, with name, value and allowed values, if a setting does not
+        fit."""
         try:
             return cls.model_validate(settings)
         except ValidationError as error:
@@ -42,7 +43,7 @@ class Section(BaseModel):
 
 
 def check_value(key: str, value: Any, annotation: Any) -> None:
-    """Raise UsageError where a value is not of the annotated kind."""
+    """Raise UsageError if a value does not fit its annotation."""
     try:
         TypeAdapter(annotation, config=STRICT).validate_python(value)
     except ValidationError as error:
@@ -50,7 +51,7 @@ def check_value(key: str, value: Any, annotation: Any) -> None:
 
 
 def first_fault(error: ValidationError, section: type[Section], settings: Mapping[str, object]) -> str:
-    """Return what is wrong with the first setting that does not fit."""
+    """Return a sentence about the first setting that does not fit."""
     first = error.errors()[0]
     path = path_of(first, section)
     key = ".".join(path)
@@ -68,7 +69,7 @@ def first_fault(error: ValidationError, section: type[Section], settings: Mappin
 
 
 def detail(error: ValidationError) -> str:
-    """Return what does not fit in a file: " (seed: 'three')"; nothing where that has no key."""
+    """Return the part of a file that does not fit, " (seed: 'three')"; empty if it has no key."""
     first = error.errors()[0]
     key = ".".join(part for part in first["loc"] if isinstance(part, str))
     value = "missing" if first["type"] == "missing" else shortened(first["input"])
@@ -76,7 +77,8 @@ def detail(error: ValidationError) -> str:
 
 
 def path_of(error: ErrorDetails, section: type[BaseModel]) -> list[str]:
-    """Return the place of a setting; pydantic appends the kinds of a union and the indices of a list."""
+    """Return the path of a setting, without the kinds of unions and the indices of lists that Pydantic
+    appends."""
     path: list[str] = []
     kind: Any = section
     for part in map(str, error["loc"]):
@@ -88,13 +90,13 @@ def path_of(error: ErrorDetails, section: type[BaseModel]) -> list[str]:
 
 
 def allowed(errors: Iterable[ErrorDetails]) -> str:
-    """Return everything that a setting may be: should be a valid integer or 'auto'."""
+    """Return all that a setting may be: should be a valid integer or 'auto'."""
     kinds = dict.fromkeys(kind for error in errors if (kind := kind_of(error)))
     return f"should {' or '.join(kinds)}".replace(" or be ", " or ")
 
 
 def kind_of(error: ErrorDetails) -> str | None:
-    """Return what an error of Pydantic's wants, by type and context; None where another error says more."""
+    """Return what an error of Pydantic demands, by its type and context; None if another error says more."""
     kind, context = error["type"], error.get("ctx", {})
     if kind == "too_short":
         count = context["min_length"]
@@ -116,13 +118,13 @@ def keys(section: type[BaseModel], prefix: str = "") -> Iterable[str]:
 
 
 def as_setting(value: Any) -> str:
-    """Return a value as the command line takes it; of a long one the beginning."""
+    """Return a value as the command line takes it, shortened if it is long."""
     text = value if isinstance(value, str) else json.dumps(value).replace('"', "").replace(", ", ",")
     return text if len(text) < 300 else f"{text[:300]}..."
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Return a hint at what was probably meant."""
+    """Return a hint at the name that was probably meant."""
     known = list(known)
     short = [candidate for candidate in known if initials(candidate) == name]
     close = short or difflib.get_close_matches(name, known, 1)
@@ -130,6 +132,6 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 
 
 def initials(key: str) -> str:
-    """Return a key with its last part as initials: optimizer.learning_rate becomes optimizer.lr."""
+    """Return a key with its last part abbreviated: optimizer.learning_rate becomes optimizer.lr."""
     group, dot, name = key.rpartition(".")
     return group + dot + "".join(word[:1] for word in name.split("_"))

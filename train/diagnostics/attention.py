@@ -1,7 +1,8 @@
-"""The attention of the heads of a trained model: how even, how far, and how much past what training showed.
+"""The attention of heads: how even it is, how far it reaches, and how much of it lies beyond the training
+distances.
 
-Only some queries are read, at the end of each sequence, so that what is held is R x T and never
-T x T: rows of the table that `models.attention.logits` defines, for any encoding.
+Only some queries at the end of each sequence are read, so memory grows with R x T and not T x T: rows of the
+table that `models.attention.logits` defines, for any encoding.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -23,7 +24,7 @@ MEASURES = ("entropy", "unseen", "keys", "profile")
 
 
 class Statistics:
-    """The statistics of every head, summed over queries whose shares add up to 1."""
+    """The statistics of every head: sums over queries whose shares add up to 1."""
 
     def __init__(self, heads: int, trained: list[int], ends: list[int], device: torch.device) -> None:
         zeros = torch.zeros(len(trained), heads, len(ends), dtype=torch.float64, device=device)
@@ -52,7 +53,7 @@ def measure(
     model: GPT, sequences: Tensor, counts: Tensor, queries: int, trained: list[int], ends: list[int]
 ) -> Statistics:
     """Measure how the last `queries` of those that count (N, T) attend in sequences (N, T). `trained` is the
-    longest distance that each layer was trained on, and `ends` the first distance past each bin."""
+    longest training distance of each layer, and `ends` holds the first distance after each bin."""
     sequences, counts = (x.to(next(model.parameters()).device) for x in (sequences, counts))
     if model.context is not None:  # only the last piece holds the end
         sequences, counts = sequences[:, -model.context :], counts[:, -model.context :]
@@ -70,7 +71,7 @@ def measure(
 
 @contextmanager
 def hook_logits(model: GPT, rows: slice, show: Show) -> Iterator[None]:
-    """Let every layer of a forward pass inside the block call `show` with the logits of some queries."""
+    """Call `show` with the logits of some queries in every layer of each forward pass inside the block."""
 
     def hook(layer: int, attention: Attention, inputs: tuple[Tensor, Plan, None]) -> None:
         x, plan, _ = inputs
@@ -87,7 +88,7 @@ def hook_logits(model: GPT, rows: slice, show: Show) -> Iterator[None]:
 
 
 def farthest(model: GPT, length: int) -> list[int]:
-    """Return the longest distance at which each layer sees a key, in sequences of so many tokens."""
+    """Return the longest distance at which each layer sees a key, in sequences of this length."""
     effects = model.effects(length, next(model.parameters()).device)
     longest = [effect.positions.span - 1 for effect in effects]
     for layer, effect in enumerate(effects):

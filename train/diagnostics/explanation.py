@@ -1,4 +1,4 @@
-"""A diagnosis in plain sentences."""
+"""The sentences of a diagnosis."""
 
 from collections.abc import Iterator
 
@@ -10,7 +10,7 @@ UNIFORM = 0.95  # share of the largest entropy from which a head attends to all 
 
 
 def sentences(diagnosis: Diagnosis) -> Iterator[str]:
-    """Return sentences that explain the curve of a run."""
+    """Yield sentences that explain the curve of a run."""
     if diagnosis.known:
         yield results_sentence(diagnosis.known, diagnosis)
     for heads in diagnosis.variants:
@@ -20,7 +20,7 @@ def sentences(diagnosis: Diagnosis) -> Iterator[str]:
 
 
 def results_sentence(known: RunResults, diagnosis: Diagnosis) -> str:
-    """Return what is to be explained."""
+    """Return a sentence on the results that need an explanation."""
     unit = ", nats per token" if known.metric == "loss" else ""
     ends = known.values[0], known.values[-1]
     values = [f"{value:.2f} at {size_text(diagnosis, length)}" for length, value in ends]
@@ -28,7 +28,7 @@ def results_sentence(known: RunResults, diagnosis: Diagnosis) -> str:
 
 
 def of_heads(heads: Heads, diagnosis: Diagnosis) -> Iterator[str]:
-    """Return how far and how evenly heads attend, at the training length and at the longest."""
+    """Yield sentences on how far and how evenly heads attend, at the training length and at the longest."""
     name = diagnosis.encoding + ("" if heads.extension == "none" else f" + {heads.extension}")
     trained = heads.lengths.index(diagnosis.trained_length)
     first, last = size_text(diagnosis, heads.lengths[trained]), size_text(diagnosis, heads.lengths[-1])
@@ -62,13 +62,13 @@ def of_heads(heads: Heads, diagnosis: Diagnosis) -> Iterator[str]:
 
 
 def half_sentence(profile: list[list[list[float]]], ends: list[int]) -> int:
-    """Return the end of the bin of distances in which the attention of all heads adds up to a half."""
+    """Return the end of the distance bin at which the attention of all heads adds up to a half."""
     total = np.array(profile).mean((0, 1)).cumsum()
     return ends[int(np.searchsorted(total, 0.5))]
 
 
 def of_rotation(rotation: Rotation, diagnosis: Diagnosis) -> Iterator[str]:
-    """Yield sentences on angles that training never showed, and on whether the base is large enough."""
+    """Yield sentences on angles that training never used, and on whether the base is large enough."""
     where = "" if len(rotation.layers) == diagnosis.depth else f" of {layers_text(rotation.layers)}"
     count = f"{rotation.unfinished or 'None'} of {rotation.rotating} rotary pairs{where}"
     yield f"{count} never completed a rotation in training, within {rotation.trained:,} tokens."
@@ -84,7 +84,7 @@ def of_rotation(rotation: Rotation, diagnosis: Diagnosis) -> Iterator[str]:
 
 
 def size_text(diagnosis: Diagnosis, length: int) -> str:
-    """Return a length as the data count it."""
+    """Return a length in the unit of the data."""
     return f"{length:,} tokens" if diagnosis.in_tokens else f"length {length:,}"
 
 

@@ -1,11 +1,11 @@
-"""The measurements of a diagnosis, as `diagnostics.json` has them."""
+"""The measurements of a diagnosis, as stored in `diagnostics.json`."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class RunResults:
-    """The results of the run at every length, by its rows."""
+    """The results of a run at every length, from its rows."""
 
     metric: str  # loss or accuracy
     values: list[tuple[int, float]]  # length, value
@@ -13,7 +13,7 @@ class RunResults:
 
 @dataclass(frozen=True)
 class Heads:
-    """The attention of heads under an extension or none; lists are by length, then by layer, then by head."""
+    """The attention of heads under an extension or none; lists are by length, then layer, then head."""
 
     extension: str
     lengths: list[int]  # at which it is defined
@@ -27,7 +27,7 @@ class Heads:
 
 @dataclass(frozen=True)
 class Rotation:
-    """RoPE in some layers, for the distances that they see."""
+    """RoPE in some layers, for the distances that these see."""
 
     layers: list[int]
     base: float
@@ -42,7 +42,7 @@ class Rotation:
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """Everything that is told of a run."""
+    """The diagnosis of a run."""
 
     run: str
     encoding: str

@@ -27,7 +27,7 @@ Array = NDArray[np.float64]
 
 
 def rotary_layers(model: GPT) -> list[tuple[list[int], RoPE]]:
-    """Return every different RoPE that rotates by the token's position, and the layers that have it."""
+    """Return every distinct RoPE that rotates by the token's position, with the layers that use it."""
     different: dict[tuple[float, ...], tuple[list[int], RoPE]] = {}
     for layer in range(len(model.blocks)):
         modules = list(model.encodings[layer % len(model.encodings)].modules())
@@ -40,8 +40,8 @@ def rotary_layers(model: GPT) -> list[tuple[list[int], RoPE]]:
 
 
 def rotations(model: GPT, trained: list[int], evaluated: list[list[int]]) -> list[Rotation]:
-    """Return a record of each different RoPE, for the longest distances that each layer was trained on, and
-    those at each evaluated length."""
+    """Return a record of each distinct RoPE, for the longest training distance of each layer, and the longest
+    one at each evaluated length."""
     records = []
     for layers, rope in rotary_layers(model):
         theta, length = frequencies(rope), trained[layers[0]] + 1
@@ -57,7 +57,7 @@ def rotations(model: GPT, trained: list[int], evaluated: list[list[int]]) -> lis
 
 
 def frequencies(rope: RoPE, base: float | None = None) -> Array:
-    """Return the radians per position (D/2,), of another base if given; 0 for features that do not rotate."""
+    """Return the radians per position (D/2,), for another base if given; 0 for features without rotation."""
     other = copy(rope)
     other.base = rope.base if base is None else base
     still = (rope.shape["head_width"] - rope.rotated) // 2
@@ -65,7 +65,7 @@ def frequencies(rope: RoPE, base: float | None = None) -> Array:
 
 
 def unfinished_pairs(theta: Array, length: int) -> int:
-    """Return how many of the pairs that rotate never completed a rotation within `length` tokens."""
+    """Return the number of rotating pairs that never completed a rotation within `length` tokens."""
     return int(np.sum((theta > 0) & (theta * length < 2 * math.pi)))
 
 
@@ -78,17 +78,17 @@ def similarity(theta: Array, length: int) -> Array:
 
 
 def enough_for(theta: Array, longest: int) -> int:
-    """Return the longest context, at most `longest`, below which B is nowhere negative."""
+    """Return the longest context, at most `longest`, within which B is nowhere negative."""
     negative = np.flatnonzero(similarity(theta, longest) < 0)
     return int(negative[0]) if len(negative) else longest
 
 
 def lower_bound(rates: Callable[[float], Array], length: int, start: float = 2.0) -> float | None:
-    """Return the smallest base from `start` on, to 0.05 %, with which B is nowhere negative below `length`;
-    None where there is none. `rates` gives the frequencies of a base.
+    """Return the smallest base from `start` on, to 0.05 %, for which B is nowhere negative below `length`;
+    None if there is none. `rates` gives the frequencies of a base.
 
     The feasible bases are not an interval, so all are tried; one distance is enough to rule out a base, and
-    mostly it is one that ruled out another before.
+    usually it is one that ruled out another before.
     """
     base, witnesses = start, [float(length - 1)]
     while base < LARGEST:

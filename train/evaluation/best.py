@@ -1,7 +1,6 @@
-"""The best of the checkpoints that a training kept, chosen by what they do up to the training length.
+"""The best of the checkpoints that a training kept, chosen by scores up to the training length.
 
-What chooses is not scored afterwards: other problems, or other text. A score past the training length never
-chooses, as it would choose what it should only measure.
+The choice uses other problems or other text than the evaluation, and no score past the training length.
 """
 
 from copy import deepcopy
@@ -27,12 +26,12 @@ SAME = "same_tokens"
 
 @dataclass(frozen=True)
 class UnscoredProblems:
-    """Other problems of a source, as many again, of which none is scored."""
+    """Other problems of a source, equally many, none of which is scored."""
 
     source: ProblemSource
 
     def problems(self, count: int, length: int) -> Problems:
-        """Return problems of a length. Raise UsageError where all of them are scored."""
+        """Return problems of a length. Raise UsageError if all of them are scored."""
         scored, more = (self.source.problems(number, length) for number in (count, 2 * count))
         assert scored is not None
         assert more is not None
@@ -47,7 +46,7 @@ class UnscoredProblems:
 def best_checkpoint(
     run: Run, model: GPT, files: list[Path], training_id: str, windows: Windows | None
 ) -> tuple[GPT, str]:
-    """Return the model with the weights of the best checkpoint, and the name of that."""
+    """Return the model with the weights of the best checkpoint, and the name of that checkpoint."""
     models = {file.stem: deepcopy(model) for file in files}
     for file in files:
         restore(file, models[file.stem], training_id)
@@ -65,7 +64,8 @@ def best_checkpoint(
 def selection_evaluator(
     run: Run, models: dict[str, GPT], windows: Windows | None
 ) -> ProblemEvaluator | TextEvaluator:
-    """Return what scores all models on answers, or else on text. Raise UsageError if everything is scored."""
+    """Return an evaluator that scores all models on answers, or else on text. Raise UsageError if all of it
+    is scored."""
     config, trained = run.evaluation, run.trained_length
     lengths = sorted({trained, *(length for length in run.lengths if length <= trained)})
     if has_problems(run.source, lengths):

@@ -1,4 +1,4 @@
-"""The targets that could be copied: how far back the same tokens were last followed by the same token."""
+"""Copying: how far back a target's token last followed the same tokens."""
 
 from itertools import pairwise
 
@@ -32,7 +32,7 @@ def copying_masks(tokens: Tensor, amounts: Amounts) -> dict[tuple[str, int], Ten
 
 def distances_back(tokens: Tensor) -> Tensor:
     """Return for each target of (N, T + 1) tokens how many tokens ago it last followed the same CONTEXT
-    tokens, (N, T) int64; 0 where it never did."""
+    tokens, (N, T) int64; 0 if never."""
     every = []
     for row in tokens.tolist():
         last: dict[tuple[int, ...], int] = {}

@@ -1,4 +1,4 @@
-"""Every row of a run."""
+"""The rows of a run."""
 
 from collections.abc import Iterator
 
@@ -56,7 +56,7 @@ def evaluate(
 
 
 def tell_amounts(run: Run, windows: Windows | None) -> None:
-    """Print the lengths, and where held-out text is short, how many windows numbers come from."""
+    """Print the lengths, and the number of windows if held-out text is short."""
     if windows is not None and len(windows.tokens) < run.evaluation.windows:
         count, length = len(windows.tokens), windows.tokens.size(1) - 1
         wanted = f"evaluation.windows={run.evaluation.windows:,}"
@@ -65,7 +65,7 @@ def tell_amounts(run: Run, windows: Windows | None) -> None:
 
 
 def problem_source(run: Run) -> ProblemSource | None:
-    """Return the source of problems: the data, or what is asked of its text."""
+    """Return the source of problems: the data, or questions about its text."""
     if run.evaluation.retrieval is None:
         return run.source if has_problems(run.source, run.lengths) else None
     if has_problems(run.source, run.lengths):
@@ -87,7 +87,7 @@ def of_training(trained: TrainingResult, model: GPT, length: int) -> Iterator[Re
 
 
 def kernels(model: GPT, kernel: str, longest: int) -> str:
-    """Return the kernels that carry out the effects of the encodings, in short sequences and in the
+    """Return the names of the kernels for the effects of the encodings, in short sequences and in the
     longest."""
     if kernel != "auto":
         return kernel

@@ -1,4 +1,4 @@
-"""An evaluation that all processes of a run share, and what it costs."""
+"""The base of evaluations, which all processes of a run share, and their cost."""
 
 import sys
 import time
@@ -24,7 +24,7 @@ EVERY = 1.0, 30.0  # seconds between two lines in a terminal, in a log
 
 @dataclass
 class Cost:
-    """The cost of an evaluation, whatever the number of processes."""
+    """The cost of an evaluation, for any number of processes."""
 
     tokens: float = 0.0  # of all processes
     seconds: float = 0.0  # of the process that takes longest
@@ -33,7 +33,8 @@ class Cost:
 
 
 class Evaluator(LightningModule):
-    """One model under every extension. `parts` says what a process evaluates, `validation_step` does one."""
+    """An evaluation of a model under every extension: `parts` divides it among processes, `score` does a
+    part."""
 
     def __init__(self, models: dict[str, GPT]) -> None:
         super().__init__()
@@ -43,18 +44,18 @@ class Evaluator(LightningModule):
         self.told, self.status = time.monotonic(), Status()
 
     def parts(self, rank: int, world: int) -> Iterator[Any]:
-        """Return this process's share; every process goes through the same keys in the same order."""
+        """Yield this process's parts; every process goes through the same keys in the same order."""
         raise NotImplementedError
 
     def batches(self, extension: str, mine: Tensor, size: int) -> Iterator[tuple[int, Tensor]]:
-        """Yield windows or problems, at most `size` at a time, and their draw: they take draws in turn."""
+        """Yield windows or problems, at most `size` at a time, with their draw: they take draws in turn."""
         draws = self.models[extension].draws
         for draw in range(draws):
             indices = mine[mine % draws == draw]
             yield from ((draw, batch) for batch in indices.split(size) if len(batch))
 
     def val_dataloader(self) -> Iterator[Any]:
-        """Return this process's parts; a list would be taken for several loaders."""
+        """Return this process's parts; Lightning would take a list for several loaders."""
         return self.parts(self.trainer.global_rank, self.trainer.world_size)
 
     def transfer_batch_to_device(self, batch: Any, device: torch.device, dataloader_idx: int) -> Any:
@@ -68,8 +69,8 @@ class Evaluator(LightningModule):
         raise NotImplementedError
 
     def attempt(self, part: Any, keys: Collection[Key], tokens: int) -> None:
-        """Score a part, which has so many tokens, and count what it costs, in equal shares for all that it is
-        part of; where there is no room for it, the rest is left out."""
+        """Score a part of `tokens` tokens, and divide its cost equally among its keys. If memory runs out,
+        the rest of them is left out."""
         self.tell(keys)
         costs, started = [self.cost[key] for key in keys], time.perf_counter()
         if any(cost.is_full for cost in costs):
@@ -90,7 +91,7 @@ class Evaluator(LightningModule):
             cost.peak = max(cost.peak, peak_memory() or 0)
 
     def tell(self, keys: Collection[Key]) -> None:
-        """Tell now and then where it is."""
+        """Print the current length now and then."""
         every = EVERY[not sys.stdout.isatty()]
         if time.monotonic() - self.told > every and self.trainer.is_global_zero:
             self.told = time.monotonic()
@@ -98,7 +99,7 @@ class Evaluator(LightningModule):
             self.status.show(f"Evaluating at length {length:,}, extension={extension}")
 
     def full(self) -> list[tuple[str, int]]:
-        """Return the extensions and lengths at which memory ran out, on any of the processes."""
+        """Return the extensions and lengths at which memory ran out, on any process."""
         return list(dict.fromkeys((key[0], key[-1]) for key, cost in self.cost.items() if cost.is_full))
 
     def on_validation_end(self) -> None:
@@ -117,7 +118,7 @@ class Evaluator(LightningModule):
             )
 
     def reduce(self, table: dict[Any, Tensor]) -> None:
-        """Turn each sum into that of all processes."""
+        """Replace each sum by that over all processes."""
         for key in table:
             table[key] = self.all_reduce(table[key], "sum")
 
@@ -126,7 +127,7 @@ class Evaluator(LightningModule):
         return cast(Tensor, self.trainer.strategy.reduce(value.to(self.device), reduce_op=operation)).cpu()
 
     def costs(self) -> Iterator[Result]:
-        """Yield what each length of a protocol took."""
+        """Yield the cost of each length of each protocol."""
         for key, cost in self.cost.items():
             if cost.is_full:
                 yield Result(*key, OUT_OF_MEMORY, 1.0)

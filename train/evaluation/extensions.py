@@ -1,4 +1,4 @@
-"""A trained model under each extension, fine-tuned under it first where the settings say so."""
+"""Models under extensions, fine-tuned first if the settings ask for it."""
 
 from collections.abc import Sequence
 from copy import deepcopy
@@ -17,7 +17,7 @@ SelectedExtensions = dict[str, ExtensionConfig]  # by name, in the order of eval
 
 
 def selected_extensions(config: Config, encodings: Sequence[Encoding]) -> SelectedExtensions:
-    """Return the extensions to evaluate under: none, to compare with; the chosen one; and
+    """Return the extensions to evaluate under: none, for comparison; the chosen one; and
     `evaluation.extensions`."""
     requested = config.evaluation.named
     fitting = [name for name in names("extension") if any(encoding_fits(name, e) for e in encodings)]
@@ -35,7 +35,7 @@ def selected_extensions(config: Config, encodings: Sequence[Encoding]) -> Select
 
 def extended_models(run: Run, model: GPT, chosen: SelectedExtensions, training_id: str) -> dict[str, GPT]:
     """Return the model under each extension, by the name in its rows: `pi`, or `pi+50` after 50 steps of
-    training under it, whose checkpoint is reused; `training_id` is that of the model as it is."""
+    training under it, whose checkpoint is reused; `training_id` is that of the original model."""
     result = {}
     for name, extension in chosen.items():
         changed, key = model.under(encodings_under(name, extension.parameters, model.tiled)), name

@@ -1,6 +1,6 @@
 """The pieces of held-out windows that models are shown, and the targets that each of them scores.
 
-Results that need the same piece share it; so do extensions that do the same to so few tokens.
+Results that need the same piece share it, and so do extensions that are equal on so few tokens.
 """
 
 from collections.abc import Collection, Iterator
@@ -59,7 +59,7 @@ class Pieces:
         return [length for length in self.amounts.lengths if min(length, model.context or length) <= limit]
 
     def spans_at(self, extension: str, length: int) -> Iterator[tuple[int, int, ScoredTargets]]:
-        """Yield the targets of a length, after the first and last token that their losses depend on."""
+        """Yield the targets of a length, each after the first and last token on which its loss depends."""
         model = self.models[extension]
         amounts = replace(self.amounts, context=model.context)
         copying = [name for name, at in self.copying if at == length and model.context is None]
@@ -76,12 +76,12 @@ class Pieces:
                     yield 0, length, ScoredTargets((extension, protocol, end), length, start, end)
 
     def first_equal_extension(self, extension: str, tokens: int) -> str:
-        """Return the first extension whose model does the same to so few tokens."""
+        """Return the first extension with an equal model for so few tokens."""
         same = self.active_encodings(extension, tokens)
         return next(name for name in self.models if self.active_encodings(name, tokens) == same)
 
     def active_encodings(self, extension: str, tokens: int) -> list[Encoding]:
-        """Return the encodings that are at work in so many tokens: all of them, up to a model's context."""
+        """Return the encodings that act on so many tokens: all of them, up to a model's context."""
         model = self.models[extension]
         is_whole = tokens <= (model.context or tokens)
         return [encoding.uncut if is_whole else encoding for encoding in model.tiled]

@@ -1,8 +1,8 @@
 """The accuracy of answers to held-out problems of every length.
 
-The right answer is shown up to the token to predict (teacher forcing), so that one forward pass predicts
-all of it. Scores are kept per problem in float64 and added over the processes, so that the result does
-not depend on how many there are.
+The model sees the right answer up to the token to predict (teacher forcing), so that one forward pass
+predicts all of it. Scores are kept for each problem in float64 and summed over processes, so that the result
+does not depend on their number.
 """
 
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ METRICS = ("accuracy", "exact_match", "loss", "margin")
 
 
 def has_problems(source: ProblemSource, lengths: list[int]) -> bool:
-    """Return whether a source has problems. Raise ValueError where a length is too short for one."""
+    """Return whether a source has problems. Raise ValueError if a length is too short for one."""
     return all(source.problems(1, length) is not None for length in lengths)
 
 
@@ -39,8 +39,8 @@ class ProblemPart:
 
 
 class ProblemEvaluator(Evaluator):
-    """Per problem: the share of the answer's tokens that are likeliest, whether all are, nats per token of
-    it, and how many nats less likely another answer is."""
+    """Scores of each problem: the share of likeliest tokens in the answer, whether all are likeliest, nats
+    per token, and the margin in nats over another answer."""
 
     def __init__(
         self,
@@ -93,7 +93,7 @@ class ProblemEvaluator(Evaluator):
             del self.scores[key]
 
     def results(self) -> Iterator[Result]:
-        """Yield means over problems; None at lengths where an encoding is undefined, or that had no room."""
+        """Yield means over problems; None at lengths with an undefined encoding or without memory."""
         for length, problems in self.problems.items():
             yield Result("none", ANSWERS, length, CHANCE, majority(problems.targets[problems.mask]))
         for extension in self.models:
@@ -131,7 +131,8 @@ def documents_of(problems: Problems) -> Tensor:
 
 
 def score_answers(model: GPT, tokens: Tensor, targets: Tensor, mask: Tensor, draw: int) -> Tensor:
-    """Return (3, B) float64: the share of an answer that is right, whether all is, and its nats per token."""
+    """Return (3, B) float64: the correct share of an answer, whether all of it is correct, and its nats per
+    token."""
     device, count = model.embed.weight.device, mask.sum(1).clamp(min=1)
     losses, right = answer_losses(model, tokens.to(device), targets.to(device), mask, draw)
     sums = torch.zeros(2, *mask.shape, dtype=torch.float64)
@@ -155,7 +156,7 @@ def majority(tokens: Tensor) -> float:
 
 
 def problem_protocols(depth: Tensor | None) -> dict[str, Tensor | slice]:
-    """Return which problems count for which protocol: all of them, and those of every quarter of depth."""
+    """Return the problems of each protocol: all of them, and those of every quarter of depth."""
     indices: dict[str, Tensor | slice] = {ANSWERS: slice(None)}
     if depth is not None:
         quarters = (depth * 4).round() / 4

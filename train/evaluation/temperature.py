@@ -23,7 +23,7 @@ Part = tuple[str, int]  # extension, length
 
 
 def unscored_windows(source: Source, scored: Windows, length: int) -> Tensor:
-    """Return windows (N, T + 1) of documents of which none is scored."""
+    """Return windows (N, T + 1) of documents that are not scored."""
     windows = source.windows(scored.tokens.size(0) + 4 * WINDOWS, length)
     assert windows is not None
     others = windows.tokens[~torch.isin(windows.document, scored.document)]
@@ -36,8 +36,8 @@ def unscored_windows(source: Source, scored: Windows, length: int) -> Tensor:
 
 
 class TemperatureSearch(Evaluator):
-    """The factor of each length with the lowest loss on the targets that same_tokens would score. Every
-    process finds the same ones; the `Temperature`s of the models have them from then on."""
+    """The search for the factor of each length with the lowest loss on the targets of same_tokens. All
+    processes find the same factors, which the `Temperature`s of the models then use."""
 
     def __init__(self, models: dict[str, GPT], windows: Tensor, amounts: Amounts) -> None:
         super().__init__(models)

@@ -1,7 +1,7 @@
 """The loss of held-out text: every piece of every window under every extension.
 
-Sums and counts are kept per window in float64 and added over the processes, so that the
-result does not depend on how many there are.
+Sums and counts are kept for each window in float64 and summed over processes, so that the result does not
+depend on their number.
 """
 
 import math
@@ -41,20 +41,22 @@ class TextPart:
 
 
 def costs(scored: Iterable[ScoredTargets]) -> list[Key]:
-    """Return the evaluations that share the cost of a part; those that take others apart are by-products."""
+    """Return the evaluations that share the cost of a part; those that divide other evaluations are free
+    unless they are alone."""
     keys = {(*targets.result[:2], targets.length) for targets in scored}
     return sorted(key for key in keys if not is_partial(key[1])) or sorted(keys)
 
 
 def amounts(config: EvaluationConfig, lengths: list[int], trained: int) -> Amounts:
-    """Return the amounts that `auto` stands for, by the training length."""
+    """Return the numbers of tokens for protocols, with `auto` resolved by the training length."""
     last = min(max(1, trained // 2), *lengths) if config.last == "auto" else config.last
     stride = None if config.stride == "auto" else config.stride
     return Amounts(tuple(lengths), min(trained, *lengths), last, stride)
 
 
 class TextEvaluator(Evaluator):
-    """Per window: the loss in nats, the number of targets and their bytes, by extension, protocol, length."""
+    """Sums for each window: the loss in nats, the number of targets and their bytes, by extension, protocol
+    and length."""
 
     def __init__(
         self,
@@ -119,8 +121,7 @@ class TextEvaluator(Evaluator):
                     del self.sums[key]
 
     def results(self) -> Iterator[Result]:
-        """Yield loss and bits per byte; None at lengths that an encoding is not defined at, or that had no
-        room."""
+        """Yield loss and bits per byte; None at lengths with an undefined encoding or without memory."""
         for key, (nats, counts, sizes) in self.sums.items():
             yield Result(*key, "loss", *self.mean(nats, counts))
             if key[1] in PROTOCOLS:
@@ -138,7 +139,8 @@ class TextEvaluator(Evaluator):
                     yield Result(extension, protocol, length, "loss", None)
 
     def mean(self, sums: Tensor, counts: Tensor) -> tuple[float | None, float | None, int]:
-        """Return the mean, its error over documents, whose windows are correlated, and their number."""
+        """Return the mean, its error over documents, whose windows are correlated, and the number of
+        documents."""
         numbers = self.windows.document
         documents = [numbers == number for number in numbers.unique()]
         scored = [members for members in documents if counts[members].sum()]
@@ -150,7 +152,7 @@ class TextEvaluator(Evaluator):
         return float(sums.sum() / counts.sum()), error, len(means)
 
     def losses(self) -> dict[str, Tensor]:
-        """Return the loss of every window, whose mean is the loss of all, and its document, for paired
+        """Return the loss of every window, whose mean is the total loss, and its document, for paired
         statistics."""
         return {
             "|".join(map(str, key)): nats / counts.mean()

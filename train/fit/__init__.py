@@ -1,1 +1,1 @@
-"""Training one model."""
+"""The training of a model."""

@@ -23,10 +23,11 @@ VALIDATIONS, APART = 10, 50  # of a training at most, and steps from one to the 
 
 
 class Progress(Callback):
-    """Every `every` steps: the loss, the learning rate, the norm of the gradient, tokens a second, time left.
+    """Every `every` steps: the loss, the learning rate, the norm of the gradient, tokens per second, time
+    left.
 
-    A loss is the mean over the whole batch of a step: over all its parts and all processes. UsageError at
-    the first one that is not finite, with `hint`, before anything that came of it is saved.
+    A loss is the mean over the whole batch of a step: over all its parts and all processes. Raise UsageError,
+    with `hint`, at the first loss that is not finite, before anything that depends on it is saved.
     """
 
     def __init__(self, every: int, log: Log, hint: str = "", section: str = "train") -> None:
@@ -80,7 +81,7 @@ class Progress(Callback):
         self.newest_loss(trainer)
 
     def newest_loss(self, trainer: Trainer) -> float | None:
-        """Return the loss of this step, after a look at all since the last call; None where there is none."""
+        """Return the loss of this step, after a check of all since the last call; None if there is none."""
         if not self.losses:
             return None
         losses: Tensor = trainer.strategy.reduce(torch.stack([*self.losses.values()]), reduce_op="mean")
@@ -116,9 +117,9 @@ class Progress(Callback):
 
 
 def validation_loss(trainer: Trainer, training: Training, count: int, length: int) -> dict[str, float]:
-    """Return the loss of as much held-out text, or else of as many problems, as trains at a time.
+    """Return the loss of as much held-out text, or else of as many problems, as one training step has.
 
-    Nothing of it is chosen by this loss, so that it may be among what is evaluated.
+    It chooses nothing, so the text may be evaluated as well.
     """
     run = training.run
     windows = run.source.windows(count, min(length, max(run.lengths)))

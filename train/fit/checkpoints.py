@@ -1,7 +1,7 @@
-"""Checkpoints on the disk: `final.ckpt`, `step-<n>.ckpt` of what `trainer.keep` asks for, and while a
-training goes on its last state, `last.ckpt`.
+"""Checkpoints on the disk: `final.ckpt`, `step-<n>.ckpt` for `trainer.keep`, and `last.ckpt` while a training
+goes on.
 
-PyTorch's files are zip archives, with a checksum of every part: what was damaged is never used.
+PyTorch's files are zip archives with a checksum for every part: damaged ones are never used.
 """
 
 from collections.abc import Mapping
@@ -25,7 +25,7 @@ from train.runtime.ranks import is_rank_zero
 
 @dataclass(frozen=True)
 class Stage:
-    """The files of one training: from the first weights on, or further under an extension."""
+    """The files of one training: from initial weights, or further under an extension."""
 
     id: str
     folder: Path
@@ -48,7 +48,7 @@ class Stage:
         return self.folder / f"step-{step}.ckpt"
 
     def is_resumable(self) -> bool:
-        """Return whether the training can go on from its state; delete one that is damaged."""
+        """Return whether the training can resume from its state; delete a damaged state."""
         if read_checkpoint(self.last).get("id") == self.id:
             return True
         if self.last.exists() and is_rank_zero():
@@ -57,13 +57,13 @@ class Stage:
         return False
 
     def forget(self) -> None:
-        """Delete the state of the training, and what a crash left of one."""
+        """Delete the state of the training, and what a crash left of it."""
         for state in (self.last, *self.folder.glob("*.part")):
             state.unlink(missing_ok=True)
 
 
 class TrainingResult(Conditions):
-    """The summary of a training, and its conditions."""
+    """The summary and the conditions of a training."""
 
     id: str
     history: list[tuple[int, float]]  # step, loss
@@ -73,7 +73,7 @@ class TrainingResult(Conditions):
     peak_memory: int | None
 
     def replay(self, log: Log, section: str) -> None:
-        """Tell the course of the training again."""
+        """Log the course of the training again."""
         for step, values in self.curves or [(step, {"loss": loss}) for step, loss in self.history]:
             log(section, step, values)
 
@@ -85,7 +85,7 @@ class Weights(TrainingResult, arbitrary_types_allowed=True):
 
     @classmethod
     def read(cls, file: Path) -> "Weights | None":
-        """Return the content; None where it is missing, damaged, or not of this program."""
+        """Return the content; None if it is missing, damaged, or not of this program."""
         try:
             return cls.model_validate(read_checkpoint(file))
         except ValidationError:
@@ -93,7 +93,7 @@ class Weights(TrainingResult, arbitrary_types_allowed=True):
 
 
 class States(TorchCheckpointIO):
-    """Files that are whole at any time."""
+    """Checkpoint files that are whole at any time."""
 
     def save_checkpoint(
         self, checkpoint: dict[str, Any], path: str | Path, storage_options: Any = None
@@ -103,7 +103,7 @@ class States(TorchCheckpointIO):
 
 
 def restore(file: Path, model: GPT, id: str) -> TrainingResult:
-    """Put the weights of a checkpoint into a model of the same configuration."""
+    """Load the weights of a checkpoint into a model of the same configuration."""
     content = Weights.read(file)
     if content is None:
         state = "damaged, or not a checkpoint of this program" if file.exists() else "missing"
@@ -125,7 +125,7 @@ def restore(file: Path, model: GPT, id: str) -> TrainingResult:
 def restore_run(
     run: Run, model: GPT, folder: Path, checkpoint: float | str | None
 ) -> tuple[TrainingResult, list[Path]]:
-    """Give a model the weights of a run folder; return their file, and those of the steps that are kept."""
+    """Load the weights of a run folder into a model; return their summary and the files of kept steps."""
     about = about_run(folder)
     if about.corpus != run.source.fingerprint:
         raise UsageError(f"What data={about.data} gives is not what {folder} was trained on: run it again.")
@@ -147,7 +147,7 @@ def is_finite(model: GPT) -> bool:
 
 
 def read_checkpoint(file: Path) -> dict[str, Any]:
-    """Return what a checkpoint holds; nothing where it is missing, damaged, or no mapping of plain values."""
+    """Return the content of a checkpoint; empty if it is missing, damaged, or no mapping of plain values."""
     if not file.is_file():  # a pipe would be waited for
         return {}
     try:

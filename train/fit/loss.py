@@ -1,4 +1,4 @@
-"""Cross-entropy, without the logits of a whole sequence, or of a whole batch, at once."""
+"""Cross-entropy without the logits of a whole sequence or a whole batch at once."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -65,8 +65,8 @@ def selection(x: Tensor, mask: Tensor) -> Tensor:
 
 
 class MeanCrossEntropy(torch.autograd.Function):
-    """mean cross_entropy(hidden @ weight.T, targets), with both gradients taken in the forward pass,
-    while a block's probabilities are at hand."""
+    """mean cross_entropy(hidden @ weight.T, targets), with both gradients computed in the forward pass, while
+    a block's probabilities exist."""
 
     @staticmethod
     def forward(ctx: Any, hidden: Tensor, weight: Tensor, targets: Tensor) -> Tensor:
@@ -93,8 +93,8 @@ class MeanCrossEntropy(torch.autograd.Function):
 
 
 def replaced_by_gradient(logits: Tensor, targets: Tensor) -> Tensor:
-    """Return the probability of each target (rows,); `logits` (rows, vocab) become the gradient of their
-    cross-entropy."""
+    """Return the probability of each target (rows,), and turn `logits` (rows, vocab) into the gradient of
+    their cross-entropy."""
     by_c = loops("loss", logits)
     if by_c is None:
         chosen = [part_replaced(logits[part], targets[part, None]) for part in row_parts(logits)]
@@ -106,7 +106,7 @@ def replaced_by_gradient(logits: Tensor, targets: Tensor) -> Tensor:
 
 
 def part_replaced(logits: Tensor, targets: Tensor) -> Tensor:
-    """Return the same of some rows, targets and probabilities (rows, 1), by PyTorch."""
+    """Do the same for some rows, with targets and probabilities (rows, 1), by PyTorch."""
     p = logits.to(torch.promote_types(logits.dtype, torch.float32))  # the logits themselves if of float32
     torch.softmax(p, dim=-1, out=p)
     chosen = p.gather(1, targets)
@@ -117,7 +117,7 @@ def part_replaced(logits: Tensor, targets: Tensor) -> Tensor:
 
 
 def log_likelihood(logits: Tensor, targets: Tensor) -> Tensor:
-    """Return log p of each target by the logits (rows, vocab), as (rows,) float32."""
+    """Return log p of each target from the logits (rows, vocab), (rows,) float32."""
     by_c = loops("loss", logits)
     if by_c is None:
         likelihoods = (
@@ -131,12 +131,12 @@ def log_likelihood(logits: Tensor, targets: Tensor) -> Tensor:
 
 
 def row_parts(logits: Tensor) -> Iterator[slice]:
-    """Return which rows of a block are taken at a time."""
+    """Yield the parts of a block's rows that are computed at a time."""
     return token_blocks(len(logits), logits.size(1), PART if logits.is_cpu else logits.numel())
 
 
 def token_blocks(count: int, vocab: int, limit: int) -> Iterator[slice]:
-    """Return which tokens are taken at a time, for at most so many logits."""
+    """Yield the tokens that are computed at a time, for at most `limit` logits."""
     size = max(1, limit // vocab)
     return (slice(start, min(start + size, count)) for start in range(0, count, size))
 

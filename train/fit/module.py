@@ -1,4 +1,4 @@
-"""Training as Lightning sees it: loss, optimizer, schedule, batches; nothing else."""
+"""Training as Lightning sees it: loss, optimizer, schedule and batches."""
 
 import math
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ from train.fit.optimizer import optimizer_of
 
 
 class Training(LightningModule):
-    """One GPT on its way through the batches of the recipe of a run."""
+    """The training of a GPT on the batches of a run's recipe."""
 
     def __init__(self, model: GPT, run: Run) -> None:
         super().__init__()
@@ -49,7 +49,8 @@ class Training(LightningModule):
 
 
 class Batches:
-    """The batches from the trainer's step on: a resumed run sees the same ones as if it had never stopped."""
+    """The batches from the trainer's step on, so that a resumed run sees the same ones as an uninterrupted
+    one."""
 
     def __init__(self, module: Training) -> None:
         self.module = module
@@ -65,7 +66,7 @@ class Batches:
             step += 1
 
     def targets(self, batch: Batch) -> float:
-        """Return how many targets count in this step's batch of an average process."""
+        """Return the number of targets that count in this step's batch, on average over processes."""
         world, strategy = self.module.trainer.world_size, self.module.trainer.strategy
         if batch.mask is None:
             return self.module.run.recipe.batch / world * batch.targets.size(1)

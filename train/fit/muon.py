@@ -1,10 +1,10 @@
-"""Muon: matrices follow their momentum made orthogonal (Jordan et al., 2024).
+"""Muon: matrices follow their orthogonalised momentum (Jordan et al., 2024).
 
 https://kellerjordan.github.io/posts/muon/
 
 Steps are scaled to the size of AdamW's (Liu et al., 2025, https://arxiv.org/abs/2502.16982), so that one
-learning rate serves both. Against torch.optim.Muon: float32 in place of bfloat16, which processors without
-AMX take up to forty times as long for.
+learning rate serves both. Unlike torch.optim.Muon, it uses float32: bfloat16 takes processors without AMX up
+to forty times as long.
 """
 
 from collections.abc import Iterable
@@ -20,7 +20,7 @@ TINY = 1e-7
 
 
 class Muon(Optimizer):
-    """For matrices (rows, columns); weight decay is decoupled, momentum that of Nesterov."""
+    """Muon for matrices (rows, columns), with decoupled weight decay and Nesterov momentum."""
 
     def __init__(
         self, matrices: Iterable[Tensor], lr: float, weight_decay: float, momentum: float = 0.95
@@ -43,8 +43,8 @@ class Muon(Optimizer):
 
 
 def orthogonal(matrix: Tensor) -> Tensor:
-    """Return U V^T of a matrix U S V^T, with singular values of about 0.7 to 1.2 in place of 1, by iterations
-    of Newton and Schulz. They act on x x^T, the smaller square, and reach x as one product at the end."""
+    """Return about U V^T for a matrix U S V^T, with singular values of 0.7 to 1.2, by Newton-Schulz
+    iterations. They act on x x^T, the smaller square, and one product applies them to x at the end."""
     is_tall = matrix.size(0) > matrix.size(1)
     x = (matrix.T if is_tall else matrix).float()
     x = x / x.norm().clamp(min=TINY)

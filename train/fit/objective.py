@@ -13,7 +13,7 @@ SHARE = 0.15  # of the tokens are masked (Devlin et al., 2018, https://arxiv.org
 
 
 def objective_of(name: str, mask_token: int) -> Objective:
-    """Return what makes of a batch of sequences the batch that is predicted, under `objective=<name>`."""
+    """Return the function that turns sequences into a batch with targets, under `objective=<name>`."""
     return next_token if name == "clm" else partial(masked_tokens, mask_token=mask_token)
 
 
@@ -24,8 +24,8 @@ def next_token(batch: Batch, step: int, seed: int, rank: int = 0, world: int = 1
 def masked_tokens(
     batch: Batch, step: int, seed: int, rank: int = 0, world: int = 1, *, mask_token: int
 ) -> Batch:
-    """Return the same sequences with some tokens masked; of a problem, its answer (the output slots of
-    Ruoss et al., 2023, https://arxiv.org/abs/2305.16843).
+    """Return the same sequences with some tokens masked; for a problem, its answer (the output slots of Ruoss
+    et al., 2023, https://arxiv.org/abs/2305.16843).
 
     The rows are rank, rank + world, ... of a batch: the same tokens are masked on any number of processes.
     """
@@ -45,7 +45,7 @@ def masked_tokens(
 
 
 def shown_answers(tokens: Tensor, targets: Tensor, mask: Tensor) -> Tensor:
-    """Return which tokens are parts of an answer, shown to what comes after them, (B, T) bool."""
+    """Return which tokens are parts of an answer that later tokens see, (B, T) bool."""
     is_shown = torch.zeros_like(mask)
     is_shown[:, 1:] = mask[:, :-1] & (tokens[:, 1:] == targets[:, :-1])
     return is_shown

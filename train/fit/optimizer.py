@@ -1,4 +1,4 @@
-"""An optimizer of PyTorch's for all weights, or Muon for the matrices of the layers and it for the rest."""
+"""Optimizers: one of PyTorch for all weights, or Muon for matrices of layers and the other for the rest."""
 
 import inspect
 from typing import Any, cast
@@ -13,7 +13,7 @@ from train.fit.muon import Muon
 
 
 def optimizer_of(model: GPT, config: OptimizerConfig, fused: bool) -> Optimizer:
-    """Return the optimizer, which decays the matrices outside the encodings and nothing else."""
+    """Return the optimizer. It decays only the matrices outside the encodings."""
     rate, decay = config.learning_rate, config.weight_decay
     of_encodings = {id(p) for p in model.encodings.parameters()}
     decayed = [p for p in model.parameters() if p.ndim >= 2 and id(p) not in of_encodings]
@@ -31,7 +31,7 @@ def optimizer_of(model: GPT, config: OptimizerConfig, fused: bool) -> Optimizer:
 
 
 def torch_optimizer(config: OptimizerConfig, groups: list[dict[str, Any]], fused: bool) -> Optimizer:
-    """Return the optimizer of `_target_`. Raise UsageError where it is none, or takes other parameters."""
+    """Return the optimizer in `_target_`. Raise UsageError if it is none, or has other parameters."""
     given: dict[str, Any] = {"_target_": "torch.optim.AdamW"} | config.parameters  # older runs do not name it
     path = str(given.pop("_target_"))
     kind = getattr(torch.optim, path.removeprefix("torch.optim."), None)
@@ -51,7 +51,7 @@ def torch_optimizer(config: OptimizerConfig, groups: list[dict[str, Any]], fused
 
 
 class JointOptimizer(Optimizer):
-    """Several optimizers, each with weights of its own, as one."""
+    """Several optimizers as one, each with its own weights."""
 
     def __init__(self, parts: list[Optimizer]) -> None:
         self.parts = parts

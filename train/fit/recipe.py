@@ -28,7 +28,8 @@ class Recipe:
         return cls(place, config.objective, *size, config.seed, config.optimizer)
 
     def finetuned(self, name: str, extension: ExtensionConfig) -> Self:
-        """Return the recipe of a fine-tuning under an extension, whose steps have about as many tokens."""
+        """Return the recipe of a fine-tuning under an extension, whose steps have about the same number of
+        tokens."""
         length, rate = extension.finetune_length or self.length, extension.finetune_learning_rate
         return replace(
             self,

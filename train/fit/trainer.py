@@ -1,7 +1,7 @@
-"""A trained model: its checkpoint is reused where the same training was done before, else it is trained.
+"""Training: reuses the checkpoint of an identical training, or trains.
 
-`<outputs>/trained/<encoding>-s<seed>-<id>/` holds it; the id is a hash of everything that determines
-the weights. A lock lets one process train and the others wait for it.
+`<outputs>/trained/<encoding>-s<seed>-<id>/` holds it; the id is a hash of everything that determines the
+weights. A lock lets one process train while others wait for it.
 """
 
 import time
@@ -27,8 +27,8 @@ from train.runtime.signals import Stopped, handle
 def load_or_train(
     run: Run, model: GPT, id: str, keep: tuple[int, ...] = ()
 ) -> tuple[TrainingResult, list[Path]]:
-    """Give a model the weights of the training with this id, or train it now; return their file, and those
-    of the steps to keep."""
+    """Load the weights of the training with this id, or train them now; return its summary, and the files of
+    the steps to keep."""
     stage = Stage(id, Path(f"{run.recipe.place}-{id}"), keep)
     with locked(stage.folder, f"Another run is training {stage.folder.name}"):
         wanted = [stage.final, *stage.kept]
@@ -49,7 +49,7 @@ def load_or_train(
 
 
 def fit(run: Run, model: GPT, stage: Stage) -> None:
-    """Train and write `final.ckpt`; an interrupted training resumes from its last checkpoint."""
+    """Train and write `final.ckpt`; resume an interrupted training from its last checkpoint."""
     knobs, recipe = run.knobs, run.recipe
     if knobs.compile:
         model = deepcopy(model)  # compiled for one length; the evaluation reads the file
@@ -78,7 +78,7 @@ def fit(run: Run, model: GPT, stage: Stage) -> None:
 
 
 def hint(recipe: Recipe, precision: str) -> str:
-    """Return which settings may be at fault where a training diverges."""
+    """Return the settings that may cause a training to diverge."""
     optimizer = recipe.optimizer
     steps = f"lower {recipe.rate}={optimizer.learning_rate:g}, raise optimizer.warmup={optimizer.warmup:g}"
     clip = "" if optimizer.clip else ", set optimizer.clip=1"
@@ -87,7 +87,7 @@ def hint(recipe: Recipe, precision: str) -> str:
 
 
 class Checkpoints(Callback):
-    """Writes the state of the training every so many steps, and the weights that stay."""
+    """Save the state of the training at intervals, and the weights to keep."""
 
     def __init__(self, stage: Stage, model: GPT, progress: Progress, every: int) -> None:
         self.stage, self.model, self.progress, self.every = stage, model, progress, every
@@ -120,7 +120,7 @@ class Checkpoints(Callback):
         checkpoint["id"] = self.stage.id
 
     def agreed_signal(self, trainer: Trainer, step: int) -> int:
-        """Return the signal that ends the training here, on all processes, or 0 where there is none."""
+        """Return the signal that ends the training now, on all processes; 0 if there is none."""
         if trainer.world_size == 1:
             return self.signal
         if step % self.progress.every:

@@ -1,1 +1,1 @@
-"""A trained model in use: text, and export to other programs."""
+"""Inference: text from a trained model, and export to other programs."""

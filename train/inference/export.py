@@ -1,4 +1,4 @@
-"""Write a trained model as a folder that transformers and lm-eval read:
+"""Export of a trained model to a folder that transformers and lm-eval read:
 
 yardstick export run=outputs/runs/rope-s0-1a2b3c4d to=my_model extension=yarn extension.factor=8
 """
@@ -80,7 +80,7 @@ def export(run: Path, folder: Path, extension: str = "none", **parameters: Any) 
 
 
 def entry() -> None:
-    """Take the command line."""
+    """Run `yardstick export` with the command line's arguments."""
     with command_line(__doc__):
         choice = ExportChoice.of_arguments(sys.argv[1:])
         export(Path(choice.run), Path(choice.to), choice.extension, **choice.parameters)

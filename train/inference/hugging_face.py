@@ -1,4 +1,4 @@
-"""A trained model as one of transformers, whose folder `yardstick export` writes."""
+"""A trained model as a class of transformers, whose folder `yardstick export` writes."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from train.config.schema import Architecture
 
 
 class YardstickConfig(PreTrainedConfig):
-    """The settings of the model and of its encoding, and the extension that it is used under."""
+    """The settings of the model, of its encoding and of the extension around it."""
 
     model_type = "yardstick"
 
@@ -28,7 +28,7 @@ class YardstickConfig(PreTrainedConfig):
 
 
 class YardstickForCausalLM(PreTrainedModel, GenerationMixin):
-    """A GPT with any positional encoding; padded tokens, left or right, are not seen."""
+    """A GPT with any positional encoding; padding, left or right, is not seen."""
 
     config_class = YardstickConfig
 
@@ -43,7 +43,7 @@ class YardstickForCausalLM(PreTrainedModel, GenerationMixin):
     def prepare_inputs_for_generation(
         self, input_ids: Tensor, attention_mask: Tensor | None = None, **others: Any
     ) -> dict[str, Any]:
-        """Return the whole text for each token: a cache would be one for rows without padding."""
+        """Return the whole text for each token: a cache would serve only rows without padding."""
         return {"input_ids": input_ids, "attention_mask": attention_mask}
 
     def forward(
@@ -53,7 +53,7 @@ class YardstickForCausalLM(PreTrainedModel, GenerationMixin):
         labels: Tensor | None = None,
         **others: Any,
     ) -> CausalLMOutput:
-        """Return logits (B, T, vocab), zero where a token is padding, and with labels the loss."""
+        """Return logits (B, T, vocab), zero at padding, and with labels the loss."""
         if attention_mask is None or bool(attention_mask.all()):
             logits = self.model(input_ids)
         else:

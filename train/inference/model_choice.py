@@ -19,7 +19,7 @@ class ModelChoice(Section, strict=False):
 
     @classmethod
     def of_arguments(cls, arguments: Sequence[str]) -> Self:
-        """Return what a command line chooses. Raise UsageError where it makes no sense."""
+        """Return the choice of a command line. Raise UsageError if it makes no sense."""
         for argument in arguments:
             if "=" not in argument:
                 raise UsageError(f"{argument} should be key=value, such as run=outputs/runs/<run>.")

@@ -21,7 +21,7 @@ class SampleChoice(ModelChoice):
 
 
 def entry() -> None:
-    """Take the command line."""
+    """Run `yardstick sample` with the command line's arguments."""
     with command_line(__doc__):
         choice = SampleChoice.of_arguments(sys.argv[1:])
         from train.load import load  # torch and lightning: not for a command line that is refused

@@ -1,1 +1,1 @@
-"""The jobs of a sweep."""
+"""The jobs of a sweep, and the launchers that run them."""

@@ -1,4 +1,4 @@
-"""`sweep.json`, the list of a sweep's jobs beside their results."""
+"""`sweep.json`, the list of a sweep's jobs next to their results."""
 
 import json
 import re
@@ -19,7 +19,7 @@ VARIED = ("encoding", "extension", "seed", "jobs", "outputs", "report", "wandb")
 
 @dataclass(frozen=True)
 class IndexEntry:
-    """A job as `sweep.json` lists it."""
+    """A job in `sweep.json`."""
 
     name: str
     folder: str
@@ -34,12 +34,12 @@ class IndexEntry:
 
     @property
     def experiment(self) -> set[str]:
-        """Return what it chose beyond its encoding, extension and seed, of what determines results."""
+        """Return the settings of a job that determine results, besides its encoding, extension and seed."""
         return {entry for entry in self.overrides if re.split("[.=]", entry)[0] not in VARIED}
 
 
 def write_index(jobs: list[Job], started: datetime) -> Path:
-    """Keep the list of jobs of a sweep next to their results, and return the folder of the sweep."""
+    """Write the list of a sweep's jobs next to their results, and return the folder of the sweep."""
     folder, listed_jobs = jobs[0].folder.parent, [IndexEntry.of(job) for job in jobs]
     folder.mkdir(parents=True, exist_ok=True)
     about = {
@@ -55,7 +55,7 @@ def write_index(jobs: list[Job], started: datetime) -> Path:
 
 
 def earlier(folder: Path, listed_jobs: list[IndexEntry]) -> list[IndexEntry]:
-    """Return the jobs of earlier commands that belong beside these: others of the same experiment."""
+    """Return the jobs of earlier commands that belong to the same experiment."""
     try:
         known = [IndexEntry(**entry) for entry in json.loads((folder / "sweep.json").read_text())["jobs"]]
     except (OSError, ValueError, KeyError, TypeError):

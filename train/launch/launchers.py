@@ -1,7 +1,7 @@
 """The launchers that `hydra/launcher` names: this machine, or a cluster.
 
-Hydra's own plugins compose the settings of a job again where it runs, maybe a day later, and end where the
-first job fails. Here a job is what was composed, and the sweep waits for all.
+Hydra's own plugins compose the settings of a job again when it runs, maybe a day later, and stop at the first
+job that fails. Here a job has its settings from the start, and the sweep waits for all jobs.
 """
 
 import multiprocessing
@@ -28,14 +28,14 @@ PRELOADED = ["train.runtime.preload"]
 
 @dataclass(frozen=True)
 class RemoteProcess:
-    """The process of a worker, which belongs to whoever started that."""
+    """The process of a worker on a cluster, which belongs to the cluster's launcher."""
 
     future: Any  # done(), and result() or for several tasks results()
     ask: Callable[[], object]  # to end
 
     @property
     def exitcode(self) -> int | str | None:
-        """Return its exit code, or what became of the worker; None until it ends."""
+        """Return its exit code, or a sentence if the worker failed; None until it ends."""
         if not self.future.done():
             return None
         try:
@@ -49,7 +49,7 @@ class RemoteProcess:
             self.ask()
 
     def kill(self) -> None:
-        """Do nothing: whoever started the worker ends it."""
+        """Do nothing: the cluster's launcher ends the worker."""
 
 
 JobProcess = BaseProcess | RemoteProcess  # a job on its way
@@ -65,7 +65,8 @@ class Launcher:
 
 @contextmanager
 def basic(options: DictConfig, jobs: list[Job]) -> Iterator[Launcher]:
-    """Return a pool of processes, forked from a server that has imported torch once: a job starts at once."""
+    """Yield a launcher of local processes, forked from a server that has imported torch once, so that jobs
+    start at once."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(PRELOADED)
     with block_sigint():
@@ -84,7 +85,7 @@ def basic(options: DictConfig, jobs: list[Job]) -> Iterator[Launcher]:
 
 @contextmanager
 def submitit(options: DictConfig, jobs: list[Job]) -> Iterator[Launcher]:
-    """Return the launcher of SLURM or its stand-in on this machine, with a task for each process of a job."""
+    """Yield the launcher of SLURM or its local stand-in, with a task for each process of a job."""
     from submitit import AutoExecutor
 
     is_slurm = "partition" in options
@@ -108,7 +109,7 @@ def submitit(options: DictConfig, jobs: list[Job]) -> Iterator[Launcher]:
 
 
 def tasks(options: DictConfig, jobs: list[Job]) -> dict[str, int]:
-    """Return what follows from the settings of the jobs, which are one array."""
+    """Return the options that follow from the settings of the jobs, which form one array."""
     first, *others = [(processes(job), job.config.trainer.num_nodes) for job in jobs]
     if any(other != first for other in others):
         raise UsageError("jobs that differ in trainer.devices or trainer.num_nodes need a sweep each")
@@ -121,7 +122,7 @@ def tasks(options: DictConfig, jobs: list[Job]) -> dict[str, int]:
 
 
 def processes(job: Job) -> int:
-    """Return the processes of a node."""
+    """Return the number of processes on each node."""
     devices = job.config.trainer.devices
     if not isinstance(devices, int) or devices < 1:
         raise UsageError(f"trainer.devices={devices} should be a number")
@@ -130,7 +131,8 @@ def processes(job: Job) -> int:
 
 @contextmanager
 def ray(options: DictConfig, jobs: list[Job]) -> Iterator[Launcher]:
-    """Return the cluster at `ray.init.address`, or this machine: as many jobs as it has room for."""
+    """Yield the launcher of the Ray cluster at `ray.init.address`, or of this machine: it runs as many jobs
+    as fit."""
     import ray
 
     if any(processes(job) and job.config.trainer.num_nodes > 1 for job in jobs):
@@ -166,7 +168,7 @@ LAUNCHERS = {"basic": basic, "ray": ray, "submitit_local": submitit, "submitit_s
 
 @contextmanager
 def open_launcher(name: str, options: DictConfig, jobs: list[Job]) -> Iterator[Launcher]:
-    """Return the launcher of `hydra/launcher=<name>`."""
+    """Yield the launcher of `hydra/launcher=<name>`."""
     if name not in LAUNCHERS:
         raise UsageError(f"hydra/launcher={name} should be one of {', '.join(LAUNCHERS)}.")
     package = name.partition("_")[0]

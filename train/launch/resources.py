@@ -1,4 +1,4 @@
-"""The division of this machine's CPUs, GPUs and memory among the jobs of a sweep."""
+"""Resources: the division of this machine's CPUs, GPUs and memory among the jobs of a sweep."""
 
 import os
 from dataclasses import dataclass
@@ -14,14 +14,14 @@ FULL, MOST_A_GPU = 1e12, 8  # operations of a step that keep a GPU busy alone; e
 
 @dataclass(frozen=True)
 class Share:
-    """None: as whoever starts the job leaves it."""
+    """The threads and GPUs of a job; None leaves them as they are."""
 
     threads: int | None = None
     gpus: tuple[str, ...] | None = None
 
 
 def share(config: Config, slot: int, side_by_side: int) -> Share:
-    """Return the CPU threads and GPUs of one of the jobs that run side by side on this machine."""
+    """Return the CPU threads and GPUs of a job that runs next to others on this machine."""
     threads, names = max(1, cores() // side_by_side), gpus()
     if not names:
         return Share(threads)
@@ -31,7 +31,7 @@ def share(config: Config, slot: int, side_by_side: int) -> Share:
 
 
 def width(config: Config) -> int:
-    """Return how many jobs fit side by side on this machine."""
+    """Return the number of jobs that fit side by side on this machine."""
     if config.jobs != "auto":
         return config.jobs
     if gpus() and config.trainer.accelerator != "cpu":
@@ -42,14 +42,14 @@ def width(config: Config) -> int:
 
 
 def per_gpu(config: Config) -> int:
-    """Return how many jobs share a GPU."""
+    """Return the number of jobs that share a GPU."""
     if config.trainer.is_distributed:
         return 1
     return max(1, min(MOST_A_GPU, cores() // max(1, len(gpus())), int(FULL // work(config))))
 
 
 def per_job(config: Config) -> int:
-    """Return how many GPUs of this machine a job takes."""
+    """Return the number of this machine's GPUs that a job takes."""
     devices = config.trainer.devices
     return min(devices, len(gpus())) if isinstance(devices, int) and devices > 0 else len(gpus())
 
@@ -62,8 +62,8 @@ def work(config: Config) -> float:
 
 
 def gpus() -> tuple[str, ...]:
-    """Return the GPUs' names for CUDA_VISIBLE_DEVICES, which may leave some of them out; do so without torch,
-    which would take seconds to import."""
+    """Return the GPUs' names for CUDA_VISIBLE_DEVICES, which may leave out some of them. This does not import
+    torch, which takes seconds."""
     drivers = list(DRIVER.glob("*"))
     chosen = os.environ.get("CUDA_VISIBLE_DEVICES")
     if chosen is None or not drivers:

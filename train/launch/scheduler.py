@@ -1,4 +1,4 @@
-"""The jobs of a sweep: each in a process of its own, several side by side. Success is `DONE`."""
+"""The scheduler of a sweep: each job is a process, several run side by side, and `DONE` means success."""
 
 import sys
 import time
@@ -29,7 +29,7 @@ class RunningJob:
 
 @dataclass
 class SweepProgress:
-    """The progress of a sweep: a bar in a terminal, a line a job in a log."""
+    """The progress of a sweep: a bar in a terminal, or a line for each job in a log."""
 
     total: int  # jobs
     seconds: list[float] = field(default_factory=list)  # of each job that ended
@@ -37,7 +37,7 @@ class SweepProgress:
     status: Status = field(default_factory=Status)
 
     def show(self, running: dict[Path, RunningJob], *lines: str) -> None:
-        """Print lines about jobs that ended, and how far that brings the sweep."""
+        """Print lines about jobs that ended, and the progress of the sweep."""
         ended, now = len(self.seconds), time.perf_counter()
         self.started = self.started or now
         place = f"{ended} of {self.total}"
@@ -56,7 +56,7 @@ class SweepProgress:
 
 
 def run_all(jobs: list[Job], launcher: str, options: DictConfig) -> int:
-    """Run what is not done yet, and return the number of jobs that failed."""
+    """Run the jobs that are not done, and return the number of jobs that failed."""
     check_folders(jobs)
     missing = {job.folder: job for job in jobs if not job.is_done or has_gaps(job.folder)}
     if not missing:
@@ -84,7 +84,7 @@ def run_all(jobs: list[Job], launcher: str, options: DictConfig) -> int:
 
 
 def check_folders(jobs: list[Job]) -> None:
-    """Raise UsageError where different jobs would write into one folder."""
+    """Raise UsageError if different jobs would write to one folder."""
     cells: dict[Path, str] = {}
     for job in jobs:
         if cells.setdefault(job.folder, job.id) != job.id:
@@ -94,7 +94,7 @@ def check_folders(jobs: list[Job]) -> None:
 
 
 def stop_jobs(running: dict[Path, RunningJob]) -> None:
-    """End the jobs, each with a state to go on from."""
+    """Stop the jobs, each with a state to resume from."""
     for entry in running.values():
         entry.job.terminate()
     end = time.monotonic() + PATIENCE
@@ -105,7 +105,7 @@ def stop_jobs(running: dict[Path, RunningJob]) -> None:
 
 
 def collect(running: dict[Path, RunningJob], progress: SweepProgress, every: float) -> None:
-    """Wait until a job ends, and tell how."""
+    """Wait until a job ends, and report its result."""
     while all(entry.job.exitcode is None for entry in running.values()):
         time.sleep(every)
     for folder, entry in list(running.items()):
@@ -120,7 +120,7 @@ def collect(running: dict[Path, RunningJob], progress: SweepProgress, every: flo
 
 
 def job_result(folder: Path) -> str:
-    """Return what came out of a job."""
+    """Return the result of a job in words."""
     try:
         return f"done{headline(read_rows(folder / RESULTS))}"
     except UsageError as error:  # for the report to tell
@@ -128,7 +128,7 @@ def job_result(folder: Path) -> str:
 
 
 def failure_text(folder: Path, code: int | str) -> str:
-    """Return how a job ended; its log says it where the job could not."""
+    """Return how a job ended; add it to the job's log if that does not say so."""
     log = folder / "train.log"
     if isinstance(code, int) and code >= 0:
         return f"FAILED, see {log}"

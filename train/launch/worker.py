@@ -1,4 +1,4 @@
-"""A job of a sweep, in a process of its own: on this machine, or in the worker that a cluster started."""
+"""Workers: a job of a sweep in a process of its own, on this machine or on a cluster."""
 
 import multiprocessing
 import os
@@ -32,7 +32,7 @@ class Job:
 
 
 def run_worker(job: Job, share: Share) -> None:
-    """Run a job in the new process, its output in `train.log`."""
+    """Run a job in the new process, with its output in `train.log`."""
     end_with_parent()
     log = os.open(job.folder / "train.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     os.dup2(log, 1)
@@ -55,7 +55,7 @@ def run_worker(job: Job, share: Share) -> None:
 
 
 class Worker:
-    """The worker of a cluster: it starts a job, hands it the signals to end, and returns its exit code."""
+    """A worker of a cluster: it starts a job, forwards signals that end it, and returns its exit code."""
 
     def __init__(self) -> None:
         self.is_told = False
@@ -84,7 +84,7 @@ class Worker:
         self.process.terminate()
 
     def checkpoint(self, job: Job, share: Share) -> Any:
-        """Write the state and queue the job again: submitit calls this when the machine is taken back."""
+        """Save the state and queue the job again: submitit calls this when the machine is taken back."""
         from submitit.helpers import DelayedSubmission
 
         self.process.terminate()
@@ -93,7 +93,7 @@ class Worker:
 
 
 def number_tasks() -> None:
-    """Set the ranks of a submitit job's tasks as torchrun would."""
+    """Set the ranks of a submitit job's tasks as torchrun does."""
     if "SUBMITIT_EXECUTOR" not in os.environ:
         return
     from submitit import JobEnvironment
@@ -106,5 +106,5 @@ def number_tasks() -> None:
 
 
 def quote(path: Path) -> str:
-    """Return a path as Hydra's grammar wants it."""
+    """Return a path in the syntax of Hydra's overrides."""
     return "'" + str(path).replace("\\", "\\\\").replace("'", "\\'") + "'"

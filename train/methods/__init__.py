@@ -1,1 +1,1 @@
-"""Methods of users: begun, and held to what they say of themselves."""
+"""Methods of users: templates, and checks of their declarations."""

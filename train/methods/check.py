@@ -21,7 +21,7 @@ TINY = ("trainer=cpu", "data=copy", f"model.width={WIDTH}", f"model.heads={HEADS
 
 
 def tiny_config(target: str, parameters: list[str]) -> Config:
-    """Return the settings of a tiny run with a method, by its name or by the path of its class."""
+    """Return the settings of a tiny run with a method, by its name or the path of its class."""
     chosen = [f"encoding={target}"]
     if "." in target:
         name = target.rpartition(".")[2]
@@ -31,7 +31,7 @@ def tiny_config(target: str, parameters: list[str]) -> Config:
 
 
 def check_method(arguments: list[str]) -> int:
-    """Print what is found, and return how many checks failed."""
+    """Print the findings, and return the number of checks that failed."""
     if not arguments or "=" in arguments[0]:
         raise UsageError("Give a name or a class: yardstick check my_bias methods=methods")
     config = tiny_config(arguments[0], arguments[1:])
@@ -48,7 +48,7 @@ def check_method(arguments: list[str]) -> int:
 
 
 def entry() -> None:
-    """Take the command line: exit code 0 where all checks pass, 1 where one fails."""
+    """Run `yardstick check` with the command line's arguments: exit code 0 if all checks pass, else 1."""
     with command_line(__doc__):
         failures = check_method(sys.argv[1:])
     sys.exit(1 if failures else 0)

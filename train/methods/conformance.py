@@ -1,4 +1,4 @@
-"""The conformance of a method: whether it does what its class says of itself, in plain words."""
+"""Conformance: whether a method does what its class declares."""
 
 import time
 from collections.abc import Iterator
@@ -27,7 +27,7 @@ STEPS = 7  # timed; the median counts
 
 @dataclass(frozen=True)
 class Finding:
-    """The outcome of one check, in plain words."""
+    """The outcome of one check, in a sentence."""
 
     is_right: bool
     text: str
@@ -154,7 +154,7 @@ def check_kernels(encodings: list[Encoding]) -> Finding:
 
 
 def output_and_gradients(encoding: Encoding, kernel: str, length: int) -> list[Tensor]:
-    """Return the output of attention, and the gradients of all that went in."""
+    """Return the output of attention, and the gradients of all its inputs."""
     x, q, k, v = (t.requires_grad_() for t in random_content(length))
     out = attend(q, k, v, encoding.effect_at(Positions.of(length)), x, kernel)
     inputs = [x, q, k, v, *encoding.parameters()]
@@ -176,7 +176,7 @@ def check_cost(config: Config, rope: Config) -> Finding:
 
 
 def findings(config: Config, rope: Config) -> Iterator[Finding]:
-    """Yield the outcome of each check on a tiny run; its cost is compared with that of RoPE."""
+    """Yield the outcome of each check on a tiny run; its cost is compared with RoPE's."""
     model, _ = dry_run(config)
     text = "Its effect has the right shapes, its numbers are finite, and no token sees later ones."
     yield Finding(True, text)

@@ -1,4 +1,4 @@
-"""Begin a method of your own, outside the repository:
+"""Templates for a method outside the repository:
 
 yardstick new my_bias to=methods
 """
@@ -67,7 +67,7 @@ def test_bias_is_the_paper_s() -> None:
 
 
 def write_method(name: str, folder: Path) -> list[Path]:
-    """Write a method, its settings and its test. Raise UsageError where the name is taken or is no name."""
+    """Write a method, its settings and its test. Raise UsageError if the name is taken or not valid."""
     if not NAME.fullmatch(name) or iskeyword(name):
         raise UsageError(f"'{name}' should be a name such as my_bias: small letters, digits and _.")
     if name in files("encoding") or find_spec(name) is not None:
@@ -87,7 +87,7 @@ def write_method(name: str, folder: Path) -> list[Path]:
 
 
 def entry() -> None:
-    """Take the command line."""
+    """Run `yardstick new` with the command line's arguments."""
     with command_line(__doc__):
         settings = dict(item.partition("=")[::2] for item in sys.argv[2:])
         if len(sys.argv) < 2 or "=" in sys.argv[1] or not settings.keys() <= {"to"}:

@@ -1,4 +1,4 @@
-"""`run.json`: what a run folder says of its run, checked where it is read, as it may come from anybody."""
+"""`run.json`: the description of a run, checked when it is read, as it may come from anybody."""
 
 import shlex
 import subprocess
@@ -19,7 +19,7 @@ from train.results.rows import Identity
 
 
 class Conditions(Section):
-    """The conditions that rounding depends on besides settings; None: not known."""
+    """The conditions on which rounding depends, besides settings; None if unknown."""
 
     machine: str | None = None
     threads: int | None = None
@@ -27,7 +27,7 @@ class Conditions(Section):
 
 
 class About(Identity):
-    """A run, its settings, and where they were carried out."""
+    """A run: its settings, its machine and its versions."""
 
     best: str | None = None  # of the checkpoints that were kept
     settings: dict[str, Any]
@@ -44,7 +44,8 @@ class About(Identity):
 
 
 def about_run(folder: Path) -> About:
-    """Return what `run.json` says; UsageError names the file where that is not about a run."""
+    """Return the content of `run.json`. Raise UsageError, with the file's name, if it does not describe a
+    run."""
     file = folder / RUN
     try:
         return About.model_validate_json(read_file(file))
@@ -53,15 +54,14 @@ def about_run(folder: Path) -> About:
 
 
 def command_text(module: str) -> str:
-    """Return the command line that makes this run again."""
+    """Return the command line that repeats this run."""
     methods = [f"methods={folder}" for folder in method_folders()]
     settings = [argument for argument in sys.argv[1:] if not argument.startswith("hydra.")]
     return f"python -m {module} {shlex.join([*methods, *settings])}"
 
 
 def commit() -> str:
-    """Return the commit of the code, with `+` where its files were changed or added; empty outside a
-    repository."""
+    """Return the commit of the code, with `+` if files were changed or added; empty outside a repository."""
     run = partial(subprocess.run, cwd=ROOT, capture_output=True, text=True, check=False)
     try:
         head = run(["git", "rev-parse", "--short=12", "HEAD"]).stdout.strip()

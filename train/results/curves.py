@@ -1,4 +1,4 @@
-"""Rows as curves: what each is called in W&B, and its summary."""
+"""Rows as curves: their names in W&B, and the summary of a run."""
 
 from collections.abc import Collection
 from dataclasses import replace
@@ -34,7 +34,8 @@ def curve(row: Row) -> str:
 
 
 def label(row: Row) -> str:
-    """Return what tells a curve from others of its chart: yarn, sliding, yarn/sliding, or the encoding."""
+    """Return what distinguishes a curve from others in its chart: yarn, sliding, yarn/sliding, or the
+    encoding."""
     return "/".join(curve(row).split("/")[1:-1]) or row.encoding
 
 
@@ -43,7 +44,7 @@ def axis(row: Row) -> str:
 
 
 def gain_rows(rows: list[Row]) -> list[Row]:
-    """Return by how much the loss is lower than within the model's own window, at each longer length."""
+    """Return how much lower the loss is than in the model's own window, at each longer length."""
     text = [row for row in losses(rows) if row.protocol == SAME]
     within = {row.length: row.value for row in text if row.extension == WINDOW}
     return [
@@ -57,13 +58,13 @@ def gain_rows(rows: list[Row]) -> list[Row]:
 
 
 def panels(rows: list[Row], count: int) -> list[str]:
-    """Return the curves that say most about a run, at most so many."""
+    """Return the most important curves of a run, at most `count`."""
     quality = [row for row in rows if row.metric in QUALITY and row.protocol != ONCE]
     return list(dict.fromkeys(curve(row) for row in sorted(quality, key=importance)))[:count]
 
 
 def points(rows: list[Row], names: Collection[str]) -> list[tuple[str, int, dict[str, float]]]:
-    """Return (axis, x, the curves of these names that have a value there), one for each x."""
+    """Return (axis, x, values of the curves with these names), one for each x."""
     by_x: dict[tuple[str, int], dict[str, float]] = {}
     for row in rows:
         if curve(row) in names and row.value is not None and isfinite(row.value):
@@ -72,7 +73,7 @@ def points(rows: list[Row], names: Collection[str]) -> list[tuple[str, int, dict
 
 
 def summary_numbers(rows: list[Row], count: int) -> dict[str, float]:
-    """Return at most so many numbers, the most important ones first: context/gain_over_window (at the longest
+    """Return the most important numbers of a run, at most `count`: context/gain_over_window (at the longest
     length), extrapolation/loss@2048, extrapolation/ratio@8x (to the training length), training/seconds."""
     values = {(curve(row), row.length): row.value for row in rows}
     result = {}
@@ -90,7 +91,7 @@ def summary_numbers(rows: list[Row], count: int) -> dict[str, float]:
 
 
 def importance(row: Row) -> tuple[int, ...]:
-    """Return what sorts rows: quality before cost, the model itself before extensions."""
+    """Return the sort key of a row: quality before cost, the model itself before extensions."""
     is_cost = row.metric not in QUALITY and row.protocol != ONCE
     protocol = FIRST.index(row.protocol) if row.protocol in FIRST else len(FIRST)
     return is_cost, row.extension != "none", row.metric != GAIN, protocol

@@ -17,24 +17,24 @@ OUT_OF_MEMORY = "out_of_memory"  # the metric that marks a length at which memor
 
 
 def finish(folder: Path, run_id: str) -> None:
-    """Vouch for what is in a run folder."""
+    """Write DONE for the files of a run folder."""
     lines = [f"{of_file(folder / name)}  {name}" for name in VOUCHED]
     with atomic_write(folder / DONE) as out:
         out.write("\n".join([run_id, *lines, ""]).encode())
 
 
 def finished_id(folder: Path) -> str | None:
-    """Return the id of the run that was finished here; None where there is no DONE."""
+    """Return the id of the run that finished in a folder; None if there is no DONE."""
     return done_text(folder).partition("\n")[0].strip() if (folder / DONE).exists() else None
 
 
 def done_text(folder: Path) -> str:
-    """Return all of DONE, whatever it is."""
+    """Return the text of DONE, whatever it is."""
     return read_file(folder / DONE).decode(errors="replace")
 
 
 def damage(folder: Path) -> str | None:
-    """Return the first of the results that is not what was written, and how; None where all of them are."""
+    """Return the first result that differs from what was written, and how; None if all are intact."""
     vouched = TEXT.fullmatch(done_text(folder))
     if vouched is None:
         return "DONE is damaged"
@@ -47,7 +47,7 @@ def damage(folder: Path) -> str | None:
 
 
 def check_finished(folder: Path) -> None:
-    """Raise UsageError where a folder is not that of a finished run whose results are what was written."""
+    """Raise UsageError unless a folder holds a finished run with intact results."""
     if not (folder / DONE).exists():
         raise UsageError(f"{folder} is not the folder of a finished run: it has no DONE.")
     if wrong := damage(folder):
@@ -55,10 +55,10 @@ def check_finished(folder: Path) -> None:
 
 
 def is_done(folder: Path, run_id: str) -> bool:
-    """Return whether a folder holds this very run, finished and whole."""
+    """Return whether a folder holds this run, finished and intact."""
     return finished_id(folder) == run_id and damage(folder) is None
 
 
 def has_gaps(folder: Path) -> bool:
-    """Return whether memory ran out at a length of a finished run, which the same command tries again."""
+    """Return whether memory ran out at a length of a finished run; the same command then tries it again."""
     return f'"{OUT_OF_MEMORY}"' in (folder / RESULTS).read_text()

@@ -20,7 +20,7 @@ class Span:
 
 @dataclass(frozen=True)
 class Amounts:
-    """Numbers of tokens that protocols need beside the length."""
+    """Numbers of tokens that protocols need besides the length."""
 
     lengths: tuple[int, ...]
     common: int  # last targets of a window, scored alike at every length
@@ -98,7 +98,7 @@ COPYING = "copying"  # same_tokens in parts: copying_512, ..., by how far back a
 
 
 def is_partial(protocol: str) -> bool:
-    """Return whether a protocol takes apart what another one scores."""
+    """Return whether a protocol divides the targets of another one."""
     return protocol == BY_POSITION or protocol.startswith(COPYING)
 
 

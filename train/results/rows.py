@@ -1,6 +1,6 @@
-"""The unit of result: a flat row, one JSON object a line of `results.jsonl`.
+"""Rows, the unit of results: flat, one JSON object for each line of `results.jsonl`.
 
-Rows are the truth; W&B and the report are views of them.
+Rows are the source of all results; W&B and the report are views of them.
 """
 
 import json
@@ -40,7 +40,7 @@ class Identity(Section):
 
 
 class Result(NamedTuple):
-    """The rest of a row."""
+    """The remaining columns of a row."""
 
     extension: str
     protocol: str
@@ -53,7 +53,7 @@ class Result(NamedTuple):
 
 @dataclass(frozen=True)
 class Row:
-    """One number: how a run did at a length."""
+    """One number: a result of a run at a length."""
 
     __pydantic_config__: ClassVar[ConfigDict] = STRICT | ConfigDict(extra="forbid")
 
@@ -77,7 +77,7 @@ class Row:
 
     @property
     def is_answer(self) -> bool:
-        """Return whether the row is about problems, not about text."""
+        """Return whether the row is about problems rather than text."""
         return self.protocol == ANSWERS or self.protocol.startswith(DEPTH)
 
 
@@ -85,7 +85,7 @@ ROW = TypeAdapter(Row)
 
 
 def append_rows(file: Path, rows: Iterable[Row]) -> None:
-    """Add rows to a results file; they are on the disk when this returns."""
+    """Append rows to a results file; they are on the disk when this returns."""
     text = "".join(row_line(row) + "\n" for row in rows)
     with errors_name_file(file), file.open("a") as out:
         out.write(text)
@@ -94,8 +94,7 @@ def append_rows(file: Path, rows: Iterable[Row]) -> None:
 
 
 def read_rows(file: Path) -> list[Row]:
-    """Return the rows of a results file; a last line torn by a crash is left out, any other damage is an
-    error."""
+    """Return the rows of a results file, without a last line torn by a crash; other damage is an error."""
     if finished_id(file.parent) is not None:
         check_finished(file.parent)
     lines, rows = read_file(file).split(b"\n"), []
@@ -114,6 +113,6 @@ def read_rows(file: Path) -> list[Row]:
 
 
 def row_line(row: Row) -> str:
-    """Return a row as JSON, which has no nan: what is not finite becomes null."""
+    """Return a row as JSON, with null for values that are not finite."""
     items = asdict(row).items()
     return json.dumps({k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in items})

@@ -16,7 +16,7 @@ from train.runtime.ranks import is_rank_zero
 
 
 def is_complete(folder: Path, run_id: str) -> bool:
-    """Return whether this very run was finished here; refuse to overwrite another one."""
+    """Return whether this run finished here. Raise UsageError if another one did: it is not overwritten."""
     kept = finished_id(folder)
     if kept is None:
         return False
@@ -39,7 +39,7 @@ def write_results(
     about: Mapping[str, object],
     files: Sequence[Path],
 ) -> None:
-    """Write all of the results, and files that stay, first the weights that were evaluated."""
+    """Write all results, and the files that stay, the evaluated weights first."""
     for old in (DONE, RESULTS):
         (folder / old).unlink(missing_ok=True)
     with atomic_write(folder / DOCUMENTS) as out:
@@ -53,7 +53,7 @@ def write_results(
 
 
 def link(source: Path, target: Path) -> None:
-    """Give a file a second name, or copy it where the file system has no links."""
+    """Give a file a second name, or copy it if the file system has no links."""
     target.unlink(missing_ok=True)
     try:
         os.link(source, target)

@@ -1,4 +1,4 @@
-"""The results of a run, in a few lines of text."""
+"""The summary table of a run, in a few lines of text."""
 
 from train.results.curves import accuracies, losses
 from train.results.rows import Row
@@ -7,8 +7,8 @@ GAP = 3  # spaces between columns
 
 
 def outcome(rows: list[Row]) -> str:
-    """Return the loss at each length by the first protocol, and the accuracy of answers, where there are any:
-    a line for the model itself and for each extension."""
+    """Return the loss at each length by the first protocol, and the accuracy of answers, if there are any: a
+    line for the model itself and for each extension."""
     tables = {"loss, nats per token": losses(rows), "accuracy": accuracies(rows)}
     return "".join(f"\n{results_table(title, lines)}\n" for title, lines in tables.items() if lines)
 
@@ -25,7 +25,7 @@ def headline(rows: list[Row]) -> str:
 
 
 def results_table(title: str, rows: list[Row]) -> str:
-    """Return a table with one line an extension and one column a length."""
+    """Return a table with a line for each extension and a column for each length."""
     first, lengths = rows[0].protocol, list(dict.fromkeys(row.length for row in rows))
     values = {(row.extension, row.length): row.value for row in rows if row.protocol == first}
     lines = [[f"{title} ({first})", *(f"{length:,}" for length in lengths)]]

@@ -1,4 +1,4 @@
-"""A training and its rows as curves, tables and charts of Weights & Biases."""
+"""The tracker: a training and its rows as curves, tables and charts of Weights & Biases."""
 
 import sys
 import tempfile
@@ -19,7 +19,7 @@ COLUMNS: list[str | int] = ["encoding", "extension", "seed", "protocol", "length
 
 
 class Tracker:
-    """The view of a training and its evaluation on W&B; nothing at all without a W&B run."""
+    """The view of a training and its evaluation on W&B; without a W&B run it does nothing."""
 
     def __init__(self, run: Any = None) -> None:
         self.run, self.step = run, 0  # W&B takes no step twice
@@ -29,7 +29,7 @@ class Tracker:
         self.lost = False
 
     def log_training(self, section: str, step: int, values: dict[str, float]) -> None:
-        """Log what a training is watched by; of a fine-tuning the loss alone."""
+        """Log the values that are watched in training; for a fine-tuning, the loss alone."""
         self.step = max(self.step + 1, step)
         wanted = values if section == "train" else ["loss"]
         named = {f"{section}/{name}": values[name] for name in wanted}
@@ -37,7 +37,7 @@ class Tracker:
             self.tell(partial(self.log, f"{section}/step", step, named))
 
     def log_rows(self, rows: list[Row]) -> None:
-        """Log a point a length on the curves that there are panels for, and the summary."""
+        """Log a point for each length on the curves that have panels, and the summary."""
         self.rows = [*gain_rows(rows), *rows]
         chosen = panels(self.rows, max(2, PANELS - len(self.panels) - 2))  # for the table and a chart
         for point in points(self.rows, chosen):
@@ -47,7 +47,7 @@ class Tracker:
         self.tell(lambda run: run.summary.update(numbers))
 
     def log(self, axis: str, x: int, values: dict[str, float], run: Any) -> None:
-        """Log values at x; define every name exactly, for among globs that match W&B chooses at random."""
+        """Log values at x. Define every name exactly, because W&B chooses at random among matching globs."""
         if axis not in self.axes:
             run.define_metric(axis, hidden=True, summary="none")
         summary = None if axis.endswith("/step") else "none"  # of rows it has numbers at each length
@@ -71,7 +71,7 @@ class Tracker:
             tempfile.tempdir = None  # the system's
 
     def tell(self, action: Callable[[Any], object], last: bool = False) -> None:
-        """Do `action`. A full disk, a killed W&B process or a lost server ends the view, not the run."""
+        """Do `action`. A full disk, a killed W&B process or a lost server ends this view, but not the run."""
         if self.run is None or (self.lost and not last):
             return
         try:
@@ -93,7 +93,7 @@ def media_of_rows(rows: list[Row]) -> Iterator[tuple[str, Any]]:
 
 
 def chart(rows: list[Row]) -> Any:
-    """Return one metric by length: a line for the model itself, and for each extension."""
+    """Return a chart of one metric by length, with a line for the model itself and for each extension."""
     import wandb
 
     first, metric = rows[0], rows[0].metric

@@ -1,1 +1,1 @@
-"""The process and the machine that it runs on."""
+"""Runtime: the process and the machine that it runs on."""

@@ -35,8 +35,8 @@ def resolved_precision(requested: str, accelerator: str) -> str:
 
 @cache
 def bfloat16_gain() -> float:
-    """Measure how many times faster this processor multiplies matrices in bfloat16 than in float32: some
-    emulate it, and some that have it, but no unit for tiles, are faster in float32."""
+    """Measure how many times faster this processor multiplies matrices in bfloat16 than in float32. Some
+    emulate bfloat16, and some without tiles are slower at it."""
     slow, fast = (
         (torch.rand(512, 128, device="cpu").to(dtype), torch.rand(128, 512, device="cpu").to(dtype))
         for dtype in (torch.float32, torch.bfloat16)  # also where a model without values is being checked
@@ -50,12 +50,12 @@ def bfloat16_gain() -> float:
 
 
 def is_on_gpu(accelerator: str) -> bool:
-    """Return whether an accelerator stands for CUDA here."""
+    """Return whether an accelerator means CUDA on this machine."""
     return accelerator in ("gpu", "cuda") or (accelerator == "auto" and torch.cuda.is_available())
 
 
 def keep_memory() -> None:
-    """Let glibc keep what large tensors free: else logits are mapped and cleared anew at every step."""
+    """Let glibc keep the memory of freed tensors; otherwise it maps and clears logits anew at every step."""
     try:
         mallopt = ctypes.CDLL("libc.so.6").mallopt
     except (OSError, AttributeError):
@@ -72,7 +72,7 @@ def reset_peak_memory() -> None:
 
 
 def peak_memory() -> int | None:
-    """Return the most bytes allocated on the GPU, or resident on the CPU; None where neither is known."""
+    """Return the most bytes allocated on the GPU, or resident on the CPU; None if unknown."""
     if torch.cuda.is_available():
         return torch.cuda.max_memory_allocated()
     status = Path("/proc/self/status")
@@ -95,10 +95,10 @@ def processor() -> str:
 
 
 def compile_each(parts: Iterable[nn.Module]) -> None:
-    """Compile in place, one graph a part, with a cache for this processor and instruction set.
+    """Compile parts in place, each as one graph, with a cache for this processor and instruction set.
 
-    PyTorch's key leaves both out: loops written for AVX2 and compiled for AVX-512 take steps that are too
-    short, and write past the end; the other way round they leave out half of the numbers.
+    PyTorch's cache key lacks both. Loops written for AVX2 and compiled for AVX-512 take steps that are too
+    short, and write past the end; in the other direction they skip half of the numbers.
     """
     from torch._inductor.runtime.cache_dir_utils import cache_dir  # the compiler takes a second to import
 

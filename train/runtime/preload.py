@@ -1,4 +1,4 @@
-"""Imports of every job of a sweep, done once: in the server that the jobs are forked from."""
+"""Imports that all jobs of a sweep need, done once in the server that forks them."""
 
 import contextlib
 import signal

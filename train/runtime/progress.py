@@ -1,17 +1,17 @@
-"""The progress of work: lines in a log, and in a terminal one line that changes."""
+"""Progress of work: lines in a log, or one changing line in a terminal."""
 
 import sys
 from shutil import get_terminal_size
 
 
 class Status:
-    """A line that stands last in a terminal, until the next one takes its place."""
+    """The last line of a terminal, which the next one replaces."""
 
     def __init__(self) -> None:
         self.is_shown = False
 
     def show(self, *lines: str) -> None:
-        """Print lines in place of the status; the last of them is the new one."""
+        """Print lines in place of the status; the last of them becomes the new status."""
         *above, status = lines
         if sys.stdout.isatty():
             print("\033[A\033[K" * self.is_shown, end="")

@@ -10,7 +10,7 @@ GROUPS, MEMBERSHIP, MEMINFO = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup"),
 
 
 def cores() -> int:
-    """Return how many cores this process may keep busy."""
+    """Return the number of cores that this process may use."""
     count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     for folder in folders("cpu"):
         files = folder / "cpu.max", folder / "cpu.cfs_quota_us", folder / "cpu.cfs_period_us"
@@ -21,13 +21,13 @@ def cores() -> int:
 
 
 def memory() -> int:
-    """Return the bytes of memory that this process and its group may use in all."""
+    """Return the bytes of memory that this process and its group may use in total."""
     total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     return min([total, *(limit for _, limit in memory_limits())])
 
 
 def available() -> int:
-    """Return the bytes of memory for whoever asks: free, or holding files only until then."""
+    """Return the bytes of available memory: free, or filled with files that can be dropped."""
     match = re.search(r"MemAvailable:\s+(\d+) kB", file_text(MEMINFO))
     room = [int(match[1]) * 1024 if match else memory()]
     for folder, limit in memory_limits():
@@ -38,14 +38,14 @@ def available() -> int:
 
 
 def memory_limits() -> Iterator[tuple[Path, int]]:
-    """Yield each group above this process that limits memory, and its limit."""
+    """Yield each group above this process that limits memory, with its limit."""
     for folder in folders("memory"):
         for limit in whole_numbers(folder / "memory.max", folder / "memory.limit_in_bytes"):
             yield folder, limit
 
 
 def folders(controller: str) -> Iterator[Path]:
-    """Yield the folders of the groups that this process is in, and of all above them."""
+    """Yield the folders of this process's groups, and of all groups above them."""
     for line in file_text(MEMBERSHIP).splitlines() or ["0::/"]:
         _, controllers, path = line.split(":", 2)
         if controllers and controller not in controllers.split(","):
@@ -56,7 +56,7 @@ def folders(controller: str) -> Iterator[Path]:
 
 
 def whole_numbers(*files: Path) -> list[int]:
-    """Return the whole numbers of files; none of those that do not exist, or set no limit."""
+    """Return the integers in files, without those that are missing or set no limit."""
     texts = [words for file in files if (words := file_text(file).split()) and words[0] != "max"]
     return [int(word) for words in texts for word in words if word.isdigit()]
 

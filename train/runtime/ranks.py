@@ -12,14 +12,15 @@ LAUNCHERS = (("RANK",), ("SLURM_PROCID", "NODE_RANK", "LOCAL_RANK"))
 
 
 def is_rank_zero() -> bool:
-    """Return whether this process speaks for the run: it alone trains locked, writes, and reports to W&B."""
+    """Return whether this process is the first of the run: it alone trains under the lock, writes, and
+    reports to W&B."""
     names = next((names for names in LAUNCHERS if names[0] in os.environ), LAUNCHERS[-1])
     return all(os.environ.get(name, "0") == "0" for name in names)
 
 
 @contextmanager
 def locked(folder: Path, message: str) -> Iterator[None]:
-    """Let one job at a time into this folder; the other ranks of the same job follow their first."""
+    """Lock a folder for one job at a time; the other ranks of the same job follow their first."""
     if not is_rank_zero():
         yield
         return

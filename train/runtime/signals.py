@@ -1,4 +1,5 @@
-"""A signal ends a run with one sentence and the exit code of the shell's: 143 of SIGTERM, 130 of Ctrl-C."""
+"""Signals: each ends a run with one sentence and the exit code of a shell, 143 for SIGTERM and 130 for
+Ctrl-C."""
 
 import os
 import signal
@@ -18,7 +19,7 @@ Handler = Callable[[int, Any], Any] | signal.Handlers
 
 
 class Stopped(SystemExit):
-    """The run was told to end."""
+    """A signal that ends the run."""
 
     def __init__(self, number: int) -> None:
         super().__init__(128 + number)
@@ -29,7 +30,7 @@ class Stopped(SystemExit):
 
 
 def ending(code: int) -> str:
-    """Return how a process ended, by its exit code, where it could not say it itself."""
+    """Return how a process ended, by its exit code, if it could not report that itself."""
     if code >= 0:
         return f"failed with exit code {code}"
     why = "out of memory?" if code == -signal.SIGKILL else signal.strsignal(-code)
@@ -41,8 +42,8 @@ def raise_stopped(number: int, frame: object = None) -> None:
 
 
 def handle(handler: Handler = raise_stopped, signals: Iterable[int] = EVERY) -> None:
-    """Let these signals call `handler`, in place of what Lightning does: it ends with exit code 0, or waits
-    for other processes."""
+    """Let these signals call `handler`, in place of Lightning, which would end with exit code 0, or wait for
+    other processes."""
     for number in signals:
         if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:  # as nohup leaves it
             signal.signal(number, handler)
@@ -50,7 +51,7 @@ def handle(handler: Handler = raise_stopped, signals: Iterable[int] = EVERY) -> 
 
 @contextmanager
 def handle_signals(handler: Handler = raise_stopped, signals: Iterable[int] = EVERY) -> Iterator[None]:
-    """Let signals raise `Stopped`, until the block is left."""
+    """Let signals raise `Stopped` inside the block."""
     before = {number: signal.getsignal(number) for number in signals}
     handle(handler, signals)
     if "LOCAL_RANK" in os.environ:  # one of several processes, that another one started
@@ -63,7 +64,7 @@ def handle_signals(handler: Handler = raise_stopped, signals: Iterable[int] = EV
 
 
 def requeue(number: int) -> None:
-    """Queue a SLURM job again that was told to make room; submitit's own worker does that itself."""
+    """Queue a SLURM job again that was asked to make room; submitit's worker does this itself."""
     job = os.environ.get("SLURM_JOB_ID")
     if number in REQUEUE and job and "SUBMITIT_EXECUTOR" not in os.environ:
         subprocess.run(["scontrol", "requeue", job], check=False)
@@ -71,7 +72,7 @@ def requeue(number: int) -> None:
 
 @contextmanager
 def block_sigint() -> Iterator[None]:
-    """Let Ctrl-C wait, here and in processes started inside, whose Python would tell it as an error."""
+    """Hold back Ctrl-C, here and in processes started inside, whose Python would report it as an error."""
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
@@ -80,7 +81,7 @@ def block_sigint() -> Iterator[None]:
 
 
 def end_with_parent() -> None:
-    """End a process of multiprocessing by SIGTERM when the one that started it is gone."""
+    """End a process of multiprocessing by SIGTERM when its parent is gone."""
     parent = parent_process()
     if parent is not None:
         follow(parent.join)
@@ -93,7 +94,7 @@ def parent_is_gone() -> None:
 
 
 def follow(wait: Callable[[], object]) -> None:
-    """Send this process SIGTERM when `wait` returns. If it hangs, end it without a word after a while."""
+    """Send SIGTERM to this process when `wait` returns. If it hangs, end it later without a message."""
 
     def watch() -> None:
         wait()
