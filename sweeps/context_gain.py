@@ -118,7 +118,7 @@ def worth(gain: Difference | None, place: int) -> float:
 
 
 def cell(gain: Difference | None, place: int) -> str:
-    """Return a gain with its interval; bold where it is separable after Holm's correction."""
+    """Return a gain with its interval; bold if separable after Holm's correction and not worse than crop."""
     value = gain.value[place] if gain else None
     if gain is None or value is None:
         return ""

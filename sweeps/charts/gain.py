@@ -7,7 +7,7 @@ from sweeps.numbers import times, tokens
 from sweeps.texts import PARTS
 
 VERDICTS = {"better": "gains", "worse": "loses"}
-UNSURE = "not separable"
+UNSURE = "neither"
 SYMLOG = {"type": "symlog", "constant": 0.05, "nice": False, "padding": 14}
 TICKS = [-1, -0.1, 0, 0.1, 1]
 

@@ -56,12 +56,27 @@ def differences(curves: Curves, names: list[str], others: list[str], sign: int) 
 def context_gains(
     curves: Curves, names: list[str], sign: int, control: str = WINDOW
 ) -> dict[str, Difference]:
-    """Return how much better every method is than itself under a control, if that was evaluated."""
+    """Return how much better every method is than itself under a control, if that was evaluated.
+
+    A gain is `better` only if the method beats crop in the mean as well: what fails in a window, as absolute
+    positions do, gains nothing by leaving it.
+    """
     names = [name for name in names if (name, control) in curves.variants]
     if not names:
         return {}
-    gains = sign * (curves.at([(name, control) for name in names]) - curves.of(names))
-    return judge(curves.interval(gains, pool=True), names, -1)
+    plain = curves.of(names)
+    gains, over_crop = (
+        curves.interval(sign * (curves.at([(name, other) for name in names]) - plain), pool=True)
+        for other in (control, CROP)
+    )
+    judged = judge(gains, names, -1)
+    for name, leads in zip(names, over_crop.value, strict=True):
+        verdict = [
+            "worse than crop" if verdict == "better" and lead <= 0 else verdict
+            for verdict, lead in zip(judged[name].verdict, leads, strict=True)
+        ]
+        judged[name] = replace(judged[name], verdict=verdict)
+    return judged
 
 
 def judge(intervals: Interval, names: list[str], sign: int) -> dict[str, Difference]:

@@ -8,6 +8,8 @@ import pytest
 from sweeps.archive import pack
 from sweeps.charts.gain import gain_over_window
 from sweeps.comparison.answers import answers
+from sweeps.comparison.comparisons import context_gains
+from sweeps.comparison.curves import Curves
 from sweeps.comparison.summarize import summarise
 from sweeps.comparison.summary import Comparison
 from sweeps.context_gain import by_checkpoint, by_length, main, scored_runs
@@ -118,3 +120,13 @@ def test_checkpoints_are_compared_on_the_seeds_and_documents_that_all_have(
     vouch(half)
     with pytest.raises(ValueError, match="no seed or no documents in common"):
         by_checkpoint([groups[0], scored_runs(half)], "window", 4)
+
+
+@pytest.mark.parametrize(("crop", "verdict"), [(2.0, "worse than crop"), (2.8, "better"), (None, "better")])
+def test_a_gain_over_a_broken_window_is_none(crop: float | None, verdict: str) -> None:
+    noise = np.random.default_rng(0).normal(0, 0.01, (3, 1, 2, 32))
+    losses = {"none": 2.5, "window": 3.0} | ({} if crop is None else {"crop": crop})
+    samples = np.stack([loss + noise[n] for n, loss in enumerate(losses.values())])
+    variants = [("nope", extension) for extension in losses]
+    curves = Curves(variants, [256], [0, 1], samples.mean(-1), samples, np.ones(32))
+    assert context_gains(curves, ["nope"], 1)["nope"].verdict == [verdict]
