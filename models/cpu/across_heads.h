@@ -1,10 +1,10 @@
-/* Logits that a network of HIDDEN leaky units reads from all HEADS heads at once, and adds to. */
+/* A network of HIDDEN leaky units that reads the logits of all HEADS heads, and adds to them. */
 
-#define ABREAST (LANES == 16 && HEADS <= 6 ? 2 : 1) /* vectors: as many as registers hold */
+#define ABREAST (LANES == 16 && HEADS <= 6 ? 2 : 1) /* vectors at a time: as many as fit the registers */
 #define EACH for (int v = 0; v < ABREAST; v++)
 
-/* Logits x of a query and ABREAST vectors of keys, those of the next head `head` numbers further on. `units`: what
-   distances give to each hidden unit, and then to each head. */
+/* Apply the network to the logits x of a query for ABREAST vectors of keys; the next head is `head` numbers further on.
+   `units` holds the inputs from distances to each hidden unit, then to each head. */
 static inline void mix_vectors(const Params *of, const float *units, float *x, int64_t head) {
   const float *to_unit = of->to_units, *from_unit = of->from_units, leak = of->leak;
   vector in[HEADS][ABREAST], out[HEADS][ABREAST], u[ABREAST];

@@ -1,4 +1,4 @@
-/* Numbers as tensors hold them, float or bfloat16; all arithmetic is done in float. */
+/* The numbers of tensors, float or bfloat16; all arithmetic is in float. */
 #include <math.h>
 #include <stdint.h>
 #include <string.h>
@@ -9,7 +9,7 @@ static inline int omp_get_thread_num(void) { return 0; }
 #endif
 
 #ifndef MANY
-#define MANY 32768 /* numbers that are worth a second thread */
+#define MANY 32768 /* numbers for which a second thread pays */
 #endif
 
 #ifdef BFLOAT16
@@ -22,7 +22,7 @@ static inline float widen(element x) {
   return wide;
 }
 
-/* To the nearest, ties to even. What is no number stays so, where rounding might make it infinite or 0. */
+/* Round to the nearest, ties to even. NaN stays NaN, which rounding its bits might make infinite or 0. */
 static inline element narrow(float x) {
   uint32_t bits;
   memcpy(&bits, &x, sizeof bits);
@@ -36,11 +36,10 @@ static inline float widen(element x) { return x; }
 static inline element narrow(float x) { return x; }
 #endif
 
-/* e^x for x <= 0 and 0 from 2^-127 on: 2^n 2^r, |r| <= 1/2, by the polynomial of degree 5 whose greatest
-   error, 1.1e-7, is smallest. */
-static inline float weight(float x) {
-  float from = -88.029693f > x ? -88.029693f : x; /* which keeps what is not a number */
-  float whole = from * 1.44269504f + 12583039.0f; /* whose last bits are n + 127 */
+/* Return e^x for x <= 0, with 0 below 2^-127: 2^n 2^r, |r| <= 1/2, by a minimax polynomial (error 1.1e-7). */
+static inline float exponential(float x) {
+  float from = -88.029693f > x ? -88.029693f : x; /* in this order, NaN stays */
+  float whole = from * 1.44269504f + 12583039.0f; /* its last bits are n + 127 */
   float r = from * 1.44269504f - (whole - 12583039.0f);
   float series = 1.32647e-3f;
   series = series * r + 9.67151e-3f;

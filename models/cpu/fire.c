@@ -1,16 +1,16 @@
-/* FIRE's bias of HEADS heads: a function of psi(i - j) / psi(i), psi(x) = log(1 + |c x|), that bends at UNITS
-   places and is straight between them. */
+/* FIRE's bias of HEADS heads: a function of psi(i - j) / psi(i), with psi(x) = log(1 + |c x|), that is linear between
+   UNITS bends. */
 #include "element.h"
 
 #define PAIRS 64 /* at a time */
 #define EACH for (int n = 0; n < PAIRS; n++)
 
-/* log(1 + x) of x >= 0: of the mantissa of 1 + x by a series of its distance from 1, and what 1 + x rounds off. */
+/* Return log(1 + x) for x >= 0: a series for the mantissa of 1 + x, plus a correction for the rounding of 1 + x. */
 static inline float log1p_of(float x) {
   float whole = 1.0f + x;
   int32_t bits, exponent;
   memcpy(&bits, &whole, sizeof bits);
-  exponent = (bits - 0x3f3504f3) >> 23; /* so that the mantissa is between sqrt(1/2) and sqrt(2) */
+  exponent = (bits - 0x3f3504f3) >> 23; /* for a mantissa between sqrt(1/2) and sqrt(2) */
   bits -= exponent << 23;
   float mantissa;
   memcpy(&mantissa, &bits, sizeof mantissa);
@@ -24,13 +24,13 @@ static inline float log1p_of(float x) {
   return exponent * 0.69314718f + (log + (x - (whole - 1.0f)) * (mantissa + 1.0f) * once);
 }
 
-/* `out` (HEADS, rows, keys) of queries at i, whose psi is `own`, and of keys at j. Between the bend before it
-   and the next a number x is on the line (level, slope) that `lines` (HEADS, UNITS + 1, 2) has there. */
-void bias(int64_t rows, int64_t keys, const float *i, const float *own, const float *j, float c, const float *bends,
+/* Write the bias (HEADS, rows, keys) to `out` for queries at i, whose psi is `psi`, and keys at j. Between two bends,
+   x lies on the line (level, slope) in `lines` (HEADS, UNITS + 1, 2). */
+void bias(int64_t rows, int64_t keys, const float *i, const float *psi, const float *j, float c, const float *bends,
           const float (*steps)[UNITS], const float (*lines)[UNITS + 1][2], float *out) {
 #pragma omp parallel for if (rows * keys > MANY)
   for (int64_t row = 0; row < rows; row++) {
-    float at = i[row], share = 1 / own[row];
+    float at = i[row], share = 1 / psi[row];
     for (int64_t start = 0; start < keys; start += PAIRS) {
       int64_t count = keys - start < PAIRS ? keys - start : PAIRS;
       float key[PAIRS], x[PAIRS], y[HEADS][PAIRS], lowest = INFINITY, highest = -INFINITY;

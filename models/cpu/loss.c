@@ -1,7 +1,7 @@
-/* Cross-entropy of rows of logits; `lines` (threads, columns) is what threads work with. */
+/* Cross-entropy of rows of logits; `lines` (threads, columns) is the memory of the threads. */
 #include "element.h"
 
-/* The greatest number of a row. */
+/* Return the greatest number of a row. */
 static inline float greatest_of(int64_t count, const element *x) {
   float greatest = -INFINITY;
 #pragma omp simd reduction(max : greatest)
@@ -9,8 +9,8 @@ static inline float greatest_of(int64_t count, const element *x) {
   return greatest;
 }
 
-/* Logits x become the gradient of their cross-entropy; `likely` is the probability of each target, not a
-   number where there is no such column. */
+/* Turn logits x into the gradient of their cross-entropy; write the probability of each target to `likely`, NaN if
+   there is no such column. */
 void cross_entropy(int64_t rows, int64_t columns, element *x, const int64_t *targets, float *likely,
                    int64_t threads, float *lines) {
 #pragma omp parallel num_threads(threads) if (rows * columns > MANY)
@@ -21,7 +21,7 @@ void cross_entropy(int64_t rows, int64_t columns, element *x, const int64_t *tar
       element *at = x + row * columns;
       float greatest = greatest_of(columns, at), sum = 0;
 #pragma omp simd reduction(+ : sum)
-      for (int64_t n = 0; n < columns; n++) sum += line[n] = weight(widen(at[n]) - greatest);
+      for (int64_t n = 0; n < columns; n++) sum += line[n] = exponential(widen(at[n]) - greatest);
       float share = 1 / sum;
 #pragma omp simd
       for (int64_t n = 0; n < columns; n++) at[n] = narrow(line[n] * share);
@@ -34,14 +34,14 @@ void cross_entropy(int64_t rows, int64_t columns, element *x, const int64_t *tar
   }
 }
 
-/* The logarithm of the probability of each target. */
+/* Write the logarithm of the probability of each target to `log_likely`. */
 void log_likelihood(int64_t rows, int64_t columns, const element *x, const int64_t *targets, float *log_likely) {
 #pragma omp parallel for if (rows * columns > MANY)
   for (int64_t row = 0; row < rows; row++) {
     const element *at = x + row * columns;
     float greatest = greatest_of(columns, at), sum = 0;
 #pragma omp simd reduction(+ : sum)
-    for (int64_t n = 0; n < columns; n++) sum += weight(widen(at[n]) - greatest);
+    for (int64_t n = 0; n < columns; n++) sum += exponential(widen(at[n]) - greatest);
     int known = (uint64_t)targets[row] < (uint64_t)columns;
     log_likely[row] = known ? widen(at[targets[row]]) - greatest - logf(sum) : NAN;
   }

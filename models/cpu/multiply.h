@@ -1,10 +1,10 @@
-/* Products of small matrices: of floats by the vectors of any processor, of bfloat16 by x86's, or by the TILES of AMX.
+/* Products of small matrices: of floats by any processor's vectors, of bfloat16 by PAIRS on x86 or the TILES of AMX.
 
-   A left matrix lies row by row. A right one lies in panels of 32 columns, row by row; bfloat16, two rows in turns.
-   Sizes are rounded up to 32, with zeros. */
+   A left matrix is stored row by row. A right matrix is stored in panels of 32 columns, row by row; in bfloat16, two
+   rows alternate. Sizes are rounded up to 32, with zeros. */
 #include "element.h"
 
-/* Vectors of floats, as wide as this processor's. */
+/* The width of this processor's vectors, in floats. */
 #if defined __AVX512F__
 #define LANES 16
 #elif defined __AVX__
@@ -16,13 +16,13 @@
 
 typedef float vector __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
 
-/* b, where one of them is no number. */
+/* Return the maximum of each lane, or b if one is NaN. */
 static inline vector greater(vector a, vector b) {
   LANE a[n] = a[n] > b[n] ? a[n] : b[n];
   return a;
 }
 
-#define SIDE 32 /* of what is multiplied at once */
+#define SIDE 32 /* of a product's smallest block */
 
 #if defined TILES || defined PAIRS
 #ifdef TILES
@@ -33,10 +33,10 @@ static inline vector greater(vector a, vector b) {
 #include <immintrin.h>
 typedef element operand;
 #define IN_TURNS 2
-static inline operand given(element x) { return x; }
+static inline operand operand_of(element x) { return x; }
 
-/* Numbers x, a multiple of SIDE of them, times `by` as operands. */
-static inline void lower(int64_t count, const float *x, float by, operand *to) {
+/* Write x times `by` as operands; `count` is a multiple of SIDE. */
+static inline void scale_operands(int64_t count, const float *x, float by, operand *to) {
   __m512 all = _mm512_set1_ps(by);
   for (int64_t n = 0; n < count; n += SIDE) {
     __m512 low = _mm512_mul_ps(_mm512_loadu_ps(x + n), all), high = _mm512_mul_ps(_mm512_loadu_ps(x + n + 16), all);
@@ -46,23 +46,23 @@ static inline void lower(int64_t count, const float *x, float by, operand *to) {
 #else
 typedef float operand;
 #define IN_TURNS 1
-static inline operand given(element x) { return widen(x); }
+static inline operand operand_of(element x) { return widen(x); }
 
-static inline void lower(int64_t count, const float *x, float by, operand *to) {
+static inline void scale_operands(int64_t count, const float *x, float by, operand *to) {
   for (int64_t n = 0; n < count; n++) to[n] = x[n] * by;
 }
 #endif
 
 typedef struct {
   const operand *at;
-  int64_t row, panel; /* numbers from one row (for tiles, two) or panel to the next */
+  int64_t row, panel; /* distances between rows (pairs of rows in bfloat16) and panels, in numbers */
 } Right;
 
 static inline int64_t up(int64_t count) { return (count + SIDE - 1) / SIDE * SIDE; }
 static inline int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 static inline int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
 
-/* Zeros that a caller has allocated, of which each matrix takes its share; only counted if there are none. */
+/* Zeros from the caller, divided among matrices; without them, bytes are only counted. */
 typedef struct {
   char *at;
   int64_t used;
@@ -74,14 +74,14 @@ static inline void *take(Memory *from, int64_t count, size_t size) {
   return found;
 }
 
-/* From column n and row r, a multiple of SIDE, on. */
+/* Return the part of a right matrix from row r and column n on, both multiples of SIDE. */
 static inline Right corner(Right b, int64_t r, int64_t n) {
   b.at += n / SIDE * b.panel + r / IN_TURNS * b.row;
   return b;
 }
 
-/* Weights of far keys may be the smallest floats, which x86 multiplies a hundred times slower: they become 0. Returns
-   what was set before. */
+/* Flush denormals to 0: weights of far keys may be denormal, which x86 multiplies a hundred times slower. Return the
+   earlier setting. */
 static unsigned begin_products(void) {
   unsigned before = 0;
 #ifdef __SSE__
@@ -110,7 +110,7 @@ static void end_products(unsigned before) {
 }
 
 #ifdef TILES
-/* c (rows, columns) = a (rows, inner) b (inner, columns), plus c itself if `add`. */
+/* Compute c (rows, columns) = a (rows, inner) b (inner, columns), plus c itself if `add`. */
 static void multiply(int64_t rows, int64_t columns, int64_t inner, const operand *a, int64_t a_row, Right b, float *c,
                      int64_t c_row, int add) {
   for (int64_t r = 0; r < rows; r += SIDE)
@@ -150,16 +150,16 @@ static void multiply(int64_t rows, int64_t columns, int64_t inner, const operand
 #ifdef PAIRS
 typedef __m512 lanes;
 static inline lanes times(const operand *a, const operand *b, lanes sum) {
-  int32_t both;
-  memcpy(&both, a, sizeof both);
-  return _mm512_dpbf16_ps(sum, (__m512bh)_mm512_set1_epi32(both), (__m512bh)_mm512_loadu_si512(b));
+  int32_t interleave;
+  memcpy(&interleave, a, sizeof interleave);
+  return _mm512_dpbf16_ps(sum, (__m512bh)_mm512_set1_epi32(interleave), (__m512bh)_mm512_loadu_si512(b));
 }
 #else
 typedef vector lanes;
 static inline lanes times(const operand *a, const operand *b, lanes sum) { return sum + *a * *(const lanes *)b; }
 #endif
 
-/* The same of TALL rows and two vectors of columns, which stay in registers. */
+/* Compute the product for TALL rows and two vectors of columns, which stay in registers. */
 static inline void strip(int64_t inner, const operand *a, int64_t a_row, const operand *b, int64_t b_row, float *c,
                          int64_t c_row, int add) {
   lanes sum[TALL][2];
@@ -179,7 +179,7 @@ static inline void strip(int64_t inner, const operand *a, int64_t a_row, const o
     for (int n = 0; n < 2; n++) *(vector *)(c + r * c_row + n * LANES) = (vector)sum[r][n];
 }
 
-/* c (rows, columns) = a (rows, inner) b (inner, columns), plus c itself if `add`. */
+/* Compute c (rows, columns) = a (rows, inner) b (inner, columns), plus c itself if `add`. */
 static void multiply(int64_t rows, int64_t columns, int64_t inner, const operand *a, int64_t a_row, Right b, float *c,
                      int64_t c_row, int add) {
   for (int64_t n = 0; n < columns; n += 2 * LANES)

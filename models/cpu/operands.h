@@ -1,10 +1,10 @@
-/* Tensors as operands of products. */
+/* Conversions of tensors to operands of products, and back. */
 #include "multiply.h"
 
-/* Rows x (count, width) as a left matrix. */
+/* Write rows x (count, width) as a left matrix. */
 static void as_left(int64_t count, int64_t width, const element *x, int64_t x_row, operand *to, int64_t to_row) {
   for (int64_t n = 0; n < count; n++)
-    for (int64_t d = 0; d < width; d++) to[n * to_row + d] = given(x[n * x_row + d]);
+    for (int64_t d = 0; d < width; d++) to[n * to_row + d] = operand_of(x[n * x_row + d]);
 }
 
 static inline Right right(const operand *x, int64_t rows) {
@@ -12,23 +12,23 @@ static inline Right right(const operand *x, int64_t rows) {
 }
 
 #if IN_TURNS == 2
-typedef uint32_t turn __attribute__((may_alias)); /* two rows of one column */
-static inline turn both(element above, element below) { return above | (turn)below << 16; }
+typedef uint32_t turn __attribute__((may_alias)); /* two rows of a column */
+static inline turn interleave(element above, element below) { return above | (turn)below << 16; }
 #else
 typedef float turn;
-static inline turn both(element above, element below) { return given(above); }
+static inline turn interleave(element above, element below) { return operand_of(above); }
 #endif
 
-/* Some columns of a pair of rows; columns of their transpose. */
-static inline void as_turns(int64_t some, const element *above, const element *below, turn *to) {
-  for (int64_t d = 0; d < some; d++) to[d] = both(above[d], below[d]);
+/* Interleave columns of two rows, or rows of their transpose. */
+static inline void as_turns(int64_t columns, const element *above, const element *below, turn *to) {
+  for (int64_t d = 0; d < columns; d++) to[d] = interleave(above[d], below[d]);
 }
 
-static inline void across_turns(int64_t some, const element *x, turn *to) {
-  for (int64_t d = 0; d < some; d++) to[d * SIDE] = both(x[d * IN_TURNS], x[d * IN_TURNS + IN_TURNS - 1]);
+static inline void across_turns(int64_t columns, const element *x, turn *to) {
+  for (int64_t d = 0; d < columns; d++) to[d * SIDE] = interleave(x[d * IN_TURNS], x[d * IN_TURNS + IN_TURNS - 1]);
 }
 
-/* Rows x (count, width) as a right matrix of so many `rows`. */
+/* Write rows x (count, width) as a right matrix with `rows` rows. */
 static void as_right(int64_t count, int64_t width, const element *x, int64_t x_row, operand *to, int64_t rows) {
   for (int64_t first = 0; first < width; first += SIDE)
     for (int64_t n = 0; n < count; n += IN_TURNS) {
@@ -42,19 +42,19 @@ static void as_right(int64_t count, int64_t width, const element *x, int64_t x_r
     }
 }
 
-/* Their transpose (width, count) as a right matrix of so many `rows`. */
+/* Write the transpose (width, count) of x as a right matrix with `rows` rows. */
 static void across_right(int64_t count, int64_t width, const element *x, int64_t x_row, operand *to, int64_t rows) {
   for (int64_t n = 0; n < count; n++) {
     turn *at = (turn *)(to + n / SIDE * SIDE * rows) + n % SIDE;
-    const element *own = x + n * x_row;
+    const element *source = x + n * x_row;
     int64_t d = 0;
-    for (; d + SIDE <= width; d += SIDE) across_turns(SIDE / IN_TURNS, own + d, at + d / IN_TURNS * SIDE);
-    across_turns((width - d) / IN_TURNS, own + d, at + d / IN_TURNS * SIDE);
-    if (width % IN_TURNS) at[width / IN_TURNS * SIDE] = both(own[width - 1], 0);
+    for (; d + SIDE <= width; d += SIDE) across_turns(SIDE / IN_TURNS, source + d, at + d / IN_TURNS * SIDE);
+    across_turns((width - d) / IN_TURNS, source + d, at + d / IN_TURNS * SIDE);
+    if (width % IN_TURNS) at[width / IN_TURNS * SIDE] = interleave(source[width - 1], 0);
   }
 }
 
-/* Their transpose as a left matrix (width, SIDE), zeros behind. */
+/* Write the transpose of x as a left matrix (width, SIDE), padded with zeros. */
 static void across_left(int64_t count, int64_t width, const element *x, int64_t x_row, operand *to) {
   memset(to, 0, count < SIDE ? SIDE * width * sizeof *to : 0);
   for (int64_t n = 0; n < count; n += IN_TURNS) {
@@ -63,14 +63,14 @@ static void across_left(int64_t count, int64_t width, const element *x, int64_t 
     for (int64_t d = 0; d < width; d += SIDE) {
       const element *above = x + n * x_row + d, *below = n + IN_TURNS > count ? none : above + x_row;
       if (width - d >= SIDE)
-        for (int64_t i = 0; i < SIDE; i++) at[(d + i) * (SIDE / IN_TURNS)] = both(above[i], below[i]);
+        for (int64_t i = 0; i < SIDE; i++) at[(d + i) * (SIDE / IN_TURNS)] = interleave(above[i], below[i]);
       else
-        for (int64_t i = 0; i < width - d; i++) at[(d + i) * (SIDE / IN_TURNS)] = both(above[i], below[i]);
+        for (int64_t i = 0; i < width - d; i++) at[(d + i) * (SIDE / IN_TURNS)] = interleave(above[i], below[i]);
     }
   }
 }
 
-/* A left matrix (count, columns) as a right one, in place or in `to`. */
+/* Return a left matrix (count, columns) as a right one, in place or in `to`. */
 static Right in_turns(int64_t count, int64_t columns, const operand *x, int64_t x_row, operand *to) {
 #if IN_TURNS == 2
   as_right(count, columns, x, x_row, to, SIDE);
@@ -80,7 +80,7 @@ static Right in_turns(int64_t count, int64_t columns, const operand *x, int64_t 
 #endif
 }
 
-/* Numbers (count, columns) as a right matrix in `to`, whose rows have a length of `gap`. */
+/* Return numbers (count, columns) as a right matrix in `to`, whose rows are `gap` apart. */
 static Right kept_in_turns(int64_t count, int64_t columns, const element *x, int64_t x_row, operand *to, int64_t gap) {
 #if IN_TURNS == 2
   return in_turns(count, columns, x, x_row, to);
@@ -90,7 +90,7 @@ static Right kept_in_turns(int64_t count, int64_t columns, const element *x, int
 #endif
 }
 
-/* Operands as numbers of a tensor. */
+/* Write operands as numbers of a tensor. */
 static inline void store(int64_t count, const operand *x, element *to) {
 #if IN_TURNS == 2
   memcpy(to, x, count * sizeof *x);

@@ -1,6 +1,7 @@
 """Contradictions of the literature: one file of `sweeps/contradictions/` each."""
 
 from itertools import product
+from string import Formatter
 from typing import Annotated
 
 from pydantic import Field, model_validator
@@ -27,6 +28,13 @@ class Crossing(Section):
     setting: str  # the archive that named it; may have slots as well
     measure: str  # a sum of terms (`sweeps.court.inequality`)
     factors: dict[str, Annotated[dict[str, str], Field(min_length=2)]]
+
+    @model_validator(mode="after")
+    def slots_are_factors(self) -> "Crossing":
+        slots = {slot for _, slot, _, _ in Formatter().parse(self.setting + self.measure) if slot}
+        if unknown := sorted(slots - set(self.factors)):
+            raise ValueError(f"{{{unknown[0]}}} is no factor: name one of {', '.join(self.factors)}.")
+        return self
 
     @property
     def every(self) -> list[dict[str, str]]:

@@ -33,6 +33,13 @@ def test_what_nobody_checked_is_not_quoted() -> None:
         Contradiction.of(content)
 
 
+def test_a_slot_without_a_factor_is_refused() -> None:
+    content = load_contradictions()["kerple_flat"].model_dump()
+    content["crossings"][0]["measure"] += "{height}"
+    with pytest.raises(UsageError, match=r"\{height\} is no factor: name one of"):
+        Contradiction.of(content)
+
+
 def test_pages_are_those_of_the_rows(settings: list[Setting]) -> None:
     """If this fails: make claims."""
     pages = contradiction_pages(settings)
