@@ -19,6 +19,8 @@ from tests.tolerance import agree_but_for_digits
 from tests.train.conftest import SMALL, texts
 from train.paths import ROOT
 
+STUDY = ROOT / "docs/study/README.md"
+TABLES = re.findall(r"<!-- python -m sweeps\.(.+?) -->", STUDY.read_text())
 CONTROLS = {"none", "crop", "window", "integer", "concatenated"}  # nobody's paper
 
 
@@ -50,30 +52,21 @@ def test_every_method_names_its_source() -> None:
     assert [row.name for row in rows if not row.link and row.name not in CONTROLS] == []
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        "context_gain docs/study",
-        "context_gain docs/study/deep",
-        "context_gain docs/study/wide",
-        "context_gain docs/study/eighth docs/study/quarter docs/study/half docs/study",
-        "copying docs/study/copying",
-        "best_rate docs/study docs/study/rates",
-        "context_gain docs/study/mlm",
-        "agreement docs/study/quick docs/study/encodings docs/study/both docs/study docs/study/deep",
-    ],
-)
+@pytest.mark.parametrize("line", TABLES)
 def test_the_tables_of_the_study_are_those_of_its_archives(line: str, command_output: Printed) -> None:
     """If this fails: python -m sweeps.<line>, between its marks in docs/study/README.md."""
-    page = (ROOT / "docs/study/README.md").read_text()
-    written = page.partition(f"<!-- python -m sweeps.{line} -->\n")[2].partition("<!-- /")[0]
+    written = STUDY.read_text().partition(f"<!-- python -m sweeps.{line} -->\n")[2].partition("<!-- /")[0]
     rounding = 0.0011  # of the last digit
     agree_but_for_digits(written, command_output(*f"sweeps.{line}".split()), abs=rounding)
 
 
+def test_the_study_has_tables() -> None:
+    assert len(TABLES) == 9
+
+
 def test_the_closer_look_at_the_study_is_that_of_its_archive() -> None:
     rows = pd.read_parquet(ROOT / "docs/study/details/rows.parquet")
-    page = (ROOT / "docs/study/README.md").read_text().partition("## Closer")[2]
+    page = STUDY.read_text().partition("## Closer")[2]
     section = page.partition("**Temperature**")[0].splitlines()
     lines = [line.strip("|").split("|") for line in section if line.startswith("| `")]
     assert {line[0].strip(" `") for line in lines} == set(rows["encoding"])
@@ -110,7 +103,7 @@ def test_the_findings_of_the_readme_are_on_the_pages_that_they_name() -> None:
 
 
 def test_the_table_of_the_readme_is_that_of_the_study() -> None:
-    study = (ROOT / "docs/study/README.md").read_text()
+    study = STUDY.read_text()
     rows = re.findall(r"^\| `\w+` \| \d.*$", (ROOT / "README.md").read_text(), re.MULTILINE)
     assert len(rows) == 6
     for row in rows:
