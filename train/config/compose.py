@@ -1,4 +1,4 @@
-"""From Hydra's configuration to a `Config`. Nothing here imports torch, which the parent of a sweep does not
+"""Hydra's configuration becomes a `Config`. Nothing here imports torch, which the parent of a sweep does not
 need."""
 
 from collections.abc import Mapping, Sequence
