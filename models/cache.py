@@ -8,7 +8,7 @@ class LayerCache:
     """Keys and values (B, H, T, D) before rotation, and the input of attention (B, T, C), of all tokens so
     far.
 
-    An encoding rotates all keys again when the text grows, so every method works as it does without a cache.
+    The encoding acts on all keys again when the text grows, so every method works as it does without a cache.
     """
 
     def __init__(self) -> None:

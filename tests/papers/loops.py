@@ -89,8 +89,7 @@ def rotary(
     seen: Seen = lambda i, j: j <= i,
     temperature: Callable[[int], float] = lambda i: 1.0,
 ) -> Tensor:
-    """Return logits (1, H, T, T) with every pair of features turned by distance * frequency; the rest stays
-    still."""
+    """Return logits (1, H, T, T) after rotating each pair of features by distance * frequency."""
     rotating, queries, keys = 2 * len(frequencies), q[0].double().tolist(), k[0].double().tolist()
 
     def logit(h: int, i: int, j: int) -> float:

@@ -42,13 +42,13 @@ def dry_run(config: Config) -> tuple[GPT, SelectedExtensions]:
         shapes = build_gpt(config.model_copy(update={"model": shallow}))
         check_machine(config, shapes)
         optimizer_of(shapes, config.optimizer, fused=False)
+        extensions = selected_extensions(config, shapes.tiled)
     model = build_gpt(config)
-    extensions = selected_extensions(config, model.tiled)
     for name, extension in extensions.items():
         encodings = encodings_under(name, extension.parameters, model.tiled)
         with torch.device("meta"), torch.no_grad():
-            without_values = encodings_under(name, extension.parameters, shapes.tiled)
-            changed, text = shapes.under(without_values), settings_text(config, name, extension)
+            changed = shapes.under(encodings_under(name, extension.parameters, shapes.tiled))
+            text = settings_text(config, name, extension)
             check_training(config, name, extension, changed.limit, text)
             check_shapes(changed, config.model, lengths)
         for encoding in encodings:
