@@ -4,6 +4,7 @@ python -m sweeps.agreement outputs/sweeps/encodings docs/study/both docs/study  
 """
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 
 from conf.errors import UsageError
 from sweeps import command
+from sweeps.comparison.comparisons import CONTEXT_CONTROLS
 from sweeps.comparison.summarize import comparable_groups
 from sweeps.numbers import markdown
 from sweeps.results import load_readable
@@ -22,18 +24,16 @@ Array = NDArray[Any]
 RESAMPLES = 1000
 FEWEST = 5  # methods that two scales must share
 COLUMNS = ["method", "seed", "metric", "extension", "times", "value"]
-QUANTITIES: dict[str, list[tuple[str, str, int]]] = {  # a value, or one less another
-    "loss at L": [("loss", "none", 1)],
-    "change at 2x": [("loss", "none", 2), ("loss", "none", 1)],
-    "change at 8x": [("loss", "none", 8), ("loss", "none", 1)],
-    "change at 16x": [("loss", "none", 16), ("loss", "none", 1)],
-    "gain over window at 4x": [("loss", "none", 4), ("loss", "window", 4)],
-    "retrieval at 4x": [("accuracy", "none", 4)],
-}
+CELLS = [
+    *(("loss", "none", times) for times in (1, 2, 4, 8, 16)),
+    *(("loss", control, 4) for control in CONTEXT_CONTROLS),
+    ("accuracy", "none", 4),
+]
 
 
-def quantities_of(folder: Path) -> pd.DataFrame:
-    """Return quantities (columns) of each method and seed (rows); nan if there is no value."""
+def values_of(folder: Path) -> pd.DataFrame:
+    """Return the values of each method and seed (rows) by metric, extension and multiple of the training
+    length (columns)."""
     cells = [
         (method, seed, key[1], extension, length / group.trained, value)
         for group in comparable_groups(load_readable(folder))
@@ -44,11 +44,26 @@ def quantities_of(folder: Path) -> pd.DataFrame:
     if frame.duplicated(COLUMNS[:-1]).any():
         differ = "differ in data or training length: name a folder whose runs do not"
         raise UsageError(f"Runs in {folder} {differ}.")
-    values = frame.pivot(index=COLUMNS[:2], columns=COLUMNS[2:-1], values="value")
-    values = values.reindex(columns=sorted({key for keys in QUANTITIES.values() for key in keys}))
+    return frame.pivot(index=COLUMNS[:2], columns=COLUMNS[2:-1], values="value").reindex(columns=CELLS)
+
+
+def quantities(values: pd.DataFrame, controls: Sequence[str] = CONTEXT_CONTROLS) -> pd.DataFrame:
+    """Return the quantities (columns) of each method and seed (rows); nan if there is no value."""
+    loss = values["loss"]
+    whole, limited = loss["none"], loss[[(control, 4) for control in controls]]
     return pd.DataFrame(
-        {name: values[keys[0]] - (values[keys[1]] if keys[1:] else 0.0) for name, keys in QUANTITIES.items()}
+        {
+            "loss at L": whole[1],
+            **{f"change at {times}x": whole[times] - whole[1] for times in (2, 8, 16)},
+            "gain at 4x": limited.min(axis=1, skipna=False) - whole[4],
+            "retrieval at 4x": values["accuracy", "none", 4],
+        }
     )
+
+
+def shared_controls(scales: list[pd.DataFrame]) -> list[str]:
+    """Return the controls that were evaluated at all scales."""
+    return [c for c in CONTEXT_CONTROLS if all(values["loss", c, 4].notna().any() for values in scales)]
 
 
 def agreement(first: pd.Series, other: pd.Series) -> tuple[float, float, float] | None:
@@ -89,9 +104,13 @@ def taus(first: Array, other: Array) -> Array:
 
 def agreement_table(folders: list[Path]) -> str:
     """Return what each scale predicts about the last: a column for each quantity that both have."""
-    *smaller, last = [quantities_of(folder) for folder in folders]
-    rows = [{name: agreement(scale[name], last[name]) for name in QUANTITIES} for scale in smaller]
-    names = [name for name in QUANTITIES if any(row[name] for row in rows)]
+    *smaller, last = [values_of(folder) for folder in folders]
+    rows = []
+    for scale in smaller:
+        controls = shared_controls([scale, last])
+        first, other = (quantities(values, controls) for values in (scale, last))
+        rows.append({name: agreement(first[name], other[name]) for name in first})
+    names = [name for name in rows[0] if any(row[name] for row in rows)]
     if not names:
         raise UsageError(f"No scale shares {FEWEST} methods with the last, and the same measurements.")
     table = [[f"`{folder.name}`"] for folder in folders[:-1]]

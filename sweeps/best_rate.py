@@ -16,9 +16,8 @@ from numpy.typing import NDArray
 
 from conf.errors import UsageError
 from sweeps import command
-from sweeps.comparison.comparisons import context_gains
+from sweeps.comparison.comparisons import CONTEXT_CONTROLS, better_controls, context_gains
 from sweeps.comparison.curves import Curves, Group
-from sweeps.comparison.summary import WINDOW
 from sweeps.context_gain import cell, scored_group, shared_curves, table_of_methods, worth
 from sweeps.results import FinishedRun, load_readable
 from sweeps.statistics import Array
@@ -41,7 +40,7 @@ def stacked_curves(groups: list[Group]) -> tuple[Curves, Array]:
     every = shared_curves(groups)
     lengths = sorted(set.intersection(*(set(curves.lengths) for curves in every)))
     methods = set.intersection(*({name for name, _ in curves.variants} for curves in every))
-    variants = [(name, extension) for extension in ("none", WINDOW) for name in sorted(methods)]
+    variants = [(name, extension) for extension in ("none", *CONTEXT_CONTROLS) for name in sorted(methods)]
     samples = np.stack([curves.at(variants, lengths) for curves in every])
     home = [lengths.index(groups[0].trained)]
     samples = np.where(np.isnan(samples[:, :, home]).any((0, -1), keepdims=True), np.nan, samples)
@@ -62,13 +61,16 @@ def best_rate_table(groups: dict[float, Group]) -> str:
     the first rate on the same seeds and documents."""
     rates, (first, samples) = [*groups], stacked_curves([*groups.values()])
     trained = next(iter(groups.values())).trained
-    home, count = first.lengths.index(trained), len(first.variants) // 2
+    home, count = first.lengths.index(trained), len(first.variants) // (1 + len(CONTEXT_CONTROLS))
     choice = chosen_rates(samples[:, :count, home], first.counts)
     other_half = 1 - np.arange(len(first.counts)) % 2
-    place = np.tile(choice, (2, 1))[:, other_half]  # (V, D): the same rate under the window
+    place = np.tile(choice, (1 + len(CONTEXT_CONTROLS), 1))[:, other_half]  # (V, D): the same for controls
     best = np.take_along_axis(samples, place[None, :, None, None, :], axis=0)[0]
     names = [name for name, extension in first.variants if extension == "none"]
-    tables = [context_gains(curves, names, 1) for curves in (replace(first, samples=best), first)]
+    tables = [
+        context_gains(curves, better_controls(curves, names, 1), 1)
+        for curves in (replace(first, samples=best), first)
+    ]
     losses = first.interval(best[:count, [home]]).value[:, 0]
     seeds = np.isfinite(best[:count, home]).all(-1).sum(-1)
     longer = [t for t, length in enumerate(first.lengths) if length > trained]

@@ -1,11 +1,12 @@
 """The gain from longer context, as Markdown: by how much each method's loss is lower than under a control.
 
-python -m sweeps.context_gain docs/study                    # a column a length; the control is `window`
-python -m sweeps.context_gain docs/study --against crop     # or any other extension that was evaluated
+python -m sweeps.context_gain docs/study                    # a column a length; the better of window and crop
+python -m sweeps.context_gain docs/study --against window   # or other extensions: the better counts
 python -m sweeps.context_gain docs/study/half docs/study    # a column a checkpoint, at four times the length
 """
 
 import argparse
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import reduce
 from pathlib import Path
@@ -14,7 +15,7 @@ import numpy as np
 
 from conf.errors import UsageError
 from sweeps import command
-from sweeps.comparison.comparisons import context_gains
+from sweeps.comparison.comparisons import CONTEXT_CONTROLS, better_controls, context_gains
 from sweeps.comparison.curves import Curves, Group
 from sweeps.comparison.records import Difference
 from sweeps.comparison.summarize import comparable_groups
@@ -68,12 +69,12 @@ def trained_tokens(group: Group) -> int:
     return int(steps * about["batch"] * about["model.length"])
 
 
-def by_length(group: Group, control: str) -> str:
+def by_length(group: Group, among: Sequence[str] = CONTEXT_CONTROLS) -> str:
     """Return a table: the loss at the training length, then the gain at each longer one."""
     curves, trained = group.curves(*SCORES), group.trained
     names = [name for name, extension in curves.variants if extension == "none"]
     longer = [t for t, length in enumerate(curves.lengths) if length > trained]
-    gains = context_gains(curves, names, 1, control)
+    gains = context_gains(curves, better_controls(curves, names, 1, among), 1)
     middle = halfway(curves.lengths, trained)
     plain = curves.of(names, [trained])
     seeds, losses = np.isfinite(plain).all(-1).sum((1, 2)), curves.interval(plain).value[:, 0]
@@ -85,17 +86,19 @@ def by_length(group: Group, control: str) -> str:
     return table_of_methods(heads, rows, {name: worth(gains.get(name), middle) for name in names})
 
 
-def by_checkpoint(groups: list[Group], control: str, times: int) -> str:
+def by_checkpoint(groups: list[Group], times: int, among: Sequence[str] = CONTEXT_CONTROLS) -> str:
     """Return a table: the gain after each number of training tokens, for methods in several folders."""
     columns: dict[int, dict[str, str]] = {}
     order: dict[str, float] = {}
     groups = sorted(groups, key=trained_tokens)
-    for group, curves in zip(groups, shared_curves(groups), strict=True):
+    every = shared_curves(groups)
+    controls = [c for c in among if all(c in {e for _, e in curves.variants} for curves in every)]
+    for group, curves in zip(groups, every, strict=True):
         if times * group.trained not in curves.lengths:
             raise UsageError(f"No method was scored at {times} times the training length.")
         place = curves.lengths.index(times * group.trained)
         names = [name for name, extension in curves.variants if extension == "none"]
-        gains = context_gains(curves, names, 1, control)
+        gains = context_gains(curves, better_controls(curves, names, 1, controls), 1)
         columns[trained_tokens(group)] = {
             name: text for name in names if (text := cell(gains.get(name), place))
         }
@@ -118,7 +121,7 @@ def worth(gain: Difference | None, place: int) -> float:
 
 
 def cell(gain: Difference | None, place: int) -> str:
-    """Return a gain with its interval; bold if separable after Holm's correction and not worse than crop."""
+    """Return a gain with its interval; bold if separable after Holm's correction."""
     value = gain.value[place] if gain else None
     if gain is None or value is None:
         return ""
@@ -130,14 +133,19 @@ def cell(gain: Difference | None, place: int) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m sweeps.context_gain", description=__doc__)
     parser.add_argument("folders", type=Path, nargs="+", help="a sweep or an archive, or one per checkpoint")
-    parser.add_argument("--against", default="window", help="the control (default: window)")
+    parser.add_argument(
+        "--against",
+        nargs="+",
+        default=CONTEXT_CONTROLS,
+        help="one or more (default: window crop)",
+    )
     parser.add_argument(
         "--times", type=int, default=4, help="the length in training lengths, for checkpoints"
     )
     options = parser.parse_args()
     groups = [scored_runs(folder) for folder in options.folders]
     if len(groups) > 1:
-        print(by_checkpoint(groups, options.against, options.times))
+        print(by_checkpoint(groups, options.times, options.against))
     else:
         print(by_length(groups[0], options.against))
 

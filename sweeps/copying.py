@@ -10,21 +10,21 @@ from pathlib import Path
 from conf.errors import UsageError
 from sweeps import command
 from sweeps.comparison.comparisons import context_gains
-from sweeps.comparison.copying import copying_gains
+from sweeps.comparison.copying import copying_controls, copying_gains
 from sweeps.comparison.curves import Group
-from sweeps.comparison.summary import WINDOW
 from sweeps.context_gain import cell, scored_runs, table_of_methods, worth
 
 
-def copying_table(group: Group, times: int, control: str = WINDOW) -> str:
+def copying_table(group: Group, times: int) -> str:
     """Return a table of the gain at a multiple of the training length: of all targets, then of those in each
     range of distances; in brackets the share of the whole gain."""
     length, curves = times * group.trained, group.curves("same_tokens", "loss")
     names = [name for name, extension in curves.variants if extension == "none"]
-    ranges = copying_gains(group, names, length, [group.trained, length], control)
-    if not ranges or length not in curves.lengths:
+    ranges = copying_gains(group, names, length, [group.trained, length])
+    if not ranges:
         raise UsageError(f"Nothing was evaluated under copying at {length} tokens: add it to the protocols.")
-    whole, place = context_gains(curves, names, 1, control), curves.lengths.index(length)
+    whole = context_gains(curves, copying_controls(group, curves, names), 1)
+    place = curves.lengths.index(length)
     rows = {name: [cell(gain, place)] for name, gain in whole.items()}
     for name, row in rows.items():
         for group_of in ranges.values():

@@ -3,14 +3,14 @@
 from sweeps.charts.decomposition import decomposition
 from sweeps.charts.depths import by_depth
 from sweeps.charts.extensions import against_crop, extension_figures
-from sweeps.charts.gain import gain_by_distance, gain_over_window
+from sweeps.charts.gain import gain_by_distance, gain_by_length
 from sweeps.charts.lines import by_position, lines_by_length, protocol_figure
 from sweeps.comparison.summary import Comparison, Summary
 from sweeps.drawing.figure import Figure, note_missing
 from sweeps.numbers import list_text
 
 KINDS = {
-    "gain_over_window": gain_over_window,
+    "gain_by_length": gain_by_length,
     "copying": gain_by_distance,
     "by_length": lines_by_length,
     "by_position": by_position,

@@ -1,4 +1,4 @@
-"""The gain from longer context: each method compared with itself in a window of the training length."""
+"""The gain from longer context: each method compared with itself when it sees no more than in training."""
 
 from sweeps.comparison.records import Difference
 from sweeps.comparison.summary import Comparison
@@ -12,14 +12,14 @@ SYMLOG = {"type": "symlog", "constant": 0.05, "nice": False, "padding": 14}
 TICKS = [-1, -0.1, 0, 0.1, 1]
 
 
-def gain_over_window(comparison: Comparison) -> dict[str, Spec]:
+def gain_by_length(comparison: Comparison) -> dict[str, Spec]:
     """Draw a panel for each length, a row for each method: the largest gain half way first, windows last."""
     panels = {
         f"{tokens(length)} tokens, {times(length, comparison.trained_length)}": (comparison.gains, t)
         for t, length in enumerate(comparison.lengths)
         if length > comparison.trained_length
     }
-    return gain_panels(comparison, panels, PARTS["gain_over_window"].title)
+    return gain_panels(comparison, panels, PARTS["gain_by_length"].title)
 
 
 def gain_by_distance(comparison: Comparison) -> dict[str, Spec]:

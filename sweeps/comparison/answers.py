@@ -47,8 +47,8 @@ def best_line(comparison: Comparison) -> str:
 
 
 def gain_line(comparison: Comparison) -> str:
-    """Return the methods that gain from longer context at the length half way to the longest, over their own
-    window or else over crop."""
+    """Return the methods that gain from longer context at the length half way to the longest, over the better
+    of window and crop, or else over crop."""
     if comparison.longest == comparison.trained_length:
         return ""
     if comparison.gains and not comparison.over:
@@ -62,8 +62,8 @@ def gain_line(comparison: Comparison) -> str:
         }
         names = sorted(sizes, key=lambda name: -sizes[name])
         entries = [f"{name} {number(sizes[name], 2)}" for name in names]
-        window = f"compared with the same model in a window of {comparison.at_training}"
-        where = f"{comparison.unit} at {comparison.at(comparison.lengths[middle])}, {window}"
+        shown = f"compared with the same model shown no more than {comparison.at_training}"
+        where = f"{comparison.unit} at {comparison.at(comparison.lengths[middle])}, {shown}"
         return f"{list_text(entries, MOST) or 'No method'} ({where})."
     plain = [name for name, gains in comparison.extensions.items() if "none" in gains]
     if not comparison.is_cropped or not plain:

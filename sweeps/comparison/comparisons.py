@@ -1,5 +1,6 @@
-"""Comparisons between methods: ranks, paired differences, effective lengths, and gains over crop."""
+"""Comparisons between methods: ranks, paired differences, effective lengths, and gains over controls."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -12,6 +13,9 @@ from sweeps.statistics import Array, Interval, holm, is_bimodal, longest_unbroke
 
 SIGNIFICANT = 0.05
 REFERENCES = ("rope", "nope")
+CONTEXT_CONTROLS = (WINDOW, CROP)  # a model that sees no more than in training
+
+Controls = dict[str, list[str]]  # of each method, a control for each length
 
 
 def ranked(curves: Curves, sign: int) -> list[str]:
@@ -53,30 +57,31 @@ def differences(curves: Curves, names: list[str], others: list[str], sign: int) 
     return judge(replace(intervals, p=np.where(itself, np.nan, intervals.p)), names, sign)
 
 
-def context_gains(
-    curves: Curves, names: list[str], sign: int, control: str = WINDOW
-) -> dict[str, Difference]:
-    """Return how much better every method is than itself under a control, if that was evaluated.
+def better_controls(
+    curves: Curves, names: list[str], sign: int, controls: Sequence[str] = CONTEXT_CONTROLS
+) -> Controls:
+    """Return for each length which control is better in the mean, of methods evaluated under the first.
 
-    A gain is `better` only if the method beats crop in the mean as well: what fails in a window, as absolute
-    positions do, gains nothing by leaving it.
+    A window alone is not enough: absolute positions fail in it, and would seem to gain by leaving it.
     """
-    names = [name for name in names if (name, control) in curves.variants]
+    names = [name for name in names if controls and (name, controls[0]) in curves.variants]
     if not names:
         return {}
-    plain = curves.of(names)
-    gains, over_crop = (
-        curves.interval(sign * (curves.at([(name, other) for name in names]) - plain), pool=True)
-        for other in (control, CROP)
-    )
-    judged = judge(gains, names, -1)
-    for name, leads in zip(names, over_crop.value, strict=True):
-        verdict = [
-            "worse than crop" if verdict == "better" and lead <= 0 else verdict
-            for verdict, lead in zip(judged[name].verdict, leads, strict=True)
-        ]
-        judged[name] = replace(judged[name], verdict=verdict)
-    return judged
+    samples = np.stack([curves.at([(name, control) for control in controls]) for name in names])
+    means = sign * curves.interval(samples).value  # (names, controls, T)
+    best = np.where(np.isnan(means), np.inf, means).argmin(1)  # (names, T)
+    return {name: [controls[c] for c in row] for name, row in zip(names, best, strict=True)}
+
+
+def context_gains(curves: Curves, controls: Controls, sign: int) -> dict[str, Difference]:
+    """Return how much better every method is with the whole context than under its control at each length."""
+    names = list(controls)
+    if not names:
+        return {}
+    limited = np.stack(
+        [[curves.at([(name, control)])[0, t] for t, control in enumerate(controls[name])] for name in names]
+    )  # (names, T, S, D)
+    return judge(curves.interval(sign * (limited - curves.of(names)), pool=True), names, -1)
 
 
 def judge(intervals: Interval, names: list[str], sign: int) -> dict[str, Difference]:

@@ -6,20 +6,24 @@ from itertools import pairwise
 
 import numpy as np
 
-from sweeps.comparison.comparisons import context_gains
+from sweeps.comparison.comparisons import CONTEXT_CONTROLS, Controls, better_controls, context_gains
 from sweeps.comparison.curves import Curves, Group
 from sweeps.comparison.records import CopyingGains
-from sweeps.comparison.summary import WINDOW
 from train.results.protocols import COPYING
 
 SHARE = "share"  # the metric: of all targets
 
 
 def copying_gains(
-    group: Group, names: list[str], length: int, ends: Sequence[int], control: str = WINDOW
+    group: Group, names: list[str], length: int, ends: Sequence[int]
 ) -> dict[str, CopyingGains]:
-    """Return the gains over the control at a length, for each range of distances up to one of `ends`, and for
-    targets not seen before; empty if `copying` was not evaluated."""
+    """Return the gains at a length, for each range of distances up to one of `ends`, and for targets not seen
+    before; empty if `copying` or `same_tokens` was not evaluated."""
+    whole = group.curves("same_tokens", "loss")
+    if length not in whole.lengths:
+        return {}
+    place = whole.lengths.index(length)
+    controls = {name: [each[place]] for name, each in copying_controls(group, whole, names).items()}
     shares = {
         key[0].removeprefix(f"{COPYING}_"): next(value for cell, value in cells.items() if cell[1] == length)
         for key, cells in group.cells.items()
@@ -34,8 +38,20 @@ def copying_gains(
         if classes:
             share = sum(shares[end] for end in classes)
             curves = mean_curves(group, length, {end: shares[end] / share for end in classes})
-            result[label] = CopyingGains(share, context_gains(curves, names, 1, control))
+            result[label] = CopyingGains(share, context_gains(curves, controls, 1))
     return result
+
+
+def copying_controls(group: Group, whole: Curves, names: list[str]) -> Controls:
+    """Return the control at each length for all targets, so that the parts of a gain add up; of the controls
+    that were evaluated by distance."""
+    extensions = {
+        extension
+        for (protocol, metric), cells in group.cells.items()
+        for (_, extension), _, _ in cells
+        if protocol.startswith(COPYING) and metric == "loss"
+    }
+    return better_controls(whole, names, 1, [c for c in CONTEXT_CONTROLS if c in extensions])
 
 
 def mean_curves(group: Group, length: int, weights: dict[str, float]) -> Curves:

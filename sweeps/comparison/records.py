@@ -47,7 +47,7 @@ class Difference(Estimate):
     of methods."""
 
     p: Values
-    verdict: list[str | None]  # better, worse, not separable; of gains, also worse than crop
+    verdict: list[str | None]  # better, worse, not separable
 
 
 @dataclass(frozen=True)

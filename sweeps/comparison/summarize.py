@@ -13,8 +13,8 @@ from sweeps.comparison.decomposition import decompose
 from sweeps.comparison.fairness import fairness, provenance
 from sweeps.comparison.methods import family, is_window
 from sweeps.comparison.protocols import protocol_labels
-from sweeps.comparison.records import SKIPPED, Curve, Difference, MethodRecord, Scores
-from sweeps.comparison.summary import HIGHER_IS_BETTER, Comparison, Summary, halfway
+from sweeps.comparison.records import SKIPPED, Curve, MethodRecord, Scores
+from sweeps.comparison.summary import HIGHER_IS_BETTER, WINDOW, Comparison, Summary, halfway
 from sweeps.numbers import plural
 from sweeps.results import FinishedRun, Sweep
 from train.results.protocols import is_partial
@@ -84,8 +84,8 @@ def comparison_of(group: Group, reference: str | None, tolerance: float) -> Comp
     (protocol, metric), curves, trained = key, group.curves(*key), group.trained
     sign = -1 if metric in HIGHER_IS_BETTER else 1
     every = ranked(curves, sign)
-    gains = comparisons.context_gains(curves, every, sign)
-    bounded = [name for name in every if is_window(name, group.members[name][0]) or is_zero(gains.get(name))]
+    controls = comparisons.better_controls(curves, every, sign)
+    bounded = [name for name in every if is_window(name, group.members[name][0]) or is_bounded(curves, name)]
     rivals = [name for name in every if name not in bounded] or every
     names = [*rivals, *(name for name in bounded if name not in rivals)]
     chosen = chosen_reference(names, group, reference)
@@ -120,7 +120,7 @@ def comparison_of(group: Group, reference: str | None, tolerance: float) -> Comp
         chance=dict(sorted(chance.items())),
         gaps=gaps,
         difference=comparisons.differences(curves, names, [chosen] * len(curves.lengths), sign),
-        gains=gains,
+        gains=comparisons.context_gains(curves, controls, sign),
         copying=copying_gains(group, every, curves.lengths[halfway(curves.lengths, trained)], curves.lengths),
         best=comparisons.best_methods(curves, rivals, sign),
         effective=comparisons.effective(curves, names, trained, tolerance, sign, gaps.get(SKIPPED, {})),
@@ -135,12 +135,11 @@ def comparison_of(group: Group, reference: str | None, tolerance: float) -> Comp
     )
 
 
-def is_zero(gain: Difference | None) -> bool:
+def is_bounded(curves: Curves, name: str) -> bool:
     """Return whether a method gives the same result in a window of the training length, because it sees no
     further."""
-    return (
-        gain is not None and len(gain.value) > 1 and all(v is not None and abs(v) < 1e-5 for v in gain.value)
-    )
+    change = curves.interval(curves.at([(name, WINDOW)]) - curves.of([name])).value
+    return len(curves.lengths) > 1 and bool((abs(change) < 1e-5).all())
 
 
 def is_in_tokens(group: Group) -> bool:

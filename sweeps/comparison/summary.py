@@ -48,7 +48,7 @@ class Comparison:
     chance: dict[int, float]  # the accuracy of the majority baseline, by length
     gaps: records.Gaps  # the lengths without a value, by reason and method
     difference: dict[str, records.Difference]
-    gains: dict[str, records.Difference]  # over the same model in a window of the training length
+    gains: dict[str, records.Difference]  # over the same model in a window or under crop
     copying: dict[str, records.CopyingGains]  # the same half way, by how far back targets were last seen
     best: list[records.Best | None]  # one a length
     effective: dict[str, records.EffectiveLength]

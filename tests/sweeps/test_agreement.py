@@ -11,7 +11,7 @@ import pytest
 from scipy.stats import kendalltau
 
 from sweeps import command
-from sweeps.agreement import agreement, agreement_table, main, quantities_of, resampled_means, taus
+from sweeps.agreement import agreement, agreement_table, main, quantities, resampled_means, taus, values_of
 from tests.sweeps.synthetic import HEADLINE, LENGTHS, edit, make_sweep, rewrite
 from train.results.rows import read_rows
 
@@ -58,10 +58,17 @@ def test_quantities_are_those_of_finished_runs_of_the_newest_training(tmp_path: 
     edit(older / "run.json", lambda about: about.update(training="older", started="2020-01-01"))
     rewrite(older, [replace(row, value=9.0) for row in rows])
     (sweep / "sweep.json").unlink()  # every run in the folder counts
-    table = quantities_of(sweep)
+    table = quantities(values_of(sweep))
     assert len(table) == 2 * len(HEADLINE) - 1
     assert table.loc["nope", 0]["loss at L"] < 5
     assert table.loc["learned"]["loss at L"].notna().all()
+    losses = {
+        row.extension: row.value
+        for row in read_rows(sweep / "rope-s0/results.jsonl")
+        if (row.protocol, row.metric, row.length) == ("same_tokens", "loss", 4 * row.trained_length)
+    }
+    gain = min(losses["window"], losses["crop"]) - losses["none"]
+    assert table.loc["rope", 0]["gain at 4x"] == pytest.approx(gain)
     assert table.loc["learned"]["change at 2x"].isna().all()  # it ends where its table ends
     assert (table.loc["rope"]["change at 16x"] > table.loc["alibi"]["change at 16x"].max()).all()
 

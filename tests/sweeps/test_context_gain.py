@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from sweeps.archive import pack
-from sweeps.charts.gain import gain_over_window
+from sweeps.charts.gain import gain_by_length
 from sweeps.comparison.answers import answers
-from sweeps.comparison.comparisons import context_gains
+from sweeps.comparison.comparisons import better_controls, context_gains
 from sweeps.comparison.curves import Curves
 from sweeps.comparison.summarize import summarise
 from sweeps.comparison.summary import Comparison
@@ -46,7 +46,7 @@ def test_gains_are_paired_differences(sweep: Path, comparison: Comparison) -> No
     expected = (window - none) / (3 * curves.counts.sum())
     assert comparison.gains["fox"].value == pytest.approx(expected, abs=1e-5)
     assert comparison.gains["rope"].verdict[2:] == ["worse"] * 4
-    found = cells(by_length(scored_runs(sweep), "window"))
+    found = cells(by_length(scored_runs(sweep)))
     assert [cell.strip("*").split()[0] for cell in found["fox"][2:]] == [
         f"{gain:+.3f}" for gain in expected[1:]
     ]
@@ -55,14 +55,14 @@ def test_gains_are_paired_differences(sweep: Path, comparison: Comparison) -> No
 
 
 def test_the_chart_and_the_answer_say_what_the_table_says(comparison: Comparison) -> None:
-    drawn = gain_over_window(comparison)["gain"]["datasets"]["table"].splitlines()
+    drawn = gain_by_length(comparison)["gain"]["datasets"]["table"].splitlines()
     assert drawn[0] == "context,method,verdict,value,low,high"
     assert len(drawn) == 1 + 3 * 5
     last = next(line.split(",") for line in drawn if ",rope," in line and "32x" in line)
     assert last[-4] == "loses"
     assert float(last[-3]) == pytest.approx(comparison.gains["rope"].value[-1])
     answer = answers(comparison)["Gains from longer context"]
-    where = "nats per token at 256 tokens, compared with the same model in a window of 64 tokens"
+    where = "nats per token at 256 tokens, compared with the same model shown no more than 64 tokens"
     assert answer == f"No method ({where})."
 
 
@@ -98,7 +98,7 @@ def test_what_cannot_be_compared_is_reported(sweep: Path, tmp_path: Path) -> Non
 def test_a_damaged_run_is_left_out_and_reported(sweep: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (sweep / "rope-s1/documents.npz").write_bytes(b"PK broken")
     vouch(sweep)
-    assert cells(by_length(scored_runs(sweep), "window"))["rope"][0] == "2"
+    assert cells(by_length(scored_runs(sweep)))["rope"][0] == "2"
     assert "yardstick: rope-s1 is left out." in capsys.readouterr().err
 
 
@@ -108,25 +108,30 @@ def test_checkpoints_are_compared_on_the_seeds_and_documents_that_all_have(
     changed = {method: {"checkpoint": 0.5} for method in METHODS}
     half = make_sweep(tmp_path / "half", METHODS, 2, windows=8, controls=CONTROLS, changed=changed)
     groups = [scored_runs(folder) for folder in (sweep, half)]
-    table = by_checkpoint(groups, "window", 4)
+    table = by_checkpoint(groups, 4)
     assert table.splitlines()[0] == "| method | 0.6M tokens | 1.2M tokens |"
     assert list(cells(table)) == ["fox", "window_rope", "rope"], "learned has no window"
-    assert cells(table)["fox"][0].strip("*") == cells(by_length(groups[1], "window"))["fox"][3].strip("*")
+    assert cells(table)["fox"][0].strip("*") == cells(by_length(groups[1]))["fox"][3].strip("*")
     with pytest.raises(ValueError, match="at 3 times the training length"):
-        by_checkpoint(groups, "window", 3)
+        by_checkpoint(groups, 3)
     for seed in (0, 1):
         for place in half.glob(f"*-s{seed}"):
             np.savez(place / "documents.npz")
     vouch(half)
     with pytest.raises(ValueError, match="no seed or no documents in common"):
-        by_checkpoint([groups[0], scored_runs(half)], "window", 4)
+        by_checkpoint([groups[0], scored_runs(half)], 4)
 
 
-@pytest.mark.parametrize(("crop", "verdict"), [(2.0, "worse than crop"), (2.8, "better"), (None, "better")])
-def test_a_gain_over_a_broken_window_is_none(crop: float | None, verdict: str) -> None:
+@pytest.mark.parametrize(("crop", "gain"), [(2.0, -0.5), (2.8, 0.3), (3.5, 0.5), (None, 0.5)])
+def test_a_gain_is_over_the_better_control(crop: float | None, gain: float) -> None:
+    """A method that fails in a window does not gain by leaving it."""
     noise = np.random.default_rng(0).normal(0, 0.01, (3, 1, 2, 32))
     losses = {"none": 2.5, "window": 3.0} | ({} if crop is None else {"crop": crop})
     samples = np.stack([loss + noise[n] for n, loss in enumerate(losses.values())])
     variants = [("nope", extension) for extension in losses]
     curves = Curves(variants, [256], [0, 1], samples.mean(-1), samples, np.ones(32))
-    assert context_gains(curves, ["nope"], 1)["nope"].verdict == [verdict]
+    controls = better_controls(curves, ["nope", "alibi"], 1)
+    assert controls == {"nope": ["crop" if crop is not None and crop < 3 else "window"]}
+    found = context_gains(curves, controls, 1)["nope"]
+    assert found.value == [pytest.approx(gain, abs=0.01)]
+    assert found.verdict == ["better" if gain > 0 else "worse"]

@@ -85,7 +85,7 @@ def test_the_workspace_has_loss_against_length_and_a_band_over_seeds(
     first = plots[0]
     assert (first["x"], first["y"], first["log_x"]) == (
         "extrapolation/length",
-        ["context/gain_over_window"],
+        ["context/gain"],
         True,
     )
     assert {(plot["groupby"], plot["groupby_rangefunc"]) for plot in plots} == {("encoding", "minmax")}

@@ -134,7 +134,7 @@ def test_pictures_and_page(folder: Path, summary: Summary, comparison: Compariso
     for kind in ("protocols", "decomposition"):
         assert f'<h2 id="{kind}">{PARTS[kind].title}</h2>' in source
         assert f'<a href="#{kind}">{PARTS[kind].title}</a>' in source
-    first = ("Best where it was trained", 'data-figure="gain_over_window"', 'data-figure="loss_by_length"')
+    first = ("Best where it was trained", 'data-figure="gain_by_length"', 'data-figure="loss_by_length"')
     places = [source.index(part) for part in (*first, 'data-figure="protocols"')]
     assert places == sorted(places), "the answer leads"
     (drawn,) = figures(summary)

@@ -78,7 +78,7 @@ def test_curves_have_their_own_x(tmp_path: Path, capfd: pytest.CaptureFixture[st
         "train/loss": ("train/step", [(10, 90), (20, 80)]),
         "train/learning_rate": ("train/step", [(10, 0.5), (20, 0.5)]),
         "finetune/pose/loss": ("finetune/pose/step", [(10, 40), (20, 30)]),
-        "context/gain_over_window": (LOSS[0], [(128, 0.25), (512, -1.25)]),
+        "context/gain": (LOSS[0], [(128, 0.25), (512, -1.25)]),
         LOSS[1]: (LOSS[0], CURVE),
         "extrapolation/window/loss": ("extrapolation/length", [(n, 4.75) for n, _ in CURVE]),
         "by_position/loss": ("by_position/position", [(1, 8), (2, 7), (4, 5)]),
@@ -128,12 +128,12 @@ def test_a_run_of_many_extensions_is_ten_panels_and_forty_numbers(small: list[st
     first, second = contents
     trained = ["loss", "validation_loss", "gradient_norm", "learning_rate", "tokens_per_second"]
     expected = [*(f"train/{name}" for name in trained), "finetune/pose/loss", "finetune/drop/loss"]
-    expected += ["context/gain_over_window", "extrapolation/loss", "rows"]
+    expected += ["context/gain", "extrapolation/loss", "rows"]
     for content in contents:
         assert content.panels == set(expected)
         keys = sorted({key.partition(".")[0] for key in content.summary})
         assert len(keys) <= 40
-        assert next(key for key in keys if key[0] != "_") == "context/gain_over_window"
+        assert next(key for key in keys if key[0] != "_") == "context/gain"
     for name in expected[:7]:
         axis = f"{name.rpartition('/')[0]}/step"
         assert first.curve(axis, name) == second.curve(axis, name) != []

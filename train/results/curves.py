@@ -9,8 +9,8 @@ from train.results.rows import ANSWERS, ONCE, Row
 
 TEXT = "extrapolation"  # a panel, as ANSWERS, whose lengths a task may count, and BY_POSITION are
 SAME = "same_tokens"  # the protocol that is meant where none is named
-WINDOW = "window"  # the control: the model itself, shown no more than its training length
-GAIN = f"gain_over_{WINDOW}"
+WINDOW, CROP = "window", "crop"  # the controls: the model itself, shown no more than its training length
+GAIN = "gain"  # from longer context
 QUALITY = (GAIN, "loss", "accuracy")  # metrics; the others are costs, or say the same
 FIRST = (SAME, ANSWERS, BY_POSITION)  # protocols
 
@@ -44,17 +44,17 @@ def axis(row: Row) -> str:
 
 
 def gain_rows(rows: list[Row]) -> list[Row]:
-    """Return how much lower the loss is than in the model's own window, at each longer length."""
-    text = [row for row in losses(rows) if row.protocol == SAME]
-    within = {row.length: row.value for row in text if row.extension == WINDOW}
-    return [
-        replace(row, metric=GAIN, value=loss - row.value, error=None)
-        for row in text
-        if row.extension == "none"
-        and row.length > row.trained_length
-        and row.value is not None
-        and (loss := within.get(row.length)) is not None
-    ]
+    """Return how much lower the loss is than under the better of window and crop, at each longer length where
+    there is a window."""
+    text = [row for row in losses(rows) if row.protocol == SAME and row.length > row.trained_length]
+    known = {(row.extension, row.length): row.value for row in text if row.value is not None}
+    result = []
+    for row in text:
+        window, crop = (known.get((control, row.length)) for control in (WINDOW, CROP))
+        if row.extension == "none" and row.value is not None and window is not None:
+            control = window if crop is None else min(window, crop)
+            result.append(replace(row, metric=GAIN, value=control - row.value, error=None))
+    return result
 
 
 def panels(rows: list[Row], count: int) -> list[str]:
@@ -73,8 +73,8 @@ def points(rows: list[Row], names: Collection[str]) -> list[tuple[str, int, dict
 
 
 def summary_numbers(rows: list[Row], count: int) -> dict[str, float]:
-    """Return the most important numbers of a run, at most `count`: context/gain_over_window (at the longest
-    length), extrapolation/loss@2048, extrapolation/ratio@8x (to the training length), training/seconds."""
+    """Return the most important numbers of a run, at most `count`: context/gain (at the longest length),
+    extrapolation/loss@2048, extrapolation/ratio@8x (to the training length), training/seconds."""
     values = {(curve(row), row.length): row.value for row in rows}
     result = {}
     for row in sorted(rows, key=importance):

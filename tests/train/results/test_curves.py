@@ -82,16 +82,18 @@ def test_what_says_most_comes_first() -> None:
         replace(ROW, protocol="sliding"),
         *(replace(ROW, length=length, value=value) for length, value in lengths),
         *(replace(ROW, extension="window", length=length, value=4.0) for length, _ in lengths),
+        replace(ROW, extension="crop", length=128, value=4.5),
+        replace(ROW, extension="crop", length=256, value=3.875),
         replace(ROW, metric="seconds", value=9.0),
     ]
     worth = gain_rows(rows)
-    assert [(row.length, row.value) for row in worth] == [(128, 0.5), (256, 0.25)]
-    first = ["context/gain_over_window", "extrapolation/loss", "by_position/loss"]
+    assert [(row.length, row.value) for row in worth] == [(128, 0.5), (256, 0.125)], "the better control"
+    first = ["context/gain", "extrapolation/loss", "by_position/loss"]
     assert panels(worth + rows, 3) == first
     assert list(summary_numbers(worth + rows, 4).items()) == [
-        ("context/gain_over_window", 0.25),
-        ("context/gain_over_window@128", 0.5),
-        ("context/gain_over_window@256", 0.25),
+        ("context/gain", 0.125),
+        ("context/gain@128", 0.5),
+        ("context/gain@256", 0.125),
         ("extrapolation/loss@64", 4.0),
     ]
     assert gain_rows([row for row in rows if row.extension == "none"]) == []
