@@ -5,10 +5,10 @@
 
 /* Apply the network to the logits x of a query for ABREAST vectors of keys; the next head is `head` numbers further on.
    `units` holds the inputs from distances to each hidden unit, then to each head. */
-static inline void mix_vectors(const Params *of, const float *units, float *x, int64_t head) {
-  const float *to_unit = of->to_units, *from_unit = of->from_units, leak = of->leak;
+static inline void mix_vectors(const Params *args, const float *units, float *x, int64_t head) {
+  const float *to_unit = args->to_units, *from_unit = args->from_units, leak = args->leak;
   vector in[HEADS][ABREAST], out[HEADS][ABREAST], u[ABREAST];
-  int64_t next = of->units.strides[1];
+  int64_t next = args->units.strides[1];
   for (int h = 0; h < HEADS; h++)
     EACH {
       in[h][v] = *(vector *)(x + h * head + v * LANES);
@@ -23,6 +23,6 @@ static inline void mix_vectors(const Params *of, const float *units, float *x, i
   for (int h = 0; h < HEADS; h++) EACH *(vector *)(x + h * head + v * LANES) = out[h][v];
 }
 
-static inline void mix(const Params *of, const float *units, int64_t columns, float *x, int64_t head) {
-  for (int64_t n = 0; n < columns; n += ABREAST * LANES) mix_vectors(of, units + n, x + n, head);
+static inline void mix(const Params *args, const float *units, int64_t columns, float *x, int64_t head) {
+  for (int64_t n = 0; n < columns; n += ABREAST * LANES) mix_vectors(args, units + n, x + n, head);
 }

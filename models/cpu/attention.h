@@ -6,7 +6,7 @@
 /* A tensor (B, H, count, width), or a float for each pair or query; null if absent. The strides count numbers from one
    sequence, head and token to the next. */
 typedef struct {
-  void *at;
+  void *data;
   int64_t strides[3];
 } StridedTensor;
 
@@ -29,13 +29,9 @@ typedef struct {
 /* Return the size of Params, for the caller to check its own definition. */
 int64_t params_size(void) { return sizeof(Params); }
 
-static inline Memory of_thread(const Params *of) {
-  return (Memory){of->memory + omp_get_thread_num() * of->per_thread, 0};
-}
-
 /* A head of a sequence. */
 typedef struct {
-  const Params *of;
+  const Params *args;
   int64_t b, h;
 } Head;
 
@@ -43,12 +39,12 @@ static inline int64_t offset(Head head, const int64_t *strides, int64_t n) {
   return head.b * strides[0] + head.h * strides[1] + n * strides[2];
 }
 
-static inline element *row(Head head, const StridedTensor *of, int64_t n) {
-  return (element *)of->at + offset(head, of->strides, n);
+static inline element *row(Head head, const StridedTensor *tensor, int64_t n) {
+  return (element *)tensor->data + offset(head, tensor->strides, n);
 }
 
-static inline float *line(Head head, const StridedTensor *of, int64_t n) {
-  return of->at ? (float *)of->at + offset(head, of->strides, n) : NULL;
+static inline float *line(Head head, const StridedTensor *tensor, int64_t n) {
+  return tensor->data ? (float *)tensor->data + offset(head, tensor->strides, n) : NULL;
 }
 
 /* Up to SIDE queries, and the range of keys that they see. */
@@ -56,8 +52,8 @@ typedef struct {
   int64_t first, count, begin, end;
 } Queries;
 
-static inline Queries queries(const Params *of, int64_t first) {
-  int64_t count = least(SIDE, of->queries - first), seen = of->before + first + 1; /* keys up to the first query's */
-  int64_t begin = of->window ? most(0, seen - of->window) / SIDE * SIDE : 0;
-  return (Queries){first, count, begin, of->causal ? least(of->keys, seen + count - 1) : of->keys};
+static inline Queries queries(const Params *args, int64_t first) {
+  int64_t count = min(SIDE, args->queries - first), seen = args->before + first + 1; /* keys up to the first query's */
+  int64_t begin = args->window ? max(0, seen - args->window) / SIDE * SIDE : 0;
+  return (Queries){first, count, begin, args->causal ? min(args->keys, seen + count - 1) : args->keys};
 }

@@ -101,7 +101,7 @@ def empty_by_token(q: Tensor, width: int) -> Tensor:
 class StridedTensor(ctypes.Structure):
     """The place of a tensor (B, H, N, ...): its first number, and strides of sequences, heads and tokens."""
 
-    _fields_ = (("at", ctypes.c_void_p), ("strides", ctypes.c_int64 * 3))
+    _fields_ = (("data", ctypes.c_void_p), ("strides", ctypes.c_int64 * 3))
 
     @classmethod
     def of(cls, x: Tensor) -> "StridedTensor":

@@ -5,7 +5,7 @@
 typedef struct {
   operand *keys, *values, *gradient, *left, *slopes, *turned;
   float *weights, *to_q, *to_k, *to_v; /* gradients; the last two for a whole head, transposed */
-  int64_t deep, wide, all, gap;        /* rounded-up sizes; the distance between lines of weights */
+  int64_t deep, wide, all, gap;        /* inner, width and keys, rounded up; between lines of weights */
 } Workspace;
 
 /* Turn the gradient x of weights p into that of their products; add that of their logits to `to_mask`. */
@@ -27,60 +27,61 @@ static inline void softmax_gradient(int64_t count, const element *p, float *x, c
 
 /* Turn the gradient of queries' weights into that of their products, times the scale, as a left matrix. */
 static void logits_gradient(Head head, Queries block, int64_t columns, const Workspace *room) {
-  const Params *of = head.of;
+  const Params *args = head.args;
   for (int64_t i = 0; i < block.count; i++) {
-    const float *factor = line(head, &of->factor, block.first + i);
-    float *x = room->weights + i * room->gap, *to_mask = line(head, &of->to_mask, block.first + i);
-    int64_t count = factor || to_mask ? least(columns, of->keys - block.begin) : columns;
-    const element *p = row(head, &of->probs, block.first + i) + block.begin;
+    const float *factor = line(head, &args->factor, block.first + i);
+    float *x = room->weights + i * room->gap, *to_mask = line(head, &args->to_mask, block.first + i);
+    int64_t count = factor || to_mask ? min(columns, args->keys - block.begin) : columns;
+    const element *p = row(head, &args->probs, block.first + i) + block.begin;
     softmax_gradient(count, p, x, factor ? factor + block.begin : NULL, to_mask ? to_mask + block.begin : NULL);
     for (int64_t n = count; n < columns; n++) x[n] = 0;
-    scale_operands(columns, x, of->scale, room->slopes + i * room->gap);
+    scale_operands(columns, x, args->scale, room->slopes + i * room->gap);
   }
 }
 
 /* Compute the gradients of queries, and add their part to the gradients of keys and values. */
 static void queries_gradient(Head head, Queries block, const Workspace *room) {
-  const Params *of = head.of;
-  int64_t deep = room->deep, wide = room->wide, all = room->all, gap = room->gap, columns = up(block.end - block.begin);
-  const element *gradient = row(head, &of->gradient, block.first);
-  const element *kept = row(head, &of->probs, block.first) + block.begin;
+  const Params *args = head.args;
+  int64_t deep = room->deep, wide = room->wide, all = room->all, gap = room->gap;
+  int64_t columns = round_up(block.end - block.begin);
+  const element *gradient = row(head, &args->gradient, block.first);
+  const element *kept = row(head, &args->probs, block.first) + block.begin;
   Right keys = right(room->keys, all), values = right(room->values, wide);
-  as_left(block.count, of->width, gradient, of->gradient.strides[2], room->gradient, wide);
+  as_left(block.count, args->width, gradient, args->gradient.strides[2], room->gradient, wide);
   multiply(block.count, columns, wide, room->gradient, wide, corner(values, 0, block.begin), room->weights, gap, 0);
   logits_gradient(head, block, columns, room);
   multiply(block.count, deep, columns, room->slopes, gap, corner(keys, block.begin, 0), room->to_q, deep, 0);
   for (int64_t i = 0; i < block.count; i++) {
-    element *to = row(head, &of->to_q, block.first + i);
-    for (int64_t d = 0; d < of->inner; d++) to[d] = narrow(room->to_q[i * deep + d]);
+    element *to = row(head, &args->to_q, block.first + i);
+    for (int64_t d = 0; d < args->inner; d++) to[d] = narrow(room->to_q[i * deep + d]);
   }
   Right slopes = in_turns(block.count, columns, room->slopes, gap, room->turned);
-  across_left(block.count, of->inner, row(head, &of->q, block.first), of->q.strides[2], room->left);
+  across_left(block.count, args->inner, row(head, &args->q, block.first), args->q.strides[2], room->left);
   multiply(deep, columns, SIDE, room->left, SIDE, slopes, room->to_k + block.begin, all, 1);
-  Right weights = kept_in_turns(block.count, columns, kept, of->probs.strides[2], room->turned, gap);
-  across_left(block.count, of->width, gradient, of->gradient.strides[2], room->left);
+  Right weights = kept_in_turns(block.count, columns, kept, args->probs.strides[2], room->turned, gap);
+  across_left(block.count, args->width, gradient, args->gradient.strides[2], room->left);
   multiply(wide, columns, SIDE, room->left, SIDE, weights, room->to_v + block.begin, all, 1);
 }
 
 static void head_gradient(Head head, const Workspace *room) {
-  const Params *of = head.of;
-  as_right(of->keys, of->inner, row(head, &of->k, 0), of->k.strides[2], room->keys, room->all);
-  across_right(of->keys, of->width, row(head, &of->v, 0), of->v.strides[2], room->values, room->wide);
+  const Params *args = head.args;
+  as_right(args->keys, args->inner, row(head, &args->k, 0), args->k.strides[2], room->keys, room->all);
+  across_right(args->keys, args->width, row(head, &args->v, 0), args->v.strides[2], room->values, room->wide);
   memset(room->to_k, 0, room->deep * room->all * sizeof *room->to_k);
   memset(room->to_v, 0, room->wide * room->all * sizeof *room->to_v);
-  for (int64_t first = 0; first < of->queries; first += SIDE) queries_gradient(head, queries(of, first), room);
-  for (int64_t n = 0; n < of->keys; n++) {
-    element *to_k = row(head, &of->to_k, n), *to_v = row(head, &of->to_v, n);
-    for (int64_t d = 0; d < of->inner; d++) to_k[d] = narrow(room->to_k[d * room->all + n]);
-    for (int64_t d = 0; d < of->width; d++) to_v[d] = narrow(room->to_v[d * room->all + n]);
+  for (int64_t first = 0; first < args->queries; first += SIDE) queries_gradient(head, queries(args, first), room);
+  for (int64_t n = 0; n < args->keys; n++) {
+    element *to_k = row(head, &args->to_k, n), *to_v = row(head, &args->to_v, n);
+    for (int64_t d = 0; d < args->inner; d++) to_k[d] = narrow(room->to_k[d * room->all + n]);
+    for (int64_t d = 0; d < args->width; d++) to_v[d] = narrow(room->to_v[d * room->all + n]);
   }
 }
 
-static Workspace workspace(const Params *of, Memory *memory) {
-  int64_t deep = up(of->inner), wide = up(of->width), all = up(of->keys), gap = all + GAP;
+static Workspace workspace(const Params *args, Memory *memory) {
+  int64_t deep = round_up(args->inner), wide = round_up(args->width), all = round_up(args->keys), gap = all + GAP;
   return (Workspace){
       take(memory, all * deep, sizeof(operand)), take(memory, all * wide, sizeof(operand)),
-      take(memory, SIDE * wide, sizeof(operand)), take(memory, SIDE * most(deep, wide), sizeof(operand)),
+      take(memory, SIDE * wide, sizeof(operand)), take(memory, SIDE * max(deep, wide), sizeof(operand)),
       take(memory, SIDE * gap, sizeof(operand)), take(memory, SIDE * gap, sizeof(operand)),
       take(memory, SIDE * gap, sizeof(float)), take(memory, SIDE * deep, sizeof(float)),
       take(memory, deep * all, sizeof(float)), take(memory, wide * all, sizeof(float)),
@@ -88,24 +89,24 @@ static Workspace workspace(const Params *of, Memory *memory) {
   };
 }
 
-int64_t attention_backward_memory(const Params *of) {
+int64_t attention_backward_memory(const Params *args) {
   Memory memory = {0};
-  workspace(of, &memory);
+  workspace(args, &memory);
   return memory.used;
 }
 
 /* Compute the gradients of q, k and v, and add up those of the mask: in one thread if sequences share it. */
-void attention_backward(const Params *of) {
-  int64_t shared = of->to_mask.at && of->to_mask.strides[0] == 0, turns = shared ? 1 : of->sequences;
-#pragma omp parallel num_threads(of->threads) if (of->sequences * of->heads * of->queries * of->keys > MANY)
+void attention_backward(const Params *args) {
+  int64_t shared = args->to_mask.data && args->to_mask.strides[0] == 0, turns = shared ? 1 : args->sequences;
+#pragma omp parallel num_threads(args->threads) if (args->sequences * args->heads * args->queries * args->keys > MANY)
   {
-    Memory memory = of_thread(of);
-    Workspace room = workspace(of, &memory);
+    Memory memory = {args->memory + omp_get_thread_num() * args->per_thread};
+    Workspace room = workspace(args, &memory);
     unsigned before = begin_products();
 #pragma omp for collapse(2)
-    for (int64_t h = 0; h < of->heads; h++)
+    for (int64_t h = 0; h < args->heads; h++)
       for (int64_t turn = 0; turn < turns; turn++)
-        for (int64_t b = turn; b < (shared ? of->sequences : turn + 1); b++) head_gradient((Head){of, b, h}, &room);
+        for (int64_t b = turn; b < (shared ? args->sequences : turn + 1); b++) head_gradient((Head){args, b, h}, &room);
     end_products(before);
   }
 }

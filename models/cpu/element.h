@@ -41,11 +41,7 @@ static inline float exponential(float x) {
   float from = -88.029693f > x ? -88.029693f : x; /* in this order, NaN stays */
   float whole = from * 1.44269504f + 12583039.0f; /* its last bits are n + 127 */
   float r = from * 1.44269504f - (whole - 12583039.0f);
-  float series = 1.32647e-3f;
-  series = series * r + 9.67151e-3f;
-  series = series * r + 5.550734e-2f;
-  series = series * r + 2.4022242e-1f;
-  series = series * r + 6.9314698e-1f;
+  float series = (((1.32647e-3f * r + 9.67151e-3f) * r + 5.550734e-2f) * r + 2.4022242e-1f) * r + 6.9314698e-1f;
   series = series * r + 1.0f;
   uint32_t bits;
   memcpy(&bits, &whole, sizeof bits);

@@ -16,10 +16,7 @@ static inline float log1p_of(float x) {
   memcpy(&mantissa, &bits, sizeof mantissa);
   float once = 1.0f / ((mantissa + 1.0f) * whole);
   float s = (mantissa - 1.0f) * whole * once, z = s * s; /* log m = 2 artanh s */
-  float series = 2.0f / 9;
-  series = series * z + 2.0f / 7;
-  series = series * z + 2.0f / 5;
-  series = series * z + 2.0f / 3;
+  float series = ((2.0f / 9 * z + 2.0f / 7) * z + 2.0f / 5) * z + 2.0f / 3;
   float log = s * z * series + 2.0f * s;
   return exponent * 0.69314718f + (log + (x - (whole - 1.0f)) * (mantissa + 1.0f) * once);
 }

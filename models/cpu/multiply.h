@@ -54,29 +54,29 @@ static inline void scale_operands(int64_t count, const float *x, float by, opera
 #endif
 
 typedef struct {
-  const operand *at;
+  const operand *data;
   int64_t row, panel; /* distances between rows (pairs of rows in bfloat16) and panels, in numbers */
 } Right;
 
-static inline int64_t up(int64_t count) { return (count + SIDE - 1) / SIDE * SIDE; }
-static inline int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-static inline int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
+static inline int64_t round_up(int64_t count) { return (count + SIDE - 1) / SIDE * SIDE; }
+static inline int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
+static inline int64_t max(int64_t a, int64_t b) { return a > b ? a : b; }
 
 /* Zeros from the caller, divided among matrices; without them, bytes are only counted. */
 typedef struct {
-  char *at;
+  char *data;
   int64_t used;
 } Memory;
 
 static inline void *take(Memory *from, int64_t count, size_t size) {
-  char *found = from->at ? from->at + from->used : NULL;
+  char *place = from->data ? from->data + from->used : NULL;
   from->used += (count * size + 63) / 64 * 64;
-  return found;
+  return place;
 }
 
 /* Return the part of a right matrix from row r and column n on, both multiples of SIDE. */
 static inline Right corner(Right b, int64_t r, int64_t n) {
-  b.at += n / SIDE * b.panel + r / IN_TURNS * b.row;
+  b.data += n / SIDE * b.panel + r / IN_TURNS * b.row;
   return b;
 }
 
@@ -128,7 +128,7 @@ static void multiply(int64_t rows, int64_t columns, int64_t inner, const operand
         _tile_zero(3);
       }
       for (int64_t k = 0; k < inner; k += SIDE) {
-        const operand *left = a + r * a_row + k, *right = corner(b, k, n).at;
+        const operand *left = a + r * a_row + k, *right = corner(b, k, n).data;
         _tile_loadd(4, left, a_row * 2);
         _tile_loadd(5, left + 16 * a_row, a_row * 2);
         _tile_loadd(6, right, b.row * 2);
@@ -184,6 +184,7 @@ static void multiply(int64_t rows, int64_t columns, int64_t inner, const operand
                      int64_t c_row, int add) {
   for (int64_t n = 0; n < columns; n += 2 * LANES)
     for (int64_t r = 0; r < rows; r += TALL)
-      strip(inner, a + r * a_row, a_row, corner(b, 0, n).at + n % SIDE * IN_TURNS, b.row, c + r * c_row + n, c_row, add);
+      strip(inner, a + r * a_row, a_row, corner(b, 0, n).data + n % SIDE * IN_TURNS, b.row, c + r * c_row + n, c_row,
+            add);
 }
 #endif

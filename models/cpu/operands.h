@@ -32,8 +32,8 @@ static inline void across_turns(int64_t columns, const element *x, turn *to) {
 static void as_right(int64_t count, int64_t width, const element *x, int64_t x_row, operand *to, int64_t rows) {
   for (int64_t first = 0; first < width; first += SIDE)
     for (int64_t n = 0; n < count; n += IN_TURNS) {
-      static const element none[SIDE];
-      const element *above = x + n * x_row + first, *below = n + IN_TURNS > count ? none : above + x_row;
+      static const element zeros[SIDE];
+      const element *above = x + n * x_row + first, *below = n + IN_TURNS > count ? zeros : above + x_row;
       turn *at = (turn *)(to + first * rows + n * SIDE);
       if (width - first >= SIDE)
         as_turns(SIDE, above, below, at);
@@ -58,10 +58,10 @@ static void across_right(int64_t count, int64_t width, const element *x, int64_t
 static void across_left(int64_t count, int64_t width, const element *x, int64_t x_row, operand *to) {
   memset(to, 0, count < SIDE ? SIDE * width * sizeof *to : 0);
   for (int64_t n = 0; n < count; n += IN_TURNS) {
-    static const element none[SIDE];
+    static const element zeros[SIDE];
     turn *at = (turn *)(to + n);
     for (int64_t d = 0; d < width; d += SIDE) {
-      const element *above = x + n * x_row + d, *below = n + IN_TURNS > count ? none : above + x_row;
+      const element *above = x + n * x_row + d, *below = n + IN_TURNS > count ? zeros : above + x_row;
       if (width - d >= SIDE)
         for (int64_t i = 0; i < SIDE; i++) at[(d + i) * (SIDE / IN_TURNS)] = interleave(above[i], below[i]);
       else

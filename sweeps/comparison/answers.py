@@ -62,8 +62,8 @@ def gain_line(comparison: Comparison) -> str:
         }
         names = sorted(sizes, key=lambda name: -sizes[name])
         entries = [f"{name} {number(sizes[name], 2)}" for name in names]
-        shown = f"compared with the same model shown no more than {comparison.at_training}"
-        where = f"{comparison.unit} at {comparison.at(comparison.lengths[middle])}, {shown}"
+        control = f"compared with the same model shown no more than {comparison.at_training}"
+        where = f"{comparison.unit} at {comparison.at(comparison.lengths[middle])}, {control}"
         return f"{list_text(entries, MOST) or 'No method'} ({where})."
     plain = [name for name, gains in comparison.extensions.items() if "none" in gains]
     if not comparison.is_cropped or not plain:
