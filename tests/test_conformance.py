@@ -127,9 +127,9 @@ def test_shifting_all_positions(method: Method) -> None:
     at = torch.arange(span - shift)
     still = []
     for member in members(method.exact):
-        here = scores(member, Positions(at, span))
-        there = scores(member, Positions(at + shift, span))
-        still.append(same(here, there))
+        unshifted = scores(member, Positions(at, span))
+        shifted = scores(member, Positions(at + shift, span))
+        still.append(same(unshifted, shifted))
         assert still[-1] or not member.relative
     assert all(still) or not method.built.relative
     if method in ONE_OF_EACH:
@@ -143,8 +143,8 @@ def test_longer_span_alone(method: Method) -> None:
         return
     at, longest = torch.arange(LENGTH), min(method.span, 4096 + LENGTH)
     for member in members(method.exact):
-        here = scores(member, Positions(at, LENGTH))
-        agree(scores(member, Positions(at + longest - LENGTH, longest)), here)
+        near = scores(member, Positions(at, LENGTH))
+        agree(scores(member, Positions(at + longest - LENGTH, longest)), near)
 
 
 @over(EVERY)
@@ -339,12 +339,12 @@ def test_every_kernel_follows_the_device(method: Method) -> None:
 
 
 def test_a_tensor_on_another_device_is_found() -> None:
-    there, here = torch.ones(2, 2, device="meta"), torch.ones(2, 2)
+    meta, cpu = torch.ones(2, 2, device="meta"), torch.ones(2, 2)
     for operation in (torch.matmul, torch.mul, torch.maximum, lambda a, b: torch.cat([a, b])):
         with pytest.raises(AssertionError, match="mixes cpu and meta"), OneDevice():
-            operation(there, here)
+            operation(meta, cpu)
     with pytest.raises((RuntimeError, NotImplementedError)):
-        bool(there.sum() > 0)
+        bool(meta.sum() > 0)
 
 
 @pytest.mark.slow
@@ -367,7 +367,7 @@ def kernels(effect: Effect) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("method", "causal"), [*((one, True) for one in EVERY), *((one, False) for one in ONE_OF_EACH)], ids=str
+    ("method", "causal"), [*((m, True) for m in EVERY), *((m, False) for m in ONE_OF_EACH)], ids=str
 )
 def test_kernels_agree(method: Method, causal: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Forward and gradients, whole and in blocks of a few queries, follow the same formula in float64, and

@@ -1,4 +1,4 @@
-"""Which packages may import which: read from the source, so that imports inside functions count."""
+"""Packages import only those that they may: read from the source, so that imports inside functions count."""
 
 import ast
 import re

@@ -1,4 +1,4 @@
-"""How well a small scale predicts a larger one."""
+"""Agreement: a small scale predicts a larger one."""
 
 import shutil
 import sys

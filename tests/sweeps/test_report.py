@@ -296,10 +296,10 @@ def test_extensions_without_crop_are_compared_with_none(tmp_path: Path) -> None:
     half, alone = (
         [
             (high - low) / 2
-            for low, high in zip(one.low, one.high, strict=True)
+            for low, high in zip(curve.low, curve.high, strict=True)
             if low is not None and high is not None
         ]
-        for one in (found, curves["none"])
+        for curve in (found, curves["none"])
     )
     assert all(a < b / 2 for a, b in zip(half, alone, strict=True))  # the differences are paired
     page, printed = page_of(folder), terminal_text(summarise(load_sweep(folder)), 150)
@@ -372,7 +372,7 @@ DAMAGE: list[tuple[str, Any, str]] = [
     ("results.jsonl", {"length": 0}, "results.jsonl has a length below 1"),
     ("results.jsonl", {"trained_length": 0}, "results.jsonl has a length below 1"),
     ("results.jsonl", {"encoding": ["rope"]}, "results.jsonl is damaged at line 1 (encoding: ['rope'])"),
-    *(("documents.npz", one, "documents.npz is damaged") for one in SCORES),
+    *(("documents.npz", scores, "documents.npz is damaged") for scores in SCORES),
 ]
 
 

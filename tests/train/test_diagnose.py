@@ -68,9 +68,9 @@ def tables(model: GPT, sequence: Tensor, draw: int) -> list[tuple[Tensor, Tensor
     for effect in effects:
         x = effect.embed(x) if effect.embed else x
     for layer, block in enumerate(cast(list[Block], model.blocks)):
-        effect, one = effects[layer % len(effects)], block.attention
+        effect, attention = effects[layer % len(effects)], block.attention
         hidden = block.norm1(x)
-        q, k, _ = split_heads(one.qkv(hidden), one.heads)
+        q, k, _ = split_heads(attention.qkv(hidden), attention.heads)
         table = logits(q, k, effect, x=hidden).softmax(-1)
         found.append((table[0].double(), effect.positions.at))
         x = block(x, Plan(effect))
@@ -163,12 +163,12 @@ def test_what_does_not_turn_keeps_likeness() -> None:
     """The still features of partial RoPE and p-RoPE count as pairs of frequency 0."""
     shape = SHAPE | {"head_width": 16}
     rope, partial, p = (
-        load(*one, **shape, **more)
-        for one, more in ((["rope"], {}), (["rope"], {"partial": 0.25}), (["p_rope"], {"proportion": 0.5}))
+        load(*name, **shape, **more)
+        for name, more in ((["rope"], {}), (["rope"], {"partial": 0.25}), (["p_rope"], {"proportion": 0.5}))
     )
-    theta = [rotary.frequencies(cast(RoPE, one)) for one in (rope, partial, p)]
-    assert [len(one) for one in theta] == [8, 8, 8]
-    assert [int((one == 0).sum()) for one in theta] == [0, 6, 4]
+    theta = [rotary.frequencies(cast(RoPE, encoding)) for encoding in (rope, partial, p)]
+    assert [len(frequencies) for frequencies in theta] == [8, 8, 8]
+    assert [int((frequencies == 0).sum()) for frequencies in theta] == [0, 6, 4]
     assert rotary.enough_for(theta[1], 5000) == 5000
     assert rotary.enough_for(theta[0], 5000) < 5000
     expected = [sum(math.cos(m * f) for f in theta[0].tolist()) for m in range(50)]

@@ -28,7 +28,7 @@ def traced(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 @pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS, ids="+".join)
 def test_gradients(traced: None, form: tuple[str, ...]) -> None:
-    """Of 21 tokens, padded to 128; the positions of some skip."""
+    """Gradients of 21 tokens, padded to 128, some of whose positions skip, are those of the reference."""
     positions = Positions(torch.arange(T) * 2 + torch.arange(T) // 3, 3 * T)
     if supports("flex", effect(form, positions, inputs()[-1])):
         with float64():

@@ -103,13 +103,13 @@ def test_flash_attention_is_for_processors_that_it_suits(slow: bool, monkeypatch
     monkeypatch.setattr(attending, "is_bfloat16_by_onednn", lambda: slow)
     monkeypatch.setenv("CC", "none")  # loops in C suit masks better
     at, (q, *_, learned) = Positions.of(T), (t.detach() for t in inputs())
-    for one in (Effect(at), effect(("curve",), at, learned)):
+    for plain in (Effect(at), effect(("curve",), at, learned)):
         with torch.no_grad():
-            assert choose(q.bfloat16(), one) == ("explicit" if slow else "sdpa")
-            assert choose(q.float(), one) == "sdpa"
-        assert choose(q.bfloat16(), one) == "explicit"  # flash attention is slow backward
+            assert choose(q.bfloat16(), plain) == ("explicit" if slow else "sdpa")
+            assert choose(q.float(), plain) == "sdpa"
+        assert choose(q.bfloat16(), plain) == "explicit"  # flash attention is slow backward
         with torch.no_grad():
-            assert choose(q.bfloat16(), Plan(one).from_query(T // 2 + 1)) == "explicit"
+            assert choose(q.bfloat16(), Plan(plain).from_query(T // 2 + 1)) == "explicit"
 
 
 @pytest.mark.skipif(native.is_missing(), reason="There is no C compiler here")

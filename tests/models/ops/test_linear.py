@@ -23,8 +23,8 @@ def test_both_ways_agree(shape: tuple[int, ...]) -> None:
         leaves = [t.clone().requires_grad_() for t in (x, weight)]
         result = multiply(*leaves)
         found.append([result.detach(), *torch.autograd.grad(result, leaves, out)])
-    for one, other in zip(*found, strict=True):
-        agree(one, other)
+    for actual, expected in zip(*found, strict=True):
+        agree(actual, expected)
 
 
 @onednn

@@ -120,7 +120,7 @@ def test_every_pass_is_counted(models: dict[str, GPT]) -> None:
     tokens = {(key[0], key[2]): cost.tokens for key, cost in answers.cost.items()}
     assert tokens["none", 20] == 2 * COUNT * 20
     assert tokens["random", 20] == 2 * COUNT * 20
-    costs = {(one[0], one[2], one[3]): one[4] for one in answers.costs()}
+    costs = {(cost[0], cost[2], cost[3]): cost[4] for cost in answers.costs()}
     speed = tokens["none", 20] / answers.cost["none", "answers", 20].seconds
     assert costs["none", 20, "tokens_per_second"] == pytest.approx(float(speed))
 
@@ -223,7 +223,7 @@ TINY = """data=copy data.symbols=4 data.lengths=[1,4] model.length=9 model.width
 """.split()
 
 
-OTHER = [one for one in TINY if not one.startswith(("data", "model.length", "evaluation.lengths"))]
+OTHER = [word for word in TINY if not word.startswith(("data", "model.length", "evaluation.lengths"))]
 OTHER += ["model.length=16"]
 
 
