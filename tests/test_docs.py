@@ -61,7 +61,7 @@ def test_the_tables_of_the_study_are_those_of_its_archives(line: str, command_ou
 
 
 def test_the_study_has_tables() -> None:
-    assert len(TABLES) == 11
+    assert len(TABLES) == 12
 
 
 def test_the_closer_look_at_the_study_is_that_of_its_archive() -> None:

@@ -25,10 +25,10 @@ def crossing_figure(name: str, attribution: Attribution) -> Figure:
         (EFFECT, f"{factor}: {effect.first} → {effect.last}", effect.measurement)
         for factor, effect in attribution.counted.items()
     ]
-    rows += [row(kind, what, part.value, part.low, part.high) for kind, what, part in parts]
+    rows += [row(kind, label, part.value, part.low, part.high) for kind, label, part in parts]
     rows.append(row(EFFECT, "left: what no factor explains", left, left - half, left + half))
     panel = describe(
-        "whiskers", row="what", rows=[row["what"] for row in rows], width=420, verdicts=KINDS, scale=SCALE,
+        "whiskers", row="label", rows=[row["label"] for row in rows], width=420, verdicts=KINDS, scale=SCALE,
         ticks=TICKS, title=f"{contradiction.unit}; linear within ±{SCALE['constant']}",
     )  # fmt: skip
     caption = Caption(
@@ -37,5 +37,5 @@ def crossing_figure(name: str, attribution: Attribution) -> Figure:
     return Figure(name, {"crossing": facet(panel, rows, "panel", 1, caption)})
 
 
-def row(kind: str, what: str, value: float, low: float, high: float) -> Row:
-    return {"panel": "", "verdict": kind, "what": what, "value": value, "low": low, "high": high}
+def row(kind: str, label: str, value: float, low: float, high: float) -> Row:
+    return {"panel": "", "verdict": kind, "label": label, "value": value, "low": low, "high": high}

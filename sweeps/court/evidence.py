@@ -4,8 +4,8 @@ A setting is a data set, a model size and a training budget. Runs of a setting a
 archive they are in; two settings are two independent tries of a claim.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cache, reduce
 from typing import Any, NamedTuple
 
@@ -139,7 +139,17 @@ def load_settings() -> list[Setting]:
             name = str(archive.relative_to(STUDY)).replace(".", "study")
             if any(row.protocol != ONCE for row in run.rows):
                 settings.setdefault(key, Setting(name)).add(run)
-    return list(settings.values())
+    return [
+        replace(setting, name=setting.name + differences(key, settings)) for key, setting in settings.items()
+    ]
+
+
+def differences(key: tuple[str, ...], settings: Mapping[tuple[str, ...], Setting]) -> str:
+    """Return in brackets what sets a setting apart from others of its archive; empty if it has no others."""
+    alike = [other for other, setting in settings.items() if setting.name == settings[key].name]
+    names = (name.rpartition(".")[2].replace("_", " ") for name in MAKES_SETTING)
+    parts = [f"{n} {values[0]}" for n, *values in zip(names, key, *alike, strict=True) if len({*values}) > 1]
+    return f" ({', '.join(parts)})" if parts else ""
 
 
 def variant(run: FinishedRun, group: str, name: str) -> str:
