@@ -140,11 +140,11 @@ def load_settings() -> list[Setting]:
             if any(row.protocol != ONCE for row in run.rows):
                 settings.setdefault(key, Setting(name)).add(run)
     return [
-        replace(setting, name=setting.name + differences(key, settings)) for key, setting in settings.items()
+        replace(setting, name=setting.name + distinction(key, settings)) for key, setting in settings.items()
     ]
 
 
-def differences(key: tuple[str, ...], settings: Mapping[tuple[str, ...], Setting]) -> str:
+def distinction(key: tuple[str, ...], settings: Mapping[tuple[str, ...], Setting]) -> str:
     """Return in brackets what sets a setting apart from others of its archive; empty if it has no others."""
     alike = [other for other, setting in settings.items() if setting.name == settings[key].name]
     names = (name.rpartition(".")[2].replace("_", " ") for name in MAKES_SETTING)
