@@ -42,7 +42,7 @@ FAULTS = {
         "tests/test_conformance.py", "sees_no_future and fire",
     ),
     "one token of the future, in C": (
-        "models/cpu/attention.c", "of->before + query + 1", "of->before + query + 2",
+        "models/cpu/attention.c", "args->before + query + 1", "args->before + query + 2",
         IN_C, "as_exact_as_pytorch and products and float32",
     ),
     "the gradient of a softmax without its mean, in C": (
