@@ -1,7 +1,7 @@
 """The gain from longer context, as Markdown: by how much each method's loss is lower than under a control.
 
 python -m sweeps.context_gain docs/study                    # a column a length; the better of window and crop
-python -m sweeps.context_gain docs/study --against window   # or other extensions: the better counts
+python -m sweeps.context_gain docs/study --against window   # repeat it for others: the better counts
 python -m sweeps.context_gain docs/study/half docs/study    # a column a checkpoint, at four times the length
 """
 
@@ -133,21 +133,19 @@ def cell(gain: Difference | None, place: int) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m sweeps.context_gain", description=__doc__)
     parser.add_argument("folders", type=Path, nargs="+", help="a sweep or an archive, or one per checkpoint")
-    parser.add_argument(
-        "--against",
-        nargs="+",
-        default=CONTEXT_CONTROLS,
-        help="one or more (default: window crop)",
-    )
+    parser.add_argument("--against", action="append", help="a control (default: window and crop)")
     parser.add_argument(
         "--times", type=int, default=4, help="the length in training lengths, for checkpoints"
     )
     options = parser.parse_args()
     groups = [scored_runs(folder) for folder in options.folders]
-    if len(groups) > 1:
-        print(by_checkpoint(groups, options.times, options.against))
-    else:
-        print(by_length(groups[0], options.against))
+    evaluated = {e for group in groups for _, e in group.curves(*SCORES).variants if e != "none"}
+    if missing := [control for control in options.against or () if control not in evaluated]:
+        raise UsageError(
+            f"No run was evaluated under {missing[0]}: name one of {', '.join(sorted(evaluated))}."
+        )
+    controls = options.against or CONTEXT_CONTROLS
+    print(by_checkpoint(groups, options.times, controls) if groups[1:] else by_length(groups[0], controls))
 
 
 if __name__ == "__main__":

@@ -122,6 +122,22 @@ def test_checkpoints_are_compared_on_the_seeds_and_documents_that_all_have(
         by_checkpoint([groups[0], scored_runs(half)], 4)
 
 
+def test_a_control_is_chosen(
+    sweep: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tables = {}
+    for controls in (("crop",), ("window",), ("window", "crop")):
+        options = [word for control in controls for word in ("--against", control)]
+        monkeypatch.setattr("sys.argv", ["gains", *options, str(sweep)])
+        main()
+        tables[controls] = capsys.readouterr().out
+    assert tables["crop",] != tables["window",]
+    assert tables["window", "crop"] == by_length(scored_runs(sweep)) + "\n"
+    monkeypatch.setattr("sys.argv", ["gains", str(sweep), "--against", "windw"])
+    with pytest.raises(ValueError, match="No run was evaluated under windw: name one of crop, "):
+        main()
+
+
 @pytest.mark.parametrize(("crop", "gain"), [(2.0, -0.5), (2.8, 0.3), (3.5, 0.5), (None, 0.5)])
 def test_a_gain_is_over_the_better_control(crop: float | None, gain: float) -> None:
     """A method that fails in a window does not gain by leaving it."""
