@@ -81,6 +81,11 @@ class Mixed(Source):
             torch.where(is_task, pad(target_mask(task), rest), target_mask(text)),
         )
 
+    def passes(self, sequences: int, length: int) -> float | None:
+        problems = round(self.share * sequences)
+        of_text = self.text.passes(sequences - problems, length) or 0.0
+        return of_text + (self.task.passes(problems, length) or 0.0 if self.offset == 0 else 0.0)
+
     def windows(self, count: int, length: int) -> Windows | None:
         return self.text.windows(count, length)
 

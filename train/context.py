@@ -50,6 +50,11 @@ class Run:
         return self.source.trained_length or self.recipe.length
 
     @property
+    def passes(self) -> float | None:
+        """Return how often the training reads the training text; None if there is no text."""
+        return self.source.passes(self.recipe.batch * self.recipe.steps, self.recipe.length)
+
+    @property
     def lengths(self) -> list[int]:
         """Return the lengths to evaluate at."""
         return self.evaluation.at(self.trained_length)

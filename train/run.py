@@ -29,6 +29,8 @@ from train.runtime import machine
 from train.runtime.ranks import is_rank_zero, locked
 from train.wandb_run import track
 
+MANY = 2.0  # passes over the training text; above it a warning is printed
+
 
 def run_job(config: Config, folder: Path, expected: str | None = None) -> None:
     """Do everything from settings to `DONE`; with `config.run`, evaluate the model of that run folder.
@@ -62,6 +64,8 @@ def complete(config: Config, folder: Path, run_id: str, code_at_start: Code) -> 
             selection_evaluator(run, {}, windows)  # an error where everything is scored
     with track(config, folder, run_id) as tracker:
         run = replace(run, log=tracker.log_training)
+        if is_rank_zero() and run.passes is not None:
+            print(reading(run.passes), flush=True)
         if config.run is None:
             training_id = training_id_of(config, source.fingerprint, run.precision, code_at_start)
             training, files = load_or_train(run, model, training_id, config.trainer.kept)
@@ -82,6 +86,7 @@ def complete(config: Config, folder: Path, run_id: str, code_at_start: Code) -> 
             return
         about = identity.model_dump() | chosen | {
             "settings": config.model_dump(mode="json"), "corpus_description": source.description,
+            "passes": run.passes,
             "code": code_at_start,
             "command": command_text("train" if config.run is None else "train.evaluate"),
             "machine": machine.description(), "threads": torch.get_num_threads(),
@@ -94,3 +99,14 @@ def complete(config: Config, folder: Path, run_id: str, code_at_start: Code) -> 
         tracker.log_rows(rows)
         finish(folder, run_id)
         print(f"{outcome(rows)}\nResults in {folder}", flush=True)
+
+
+def reading(passes: float) -> str:
+    """Return a sentence on how often the training text is read. Above MANY passes it is a warning."""
+    sentence = f"The training reads its text {passes:,.2f} times"
+    if passes <= MANY:
+        return f"{sentence}."
+    return (
+        f"Warning: {sentence[0].lower()}{sentence[1:]}, so that it may learn the text by heart: raise "
+        "data.limit, give more text, or lower trainer.max_steps."
+    )

@@ -78,6 +78,9 @@ class Haystack(Source):
         wrong = torch.cat([targets[:, : -self.key], others], 1)
         return Problems(tokens, targets, mask, depth, wrong, windows.document[window])
 
+    def passes(self, sequences: int, length: int) -> float | None:
+        return self.text.passes(sequences, self.room(length))
+
     def room(self, length: int) -> int:
         """Return the number of text tokens in a sequence of `length` tokens and its last target."""
         room = length + 1 - 2 * (1 + self.key)

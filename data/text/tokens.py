@@ -16,7 +16,7 @@ class Text(Source):
     """Text in a folder that `data.text.prepare` wrote."""
 
     def __init__(self, folder: Path, prepared: Prepared, repeat: float = 0.0) -> None:
-        self.folder, self.repeat = folder, repeat
+        self.folder, self.prepared, self.repeat = folder, prepared, repeat
         self.name, self.fingerprint = prepared.name, of_json([prepared.fingerprint, repeat])
         self.description, self.vocab = prepared.description, prepared.vocab
         self.mask_token, self.has_text = prepared.mask_token, True
@@ -26,6 +26,13 @@ class Text(Source):
         self.held_out = map_file(folder / "held_out.bin", prepared.dtype)
         self.bytes = map_file(folder / "held_out.bytes", "uint32")
         self.lengths = np.load(folder / "held_out_lengths.npy")  # tokens of each held-out document
+
+    def __reduce__(self) -> tuple[type["Text"], tuple[Path, Prepared, float]]:
+        """Let another process open the files, rather than send it their content."""
+        return type(self), (self.folder, self.prepared, self.repeat)
+
+    def passes(self, sequences: int, length: int) -> float:
+        return sequences * length / len(self.training)
 
     def batch(self, step: int, length: int, size: int, seed: int, rank: int = 0, world: int = 1) -> Batch:
         """Return random windows of the training stream, whose starts depend on (seed, step) alone."""

@@ -80,6 +80,7 @@ def provenance(group: Group) -> Provenance:
     known = {
         "data": about if group.data in about else f"{group.data} {about}",
         "corpus (SHA-256)": rows[0].corpus,
+        "passes over the training text": passes_text(facts),
         "command of one run": next((str(fact["command"]) for fact in facts if fact.get("command")), ""),
         "machine": distinct_values(facts, "machine"),
         "versions": "; ".join(sorted({row.versions for row in rows})),
@@ -92,6 +93,16 @@ def provenance(group: Group) -> Provenance:
         settings=dict(shared_settings(facts)),
         runs={name: [run.folder.name for run in runs] for name, runs in group.members.items()},
     )
+
+
+def passes_text(facts: list[dict[str, Any]]) -> str:
+    """Return how often the runs read their training text, with a warning above two passes."""
+    passes = [float(fact["passes"]) for fact in facts if fact.get("passes") is not None]
+    if not passes:
+        return ""
+    low, high = min(passes), max(passes)
+    text = f"{high:.2f}" if f"{low:.2f}" == f"{high:.2f}" else f"{low:.2f} to {high:.2f}"
+    return f"{text}: models may have learned the text by heart" if high > 2 else text
 
 
 def shared_settings(facts: list[dict[str, Any]]) -> Iterator[tuple[str, str]]:

@@ -143,3 +143,11 @@ def test_impossible_settings_are_refused(mixture: Make, settings: Callable[..., 
         mixture(text=settings("copy"))
     with pytest.raises(ValueError, match=r"data=python\+recall needs a text, but recall has none"):
         mixture(text=None)
+
+
+def test_passes_over_the_text_count_its_own_sequences(mixture: Make, hidden: Mixed, stdlib: Text) -> None:
+    assert mixture("copy", 512 + 18).passes(100, 64) == stdlib.passes(50, 64)
+    keys = hidden.task.passes(50, 64)
+    assert hidden.passes(100, 64) == stdlib.passes(50, 64) + keys
+    assert 0 < keys < stdlib.passes(50, 64)
+    assert mixture("copy", 512 + 18).task.passes(100, 64) is None

@@ -16,7 +16,7 @@ from tests.harm import flip
 from tests.processes import start
 from tests.train.conftest import call, command, run_together
 from train.results.rows import Row, read_rows
-from train.run import run_job
+from train.run import reading, run_job
 
 pytestmark = pytest.mark.slow
 
@@ -49,6 +49,16 @@ def test_rows_are_complete(done: Path) -> None:
     about = json.loads((done / "run.json").read_text())
     assert about["settings"]["names"]["encoding"] == "rope"
     assert about["command"].startswith("python -m train encoding=rope")
+    tokens = re.search(r"training: .* ([\d,]+) tokens;", about["corpus_description"])
+    assert tokens
+    settings = about["settings"]
+    drawn = settings["trainer"]["max_steps"] * settings["batch"] * settings["model"]["length"]
+    assert about["passes"] == pytest.approx(drawn / int(tokens[1].replace(",", "")), rel=0.01)
+
+
+def test_many_passes_over_the_text_are_a_warning() -> None:
+    assert reading(0.5) == "The training reads its text 0.50 times."
+    assert reading(58).startswith("Warning: the training reads its text 58.00 times, so that it may learn")
 
 
 def find(rows: list[Row], **wanted: object) -> list[Row]:

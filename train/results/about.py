@@ -32,6 +32,7 @@ class About(Identity):
     best: str | None = None  # of the checkpoints that were kept
     settings: dict[str, Any]
     corpus_description: str
+    passes: float | None = None  # over the training text; None if there is no text
     code: dict[str, str] = Field({})  # older versions did not write this, `threads` and `trained_with`
     command: str
     machine: str

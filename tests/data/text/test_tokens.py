@@ -154,3 +154,8 @@ def test_description_of_a_corpus(stdlib: Text) -> None:
     assert stdlib.description.startswith("stdlib: Python source code of stdlib 3.")
     assert f"held out: {len(stdlib.lengths)} documents" in stdlib.description
     assert f"{stdlib.lengths.sum():,} tokens" in stdlib.description
+
+
+def test_passes_are_the_tokens_drawn_over_those_there_are(stdlib: Text) -> None:
+    assert stdlib.passes(len(stdlib.training), 2) == 2.0
+    assert stdlib.passes(0, 64) == 0.0
