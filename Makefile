@@ -47,8 +47,8 @@ study: setup  ## the long study, at low priority: make study HOURS=2 PARTS=rates
 transfer: setup  ## what small scales predict about the last: make transfer SCALES="docs/study/both docs/study"
 	@$(BIN)/python -m sweeps.agreement $(SCALES)
 
-claims: setup  ## verdicts on claims of the literature, to docs/claims.md, .json and docs/contradictions; CLAIM=e1 prints one, RUN=true trains what it lacks
-	@$(BIN)/python -m sweeps.court $(CLAIM) $(if $(RUN),--run)
+claims: setup  ## verdicts on claims of the literature, to docs/claims.md and .json; CLAIM=e1 prints one, RUN=true trains what it lacks
+	@$(BIN)/python -m sweeps.claims $(CLAIM) $(if $(RUN),--run)
 
 train: setup  ## one run: make train ARGS="encoding=alibi"
 	@$(BIN)/python -m train $(ARGS)

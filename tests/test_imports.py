@@ -25,9 +25,8 @@ KNOWS = {
 }
 EXCEPTIONS = {
     "sweeps/plan.py": {"train.config.compose", "train.config.schema", "train.config.validation"},
-    "sweeps/court/claim.py": {"train.config.validation"},
-    "sweeps/court/contradiction.py": {"train.config.validation"},
-    "sweeps/court/exact.py": {"train.diagnostics.rotary"},
+    "sweeps/claims/claim.py": {"train.config.validation"},
+    "sweeps/claims/exact.py": {"train.diagnostics.rotary"},
 }
 """A sweep's cost follows from its settings; claims are checked as settings are, and one is about RoPE."""
 

@@ -1,0 +1,1 @@
+"""Claims of the literature (`literature/`), decided by measured rows."""

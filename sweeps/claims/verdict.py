@@ -1,0 +1,159 @@
+"""Verdicts, computed from rows: every part of a claim in every setting that has its terms.
+
+A setting counts if it has at least three seeds of every term. There the claim is kept if the interval of each
+part lies on the claimed side of its bound, and broken if the interval of one part lies on the other side
+(paired over seeds and documents: `sweeps.statistics`). p-values are corrected by Holm over the parts of a
+claim, and by Bonferroni over the settings that count. The same evidence is asked for and against a claim.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+import numpy as np
+
+from sweeps.claims.claim import Claim
+from sweeps.claims.evidence import Setting
+from sweeps.claims.exact import CHECKS, Check
+from sweeps.claims.inequality import Inequality
+from sweeps.comparison.comparisons import SIGNIFICANT
+from sweeps.statistics import Array, holm, interval, satterthwaite, smallest_difference
+
+FEWEST_SEEDS = 3
+
+
+class Verdict(StrEnum):
+    """The verdict on a claim, or of one setting."""
+
+    REPRODUCED = "reproduced here"
+    NOT_REPRODUCED = "not reproduced here"
+    MIXED = "depends on the setting"
+    UNDECIDED = "undecided"
+    UNTRIED = "not tried"
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """A part of a claim, measured in a setting."""
+
+    part: Inequality
+    value: float
+    low: float
+    high: float
+    p: float  # that the value is the bound, two-sided
+    smallest: float  # difference from the bound that would be seen in 80 % of repetitions
+    seeds: int
+
+    @property
+    def is_as_claimed(self) -> bool:
+        return (self.value < self.part.bound) == self.part.is_below
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A claim tried in one setting."""
+
+    setting: str
+    parts: list[Measurement]
+    p: Array  # of the parts, corrected
+
+    @property
+    def seeds(self) -> int:
+        return min(part.seeds for part in self.parts)
+
+    @property
+    def against(self) -> list[int]:
+        """Return the places of the parts that contradict the claim."""
+        return [n for n, part in enumerate(self.parts) if not part.is_as_claimed]
+
+    @property
+    def chance(self) -> float:
+        """Return the p-value behind the verdict: of the least certain part if all are as claimed, else of the
+        most certain one against the claim."""
+        return float(min(self.p[self.against]) if self.against else max(self.p))
+
+    @property
+    def verdict(self) -> Verdict:
+        if self.chance >= SIGNIFICANT:
+            return Verdict.UNDECIDED
+        return Verdict.NOT_REPRODUCED if self.against else Verdict.REPRODUCED
+
+    @property
+    def deciding(self) -> Measurement:
+        """Return the part that breaks the claim, the first part if all are kept, or else the least certain
+        one."""
+        decides = min(self.against, key=lambda n: self.p[n]) if self.against else int(np.argmax(self.p))
+        return self.parts[0 if self.verdict == Verdict.REPRODUCED else decides]
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """A claim and its verdict."""
+
+    claim: Claim
+    verdict: Verdict
+    trials: list[Trial]
+    checks: list[Check]
+
+    @property
+    def trial(self) -> Trial | None:
+        """Return the trial behind the verdict: of those that agree with it or decide, the one with most
+        seeds."""
+        agreeing = [trial for trial in self.trials if trial.verdict == self.verdict]
+        deciding = [trial for trial in self.trials if trial.verdict != Verdict.UNDECIDED]
+        return max(agreeing or deciding or self.trials, key=lambda trial: trial.seeds, default=None)
+
+    @property
+    def needs(self) -> float | None:
+        """Return the published distance of the first part from its bound; None if it is unknown."""
+        effect = self.claim.effect
+        return None if effect is None else abs(effect - self.claim.inequalities[0].bound)
+
+
+def decide(claim: Claim, settings: Sequence[Setting]) -> Judgement:
+    """Return the judgement of a claim by the rows of all settings."""
+    if claim.exact is not None:
+        checks = list(CHECKS[claim.exact]())
+        is_kept = all(check.is_kept for check in checks)
+        return Judgement(claim, Verdict.REPRODUCED if is_kept else Verdict.NOT_REPRODUCED, [], checks)
+    trials = [trial for setting in settings if (trial := try_claim(claim.inequalities, setting))]
+    trials = [replace(trial, p=np.minimum(trial.p * len(trials), 1.0)) for trial in trials]
+    return Judgement(claim, verdict_of(trials), trials, [])
+
+
+def verdict_of(trials: Sequence[Trial]) -> Verdict:
+    """Return the joint verdict of the trials."""
+    if not trials:
+        return Verdict.UNTRIED
+    found = {trial.verdict for trial in trials} - {Verdict.UNDECIDED}
+    return found.pop() if len(found) == 1 else Verdict.MIXED if found else Verdict.UNDECIDED
+
+
+def try_claim(parts: Sequence[Inequality], setting: Setting) -> Trial | None:
+    """Return the measured parts of a claim in a setting; None if it has too few seeds of one of its terms."""
+    found = [whole for part in parts if (whole := measure(part, setting)) and np.isfinite(whole.p)]
+    if len(found) < len(parts) or min(part.seeds for part in found) < FEWEST_SEEDS:
+        return None
+    return Trial(setting.name, found, holm(np.array([part.p for part in found])))
+
+
+def measure(part: Inequality, setting: Setting) -> Measurement | None:
+    """Return a part, compared with its bound; None without its terms."""
+    if (sample := setting.sample(list(part.terms))) is None:
+        return None
+    values, counts = sample
+    sums = np.tensordot(list(part.terms.values()), values, 1)  # (S, D)
+    found = interval((sums - part.bound * counts)[None], counts)
+    freedom = satterthwaite(found.documents, max(len(counts) - 1, 1), found.seeds, found.freedom)
+    smallest = smallest_difference(np.sqrt(found.documents + found.seeds), freedom, 1)
+    value, low, high = (float(end[0]) + part.bound for end in (found.value, found.low, found.high))
+    return Measurement(part, value, low, high, float(found.p[0]), float(smallest[0]), len(sums))
+
+
+def wrong_by_chance(judgements: Sequence[Judgement]) -> tuple[int, int, float]:
+    """Return how many claims have rows, how many are decided, and how many of those are wrong by chance at
+    most (Benjamini and Hochberg, 1995)."""
+    tried = [judgement for judgement in judgements if judgement.trials]
+    decided = [case for case in tried if case.verdict not in (Verdict.UNDECIDED, Verdict.UNTRIED)]
+    chances = [min(trial.chance for trial in judgement.trials) for judgement in decided]
+    return len(tried), len(decided), len(tried) * max(chances, default=0.0)

@@ -1,1 +1,0 @@
-"""The court: claims of the literature (`sweeps/claims/*.yaml`), decided by measured rows."""
