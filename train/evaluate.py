@@ -1,6 +1,6 @@
 """Evaluation of a run that is already trained.
 
-python -m train.evaluate run=outputs/runs/rope-s0-1a2b3c4d evaluation.extensions=[pi,ntk,yarn]
+yardstick evaluate run=outputs/runs/rope-s0-1a2b3c4d evaluation.extensions=[pi,ntk,yarn]
 """
 
 from pathlib import Path
@@ -9,9 +9,20 @@ from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig
 
 from train.config import cli as command
-from train.config.compose import config_of
+from train.config.compose import compose_config, config_of
+from train.config.run_id import name
 from train.errors import command_line
+from train.results.done import RESULTS
+from train.results.rows import Row, read_rows
 from train.run import run_job
+
+
+def evaluate(run: str | Path, *overrides: str) -> list[Row]:
+    """Evaluate the model of a run folder, with settings such as "extension=yarn", and return its rows."""
+    config = compose_config(f"run='{run}'", *overrides, name="evaluate")
+    folder = Path(run, "evaluations", name(config))
+    run_job(config, folder)
+    return read_rows(folder / RESULTS)
 
 
 def entry() -> None:

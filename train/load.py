@@ -1,6 +1,6 @@
 """A trained model for use from Python, at any length and under any extension:
 
-from train.load import load
+from yardstick import load
 
 model = load("outputs/runs/rope-s0-1a2b3c4d", extension="yarn", factor=8)
 print(model.generate("def ", tokens=200, temperature=0.8))

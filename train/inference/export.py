@@ -15,7 +15,10 @@ from train.inference.model_choice import ModelChoice
 
 MODULE = "modeling_yardstick"
 CLASSES = {"AutoConfig": "YardstickConfig", "AutoModelForCausalLM": "YardstickForCausalLM"}
-STUB = '"""The model\'s code is that of the package yardstick, which must be installed."""\n\n'
+STUB = """\"\"\"The model's code is that of the package yardstick, which must be installed.\"\"\"
+
+import yardstick  # noqa: F401  (finds train)
+"""
 README = """# {name}
 
 A model of Yardstick, trained at {length} tokens. With the package yardstick installed:
