@@ -11,7 +11,7 @@ from typing import NamedTuple
 from models.encoding import Encoding
 from models.gpt import GPT
 from train.evaluation.evaluator import Key
-from train.results.protocols import BY_POSITION, COPYING, PROTOCOLS, Amounts, position_bins
+from train.results.protocols import BY_POSITION, COPYING, PROTOCOLS, Amounts, position_bins, protocols_of
 
 
 class Piece(NamedTuple):
@@ -63,7 +63,7 @@ class Pieces:
         model = self.models[extension]
         amounts = replace(self.amounts, context=model.context)
         copying = [name for name, at in self.copying if at == length and model.context is None]
-        for protocol in self.protocols:
+        for protocol in protocols_of(self.protocols, model.context is not None):
             if protocol != BY_POSITION:
                 names = copying if protocol == COPYING else [protocol]
                 for span in PROTOCOLS.get(protocol, PROTOCOLS["same_tokens"])(length, amounts):

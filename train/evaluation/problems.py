@@ -15,6 +15,7 @@ from data.batch import Batch
 from data.source import Problems, ProblemSource
 from models.gpt import GPT
 from train.evaluation.evaluator import Evaluator
+from train.evaluation.ratio import ratio_of_totals
 from train.fit.loss import answer_losses
 from train.fit.objective import Objective, next_token, shown_answers
 from train.results.rows import ANSWERS, CHANCE, DEPTH, Result
@@ -102,10 +103,11 @@ class ProblemEvaluator(Evaluator):
                 if scores is None:
                     yield from (Result(extension, ANSWERS, length, metric, None) for metric in self.metrics)
                     continue
+                documents = documents_of(problems)
                 for protocol, indices in problem_protocols(problems.depth).items():
                     for metric, values in zip(self.metrics, scores[:, indices], strict=False):
-                        statistics = mean_and_error(values, documents_of(problems)[indices])
-                        yield Result(extension, protocol, length, metric, *statistics)
+                        mean = ratio_of_totals(values, torch.ones_like(values), documents[indices])
+                        yield Result(extension, protocol, length, metric, *mean)
         yield from self.costs()
 
     def documents(self) -> dict[str, Tensor]:
@@ -139,15 +141,6 @@ def score_answers(model: GPT, tokens: Tensor, targets: Tensor, mask: Tensor, dra
     sums[:, mask] = torch.stack([right.cpu().double(), losses.cpu().double()])
     hits, nats = sums.sum(-1)
     return torch.stack([hits / count, (hits == count).double(), nats / count])
-
-
-def mean_and_error(values: Tensor, document: Tensor) -> tuple[float, float | None, int]:
-    """Return the mean over problems, its standard error over documents, whose problems are correlated, and
-    the number of documents."""
-    _, number, counts = document.unique(return_inverse=True, return_counts=True)
-    means = torch.zeros(len(counts), dtype=values.dtype).index_add(0, number, values) / counts
-    error = float(means.std() / len(means) ** 0.5) if len(means) > 1 else None
-    return float(values.mean()), error, len(means)
 
 
 def majority(tokens: Tensor) -> float:

@@ -19,9 +19,18 @@ from train.config.sections import EvaluationConfig
 from train.evaluation.copying import copying_masks
 from train.evaluation.evaluator import Evaluator, Key
 from train.evaluation.pieces import Piece, Pieces, ScoredTargets
+from train.evaluation.ratio import ratio_of_totals
 from train.fit.loss import token_losses
 from train.fit.objective import Objective, next_token
-from train.results.protocols import BY_POSITION, COPYING, PROTOCOLS, Amounts, is_partial, position_bins
+from train.results.protocols import (
+    BY_POSITION,
+    COPYING,
+    PROTOCOLS,
+    Amounts,
+    is_partial,
+    position_bins,
+    protocols_of,
+)
 from train.results.rows import Result
 
 
@@ -123,10 +132,11 @@ class TextEvaluator(Evaluator):
     def results(self) -> Iterator[Result]:
         """Yield loss and bits per byte; None at lengths with an undefined encoding or without memory."""
         for key, (nats, counts, sizes) in self.sums.items():
-            yield Result(*key, "loss", *self.mean(nats, counts))
+            document = self.windows.document
+            yield Result(*key, "loss", *ratio_of_totals(nats, counts, document))
             if key[1] in PROTOCOLS:
-                mean, error, documents = self.mean(nats / math.log(2), sizes)
-                yield Result(*key, "bits_per_byte", mean, error, documents)
+                bits = ratio_of_totals(nats / math.log(2), sizes, document)
+                yield Result(*key, "bits_per_byte", *bits)
             elif key[1:] in self.copying and key[0] == next(iter(self.models)):
                 yield Result(*key, "share", float(self.copying[key[1:]].double().mean()))
         yield from self.costs()
@@ -135,21 +145,10 @@ class TextEvaluator(Evaluator):
             defined = self.pieces.defined_lengths(extension)
             has_results = {length for length in defined if (extension, length) not in full}
             for length in sorted(set(self.pieces.amounts.lengths) - has_results):
-                for protocol in [p for p in self.pieces.protocols if p in PROTOCOLS]:
-                    yield Result(extension, protocol, length, "loss", None)
-
-    def mean(self, sums: Tensor, counts: Tensor) -> tuple[float | None, float | None, int]:
-        """Return the mean, its error over documents, whose windows are correlated, and the number of
-        documents."""
-        numbers = self.windows.document
-        documents = [numbers == number for number in numbers.unique()]
-        scored = [members for members in documents if counts[members].sum()]
-        ratios = [float(sums[members].sum() / counts[members].sum()) for members in scored]
-        means = torch.tensor(ratios, dtype=torch.float64)
-        if not len(means):
-            return None, None, 0
-        error = float(means.std() / len(means) ** 0.5) if len(means) > 1 else None
-        return float(sums.sum() / counts.sum()), error, len(means)
+                is_crop = self.models[extension].context is not None
+                for protocol in protocols_of(self.pieces.protocols, is_crop):
+                    if protocol in PROTOCOLS:
+                        yield Result(extension, protocol, length, "loss", None)
 
     def losses(self) -> dict[str, Tensor]:
         """Return the loss of every window, whose mean is the total loss, and its document, for paired

@@ -8,7 +8,7 @@ from train.results.protocols import BY_POSITION, COPYING
 from train.results.rows import ANSWERS, ONCE, Row
 
 TEXT = "extrapolation"  # a panel, as ANSWERS, whose lengths a task may count, and BY_POSITION are
-SAME = "same_tokens"  # the protocol that is meant where none is named
+SAME, SLIDING = "same_tokens", "sliding"  # protocols; the first is meant where none is named
 WINDOW, CROP = "window", "crop"  # the controls: the model itself, shown no more than its training length
 GAIN = "gain"  # from longer context
 QUALITY = (GAIN, "loss", "accuracy")  # metrics; the others are costs, or say the same
@@ -44,16 +44,16 @@ def axis(row: Row) -> str:
 
 
 def gain_rows(rows: list[Row]) -> list[Row]:
-    """Return how much lower the loss is than under the better of window and crop, at each longer length where
-    there is a window."""
-    text = [row for row in losses(rows) if row.protocol == SAME and row.length > row.trained_length]
-    known = {(row.extension, row.length): row.value for row in text if row.value is not None}
+    """Return how much lower the loss is than under the better of the fair controls, at each longer length
+    where there is one: a window, and a crop that shows each target almost all of its tokens."""
+    text = [row for row in losses(rows) if row.length > row.trained_length]
+    values = {(row.extension, row.protocol, row.length): row.value for row in text if row.value is not None}
     result = []
-    for row in text:
-        window, crop = (known.get((control, row.length)) for control in (WINDOW, CROP))
-        if row.extension == "none" and row.value is not None and window is not None:
-            control = window if crop is None else min(window, crop)
-            result.append(replace(row, metric=GAIN, value=control - row.value, error=None))
+    for row in (row for row in text if (row.extension, row.protocol) == ("none", SAME)):
+        fair = [(WINDOW, SAME, row.length), (CROP, SLIDING, row.length)]
+        known = [values[key] for key in fair if key in values]
+        if known and row.value is not None:
+            result.append(replace(row, metric=GAIN, value=min(known) - row.value, error=None))
     return result
 
 

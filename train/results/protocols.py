@@ -8,6 +8,8 @@ name, "perplexity at length T".
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+FINE = 16  # pieces for each context of a crop: with twice as many its loss moves by less than 0.003 nats
+
 
 @dataclass(frozen=True)
 class Span:
@@ -46,9 +48,10 @@ def sliding(length: int, amounts: Amounts) -> Iterable[Span]:
     """Score the same targets in pieces of `stride`, which see `length` tokens or up to `stride` - 1 fewer.
 
     Press et al., 2021, appendix B, https://arxiv.org/abs/2108.12409, have a stride of 1. Pieces never begin
-    before the window, which only the longest lengths feel.
+    before the window, which only the longest lengths feel. A crop has a finer stride, as it is a control.
     """
-    stride = min(amounts.stride or max(1, min(length, amounts.context or length) // 8), amounts.common)
+    auto = amounts.context // FINE if amounts.context else length // 8
+    stride = min(amounts.stride or max(1, auto), amounts.common)
     first = amounts.longest - amounts.common
     for stop in range(amounts.longest, first, -stride):
         yield Span(max(0, stop - length), stop, max(first, stop - stride))
@@ -95,6 +98,16 @@ PROTOCOLS: dict[str, Callable[[int, Amounts], Iterable[Span]]] = {
 }
 BY_POSITION = "by_position"  # the loss at each position of the longest context
 COPYING = "copying"  # same_tokens in parts: copying_512, ..., by how far back a target could be copied from
+
+
+def protocols_of(protocols: tuple[str, ...], is_crop: bool) -> tuple[str, ...]:
+    """Return the protocols that a model is evaluated under.
+
+    Under same_tokens the targets of a crop have 1 token to all that a crop shows, so any longer context beats
+    it. A fair crop shows each target almost all of them, as it does under sliding: both are evaluated.
+    """
+    is_missing = is_crop and "same_tokens" in protocols and "sliding" not in protocols
+    return (*protocols, "sliding") if is_missing else protocols
 
 
 def is_partial(protocol: str) -> bool:

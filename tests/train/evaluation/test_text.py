@@ -82,10 +82,12 @@ def test_what_two_extensions_have_in_common_is_shown_once(models, windows) -> No
     length; both report the time of one pass."""
     three = {name: models[name] for name in ("none", "crop", "window")}
     scoring = scores(three, windows, 4096, ("same_tokens", "by_position"))
-    pieces = [(part.piece.extension, part.piece.start) for part in scoring.parts(0, 1)]
+    pieces = [part.piece for part in scoring.parts(0, 1)]
     starts = {"none": (24, 16, 0), "window": (24, 16, 10, 0)}
-    assert pieces == [(name, start) for name in starts for start in starts[name]]
-    assert {part.piece.stop for part in scoring.parts(0, 1)} == {32}
+    slid = [("none", 32 - 8 - back, 32 - back) for back in range(1, 8)]  # of the crop, which is always fair
+    expected = [(name, start, 32) for name in starts for start in starts[name]]
+    assert [piece for piece in pieces if piece not in slid] == expected
+    assert [piece for piece in pieces if piece in slid] == slid
     for length in LENGTHS:
         assert torch.equal(
             scoring.sums["crop", "same_tokens", length][:2], scoring.sums["none", "same_tokens", 8][:2]
@@ -93,8 +95,11 @@ def test_what_two_extensions_have_in_common_is_shown_once(models, windows) -> No
         alone = scores({"window": three["window"]}, windows, 4096).sums["window", "same_tokens", length]
         torch.testing.assert_close(scoring.sums["window", "same_tokens", length], alone)
     tokens = {(key[0], key[2]): cost.tokens for key, cost in scoring.cost.items()}
-    assert tokens["crop", 32] == tokens["none", 8] == 5 * 8 / 4
-    assert sum(cost.tokens for cost in scoring.cost.values()) == 5 * sum(32 - start for _, start in pieces)
+    shown = 5 * sum(piece.size for piece in pieces)
+    assert sum(cost.tokens for cost in scoring.cost.values()) == pytest.approx(shown)
+    assert tokens["crop", 32] == scoring.cost["crop", "sliding", 32].tokens
+    first = scoring.cost["none", "same_tokens", 8].tokens
+    assert first == scoring.cost["crop", "same_tokens", 32].tokens == pytest.approx(5 * 8 / 7)
 
 
 def test_masked_tokens_are_what_a_bidirectional_model_is_asked_for(windows) -> None:

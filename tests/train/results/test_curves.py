@@ -82,8 +82,9 @@ def test_what_says_most_comes_first() -> None:
         replace(ROW, protocol="sliding"),
         *(replace(ROW, length=length, value=value) for length, value in lengths),
         *(replace(ROW, extension="window", length=length, value=4.0) for length, _ in lengths),
-        replace(ROW, extension="crop", length=128, value=4.5),
-        replace(ROW, extension="crop", length=256, value=3.875),
+        replace(ROW, extension="crop", protocol="sliding", length=128, value=4.5),
+        replace(ROW, extension="crop", protocol="sliding", length=256, value=3.875),
+        replace(ROW, extension="crop", length=256, value=3.0),  # with few tokens before most targets: unfair
         replace(ROW, metric="seconds", value=9.0),
     ]
     worth = gain_rows(rows)

@@ -15,7 +15,7 @@ from tests.composing import composed
 from tests.train.conftest import far_from_uniform, validate
 from train.evaluation.pieces import Piece
 from train.evaluation.text import TextEvaluator, TextPart, amounts
-from train.results.protocols import BY_POSITION, PROTOCOLS
+from train.results.protocols import BY_POSITION, PROTOCOLS, Amounts
 
 N, TRAINED, LENGTHS = 24, 8, [8, 12, 24]  # tokens of a window, of a training sequence, evaluated
 EVERY = (*PROTOCOLS, BY_POSITION)
@@ -48,7 +48,7 @@ def same_tokens(at: Shown, length: int, stride: int | None, last: int, seen: int
 
 
 def sliding(at: Shown, length: int, stride: int | None, last: int, seen: int) -> list[float]:
-    losses, step = [], stride or max(1, min(length, seen) // 8)
+    losses, step = [], stride or max(1, seen // 16 if seen < N else length // 8)
     for target in range(N - TRAINED, N):
         end = N - (N - 1 - target) // step * step  # of the piece in which this target is new
         start = max(end - length, 0)
@@ -118,6 +118,31 @@ def test_sliding_gives_crop_its_full_context(models: dict[str, GPT], windows: Wi
     for length in LENGTHS:
         torch.testing.assert_close(scoring.sums["crop", "same_tokens", length], short)
         torch.testing.assert_close(scoring.sums["crop", "sliding", length], full)
+
+
+def test_a_crop_is_always_fair(models: dict[str, GPT], windows: Windows) -> None:
+    """Whoever asks for same_tokens gets the crop that shows each target almost all of its tokens."""
+    pieces = amounts(composed().evaluation, LENGTHS, TRAINED)
+    pair = {name: models[name] for name in ("none", "crop")}
+    found = {
+        row[:4]: row.value
+        for row in validate(TextEvaluator(pair, windows, pieces, ("same_tokens",), 64)).results()
+    }
+    full = {row[:4]: row.value for row in validate(parts(pair, windows)).results()}
+    for length in LENGTHS:
+        key = ("crop", "sliding", length, "loss")
+        assert found[key] == pytest.approx(full[key])
+        assert ("none", *key[1:]) not in found
+
+
+def test_a_crop_misses_at_most_a_sixteenth_of_its_tokens() -> None:
+    amounts = Amounts((256, 512, 1024), 256, 128, context=256)
+    targets: list[int] = []
+    for span in PROTOCOLS["sliding"](1024, amounts):
+        first = max(span.start, span.stop - 256)  # that the crop shows
+        assert all(target - first + 1 > 256 - 16 for target in range(span.scored, span.stop))
+        targets += range(span.scored, span.stop)
+    assert sorted(targets) == list(range(768, 1024))
 
 
 def test_no_piece_is_shown_twice_nor_too_much_at_once(models: dict[str, GPT], windows: Windows) -> None:
