@@ -14,7 +14,6 @@ from train.checks.dry_run import check_data, dry_run
 from train.config.run_id import Code, code, packages, run_id_of, training_id_of
 from train.config.schema import Config
 from train.context import Run, prepare_process
-from train.evaluation.best import best_checkpoint, selection_evaluator
 from train.evaluation.evaluate import evaluate, kernels
 from train.evaluation.extensions import extended_models
 from train.fit.checkpoints import restore_run
@@ -60,8 +59,6 @@ def complete(config: Config, folder: Path, run_id: str, code_at_start: Code) -> 
         source = data.load(config.named_data, config.model.vocab, Path(config.outputs, "data"))
         run = Run(source, Recipe.of(config), config.trainer, config.evaluation)
         windows = check_data(run, extensions)
-        if config.checkpoint == "best":
-            selection_evaluator(run, {}, windows)  # an error where everything is scored
     with track(config, folder, run_id) as tracker:
         run = replace(run, log=tracker.log_training)
         if is_rank_zero() and run.passes is not None:
@@ -71,10 +68,7 @@ def complete(config: Config, folder: Path, run_id: str, code_at_start: Code) -> 
             training, files = load_or_train(run, model, training_id, config.trainer.kept)
         else:
             training, files = restore_run(run, model, Path(config.run), config.checkpoint)
-        models, chosen = extended_models(run, model, extensions, training.id), {}
-        if config.checkpoint == "best":
-            best = best_checkpoint(run, models["none"], files, training.id, windows)
-            models["best"], chosen["best"] = best
+        models = extended_models(run, model, extensions, training.id)
         identity = Identity(
             run=folder.name, encoding=config.names.encoding, seed=config.seed,
             trained_length=run.trained_length, data=config.names.data, precision=run.precision,
@@ -84,7 +78,7 @@ def complete(config: Config, folder: Path, run_id: str, code_at_start: Code) -> 
         rows, scores = evaluate(run, models, windows, training, identity)
         if not is_rank_zero():
             return
-        about = identity.model_dump() | chosen | {
+        about = identity.model_dump() | {
             "settings": config.model_dump(mode="json"), "corpus_description": source.description,
             "passes": run.passes,
             "code": code_at_start,

@@ -28,7 +28,7 @@ OF_STEPS = ("models/", "train/fit/module.py", "train/fit/loss.py", "train/fit/mu
 RUNS = (
     "encoding=alibi evaluation=protocols evaluation.extensions=all",
     "encoding=t5 evaluation.retrieval=needle model.length=48",
-    "encoding=rope extension=temperature trainer.keep=[0.5] checkpoint=best optimizer=muon",
+    "encoding=rope extension=temperature trainer.keep=[0.5] optimizer=muon",
     "encoding=rope extension=yarn extension.finetune_steps=2 trainer.precision=16-mixed",
     "encoding=bam objective=mlm model.causal=false trainer.accumulate=2",
     "encoding=fire data=copy model.length=41",

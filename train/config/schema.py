@@ -38,7 +38,7 @@ class Config(Architecture):
     jobs: SmallCount | Literal["auto"]  # of a sweep, side by side
     report: str | None  # dotted path of what makes of a sweep's folder a report
     run: str | None = None  # the folder of a trained run to evaluate; null: train
-    checkpoint: float | Literal["best"] | None = None  # one of `trainer.keep`; or beside the last the best
+    checkpoint: float | None = None  # of a trained run: one of its `trainer.keep`
     extension: ExtensionConfig
     data: dict[str, Any]  # `_target_` and the parameters of the source
     optimizer: OptimizerConfig
@@ -74,13 +74,11 @@ class Config(Architecture):
 
     @model_validator(mode="after")
     def checkpoint_was_kept(self) -> Self:
-        if self.checkpoint == "best" and not self.trainer.keep:
-            raise UsageError("checkpoint=best needs others than the last one: trainer.keep=[0.25,0.5,0.75].")
-        if self.checkpoint not in (None, "best", *self.trainer.keep):
+        if self.checkpoint not in (None, *self.trainer.keep):
             kept = ",".join(map(str, self.trainer.keep))
             run = f" of {self.run}" if self.run else ""
             raise UsageError(f"checkpoint={self.checkpoint} is not in trainer.keep=[{kept}]{run}.")
-        if self.run is None and self.checkpoint not in (None, "best"):
+        if self.run is None and self.checkpoint is not None:
             raise UsageError(
                 f"checkpoint={self.checkpoint} is of a trained run: python -m train.evaluate run=..."
             )

@@ -123,17 +123,17 @@ def restore(file: Path, model: GPT, id: str) -> TrainingResult:
 
 
 def restore_run(
-    run: Run, model: GPT, folder: Path, checkpoint: float | str | None
+    run: Run, model: GPT, folder: Path, checkpoint: float | None
 ) -> tuple[TrainingResult, list[Path]]:
-    """Load the weights of a run folder into a model; return their summary and the files of kept steps."""
+    """Load the weights of a run folder into a model; return their summary and their file."""
     about = about_run(folder)
     if about.corpus != run.source.fingerprint:
         raise UsageError(f"What data={about.data} gives is not what {folder} was trained on: run it again.")
     stage = Stage(about.training, folder, run.knobs.kept)
-    file = stage.at(run.knobs.step(checkpoint)) if isinstance(checkpoint, float) else stage.final
+    file = stage.at(run.knobs.step(checkpoint)) if checkpoint is not None else stage.final
     trained = restore(file, model, stage.id)
     trained.replay(run.log, "train")
-    return trained, [file, *(stage.kept if checkpoint == "best" else [])]
+    return trained, [file]
 
 
 def forms(weights: Mapping[str, Tensor]) -> dict[str, tuple[object, ...]]:

@@ -29,7 +29,6 @@ class Conditions(Section):
 class About(Identity):
     """A run: its settings, its machine and its versions."""
 
-    best: str | None = None  # of the checkpoints that were kept
     settings: dict[str, Any]
     corpus_description: str
     passes: float | None = None  # over the training text; None if there is no text
