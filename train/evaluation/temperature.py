@@ -29,8 +29,7 @@ def unscored_windows(source: Source, scored: Windows, length: int) -> Tensor:
     others = windows.tokens[~torch.isin(windows.document, scored.document)]
     if not len(others):
         raise UsageError(
-            "extension=temperature needs held-out documents that are not scored: lower "
-            "evaluation.windows."
+            "extension=temperature needs held-out documents that are not scored: lower evaluation.windows."
         )
     return others[:WINDOWS]
 
