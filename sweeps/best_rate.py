@@ -19,8 +19,8 @@ from sweeps import command
 from sweeps.comparison.comparisons import CONTEXT_CONTROLS, better_controls, context_gains
 from sweeps.comparison.curves import Curves, Group
 from sweeps.context_gain import cell, scored_group, shared_curves, table_of_methods, worth
+from sweeps.old_statistics import Array
 from sweeps.results import FinishedRun, load_readable
-from sweeps.statistics import Array
 
 RATE = "settings.optimizer.learning_rate"
 

@@ -1,143 +1,147 @@
-"""Intervals that are honest about few seeds: a hierarchical bootstrap over seeds and documents.
+"""Intervals over seeds and documents together.
 
-Seeds and documents are crossed: every model is scored on the same documents. A resample draws seeds, and
-documents once for all seeds and methods, so that differences are paired in both. What the bootstrap gives is
-the variance of each part; the interval takes Student's t with the degrees of freedom that so few seeds leave
-(Satterthwaite), because percentiles of three seeds cover far less than they say.
+Seeds and documents are crossed: every model is scored on the same documents. The variance of a mean has a
+part due to seeds, var(means of seeds) / S, and a part due to documents, var(means of documents) / D; their
+sum counts the interaction twice, which errs on the side of caution. Each part has its own degrees of freedom,
+S - 1 and D - 1: half the width is the root of the sum of their (t x standard error)^2 (the modified large
+sample method, Graybill and Wang, 1980, https://doi.org/10.1080/01621459.1980.10477565). It is Student's
+interval where one part is all there is. Nothing is pooled across methods: the variances of their seeds differ
+by orders of magnitude.
 """
 
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 
 LEVEL = 0.95
-RESAMPLES = 1000
+SIGNIFICANT = 0.05
 FEWEST_DOCUMENTS = 5  # an interval over fewer documents is not given
 GAP = 0.2  # nats per token (or share correct) between two groups of seeds
 
 
 @dataclass(frozen=True)
 class Interval:
-    """A mean over seeds and documents, or a difference of two; nan if those are too few."""
+    """Means over seeds and documents, with 95 % intervals; nan if seeds and documents are too few."""
 
     value: Array
     low: Array
     high: Array
-    p: Array  # that it is zero, two-sided
-    documents: Array  # variance of the value that is due to the choice of documents
-    seeds: Array  # and of seeds
-    freedom: Array  # degrees of freedom of the seeds' variance
+    p: Array  # that the mean is zero, two-sided
+    seeds: Array  # how many there are
+    error_of_seeds: Array  # standard error due to seeds; 0 with one seed, whose luck nobody knows
+    error_of_documents: Array
+    documents: int
 
 
-def interval(values: Array, counts: Array, pool: bool = False) -> Interval:
-    """Return mean and interval of `values` (..., S, D), sums over the `counts` (D,) windows of a document.
+def interval(values: Array, windows: Array | None = None) -> Interval:
+    """Return means and intervals over the last two axes.
 
-    A seed that a method lacks is nan. With `pool`, the first axis is methods, whose seed variances shrink to
-    a common one: pool differences between methods or lengths, not means, whose seed effects are shared.
+    Args:
+        values: Scores (..., S, D), or paired differences of scores. A seed that is missing is nan.
+        windows: How many windows each document has, (D,): its weight. All alike if it is None.
     """
-    *shape, S, D = values.shape
-    value, documents, seeds, freedom = variance_parts(values.reshape(-1, S, D), counts)
-    if pool and S > 1:
-        shrunk = pooled(seeds.reshape(shape[0], -1), freedom.reshape(shape[0], -1))
-        seeds, freedom = shrunk[0].ravel(), shrunk[1].ravel()
-    low, high, p = student(value, documents, seeds, freedom, max(D - 1, 1))
-    return Interval(*(part.reshape(shape) for part in (value, low, high, p, documents, seeds, freedom)))
-
-
-def variance_parts(values: Array, counts: Array) -> tuple[Array, Array, Array, Array]:
-    """Return the mean, the variances due to documents and to seeds, and the degrees of freedom of the latter,
-    for each row of (K, S, D)."""
-    S, D = values.shape[1:]
-    is_enough = D >= FEWEST_DOCUMENTS
-    present: NDArray[np.bool_] = np.asarray(np.isfinite(values).all(-1))  # (K, S)
-    seeds = present.sum(-1).astype(float)  # (K,)
+    documents = values.shape[-1]
+    share = np.ones(documents) if windows is None else windows * documents / windows.sum()
+    present: NDArray[np.bool_] = np.asarray(np.isfinite(values).all(-1))  # (..., S)
+    seeds = present.sum(-1).astype(float)
     values = np.where(present[..., None], values, 0.0)
-    documents_drawn, seeds_drawn = resamples(S, D)
-    by_seed = values @ (documents_drawn / (documents_drawn @ counts)[:, None]).T  # (K, S, R)
     with np.errstate(divide="ignore", invalid="ignore"):
-        value = values.sum((-1, -2)) / (seeds * counts.sum())
-        same_seeds = by_seed.sum(1) / seeds[:, None]  # (K, R)
-        other_seeds = np.einsum("rs,ksr->kr", seeds_drawn, by_seed) / (present @ seeds_drawn.T)
-        of_documents = variance(same_seeds) * D / max(D - 1, 1) * is_enough
-        # a bootstrap of few varies too little
-        of_seeds = variance(other_seeds - same_seeds) * seeds / (seeds - 1)
-    alone = 0.0 if S == 1 and is_enough else np.nan  # documents are all there is; or nothing is known
-    known = seeds > 0
-    of_documents, of_seeds = np.where(known, of_documents, np.nan), np.where(seeds > 1, of_seeds, alone)
-    return value, of_documents, of_seeds, np.maximum(seeds - 1, 1)
+        of_seed = (values * share).mean(-1)  # (..., S)
+        value = of_seed.sum(-1) / seeds
+        around = np.where(present, of_seed - value[..., None], 0.0)
+        error_of_seeds = np.sqrt((around**2).sum(-1) / (seeds - 1) / seeds)
+        of_document = values.sum(-2) / seeds[..., None]  # (..., D)
+        residuals = share * (of_document - value[..., None])
+        error_of_documents = np.sqrt((residuals**2).sum(-1) / (documents - 1) / documents)
+    is_enough = documents >= FEWEST_DOCUMENTS
+    alone = 0.0 if is_enough else np.nan
+    error_of_seeds = np.where(seeds > 1, error_of_seeds, np.where(seeds == 1, alone, np.nan))
+    error_of_documents = np.where(seeds > 0, error_of_documents, np.nan) if is_enough else 0 * seeds
+    half = half_width(error_of_seeds, seeds, error_of_documents, documents, 1 - LEVEL)
+    p = p_value(value, error_of_seeds, seeds, error_of_documents, documents)
+    return Interval(
+        value, value - half, value + half, p, seeds, error_of_seeds, error_of_documents, documents
+    )
 
 
-@lru_cache(maxsize=16)
-def resamples(seeds: int, documents: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return how often each resample draws each document (R, D) and each seed (R, S), always the same."""
-    draw = np.random.default_rng(0)
-    documents_drawn = draw.multinomial(documents, np.full(documents, 1 / documents), RESAMPLES)
-    return documents_drawn, draw.multinomial(seeds, np.full(seeds, 1 / seeds), RESAMPLES)
+def half_width(of_seeds: Array, seeds: Array, of_documents: Array, documents: int, p: Array | float) -> Array:
+    """Return half the width of an interval that leaves out the probability `p`."""
+    from scipy.special import stdtrit
+
+    t_of_seeds, t_of_documents = (
+        -stdtrit(np.maximum(n - 1, 1), np.asarray(p) / 2) for n in (seeds, np.asarray(documents, float))
+    )
+    return np.asarray(np.hypot(t_of_seeds * of_seeds, t_of_documents * of_documents))
 
 
-def student(value: Array, documents: Array, seeds: Array, freedom: Array, others: int) -> tuple[Array, ...]:
-    """Return the ends of the interval and the p-value."""
-    from scipy.special import stdtr, stdtrit
-
-    error, freedom = np.sqrt(documents + seeds), satterthwaite(documents, others, seeds, freedom)
-    half = stdtrit(freedom, (1 + LEVEL) / 2) * error
-    with np.errstate(divide="ignore", invalid="ignore"):
-        p = 2 * stdtr(freedom, -np.abs(value) / error)
-    return value - half, value + half, np.where(error == 0, np.where(value == 0, 1.0, 0.0), p)
-
-
-def satterthwaite(first: Array, freedom_of_one: float, other: Array, freedom_of_other: Array) -> Array:
-    """Return the degrees of freedom of a sum of two variances (Satterthwaite, 1946)."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        freedom = (first + other) ** 2 / (first**2 / freedom_of_one + other**2 / freedom_of_other)
-    return np.where(first + other == 0, 1e6, np.minimum(freedom, 1e6))
+def p_value(value: Array, of_seeds: Array, seeds: Array, of_documents: Array, documents: int) -> Array:
+    """Return the probability at which the interval just reaches zero, by bisection of its logarithm."""
+    low, high = np.full(value.shape, -80.0), np.zeros(value.shape)
+    for _ in range(50):
+        middle = (low + high) / 2
+        reaches = half_width(of_seeds, seeds, of_documents, documents, np.exp(middle)) >= np.abs(value)
+        low, high = np.where(reaches, middle, low), np.where(reaches, high, middle)
+    is_known = np.isfinite(value + of_seeds + of_documents)
+    return np.where(is_known, np.where(value == 0, 1.0, np.exp((low + high) / 2)), np.nan)
 
 
-def pooled(variances: Array, freedom: Array) -> tuple[Array, Array]:
-    """Shrink the variances of each column towards a common one, as far as they agree (Smyth, 2004).
+def estimate(scores: pd.DataFrame, windows: pd.Series | None = None) -> pd.DataFrame:
+    """Return the interval of each row of a table of scores.
 
-    Differences to one reference share its noise, so the common variance counts at most three times a method's
-    own degrees of freedom.
+    Args:
+        scores: A row for each seed, the last level of the index, and a column for each document.
+        windows: How many windows each document has.
+
+    Returns:
+        A table by the other levels of the index, with columns value, low, high, p and seeds.
     """
-    from scipy.special import polygamma, psi
-
-    variances, freedom = variances.copy(), freedom.copy()
-    for column in range(variances.shape[1]):
-        known = variances[:, column] > 0
-        if known.sum() < 3:
-            continue
-        variance, d = variances[known, column], freedom[known, column]
-        logs = np.log(variance) - psi(d / 2) + np.log(d / 2)
-        excess = logs.var(ddof=1) - polygamma(1, d / 2).mean()
-        prior = min(2 * trigamma_inverse(excess), 3 * d.mean()) if excess > 0 else 3 * d.mean()
-        common = np.exp(logs.mean() + psi(prior / 2) - np.log(prior / 2))
-        variances[known, column] = (prior * common + d * variance) / (prior + d)
-        freedom[known, column] = d + prior
-    return variances, freedom
+    wide = scores.unstack("seed")  # columns: documents, then seeds
+    documents = scores.shape[1]
+    values = wide.to_numpy(float).reshape(len(wide), documents, -1).swapaxes(1, 2)
+    weights = None if windows is None or documents < 2 else windows[scores.columns].to_numpy(float)
+    found = interval(values, weights)
+    columns = {name: getattr(found, name) for name in ("value", "low", "high", "p", "seeds")}
+    return pd.DataFrame(columns, index=wide.index)
 
 
-def trigamma_inverse(y: float) -> float:
-    """Return x with trigamma(x) = y, by Newton's method on 1 / trigamma, which is nearly linear."""
-    from scipy.special import polygamma
-
-    x = 0.5 + 1 / y
-    for _ in range(20):
-        now = polygamma(1, x)
-        x += now * (1 - now / y) / polygamma(2, x)
-    return float(x)
-
-
-def holm(p: Array) -> Array:
+def holm(p: pd.Series) -> pd.Series:
     """Return p-values with Holm's correction (1979); nan marks a missing comparison."""
-    corrected = np.full(p.shape, np.nan)
-    order = np.argsort(p)[: np.count_nonzero(~np.isnan(p))]
-    steps = p[order] * np.arange(len(order), 0, -1)
-    corrected[order] = np.minimum(np.maximum.accumulate(steps), 1.0)
-    return corrected
+    from statsmodels.stats.multitest import multipletests
+
+    known = p.dropna()
+    if known.empty:
+        return p
+    return pd.Series(multipletests(known, method="holm")[1], known.index).reindex(p.index)
+
+
+def verdict(estimates: pd.DataFrame, sign: int, family: str = "length") -> pd.Series:
+    """Return better, worse or not separable, after Holm's correction over the rows of each `family`; missing
+    where nothing is known. `sign` is -1 if higher is better."""
+    p = estimates.groupby(level=family, group_keys=False)["p"].transform(holm)
+    words = np.where(sign * estimates["value"] < 0, "better", "worse").astype(object)
+    words[(p >= SIGNIFICANT).to_numpy()] = "not separable"
+    return pd.Series(words, estimates.index).where(p.notna(), None)
+
+
+def smallest_difference(found: Interval, seeds: int, comparisons: int, power: float = 0.8) -> Array:
+    """Return the difference that `seeds` seeds detect with probability `power` at 5 %, corrected (Bonferroni)
+    for the number of comparisons. More seeds reduce the error due to seeds, but not that due to documents."""
+    from scipy.special import nctdtrinc, stdtrit
+
+    def multiple(freedom: int) -> float:
+        bound = stdtrit(freedom, 1 - SIGNIFICANT / (2 * comparisons))
+        return float(nctdtrinc(freedom, 1 - power, bound))
+
+    of_seeds = found.error_of_seeds * np.sqrt(found.seeds / seeds)
+    parts = (
+        multiple(max(seeds - 1, 1)) * of_seeds,
+        multiple(max(found.documents - 1, 1)) * found.error_of_documents,
+    )
+    return np.asarray(np.hypot(*parts))
 
 
 def is_bimodal(seeds: Array) -> bool:
@@ -152,29 +156,7 @@ def is_bimodal(seeds: Array) -> bool:
     return bool(gaps[cut] > max(GAP, 10 * within))
 
 
-def smallest_difference(error: Array, freedom: Array, comparisons: int, power: float = 0.8) -> Array:
-    """Return the difference that a two-sided test at 5 %, corrected (Bonferroni), finds with probability
-    `power`."""
-    from scipy.special import nctdtrinc, stdtrit
-
-    bound = stdtrit(freedom, 1 - (1 - LEVEL) / (2 * comparisons))
-    return nctdtrinc(freedom, 1 - power, bound) * error
-
-
-def longest_unbroken(holds: NDArray[np.bool_], lengths: list[int]) -> int | None:
+def longest_unbroken(holds: list[bool], lengths: list[int]) -> int | None:
     """Return the last length before a condition first fails; None if it fails at the first length."""
-    kept = int(np.cumprod(holds).sum())
+    kept = [*holds, False].index(False)
     return lengths[kept - 1] if kept else None
-
-
-def by_document(values: Array, document: NDArray[np.int64]) -> tuple[Array, Array]:
-    """Return the sums of values (..., N) over the windows of each document (..., D), and the counts of
-    windows (D,)."""
-    order = np.argsort(document, kind="stable")
-    _, starts, counts = np.unique(document[order], return_index=True, return_counts=True)
-    return np.add.reduceat(values[..., order], starts, axis=-1), counts.astype(float)
-
-
-def variance(resampled: Array) -> Array:
-    """Return the variance over resamples, without those that drew no seed of a method."""
-    return np.asarray(np.ma.masked_invalid(resampled).var(-1))

@@ -9,8 +9,8 @@ from pydantic import TypeAdapter
 
 from conf.errors import UsageError
 from sweeps.bench.instructions import LIMITS
-from sweeps.comparison.methods import families, family_place
 from sweeps.drawing.figure import Caption, Figure, describe, facet
+from sweeps.methods import families, family_place
 from sweeps.numbers import markdown
 from sweeps.texts import markdown_page
 

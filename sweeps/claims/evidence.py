@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from conf.choices import CONF, files
 from sweeps.claims.inequality import Term
+from sweeps.old_statistics import Array, by_document
 from sweeps.results import ROWS, FinishedRun, load_sweep
-from sweeps.statistics import Array, by_document
 from train.paths import ROOT
 from train.results.protocols import BY_POSITION
 from train.results.rows import ANSWERS, ONCE, Row

@@ -17,7 +17,7 @@ from sweeps.claims.evidence import Setting
 from sweeps.claims.exact import CHECKS, Check
 from sweeps.claims.inequality import Inequality
 from sweeps.comparison.comparisons import SIGNIFICANT
-from sweeps.statistics import Array, holm, interval, satterthwaite, smallest_difference
+from sweeps.old_statistics import Array, holm, interval, satterthwaite, smallest_difference
 
 FEWEST_SEEDS = 3
 

@@ -2,10 +2,10 @@
 
 from collections.abc import Callable, Sequence
 
-from sweeps.comparison.methods import WINDOWS
 from sweeps.comparison.notes import scored_note, two_groups_note
 from sweeps.comparison.records import Fairness, Gain
 from sweeps.comparison.summary import CONTROLS, Comparison
+from sweeps.methods import WINDOWS
 from sweeps.numbers import big, list_text, number, plural, signed, times, tokens
 
 NEGLIGIBLE = 0.005

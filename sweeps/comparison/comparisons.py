@@ -6,10 +6,10 @@ from dataclasses import replace
 import numpy as np
 
 from sweeps.comparison.curves import Curves, Group, Variant, estimates, plain_values
-from sweeps.comparison.methods import family, family_place
 from sweeps.comparison.records import Best, Difference, EffectiveLength, Gain, LongestLength, TwoGroups
 from sweeps.comparison.summary import CROP, WINDOW
-from sweeps.statistics import Array, Interval, holm, is_bimodal, longest_unbroken
+from sweeps.methods import family, family_place
+from sweeps.old_statistics import Array, Interval, holm, is_bimodal, longest_unbroken
 
 SIGNIFICANT = 0.05
 REFERENCES = ("rope", "nope")

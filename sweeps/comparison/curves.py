@@ -7,10 +7,10 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeps.comparison.methods import extension_labels, labels, newest_runs
 from sweeps.comparison.records import FULL, NOT_FINITE, SKIPPED, UNDEFINED, Estimate, Gaps, Values
+from sweeps.methods import extension_labels, labels, newest_runs
+from sweeps.old_statistics import FEWEST_DOCUMENTS, Array, Interval, by_document, interval
 from sweeps.results import FinishedRun
-from sweeps.statistics import FEWEST_DOCUMENTS, Array, Interval, by_document, interval
 from train.results.protocols import is_partial
 from train.results.rows import ANSWERS, CHANCE, DEPTH, OUT_OF_MEMORY
 

@@ -15,7 +15,7 @@ import numpy as np
 from sweeps.comparison.curves import Curves, Group, estimates
 from sweeps.comparison.records import Decomposition
 from sweeps.comparison.summary import WINDOW
-from sweeps.statistics import Array, interval
+from sweeps.old_statistics import Array, interval
 
 EARLY, DISTANCES, POSITIONS = "early tokens", "trained distances", "untrained positions"
 PAST = "past the training length"  # the last two, without the window control

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from sweeps.comparison.curves import Group
-from sweeps.comparison.methods import differing_keys, short
 from sweeps.comparison.records import Fairness, Provenance
+from sweeps.methods import differing_keys, short
 from sweeps.numbers import plural
 from sweeps.results import FinishedRun
 from train.results.rows import ONCE

@@ -11,10 +11,10 @@ from sweeps.comparison.copying import copying_gains
 from sweeps.comparison.curves import BESIDE, Curves, Group, estimates, plain_values
 from sweeps.comparison.decomposition import decompose
 from sweeps.comparison.fairness import fairness, provenance
-from sweeps.comparison.methods import family, is_window
 from sweeps.comparison.protocols import protocol_labels
 from sweeps.comparison.records import SKIPPED, Curve, MethodRecord, Scores
 from sweeps.comparison.summary import HIGHER_IS_BETTER, WINDOW, Comparison, Summary, halfway
+from sweeps.methods import family, is_window
 from sweeps.numbers import plural
 from sweeps.results import FinishedRun, Sweep
 from train.results.protocols import is_partial

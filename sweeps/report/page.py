@@ -9,8 +9,8 @@ from sweeps.comparison.summary import Comparison, Summary
 from sweeps.drawing.figure import Figure
 from sweeps.drawing.page import render_page
 from sweeps.numbers import plural
+from sweeps.old_statistics import FEWEST_DOCUMENTS, GAP
 from sweeps.report.diagnostics import diagnoses
-from sweeps.statistics import FEWEST_DOCUMENTS, GAP
 from sweeps.tables import changes, runs
 from sweeps.tables.both import sides_table
 from sweeps.tables.methods import methods

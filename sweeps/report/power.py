@@ -17,8 +17,8 @@ from sweeps.comparison.curves import Curves, Group
 from sweeps.comparison.summarize import comparable_groups, is_in_tokens, main_score
 from sweeps.comparison.summary import HIGHER_IS_BETTER, unit
 from sweeps.numbers import number, plural, tokens
+from sweeps.old_statistics import Array, satterthwaite, smallest_difference
 from sweeps.results import load_sweep
-from sweeps.statistics import Array, satterthwaite, smallest_difference
 
 if TYPE_CHECKING:
     from rich.table import Table

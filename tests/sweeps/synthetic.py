@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from sweeps.charts import figures
-from sweeps.comparison.methods import families
 from sweeps.comparison.summarize import summarise
+from sweeps.methods import families
 from sweeps.report.page import page
 from sweeps.results import load_sweep
 from train.results.done import finish

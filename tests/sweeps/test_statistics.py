@@ -1,144 +1,146 @@
-"""Intervals cover the truth as often as they say, and equal methods are not separated."""
+"""Intervals cover the truth as often as they should, for every method; equal methods are not separated."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
 from sweeps import statistics
-from sweeps.statistics import Array
+from sweeps.gain import gain_samples
+from sweeps.results import load_sweep
+from sweeps.statistics import Array, interval
+from sweeps.table import only_table
+from train.paths import ROOT
 
+Sizes = tuple[float, float, float]  # standard deviations of seeds, of documents, of both together
+STUDY = ROOT / "docs/study"
 METHODS, DOCUMENTS, TRUTH = 8, 24, 4.0
 
 
-def trial(draw: np.random.Generator, seeds: int, spread: float = 0.03, unlike: float = 0.0) -> Array:
-    """Return losses (methods, S, D) of equally good methods, by seed and document."""
-    shared = draw.normal(0, 0.02, (1, seeds, 1)) + draw.normal(0, 0.3, (1, 1, DOCUMENTS))
-    taste = draw.normal(0, 0.08, (METHODS, 1, DOCUMENTS))
-    luck = spread * np.exp(unlike * draw.normal(size=(METHODS, 1, 1))) * draw.normal(size=(METHODS, seeds, 1))
-    return TRUTH + shared + taste + luck + draw.normal(0, 0.05, (METHODS, seeds, DOCUMENTS))
+def crossed(draw: np.random.Generator, sizes: Sizes, shape: tuple[int, int, int]) -> Array:
+    """Return scores (trials, S, D) around zero with these deviations."""
+    trials, seeds, documents = shape
+    of_seeds, of_documents, of_both = sizes
+    main = draw.normal(0, of_seeds, (trials, seeds, 1)) + draw.normal(0, of_documents, (trials, 1, documents))
+    return np.asarray(main + draw.normal(0, of_both, shape))
 
 
-@pytest.mark.parametrize(("seeds", "unlike"), [(2, 0.0), (2, 0.7), (3, 0.0), (3, 0.7), (5, 0.7)])
-def test_intervals_cover_and_false_alarms_are_rare(seeds: int, unlike: float) -> None:
-    """100 sweeps of each kind test means, paired differences, and the whole family of comparisons."""
-    draw = np.random.default_rng(seeds)
-    counts, mean, difference, alarms = np.ones(DOCUMENTS), [], [], []
-    for _ in range(100):
-        losses = trial(draw, seeds, unlike=unlike)
-        of_mean = statistics.interval(losses, counts)
-        of_difference = statistics.interval(losses[1:] - losses[:1], counts, pool=True)
-        mean.append((of_mean.low <= TRUTH) & (of_mean.high >= TRUTH))
-        difference.append((of_difference.low <= 0) & (of_difference.high >= 0))
-        alarms.append((statistics.holm(of_difference.p) < 0.05).any())
-    assert np.mean(mean) >= 0.91
-    assert np.mean(difference) >= 0.91
-    assert np.mean(alarms) <= 0.10
+def deviations(values: Array) -> Sizes:
+    """Return the standard deviations of seeds, documents and both together in scores (S, D)."""
+    seeds, documents = values.shape
+    residuals = values - values.mean(1, keepdims=True) - values.mean(0) + values.mean()
+    both = (residuals**2).sum() / (seeds - 1) / (documents - 1)
+    of_seeds = max(values.mean(1).var(ddof=1) - both / documents, 0.0)
+    of_documents = max(values.mean(0).var(ddof=1) - both / seeds, 0.0)
+    return float(np.sqrt(of_seeds)), float(np.sqrt(of_documents)), float(np.sqrt(both))
 
 
-def test_naive_intervals_would_not_cover() -> None:
-    """A plain standard error over all losses fails on the same sweeps, so the test above is a test."""
-    draw, covered = np.random.default_rng(0), []
-    for _ in range(100):
-        losses = trial(draw, 3).reshape(METHODS, -1)
-        half = 1.96 * losses.std(1, ddof=1) / np.sqrt(losses.shape[1])
-        covered.append(abs(losses.mean(1) - TRUTH) <= half)
-    assert np.mean(covered) < 0.85
+@pytest.fixture(scope="module")
+def observed() -> dict[str, Sizes]:
+    """Return the deviations of every method's gain at 4 and 16 times the training length in the study."""
+    samples, _ = gain_samples(only_table(load_sweep(STUDY)))
+    return {
+        f"{method} at {length}": deviations(scores.to_numpy())
+        for (method, length), scores in samples.groupby(level=["method", "length"])
+        if length in (1024, 4096) and len(scores) == 3
+    }
 
 
-def test_a_real_difference_is_found_with_two_seeds() -> None:
-    losses = trial(np.random.default_rng(1), 2, spread=0.005)
-    losses[3] += 0.2
-    found = statistics.interval(losses[1:] - losses[:1], np.ones(DOCUMENTS), pool=True)
-    corrected = statistics.holm(found.p)
-    assert corrected[2] < 0.05
-    assert (np.delete(corrected, 2) >= 0.05).all()
+def test_intervals_of_every_method_cover(observed: dict[str, Sizes]) -> None:
+    """Three seeds. Methods differ 30 times in how much seeds matter, which a shared variance would hide."""
+    assert len(observed) > 25
+    assert max(d[0] for d in observed.values()) > 30 * min(d[0] for d in observed.values() if d[0] > 0)
+    draw, covers, naive = np.random.default_rng(0), {}, []
+    for name, sizes in observed.items():
+        if not any(sizes):  # a window, which gains nothing, exactly
+            continue
+        values = crossed(draw, sizes, (1500, 3, 128))
+        found = interval(values)
+        covers[name] = np.mean((found.low <= 0) & (found.high >= 0))
+        half = 1.96 * values.std((1, 2)) / np.sqrt(3 * 128)
+        naive.append(np.mean(abs(values.mean((1, 2))) <= half))
+    assert min(covers.values()) >= 0.93, covers
+    assert min(naive) < 0.6, "an error over all scores does not cover, so this test can fail"
 
 
-def test_pairing_makes_differences_sharper_than_means() -> None:
-    losses = trial(np.random.default_rng(2), 3)
-    mean = statistics.interval(losses, np.ones(DOCUMENTS))
-    difference = statistics.interval(losses[1:] - losses[:1], np.ones(DOCUMENTS), pool=True)
-    assert (difference.high - difference.low).mean() < 0.8 * (mean.high - mean.low).mean()
+@pytest.mark.parametrize("seeds", [2, 3, 5])
+@pytest.mark.parametrize("luck", [0.0, 0.01, 0.2])
+def test_intervals_cover_whatever_part_is_larger(seeds: int, luck: float) -> None:
+    values = crossed(np.random.default_rng(seeds), (luck, 0.2, 0.05), (1500, seeds, DOCUMENTS))
+    found = interval(values)
+    assert np.mean((found.low <= 0) & (found.high >= 0)) >= 0.93
+    assert np.mean(found.p < 0.05) <= 0.07
 
 
-def test_the_bootstrap_gives_the_textbook_variance() -> None:
-    """This holds for means over documents with equally many windows, and for means over seeds."""
-    losses = trial(np.random.default_rng(3), 4)
-    found = statistics.interval(losses, np.ones(DOCUMENTS))
-    documents = losses.mean(1).var(-1, ddof=1) / DOCUMENTS
-    assert found.value == pytest.approx(losses.mean((1, 2)))
-    assert found.documents == pytest.approx(documents, rel=0.15)
-    seeds = losses.mean(2).var(-1, ddof=1) / 4
-    assert (found.seeds >= 0.85 * seeds).all()
-    assert (found.seeds <= 1.15 * (seeds + losses.var((1, 2)) / 4 / DOCUMENTS)).all()
+def test_false_alarms_are_rare_in_a_family() -> None:
+    """Holm's correction rejects something if and only if the smallest p-value times their number is small."""
+    losses = crossed(np.random.default_rng(1), (0.02, 0.1, 0.05), (500 * METHODS, 3, DOCUMENTS))
+    smallest = interval(losses).p.reshape(500, METHODS).min(1)
+    assert np.mean(smallest * METHODS < 0.05) <= 0.07
+
+
+def test_an_interval_is_student_s_where_one_part_is_all() -> None:
+    draw = np.random.default_rng(2)
+    by_document = np.repeat(draw.normal(1, 0.3, (1, 1, DOCUMENTS)), 3, axis=1)
+    low, high = stats.t.interval(
+        0.95, DOCUMENTS - 1, by_document.mean(), by_document[0, 0].std(ddof=1) / DOCUMENTS**0.5
+    )
+    assert (interval(by_document).low[0], interval(by_document).high[0]) == pytest.approx((low, high))
+    by_seed = np.repeat(draw.normal(1, 0.3, (1, 3, 1)), DOCUMENTS, axis=2)
+    found, test = interval(by_seed), stats.ttest_1samp(by_seed[0, :, 0], 0.0)
+    assert found.p[0] == pytest.approx(test.pvalue, rel=1e-6)
+    assert found.high[0] - found.low[0] == pytest.approx(np.ptp(test.confidence_interval()))
 
 
 def test_documents_weigh_by_their_windows() -> None:
-    values = np.array([[1.0, 2.0, 4.0, 5.0, 6.0]])  # two windows of document 7, one of each other
-    sums, counts = statistics.by_document(values, np.array([7, 7, 1, 2, 3]))
-    assert counts.tolist() == [1, 1, 1, 2]
-    assert sums.tolist() == [[4, 5, 6, 3]]
-    assert statistics.interval(sums[None], counts).value == pytest.approx([values.mean()])
-
-
-def test_one_seed_gives_an_interval_over_documents_only() -> None:
-    losses = trial(np.random.default_rng(4), 1)
-    found = statistics.interval(losses, np.ones(DOCUMENTS))
-    assert (found.seeds == 0).all()
-    half = stats.t.ppf(0.975, DOCUMENTS - 1) * losses[:, 0].std(-1, ddof=1) / np.sqrt(DOCUMENTS)
-    assert (found.high - found.low) / 2 == pytest.approx(half, rel=0.1)
-
-
-def test_too_few_give_none() -> None:
-    short = trial(np.random.default_rng(5), 1)[..., : statistics.FEWEST_DOCUMENTS - 1]
-    found = statistics.interval(short, np.ones(short.shape[-1]))
-    assert np.isfinite(found.value).all()
-    assert np.isnan(found.low).all()
-    assert np.isnan(found.p).all()
+    values = np.random.default_rng(3).normal(0, 1, (1, 2, 6))
+    windows = np.array([1.0, 1, 1, 2, 3, 4])
+    repeated = np.repeat(values, windows.astype(int), axis=2)
+    assert interval(values, windows).value == pytest.approx(repeated.mean((1, 2)))
 
 
 def test_a_missing_seed_is_left_out_of_its_method_only() -> None:
-    losses = trial(np.random.default_rng(6), 3)
-    whole = statistics.interval(losses, np.ones(DOCUMENTS))
+    losses = crossed(np.random.default_rng(6), (0.1, 0.1, 0.1), (METHODS, 3, DOCUMENTS))
+    whole = interval(losses)
     losses[0, 2] = np.nan
-    found = statistics.interval(losses, np.ones(DOCUMENTS))
+    found = interval(losses)
     assert found.value[0] == pytest.approx(losses[0, :2].mean())
     assert found.low[1:] == pytest.approx(whole.low[1:])
-    losses[0, 1:] = np.nan
-    assert np.isnan(statistics.interval(losses, np.ones(DOCUMENTS)).low[0])
+    losses[0] = np.nan
+    assert np.isnan([interval(losses).value[0], interval(losses).low[0], interval(losses).p[0]]).all()
 
 
-def test_resampling_is_the_same_every_time() -> None:
-    losses = trial(np.random.default_rng(7), 3)
-    first, second = (statistics.interval(losses, np.ones(DOCUMENTS)).low for _ in range(2))
-    assert (first == second).all()
+def test_too_few_give_no_interval() -> None:
+    few = crossed(np.random.default_rng(5), (0.1, 0.1, 0.1), (1, 1, statistics.FEWEST_DOCUMENTS - 1))
+    assert np.isfinite(interval(few).value).all()
+    assert np.isnan([interval(few).low, interval(few).p]).all()
+    assert np.isfinite(interval(np.repeat(few, 2, 1) * [[1], [2]]).low).all(), "two seeds suffice"
 
 
-def test_variances_that_agree_are_pooled_and_those_that_do_not_are_left() -> None:
-    draw, freedom = np.random.default_rng(8), np.full((400, 1), 2.0)
-    alike = draw.chisquare(2, (400, 1)) / 2
-    shrunk, more = statistics.pooled(alike, freedom)
-    assert more.max() == pytest.approx(8, abs=0.2)
-    assert shrunk.std() < 0.5 * alike.std()
-    unlike = alike * np.exp(3 * draw.normal(size=(400, 1)))
-    shrunk, more = statistics.pooled(unlike, freedom)
-    assert more.max() < 3
-    assert np.corrcoef(np.log(shrunk[:, 0]), np.log(unlike[:, 0]))[0, 1] > 0.8
+def test_estimates_keep_their_index_and_pair_seeds_with_documents() -> None:
+    index = pd.MultiIndex.from_product([["a", "b"], [64, 128], [0, 1]], names=["method", "length", "seed"])
+    values = np.arange(8)[:, None] + np.array([0.0, 10, 20, 30, 40, 50])
+    scores = pd.DataFrame(values, index, [7, 3, 5, 1, 2, 9])
+    found = statistics.estimate(scores.drop(index=("b", 128, 1)), pd.Series(1.0, [7, 3, 5, 1, 2, 9]))
+    assert found["value"].to_dict() == {
+        ("a", 64): 25.5, ("a", 128): 27.5, ("b", 64): 29.5, ("b", 128): 31.0,
+    }  # fmt: skip
+    assert found["seeds"].tolist() == [2, 2, 2, 1]
+    expected = interval(values.reshape(4, 2, 6)[:1])
+    assert found.loc[("a", 64), ["low", "high"]].tolist() == pytest.approx(
+        [expected.low[0], expected.high[0]]
+    )
 
 
-@given(st.floats(1e-3, 1e3))
-def test_trigamma_inverse(x: float) -> None:
-    from scipy.special import polygamma
-
-    assert statistics.trigamma_inverse(float(polygamma(1, x))) == pytest.approx(x, rel=1e-6)
-
-
-def test_holm() -> None:
-    p = np.array([0.01, np.nan, 0.04, 0.03, 0.9])
-    assert statistics.holm(p)[[0, 2, 3, 4]] == pytest.approx([0.04, 0.09, 0.09, 0.9])
-    assert np.isnan(statistics.holm(p)[1])
+def test_holm_and_verdicts() -> None:
+    p = pd.Series([0.01, np.nan, 0.04, 0.03, 0.9])
+    assert statistics.holm(p).dropna().tolist() == pytest.approx([0.04, 0.09, 0.09, 0.9])
+    index = pd.MultiIndex.from_product([["a", "b", "c"], [64]], names=["method", "length"])
+    found = pd.DataFrame({"value": [-1.0, 1.0, -1.0], "p": [0.001, 0.002, 0.2]}, index)
+    assert statistics.verdict(found, 1).tolist() == ["better", "worse", "not separable"]
+    assert statistics.verdict(found, -1).tolist() == ["worse", "better", "not separable"]
 
 
 @pytest.mark.parametrize(
@@ -161,13 +163,12 @@ def test_seeds_in_two_groups(seeds: list[float], split: bool) -> None:
 def test_longest_unbroken(holds: list[bool]) -> None:
     lengths = [64 * 2**n for n in range(len(holds))]
     kept = [*holds, False].index(False)
-    assert statistics.longest_unbroken(np.array(holds), lengths) == (lengths[kept - 1] if kept else None)
+    assert statistics.longest_unbroken(holds, lengths) == (lengths[kept - 1] if kept else None)
 
 
 def test_smallest_difference_is_found_as_often_as_it_says() -> None:
-    draw, error, freedom = np.random.default_rng(9), 0.1, 4.0
-    difference = float(statistics.smallest_difference(np.array(error), np.array(freedom), comparisons=5))
-    estimates = difference + error * draw.normal(size=20_000)
-    errors = error * np.sqrt(draw.chisquare(freedom, 20_000) / freedom)
-    found = abs(estimates / errors) > stats.t.ppf(1 - 0.05 / 10, freedom)
-    assert found.mean() == pytest.approx(0.8, abs=0.015)
+    draw, sizes = np.random.default_rng(9), (0.05, 0.1, 0.02)
+    found = interval(crossed(draw, sizes, (4000, 3, DOCUMENTS)))
+    difference = float(np.median(statistics.smallest_difference(found, 5, comparisons=1)))
+    detected = interval(crossed(draw, sizes, (4000, 5, DOCUMENTS)) + difference).p < 0.05
+    assert 0.7 <= detected.mean() <= 0.95

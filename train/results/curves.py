@@ -4,12 +4,14 @@ from collections.abc import Collection
 from dataclasses import replace
 from math import isfinite
 
+import numpy as np
+
+from train.results.gain import EVERYTHING, FAIR_CONTROLS, gain
 from train.results.protocols import BY_POSITION, COPYING
 from train.results.rows import ANSWERS, ONCE, Row
 
 TEXT = "extrapolation"  # a panel, as ANSWERS, whose lengths a task may count, and BY_POSITION are
-SAME, SLIDING = "same_tokens", "sliding"  # protocols; the first is meant where none is named
-WINDOW, CROP = "window", "crop"  # the controls: the model itself, shown no more than its training length
+SAME = "same_tokens"  # the protocol that is meant where none is named
 GAIN = "gain"  # from longer context
 QUALITY = (GAIN, "loss", "accuracy")  # metrics; the others are costs, or say the same
 FIRST = (SAME, ANSWERS, BY_POSITION)  # protocols
@@ -44,16 +46,20 @@ def axis(row: Row) -> str:
 
 
 def gain_rows(rows: list[Row]) -> list[Row]:
-    """Return how much lower the loss is than under the better of the fair controls, at each longer length
-    where there is one: a window, and a crop that shows each target almost all of its tokens."""
-    text = [row for row in losses(rows) if row.length > row.trained_length]
-    values = {(row.extension, row.protocol, row.length): row.value for row in text if row.value is not None}
+    """Return the gain from longer context at each longer length where a fair control was evaluated."""
+    text = losses(rows)
+    known = {(row.protocol, row.extension, row.length): row.value for row in text if row.value is not None}
     result = []
-    for row in (row for row in text if (row.extension, row.protocol) == ("none", SAME)):
-        fair = [(WINDOW, SAME, row.length), (CROP, SLIDING, row.length)]
-        known = [values[key] for key in fair if key in values]
-        if known and row.value is not None:
-            result.append(replace(row, metric=GAIN, value=min(known) - row.value, error=None))
+    for row in text:
+        controls = {
+            name: np.array([[value]])
+            for name, place in FAIR_CONTROLS.items()
+            if (value := known.get((*place, row.length))) is not None
+        }
+        is_everything = (row.protocol, row.extension) == EVERYTHING and row.length > row.trained_length
+        if is_everything and row.value is not None and controls:
+            found, _ = gain(np.array([[row.value]]), controls)
+            result.append(replace(row, metric=GAIN, value=float(found[0, 0]), error=None))
     return result
 
 

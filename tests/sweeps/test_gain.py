@@ -1,0 +1,112 @@
+"""The gain: over the better fair control, on the same targets, seeds and documents."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from sweeps.gain import gain_samples, gains, paired_gains
+from sweeps.results import load_sweep
+from sweeps.table import Table, only_table
+from tests.sweeps.synthetic import make_sweep
+from train.paths import ROOT
+from train.results.curves import gain_rows
+from train.results.rows import read_rows
+
+STUDY = ROOT / "docs/study"
+METHODS = ("rope", "fox", "learned", "window_rope")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place, protocols = tmp_path_factory.mktemp("gain"), ("same_tokens", "sliding")
+    return make_sweep(place, METHODS, 3, windows=16, controls=("crop", "window"), protocols=protocols)
+
+
+@pytest.fixture(scope="module")
+def table(folder: Path) -> Table:
+    return only_table(load_sweep(folder))
+
+
+def test_it_is_the_loss_of_the_better_fair_control_minus_that_with_everything(table: Table) -> None:
+    found = gains(table)
+    for (method, length), row in found.iterrows():
+
+        def mean(protocol: str, extension: str, at: tuple[object, object] = (method, length)) -> float:
+            return float(table.values[at[0], extension, protocol, "loss", at[1]].mean())
+
+        fair = {"window": mean("same_tokens", "window"), "crop": mean("sliding", "crop")}
+        better = row["over"].split(" and ")[0]
+        assert fair[better] == min(fair.values())
+        assert row["value"] == pytest.approx(fair[better] - mean("same_tokens", "none"), abs=1e-6)
+    assert set(found.index.get_level_values("method")) == {"rope", "fox", "window_rope"}
+    assert min(found.index.get_level_values("length")) == 128
+
+
+def test_the_crop_that_every_context_beats_is_no_control(tmp_path: Path) -> None:
+    """Under same_tokens a cropped model lacks context for early targets: without sliding there is no crop."""
+    plain = make_sweep(tmp_path / "plain", ("fox",), 2, windows=16, controls=("crop", "window"))
+    found = gains(only_table(load_sweep(plain)))
+    assert set(found["over"]) == {"window"}
+    bare = make_sweep(tmp_path / "bare", ("fox",), 2, windows=16, controls=("crop",))
+    assert gains(only_table(load_sweep(bare))).empty
+
+
+def test_verdicts_are_gains_holds_loses_or_undecided(table: Table) -> None:
+    found = gains(table)
+    assert found["verdict"]["rope", 2048] == "loses"
+    for row in found.itertuples():
+        assert row.verdict != "gains" or row.low > 0
+        assert row.verdict != "loses" or row.high < 0
+        assert row.verdict != "holds" or row.low >= -0.02
+        assert row.verdict != "undecided" or row.low < -0.02
+    assert "holds" in set(gains(only_table(load_sweep(STUDY)))["verdict"])
+
+
+@pytest.mark.parametrize(("crop", "gain"), [(2.0, -0.5), (2.8, 0.3), (3.5, 0.5), (None, 0.5)])
+def test_a_method_that_fails_in_a_window_does_not_gain_by_leaving_it(crop: float | None, gain: float) -> None:
+    names = ["method", "length", "seed"]
+    index = pd.MultiIndex.from_product([["nope"], [256], [0, 1]], names=names)
+    noise = np.random.default_rng(0).normal(0, 0.01, (3, 2, 32))
+    losses = {"window": 3.0} | ({} if crop is None else {"crop": crop})
+    frames = {
+        name: pd.DataFrame(loss + part, index)
+        for (name, loss), part in zip(losses.items(), noise, strict=False)
+    }
+    found, over = paired_gains(pd.DataFrame(2.5 + noise[2], index), frames, 1)
+    assert found.to_numpy().mean() == pytest.approx(gain, abs=0.01)
+    assert over["nope", 256].split(" and ")[0] == ("crop" if crop is not None and crop < 3 else "window")
+
+
+def test_a_seed_without_its_control_does_not_count(table: Table) -> None:
+    whole = table.sample("same_tokens", "loss").xs("none", level="extension")
+    crop = table.sample("sliding", "loss").xs("crop", level="extension").drop(index=2, level="seed")
+    found, over = paired_gains(whole, {"crop": crop}, 1)
+    assert set(found.index.get_level_values("seed")) == {0, 1}
+    assert set(over) == {"crop"}
+
+
+def test_a_run_logs_the_same_gain(folder: Path, table: Table) -> None:
+    samples, _ = gain_samples(table)
+    logged = {row.length: row.value for row in gain_rows(read_rows(folder / "fox-s1/results.jsonl"))}
+    means = (samples * table.windows).sum(axis=1) / table.windows.sum()
+    for length, value in logged.items():
+        assert value == pytest.approx(means["fox", length, 1], abs=1e-6)
+    assert len(logged) == 5
+
+
+def test_ten_numbers_by_other_means() -> None:
+    """Plain pandas on the files of an archive, which shares no code with the product."""
+    rows = pd.read_parquet(STUDY / "quick" / "rows.parquet").query("metric == 'loss'")
+    loss = rows.set_index(["encoding", "protocol", "extension", "length"])["value"]
+    found = gains(only_table(load_sweep(STUDY / "quick")))
+    checked = 0
+    for method in ("rope", "alibi", "kerple_log", "t5", "nope"):
+        for length in (256, 2048):
+            window = loss[method, "same_tokens", "window", length]
+            crop = loss[method, "sliding", "crop", length]
+            expected = min(window, crop) - loss[method, "same_tokens", "none", length]
+            assert found["value"][method, length] == pytest.approx(expected, abs=1e-5)
+            checked += 1
+    assert checked == 10

@@ -1,0 +1,48 @@
+"""The gain from longer context: the loss under the better fair control, minus the loss with everything.
+
+Both losses are of the same targets. A fair control shows the same trained model no more than its training
+length L, and takes nothing else away:
+
+    window  every layer attends through a sliding window of L
+    crop    every target sees the last L tokens, of which at most the stride of `sliding` is missing
+
+Crop under `same_tokens` is no fair control: many of its targets see only a few tokens, and anything beats it.
+"""
+
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from train.results.rows import ANSWERS
+
+Array = NDArray[np.float64]
+
+EVERYTHING = ("same_tokens", "none")  # protocol and extension of the loss with everything
+FAIR_CONTROLS = {"window": ("same_tokens", "window"), "crop": ("sliding", "crop")}
+FAIR_CONTROLS_OF_ANSWERS = {"window": (ANSWERS, "window"), "crop": (ANSWERS, "crop")}
+
+
+def better_control(controls: Mapping[str, Array]) -> str:
+    """Return the control with the lower mean loss, over all seeds and documents; empty if there is none."""
+    return min(controls, key=lambda name: float(np.mean(controls[name])), default="")
+
+
+def gain(everything: Array, controls: Mapping[str, Array]) -> tuple[Array, str]:
+    """Return the gain of each seed and document, and the control that it is over.
+
+    Args:
+        everything: The losses (S, D) with everything, by seed and document.
+        controls: The losses (S, D) under each fair control that was evaluated. Without any, the gain is nan.
+    """
+    name = better_control(controls)
+    return (controls[name] - everything, name) if name else (np.full_like(everything, np.nan), "")
+
+
+def control_names(controls: Iterable[str]) -> str:
+    """Return what a gain is over, in words."""
+    names = [name for name in FAIR_CONTROLS if name in set(controls)]
+    words = {"window": "a sliding window", "crop": "a sliding crop"}
+    if len(names) == len(FAIR_CONTROLS):
+        return f"the better of {' and '.join(words[name] for name in names)} of the training length"
+    return f"{words[names[0]]} of the training length alone" if names else "no fair control"
