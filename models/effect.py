@@ -1,14 +1,15 @@
 """Effects: everything that a positional encoding does to a transformer, as data.
 
 An encoding never computes attention. Given the positions of a sequence, it returns an `Effect`: changes of
-the embeddings, of q and k, of the logits, of the visible keys and of the output. `models.attention` applies
-it with the fastest kernel that can.
+the embeddings, of q, k and v, of the logits, of the visible keys and of the output. `models.attention`
+carries it out with the fastest kernel. An encoding that reads the content changes its effect in each `Layer`.
 
     B batch   H heads   T tokens   D head width   C model width   R queries   K keys   N distances
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -21,13 +22,25 @@ Rotate = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]  # q, k (B, H, T, D) 
 ByPair = Callable[[Tensor, Tensor], Tensor]
 """Positions of queries (..., R, 1) and of keys (..., 1, K) -> (1 or H, ..., R, K) float32."""
 
-LogDecay = Callable[[Tensor], Tensor]  # hidden state (B, T, C) -> (B, H, T) float32
-Phase = Callable[[Tensor], Tensor]  # hidden state (B, T, C) -> radians (B, H, T, at most D/2)
+Enter = Callable[[Tensor], Tensor]  # v (B, H, T, D) -> what attention reads (B, H, T, D')
+Leave = Callable[[Tensor], Tensor]  # what the last R queries have read (B, H, R, D') -> (B, H, R, D)
 Content = Callable[[Tensor, Tensor, Tensor, Tensor, Tensor], Tensor]
 """Masked logits (B, H, R, K), q (B, H, R, D), k (B, H, K, D), positions as above -> logits."""
 
 Values = Callable[[Tensor, Tensor, Tensor], Tensor]
 """Attention weights (B, H, R, K), positions as above -> what is added to the output (B, H, R, D)."""
+
+
+@dataclass(frozen=True)
+class Layer:
+    """What an encoding may read when it changes its effect for one layer."""
+
+    x: Tensor  # (B, T, C), the normalised input of attention
+    q: Tensor  # (B, H, T, D), before any rotation
+    k: Tensor  # (B, H, T, D)
+    v: Tensor  # (B, H, T, D)
+    number: int = 0  # of the layer, from 0
+    state: Any = None  # what the `next_state` of the layer before has returned
 
 
 @dataclass(frozen=True)
@@ -134,7 +147,7 @@ class Effect:
     """The whole effect of an encoding at `positions`; fields that are left out do nothing.
 
     A logit is `logit_scale * adjust(score_scale * q . k / sqrt(D) + bias + log_decay_i - log_decay_j)` with q
-    and k rotated by `phase`, then by `rotate`, or by the last region of `far` that holds the key.
+    and k rotated by `rotate`, or by the last region of `far` that holds the key.
     """
 
     positions: Positions
@@ -142,17 +155,22 @@ class Effect:
     # done to q and k
     rotate: Rotate | None = None
     far: tuple[Region, ...] = ()  # nearest first
-    phase: Phase | None = None  # neighbouring features rotate as pairs by angles from the hidden state
     # multiplied into, added to, done to the logits
     score_scale: ByDistance | ByPair | None = None
     bias: ByDistance | ByPair | None = None  # minus infinity hides a key from a head
-    log_decay: LogDecay | None = None
+    log_decay: Tensor | None = None  # (B or 1, H, T) float32
     adjust: Adjust | None = None
     logit_scale: Tensor | None = None  # (..., 1 or H, T or 1) float32, on all logits of a query
     # visible and read
     visible: Window | None = None  # on top of the causal mask
-    sink: Tensor | None = None  # (1 or H, 1 or T) float32, an extra logit of each query, which reads nothing
+    sink: Tensor | None = (
+        None  # (..., 1 or H, 1 or T) float32, an extra logit of a query, which reads nothing
+    )
     values: Values | None = None  # position in what is read, not only in the weights
+    enter: Enter | None = None  # done to v before attention
+    leave: Leave | None = None  # done to the output of attention
+    # from layer to layer
+    next_state: Callable[[Tensor], Any] | None = None  # reads what all queries have read, as `leave`
 
     @property
     def parts(self) -> frozenset[str]:

@@ -6,7 +6,7 @@ from typing import ClassVar
 from torch import Tensor
 
 from conf.errors import UsageError
-from models.effect import ByDistance, ByPair, Effect, Positions
+from models.effect import ByDistance, ByPair, Effect, Layer, Positions
 from models.encoding import Encoding
 
 Places = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
@@ -29,6 +29,13 @@ class Extension(Encoding):
 
     def forward(self, positions: Positions) -> Effect:
         return self.encoding.effect_at(positions)
+
+    def at_layer(self, effect: Effect, layer: Layer) -> Effect:
+        return self.encoding.at_layer(effect, layer)
+
+    @property
+    def is_late(self) -> bool:
+        return self.encoding.is_late
 
 
 def reindex(number: ByDistance | ByPair | None, places: Places) -> ByPair | None:

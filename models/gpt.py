@@ -2,17 +2,19 @@
 
 from collections.abc import Sequence
 from copy import copy
-from typing import cast
+from functools import partial
+from itertools import cycle
+from typing import Any, cast
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from conf.errors import UsageError
-from models.attention import attend
+from models.attention import attend_with_state, choose
 from models.attention.plan import Plan
 from models.cache import Cache, LayerCache
-from models.effect import Effect, Positions
+from models.effect import Effect, Layer, Positions
 from models.encoding import Encoding
 from models.ops.linear import Linear, init_std, split_heads
 from models.ops.norm import rms_norm
@@ -44,7 +46,7 @@ class GPT(nn.Module):
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             self.embed = nn.Embedding(vocab, width)
-            self.blocks = nn.ModuleList(Block(width, heads, norm, kernel) for _ in range(depth))
+            self.blocks = nn.ModuleList(Block(width, heads, norm, kernel, n) for n in range(depth))
             self.norm = Norm(norm, width)
             self.head = Linear(width, vocab)
             self.initialise(depth)
@@ -124,7 +126,8 @@ class GPT(nn.Module):
     @property
     def is_cacheable(self) -> bool:
         """Return whether a growing text leaves the keys and values of its earlier tokens unchanged."""
-        return self.causal and self.context is None and all(encoding.prefix for encoding in self.tiled)
+        is_known = all(encoding.prefix and not encoding.has_state for encoding in self.tiled)
+        return self.causal and self.context is None and is_known
 
     @torch.no_grad()
     def continue_text(self, tokens: Tensor, cache: Cache) -> Tensor:
@@ -139,19 +142,37 @@ class GPT(nn.Module):
     def through(self, tokens: Tensor, draw: int = 0, first: int = 0, cache: Cache | None = None) -> Tensor:
         """Return `hidden` of sequences that are seen whole, or that continue a cache."""
         sequences, length = tokens.shape
-        effects = self.effects(length, tokens.device, draw, sequences)
-        x = self.embed(tokens)
-        for effect in effects:
-            if effect.embed is not None:
-                x = effect.embed(x)
-        plans = [Plan(effect) for effect in effects]
+        positions = Positions.of(length, tokens.device, self.causal, draw, sequences)
+        plans, x, state = self.plans(positions), self.embed(tokens), None
+        for plan in plans:
+            if plan.effect.embed is not None:
+                x = plan.effect.embed(x)
         if cache is not None:
             x, plans = x[:, first:], [plan.from_query(first) for plan in plans]
         for layer, block in enumerate(self.blocks):
             plan = plans[layer % len(plans)]
             is_last, known = layer == len(self.blocks) - 1, cache.layers[layer] if cache else None
-            x = block(x, plan.from_query(first) if is_last else plan, known)
+            x, state = block(x, plan.from_query(first) if is_last else plan, state, known)
         return cast(Tensor, self.norm(x))
+
+    def plans(self, positions: Positions) -> list[Plan]:
+        """Return the plan of each encoding for one pass."""
+        return [
+            Plan(
+                encoding.effect_at(positions),
+                partial(encoding.effect_at, positions) if encoding.is_late else None,
+            )
+            for encoding in self.tiled
+        ]
+
+    @torch.no_grad()
+    def kernels(self, length: int) -> set[str]:
+        """Return the names of the kernels that layers choose in sequences of `length` tokens."""
+        x = torch.zeros_like(self.embed.weight[:1]).expand(1, length, -1)
+        plans = self.plans(Positions.of(length, x.device, self.causal))
+        layers = [block.attention.layer(x) for block in cast(Sequence[Block], self.blocks)]
+        pairs = zip(layers, cycle(plans), strict=False)
+        return {choose(layer.q, plan.at_layer(layer)) for layer, plan in pairs}
 
     def effects(
         self, length: int, device: torch.device | str = "cpu", draw: int = 0, sequences: int = 1
@@ -175,31 +196,41 @@ class Norm(nn.Module):
 
 
 class Block(nn.Module):
-    def __init__(self, width: int, heads: int, norm: str, kernel: str) -> None:
+    def __init__(self, width: int, heads: int, norm: str, kernel: str, number: int) -> None:
         super().__init__()
-        self.norm1, self.attention = Norm(norm, width), Attention(width, heads, kernel)
+        self.norm1, self.attention = Norm(norm, width), Attention(width, heads, kernel, number)
         self.norm2, self.mlp = Norm(norm, width), MLP(width)
 
-    def forward(self, x: Tensor, plan: Plan, cache: LayerCache | None = None) -> Tensor:
-        y = self.attention(self.norm1(x), plan, cache)
+    def forward(
+        self, x: Tensor, plan: Plan, state: Any = None, cache: LayerCache | None = None
+    ) -> tuple[Tensor, Any]:
+        """Return x (B, R, C) of the last R tokens after this block, and the state for the next one."""
+        y, state = self.attention(self.norm1(x), plan, state, cache)
         x = x[:, x.size(1) - y.size(1) :] + y
-        return cast(Tensor, x + self.mlp(self.norm2(x)))
+        return x + self.mlp(self.norm2(x)), state
 
 
 class Attention(nn.Module):
-    def __init__(self, width: int, heads: int, kernel: str) -> None:
+    def __init__(self, width: int, heads: int, kernel: str, number: int) -> None:
         super().__init__()
-        self.heads, self.kernel = heads, kernel
+        self.heads, self.kernel, self.number = heads, kernel, number
         self.qkv = Linear(width, 3 * width)
         self.out = Linear(width, width)
 
-    def forward(self, x: Tensor, plan: Plan, cache: LayerCache | None = None) -> Tensor:
+    def forward(
+        self, x: Tensor, plan: Plan, state: Any = None, cache: LayerCache | None = None
+    ) -> tuple[Tensor, Any]:
+        layer = self.layer(x, state, cache)
+        y, state = attend_with_state(layer.q, layer.k, layer.v, plan.at_layer(layer), self.kernel, state)
+        return self.out(y.transpose(1, 2).flatten(2)), state
+
+    def layer(self, x: Tensor, state: Any = None, cache: LayerCache | None = None) -> Layer:
+        """Return the content of this layer for the normalised input x (B, T, C)."""
         q, k, v = split_heads(self.qkv(x), self.heads)  # each (B, H, T, D)
         if cache is not None:
             k, v, x = cache.extend(k, v, x)
             q = F.pad(q, (0, 0, k.size(2) - q.size(2), 0))  # earlier queries are not wanted
-        y = attend(q, k, v, plan, x, self.kernel)
-        return cast(Tensor, self.out(y.transpose(1, 2).flatten(2)))
+        return Layer(x, q, k, v, self.number, state)
 
 
 class MLP(nn.Module):

@@ -7,16 +7,11 @@ from typing import Self, cast
 from torch import nn
 
 from models.effect import Effect, Positions
-from models.encoding import Encoding
+from models.encoding import Around, Encoding
 
 
-class Wrapper(Encoding):
+class Wrapper(Around):
     """An encoding around another one, to which extensions apply in its place."""
-
-    def __init__(self, inner: Encoding) -> None:
-        super().__init__()
-        self.inner = inner
-        self.inherit(inner)
 
     @property
     def inside(self) -> Sequence[Encoding]:

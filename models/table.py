@@ -86,7 +86,7 @@ def enters(effect: Effect) -> str:
     bias = "logits: distance" if isinstance(effect.bias, ByDistance) else "logits: positions"
     places = {
         "embedding": {"embed"},
-        "q and k": {"rotate", "phase"},
+        "q and k": {"rotate"},
         "far q and k": {"far"},
         bias: {"bias", "score_scale"},
         "logits: content": {"log_decay", "adjust"},
@@ -102,7 +102,7 @@ COSTS: dict[str, Callable[[Effect], bool]] = {
     "twice": lambda effect: "far" in effect.parts,
     "table": lambda effect: not isinstance(effect.bias, ByDistance | None),
     "line": lambda effect: effect.bias is not None,
-    "sum": lambda effect: bool(effect.parts & {"log_decay", "phase"}),
+    "sum": lambda effect: bool(effect.parts & {"log_decay"}),
     "q and k": lambda effect: bool(effect.parts & {"rotate", "logit_scale"}),
 }
 """What is computed on top of plain causal attention, the most expensive first; `LEGEND` explains."""

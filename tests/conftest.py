@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from models import registry
 from models.attention import logits
-from models.effect import Positions
+from models.effect import Effect, Layer, Positions
 from models.encoding import Encoding
 from models.gpt import GPT
 from models.schedule import Schedule
@@ -188,10 +188,15 @@ def heads(x: Tensor) -> Tensor:
 def scores(encoding: Encoding, positions: Positions) -> Tensor:
     """Return the logits (1, H, T, T) of fixed content in float64, after the encoding has changed the
     embeddings."""
-    x, q, k, _ = (t.double() for t in content(positions.at.numel()))
+    x, q, k, v = (t.double() for t in content(positions.at.numel()))
     with torch.no_grad(), float64():
-        effect = encoding.effect_at(positions)
-        if effect.embed is not None:
-            change = effect.embed(x) - x
+        embed = encoding.effect_at(positions).embed
+        if embed is not None:
+            change = embed(x) - x
             x, q, k = x + change, q + heads(change), k + heads(change)
-        return logits(q, k, effect, x=x)
+        return logits(q, k, late(encoding, positions, x, q, k, v))
+
+
+def late(encoding: Encoding, positions: Positions, *content: Tensor) -> Effect:
+    """Return the effect in a layer with this content: x, q, k and v."""
+    return encoding.effect_at(positions, Layer(*content))

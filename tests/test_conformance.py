@@ -34,6 +34,7 @@ from tests.conftest import (
     Method,
     content,
     gpt,
+    late,
     members,
     model_of,
     over,
@@ -105,7 +106,7 @@ def test_order_matters(method: Method) -> None:
         model = gpt(first, depth=1, norm=norm).double()
         with torch.no_grad(), float64():
             blind[norm] = same(model(x)[0, -1], model(y)[0, -1])
-    silent = position_enters_nowhere(first.effect_at(Positions.of(LENGTH)))
+    silent = position_enters_nowhere(late(first, Positions.of(LENGTH), *content(LENGTH)))
     assert blind["rms"] == silent
     if method in ENCODINGS:
         assert silent == (method.encoding == "nope")
@@ -200,7 +201,8 @@ def test_remembers_nothing(method: Method) -> None:
 @over(EVERY)
 def test_every_parameter_learns(method: Method) -> None:
     model = gpt(method.fresh())
-    silent = all(position_enters_nowhere(e) for e in model.effects(LENGTH))
+    effects = [late(e, Positions.of(LENGTH), *content(LENGTH)) for e in model.tiled]
+    silent = all(map(position_enters_nowhere, effects))
     out = model(tokens(min(method.longest, 2 * LENGTH)))
     (out * torch.randn(out.shape, generator=torch.Generator().manual_seed(7))).sum().backward()
     for name, parameter in model.named_parameters():
@@ -261,17 +263,15 @@ def test_long_positions_survive_bfloat16(method: Method) -> None:
     rounded = deepcopy(method.built).bfloat16()
     exact = deepcopy(rounded).double()
     for a, b in zip(members(rounded), members(exact), strict=True):
-        low = a.effect_at(positions)
+        low = late(a, positions, x, q, k, v)
         with torch.no_grad(), float64():
-            high, (wide_x, wide_q, wide_k, wide_v) = (
-                b.effect_at(positions),
-                (t.double() for t in (x, q, k, v)),
-            )
-            expected = logits(wide_q, wide_k, high, x=wide_x)
-            wanted = attend(wide_q, wide_k, wide_v, high, x=wide_x, kernel="reference")
+            wide_x, wide_q, wide_k, wide_v = (t.double() for t in (x, q, k, v))
+            high = late(b, positions, wide_x, wide_q, wide_k, wide_v)
+            expected = logits(wide_q, wide_k, high)
+            wanted = attend(wide_q, wide_k, wide_v, high, kernel="reference")
             embedded = None if high.embed is None else high.embed(wide_x)
-        agree(logits(q, k, low, x=x), expected)
-        agree(attend(q, k, v, low, x=x, kernel="explicit"), wanted)
+        agree(logits(q, k, low), expected)
+        agree(attend(q, k, v, low, kernel="explicit"), wanted)
         if low.embed is not None and embedded is not None:
             agree(low.embed(x), embedded)
             steps = (embedded - wide_x).diff(dim=1).abs().amax(-1)
@@ -283,16 +283,16 @@ def test_keeps_the_precision_it_is_given(method: Method) -> None:
     encoding, positions = deepcopy(method.built).bfloat16(), Positions.of(LENGTH)
     x, q, k, v = (t.bfloat16() for t in content(LENGTH))
     for member in members(encoding):
-        effect = member.effect_at(positions)
+        effect = late(member, positions, x, q, k, v)
         for rotate in [effect.rotate, *(region.rotate for region in effect.far)]:
             assert rotate is None or {t.dtype for t in rotate(q, k)} == {q.dtype}
         assert effect.embed is None or effect.embed(x).dtype == x.dtype
         i, j = positions.at[:, None], positions.at[None, :]
         assert effect.bias is None or effect.bias(i, j).dtype == torch.float32
-        assert effect.log_decay is None or effect.log_decay(x).dtype == torch.float32
+        assert effect.log_decay is None or effect.log_decay.dtype == torch.float32
         assert effect.logit_scale is None or effect.logit_scale.dtype == torch.float32
         for kernel in kernels(effect):
-            assert attend(q, k, v, effect, x=x, kernel=kernel).dtype == v.dtype
+            assert attend(q, k, v, effect, kernel=kernel).dtype == v.dtype
 
 
 @over(ONE_OF_EACH)
@@ -333,9 +333,9 @@ def test_every_kernel_follows_the_device(method: Method) -> None:
     x, q, k, v = (t.to("meta") for t in content(LENGTH))
     with OneDevice():
         for member in members(encoding):
-            effect = member.effect_at(Positions.of(LENGTH, "meta"))
+            effect = late(member, Positions.of(LENGTH, "meta"), x, q, k, v)
             for kernel in kernels(effect):
-                assert attend(q, k, v, effect, x=x, kernel=kernel).is_meta
+                assert attend(q, k, v, effect, kernel=kernel).is_meta
 
 
 def test_a_tensor_on_another_device_is_found() -> None:
@@ -380,7 +380,8 @@ def test_kernels_agree(method: Method, causal: bool, monkeypatch: pytest.MonkeyP
         plain = attention_and_gradients(member, "reference", positions)
         with float64():
             expected = attention_and_gradients(exact, "reference", positions)
-        for kernel in kernels(member.effect_at(positions))[1:]:
+        form = late(member, positions, *content(length))
+        for kernel in kernels(form)[1:]:
             for rows in (length, 5):
                 monkeypatch.setattr(eager, "BUDGET", rows * SHAPE["heads"] * length)
                 monkeypatch.setattr(eager, "FEWEST", rows)
@@ -390,14 +391,14 @@ def test_kernels_agree(method: Method, causal: bool, monkeypatch: pytest.MonkeyP
                     agree_all(attention_and_gradients(exact, kernel, positions), expected)
                     agree(attention_output(exact, kernel, positions), expected["out"])
                     agree(attention_output(exact, kernel, positions, first=7), expected["out"][:, :, 7:])
-        if cpu_flash.fits(torch.empty(1), Plan(member.effect_at(positions))):
+        if cpu_flash.fits(torch.empty(1), Plan(form)):
             as_accurate(attention_and_gradients(member, "fused", positions), plain, expected)
         with torch.no_grad():
-            readable = cpu_flash.fits(torch.empty(1), Plan(member.effect_at(positions)))
+            readable = cpu_flash.fits(torch.empty(1), Plan(late(member, positions, *content(length))))
         for first in (0, 7) if readable else ():
             read = {"out": attention_output(member, "fused", positions, first)}
             as_accurate(read, *({"out": results["out"][:, :, first:]} for results in (plain, expected)))
-        if Plan(member.effect_at(positions)).far_keys is not None:
+        if Plan(form).far_keys is not None:
             monkeypatch.setattr(far_keys, "ROWS", 5)
             with float64():
                 agree(attention_output(exact, "band", positions), expected["out"])
@@ -418,7 +419,7 @@ def attention_output(encoding: Encoding, kernel: str, positions: Positions, firs
     """Return the output of attention for queries from `first` on, without gradient."""
     x, q, k, v = (t.to(torch.get_default_dtype()) for t in content(positions.length))
     with torch.no_grad():
-        return attend(q, k, v, Plan(encoding.effect_at(positions)).from_query(first), x, kernel)
+        return attend(q, k, v, Plan(late(encoding, positions, x, q, k, v)).from_query(first), kernel)
 
 
 def attention_and_gradients(encoding: Encoding, kernel: str, positions: Positions) -> dict[str, Tensor]:
@@ -426,7 +427,7 @@ def attention_and_gradients(encoding: Encoding, kernel: str, positions: Position
     tensors = (t.to(torch.get_default_dtype(), copy=True) for t in content(positions.at.numel()))
     x, q, k, v = (t.requires_grad_() for t in tensors)
     wanted = {"x": x, "q": q, "k": k, "v": v, **dict(encoding.named_parameters())}
-    out = attend(q, k, v, encoding.effect_at(positions), x, kernel)
+    out = attend(q, k, v, late(encoding, positions, x, q, k, v), kernel)
     target = torch.linspace(-1, 1, out.numel()).view_as(out).sin()
     gradients = torch.autograd.grad((out * target).sum(), list(wanted.values()), allow_unused=True)
     found = {name: g for name, g in zip(wanted, gradients, strict=True) if g is not None}
@@ -472,11 +473,11 @@ def test_draws_are_seeded(method: Method) -> None:
 def test_ssmax_on_any_encoding(method: Method) -> None:
     """The logits are those without it, times s ln(number of visible keys)."""
     encoding, positions = method.fresh(ssmax=True), Positions.of(LENGTH)
-    x, q, k, _ = content(LENGTH)
+    x, q, k, v = content(LENGTH)
     for member in members(encoding):
         (sharp,) = (module for module in member.modules() if isinstance(module, SSMax))
-        effect = member.effect_at(positions)
-        with_it, without = (logits(q, k, e, x=x) for e in (effect, replace(effect, logit_scale=None)))
+        effect = late(member, positions, x, q, k, v)
+        with_it, without = (logits(q, k, e) for e in (effect, replace(effect, logit_scale=None)))
         seen = without > float("-inf")
         factor = sharp.strength[:, None, None] * seen.sum(-1, keepdim=True).log()
         agree(with_it[seen], (factor * without)[seen])

@@ -1,6 +1,6 @@
 """Attention under an effect. Read reference.py: everything else is the same thing, faster."""
 
-from typing import Protocol
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor
@@ -8,7 +8,7 @@ from torch import Tensor
 from conf.errors import UsageError
 from models.attention import cpu_flash, eager, far_keys, flex, reference, sdpa
 from models.attention.plan import Form, Plan
-from models.attention.reference import logits, require_hidden_state
+from models.attention.reference import logits
 from models.effect import Effect
 from models.ops.precision import without_autocast
 from models.ops.processor import is_bfloat16_by_onednn
@@ -22,7 +22,7 @@ class Kernel(Protocol):
     def fits(self, q: Tensor, plan: Plan) -> bool:
         """Return whether the kernel can compute a plan, with gradients if they are on, for a q like this."""
 
-    def attend(self, q: Tensor, k: Tensor, v: Tensor, plan: Plan, x: Tensor | None = None) -> Tensor:
+    def attend(self, q: Tensor, k: Tensor, v: Tensor, plan: Plan) -> Tensor:
         """Return the output of all queries, or at least of the last ones that the plan asks for."""
 
 
@@ -36,16 +36,30 @@ KERNELS: dict[str, Kernel] = {  # by the values of model.kernel
 }
 
 
-def attend(
-    q: Tensor, k: Tensor, v: Tensor, effect: Effect | Plan, x: Tensor | None = None, kernel: str = "auto"
-) -> Tensor:
-    """Return the output of attention (B, H, T, D) for q, k, v (B, H, T, D) and the hidden state x (B, T, C).
+def attend(q: Tensor, k: Tensor, v: Tensor, effect: Effect | Plan, kernel: str = "auto") -> Tensor:
+    """Return the output of attention (B, H, T, D) for q, k, v (B, H, T, D).
 
     A `Plan` may ask for the last queries alone, (B, H, R, D). The precision is that of q, k and v, also under
     autocast. Layers that share a `Plan` in place of an effect share the tables of the kernels.
     """
+    return attend_with_state(q, k, v, effect, kernel)[0]
+
+
+def attend_with_state(
+    q: Tensor, k: Tensor, v: Tensor, effect: Effect | Plan, kernel: str = "auto", state: Any = None
+) -> tuple[Tensor, Any]:
+    """Return the output of attention, and the state for the next layer after the `state` of this one. A plan
+    for the last queries alone, as in the last layer, leaves the state as it is."""
     plan = effect if isinstance(effect, Plan) else Plan(effect)
-    require_hidden_state(plan.effect, x)
+    effect = plan.effect
+    out = read(q, k, v if effect.enter is None else effect.enter(v), plan, kernel)
+    if effect.next_state is not None and plan.query_start == 0:
+        state = effect.next_state(out)
+    return out if effect.leave is None else effect.leave(out), state
+
+
+def read(q: Tensor, k: Tensor, v: Tensor, plan: Plan, kernel: str) -> Tensor:
+    """Return what the queries read from v, (B, H, R, D)."""
     count = plan.positions.length - plan.query_start
     if torch.is_grad_enabled():
         plan = plan.from_query(0)
@@ -53,7 +67,7 @@ def attend(
         name = choose(q, plan) if kernel == "auto" else kernel
         if not KERNELS[name].fits(q, plan):
             raise UsageError(f"model.kernel={name} cannot carry out this encoding here: use kernel=explicit.")
-        out = KERNELS[name].attend(q, k, v, plan, x)
+        out = KERNELS[name].attend(q, k, v, plan)
         return out[:, :, out.size(2) - count :]
 
 

@@ -55,14 +55,14 @@ def fits(q: Tensor, plan: Plan) -> bool:
     return spec_of(q, plan) is not None
 
 
-def attend(q: Tensor, k: Tensor, v: Tensor, plan: Plan, x: Tensor | None = None) -> Tensor:
+def attend(q: Tensor, k: Tensor, v: Tensor, plan: Plan) -> Tensor:
     """Return the output of the queries that the plan asks for, (B, H, R, D)."""
     spec, dtype, scale, logit_scale = spec_of(q, plan), v.dtype, q.size(-1) ** -0.5, plan.effect.logit_scale
     assert spec is not None
-    q, k, v = same_dtype(*plan.rotate(q, k, x), v)
+    q, k, v = same_dtype(*plan.rotate(q, k), v)
     if q.is_meta:
         return torch.empty_like(v[:, :, plan.query_start :], dtype=dtype)
-    log_decay = spec.line if plan.effect.log_decay is None else plan.log_decay(x)
+    log_decay = spec.line if plan.effect.log_decay is None else plan.effect.log_decay
     if spec.network is not None:
         q, scale = (q * scale).to(q.dtype), 1.0 if logit_scale is None else float(logit_scale)
     elif logit_scale is not None:

@@ -29,12 +29,12 @@ def fits(q: Tensor, plan: Plan) -> bool:
     return True
 
 
-def attend(q: Tensor, k: Tensor, v: Tensor, plan: Plan, x: Tensor | None = None) -> Tensor:
+def attend(q: Tensor, k: Tensor, v: Tensor, plan: Plan) -> Tensor:
     """Return the output of the queries that the plan asks for, (B, H, R, D)."""
     if plan.form > Form.MASK:
-        return by_logits(q, k, v, plan, x)
-    scale, logit_scale, log_decay = q.size(-1) ** -0.5, plan.effect.logit_scale, plan.log_decay(x)
-    q, k = plan.rotate(q, k, x)
+        return by_logits(q, k, v, plan)
+    scale, logit_scale, log_decay = q.size(-1) ** -0.5, plan.effect.logit_scale, plan.effect.log_decay
+    q, k = plan.rotate(q, k)
     q = (q * (scale if logit_scale is None else scale * logit_scale[..., None])).to(q.dtype)
     if log_decay is not None:
         q, k = augment_qk(q, k, log_decay)
@@ -65,9 +65,9 @@ def evaluate(q: Tensor, k: Tensor, v: Tensor, plan: Plan) -> Tensor:
     return out
 
 
-def by_logits(q: Tensor, k: Tensor, v: Tensor, plan: Plan, x: Tensor | None) -> Tensor:
+def by_logits(q: Tensor, k: Tensor, v: Tensor, plan: Plan) -> Tensor:
     """Return the output under an effect that changes or reads each logit, (B, H, R, D)."""
-    logits, values = block_logits(q, k, plan, v.dtype, x), plan.effect.values
+    logits, values = block_logits(q, k, plan, v.dtype), plan.effect.values
     blocks = divide(q, plan, budget_of(q, min(BUDGET, TOUCHED)))
 
     def read(rows: slice, keys: slice) -> Tensor:
@@ -85,14 +85,11 @@ def by_logits(q: Tensor, k: Tensor, v: Tensor, plan: Plan, x: Tensor | None) -> 
     return torch.cat([read_block(*block) for block in reversed(blocks)][::-1], dim=-2)  # as in `evaluate`
 
 
-def block_logits(
-    q: Tensor, k: Tensor, plan: Plan, dtype: torch.dtype, x: Tensor | None = None
-) -> Callable[[slice, slice], Tensor]:
+def block_logits(q: Tensor, k: Tensor, plan: Plan, dtype: torch.dtype) -> Callable[[slice, slice], Tensor]:
     """Return a function of query and key slices that gives their logits (B, H, R, K), for v of `dtype`."""
-    effect, scale, log_decay = plan.effect, q.size(-1) ** -0.5, plan.log_decay(x)
-    plain_q, plain_k = plan.rotate_phase(q, k, x)
-    far = [(region.start, *region.rotate(plain_q, plain_k)) for region in effect.far]
-    near_q, near_k = effect.rotate(plain_q, plain_k) if effect.rotate else (plain_q, plain_k)
+    effect, scale, log_decay = plan.effect, q.size(-1) ** -0.5, plan.effect.log_decay
+    far = [(region.start, *region.rotate(q, k)) for region in effect.far]
+    near_q, near_k = plan.rotate(q, k)
     near_q = near_q * scale
 
     def block(rows: slice, keys: slice) -> Tensor:

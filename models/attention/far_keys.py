@@ -34,16 +34,16 @@ def gains(q: Tensor, plan: Plan) -> bool:
     return tail is not None and q.is_cpu and span >= max(LEAST, NEAR * tail.start)
 
 
-def attend(q: Tensor, k: Tensor, v: Tensor, plan: Plan, x: Tensor | None = None) -> Tensor:
+def attend(q: Tensor, k: Tensor, v: Tensor, plan: Plan) -> Tensor:
     """Return the output of all queries, (B, H, T, D)."""
     plan, tail = plan.from_query(0), plan.far_keys
     assert tail is not None
     if tail.is_reached is None:
-        return band(q, k, v, plan, tail, x)
+        return band(q, k, v, plan, tail)
     out = torch.empty_like(v)
     for start, heads in starts(q, k, plan, tail).items():
         block = q[:, heads], k[:, heads], v[:, heads], plan
-        out[:, heads] = by_logits(*block, x) if start is None else band(*block, replace(tail, start=start), x)
+        out[:, heads] = by_logits(*block) if start is None else band(*block, replace(tail, start=start))
     return out
 
 
@@ -65,11 +65,11 @@ def starts(q: Tensor, k: Tensor, plan: Plan, tail: FarKeys) -> dict[int | None, 
     return result | ({None: heads} if heads else {})
 
 
-def band(q: Tensor, k: Tensor, v: Tensor, plan: Plan, tail: FarKeys, x: Tensor | None) -> Tensor:
+def band(q: Tensor, k: Tensor, v: Tensor, plan: Plan, tail: FarKeys) -> Tensor:
     """Return the output (B, H, T, D) of heads whose tail starts at the same distance."""
-    logits = block_logits(q, k, plan, v.dtype, x)
+    logits = block_logits(q, k, plan, v.dtype)
     level = None if tail.level is None else tail.level(q)
-    (far_q, far_k), scale = tail.rotate(*plan.rotate_phase(q, k, x)), q.size(-1) ** -0.5
+    (far_q, far_k), scale = tail.rotate(q, k), q.size(-1) ** -0.5
 
     def read_rows(rows: slice, start: int) -> Read:
         """Return the output of queries for all keys from `start` on."""

@@ -22,11 +22,10 @@ def fits(q: Tensor, plan: Plan) -> bool:
     return plan.form < Form.FULL_SCORES
 
 
-def attend(q: Tensor, k: Tensor, v: Tensor, plan: Plan, x: Tensor | None = None) -> Tensor:
+def attend(q: Tensor, k: Tensor, v: Tensor, plan: Plan) -> Tensor:
     """Return the output of all queries, (B, H, T, D)."""
-    scale, sink, log_decay = q.size(-1) ** -0.5, plan.effect.sink, plan.log_decay(x)
+    scale, sink, log_decay = q.size(-1) ** -0.5, plan.effect.sink, plan.effect.log_decay
     length, dtype = q.size(-2), v.dtype
-    q, k = plan.rotate_phase(q, k, x)
     q, k, v = (pad_parts(t, length) for t in rotate_in_regions(q, k, v, plan.effect))
     seen = whole_block_mask(plan)
     if q.is_meta and not q.is_cuda:  # FlexAttention refuses that device

@@ -147,9 +147,11 @@ def mask(plan: Plan, rows: slice, keys: slice) -> Tensor:
     result = scaled_bias(plan, rows, keys)
     if plan.effect.sink is None:
         return result
-    column = of_queries(plan.effect.sink, rows)  # (H, R, 1)
-    result = result.expand(*result.shape[:-3], max(result.size(-3), column.size(-3)), -1, -1)
-    return torch.cat([column.expand(*result.shape[:-1], 1).to(result.dtype), result], dim=-1)
+    column = of_queries(plan.effect.sink, rows)  # (..., H, R, 1)
+    shape = torch.broadcast_shapes(result.shape[:-1], column.shape[:-1])
+    return torch.cat(
+        [column.expand(*shape, 1).to(result.dtype), result.expand(*shape, result.size(-1))], dim=-1
+    )
 
 
 @cached

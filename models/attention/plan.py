@@ -12,8 +12,7 @@ from typing import Concatenate, ParamSpec, TypeVar, cast
 import torch
 from torch import Tensor
 
-from models.effect import ByDistance, Effect, FarKeys
-from models.ops.rotary import rotate_pairs
+from models.effect import ByDistance, Effect, FarKeys, Layer
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -29,11 +28,12 @@ class Form(IntEnum):
 
 
 class Plan:
-    """An effect, ready for kernels."""
+    """An effect, ready for kernels. `late` returns the effect in a layer, if the encoding reads layers."""
 
-    def __init__(self, effect: Effect) -> None:
+    def __init__(self, effect: Effect, late: Callable[[Layer], Effect] | None = None) -> None:
         self.effect, self.positions, self.causal = effect, effect.positions, effect.positions.causal
-        self.parts = effect.parts - {"embed", "rotate", "phase"}  # those that determine its form
+        self.late = late
+        self.parts = effect.parts - AROUND  # those that determine its form
         self.index = torch.arange(self.positions.length, device=self.positions.at.device)  # (T,)
         self.query_start = 0  # the first query that is wanted: all keys are its to see
         self.tables: dict[object, object] = {}
@@ -43,6 +43,10 @@ class Plan:
         other = copy(self)
         other.query_start = start
         return other
+
+    def at_layer(self, layer: Layer) -> "Plan":
+        """Return the plan of one layer: this one, unless the encoding reads layers."""
+        return self if self.late is None else Plan(self.late(layer)).from_query(self.query_start)
 
     @property
     def form(self) -> Form:
@@ -93,22 +97,12 @@ class Plan:
             return FarKeys(far[-1].start, far[-1].rotate)
         return adjust.far_keys if adjust is not None and self.parts == {"adjust"} else None
 
-    def rotate_phase(self, q: Tensor, k: Tensor, x: Tensor | None) -> tuple[Tensor, Tensor]:
-        """Return q and k rotated by `phase`, before `rotate` or `far` rotates them further."""
-        if self.effect.phase is None or x is None:
-            return q, k
-        angle = self.effect.phase(x)
-        cos, sin = angle.cos().float(), angle.sin().float()
-        return rotate_pairs(q, cos, sin), rotate_pairs(k, cos, sin)
-
-    def rotate(self, q: Tensor, k: Tensor, x: Tensor | None) -> tuple[Tensor, Tensor]:
-        """Return q and k rotated by `phase` and `rotate`."""
-        q, k = self.rotate_phase(q, k, x)
+    def rotate(self, q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
+        """Return q and k rotated by `rotate`."""
         return self.effect.rotate(q, k) if self.effect.rotate is not None else (q, k)
 
-    def log_decay(self, x: Tensor | None) -> Tensor | None:
-        """Return c (B, H, T) of the bias c_i - c_j; None if there is none."""
-        return None if self.effect.log_decay is None or x is None else self.effect.log_decay(x)
+
+AROUND = {"embed", "rotate", "enter", "leave", "next_state"}  # done before or after attention
 
 
 def cached(table: Callable[Concatenate[Plan, P], T]) -> Callable[Concatenate[Plan, P], T]:

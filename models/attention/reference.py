@@ -6,39 +6,34 @@ Tests hold the kernels to it, forward and backward, for every encoding.
 import torch
 from torch import Tensor
 
-from conf.errors import UsageError
 from models.attention import masks
 from models.attention.plan import Plan
 from models.effect import Effect
 from models.ops.precision import without_autocast
 
 
-def logits(
-    q: Tensor, k: Tensor, effect: Effect, x: Tensor | None = None, rows: slice = slice(None)
-) -> Tensor:
+def logits(q: Tensor, k: Tensor, effect: Effect, rows: slice = slice(None)) -> Tensor:
     """Return the logits (B, H, T, T) float32 that the softmax takes, -inf for hidden keys.
 
     `rows` selects queries: (B, H, R, T). The logit of a sink, which is no key, is left out.
     """
-    require_hidden_state(effect, x)
     plan, scale = Plan(effect), q.size(-1) ** -0.5
     i, j = masks.positions(plan, rows, slice(None))
     hidden = ~masks.visible(plan, rows, slice(None))  # (1, R, T), or (B, 1, R, T)
     with without_autocast(q.device):
         q, k = q.float(), k.float()
-        near_q, near_k = plan.rotate(q, k, x)
+        near_q, near_k = plan.rotate(q, k)
         result = near_q[:, :, rows].float() @ near_k.float().mT * scale
         for region in effect.far:
-            far_q, far_k = region.rotate(*plan.rotate_phase(q, k, x))
+            far_q, far_k = region.rotate(q, k)
             product = far_q[:, :, rows].float() @ far_k.float().mT * scale
             result = torch.where((i - j >= region.start).unsqueeze(-3), product, result)
         if effect.score_scale is not None:
             result = result * masks.by_pair(plan, "score_scale", i, j)
         if effect.bias is not None:
             result = result + masks.by_pair(plan, "bias", i, j)
-        if effect.log_decay is not None and x is not None:
-            height = effect.log_decay(x)  # (B, H, T)
-            result = result + height[..., rows, None] - height[..., None, :]
+        if effect.log_decay is not None:
+            result = result + effect.log_decay[..., rows, None] - effect.log_decay[..., None, :]
         result = result.masked_fill(hidden, masks.HIDDEN)
         if effect.adjust is not None:
             result = effect.adjust.function(result, q[:, :, rows], k, i.unsqueeze(-3), j.unsqueeze(-3))
@@ -47,12 +42,11 @@ def logits(
     return result.masked_fill(hidden, masks.HIDDEN)
 
 
-def attend(q: Tensor, k: Tensor, v: Tensor, plan: Plan, x: Tensor | None = None) -> Tensor:
+def attend(q: Tensor, k: Tensor, v: Tensor, plan: Plan) -> Tensor:
     """Return the output (B, H, T, D): the softmax of the logits, next to a sink, times v."""
-    effect, score = plan.effect, logits(q, k, plan.effect, x=x)
+    effect, score = plan.effect, logits(q, k, plan.effect)
     if effect.sink is not None:
-        sink = effect.sink[:, :, None].expand(*score.shape[-3:-1], 1)  # (H, T, 1)
-        score = torch.cat([score, sink.expand(q.size(0), -1, -1, -1)], dim=-1)
+        score = torch.cat([score, effect.sink[..., None].expand(*score.shape[:-1], 1)], dim=-1)
     probs = score.softmax(-1)[..., : k.size(-2)]
     out = probs @ v.float()
     if effect.values is not None:
@@ -63,8 +57,3 @@ def attend(q: Tensor, k: Tensor, v: Tensor, plan: Plan, x: Tensor | None = None)
 
 def fits(q: Tensor, plan: Plan) -> bool:
     return True
-
-
-def require_hidden_state(effect: Effect, x: Tensor | None) -> None:
-    if x is None and effect.parts & {"log_decay", "phase"}:
-        raise UsageError("This encoding reads the hidden state: pass it as x.")

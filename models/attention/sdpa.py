@@ -14,22 +14,28 @@ def fits(q: Tensor, plan: Plan) -> bool:
     return plan.form <= Form.MASK
 
 
-def attend(q: Tensor, k: Tensor, v: Tensor, plan: Plan, x: Tensor | None = None) -> Tensor:
+def attend(q: Tensor, k: Tensor, v: Tensor, plan: Plan) -> Tensor:
     """Return the output of all queries, (B, H, T, D)."""
     width, scale = v.size(-1), q.size(-1) ** -0.5
-    logit_scale, log_decay = plan.effect.logit_scale, plan.log_decay(x)
-    q, k = plan.rotate(q, k, x)
+    logit_scale, log_decay = plan.effect.logit_scale, plan.effect.log_decay
+    q, k = plan.rotate(q, k)
     if logit_scale is not None:
         q = (q * logit_scale[..., None]).to(q.dtype)
     if log_decay is not None:
         q, k, scale = *augment_qk(q * scale, k, log_decay), 1.0
         q, k = (F.pad(a, (0, -a.size(-1) % 8)) for a in (q, k))
-    wide = F.pad(v.to(q.dtype), (0, q.size(-1) - width))  # flash attention needs one width for all three
+    q, k, wide = to_one_width(q, k, v.to(q.dtype))
     if plan.form == Form.PLAIN:
         out = F.scaled_dot_product_attention(q, k, wide, scale=scale, is_causal=plan.causal)
     else:
         out = attend_masked(q, k, wide, plan, scale)
     return out[..., :width].to(v.dtype)
+
+
+def to_one_width(*tensors: Tensor) -> list[Tensor]:
+    """Return tensors (..., D) padded to the widest, as flash attention needs them."""
+    widest = max(x.size(-1) for x in tensors)
+    return [F.pad(x, (0, widest - x.size(-1))) for x in tensors]
 
 
 def attend_masked(q: Tensor, k: Tensor, v: Tensor, plan: Plan, scale: float) -> Tensor:

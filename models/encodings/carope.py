@@ -5,14 +5,17 @@ pair i is rotated by the sum of f^i over the tokens after the key. How the paper
 known to us; here it is normally distributed, as other weights are, which puts f near 0.59.
 """
 
+from dataclasses import replace
+
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import softplus
 
-from models.effect import Effect, Positions
+from models.effect import Effect, Layer, Positions, Rotate
 from models.encoding import Encoding
 from models.ops.linear import init_std
 from models.ops.precision import double, linear32
+from models.ops.rotary import rotate_pairs
 
 
 class CARoPE(Encoding):
@@ -25,9 +28,18 @@ class CARoPE(Encoding):
         nn.init.normal_(self.frequency.weight, std=init_std(width))
 
     def forward(self, positions: Positions) -> Effect:
-        return Effect(positions, phase=self.phase)
+        return Effect(positions)
 
-    def phase(self, x: Tensor) -> Tensor:
+    def at_layer(self, effect: Effect, layer: Layer) -> Effect:
+        return replace(effect, rotate=self.rotation(self.angle(layer.x)))
+
+    def rotation(self, angle: Tensor) -> Rotate:
+        """Return a rotation of neighbouring features of q and k by angles (B, H, T, D/2)."""
+        cos, sin = angle.cos().float(), angle.sin().float()
+        return lambda q, k: (rotate_pairs(q, cos, sin), rotate_pairs(k, cos, sin))
+
+    def angle(self, x: Tensor) -> Tensor:
+        """Return the angle of each token and pair, (B, H, T, D/2) in float64."""
         frequency = 1 / (1 + softplus(linear32(x, self.frequency).mT))  # (B, H, T)
         power = torch.arange(1, self.pairs + 1, device=x.device)
-        return double(frequency[..., None] ** power).cumsum(-2)  # (B, H, T, D/2)
+        return double(frequency[..., None] ** power).cumsum(-2)

@@ -10,19 +10,17 @@ from torch import nn
 from conf.errors import UsageError
 from models.bounds import Count
 from models.effect import Adjust, Effect, Positions, tabulate
-from models.encoding import Encoding
+from models.encoding import Around, Encoding
 from models.ops.pairwise_mlp import AcrossHeads
 
 
-class DAPE(Encoding):
+class DAPE(Around):
     """A network around an encoding whose effect is a bias."""
 
     needs_whole = True
 
     def __init__(self, inner: Encoding, heads: int, hidden: Count = 32) -> None:
-        super().__init__()
-        self.inner = inner
-        self.inherit(inner)
+        super().__init__(inner)
         self.read, self.write = nn.Linear(2 * heads, hidden), nn.Linear(hidden, heads)
 
     def forward(self, positions: Positions) -> Effect:

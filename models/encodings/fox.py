@@ -4,10 +4,12 @@ A gate in (0, 1) per token and head; a logit falls by the logarithm of every gat
 key and query. CABLE (2503.08067) is the same formula.
 """
 
+from dataclasses import replace
+
 from torch import Tensor, nn
 from torch.nn.functional import logsigmoid
 
-from models.effect import Effect, Positions
+from models.effect import Effect, Layer, Positions
 from models.encoding import Encoding
 from models.ops.linear import init_std
 from models.ops.precision import double, linear32
@@ -23,7 +25,11 @@ class FoX(Encoding):
         nn.init.zeros_(self.gate.bias)
 
     def forward(self, positions: Positions) -> Effect:
-        return Effect(positions, log_decay=self.log_decay)
+        return Effect(positions)
+
+    def at_layer(self, effect: Effect, layer: Layer) -> Effect:
+        return replace(effect, log_decay=self.log_decay(layer.x))
 
     def log_decay(self, x: Tensor) -> Tensor:
-        return double(logsigmoid(linear32(x, self.gate))).cumsum(1).float().mT  # (B, H, T)
+        """Return the sum of the logarithms of all gates up to each token, (B, H, T)."""
+        return double(logsigmoid(linear32(x, self.gate))).cumsum(1).float().mT

@@ -12,10 +12,10 @@ from torch import Tensor
 from conf.errors import UsageError
 from models.bounds import Auto, Count, Seed
 from models.effect import Effect, Positions
-from models.encoding import Encoding
+from models.encoding import Around, Encoding
 
 
-class Randomized(Encoding):
+class Randomized(Around):
     """`span`: the number of positions to sample from; `auto` is 64 training lengths. The sample depends on
     `seed` and the draw alone. The sequences of an evaluation take `draws` in turn."""
 
@@ -26,9 +26,8 @@ class Randomized(Encoding):
     def __init__(
         self, inner: Encoding, length: int, span: Count | Auto = "auto", draws: Count = 16, seed: Seed = 0
     ) -> None:
-        super().__init__()
-        self.inner, self.seed = inner, seed
-        self.inherit(inner)
+        super().__init__(inner)
+        self.seed = seed
         self.span, self.draws = self.training_lengths * length if span == "auto" else int(span), draws
         self.limit = self.position_limit(inner)
 

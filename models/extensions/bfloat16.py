@@ -12,8 +12,9 @@ from dataclasses import replace
 from torch import Tensor
 
 from conf.errors import UsageError
-from models.effect import Adjust, Effect, Positions, Rotate, tabulate
+from models.effect import Adjust, Effect, Layer, Positions, Rotate, tabulate
 from models.encoding import Encoding
+from models.encodings.carope import CARoPE
 from models.encodings.learned import Learned
 from models.encodings.rope import RoPE
 from models.extension import Extension
@@ -55,12 +56,20 @@ class BFloat16(Extension):
             positions=positions,
             score_scale=score_scale and self.round_result(self.round_positions(score_scale)),
             bias=bias and self.round_result(self.round_positions(bias)),
-            log_decay=effect.log_decay and self.round_result(effect.log_decay),
-            phase=effect.phase and self.round_result(effect.phase),
             # without far keys: rounding blurs their border
             adjust=effect.adjust and Adjust(self.round_positions(effect.adjust.function)),
             values=effect.values and self.round_positions(effect.values),
         )
+
+    def at_layer(self, effect: Effect, layer: Layer) -> Effect:
+        effect = super().at_layer(effect, layer)
+        if "biases" not in self.what:
+            return effect
+        if isinstance(self.encoding, CARoPE):
+            angle = round_to_bfloat16(self.encoding.angle(layer.x))
+            return replace(effect, rotate=self.encoding.rotation(angle))
+        log_decay = effect.log_decay
+        return effect if log_decay is None else replace(effect, log_decay=round_to_bfloat16(log_decay))
 
     def rotation(self, rope: RoPE, positions: Positions) -> Rotate:
         """Return RoPE's rotation. If positions and frequencies are bfloat16, so is their product."""

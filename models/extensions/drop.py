@@ -3,7 +3,7 @@
 What is left is NoPE. It is meant to be followed by a short recalibration: extension.finetune_steps.
 """
 
-from models.effect import Effect, Positions
+from models.effect import Effect, Layer, Positions
 from models.encoding import Encoding
 from models.extension import Extension
 
@@ -19,3 +19,6 @@ class Drop(Extension):
 
     def forward(self, positions: Positions) -> Effect:
         return Effect(positions)
+
+    def at_layer(self, effect: Effect, layer: Layer) -> Effect:
+        return effect

@@ -7,7 +7,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from models.attention import attend
-from models.effect import Positions
+from models.effect import Layer, Positions
 from models.encoding import Encoding
 from models.encodings import layers
 from models.registry import read
@@ -49,6 +49,6 @@ def calls(encoding: Encoding, length: int) -> dict[str, Callable[[], Tensor]]:
 
     @torch.no_grad()
     def attention() -> Tensor:
-        return attend(q, k, v, encoding.effect_at(positions), x)
+        return attend(q, k, v, encoding.effect_at(positions, Layer(x, q, k, v)))
 
     return {"attention": attention, "causal": lambda: F.scaled_dot_product_attention(q, k, v, is_causal=True)}

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from models.attention import logits
-from models.effect import Effect, Positions, Rotate
+from models.effect import Effect, Layer, Positions, Rotate
 from models.encoding import Encoding
 from models.encodings.rope import RoPE
 from models.table import SHAPE
@@ -26,7 +26,8 @@ def added_parts(encoding: Encoding, length: int) -> Tensor:
         unit = x / x.norm(dim=-1, keepdim=True)
         return (unit @ unit[-1] - 1).flip(0)[None]
     q = torch.full((1, SHAPE["heads"], length, SHAPE["head_width"]), SHAPE["head_width"] ** -0.25)
-    row = logits(q, q, effect, x=one_word().expand(1, length, -1))[0, :, -1] - 1
+    layer = Layer(one_word().expand(1, length, -1), q, q, q)
+    row = logits(q, q, encoding.effect_at(Positions.of(length), layer))[0, :, -1] - 1
     return are_alike(row.flip(-1))
 
 
@@ -63,7 +64,9 @@ def attention(
     embedded = effect.embed(0.02 * x) if effect.embed else x
     embedded = embedded / embedded.square().mean(-1, keepdim=True).sqrt()
     q = 0.8 * embedded.unflatten(-1, (SHAPE["heads"], -1)).transpose(1, 2)
-    return logits(q, q, effect, x=embedded)[0].softmax(-1)
+    if encoding is not None:
+        effect = encoding.effect_at(positions, Layer(embedded, q, q, q))
+    return logits(q, q, effect)[0].softmax(-1)
 
 
 def change_by_shuffling(encoding: Encoding | None, causal: bool) -> Tensor:

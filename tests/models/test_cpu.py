@@ -24,6 +24,7 @@ from models.ops.norm import rms_norm
 from models.ops.pairwise_mlp import at_once, relu_network
 from models.ops.processor import has_tiles
 from models.ops.toeplitz import Toeplitz
+from tests.conftest import late
 from tests.tolerance import Outcome, agree, as_accurate, float64
 from train.fit.loss import MeanCrossEntropy, log_likelihood
 
@@ -90,9 +91,10 @@ def method(name: str, length: int = 70, causal: bool = True, skip: int = 0) -> C
         x, encoding = random(2, length, 24, dtype=dtype).detach(), deepcopy(built).to(wide(dtype))
         with torch.no_grad(), pytest.MonkeyPatch.context() as patch:
             patch.setattr(masks, "ROWS", 40)
-            read = attend(q, k, v, encoding.effect_at(positions), x)
+            read = attend(q, k, v, late(encoding, positions, x, q, k, v))
         wanted = {"q": q, "k": k, "v": v} | dict(encoding.named_parameters())
-        return {"read": read} | with_gradients(attend(q, k, v, encoding.effect_at(positions), x), wanted)
+        out = attend(q, k, v, late(encoding, positions, x, q, k, v))
+        return {"read": read} | with_gradients(out, wanted)
 
     return case
 
@@ -270,10 +272,10 @@ def test_one_query_beside_a_sink_has_its_whole_bias(tokens: int) -> None:
 @pytest.mark.parametrize("name", ["rope", "fox", "fire", "dape_kerple"])
 def test_no_sequences_give_no_sequences(name: str) -> None:
     torch.manual_seed(0)
-    effect = load(name, heads=3, head_width=8, width=24, depth=1, length=20).effect_at(Positions.of(9))
+    encoding = load(name, heads=3, head_width=8, width=24, depth=1, length=20)
     q, x = torch.zeros(0, 3, 9, 8), torch.zeros(0, 9, 24)
     with torch.no_grad():
-        assert attend(q, q, q, effect, x).shape == (0, 3, 9, 8)
+        assert attend(q, q, q, late(encoding, Positions.of(9), x, q, q, q)).shape == (0, 3, 9, 8)
 
 
 @needs_compiler
@@ -301,14 +303,8 @@ def test_gradients_of_gates_are_not_what_rounded_weights_leave() -> None:
 
     def gradient(kernel: str, dtype: torch.dtype) -> Tensor:
         encoding = deepcopy(fox).to(wide(dtype))
-        y = attend(
-            q.to(dtype),
-            k.to(dtype),
-            v.to(dtype),
-            encoding.effect_at(Positions.of(300)),
-            x.to(wide(dtype)),
-            kernel,
-        )
+        given = [t.to(dtype) for t in (q, k, v)]
+        y = attend(*given, late(encoding, Positions.of(300), x.to(wide(dtype)), *given), kernel)
         (found,) = torch.autograd.grad((y.to(wide(dtype)) * out).sum(), encoding.gate.bias)
         return found.double()
 

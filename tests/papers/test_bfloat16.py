@@ -15,6 +15,7 @@ from models.effect import Positions
 from models.encoding import Encoding
 from models.encodings import extend, load
 from models.extensions.bfloat16 import PLACES, round_to_bfloat16
+from tests.conftest import late
 from tests.papers.loops import NEVER, geometric, planes, random
 from tests.tolerance import agree
 
@@ -38,11 +39,11 @@ def content() -> tuple[Tensor, Tensor]:
     return random(1, 2, len(AT), 8, seed=1), random(1, 2, len(AT), 8, seed=2)
 
 
-def logits_of(name: str, what: tuple[str, ...], x: Tensor | None = None, **parameters: object) -> Tensor:
+def logits_of(name: str, what: tuple[str, ...], **parameters: object) -> Tensor:
     """Return the logits (1, H, T, T) of tokens at the positions `AT`."""
     q, k = content()
     extended = extend("bfloat16", load(name, **SHAPE, **parameters), what="+".join(what))
-    return logits(q, k, extended.effect_at(Positions(torch.tensor(AT), SPAN)), x=x)
+    return logits(q, k, extended.effect_at(Positions(torch.tensor(AT), SPAN)))
 
 
 def biased_logits(bias: Callable[[int, int, int], float]) -> Tensor:
@@ -149,14 +150,14 @@ def test_sums_of_gates() -> None:
     """The Forgetting Transformer's sums are rounded before they are subtracted."""
     fox, x = load("fox", **SHAPE), 5 * random(1, len(AT), 16, seed=3)
     q, k = content()
-    height = fox.effect_at(Positions.of(len(AT))).log_decay(x).detach()[0].tolist()
+    height = fox.log_decay(x).detach()[0].tolist()
     place = {at: n for n, at in enumerate(AT)}
 
     def bias(h: int, i: int, j: int) -> float:
         return nearest(height[h][place[i]]) - nearest(height[h][place[j]])
 
-    effect = extend("bfloat16", fox, what="biases").effect_at(Positions(torch.tensor(AT), SPAN))
-    agree(logits(q, k, effect, x=x), biased_logits(bias))
+    rounded = extend("bfloat16", fox, what="biases")
+    agree(logits(q, k, late(rounded, Positions(torch.tensor(AT), SPAN), x, q, k, q)), biased_logits(bias))
 
 
 def test_what_counts_up_to_256_is_safe() -> None:

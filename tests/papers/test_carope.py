@@ -6,7 +6,7 @@ import math
 from models.attention import logits
 from models.effect import Positions
 from models.encodings import load
-from tests.conftest import perturb
+from tests.conftest import late, perturb
 from tests.papers.loops import HEADS, LENGTH, SHAPE, WIDTH, by_pair, content, dot, planes, random
 from tests.tolerance import agree
 
@@ -28,5 +28,5 @@ def test_carope() -> None:
             total += (a[pair] * b[pair].conjugate() * cmath.exp(1j * angle)).real
         return total / math.sqrt(WIDTH)
 
-    found = logits(q, k, encoding.effect_at(Positions.of(LENGTH)), x=x)
+    found = logits(q, k, late(encoding, Positions.of(LENGTH), x, q, k, q))
     agree(found, by_pair(logit, HEADS, LENGTH))

@@ -15,7 +15,7 @@ from models.encoding import Encoding
 from models.encodings import load
 from models.encodings.dape import DAPE
 from models.encodings.kerple import KERPLELog
-from tests.conftest import perturb
+from tests.conftest import late, perturb
 from tests.papers.loops import (
     BOTH,
     HEADS,
@@ -152,7 +152,7 @@ def test_cope_counts_as_far_as_half_open_gates(length: int, reach: int) -> None:
 
 
 def forgetful(encoding: Encoding, q: Tensor, k: Tensor, x: Tensor) -> Tensor:
-    return logits(q, k, encoding.effect_at(Positions.of(q.size(-2))), x=x)
+    return logits(q, k, late(encoding, Positions.of(q.size(-2)), x, q, k, q))
 
 
 def test_fox() -> None:
@@ -188,8 +188,7 @@ def test_fox_starts_by_halving() -> None:
 def test_fox_keeps_its_precision_far_out() -> None:
     """In a bfloat16 model, neighbours differ as much 20,000 tokens in as at the start."""
     encoding = load("fox", **SHAPE).bfloat16()
-    effect = encoding.effect_at(Positions.of(20_000))
-    height = effect.log_decay(torch.zeros(1, 20_000, SHAPE["width"], dtype=torch.bfloat16))
+    height = encoding.log_decay(torch.zeros(1, 20_000, SHAPE["width"], dtype=torch.bfloat16))
     agree(height.diff()[..., -1], torch.full((1, HEADS), -math.log(2)))
 
 

@@ -7,6 +7,7 @@ from models import registry
 from models.attention import logits
 from models.effect import Positions
 from models.encodings import extend
+from tests.conftest import late
 from tests.papers.loops import SHAPE, content, logits_of, plain, random
 from tests.tolerance import agree
 
@@ -17,7 +18,8 @@ def test_drop_leaves_nope(name: str) -> None:
     dropped = extend("drop", plain(name))
     effect = dropped.effect_at(Positions.of(20))
     assert effect.embed is None
-    agree(logits(q, k, effect, x=random(1, 20, SHAPE["width"])), logits_of(plain("nope"), q, k))
+    effect = late(dropped, Positions.of(20), random(1, 20, SHAPE["width"]), q, k, q)
+    agree(logits(q, k, effect), logits_of(plain("nope"), q, k))
     assert dropped.limit is None
     assert dropped.relative
 

@@ -14,16 +14,14 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from models.attention import logits
-from models.attention.plan import Plan
 from models.effect import Positions
 from models.encoding import Encoding
 from models.encodings import extend, load
 from models.encodings.rope import RoPE, geometric
 from models.gpt import GPT, Block
-from models.ops.linear import split_heads
 from sweeps.report import diagnostics
 from tests.composing import composed
-from tests.conftest import ENCODINGS, LENGTH, SHAPE, Method, content, gpt, members, over, tokens
+from tests.conftest import ENCODINGS, LENGTH, SHAPE, Method, content, gpt, late, members, over, tokens
 from tests.sweeps.synthetic import page_of
 from train.diagnostics import attention, rotary
 from train.diagnostics.explanation import sentences
@@ -50,30 +48,28 @@ class Largest(TorchDispatchMode):
 def test_rows_of_logits(method: Method) -> None:
     """The rows equal those of the whole table, which is never made."""
     length = min(method.span, 8 * LENGTH)
-    x, q, k, _ = content(length)
+    x, q, k, v = content(length)
     rows = slice(length - 3, length - 1)
     for member in dict.fromkeys(members(method.built)):
-        effect = member.effect_at(Positions.of(length))
-        whole = logits(q, k, effect, x=x)
+        effect = late(member, Positions.of(length), x, q, k, v)
+        whole = logits(q, k, effect)
         with Largest() as largest:
-            chosen = logits(q, k, effect, x=x, rows=rows)
+            chosen = logits(q, k, effect, rows=rows)
         torch.testing.assert_close(chosen, whole[:, :, rows])
         assert largest.size < max(whole.numel() // 2, 2 * SHAPE["heads"] * length * 40)  # 40: FIRE's network
 
 
 def tables(model: GPT, sequence: Tensor, draw: int) -> list[tuple[Tensor, Tensor]]:
     """Return attention (H, T, T) and the positions of its tokens, for each layer."""
-    effects = model.effects(len(sequence), draw=draw)
+    plans = model.plans(Positions.of(len(sequence), draw=draw))
     x, found = model.embed(sequence[None]), []
-    for effect in effects:
-        x = effect.embed(x) if effect.embed else x
-    for layer, block in enumerate(cast(list[Block], model.blocks)):
-        effect, attention = effects[layer % len(effects)], block.attention
-        hidden = block.norm1(x)
-        q, k, _ = split_heads(attention.qkv(hidden), attention.heads)
-        table = logits(q, k, effect, x=hidden).softmax(-1)
-        found.append((table[0].double(), effect.positions.at))
-        x = block(x, Plan(effect))
+    for plan in plans:
+        x = plan.effect.embed(x) if plan.effect.embed else x
+    for number, block in enumerate(cast(list[Block], model.blocks)):
+        layer, plan = block.attention.layer(block.norm1(x)), plans[number % len(plans)]
+        table = logits(layer.q, layer.k, plan.at_layer(layer).effect).softmax(-1)
+        found.append((table[0].double(), plan.positions.at))
+        x, _ = block(x, plan)
     return found
 
 

@@ -8,14 +8,14 @@ from torch import Tensor
 
 from conf.errors import UsageError
 from models.attention import logits
-from models.effect import Adjust, ByDistance, Effect, Positions, Region, Window
+from models.effect import Adjust, ByDistance, Effect, Layer, Positions, Region, Window
 from models.encoding import Encoding
 from models.gpt import GPT
 from train.config.sections import ModelConfig
 
 KINDS: dict[str, tuple[type, str]] = {  # of the parts that are no function
     "far": (tuple, "a tuple of Regions"), "adjust": (Adjust, "an Adjust"), "visible": (Window, "a Window"),
-    "logit_scale": (Tensor, "a Tensor"), "sink": (Tensor, "a Tensor"),
+    "log_decay": (Tensor, "a Tensor"), "logit_scale": (Tensor, "a Tensor"), "sink": (Tensor, "a Tensor"),
 }  # fmt: skip
 SHORT = 16  # tokens of which everything is tried; of longer sequences, the last queries are
 Sizes = tuple[int | tuple[int, ...], ...]  # of a tensor; several where any of them will do
@@ -68,12 +68,15 @@ def last_logits(encoding: Encoding, positions: Positions, x: Tensor, heads: int)
     effect = encoding.effect_at(positions)
     x = x if effect.embed is None else effect.embed(x)
     q = x.unflatten(-1, (heads, -1)).transpose(1, 2)  # (1, H, T, D)
-    return logits(q, q.roll(1, -1), effect, x=x, rows=slice(-SHORT, None))
+    k = q.roll(1, -1)
+    return logits(q, k, encoding.effect_at(positions, Layer(x, q, k, q)), slice(-SHORT, None))
 
 
 def check_effect(encoding: Encoding, positions: Positions, model: ModelConfig) -> None:
     """Raise UsageError, with the name of the part, unless an effect is as `models/effect.py` says."""
-    effect, name = encoding.effect_at(positions), type(encoding).__name__
+    x = torch.zeros(1, positions.length, model.width, device=positions.at.device)
+    q = x.unflatten(-1, (model.heads, -1)).transpose(1, 2)  # (1, H, T, D)
+    effect, name = encoding.effect_at(positions, Layer(x, q, q, q)), type(encoding).__name__
     if not isinstance(effect, Effect):
         raise UsageError(f"{name}.forward should return an Effect, not {kind_text(effect)}.")
     for part in sorted(effect.parts):
@@ -95,7 +98,7 @@ def check_effect(encoding: Encoding, positions: Positions, model: ModelConfig) -
 def results(effect: Effect, model: ModelConfig) -> Iterator[tuple[str, object, Sizes]]:
     """Yield the name of each part, its result for one sequence, and the shape that this should have."""
     at, heads, any_head = effect.positions.at, model.heads, (1, model.heads)
-    tokens, half = at.size(-1), tuple(range(1, model.head_width // 2 + 1))
+    tokens = at.size(-1)
     i, j = at.unsqueeze(-1), at.unsqueeze(-2)
     x = torch.zeros(1, tokens, model.width, device=at.device)
     q = torch.zeros(1, heads, tokens, model.head_width, device=at.device)
@@ -113,11 +116,12 @@ def results(effect: Effect, model: ModelConfig) -> Iterator[tuple[str, object, S
     if effect.embed is not None:
         yield "embed", effect.embed(x), (1, tokens, model.width)
     if effect.log_decay is not None:
-        yield "log_decay", effect.log_decay(x), (1, heads, tokens)
-    if effect.phase is not None:
-        yield "phase", effect.phase(x), (1, any_head, tokens, half)
+        yield "log_decay", effect.log_decay, (1, heads, tokens)
     if effect.adjust is not None:
         yield "adjust", effect.adjust.function(weights, q, q, i.unsqueeze(-3), j.unsqueeze(-3)), weights.shape
+    if effect.enter is not None or effect.leave is not None:
+        entered = q if effect.enter is None else effect.enter(q)
+        yield "leave", entered if effect.leave is None else effect.leave(entered), tuple(q.shape)
     if effect.values is not None:
         yield "values", effect.values(weights, i.unsqueeze(-3), j.unsqueeze(-3)), tuple(q.shape)
     for number, rotate in enumerate([effect.rotate, *(region.rotate for region in effect.far)]):

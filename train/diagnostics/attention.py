@@ -8,7 +8,7 @@ table that `models.attention.logits` defines, for any encoding.
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import cast
+from typing import Any, cast
 
 import torch
 from torch import Tensor
@@ -17,7 +17,6 @@ from models.attention import logits
 from models.attention.plan import Plan
 from models.effect import Effect
 from models.gpt import GPT, Attention, Block
-from models.ops.linear import split_heads
 
 Show = Callable[[int, Tensor, Effect], None]  # layer, logits (B, H, R, T), effect
 MEASURES = ("entropy", "unseen", "keys", "profile")
@@ -73,10 +72,11 @@ def measure(
 def hook_logits(model: GPT, rows: slice, show: Show) -> Iterator[None]:
     """Call `show` with the logits of some queries in every layer of each forward pass inside the block."""
 
-    def hook(layer: int, attention: Attention, inputs: tuple[Tensor, Plan, None]) -> None:
-        x, plan, _ = inputs
-        q, k, _ = split_heads(attention.qkv(x), attention.heads)
-        show(layer, logits(q, k, plan.effect, x=x, rows=rows), plan.effect)
+    def hook(number: int, attention: Attention, inputs: tuple[Tensor, Plan, Any, None]) -> None:
+        x, plan, state, _ = inputs
+        layer = attention.layer(x, state)
+        effect = plan.at_layer(layer).effect
+        show(number, logits(layer.q, layer.k, effect, rows), effect)
 
     blocks = cast(Sequence[Block], model.blocks)
     handles = [block.attention.register_forward_pre_hook(partial(hook, n)) for n, block in enumerate(blocks)]

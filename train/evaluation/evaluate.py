@@ -8,7 +8,6 @@ import torch
 from conf.errors import UsageError
 from data.source import ProblemSource, Windows
 from data.tasks.retrieval import Retrieval
-from models.attention import choose
 from models.gpt import GPT
 from train.context import Run
 from train.evaluation.problems import ProblemEvaluator, has_problems
@@ -91,8 +90,5 @@ def kernels(model: GPT, kernel: str, longest: int) -> str:
     longest."""
     if kernel != "auto":
         return kernel
-    parameter, chosen = next(model.parameters()), set()
-    with torch.no_grad():
-        for length in (8, min(longest, model.limit or longest, model.context or longest)):
-            chosen |= {choose(parameter, effect) for effect in model.effects(length, parameter.device)}
-    return "+".join(sorted(chosen))
+    longest = min(longest, model.limit or longest, model.context or longest)
+    return "+".join(sorted(model.kernels(8) | model.kernels(longest)))

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from models.attention import KERNELS, attend, logits
 from models.attention.plan import Plan
-from models.effect import Positions
+from models.effect import Layer, Positions
 from models.encoding import Encoding
 from models.gpt import GPT
 from train.build import build_encodings, build_gpt
@@ -68,12 +68,12 @@ def largest(x: Tensor) -> float:
 
 def scores(encoding: Encoding, positions: Positions, precision: torch.dtype = torch.float32) -> Tensor:
     """Return the logits (1, H, T, T) of fixed content at these positions."""
-    x, q, k, _ = (t.bfloat16().to(precision) for t in random_content(positions.length))
-    effect = encoding.effect_at(positions)
-    if effect.embed is not None:
-        change = (effect.embed(x) - x).unflatten(-1, (HEADS, -1)).transpose(1, 2)
-        x, q, k = effect.embed(x), q + change, k + change
-    return logits(q, k, effect, x=x)
+    x, q, k, v = (t.bfloat16().to(precision) for t in random_content(positions.length))
+    embed = encoding.effect_at(positions).embed
+    if embed is not None:
+        change = (embed(x) - x).unflatten(-1, (HEADS, -1)).transpose(1, 2)
+        x, q, k = embed(x), q + change, k + change
+    return logits(q, k, encoding.effect_at(positions, Layer(x, q, k, v)))
 
 
 def check_shift(encodings: list[Encoding]) -> Finding:
@@ -156,7 +156,7 @@ def check_kernels(encodings: list[Encoding]) -> Finding:
 def output_and_gradients(encoding: Encoding, kernel: str, length: int) -> list[Tensor]:
     """Return the output of attention, and the gradients of all its inputs."""
     x, q, k, v = (t.requires_grad_() for t in random_content(length))
-    out = attend(q, k, v, encoding.effect_at(Positions.of(length)), x, kernel)
+    out = attend(q, k, v, encoding.effect_at(Positions.of(length), Layer(x, q, k, v)), kernel)
     inputs = [x, q, k, v, *encoding.parameters()]
     loss = (out * torch.linspace(-1, 1, out.numel()).view_as(out).sin()).sum()
     return [out, *torch.autograd.grad(loss, inputs, allow_unused=True, materialize_grads=True)]

@@ -9,6 +9,7 @@ from models.attention import KERNELS
 from models.attention.plan import Plan
 from models.effect import Adjust, ByDistance, Effect, FarKeys, Positions, Region, Window
 from models.ops.pairwise_mlp import AcrossHeads
+from models.ops.rotary import rotate_pairs
 
 B, H, T, D = 2, 2, 21, 8
 
@@ -52,35 +53,37 @@ def widen_far(q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
 
 
 # what effects are made of; `learned` (H, 2T - 1) and x stand for what an encoding trains and reads
-PARTS: dict[str, Callable[[Positions, Tensor], dict[str, object]]] = {
-    "nothing": lambda at, learned: {},
-    "rotate": lambda at, learned: {"rotate": rotation(0.3)},
-    "wider": lambda at, learned: {"rotate": widen},
-    "far": lambda at, learned: {"rotate": rotation(0.3), "far": (Region(6, rotation(0.1)),)},
-    "far_of_another_width": lambda at, learned: {"far": (Region(3, widen_far),)},
-    "far_from_everything": lambda at, learned: {"far": (Region(T, rotation(0.1)),)},
-    "three_regions": lambda at, learned: {"far": (Region(3, rotation(0.3)), Region(9, widen_far))},
-    "phase": lambda at, learned: {"phase": phase},
-    "score_scale": lambda at, learned: {"score_scale": curve(at, 1 + 0.1 * learned)},
-    "factor_by_pair": lambda at, learned: {"score_scale": surface(learned)},
-    "curve": lambda at, learned: {"bias": curve(at, learned)},
-    "surface": lambda at, learned: {"bias": surface(learned)},
-    "log_decay": lambda at, learned: {"log_decay": log_decay},
-    "adjust": lambda at, learned: {"adjust": Adjust(adjust)},
-    "adjust_nearby": lambda at, learned: {
+PARTS: dict[str, Callable[[Positions, Tensor, Tensor], dict[str, object]]] = {
+    "nothing": lambda at, learned, x: {},
+    "rotate": lambda at, learned, x: {"rotate": rotation(0.3)},
+    "wider": lambda at, learned, x: {"rotate": widen},
+    "far": lambda at, learned, x: {"rotate": rotation(0.3), "far": (Region(6, rotation(0.1)),)},
+    "far_of_another_width": lambda at, learned, x: {"far": (Region(3, widen_far),)},
+    "far_from_everything": lambda at, learned, x: {"far": (Region(T, rotation(0.1)),)},
+    "three_regions": lambda at, learned, x: {"far": (Region(3, rotation(0.3)), Region(9, widen_far))},
+    "angles": lambda at, learned, x: {"rotate": rotation_by(angles(x))},
+    "score_scale": lambda at, learned, x: {"score_scale": curve(at, 1 + 0.1 * learned)},
+    "factor_by_pair": lambda at, learned, x: {"score_scale": surface(learned)},
+    "curve": lambda at, learned, x: {"bias": curve(at, learned)},
+    "surface": lambda at, learned, x: {"bias": surface(learned)},
+    "log_decay": lambda at, learned, x: {"log_decay": log_decay(x)},
+    "adjust": lambda at, learned, x: {"adjust": Adjust(adjust)},
+    "adjust_nearby": lambda at, learned, x: {
         "adjust": Adjust(adjust_nearby, FarKeys(4, lambda q, k: (q, k + 1)))
     },
-    "network": lambda at, learned: {"adjust": Adjust(network(curve(at, learned)))},
-    "values": lambda at, learned: {"values": read_weights},
-    "window": lambda at, learned: {"visible": Window(5)},
-    "sinks": lambda at, learned: {"visible": Window(5, sinks=3)},
-    "sink": lambda at, learned: {"sink": learned[:, :1]},
-    "sink_of_each_query": lambda at, learned: {"sink": learned[:1, :T]},
-    "hidden_from_a_head": lambda at, learned: {"bias": short_second_head(at, learned)},
-    "logit_scale": lambda at, learned: {"logit_scale": 1 + 0.1 * learned[:1, :T]},
-    "temperature_of_each_head": lambda at, learned: {"logit_scale": 1 + 0.1 * learned[:, :T]},
-    "temperature_of_all": lambda at, learned: {"logit_scale": 1 + 0.1 * learned[:, :1]},
-    "one_temperature": lambda at, learned: {"logit_scale": 1 + 0.1 * learned[:1, :1]},
+    "network": lambda at, learned, x: {"adjust": Adjust(network(curve(at, learned)))},
+    "values": lambda at, learned, x: {"values": read_weights},
+    "window": lambda at, learned, x: {"visible": Window(5)},
+    "sinks": lambda at, learned, x: {"visible": Window(5, sinks=3)},
+    "sink": lambda at, learned, x: {"sink": learned[:, :1]},
+    "sink_of_each_sequence": lambda at, learned, x: {"sink": log_decay(x)},
+    "other_values": lambda at, learned, x: {"enter": enter, "leave": leave},
+    "sink_of_each_query": lambda at, learned, x: {"sink": learned[:1, :T]},
+    "hidden_from_a_head": lambda at, learned, x: {"bias": short_second_head(at, learned)},
+    "logit_scale": lambda at, learned, x: {"logit_scale": 1 + 0.1 * learned[:1, :T]},
+    "temperature_of_each_head": lambda at, learned, x: {"logit_scale": 1 + 0.1 * learned[:, :T]},
+    "temperature_of_all": lambda at, learned, x: {"logit_scale": 1 + 0.1 * learned[:, :1]},
+    "one_temperature": lambda at, learned, x: {"logit_scale": 1 + 0.1 * learned[:1, :1]},
 }
 PAIRED = (
     ("far", "curve", "sinks", "logit_scale"),
@@ -89,8 +92,8 @@ PAIRED = (
     ("window", "curve", "logit_scale"),
     ("far", "surface", "adjust", "sinks", "logit_scale"),
     ("rotate", "curve", "values", "window"),
-    ("phase", "three_regions", "score_scale", "curve"),
-    ("phase", "log_decay", "window", "sink"),
+    ("three_regions", "score_scale", "curve"),
+    ("angles", "log_decay", "window", "sink_of_each_sequence"),
     ("curve", "window", "sink", "temperature_of_each_head"),
     ("hidden_from_a_head", "logit_scale"),
     ("curve", "temperature_of_all"),
@@ -100,6 +103,8 @@ PAIRED = (
     ("score_scale", "adjust", "values", "sink_of_each_query"),
     ("network", "window", "one_temperature"),
     ("network", "rotate"),
+    ("far", "surface", "sink_of_each_sequence", "other_values"),
+    ("curve", "sink_of_each_sequence", "other_values"),
 )
 FORMS = [(part,) for part in PARTS] + list(PAIRED)
 
@@ -132,7 +137,23 @@ def network(bias: ByDistance) -> AcrossHeads:
     return AcrossHeads(*layers, bias)
 
 
-def phase(x: Tensor) -> Tensor:
+def rotation_by(angle: Tensor) -> Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]:
+    cos, sin = angle.cos(), angle.sin()
+    return lambda q, k: (rotate_pairs(q, cos, sin), rotate_pairs(k, cos, sin))
+
+
+def enter(v: Tensor) -> Tensor:
+    """Make v wider than q and k."""
+    return torch.cat([v, v[..., :4].sin()], dim=-1)
+
+
+def leave(out: Tensor) -> Tensor:
+    return out[..., :D] * torch.linspace(0.5, 1, T)[-out.size(-2) :, None].to(out.dtype) + out[
+        ..., D:
+    ].repeat(1, 1, 1, D // 4)
+
+
+def angles(x: Tensor) -> Tensor:
     """Return an angle for each pair except the last."""
     return x.float().unflatten(-1, (H, D)).transpose(1, 2)[..., : D // 2 - 1].cumsum(-2) / 3
 
@@ -145,10 +166,10 @@ def log_decay(x: Tensor) -> Tensor:
     return x.float().unflatten(-1, (H, D)).sum(-1).mT.cumsum(-1) / T
 
 
-def effect(form: tuple[str, ...], positions: Positions, learned: Tensor) -> Effect:
+def effect(form: tuple[str, ...], positions: Positions, learned: Tensor, x: Tensor | None = None) -> Effect:
     parts: dict[str, object] = {}
     for name in form:
-        parts |= PARTS[name](positions, learned)
+        parts |= PARTS[name](positions, learned, inputs()[3].detach() if x is None else x)
     return Effect(positions, **parts)
 
 

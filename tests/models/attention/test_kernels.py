@@ -22,7 +22,7 @@ def outcome(kernel: str, form: tuple[str, ...], positions: Positions) -> dict[st
     )  # no gradient on a CPU
     q, k, v, x, learned = (t.detach() for t in tensors) if without else tensors
     with torch.set_grad_enabled(not without):
-        out = attend(q, k, v, effect(form, positions, learned), x, kernel)
+        out = attend(q, k, v, effect(form, positions, learned, x), kernel)
     if without:
         return {"out": out}
     weight = torch.linspace(-1, 1, out.numel()).view_as(out).sin()
@@ -44,7 +44,7 @@ def test_kernels_agree(form: tuple[str, ...], causal: bool, monkeypatch: pytest.
             with torch.no_grad():
                 if not supports(kernel, effect(form, positions, learned)):
                     continue
-                read = {"out": attend(q, k, v, effect(form, positions, learned), x, kernel)}
+                read = {"out": attend(q, k, v, effect(form, positions, learned, x), kernel)}
             as_accurate(read, *({"out": results["out"]} for results in (plain, expected)))
             if not supports(kernel, effect(form, positions, inputs()[-1])):
                 continue
@@ -57,7 +57,7 @@ def test_kernels_agree(form: tuple[str, ...], causal: bool, monkeypatch: pytest.
                     found = outcome(kernel, form, positions)
                     q, k, v, x, learned = (t.detach() for t in inputs(torch.float64))
                     with torch.no_grad():
-                        agree(attend(q, k, v, effect(form, positions, learned), x, kernel), expected["out"])
+                        agree(attend(q, k, v, effect(form, positions, learned, x), kernel), expected["out"])
                 agree_all(found, {name: expected[name] for name in found})
             single = outcome(kernel, form, positions)
             as_accurate(single, *({name: results[name] for name in single} for results in (plain, expected)))
@@ -67,9 +67,9 @@ def test_reference_in_words() -> None:
     """One logit with every term, written out."""
     q, k, _, x, learned = (t.detach() for t in inputs())
     plan_effect = effect(
-        ("far", "curve", "log_decay", "sinks", "temperature_of_each_head"), Positions.of(T), learned
+        ("far", "curve", "log_decay", "sinks", "temperature_of_each_head"), Positions.of(T), learned, x
     )
-    found, height = logits(q, k, plan_effect, x=x), log_decay(x)
+    found, height = logits(q, k, plan_effect), log_decay(x)
     for i, j in ((20, 18), (20, 2), (9, 1), (3, 3), (20, 9), (2, 3)):
         rotate = plan_effect.far[0].rotate if i - j >= 6 else plan_effect.rotate
         a, b = rotate(q, k)

@@ -16,11 +16,11 @@ from tests.tolerance import agree, float64
 def test_kernels_agree_in_bfloat16(form: tuple[str, ...]) -> None:
     positions = Positions.of(T)
     q, k, v, x, _ = (t.detach() for t in inputs(torch.bfloat16))
-    form_effect = effect(form, positions, inputs()[-1].detach())
-    expected = exactly(q, k, v, form_effect, x)
+    form_effect = effect(form, positions, inputs()[-1].detach(), x)
+    expected = exactly(q, k, v, form_effect)
     for kernel in KERNELS:
         if supports(kernel, form_effect, torch.bfloat16):
-            out = attend(q, k, v, form_effect, x=x, kernel=kernel)
+            out = attend(q, k, v, form_effect, kernel=kernel)
             assert out.dtype == torch.bfloat16
             agree(out, expected)
             assert (out - expected).abs().mean() < torch.finfo(out.dtype).eps
@@ -32,17 +32,16 @@ def test_autocast_changes_nothing(form: tuple[str, ...]) -> None:
     q, k, v, x, learned = (t.detach() for t in inputs(torch.bfloat16))
     for learning in (False, True):
         with torch.set_grad_enabled(learning):
-            plain = attend(q, k, v, effect(form, Positions.of(T), learned.float()), x=x)
+            plain = attend(q, k, v, effect(form, Positions.of(T), learned.float(), x))
             with torch.autocast("cpu", dtype=torch.bfloat16):
-                cast = attend(q, k, v, effect(form, Positions.of(T), learned.float()), x=x)
+                cast = attend(q, k, v, effect(form, Positions.of(T), learned.float(), x))
         assert torch.equal(cast, plain)
 
 
-def exactly(q: Tensor, k: Tensor, v: Tensor, effect: Effect, x: Tensor | None = None) -> Tensor:
+def exactly(q: Tensor, k: Tensor, v: Tensor, effect: Effect) -> Tensor:
     """Return attention over the same rounded q, k and v, in float64."""
     with float64():
-        wide = None if x is None else x.double()
-        return attend(q.double(), k.double(), v.double(), effect, x=wide, kernel="reference")
+        return attend(q.double(), k.double(), v.double(), effect, kernel="reference")
 
 
 @pytest.mark.parametrize("kernel", [kernel for kernel in KERNELS if kernel != "band"])

@@ -57,14 +57,14 @@ visible=5 | Mine: visible should be a Window, not an int.
 far=(5,) | Mine: far should be a tuple of Regions, not a tuple.
 adjust=lambda *all: 0 | Mine: adjust should be an Adjust, not a function.
 embed=lambda x: x.sum(-1) | Mine: embed should have the shape
-log_decay=lambda x: x.sum(-1) | Mine: log_decay should have the shape
+log_decay=torch.ones(5) | Mine: log_decay should have the shape
 logit_scale=torch.ones(5, 1) | logit_scale should have the shape \(1 or 2, 1 or 16\)
 sink=torch.ones(5) | sink should have the shape \(1 or 2, 1 or 16\), not \(5,\)
 bias=ByDistance(lambda d: self.slope * d) | mine.py, line 12: AttributeError: 'Mine'
 bias=ByDistance(lambda d: self.slopes @ d) | mine.py, line 12: RuntimeError:
 bias=ByDistance(lambda d: self.slopes * d / 0) | gives logits that are not numbers at
 bias=ByDistance(lambda d: torch.randn(1, len(d))) | gives other logits every time: draw from a generator
-log_decay=lambda x: x.sum((1, 2)) * positions.at.expand(1, 2, -1) | lets tokens see what comes after them
+adjust=Adjust(lambda old, q, k, i, j: old + k.sum((-2, -1))[..., None, None] * (i - j)) | lets tokens see what
 """.strip().splitlines()
 LINES = r"""
 pass | Mine.forward should return an Effect, not None.
