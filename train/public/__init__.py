@@ -1,0 +1,1 @@
+"""Checkpoints of others: what their configuration means."""
