@@ -42,10 +42,18 @@ def rotations_of(config: dict[str, Any], rope: Rope) -> Rotations:
     frequencies, factor = rope.frequencies(rope.context)
     trained = replace(rope, kind="default").frequencies(rope.trained)[0]
     return Rotations(
-        rope.layers, rope.kind, rope.base, trained.numel(),
-        int((trained * rope.trained < 2 * math.pi).sum()), rope.trained, rope.context, rope.factor, factor,
-        longest_retrieval(frequencies.numpy(), rope.still // 2, rope.context), tuple(findings_of(config, rope)),
-    )  # fmt: skip
+        rope.layers,
+        rope.kind,
+        rope.base,
+        trained.numel(),
+        int((trained * rope.trained < 2 * math.pi).sum()),
+        rope.trained,
+        rope.context,
+        rope.factor,
+        factor,
+        longest_retrieval(frequencies.numpy(), rope.still // 2, rope.context),
+        tuple(findings_of(config, rope)),
+    )
 
 
 def longest_retrieval(frequencies: "np.ndarray[Any, Any]", still: int, longest: int) -> int:

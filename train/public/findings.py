@@ -64,7 +64,7 @@ def contradicting_factor(config: Config, rope: Rope) -> Iterator[Finding]:
     ):
         yield Finding(
             "beyond the trained length",
-            f"factor is {float(given):g}; max_position_embeddings is {rope.ratio:g} times the original length.",
+            f"factor is {float(given):g}; the context is {rope.ratio:g} times the original length.",
             f"the slowest pair is divided by {float(given):g} or by {max(1.0, rope.ratio):g}",
             (
                 ("transformers", "takes factor, with a warning"),

@@ -13,16 +13,26 @@ from train.public.audit import Rotations, audit, page
 
 YARN = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 32768}
 LLAMA3 = {
-    "rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
+    "rope_type": "llama3",
+    "factor": 8.0,
+    "low_freq_factor": 1.0,
+    "high_freq_factor": 4.0,
     "original_max_position_embeddings": 8192,
-}  # fmt: skip
+}
 LATENT = {
-    "type": "yarn", "factor": 40, "mscale": 1.0, "mscale_all_dim": 1.0, "original_max_position_embeddings": 4096,
-}  # fmt: skip
-OSS = {
-    "rope_type": "yarn", "rope_theta": 150_000.0, "factor": 32.0, "truncate": False,
+    "type": "yarn",
+    "factor": 40,
+    "mscale": 1.0,
+    "mscale_all_dim": 1.0,
     "original_max_position_embeddings": 4096,
-}  # fmt: skip
+}
+OSS = {
+    "rope_type": "yarn",
+    "rope_theta": 150_000.0,
+    "factor": 32.0,
+    "truncate": False,
+    "original_max_position_embeddings": 4096,
+}
 
 
 def audited(folder: Path, **config: Any) -> list[Rotations]:
