@@ -120,8 +120,8 @@ METHODS = (
             "rope_type": "proportional", "rope_theta": 10_000.0, "partial_rotary_factor": 0.75,
         },
         differs=("A partial rotary factor has two meanings: the spectrum of a narrower head "
-                 "or the fast part of the whole one (p_rope). At 25 % of 64 features the slowest pair turns by "
-                 "0.00032 or by 0.133 radians a token.",),
+                 "(rope) or the fast part of the whole one (p_rope). At 25 % of 64 features the slowest "
+                 "pair turns by 0.00032 or by 0.133 radians a token.",),
     ),
     trained("rope_2d", rotary.rope_2d),
     trained("rope_bias", rotary.rope_bias),

@@ -11,9 +11,10 @@ from jsonschema import validate
 from torch import Tensor
 
 from models.attention import logits
-from models.effect import Positions
+from models.effect import Layer, Positions
 from models.encoding import Encoding
 from models.encodings import extend, load
+from models.extensions.frequencies import Frequencies
 from tests.vectors.case import Case
 from tests.vectors.catalogue import BY_NAME
 from tests.vectors.write import FOLDER, text
@@ -55,8 +56,12 @@ def built(name: str, case: Case) -> Encoding:
     return target
 
 
+def float64(values: list[Any]) -> Tensor:
+    return torch.tensor(values, dtype=torch.float64)
+
+
 def listed(values: list[Any]) -> Tensor:
-    return torch.tensor([[float(number) for number in row] for row in values], dtype=torch.float64)
+    return float64([[float(number) for number in row] for row in values])
 
 
 @pytest.mark.parametrize(
@@ -65,11 +70,11 @@ def listed(values: list[Any]) -> Tensor:
 def test_numbers(name: str, about: dict[str, Any]) -> None:
     case = case_of(about)
     encoding = built(name, case)
-    if "inv_freq" in about and hasattr(encoding, "scaled"):
-        found = encoding.scaled(encoding.inner.frequencies(), encoding.factor_at(case.length))
-        torch.testing.assert_close(
-            found.double(), torch.tensor(about["inv_freq"], dtype=torch.float64), rtol=1e-9, atol=0
-        )
+    if isinstance(encoding, Frequencies):
+        factor = case.factor if encoding.factor == "auto" else float(encoding.factor)
+        found = encoding.scaled(encoding.encoding.frequencies(), factor)
+        torch.testing.assert_close(found, float64(about["inv_freq"]), rtol=1e-9, atol=0)
+        assert encoding.magnitude(factor) == pytest.approx(about["attention_factor"], rel=1e-9)
     if "embedding" in about:
         effect = encoding.effect_at(Positions.of(case.length))
         assert effect.embed is not None
@@ -77,7 +82,7 @@ def test_numbers(name: str, about: dict[str, Any]) -> None:
         for row in about["embedding"]:
             torch.testing.assert_close(
                 found[row["position"]].double(),
-                torch.tensor(row["values"], dtype=torch.float64),
+                float64(row["values"]),
                 atol=2e-5,
                 rtol=0,
             )
@@ -87,8 +92,8 @@ def test_numbers(name: str, about: dict[str, Any]) -> None:
             for f in (case.q, case.k)
         )
         x = torch.tensor([[case.x(t) for t in range(case.length)]])
-        effect = encoding.effect_at(Positions.of(case.length, causal=case.causal))
-        found = logits(q, k, effect, x=x)
+        effect = encoding.effect_at(Positions.of(case.length, causal=case.causal), Layer(x, q, k, q))
+        found = logits(q, k, effect)
         found = torch.stack([found[0, :, i, j] for i, j in about["pairs"]]).double()
         torch.testing.assert_close(found, listed(about["logits"]), atol=2e-5, rtol=2e-5)
 

@@ -6,11 +6,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-
-def source(group: str, name: str) -> dict[str, str]:
-    return {"paper": "", "link": ""}
-
-
+from models.sources import source
 from tests.vectors.case import RULES, Case, Numbers
 from tests.vectors.catalogue import METHODS, Method
 
@@ -90,10 +86,10 @@ def waves(numbers: Numbers, position: int) -> dict[str, list[float]]:
 
 def contents(method: Method) -> dict[str, Any]:
     """Return what the file of a method holds."""
-    about = source("extension" if method.is_extension else "encoding", method.name)
+    paper, link = source("extension" if method.is_extension else "encoding", method.name)
     return {
         "format": 1, "method": method.name, "of": "rope" if method.is_extension else "encoding",
-        "source": about, "inputs": RULES, "tolerance": TOLERANCE, "differs": list(method.differs),
+        "source": {"paper": paper, "link": link}, "inputs": RULES, "tolerance": TOLERANCE, "differs": list(method.differs),
         "cases": [case_of(method, case) for case in method.cases],
     }  # fmt: skip
 

@@ -89,8 +89,8 @@ def described(part: Rotations) -> list[str]:
     scaling = "" if part.rope_type == "default" else f" by {part.factor:g}"
     lines = [
         f"{part.layers}: {part.rope_type}{scaling}, base {part.base:,.0f}",
-        f"  {part.pairs} pairs turn; {part.unfinished_pairs} complete no turn within the {part.trained_length:,} "
-        "tokens of training",
+        f"  {part.pairs} pairs turn; {part.unfinished_pairs} complete no turn within the "
+        f"{part.trained_length:,} tokens of training",
         f"  the context is {part.context:,} tokens; a query prefers similar keys up to "
         f"{part.longest_retrieval:,} (Men et al., 2024)",
     ]
