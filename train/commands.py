@@ -11,6 +11,7 @@ COMMANDS = {  # module, what it does, an example
     "evaluate": ("train.evaluate", "evaluate a trained run again", "run=outputs/runs/<run> extension=yarn"),
     "diagnose": ("train.diagnose", "show why a model fails beyond its training length",
                  "run=outputs/runs/<run>"),
+    "audit": ("train.public.audit", "show what the positions of a checkpoint mean", "config.json"),
     "new": ("train.methods.new", "write a method of your own, ready to run", "my_bias to=methods"),
     "check": ("train.methods.check", "hold a method to what it says of itself", "my_bias methods=methods"),
     "sample": ("train.inference.sample", "continue a text with a trained model",

@@ -89,8 +89,8 @@ def contents(method: Method) -> dict[str, Any]:
     paper, link = source("extension" if method.is_extension else "encoding", method.name)
     return {
         "format": 1, "method": method.name, "of": "rope" if method.is_extension else "encoding",
-        "source": {"paper": paper, "link": link}, "inputs": RULES, "tolerance": TOLERANCE, "differs": list(method.differs),
-        "cases": [case_of(method, case) for case in method.cases],
+        "source": {"paper": paper, "link": link}, "inputs": RULES, "tolerance": TOLERANCE,
+        "differs": list(method.differs), "cases": [case_of(method, case) for case in method.cases],
     }  # fmt: skip
 
 
