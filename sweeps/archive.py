@@ -16,16 +16,19 @@ import pandas as pd
 
 from conf.errors import UsageError
 from sweeps import command
+from sweeps.provenance import check_provenance
 from sweeps.results import ROWS, RUNS, SCORES, FinishedRun, archived_runs, load_readable
 from train.results.done import DONE, finish, finished_id
 from train.results.rows import append_rows
 
 
 def pack(folder: Path, archive: Path) -> int:
-    """Add every finished run of a sweep to an archive; return the number of its runs."""
+    """Add every finished run of a sweep to an archive; return the number of its runs. Raise UsageError if a
+    run does not say where it comes from (`sweeps.provenance`)."""
     runs = [run for run in load_readable(folder).runs if (run.folder / DONE).exists()]
     if not runs:
         raise UsageError(f"There is no finished run in {folder}: nothing to archive.")
+    check_provenance(runs)
     archive.mkdir(parents=True, exist_ok=True)
     add(pd.DataFrame([asdict(row) for run in runs for row in run.rows]), archive / ROWS)
     add(pd.DataFrame([score for run in runs for score in saved_scores(run)]), archive / SCORES)

@@ -15,6 +15,7 @@ from sweeps.comparison.summarize import summarise
 from sweeps.methods import families
 from sweeps.report.page import page
 from sweeps.results import load_sweep
+from train.results.about import commit
 from train.results.done import finish
 from train.results.rows import Row, append_rows
 
@@ -26,6 +27,7 @@ CURVES = {  # loss at the training length, gain of more context, nats lost a dou
     "t5": (4.12, 0.08, 0.09), "kerple_log": (4.05, 0.07, 0.008), "sandwich": (4.05, 0.06, 0.012),
     "randomized_rope": (4.17, 0.06, 0.075), "fox": (4.02, 0.09, 0.002), "window_rope": (4.16, 0.03, 0.0),
 }  # fmt: skip
+CORPUS = "3f1c9a70d2" * 6 + "abcd"
 EARLY = 0.05  # nats that targets with little context cost at the training length
 OTHER = (4.2, 0.03, 0.1)
 SLOPES = {
@@ -137,7 +139,7 @@ class Synthetic:
                 value=value, error=None if value is None else 0.07,
                 sequences=0 if value is None else self.windows,
                 kernel="sdpa" if self.method in PLAIN_KERNEL else "explicit", precision="bf16-mixed",
-                corpus="3f1c9a70d2" * 6 + "abcd", commit="3f8002812ab9", versions="torch 2.13.0, numpy 2.4.6",
+                corpus=CORPUS, commit="3f8002812ab9", versions="torch 2.13.0, numpy 2.4.6",
             )
         )  # fmt: skip
 
@@ -179,12 +181,12 @@ class Synthetic:
         return {
             "run": self.place.name, "encoding": self.method, "seed": self.seed,
             "trained_length": self.trained, "data": "python", "kernel": "sdpa", "precision": "bf16-mixed",
-            "corpus": "3f1c9a70d2", "commit": "3f8002812ab9", "versions": "torch 2.13.0, numpy 2.4.6",
+            "corpus": CORPUS, "commit": commit().rstrip("+"), "versions": "torch 2.13.0, numpy 2.4.6",
             "training": "76543210", "history": [], "settings": settings, "seconds": 31.5,
             "command": f"python -m train encoding={self.method} seed={self.seed}",
             "machine": "AMD EPYC 9655 96-Core Processor, 2 cores, no GPU, Python 3.11.2",
             "started": f"2025-11-21T14:{self.number % 60:02}:{10 + self.seed}+00:00",
-            "corpus_description": "Python sources of sympy 1.14 and torch 2.13, 11,204,117 tokens",
+            "corpus_description": "Python source of sympy 1.14 and torch 2.13; BPE of 2,048 tokens",
         }  # fmt: skip
 
 

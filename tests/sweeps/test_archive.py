@@ -10,7 +10,7 @@ import pytest
 from conf.errors import UsageError
 from sweeps.archive import pack, portable, unpack
 from sweeps.results import load_sweep
-from tests.sweeps.synthetic import make_sweep
+from tests.sweeps.synthetic import edit, make_sweep, vouch
 from train.results.done import finished_id
 
 
@@ -47,6 +47,14 @@ def test_an_archive_grows_by_other_runs_and_replaces_its_own(sweep: Path, tmp_pa
     assert (archive / "rows.parquet").stat().st_size == before
     other = make_sweep(tmp_path / "other", methods=("alibi",), seeds=1, windows=8)
     assert pack(other, archive) == 5
+
+
+def test_a_run_of_unknown_origin_is_refused(sweep: Path, tmp_path: Path) -> None:
+    edit(sweep / "rope-s0/run.json", lambda about: about.update(commit="0123456789ab"))
+    vouch(sweep)
+    with pytest.raises(UsageError, match=r"^rope-s0 comes from commit 0123456789ab, which is not in"):
+        pack(sweep, tmp_path / "archive")
+    assert not (tmp_path / "archive").exists()
 
 
 def test_a_damaged_run_is_left_out_and_named(

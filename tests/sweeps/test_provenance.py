@@ -1,0 +1,63 @@
+"""Archived rows come from committed code and named data, and each metric has one definition."""
+
+import math
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from conf.errors import UsageError
+from sweeps.provenance import check_provenance, fault_of, history
+from sweeps.results import FinishedRun, load_sweep
+from train.paths import ROOT
+
+ARCHIVES = sorted(file.parent for file in (ROOT / "docs/study").rglob("rows.parquet"))
+HELD_OUT = re.compile(r"held out: .*? ([\d.]+) MB, ([\d,]+) tokens")
+
+
+@pytest.fixture(scope="module")
+def runs() -> list[FinishedRun]:
+    return [run for archive in ARCHIVES for run in load_sweep(archive).runs]
+
+
+def test_every_archived_run_says_where_it_comes_from(runs: list[FinishedRun]) -> None:
+    commits = history()
+    assert len(ARCHIVES) > 10
+    assert {run.folder: fault for run in runs if (fault := fault_of(run, commits))} == {}
+
+
+def test_bits_per_byte_count_the_bytes_of_the_scored_targets(runs: list[FinishedRun]) -> None:
+    """The bytes of an average held-out token, of all that there are, are another definition."""
+    for run in runs:
+        losses = {
+            (row.extension, row.protocol, row.length): row.value for row in run.rows if row.metric == "loss"
+        }
+        if not (found := HELD_OUT.search(run.about.corpus_description)):
+            continue
+        average = float(found[1]) * 1e6 / float(found[2].replace(",", ""))
+        for row in run.rows:
+            loss = losses.get((row.extension, row.protocol, row.length))
+            if row.metric == "bits_per_byte" and row.value and loss:
+                assert loss / math.log(2) / row.value != pytest.approx(average, rel=1e-3), run.folder
+
+
+@pytest.mark.parametrize(
+    ("change", "fault"),
+    [
+        ({"commit": "{commit}+"}, "changes that were not committed"),
+        ({"commit": "0123456789ab"}, "not in the history"),
+        ({"commit": ""}, "commit unknown"),
+        ({"corpus": "shakespeare"}, "does not name its corpus"),
+        ({"corpus_description": "some text"}, "does not name its tokenizer"),
+    ],
+)
+def test_a_run_of_unknown_origin_is_refused(
+    change: dict[str, str], fault: str, runs: list[FinishedRun]
+) -> None:
+    run = runs[0]
+    update = {key: value.format(commit=run.about.commit) for key, value in change.items()}
+    other = replace(run, folder=Path("rope-s0"), about=run.about.model_copy(update=update))
+    check_provenance([run])
+    with pytest.raises(UsageError, match=f"^rope-s0 .*{fault}.*, and 1 more runs"):
+        check_provenance([run, other, replace(other, folder=Path("rope-s1"))])
