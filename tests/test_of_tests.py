@@ -49,10 +49,6 @@ FAULTS = {
         "models/cpu/attention_backward.c", "(x[n] - mean)", "x[n]",
         IN_C, "as_exact_as_pytorch and products and float32",
     ),
-    "a network across heads that does not leak, in C": (
-        "models/cpu/across_heads.h", "leak * u[v]", "0 * u[v]",
-        IN_C, "as_exact_as_pytorch and pairs and float32",
-    ),
 }  # fmt: skip
 """A file, a text that is in it once, another in its place, and the fewest tests that see it (pytest -k)."""
 

@@ -19,8 +19,9 @@ __all__ = ["KERNELS", "attend", "choose", "logits"]
 class Kernel(Protocol):
     """The interface of each module here."""
 
-    def fits(self, q: Tensor, plan: Plan) -> bool:
-        """Return whether the kernel can compute a plan, with gradients if they are on, for a q like this."""
+    def refusal(self, q: Tensor, plan: Plan) -> str | None:
+        """Return why the kernel cannot compute a plan, with gradients if they are on, for a q like this; None
+        if it can."""
 
     def attend(self, q: Tensor, k: Tensor, v: Tensor, plan: Plan) -> Tensor:
         """Return the output of all queries, or at least of the last ones that the plan asks for."""
@@ -65,8 +66,8 @@ def read(q: Tensor, k: Tensor, v: Tensor, plan: Plan, kernel: str) -> Tensor:
         plan = plan.from_query(0)
     with without_autocast(q.device):
         name = choose(q, plan) if kernel == "auto" else kernel
-        if not KERNELS[name].fits(q, plan):
-            raise UsageError(f"model.kernel={name} cannot carry out this encoding here: use kernel=explicit.")
+        if (reason := KERNELS[name].refusal(q, plan)) is not None:
+            raise UsageError(f"model.kernel={name} cannot be used here: {reason}. Use kernel=explicit.")
         out = KERNELS[name].attend(q, k, v, plan)
         return out[:, :, out.size(2) - count :]
 
@@ -78,16 +79,16 @@ def choose(q: Tensor, effect: Effect | Plan) -> str:
         if plan.has_dense_numbers:  # FlexAttention would read them from a table of T x T
             return "explicit"
         return {Form.PLAIN: "sdpa", Form.FULL_SCORES: "explicit"}.get(plan.form, "flex")
-    if q.is_cpu and cpu_flash.fits(q, plan):
+    if q.is_cpu and cpu_flash.refusal(q, plan) is None:
         return "fused"
     if torch.is_grad_enabled():  # on a CPU, PyTorch's flash attention is slow backward
         return "explicit"
     if torch.compiler.is_compiling():
-        return "sdpa" if sdpa.fits(q, plan) else "explicit"
+        return "explicit" if sdpa.refusal(q, plan) else "sdpa"
     if 2 * plan.query_start >= plan.positions.length:  # others compute all queries
         return "explicit"
     if far_keys.gains(q, plan):
         return "band"
-    if not sdpa.fits(q, plan) or (q.dtype == torch.bfloat16 and is_bfloat16_by_onednn()):
+    if sdpa.refusal(q, plan) or (q.dtype == torch.bfloat16 and is_bfloat16_by_onednn()):
         return "explicit"
     return "sdpa"

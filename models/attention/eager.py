@@ -25,8 +25,8 @@ SHARE = 32  # of the queries: no fewer at a time than that part of a long sequen
 Block = tuple[slice, slice]  # some queries, and the keys that they may see
 
 
-def fits(q: Tensor, plan: Plan) -> bool:
-    return True
+def refusal(q: Tensor, plan: Plan) -> str | None:
+    return None
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, plan: Plan) -> Tensor:

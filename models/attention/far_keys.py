@@ -24,8 +24,10 @@ Read = tuple[Tensor, Tensor]
 """What queries read from some keys (B, H, R, D), and the logarithm of the sum of weights (B, H, R)."""
 
 
-def fits(q: Tensor, plan: Plan) -> bool:
-    return plan.far_keys is not None and not torch.is_grad_enabled()
+def refusal(q: Tensor, plan: Plan) -> str | None:
+    if torch.is_grad_enabled():
+        return "it has no gradient"
+    return "far keys need their logits one by one" if plan.far_keys is None else None
 
 
 def gains(q: Tensor, plan: Plan) -> bool:

@@ -18,8 +18,9 @@ from models.attention.plan import Form, Plan, cached
 from models.effect import ByDistance, Effect
 
 
-def fits(q: Tensor, plan: Plan) -> bool:
-    return plan.form < Form.FULL_SCORES
+def refusal(q: Tensor, plan: Plan) -> str | None:
+    is_whole = plan.form == Form.FULL_SCORES
+    return "the encoding reads whole rows of logits or weights" if is_whole else None
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, plan: Plan) -> Tensor:

@@ -11,7 +11,6 @@ from torch import Tensor
 
 from models.attention.plan import Plan, cached
 from models.effect import ByDistance, ByPair, tabulate
-from models.ops.pairwise_mlp import Surface
 from models.ops.toeplitz import Toeplitz
 
 TILE = 128, 512  # queries and keys evaluated at a time: intermediate results stay in the processor's cache
@@ -67,8 +66,6 @@ def bias(plan: Plan, rows: slice, keys: slice) -> Tensor:
         return from_line(plan, bias_line(plan), rows, keys)
     if torch.is_grad_enabled() or plan.index.is_cuda:  # autograd keeps every intermediate result in any case
         return dense_bias(plan, rows, keys)
-    if isinstance(plan.effect.bias, Surface):
-        return hide(plan, by_pair(plan, "bias", *positions(plan, rows, keys)), rows, keys)
     result = torch.empty(0)
     for r, c in product(split(rows, TILE[0]), split(keys, TILE[1])):
         tile = dense_bias(plan, r, c)

@@ -55,5 +55,5 @@ def attend(q: Tensor, k: Tensor, v: Tensor, plan: Plan) -> Tensor:
     return out.to(v.dtype)
 
 
-def fits(q: Tensor, plan: Plan) -> bool:
-    return True
+def refusal(q: Tensor, plan: Plan) -> str | None:
+    return None

@@ -10,8 +10,8 @@ from models.attention.plan import Form, Plan
 BITS = {torch.bfloat16: 8, torch.float16: 11}  # of a float32's 24
 
 
-def fits(q: Tensor, plan: Plan) -> bool:
-    return plan.form <= Form.MASK
+def refusal(q: Tensor, plan: Plan) -> str | None:
+    return None if plan.form <= Form.MASK else "it can rotate q and k and add a mask, no more"
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, plan: Plan) -> Tensor:

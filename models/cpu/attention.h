@@ -19,9 +19,7 @@ typedef struct {
   StridedTensor q, k, v, out, probs; /* probs: weights (B, H, queries, keys rounded up) for the backward pass */
   StridedTensor gradient, to_q, to_k, to_v, factor, mask, sink, to_mask;
   StridedTensor lse; /* the logarithm of the sum of a query's weights, if requested */
-  StridedTensor units; /* of a network across heads: the inputs from distances to its units, then to heads */
-  const float *to_units, *from_units; /* (HIDDEN, HEADS) the network's weights from and to heads */
-  float scale, leak;
+  float scale;
   char *memory; /* zeros, `per_thread` bytes for each of `threads` */
   int64_t per_thread, threads;
 } Params;

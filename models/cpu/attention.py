@@ -2,7 +2,7 @@
 
 import ctypes
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 
 import torch
@@ -18,23 +18,8 @@ Pairs = Tensor | Toeplitz
 
 
 @dataclass(frozen=True)
-class Network:
-    """A network of leaky units that reads the logits of all heads, and adds to them."""
-
-    by_distance: Toeplitz  # (hidden + H, N) what distances give to each unit, and then to each head
-    to_units: Tensor  # (hidden, H)
-    from_units: Tensor  # (hidden, H)
-    leak: float
-
-    def from_start(self, start: int) -> "Network":
-        """Return the network for queries and keys whose first pair has the distance at this place of the
-        line."""
-        return replace(self, by_distance=Toeplitz(self.by_distance.line, start))
-
-
-@dataclass(frozen=True)
 class Scores:
-    """The logit of a pair: scale * factor * product + mask, or what a network makes of it."""
+    """The logit of a pair: scale * factor * product + mask."""
 
     scale: float
     window: int | None  # how many of the keys up to its own a query sees; None: all keys, those ahead as well
@@ -43,7 +28,6 @@ class Scores:
     # the mask (1 or B, 1 or H, 1, K) is what keys lose: less what a query's own key loses
     is_decay: bool = False
     sink: Tensor | None = None  # (1 or H, 1 or R, 1), the logit of what reads nothing
-    network: Network | None = None
 
 
 def same_dtype(q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -51,16 +35,11 @@ def same_dtype(q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]
     return (q, k, v) if q.dtype == k.dtype == v.dtype else (q.float(), k.float(), v.float())
 
 
-def loops_for(x: Tensor, network: Network | None = None, file: str = "attention") -> Loops | None:
+def loops_for(x: Tensor, file: str = "attention") -> Loops | None:
     """Return the loops that multiply this type fastest, if there are any."""
-    sizes = {}
-    if network is not None:
-        sizes = {"heads": network.to_units.size(1), "hidden": network.to_units.size(0)}
-    ways = [{way: 1} for way in bfloat16_by()] if x.dtype == torch.bfloat16 else []
-    candidates = (loops(file, x, **sizes, **way) for way in (*ways, {}))
-    return next(
-        (found for found in candidates if found and (network or is_right(found, file, x.dtype))), None
-    )
+    ways = [(way.upper(),) for way in bfloat16_by()] if x.dtype == torch.bfloat16 else []
+    candidates = (loops(file, x, *way) for way in (*ways, ()))
+    return next((found for found in candidates if found and is_right(found, file, x.dtype)), None)
 
 
 @torch.compiler.assume_constant_result
@@ -89,7 +68,7 @@ def read(q: Tensor, k: Tensor, v: Tensor, scores: Scores) -> tuple[Tensor, Tenso
     """Return the output (B, H, R, D), and the logarithm of the sum of weights (B, H, R), float32."""
     q, k, v = (dense(x) for x in (q, k, v))
     out, lse = empty_by_token(q, v.size(-1)), q.new_empty(q.shape[:-1], dtype=torch.float32)
-    run("attention", Params(scores, q=q, k=k, v=v, out=out, lse=lse), v, scores.network)
+    run("attention", Params(scores, q=q, k=k, v=v, out=out, lse=lse), v)
     return out, lse
 
 
@@ -118,18 +97,16 @@ class Params(ctypes.Structure):
             (name, StridedTensor)
             for name in ("q", "k", "v", "out", "probs", "gradient", "to_q", "to_k", "to_v")
         ),
-        *((name, StridedTensor) for name in ("factor", "mask", "sink", "to_mask", "lse", "units")),
-        *((name, ctypes.c_void_p) for name in ("to_units", "from_units")),
-        *((name, ctypes.c_float) for name in ("scale", "leak")),
+        *((name, StridedTensor) for name in ("factor", "mask", "sink", "to_mask", "lse")),
+        ("scale", ctypes.c_float),
         ("memory", ctypes.c_void_p),
         *((name, ctypes.c_int64) for name in ("per_thread", "threads")),
     )
 
     def __init__(self, scores: Scores, **tensors: Tensor) -> None:
         q, v = tensors["q"], tensors["v"]
-        (sequences, heads, queries, inner), (keys, width), network = q.shape, v.shape[-2:], scores.network
-        parallel = sequences if network else sequences * heads  # what threads share out
-        parts = -(-torch.get_num_threads() // max(1, parallel))
+        (sequences, heads, queries, inner), (keys, width) = q.shape, v.shape[-2:]
+        parts = -(-torch.get_num_threads() // max(1, sequences * heads))
         window = scores.window if scores.window is not None and scores.window < keys else 0
         sizes = sequences, heads, queries, keys, inner, width, keys - queries
         super().__init__(
@@ -145,13 +122,10 @@ class Params(ctypes.Structure):
         for name in ("factor", "mask", "sink"):
             if (number := getattr(scores, name)) is not None:
                 setattr(self, name, self.strided(name, number))
-        if network is not None:
-            self.units, self.leak = self.strided("units", network.by_distance), network.leak
-            self.to_units, self.from_units = network.to_units.data_ptr(), network.from_units.data_ptr()
 
     def strided(self, name: str, x: Tensor | Toeplitz) -> StridedTensor:
         """Return the place of a number for each pair, for each query, or for each key."""
-        columns = {"sink": 1, "units": self.before + 2 * SIDE}.get(name, self.keys)
+        columns = 1 if name == "sink" else self.keys
         if isinstance(x, Toeplitz):
             line = dense(x.line.float())
             if x.start < self.queries - 1 or x.start + columns > line.size(-1):
@@ -173,8 +147,8 @@ def expect(name: str, found: Sequence[int], expected: Sequence[int]) -> None:
         raise ValueError(f"attention: {name} has shape {tuple(found)} where {tuple(expected)} is needed.")
 
 
-def run(name: str, params: Params, x: Tensor, network: Network | None = None) -> None:
-    functions = loops_for(x, network, name)
+def run(name: str, params: Params, x: Tensor) -> None:
+    functions = loops_for(x, name)
     assert functions is not None
     call(functions, name, params)
 

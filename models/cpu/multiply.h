@@ -12,15 +12,8 @@
 #else
 #define LANES 4
 #endif
-#define LANE for (int n = 0; n < LANES; n++)
 
 typedef float vector __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
-
-/* Return the maximum of each lane, or b if one is NaN. */
-static inline vector greater(vector a, vector b) {
-  LANE a[n] = a[n] > b[n] ? a[n] : b[n];
-  return a;
-}
 
 #define SIDE 32 /* of a product's smallest block */
 

@@ -19,11 +19,7 @@ typedef float turn;
 static inline turn interleave(element above, element below) { return operand_of(above); }
 #endif
 
-/* Interleave columns of two rows, or rows of their transpose. */
-static inline void as_turns(int64_t columns, const element *above, const element *below, turn *to) {
-  for (int64_t d = 0; d < columns; d++) to[d] = interleave(above[d], below[d]);
-}
-
+/* Interleave columns of a transpose. */
 static inline void across_turns(int64_t columns, const element *x, turn *to) {
   for (int64_t d = 0; d < columns; d++) to[d * SIDE] = interleave(x[d * IN_TURNS], x[d * IN_TURNS + IN_TURNS - 1]);
 }
@@ -35,10 +31,7 @@ static void as_right(int64_t count, int64_t width, const element *x, int64_t x_r
       static const element zeros[SIDE];
       const element *above = x + n * x_row + first, *below = n + IN_TURNS > count ? zeros : above + x_row;
       turn *at = (turn *)(to + first * rows + n * SIDE);
-      if (width - first >= SIDE)
-        as_turns(SIDE, above, below, at);
-      else
-        as_turns(width - first, above, below, at);
+      for (int64_t d = 0; d < min(SIDE, width - first); d++) at[d] = interleave(above[d], below[d]);
     }
 }
 
@@ -62,10 +55,7 @@ static void across_left(int64_t count, int64_t width, const element *x, int64_t 
     turn *at = (turn *)(to + n);
     for (int64_t d = 0; d < width; d += SIDE) {
       const element *above = x + n * x_row + d, *below = n + IN_TURNS > count ? zeros : above + x_row;
-      if (width - d >= SIDE)
-        for (int64_t i = 0; i < SIDE; i++) at[(d + i) * (SIDE / IN_TURNS)] = interleave(above[i], below[i]);
-      else
-        for (int64_t i = 0; i < width - d; i++) at[(d + i) * (SIDE / IN_TURNS)] = interleave(above[i], below[i]);
+      for (int64_t i = 0; i < min(SIDE, width - d); i++) at[(d + i) * (SIDE / IN_TURNS)] = interleave(above[i], below[i]);
     }
   }
 }

@@ -8,9 +8,10 @@ import torch
 from torch import Tensor, nn
 
 from models.bounds import Count, Positive
-from models.effect import Effect, Positions
+from models.effect import ByDistance, Effect, Positions
 from models.encoding import Encoding
-from models.ops.pairwise_mlp import Surface, at_once, relu_network
+from models.ops.pairwise_mlp import relu_network
+from models.ops.precision import is_true
 
 TINY = 1e-6  # avoids 0 / 0
 
@@ -28,18 +29,18 @@ class FIRE(Encoding):
 
     def forward(self, positions: Positions) -> Effect:
         network = relu_network(self.read, self.write)
-        fast = at_once(network, self.c)
+        threshold = (self.threshold.float() * self.length).abs()
 
-        def bias(i: Tensor, j: Tensor) -> Tensor:
-            tokens = (self.threshold.float() * self.length).abs()
-            threshold = self.psi(torch.maximum(i.float(), tokens)) + TINY
-            if fast is not None and i.shape[1:] == j.shape[:-1] == (1,):
-                return fast(i, j, threshold)
-            return network(self.psi(i.float() - j.float()) / threshold)  # (H, ..., R, K)
+        def by_distance(distance: Tensor) -> Tensor:
+            return network(self.psi(distance) / (self.psi(threshold) + TINY))  # (H, N)
 
-        # pairs at once need no memory besides the result
-        is_blockwise = fast is not None and positions.at.dim() == 1
-        return Effect(positions, bias=Surface(bias) if is_blockwise else bias)
+        def by_pair(i: Tensor, j: Tensor) -> Tensor:
+            divisor = self.psi(torch.maximum(i.float(), threshold)) + TINY
+            return network(self.psi(i.float() - j.float()) / divisor)  # (H, ..., R, K)
+
+        last = positions.span - 1 if positions.is_whole else positions.span
+        shares_divisor = is_true(threshold >= last)  # up to the threshold, so that distances decide
+        return Effect(positions, bias=ByDistance(by_distance) if shares_divisor else by_pair)
 
     def psi(self, x: Tensor) -> Tensor:
         return (self.c.float() * x).abs().log1p()

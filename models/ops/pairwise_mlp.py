@@ -9,7 +9,6 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.nn.functional import leaky_relu
 
-from models.cpu import loops
 from models.effect import ByDistance, ByPair
 from models.ops.budget import budget_of
 from models.ops.precision import is_inspectable, without_autocast
@@ -33,19 +32,6 @@ class AcrossHeads:
         position = bias.expand(content.size(1), *bias.shape[1:]).reshape(content.size(1), -1, content.size(2))
         position = position.transpose(0, 1).expand_as(content)
         return adapt_logits(self.read, self.write, content, position).view_as(logits)
-
-    def of_content(self) -> tuple[Tensor, Tensor]:
-        """Return (hidden, H) weights: of each head's logit for the units, and of the units for each head."""
-        to_units = self.read.weight[:, : self.write.out_features]
-        return to_units.float().contiguous(), self.write.weight.mT.float().contiguous()
-
-    def of_distance(self, distance: Tensor) -> Tensor:
-        """Return (hidden + H, N): what each unit and each head gets from distances (N,) alone."""
-        assert isinstance(self.bias, ByDistance)
-        heads = self.write.out_features
-        bias = self.bias.function(distance).float().expand(heads, -1)
-        units = torch.addmm(self.read.bias.float()[:, None], self.read.weight[:, heads:].float(), bias)
-        return torch.cat([units, bias + self.write.bias.float()[:, None]])
 
 
 def adapt_logits(read: nn.Linear, write: nn.Linear, logits: Tensor, bias: Tensor) -> Tensor:
@@ -112,38 +98,3 @@ class PiecewiseLinear:
         weights = torch.cat([self.lines[:, start], self.bends[:, start:stop]], dim=1)
         with without_autocast(x.device):
             return (weights @ given).unflatten(-1, x.shape)
-
-
-@dataclass(frozen=True)
-class Surface:
-    """A number for each pair of positions, computed without further memory."""
-
-    function: Callable[[Tensor, Tensor], Tensor]
-
-    def __call__(self, i: Tensor, j: Tensor) -> Tensor:
-        """Return the number of each pair, (H, ..., R, K)."""
-        return self.function(i, j)
-
-
-def at_once(network: Callable[[Tensor], Tensor], c: Tensor) -> Callable[..., Tensor] | None:
-    """Return a function of queries i, a divisor (R, 1) and keys j (1, K) that gives (features, R, K).
-
-    It computes `network` of log(1 + |c (i - j)|) / divisor in one pass, without gradient; None if it cannot
-    be compiled.
-    """
-    learning = torch.is_grad_enabled() and c.requires_grad
-    if learning or not isinstance(network, PiecewiseLinear):
-        return None
-    features, units = network.bends.shape
-    by_c = loops("fire", network.bends, heads=features, units=units)
-    if by_c is None:
-        return None
-    at = torch.tensor(network.at, dtype=network.bends.dtype)
-
-    def numbers(i: Tensor, j: Tensor, divisor: Tensor) -> Tensor:
-        out, sizes = divisor.new_empty(features, i.numel(), j.numel()), (i.numel(), j.numel())
-        i, divisor, j = (x.float().contiguous() for x in (i, divisor, j))
-        by_c("bias", *sizes, i, divisor, j, float(c), at, network.bends, network.lines, out)
-        return out
-
-    return numbers

@@ -28,6 +28,12 @@ def is_autocast_on(device: torch.device) -> bool:
     return torch.amp.is_autocast_available(device.type) and torch.is_autocast_enabled(device.type)
 
 
+def is_true(condition: Tensor) -> bool:
+    """Return whether a condition holds, as far as one may look: a GPU is waited for, but tensors without
+    values, and compilers, have no answer."""
+    return not (condition.is_meta or torch.compiler.is_compiling()) and bool(condition)
+
+
 def is_inspectable(x: Tensor) -> bool:
     """Return whether values may be read, without a wait for a GPU, a broken gradient or a broken graph."""
     return x.is_cpu and not x.requires_grad and not torch.compiler.is_compiling()

@@ -6,7 +6,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from models.cpu import WIDE, loops
 from models.gpt import GPT
 from models.ops.budget import budget_of
 from models.ops.first_order import first_order
@@ -95,18 +94,12 @@ class MeanCrossEntropy(torch.autograd.Function):
 def replaced_by_gradient(logits: Tensor, targets: Tensor) -> Tensor:
     """Return the probability of each target (rows,), and turn `logits` (rows, vocab) into the gradient of
     their cross-entropy."""
-    by_c = loops("loss", logits)
-    if by_c is None:
-        chosen = [part_replaced(logits[part], targets[part, None]) for part in row_parts(logits)]
-        return torch.cat(chosen).squeeze(1)
-    likely = torch.empty(len(logits))
-    lines = torch.empty(torch.get_num_threads(), logits.size(1), dtype=WIDE)
-    by_c("cross_entropy", *logits.shape, logits, targets.long().contiguous(), likely, len(lines), lines)
-    return likely
+    chosen = [part_replaced(logits[part], targets[part, None]) for part in row_parts(logits)]
+    return torch.cat(chosen).squeeze(1)
 
 
 def part_replaced(logits: Tensor, targets: Tensor) -> Tensor:
-    """Do the same for some rows, with targets and probabilities (rows, 1), by PyTorch."""
+    """Do the same for some rows, with targets and probabilities (rows, 1)."""
     p = logits.to(torch.promote_types(logits.dtype, torch.float32))  # the logits themselves if of float32
     torch.softmax(p, dim=-1, out=p)
     chosen = p.gather(1, targets)
@@ -118,16 +111,11 @@ def part_replaced(logits: Tensor, targets: Tensor) -> Tensor:
 
 def log_likelihood(logits: Tensor, targets: Tensor) -> Tensor:
     """Return log p of each target from the logits (rows, vocab), (rows,) float32."""
-    by_c = loops("loss", logits)
-    if by_c is None:
-        likelihoods = (
-            logits[part].log_softmax(-1, torch.float32).gather(1, targets[part, None])
-            for part in row_parts(logits)
-        )
-        return torch.cat([*likelihoods]).squeeze(1)
-    result = torch.empty(len(logits))
-    by_c("log_likelihood", *logits.shape, logits, targets.long().contiguous(), result)
-    return result
+    likelihoods = (
+        logits[part].log_softmax(-1, torch.float32).gather(1, targets[part, None])
+        for part in row_parts(logits)
+    )
+    return torch.cat([*likelihoods]).squeeze(1)
 
 
 def row_parts(logits: Tensor) -> Iterator[slice]:

@@ -182,4 +182,4 @@ def inputs(dtype: torch.dtype = torch.float32) -> tuple[Tensor, ...]:
 
 def supports(kernel: str, form: Effect, dtype: torch.dtype = torch.float32) -> bool:
     """Return whether the kernel takes effects of this form, on this machine and in this precision."""
-    return KERNELS[kernel].fits(torch.empty(1, dtype=dtype), Plan(form))
+    return KERNELS[kernel].refusal(torch.empty(1, dtype=dtype), Plan(form)) is None

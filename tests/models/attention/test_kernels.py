@@ -91,8 +91,13 @@ def test_scale_is_that_of_the_unturned_width() -> None:
 def test_what_a_kernel_cannot_do_it_says() -> None:
     q, k, v, *_ = inputs()
     adjust, far = {"adjust": Adjust(lambda found, *_: found)}, {"far": (Region(3, widen),)}
-    for kernel, parts in (("sdpa", far), ("flex", adjust), ("band", adjust), ("fused", far)):
-        with torch.no_grad(), pytest.raises(ValueError, match="kernel=explicit"):
+    for kernel, parts, reason in (
+        ("sdpa", far, "add a mask"),
+        ("flex", adjust, "whole rows"),
+        ("band", adjust, "one by one"),
+        ("fused", far, "rotates far keys"),
+    ):
+        with torch.no_grad(), pytest.raises(ValueError, match=f"{reason}.* Use kernel=explicit"):
             attend(q, k, v, Effect(Positions.of(T), **parts), kernel=kernel)
     with pytest.raises(ValueError, match="kernel=explicit"):  # it has no gradient
         attend(q, k, v, Effect(Positions.of(T), **far), kernel="band")
@@ -151,14 +156,12 @@ def test_where_there_are_loops_in_c_they_do_all_that_they_can(dtype: torch.dtype
     at, (q, *_, learned) = Positions.of(T), inputs(dtype)
     for form in FORMS:
         form_effect = effect(form, at, learned.detach().float())
-        readable = not form_effect.parts & {"adjust", "values", "far"} and not form_effect.parts >= {
-            "log_decay",
-            "logit_scale",
-        }
-        assert (choose(q, form_effect) == "fused") == (
-            readable and not form_effect.parts >= {"score_scale", "sink"}
-        )
+        parts = form_effect.parts
+        readable = not parts & {"adjust", "values", "far"} and not parts >= {"log_decay", "logit_scale"}
+        readable = readable and not ("log_decay" in parts and parts & {"bias", "score_scale"})
+        alone = not parts >= {"score_scale", "sink"} and not parts >= {"log_decay", "sink"}
+        assert (choose(q, form_effect) == "fused") == (readable and alone)
         with torch.no_grad():
-            assert (choose(q, form_effect) == "fused") == (readable or "network" in form)
+            assert (choose(q, form_effect) == "fused") == readable
     assert choose(q, effect(("score_scale",), at, learned)) == "explicit"  # its gradient needs the products
     assert choose(q.double(), Effect(at)) == choose(q.to("meta"), Effect(at)) == "explicit"

@@ -150,7 +150,7 @@ def test_an_edit_of_shared_code_is_another_run(
     assert code(config) == before
     for file, part in (
         ("models/ops/rotary.py", "model"),
-        ("models/cpu/loss.c", "model"),
+        ("models/cpu/attention.c", "model"),
         ("train/fit/loss.py", "training"),
         ("data/text/split.py", "data"),
         ("train/evaluation/text.py", "evaluation"),
