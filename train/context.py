@@ -15,7 +15,6 @@ from train.fit.objective import Objective, objective_of
 from train.fit.recipe import Recipe
 from train.runtime.machine import keep_memory, resolved_precision
 from train.runtime.processes import ExitCodes
-from train.runtime.quota import cores
 
 Log = Callable[[str, int, dict[str, float]], None]  # section, such as train, step, values by name
 
@@ -86,7 +85,8 @@ def trainer(config: TrainerConfig, precision: str, **more: Any) -> Trainer:
 def prepare_process(threads: int | str) -> None:
     """Set the number of threads (or `auto`), and how this process handles memory, denormals and messages."""
     quiet()
-    torch.set_num_threads(min(torch.get_num_threads(), cores()) if isinstance(threads, str) else threads)
+    if isinstance(threads, int):
+        torch.set_num_threads(threads)
     keep_memory()
     torch.set_flush_denormal(True)  # weights of far keys underflow; denormals are several times slower
 

@@ -1,4 +1,4 @@
-"""Diagnosis: why a trained model fails past the training length, in sentences and pictures.
+"""Diagnosis: what the heads of a trained model attend to past the training length.
 
 python -m train.diagnose run=outputs/runs/rope-s0-1a2b3c4d
 """
@@ -8,12 +8,14 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 
+import numpy as np
 import torch
 from omegaconf import DictConfig
 from torch import Tensor
 
 import data
 from data.batch import Batch
+from data.disk import atomic_write
 from models.gpt import GPT
 from train.checks.dry_run import dry_run
 from train.config import cli as command
@@ -21,15 +23,13 @@ from train.config.compose import plain_settings, validate
 from train.config.schema import Config
 from train.config.validation import Natural, Section
 from train.context import Run, prepare_process
-from train.diagnostics import attention, rotary
-from train.diagnostics.explanation import sentences
-from train.diagnostics.records import Diagnosis, Heads, RunResults
+from train.diagnostics import attention
+from train.diagnostics.records import Diagnosis, Heads
 from train.errors import command_line
 from train.evaluation.extensions import extended_models
 from train.fit.checkpoints import restore_run
 from train.fit.recipe import Recipe
 from train.results.protocols import position_bins
-from train.results.rows import ANSWERS, read_rows
 
 FAR = 1 << 62  # longer than any sequence
 # length as the data count it, tokens (N, T), which targets count (N, T)
@@ -47,7 +47,7 @@ def diagnose(config: Config, amount: Amount) -> Diagnosis:
     """Return the diagnosis of a run."""
     prepare_process(config.trainer.threads)
     model, extensions = dry_run(config)
-    names, folder = config.names, Path(str(config.run))
+    folder = Path(str(config.run))
     source = data.load(config.named_data, config.model.vocab, Path(config.outputs, "data"))
     run = Run(source, Recipe.of(config), config.trainer, config.evaluation)
     trained, _ = restore_run(run, model, folder, config.checkpoint)
@@ -58,9 +58,8 @@ def diagnose(config: Config, amount: Amount) -> Diagnosis:
     farthest = attention.farthest(model, config.model.length)
     variants = [of_model(name, m.to(device), batches, farthest, amount.queries) for name, m in models.items()]
     return Diagnosis(
-        folder.name, names.encoding, config.seed, names.data, run.trained_length, config.model.depth,
-        batches[0][1].size(0), amount.queries, lengths, all(tokens.size(1) == n for n, tokens, _ in batches),
-        known_results(folder), farthest, variants, rotary.rotations(model, farthest, variants[0].farthest),
+        folder.name, config.names.data, run.trained_length, batches[0][1].size(0), amount.queries, farthest,
+        variants, [sentence(heads, run.trained_length) for heads in variants],
     )  # fmt: skip
 
 
@@ -78,16 +77,16 @@ def of_model(name: str, model: GPT, batches: list[Sequences], trained: list[int]
     return Heads(name, [length for length, _, _ in defined], farthest, ends, *measures)
 
 
-def known_results(folder: Path) -> RunResults | None:
-    """Return the results of the run at every length, from its rows: the loss of text, or the accuracy of
-    answers."""
-    rows = read_rows(folder / "results.jsonl")
-    for protocol, metric in (("same_tokens", "loss"), (ANSWERS, "accuracy")):
-        wanted = ("none", protocol, metric)
-        mine = [row for row in rows if (row.extension, row.protocol, row.metric) == wanted]
-        if values := sorted((row.length, row.value) for row in mine if row.value is not None):
-            return RunResults(metric, values)
-    return None
+def sentence(heads: Heads, trained_length: int) -> str:
+    """Return a sentence on where attention goes, at the training length and at the longest."""
+    home, longest = heads.lengths.index(trained_length), heads.lengths[-1]
+    unseen, keys = float(np.mean(heads.unseen[-1])), float(np.mean(heads.keys[-1]))
+    before, after = float(np.mean(heads.entropy[home])), float(np.mean(heads.entropy[-1]))
+    return (
+        f"{heads.extension}: at length {longest:,} distances never seen in training have {unseen:.0%} of the "
+        f"attention and {keys:.0%} of the keys; the entropy of attention is {after:.2f} of its maximum, from "
+        f"{before:.2f} at {trained_length:,}."
+    )
 
 
 def sequences(run: Run, count: int, lengths: list[int]) -> Iterator[Sequences]:
@@ -112,10 +111,10 @@ def entry() -> None:
         amount = Amount.of({key: settings.pop(key) for key in Amount.model_fields})
         draw, config = command.function("pictures", settings.pop("pictures")), validate(settings)
         diagnosis, folder = diagnose(config, amount), Path(str(config.run))
-        lines = list(sentences(diagnosis))
-        content = asdict(diagnosis) | {"sentences": lines}
-        (folder / "diagnostics.json").write_text(json.dumps(content))
-        print("\n".join([*lines, *map(str, draw(content, folder))]), flush=True)
+        with atomic_write(folder / "diagnostics.json") as out:
+            out.write(json.dumps(asdict(diagnosis)).encode())
+        pictures = draw(asdict(diagnosis), folder)
+        print(*diagnosis.sentences, *pictures, sep="\n", flush=True)
 
     with command_line(__doc__):
         command.run_command("diagnose", main)

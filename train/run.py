@@ -9,7 +9,6 @@ import torch
 
 import data
 from conf.errors import UsageError
-from train.checks.attributed import attribute_errors
 from train.checks.dry_run import check_data, dry_run
 from train.config.run_id import Code, code, packages, run_id_of, training_id_of
 from train.config.schema import Config
@@ -54,11 +53,10 @@ def complete(config: Config, folder: Path, run_id: str, code_at_start: Code) -> 
     """Check, prepare, fit, evaluate, write."""
     started = time.perf_counter()
     prepare_process(config.trainer.threads)
-    with attribute_errors(config):
-        model, extensions = dry_run(config)
-        source = data.load(config.named_data, config.model.vocab, Path(config.outputs, "data"))
-        run = Run(source, Recipe.of(config), config.trainer, config.evaluation)
-        windows = check_data(run, extensions)
+    model, extensions = dry_run(config)
+    source = data.load(config.named_data, config.model.vocab, Path(config.outputs, "data"))
+    run = Run(source, Recipe.of(config), config.trainer, config.evaluation)
+    windows = check_data(run, extensions)
     with track(config, folder, run_id) as tracker:
         run = replace(run, log=tracker.log_training)
         if is_rank_zero() and run.passes is not None:

@@ -1,4 +1,4 @@
-"""Figures of a trained model: how evenly and how far its heads attend, and how far RoPE rotated."""
+"""Figures of a trained model: how evenly and how far its heads attend."""
 
 import json
 from collections.abc import Mapping
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sweeps.drawing.figure import Row, Spec, add_title, combine, describe, place_beside
 from sweeps.drawing.lines import COLOURS
 from sweeps.numbers import tokens
-from train.diagnostics.records import Diagnosis, Heads, Rotation
+from train.diagnostics.records import Diagnosis, Heads
 
 LABELLED = 32  # heads that have a name each
 LEGEND = {"format": ".0%", "title": None, "symbolType": "square", "symbolFillColor": "var(--c0)"}
@@ -17,17 +17,13 @@ SHADES = [0.05, 1]  # the opacity of the smallest and of the largest share
 
 
 def head_figure(diagnosis: Diagnosis, variant: Heads) -> Spec:
-    """Draw entropy, distances and attention to unseen distances; below, RoPE's rotations and similarity by
-    distance."""
-    rope = diagnosis.rotary[0] if diagnosis.rotary and variant.extension == "none" else None
+    """Draw entropy, distances and attention to unseen distances."""
     under = "" if variant.extension == "none" else f" under {variant.extension}"
     sequences = f"the last {diagnosis.queries} queries of {diagnosis.sequences} held-out sequences"
     above = [entropy(variant), profile(diagnosis, variant, variant.lengths.index(diagnosis.trained_length))]
     above += [profile(diagnosis, variant, len(variant.lengths) - 1), unseen(variant)]
     apart = {"scale": dict.fromkeys(("color", "opacity"), "independent")}
     rows = [combine(above, "concat", columns=4, spacing=24, resolve=apart) | place_beside(0, 330)]
-    below = [rotation_figure(rope), similarity_figure(rope)] if rope else []
-    rows += [combine(below, "concat", columns=2, spacing=40) | place_beside(0, 640)] if rope else []
     note = f"{diagnosis.data}, trained at length {tokens(diagnosis.trained_length)}; {sequences}"
     title = {"text": f"What the heads of {diagnosis.run} do{under}", "subtitle": note}
     return combine(rows, "vconcat", title=title, spacing=24)
@@ -95,26 +91,6 @@ def unseen(variant: Heads) -> Spec:
     height = heads_height(values[0].size)
     look = {"lines": list(lines), "colours": colours, "height": height, **by_length(variant)}
     return add_title("Attention to distances never seen in training", describe("unseen", **look), rows)
-
-
-def rotation_figure(rope: Rotation) -> Spec:
-    """Draw the rotations of each pair within the longest training distance."""
-    rotations = rope.trained * np.array(rope.frequencies) / (2 * np.pi)
-    rows: list[Row] = [{"pair": int(n), "rotations": rotations[n]} for n in np.flatnonzero(rotations)]
-    never = f"{rope.unfinished} of {rope.rotating} pairs never complete one"
-    return add_title(f"Rotations within {tokens(rope.trained)} tokens: {never}", describe("rotations"), rows)
-
-
-def similarity_figure(rope: Rotation) -> Spec:
-    """Draw B(m) of Men et al., divided by the number of pairs, up to the longest evaluated distance."""
-    longest, bound = max(rope.spans), rope.bounds[-1]
-    distance = np.unique(np.geomspace(1, longest, 2000).astype(int))
-    values = np.cos(np.outer(distance, rope.frequencies)).mean(-1).round(4)
-    rows: list[Row] = [{"distance": int(m), "similarity": b} for m, b in zip(distance, values, strict=True)]
-    ticks = [2**n for n in range(0, longest.bit_length() + 1, 2) if 2**n <= longest]
-    needed = f"; {tokens(longest)} tokens need {float(f'{bound:.1e}'):,.0f}" if bound else ""
-    title = f"Similarity B(m) with base {rope.base:,.0f}{needed}"
-    return add_title(title, describe("similarity", ticks=ticks, trained=[{"distance": rope.trained}]), rows)
 
 
 def heads_height(heads: int) -> int:

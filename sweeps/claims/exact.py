@@ -13,7 +13,7 @@ from models.encodings.rope import angles, geometric, table
 from models.gpt import GPT, Block
 from models.ops.rotary import rotate_plainly
 from models.registry import load
-from train.diagnostics.rotary import lower_bound
+from train.diagnostics.base import lower_bound
 
 WIDTH = 64  # of a head
 

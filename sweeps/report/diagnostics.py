@@ -13,21 +13,7 @@ from train.diagnostics.records import Diagnosis
 NAME = "diagnostics.json"
 
 
-@dataclass(frozen=True)
-class ExplainedDiagnosis(Diagnosis):
-    """A diagnosis with its sentences."""
-
-    sentences: list[str]
-
-    def figures(self) -> list[Figure]:
-        """Return one figure for each extension that the run was diagnosed under."""
-        return [
-            Figure(f"{self.run}-{variant.extension}", {"heads": head_figure(self, variant)})
-            for variant in self.variants
-        ]
-
-
-EXPLAINED = TypeAdapter(ExplainedDiagnosis)
+DIAGNOSIS = TypeAdapter(Diagnosis)
 
 
 @dataclass(frozen=True)
@@ -44,18 +30,26 @@ def diagnoses(folders: list[Path]) -> Iterator[DiagnosedRun]:
     for file in (folder / NAME for folder in folders):
         if file.exists():
             try:
-                explained = EXPLAINED.validate_json(file.read_bytes())
-                yield DiagnosedRun(explained.run, explained.sentences, explained.figures())
+                diagnosis = DIAGNOSIS.validate_json(file.read_bytes())
+                yield DiagnosedRun(diagnosis.run, diagnosis.sentences, figures(diagnosis))
             except (ValueError, IndexError, OSError):  # lists that do not fit together, too
                 damaged = f"{file} is damaged: delete it, or diagnose the run again."
                 yield DiagnosedRun(file.parent.name, [damaged], [])
 
 
+def figures(diagnosis: Diagnosis) -> list[Figure]:
+    """Return one figure for each extension that the run was diagnosed under."""
+    return [
+        Figure(f"{diagnosis.run}-{variant.extension}", {"heads": head_figure(diagnosis, variant)})
+        for variant in diagnosis.variants
+    ]
+
+
 def pictures(content: object, folder: Path) -> list[Path]:
     """Write a PNG and an SVG for each extension in `diagnostics.json`; return the files."""
     files = []
-    diagnosis = EXPLAINED.validate_python(content)
-    for figure, variant in zip(diagnosis.figures(), diagnosis.variants, strict=True):
+    diagnosis = DIAGNOSIS.validate_python(content)
+    for figure, variant in zip(figures(diagnosis), diagnosis.variants, strict=True):
         name = "diagnostics" if variant.extension == "none" else f"diagnostics-{variant.extension}"
         files += Figure(name, figure.views).save(folder)
     return files

@@ -436,7 +436,7 @@ def test_a_diagnosis_whose_lists_do_not_fit_is_reported(tmp_path: Path) -> None:
     }  # fmt: skip
     about = {
         "run": "rope", "data": "python", "trained_length": 64, "sequences": 2, "queries": 4, "farthest": [],
-        "variants": [variant], "rotary": [], "sentences": ["so"],
+        "variants": [variant], "sentences": ["so"],
     }  # fmt: skip
     (tmp_path / "diagnostics.json").write_text(json.dumps(about))
     (found,) = diagnoses([tmp_path])

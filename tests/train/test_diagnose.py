@@ -1,4 +1,4 @@
-"""Diagnostics: measures against loops over queries and keys, published bounds, sentences, a real run."""
+"""Diagnostics: measures against loops over queries and keys, published bounds, a real run."""
 
 import json
 import math
@@ -17,15 +17,16 @@ from models.attention import logits
 from models.effect import Positions
 from models.encoding import Encoding
 from models.encodings import extend, load
-from models.encodings.rope import RoPE, geometric
+from models.encodings.rope import geometric
 from models.gpt import GPT, Block
 from sweeps.report import diagnostics
 from tests.composing import composed
 from tests.conftest import ENCODINGS, LENGTH, SHAPE, Method, content, gpt, late, members, over, tokens
 from tests.sweeps.synthetic import page_of
-from train.diagnostics import attention, rotary
-from train.diagnostics.explanation import sentences
-from train.diagnostics.records import Diagnosis, Heads, Rotation, RunResults
+from train.diagnose import sentence
+from train.diagnostics import attention
+from train.diagnostics.base import STEP, lower_bound
+from train.diagnostics.records import Heads
 from train.results.protocols import position_bins
 from train.run import run_job
 
@@ -145,79 +146,26 @@ def test_crop_is_looked_at_where_it_looks() -> None:
 def test_lower_bounds_as_published(length: int, published: str) -> None:
     """Men et al. (2024, https://arxiv.org/abs/2405.14591), table 2; 2,048 by Su's finer search."""
 
-    def of(base: float) -> Any:
-        return geometric(128, base).numpy()
+    def is_enough(base: float) -> bool:
+        angles = np.outer(np.arange(length), geometric(128, base).numpy())
+        return bool(np.cos(angles).sum(-1).min() >= 0)
 
-    found = rotary.lower_bound(of, length, start=2000)
+    found = lower_bound(lambda base: geometric(128, base).numpy(), length, start=2000)
     assert f"{found:.1e}" == published
-    assert rotary.enough_for(of(found), length) == length
-    for smaller in found / rotary.STEP ** np.array([1, 2, 3, 10, 100, 500, 1000]):
-        assert rotary.enough_for(of(smaller), length) < length
+    assert is_enough(found)
+    assert not any(is_enough(found / STEP**n) for n in (1, 2, 3, 10, 100, 500, 1000))
 
 
-def test_what_does_not_turn_keeps_likeness() -> None:
-    """The still features of partial RoPE and p-RoPE count as pairs of frequency 0."""
-    shape = SHAPE | {"head_width": 16}
-    rope, partial, p = (
-        load(*name, **shape, **more)
-        for name, more in ((["rope"], {}), (["rope"], {"partial": 0.25}), (["p_rope"], {"proportion": 0.5}))
-    )
-    theta = [rotary.frequencies(cast(RoPE, encoding)) for encoding in (rope, partial, p)]
-    assert [len(frequencies) for frequencies in theta] == [8, 8, 8]
-    assert [int((frequencies == 0).sum()) for frequencies in theta] == [0, 6, 4]
-    assert rotary.enough_for(theta[1], 5000) == 5000
-    assert rotary.enough_for(theta[0], 5000) < 5000
-    expected = [sum(math.cos(m * f) for f in theta[0].tolist()) for m in range(50)]
-    assert rotary.similarity(theta[0], 50).tolist() == pytest.approx(expected)
-
-
-def test_pairs_that_never_turned() -> None:
-    theta = geometric(32, 10_000).numpy()
-    expected = sum(2 * math.pi * 10_000 ** (f / 16) > 64 for f in range(16))
-    assert rotary.unfinished_pairs(theta, 64) == expected == 11
-    assert rotary.unfinished_pairs(np.array([1.0, 0.0]), 6) == 1
-
-
-def test_which_layers_turn() -> None:
-    assert [layers for layers, _ in rotary.rotary_layers(gpt(built("rope")))] == [[0, 1]]
-    assert [layers for layers, _ in rotary.rotary_layers(gpt(built("irope")))] == [[0, 1, 2]]
-    assert [layers for layers, _ in rotary.rotary_layers(gpt(built("xpos")))] == [[0, 1]]
-    for name in ("alibi", "nope", "rope_2d", "sinusoidal"):
-        assert rotary.rotary_layers(gpt(built(name))) == []
-
-
-# ---- sentences
-
-
-def test_sentences() -> None:
-    none = Heads(
-        extension="none", lengths=[64, 2048], farthest=[[63], [2047]], ends=[1, 64, 1024, 2048],
+def test_the_sentence() -> None:
+    heads = Heads(
+        extension="pi", lengths=[64, 2048], farthest=[[63], [2047]], ends=[1, 64, 1024, 2048],
         entropy=[[[0.5, 0.7]], [[0.96, 0.64]]], unseen=[[[0, 0]], [[0.5, 0.26]]], keys=[[0], [0.97]],
         profile=[[[[0.4, 0.6, 0, 0]] * 2], [[[0.1, 0.2, 0.4, 0.3]] * 2]],
     )  # fmt: skip
-    rope = Rotation(
-        layers=[0], base=10_000.0, frequencies=[], trained=64, rotating=16, unfinished=12, spans=[64, 4096],
-        bounds=[100.0, 26_964.3], enough_for=1530,
-    )  # fmt: skip
-    diagnosis = Diagnosis(
-        run="rope-s0", encoding="rope", seed=0, data="python", trained_length=64, depth=1, sequences=8,
-        queries=16, lengths=[64, 2048], in_tokens=True,
-        known=RunResults("loss", [(64, 3.561), (2048, 4.283)]),
-        farthest=[63], variants=[none], rotary=[rope],
-    )  # fmt: skip
-    for sentence, parts in zip(
-        sentences(diagnosis),
-        (
-            ("3.56 at 64 tokens", "4.28 at 2,048 tokens"),
-            ("38 % of the attention at 2,048", "97 % of the keys", "layer 1, head 1 has", "share, 50 %"),
-            ("more evenly at 2,048 tokens than at 64", "0.80 of its maximum, from 0.60", "1 of 2 heads"),
-            ("less than 64 tokens back at 64 tokens, less than 1,024 at 2,048",),
-            ("12 of 16 rotary pairs never completed a rotation", "within 64 tokens"),
-            ("base 10,000 is below the lower bound 27,000 for 4,096 tokens", "enough for 1,530"),
-        ),
-        strict=True,
-    ):
-        assert all(part in sentence for part in parts), sentence
+    assert sentence(heads, 64) == (
+        "pi: at length 2,048 distances never seen in training have 38% of the attention and 97% of the keys; "
+        "the entropy of attention is 0.80 of its maximum, from 0.60 at 64."
+    )
 
 
 # ---- a run
@@ -243,17 +191,14 @@ def test_a_run(copied: Path, outputs: Path, capsys: pytest.CaptureFixture[str]) 
     printed = capsys.readouterr().out
     assert all(sentence in printed for sentence in found["sentences"])
     assert [variant["extension"] for variant in found["variants"]] == ["none", "pi"]
-    assert found["lengths"] == [16, 32, 64]
-    assert found["known"]["values"][0][0] == 16
     plain = found["variants"][0]
+    assert plain["lengths"] == [16, 32, 64]
     assert np.array(plain["entropy"]).shape == (3, 2, 2)
     assert np.array(plain["unseen"])[0].max() == 0 < np.array(plain["unseen"])[1:].min()
     assert plain["keys"][-1][0] == pytest.approx(
         1 - 16 * np.mean([1 / n for n in (61, 62, 63, 64)]), abs=1e-5
     )
     assert np.array(plain["profile"]).sum(-1) == pytest.approx(1, abs=1e-3)
-    (rope,) = found["rotary"]
-    assert (rope["layers"], rope["rotating"], rope["trained"], rope["spans"]) == ([0, 1], 8, 16, [16, 32, 64])
     for name in ("diagnostics.png", "diagnostics-pi.png"):
         assert (copied / name).stat().st_size > 20_000
     page = page_of(copied)
@@ -288,9 +233,7 @@ def test_a_task(small: list[str], tmp_path: Path) -> None:
     usual = [setting for setting in small if not setting.startswith(("data", "model.", "evaluation"))]
     run_job(composed(*usual, "data=copy", "encoding=alibi", *settings), tmp_path)
     found = diagnosed(tmp_path, *[setting for setting in usual if setting.startswith("outputs")])
-    assert found["lengths"] == [6, 12]
-    assert not found["in_tokens"]
-    assert found["rotary"] == []
+    assert found["variants"][0]["lengths"] == [6, 12]
     assert "at length 12" in found["sentences"][0]
 
 
@@ -298,4 +241,3 @@ def test_undefined_lengths_are_left_out(small: list[str], tmp_path: Path) -> Non
     run_job(composed(*small, "encoding=learned", "trainer.max_steps=2"), tmp_path)
     found = diagnosed(tmp_path, *[setting for setting in small if setting.startswith("outputs")])
     assert found["variants"][0]["lengths"] == [16]
-    assert "learned is not defined past 16 tokens." in found["sentences"]

@@ -22,9 +22,9 @@ encodng=rope | Did you mean 'encoding'?
 encoding.bse=3 | Did you mean 'encoding.base'?
 logger=csv | W&B is the logger: wandb.mode=online, offline or disabled.
 +trainer.detect_anomaly=true | Other flags of Lightning's Trainer are trainer.flags.<flag>=...
-trainer.flags.detect=true | Did you mean 'detect_anomaly'?
-trainer.flags.enable_model_summary=true | is set by other settings
-trainer.flags.max_time=abc | Lightning's Trainer refuses trainer.flags: `Timer(duration='abc')`
+trainer.flags.detect=true | unexpected keyword argument 'detect'
+trainer.flags.enable_model_summary=true | multiple values for keyword argument 'enable_model_summary'
+trainer.flags.max_time=abc | Lightning's Trainer refuses these settings: `Timer(duration='abc')`
 methods= encoding=rope | methods= names no folder: give one, or leave it out.
 hparams_search=optuna | A search is a sweep: -m optimizer.learning_rate=1e-3,3e-3
 ckpt_path=a.ckpt | The same command goes on where it stopped; yardstick evaluate run=... evaluates again.
@@ -96,7 +96,7 @@ objective=mlm | add model.causal=false
 model.causal=false | add objective=mlm
 objective=mlm model.causal=false evaluation.protocols=[copying] | is for objective=clm
 trainer.precision=16-mixed | needs a GPU
-trainer.accelerator=mps | with trainer.devices=1, but this machine has none: choose trainer=cpu.
+trainer.accelerator=mps | MPSAccelerator
 batch=5 trainer=ddp | batch=5 cannot be split evenly over 2 devices and parts
 sweeps=encoding | There is no sweep 'encoding'. Did you mean 'encodings'?
 sweeps=encodings encoding=rope,alibi trainer.max_step=3 | There is no setting 'trainer.max_step'. Did you mean

@@ -4,35 +4,41 @@ It builds the first layers of the model on the meta device, where tensors have s
 computes the logits of each encoding at a few positions of the longest sequence, which must be finite.
 """
 
+import os
+
 import torch
+from lightning.pytorch.utilities.exceptions import MisconfigurationException
 
 from conf.errors import UsageError
 from data import instantiate
 from data.source import Windows
+from models import cpu as native
 from models.gpt import GPT
 from models.registry import encodings_under
 from train.build import build_gpt
 from train.checks.effects import check_numbers, check_shapes, defined_lengths
-from train.checks.machine import check_machine
 from train.config.parameters import check_parameters
 from train.config.schema import Config
 from train.config.sections import ExtensionConfig
 from train.config.validation import as_setting
-from train.context import Run
+from train.context import Run, trainer
 from train.evaluation.evaluate import problem_source
 from train.evaluation.extensions import SelectedExtensions, selected_extensions
 from train.evaluation.problems import has_problems
 from train.evaluation.temperature import unscored_windows
 from train.fit.optimizer import optimizer_of
 from train.fit.recipe import Recipe
+from train.runtime import machine
 
 LAYERS = 4  # that are tried
+STATE = 16  # bytes of a parameter, with its gradient and the two moments of AdamW
 
 
 def dry_run(config: Config) -> tuple[GPT, SelectedExtensions]:
     """Return the model with its initial weights, and the extensions to evaluate under. Raise UsageError, with
     the name of the setting, if one makes no sense."""
     check_parameters(config)
+    check_machine(config)
     data, length = instantiate(config.named_data), config.model.length
     counted = config.evaluation.at(getattr(data, "trained_length", None) or length)
     in_tokens = getattr(data, "tokens", int)  # a task counts in a unit of its own
@@ -40,7 +46,6 @@ def dry_run(config: Config) -> tuple[GPT, SelectedExtensions]:
     shallow = config.model.model_copy(update={"depth": min(LAYERS, config.model.depth)})
     with torch.device("meta"), torch.no_grad():
         shapes = build_gpt(config.model_copy(update={"model": shallow}))
-        check_machine(config, shapes)
         optimizer_of(shapes, config.optimizer, fused=False)
         extensions = selected_extensions(config, shapes.tiled)
     model = build_gpt(config)
@@ -55,6 +60,27 @@ def dry_run(config: Config) -> tuple[GPT, SelectedExtensions]:
             for tokens in defined_lengths(encoding, lengths[0], lengths[-1]):
                 check_numbers(text, encoding, config.model, tokens)
     return model, extensions
+
+
+def check_machine(config: Config) -> None:
+    """Raise UsageError if this machine lacks a device, kernel or memory that the settings ask for."""
+    kernel, knobs = config.model.kernel, config.trainer
+    is_on_gpu = machine.is_on_gpu(knobs.accelerator)
+    try:
+        trainer(knobs, machine.resolved_precision(knobs.precision, knobs.accelerator), **knobs.flags)
+    except (MisconfigurationException, TypeError, ValueError) as error:
+        raise UsageError(f"Lightning's Trainer refuses these settings: {error}") from None
+    if kernel == "flex" and config.run is None and not is_on_gpu:
+        raise UsageError("model.kernel=flex has gradients on CUDA alone: choose model.kernel=auto.")
+    if kernel == "fused" and (is_on_gpu or native.is_missing()):
+        raise UsageError("model.kernel=fused needs a CPU and a C compiler: choose model.kernel=auto.")
+    sizes, room = config.model, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    needed = STATE * (12 * sizes.depth * sizes.width**2 + sizes.vocab * sizes.width)
+    if needed > room:
+        raise UsageError(
+            f"model.vocab={sizes.vocab}, model.width={sizes.width} and model.depth={sizes.depth} need "
+            f"{needed / 1e9:,.0f} GB or more, this machine has {room / 1e9:,.0f}: lower one of them."
+        )
 
 
 def check_data(run: Run, extensions: SelectedExtensions) -> Windows | None:

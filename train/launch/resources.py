@@ -1,11 +1,11 @@
 """Resources: the division of this machine's CPUs, GPUs and memory among the jobs of a sweep."""
 
 import os
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
 from train.config.schema import Config
-from train.runtime.quota import available, cores
 
 DRIVER = Path("/proc/driver/nvidia/gpus")
 MEMORY = 2 << 30  # bytes that a job may need
@@ -59,6 +59,18 @@ def work(config: Config) -> float:
     model = config.model
     weights = 12 * model.depth * model.width**2 + model.width * model.vocab
     return 6.0 * weights * config.batch * model.length
+
+
+def cores() -> int:
+    """Return the number of cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def available() -> int:
+    """Return the bytes of memory that a new process may take."""
+    info = Path("/proc/meminfo")
+    match = re.search(r"MemAvailable:\s+(\d+) kB", info.read_text()) if info.exists() else None
+    return int(match[1]) * 1024 if match else os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
 def gpus() -> tuple[str, ...]:

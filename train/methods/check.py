@@ -9,7 +9,6 @@ from pathlib import Path
 
 from conf.errors import UsageError
 from train.build import build_encodings
-from train.checks.attributed import attribute_errors
 from train.config.cli import function
 from train.config.compose import compose_config
 from train.config.schema import Config
@@ -36,13 +35,12 @@ def check_method(arguments: list[str]) -> int:
         raise UsageError("Give a name or a class: yardstick check my_bias methods=methods")
     config = tiny_config(arguments[0], arguments[1:])
     failures = 0
-    with attribute_errors(config):
-        for finding in findings(config, compose_config("encoding=rope", *TINY)):
-            print("ok  " if finding.is_right else "FAIL", finding.text, flush=True)
-            failures += not finding.is_right
-        name, folder = config.names.encoding, Path(config.outputs) / "check"
-        if figure := function("picture", PICTURE)(name, build_encodings(config)[0]):
-            print(f"Picture: {figure.save(folder)[0]}")
+    for finding in findings(config, compose_config("encoding=rope", *TINY)):
+        print("ok  " if finding.is_right else "FAIL", finding.text, flush=True)
+        failures += not finding.is_right
+    name, folder = config.names.encoding, Path(config.outputs) / "check"
+    if figure := function("picture", PICTURE)(name, build_encodings(config)[0]):
+        print(f"Picture: {figure.save(folder)[0]}")
     print(f"{name} is not ready: mend what FAILs." if failures else f"{name} does what it says of itself.")
     return failures
 

@@ -6,7 +6,7 @@ import pytest
 
 from models.registry import names
 from tests.composing import composed
-from tests.train.checks.test_attributed import HEAD, plant
+from tests.train.checks.test_effects import HEAD, plant
 from train.methods import conformance
 from train.methods.check import TINY, tiny_config
 from train.methods.conformance import findings

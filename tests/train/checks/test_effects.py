@@ -1,4 +1,4 @@
-"""Mistakes in a new method: one sentence, with the place."""
+"""Mistakes in the effect of a new method: one sentence that names the part."""
 
 import sys
 from pathlib import Path
@@ -7,12 +7,11 @@ import pytest
 
 from tests.composing import composed
 from tests.train.checks.test_dry_run import SMALLER
-from train.checks.attributed import attribute_errors
 from train.checks.dry_run import dry_run
 
 HEAD = """import torch
 from torch import nn
-from models.effect import Adjust, ByDistance, Effect, Positions, Region, Window
+from models.effect import ByDistance, Effect
 from models.encoding import Encoding
 
 class Mine(Encoding):
@@ -36,16 +35,14 @@ def check_module(text: str, folder: Path, monkeypatch: pytest.MonkeyPatch, *more
     """Check a run with this module, as `train` does before it trains."""
     plant(text, folder, monkeypatch)
     config = composed(*SMALLER, "encoding=alibi", "encoding._target_=mine.Mine", "names.encoding=mine", *more)
-    with attribute_errors(config):
-        dry_run(config)
+    dry_run(config)
 
 
 def test_a_method_that_is_right(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     check_module(f"{HEAD}        return Effect(positions, bias={CURVE})", tmp_path, monkeypatch)
 
 
-EFFECTS = rf"""
-bais={CURVE} | mine.py, line 12: TypeError: .*unexpected keyword argument
+EFFECTS = r"""
 bias=self.slopes | Mine: bias should be a ByDistance or a function, not a Parameter
 bias=ByDistance(lambda d: -d) | bias should have the shape \(1 or 2, 16\), not \(16,\)
 bias=ByDistance(lambda d: -torch.ones(3, 1) * d) | \(1 or 2, 16\), not \(3, 16\)\.
@@ -60,8 +57,6 @@ embed=lambda x: x.sum(-1) | Mine: embed should have the shape
 log_decay=torch.ones(5) | Mine: log_decay should have the shape
 logit_scale=torch.ones(5, 1) | logit_scale should have the shape \(1 or 2, 1 or 16\)
 sink=torch.ones(5) | sink should have the shape \(1 or 2, 1 or 16\), not \(5,\)
-bias=ByDistance(lambda d: self.slope * d) | mine.py, line 12: AttributeError: 'Mine'
-bias=ByDistance(lambda d: self.slopes @ d) | mine.py, line 12: RuntimeError:
 bias=ByDistance(lambda d: self.slopes * d / 0) | gives logits that are not numbers at
 bias=ByDistance(lambda d: torch.randn(1, len(d))) | gives other logits every time: draw from a generator
 adjust=Adjust(lambda old, q, k, i, j: old + k.sum((-2, -1))[..., None, None] * (i - j)) | lets tokens see what
@@ -69,9 +64,6 @@ adjust=Adjust(lambda old, q, k, i, j: old + k.sum((-2, -1))[..., None, None] * (
 LINES = r"""
 pass | Mine.forward should return an Effect, not None.
 return positions.at | Mine.forward should return an Effect, not a Tensor.
-a, b = [positions] | mine.py, line 12: ValueError: not enough values to unpack
-raise ValueError('Too long.') | mine.py, line 12: ValueError: Too long.$
-positions.at @ torch.ones(2, 3) | mine.py, line 12: RuntimeError:
 """.strip().splitlines()
 
 
@@ -81,31 +73,3 @@ def test_mistakes(mistake: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     line = line if mistake in LINES else f"return Effect(positions, {line})"
     with pytest.raises(ValueError, match=expected):
         check_module(f"{HEAD}        {line}\n", tmp_path, monkeypatch)
-
-
-CHANGES = r"""
-super().__init__() | pass | mine.py, line 9: AttributeError: cannot assign parameters before
-heads: int | heads: int, scale | encoding.scale must be given: Mine has no default for it.
-class Mine(Encoding) | class Mine(Encoding | mine.py, line 6: SyntaxError:
-import torch | import torch, nothing_such | mine cannot be imported: No module named 'nothing_such'
-Adjust,  | Adjusted,  | mine.py, line 3: ImportError: cannot import name 'Adjusted'
-class Mine( | class Mine(Unknown, | mine.py, line 6: NameError: name 'Unknown' is not defined
-class Mine(Encoding) | class Mine(nn.Module) | mine.Mine should be the dotted path of a class of the kind
-class Mine( | class Other( | mine.Mine should be the dotted path of a class of the kind Encoding.
-""".strip().splitlines()
-
-
-@pytest.mark.parametrize("change", CHANGES)
-def test_mistakes_around_it(change: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    old, new, expected = change.split(" | ")
-    text = f"{HEAD}        return Effect(positions, bias={CURVE})\n"
-    assert old in text
-    with pytest.raises(ValueError, match=expected):
-        check_module(text.replace(old, new, 1), tmp_path, monkeypatch)
-
-
-def test_errors_of_this_projects_code_keep_their_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
-    config = composed(*SMALLER, "encoding=alibi")
-    monkeypatch.setattr("models.encodings.alibi.ALiBi.slopes", lambda self: {}[0])
-    with pytest.raises(KeyError), attribute_errors(config):
-        dry_run(config)
