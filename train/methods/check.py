@@ -12,6 +12,7 @@ from train.build import build_encodings
 from train.config.cli import function
 from train.config.compose import compose_config
 from train.config.schema import Config
+from train.context import quiet
 from train.errors import command_line
 from train.methods.conformance import HEADS, LENGTH, WIDTH, findings
 
@@ -33,6 +34,7 @@ def check_method(arguments: list[str]) -> int:
     """Print the findings, and return the number of checks that failed."""
     if not arguments or "=" in arguments[0]:
         raise UsageError("Give a name or a class: yardstick check my_bias methods=methods")
+    quiet()
     config = tiny_config(arguments[0], arguments[1:])
     failures = 0
     for finding in findings(config, compose_config("encoding=rope", *TINY)):

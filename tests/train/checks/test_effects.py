@@ -11,7 +11,7 @@ from train.checks.dry_run import dry_run
 
 HEAD = """import torch
 from torch import nn
-from models.effect import ByDistance, Effect
+from models.effect import Adjust, ByDistance, Effect, Positions, Region, Window
 from models.encoding import Encoding
 
 class Mine(Encoding):
