@@ -18,7 +18,6 @@ RUN ?=
 LOCKED ?=
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
-export TOKENIZERS_PARALLELISM ?= false
 export OMP_WAIT_POLICY ?= PASSIVE
 
 .PHONY: help setup sweep study transfer claims train test test-fast check fuzz chaos cuda-dry-run golden bench report power dashboard gallery table audit sbom lock clean

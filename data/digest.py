@@ -1,4 +1,4 @@
-"""Digests by content, as hex digits of their sha256."""
+"""Digests by content: hex digits of a sha256."""
 
 import hashlib
 import json
@@ -13,7 +13,7 @@ def of_file(file: Path) -> str:
 
 
 def of_content(file: Path) -> str:
-    """Return the digest of a file, read once in this process for as long as nobody writes to it."""
+    """Return the digest of a file, which this process reads again only if it was written to since."""
     stat = file.stat()
     return of_unchanged(file, stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns)
 

@@ -15,6 +15,7 @@ from tokenizers import Tokenizer
 from torch import Tensor
 
 from conf.errors import UsageError
+from data.text.documents import clean
 from data.text.foreign import ForeignTokenizer
 from models.cache import Cache
 from models.gpt import GPT
@@ -31,7 +32,7 @@ class ByteCodec:
     vocab = 256  # every id is below it
 
     def encode(self, text: str) -> list[int]:
-        return list(text.encode())
+        return list(clean(text).encode())
 
     def decode(self, ids: list[int]) -> str:
         return bytes(ids).decode(errors="replace")
@@ -47,7 +48,7 @@ class FileCodec:
         self.vocab = max(self.model.get_vocab().values()) + 1
 
     def encode(self, text: str) -> list[int]:
-        return list(self.model.encode(text, add_special_tokens=False).ids)
+        return list(self.model.encode(clean(text), add_special_tokens=False).ids)
 
     def decode(self, ids: list[int]) -> str:
         return str(self.model.decode(ids, skip_special_tokens=False))

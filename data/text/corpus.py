@@ -1,5 +1,6 @@
 """The base of all text: from documents to token ids in a cache."""
 
+import logging
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -15,6 +16,8 @@ from data.text.prepared import Prepared
 if TYPE_CHECKING:
     from data.text.tokens import Text  # imports torch, which the name of a run does without
 
+log = logging.getLogger(__name__)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Corpus(Documents):
@@ -24,14 +27,21 @@ class Corpus(Documents):
         """Return the token ids from the cache, building them first if they are missing."""
         from data.text.tokens import Text
 
-        folder = cache / f"{self.name}-{self.key(vocab)}"
+        key = self.key(vocab)
+        folder = cache / f"{self.name}-{key}"
 
         def fill(empty: Path) -> dict[str, Any]:
             from data.text.prepare import prepare  # the tokenizers, which a warm cache does without
 
-            return asdict(prepare(self, vocab, empty))
+            prepared = prepare(self, vocab, empty)
+            if self.key(vocab) != key:
+                raise UsageError(f"data={self.name} changed while it was read ({self.origin()}): run again.")
+            return asdict(prepared)
 
-        return Text(folder, Prepared(**build_once(folder, fill)), self.repeat)
+        prepared = Prepared(**build_once(folder, fill))
+        if prepared.warning:
+            log.warning("%s", prepared.warning)
+        return Text(folder, prepared, self.repeat)
 
     def key(self, vocab: int) -> str:
         """Return twelve hex digits that change with everything on which the token ids depend."""

@@ -52,3 +52,10 @@ class Documents(ABC):
     def is_included(self, text: str) -> bool:
         """Return whether a text that is not blank belongs to the corpus."""
         return len(text) >= self.shortest
+
+
+def clean(text: str) -> str:
+    """Return a text in valid UTF-8 with one kind of newline, without a byte order mark and without NUL, which
+    separates documents. Corpora and prompts both pass through here."""
+    text = text.encode(errors="replace").decode()
+    return text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n").replace("\0", "")

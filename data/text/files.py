@@ -1,15 +1,12 @@
-"""The user's own text: a file, a folder or a pattern of plain text, JSON, tables or Parquet, also as .gz."""
+"""The user's own text: files of plain text, JSON or tables, each also as .gz, or of Parquet."""
 
-import csv
+import glob
 import gzip
-import json
-import os
-import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from io import TextIOWrapper
+from itertools import chain, islice
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import Any
 
 from conf.errors import UsageError
 from data.digest import of_content, of_json
@@ -18,32 +15,25 @@ from data.text.documents import Document
 from data.text.paths import local_files
 
 HINT = "give a file, a folder or a pattern such as 'books/*.txt'"
-CUT_OFF = (gzip.BadGzipFile, EOFError, zlib.error)
+KINDS = {
+    ".jsonl": "json", ".ndjson": "json", ".json": "json", ".csv": "csv", ".tsv": "csv", ".parquet": "parquet",
+}  # fmt: skip
+PIECE = 1_000_000  # characters of each document that a long plain file becomes
+PIECES = 8  # up to which a plain file is a single document
 
 
 @dataclass(frozen=True, kw_only=True)
 class Files(Corpus):
-    """A plain file is one document, as is an entry of JSON or a row of a table."""
+    """A plain file is one document, as is an entry of JSON or a row of a table. A plain file of more than
+    eight million characters becomes documents of a million each, so that it need not fit in memory."""
 
     path: str | None = None
     text_key: str = "text"
 
     def documents(self) -> Iterator[Document]:
         for source, file in self.files():
-            try:
-                for place, text in rows(file, self.text_key):
-                    if isinstance(text, str):
-                        yield Document(text, source + place)
-                    elif text is not None:
-                        raise UsageError(
-                            f"'{self.text_key}' of {file}{place} is not text: set data.text_key."
-                        )
-            except CUT_OFF:
-                raise UsageError(f"{file} is not a whole .gz file: write it again or remove it.") from None
-            except UnicodeDecodeError:
-                raise UsageError(
-                    f"{file} is not UTF-8 text: convert it, or leave it out of data.path."
-                ) from None
+            for place, text in texts(file, self.text_key):
+                yield Document(text, source + place)
 
     def contents(self) -> dict[str, Any]:
         return {"path": of_json([(source, of_content(file)) for source, file in self.files()])}
@@ -57,89 +47,64 @@ class Files(Corpus):
             raise UsageError(f"data={self.name} needs data.path: {HINT}.")
         files = local_files(self.path)
         if not files:
-            fault = "holds no files" if Path(self.path).expanduser().is_dir() else "does not exist"
+            fault = "holds no text" if Path(self.path).expanduser().exists() else "does not exist"
             raise UsageError(f"data.path={self.path} {fault}: {HINT}.")
         return files
 
 
-def rows(file: Path, key: str) -> Iterator[tuple[str, Any]]:
-    """Yield (place in the file, value of the key there); a plain file is a single value."""
-    suffix = os.path.splitext(file.name.lower().removesuffix(".gz"))[1]
-    readers = {
-        ".jsonl": json_lines, ".ndjson": json_lines, ".json": json_list,
-        ".csv": table_rows, ".tsv": table_rows, ".parquet": parquet,
-    }  # fmt: skip
-    with gzip.open(file) if file.suffix.lower() == ".gz" else file.open("rb") as handle:
-        yield from readers.get(suffix, plain)(file, cast(IO[bytes], handle), key)
-
-
-def plain(file: Path, handle: IO[bytes], key: str) -> Iterator[tuple[str, Any]]:
-    content = handle.read()
-    if b"\0" in content:
-        raise UsageError(f"{file} is not text: leave it out of data.path.")
-    yield "", content.decode()
-
-
-def json_lines(file: Path, handle: Iterable[bytes], key: str) -> Iterator[tuple[str, Any]]:
-    for number, line in enumerate(handle, 1):
-        if not line.strip():
-            continue
-        try:
-            row = json.loads(line)
-        except (ValueError, RecursionError):
-            raise UsageError(f"Line {number} of {file} is not JSON: correct it or remove it.") from None
-        yield f":{number}", value_of(row, key, f"Line {number} of {file}")
-
-
-def json_list(file: Path, handle: IO[bytes], key: str) -> Iterator[tuple[str, Any]]:
-    """Read a list of documents, a single document, or lines as in .jsonl."""
-    content = handle.read()
+def texts(file: Path, key: str) -> Iterator[tuple[str, str]]:
+    """Yield (place in the file, text there). Raise UsageError, with the name of the file, if it cannot be
+    read."""
+    kind = KINDS.get(Path(file.name.lower().removesuffix(".gz")).suffix)
     try:
-        whole = json.loads(content)
-    except (ValueError, RecursionError):
-        yield from json_lines(file, content.splitlines(), key)
-        return
-    for number, row in enumerate(whole if isinstance(whole, list) else [whole], 1):
-        yield f":{number}", value_of(row, key, f"Entry {number} of {file}")
+        yield from plain_texts(file) if kind is None else row_texts(file, kind, key)
+    except UsageError:
+        raise
+    except UnicodeDecodeError:
+        raise UsageError(f"{file} is not UTF-8 text: convert it, or leave it out of data.path.") from None
+    except Exception as error:  # of gzip, `datasets`, pandas and pyarrow, which have no base in common
+        reason = (str(error) or type(error).__name__).splitlines()[0]
+        raise UsageError(
+            f"{file} cannot be read ({reason}): correct it, or leave it out of data.path."
+        ) from None
 
 
-def table_rows(file: Path, handle: IO[bytes], key: str) -> Iterator[tuple[str, Any]]:
-    """Read comma- or tab-separated values below a header line."""
-    csv.field_size_limit(1 << 30)
-    delimiter = "\t" if ".tsv" in file.name.lower() else ","
-    text = TextIOWrapper(handle, encoding="utf-8-sig", newline="")
-    try:
-        for number, row in enumerate(csv.DictReader(text, delimiter=delimiter), 1):
-            yield f":{number}", value_of(row, key, f"Row {number} of {file}")
-    except csv.Error as error:
-        raise UsageError(f"{file} cannot be read as a table ({error}): correct it or remove it.") from None
+def plain_texts(file: Path) -> Iterator[tuple[str, str]]:
+    """Yield a plain file as one document; a long one in pieces that end with a line."""
+    opened = gzip.open if file.suffix.lower() == ".gz" else open
+    with opened(file, "rt", encoding="utf-8") as text:
+        pieces = iter(lambda: text.read(PIECE) + text.readline(PIECE), "")
+        first = list(islice(pieces, PIECES))
+        if any("\0" in piece for piece in first):
+            raise UsageError(f"{file} is not text: leave it out of data.path.")
+        more = list(islice(pieces, 1))
+        if not more:
+            yield "", "".join(first)
+            return
+        for number, piece in enumerate(chain(first, more, pieces), 1):
+            yield f":{number}", piece
 
 
-def parquet(file: Path, handle: IO[bytes], key: str) -> Iterator[tuple[str, Any]]:
-    from pyarrow import ArrowException
-    from pyarrow.parquet import ParquetFile
+def row_texts(file: Path, kind: str, key: str) -> Iterator[tuple[str, str]]:
+    """Yield the texts of a table or of a list of JSON. A row whose text is null is left out."""
+    from datasets import Features, Value, load_dataset
 
-    try:
-        content = ParquetFile(handle)
-        names = content.schema_arrow.names
-        column = key if key in names else key.partition(".")[0]
-        if column not in names:
-            raise UsageError(f"{file} has no column '{key}' but {', '.join(names)}: set data.text_key.")
-        number = 0
-        for batch in content.iter_batches(columns=[column]):
-            for row in batch.to_pylist():
-                number += 1
-                yield f":{number}", value_of(row, key, f"Row {number} of {file}")
-    except (ArrowException, OSError):
-        raise UsageError(f"{file} is not a whole Parquet file: write it again or remove it.") from None
-
-
-def value_of(row: Any, key: str, place: str) -> Any:
-    """Return the value of a key, or of a path of keys such as meta.text."""
-    value = row
-    for part in [key] if isinstance(row, dict) and key in row else key.split("."):
-        if not isinstance(value, dict) or part not in value:
-            keys = ", ".join(map(str, row)) if isinstance(row, dict) else "no keys"
-            raise UsageError(f"{place} has no '{key}' but {keys}: set data.text_key.")
-        value = value[part]
-    return value
+    options: dict[str, Any] = {}
+    if kind == "csv":  # a text may look like a number or like a missing value
+        options = {"usecols": [key], "features": Features({key: Value("string")}), "keep_default_na": False}
+        options["sep"] = "\t" if ".tsv" in file.name.lower() else ","
+    elif kind == "parquet":
+        options = {"columns": [key.partition(".")[0]]}
+    rows = load_dataset(kind, data_files=glob.escape(str(file)), split="train", streaming=True, **options)
+    for number, row in enumerate(rows, 1):
+        value: Any = row
+        for part in [key] if key in row else key.split("."):
+            if not isinstance(value, dict) or part not in value:
+                raise UsageError(
+                    f"Row {number} of {file} has no '{key}' but {', '.join(row)}: set data.text_key."
+                )
+            value = value[part]
+        if value is not None and not isinstance(value, str):
+            raise UsageError(f"'{key}' of {file}:{number} is not text: set data.text_key.")
+        if value is not None:
+            yield f":{number}", value

@@ -1,7 +1,7 @@
 """Tokenizers from a tokenizer.json, of any model of the `tokenizers` library."""
 
 import json
-import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +10,10 @@ from tokenizers import Encoding
 from tokenizers import Tokenizer as Model
 
 from conf.errors import UsageError
-from data.text.interrupt import run_in_thread
 from data.text.tokenizer import END, Encoded, Tokenizer
 
-ENDS = (END, "<|end_of_text|>", "</s>", "<eos>", "[SEP]")
+ENDS = (END, "<|end_of_text|>", "</s>", "<eos>", "<EOD>", "[SEP]", "<｜end▁of▁sentence｜>")
 MASKS = ("[MASK]", "<mask>", "<|mask|>", "<|mdm_mask|>")
-LIKE_END = re.compile(r"end.?of.?(text|sentence|document|sequence)|\beos\b|\beod\b", re.IGNORECASE)
 
 
 class ForeignTokenizer(Tokenizer):
@@ -34,63 +32,63 @@ class ForeignTokenizer(Tokenizer):
         except Exception as error:  # the library raises nothing more precise
             raise UsageError(f"data.tokenizer={file} is not a tokenizer.json: {error}.") from None
         self.model.encode_special_tokens = True  # a separator that the text spells out is text
-        known = self.model.get_vocab(with_added_tokens=True)
+        ids = self.model.get_vocab(with_added_tokens=True)
         special = [token["content"] for token in state.get("added_tokens", []) if token.get("special")]
-        self.separator = self.end(known, special, end_token)
-        self.mask_token = next((known[name] for name in MASKS if name in known), self.separator)
-        self.vocab = max(known.values()) + 1
-        self.unknown = unknown(state["model"], known)
+        self.separator = ids[self.end(ids, special, end_token)]
+        self.mask_token = next((ids[name] for name in MASKS if name in ids), self.separator)
+        self.vocab = max(ids.values()) + 1
+        self.unknown = unknown_id(state["model"], ids)
         self.description = f"{file.name} of {self.vocab:,} tokens"
 
-    def end(self, known: dict[str, int], special: list[str], chosen: str | None) -> int:
-        """Return the id of the token that ends a text. Raise UsageError if neither the file nor the user
-        names it."""
-        if chosen is not None:
-            if chosen not in known:
-                raise UsageError(f"data.end_token={chosen} is not a token of {self.file}.")
-            return known[chosen]
-        likely = [name for name in special if LIKE_END.search(name.replace("▁", "_"))]
-        names = [*ENDS, *likely, *(special if len(special) == 1 else [])]
-        for name in names:
-            if name in known:
-                return known[name]
-        candidates = f"its special tokens are {', '.join(special)}" if special else "it has no special tokens"
+    def end(self, ids: dict[str, int], special: list[str], chosen: str | None) -> str:
+        """Return the token that ends a text. Raise UsageError if neither the file nor the user names it."""
+        if chosen is not None and chosen not in ids:
+            raise UsageError(f"data.end_token={chosen} is not a token of {self.file}.")
+        only = special if len(special) == 1 else []
+        for name in [chosen] if chosen is not None else [*ENDS, *only]:
+            if name in ids:
+                return name
+        names = f"its special tokens are {', '.join(special)}" if special else "it has no special tokens"
         raise UsageError(
-            f"{self.file} does not say which token ends a text; {candidates}. Name one that no text holds: "
+            f"{self.file} has no known token that ends a text; {names}. Name one that no text holds: "
             "data.end_token=..."
         )
 
     def encode(self, texts: list[str]) -> list[Encoded]:
         try:
-            encodings = run_in_thread(self.model.encode_batch, texts, add_special_tokens=False)
+            encodings = self.model.encode_batch(texts, add_special_tokens=False)
         except Exception as error:  # the library raises nothing more precise
             raise UsageError(f"{self.file} cannot encode the text: {error}.") from None
         return [self.encoded(text, encoding) for text, encoding in zip(texts, encodings, strict=True)]
 
     def encoded(self, text: str, encoding: Encoding) -> Encoded:
-        """Return ids with sizes: a token covers all bytes after the one before it, up to its own end."""
-        ids = np.array(encoding.ids, np.uint32)
-        offsets = np.array(encoding.offsets, np.int64).reshape(-1, 2)  # (T, 2) characters
-        letters = np.array([not letter.isspace() for letter in text], bool)
-        known = offsets if self.unknown is None else offsets[ids != self.unknown]
-        steps = np.zeros(len(text) + 1, np.int64)
-        np.add.at(steps, known[:, 0], 1)
-        np.add.at(steps, known[:, 1], -1)
-        is_covered = steps.cumsum()[:-1] > 0
-        ends = np.maximum.accumulate(offsets[:, 1]) if len(ids) else offsets[:, 1]
-        sizes = np.diff(byte_positions(text)[ends], prepend=0).astype(np.uint32)
-        return Encoded(ids, sizes, int((letters & ~is_covered).sum()))
+        spans = encoding.offsets  # (first, last + 1) character of each token
+        known = [span for id, span in zip(encoding.ids, spans, strict=True) if id != self.unknown]
+        lost = uncovered(text, known)
+        spaces = sum(map(str.isspace, lost))
+        ends = [end for _, end in spans]
+        return Encoded(np.array(encoding.ids, np.uint32), bytes_up_to(text, ends), len(lost) - spaces, spaces)
 
 
-def unknown(model: dict[str, Any], known: dict[str, int]) -> int | None:
+def unknown_id(model: dict[str, Any], ids: dict[str, int]) -> int | None:
     """Return the id of the unknown token of a model; None if it has none."""
     if model.get("unk_id") is not None:  # of Unigram
         return int(model["unk_id"])
-    return known.get(model.get("unk_token") or "")
+    return ids.get(model.get("unk_token") or "")
 
 
-def byte_positions(text: str) -> np.ndarray:
-    """Return the byte of UTF-8 at which each character begins, and the end, (T + 1,)."""
+def uncovered(text: str, spans: Sequence[tuple[int, int]]) -> list[str]:
+    """Return the characters of a text that no span covers."""
+    covered = bytearray(len(text))
+    for start, end in spans:
+        covered[start:end] = b"\1" * (end - start)
+    return [character for character, is_covered in zip(text, covered, strict=True) if not is_covered]
+
+
+def bytes_up_to(text: str, ends: Sequence[int]) -> np.ndarray:
+    """Return the bytes of UTF-8 from the end of one token to the end of the next, (T,)."""
     codes = np.frombuffer(text.encode("utf-32-le"), np.uint32)
     sizes = 1 + (codes > 0x7F).astype(np.int64) + (codes > 0x7FF) + (codes > 0xFFFF)
-    return np.concatenate([[0], sizes.cumsum()])
+    position = np.append(0, sizes.cumsum())  # in bytes, of each character and of the end
+    last = np.maximum.accumulate(np.array(ends, np.int64))  # tokens may go back, as parts of one character
+    return np.diff(position[last], prepend=0).astype(np.uint32)

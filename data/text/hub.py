@@ -1,14 +1,12 @@
 """Corpora of the Hugging Face Hub, through `datasets`."""
 
+import os
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from threading import Thread
 from typing import Any
-from urllib.error import HTTPError
-from urllib.request import Request, urlopen
 
 from conf.errors import UsageError
 from data.digest import of_content, of_json
@@ -16,23 +14,22 @@ from data.text.corpus import Corpus
 from data.text.documents import Document
 from data.text.paths import local_files
 
-PATIENCE = 2.0  # seconds until the Hub counts as out of reach
 HEADING = re.compile(r" = [^=]+ = \n?")  # WikiText: the first line of an article
 
 
 @dataclass(frozen=True, kw_only=True)
 class Hub(Corpus):
-    """A dataset with a column of text. Under a `limit` no more than that is downloaded.
+    """A dataset with a column of text, of the Hub or of a folder. Under a `limit` no more than that is
+    downloaded, once.
 
     The corpus's own `test` split is held out if it is named, else documents by their hash.
     """
 
     path: str
     subset: str | None = None
-    revision: str | None = None
+    revision: str | None = None  # a commit; null: the newest
     split: str = "train"
     test: str | None = None
-    test_path: str | None = None
     text_key: str = "text"
     articles: bool = False  # rows are lines: join them into articles
 
@@ -42,13 +39,10 @@ class Hub(Corpus):
                 yield Document(text or "", f"{name}:{number}", held_out)
 
     def contents(self) -> dict[str, Any]:
-        """Return digests of folders on this machine; a dataset of the Hub is downloaded once and kept."""
-        paths = {"path": self.path, "test_path": self.test_path}
-        return {
-            key: of_json([(source, of_content(file)) for source, file in local_files(path)])
-            for key, path in paths.items()
-            if path and Path(path).exists()
-        }
+        """Return a digest of a folder on this machine; a dataset of the Hub is named by its revision."""
+        if not Path(self.path).exists():
+            return {}
+        return {"path": of_json([(source, of_content(file)) for source, file in local_files(self.path)])}
 
     def origin(self) -> str:
         return self.path if self.subset is None else f"{self.path} ({self.subset})"
@@ -58,46 +52,43 @@ class Hub(Corpus):
         """Return (name, is held out, texts) of all parts, held-out ones first: of two copies the second is
         dropped."""
         if self.test is None:
-            room = self.limit and self.limit / (1 - self.held_out)
-            return [("train", None, self.read(self.path, self.split, room))]
-        test = self.read(self.test_path or self.path, self.test, self.limit and self.limit * self.held_out)
-        return [("test", True, test), ("train", False, self.read(self.path, self.split, self.limit))]
+            return [("train", None, self.read(self.split, self.limit and self.limit / (1 - self.held_out)))]
+        test = self.read(self.test, self.limit and self.limit * self.held_out)
+        return [("test", True, test), ("train", False, self.read(self.split, self.limit))]
 
-    def read(self, path: str, split: str, limit: float | None) -> Iterable[str]:
-        """Return the texts of a split, or the first `limit` megabytes of them."""
-        from huggingface_hub import constants
+    def read(self, split: str, limit: float | None) -> Iterable[str]:
+        """Return the texts of a split, or the first `limit` megabytes of them. They are on the disk, in the
+        cache of `datasets`, which a later call reads without the network."""
+        from datasets import Dataset, load_dataset
 
-        offline = constants.HF_HUB_OFFLINE or Path(path).exists()
-        if not offline and not is_reachable(constants.ENDPOINT):
-            raise UsageError(self.failure_text(f"{constants.ENDPOINT} does not answer"))
-        from datasets import load_dataset
-
-        is_partial = limit is not None and not offline
+        chosen = {"path": self.path, "name": self.subset, "split": split, "revision": self.revision}
         try:
-            dataset = load_dataset(
-                path, self.subset, split=split, revision=self.revision, streaming=is_partial
-            )
-            texts = (row[self.text_key] for row in dataset) if is_partial else dataset[self.text_key]
-            return texts if limit is None else first_texts(texts, limit)
+            if limit is None:
+                dataset = load_dataset(**chosen, num_proc=os.cpu_count() if not self.contents() else None)
+                return dataset[self.text_key]
+            known = {"chosen": chosen, "key": self.text_key, "limit": limit, "contents": self.contents()}
+            return Dataset.from_generator(first_rows, gen_kwargs=known)["text"]
         except Exception as error:  # of `datasets` and of all that it calls
-            raise UsageError(self.failure_text(str(error).partition("\n")[0])) from error
-
-    def failure_text(self, reason: str) -> str:
-        return (
-            f"data={self.name} could not be read from {self.path} ({reason}): use data=python, which needs "
-            "no network, or your own text with data=files data.path=..."
-        )
+            reason = (str(error.__cause__ or error) or type(error).__name__).splitlines()[0]
+            raise UsageError(
+                f"data={self.name} could not be read from {self.path} ({reason}): use data=python, which "
+                "needs no network, or your own text with data=files data.path=..."
+            ) from error
 
 
-def first_texts(texts: Iterable[str], limit: float) -> list[str]:
-    """Return texts from the first on, up to `limit` megabytes."""
-    kept, size = [], 0.0
-    for text in texts:
-        kept.append(text)
-        size += len(text or "") / 1e6
+def first_rows(
+    chosen: dict[str, Any], key: str, limit: float, contents: dict[str, Any]
+) -> Iterator[dict[str, str]]:
+    """Yield the texts of a dataset from the first on, up to `limit` megabytes. `contents` is for the cache
+    alone, which reads what has another content again."""
+    from datasets import load_dataset
+
+    size = 0.0
+    for row in load_dataset(**chosen, streaming=True):
+        yield {"text": row[key] or ""}
+        size += len(row[key] or "") / 1e6
         if size >= limit:
             break
-    return kept
 
 
 def articles_of(rows: Iterable[str]) -> Iterator[str]:
@@ -109,22 +100,3 @@ def articles_of(rows: Iterable[str]) -> Iterator[str]:
             article = []
         article.append(row)
     yield "".join(article)
-
-
-def is_reachable(address: str) -> bool:
-    """Return whether a server answers. A thread waits for it, because looking up its name may hang."""
-    reached = []
-
-    def request() -> None:
-        try:
-            urlopen(Request(address, method="HEAD"), timeout=PATIENCE)
-            reached.append(True)
-        except HTTPError:
-            reached.append(True)  # still an answer
-        except OSError:
-            pass
-
-    thread = Thread(target=request, daemon=True)
-    thread.start()
-    thread.join(PATIENCE)
-    return bool(reached)

@@ -6,29 +6,22 @@ from pathlib import Path
 
 
 def local_files(name: str) -> list[tuple[str, Path]]:
-    """Return (path relative to `name`, path on this machine) of every file, sorted, without hidden ones.
-
-    An existing file or folder is used as it is, even if its name looks like a pattern.
-    """
+    """Return (path relative to `name`, path on this machine) of every file, sorted, without hidden and empty
+    ones. An existing file or folder is used as it is, even if its name looks like a pattern."""
     path = Path(name).expanduser()
     if path.is_file():
-        return [(utf8_name(path.name), path)]
-    root = path if path.is_dir() else fixed_folder(path)
-    paths = path.rglob("*") if path.is_dir() else map(Path, glob.glob(str(path), recursive=True))
-    files = [(file.relative_to(root), file) for file in paths if file.is_file()]
+        root, paths = path.parent, [path]
+    elif path.is_dir():
+        root, paths = path, list(path.rglob("*"))
+    else:
+        wild = next((n for n, part in enumerate(path.parts) if glob.has_magic(part)), len(path.parts) - 1)
+        root, paths = (
+            Path(*path.parts[:wild]),
+            [Path(found) for found in glob.glob(str(path), recursive=True)],
+        )
+    files = [(file.relative_to(root), file) for file in paths if file.is_file() and file.stat().st_size]
     return sorted(
-        (utf8_name(relative.as_posix()), file)
+        (os.fsencode(relative.as_posix()).decode(errors="backslashreplace"), file)
         for relative, file in files
-        if not any(part.startswith(".") for part in relative.parts)
+        if file == path or not any(part.startswith(".") for part in relative.parts)
     )
-
-
-def fixed_folder(pattern: Path) -> Path:
-    """Return the folders of a pattern before its first wildcard."""
-    wild = next((n for n, part in enumerate(pattern.parts) if glob.has_magic(part)), len(pattern.parts) - 1)
-    return Path(*pattern.parts[:wild])
-
-
-def utf8_name(name: str) -> str:
-    """Return the name of a file as valid UTF-8."""
-    return os.fsencode(name).decode(errors="backslashreplace")

@@ -1,6 +1,7 @@
 """Preparation: documents become a tokenizer and two files of token ids, for `data.text.tokens` to read."""
 
 import logging
+import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,6 +25,7 @@ log = logging.getLogger(__name__)
 def prepare(corpus: Documents, vocab: int, folder: Path) -> Prepared:
     """Fill a folder with token ids, and with the number of bytes that each held-out token covers."""
     log.info("Preparing data=%s from %s, once ...", corpus.name, corpus.origin())
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")  # all cores, also after a fork
     training, held_out = split(corpus)
     parts = {"training": training, "held_out": held_out}
     sample = texts_of(corpus, select_by_rank(training, SAMPLE))
@@ -45,14 +47,16 @@ def prepare(corpus: Documents, vocab: int, folder: Path) -> Prepared:
         f"{sum(entry.size for entry in part.values()) / MEGABYTE:.1f} MB, {tokens[name]:,} tokens"
         for name, part in parts.items()
     ]
-    description = [f"{corpus.name}: {corpus.origin()}", tokenizer.description, *about]
+    warning = lost_text(corpus, list(counts.values()))
+    description = [f"{corpus.name}: {corpus.origin()}", tokenizer.description, *about, warning]
     return Prepared(
         name=corpus.name,
         fingerprint=of_json(digests),
-        description="; ".join([*description, *loss(corpus, list(counts.values()))]),
+        description="; ".join(filter(None, description)),
         vocab=tokenizer.vocab,
         dtype=dtype,
         mask_token=tokenizer.mask_token,
+        warning=warning,
     )
 
 
@@ -71,18 +75,20 @@ def tokenizer_of(choice: str, vocab: int, end_token: str | None, texts: Iterable
     return tokenizer
 
 
-def loss(corpus: Documents, counts: list["Counts"]) -> list[str]:
-    """Return a note on text that no token covers; raise UsageError if that is more than a percent."""
-    lost, characters = sum(c.lost for c in counts), sum(c.characters for c in counts)
-    if not lost and all(any(c.lengths) for c in counts):
-        return []
-    share = f"{lost / characters:.2%} of the characters of data={corpus.name}"
+def lost_text(corpus: Documents, counts: list["Counts"]) -> str:
+    """Return a warning about text that no token stands for. Raise UsageError if more than a percent of the
+    characters are lost that are not white space."""
+    lost, spaces = sum(c.lost for c in counts), sum(c.lost_spaces for c in counts)
+    characters, setting = sum(c.characters for c in counts), f"data.tokenizer={corpus.tokenizer}"
+    share = f"{(lost + spaces) / characters:.2%} of the characters of data={corpus.name}"
     if lost > LOST * characters or not all(any(c.lengths) for c in counts):
-        raise UsageError(
-            f"data.tokenizer={corpus.tokenizer} has no tokens for {share}: choose another, or bpe."
-        )
-    log.warning("data.tokenizer=%s has no tokens for %s.", corpus.tokenizer, share)
-    return [f"no tokens for {share}"]
+        raise UsageError(f"{setting} has no tokens for {share}: choose another, or bpe.")
+    if not lost and not spaces:
+        return ""
+    return (
+        f"Warning: {setting} has no tokens for {share}, of which {spaces / (lost + spaces):.0%} are white "
+        "space. bits_per_byte counts them, although the model does not predict them."
+    )
 
 
 def texts_of(corpus: Documents, part: Entries) -> Iterator[str]:
@@ -100,7 +106,8 @@ class Counts:
     """The tokens and losses of a part of a corpus."""
 
     lengths: list[int] = field(default_factory=list)  # tokens of each document
-    lost: int = 0  # characters that no token stands for
+    lost: int = 0  # characters that no token stands for, white space apart
+    lost_spaces: int = 0
     characters: int = 0
 
 
@@ -115,6 +122,7 @@ def encode(documents: Iterable[str], tokenizer: Tokenizer, file: Path, dtype: st
                 sizes.write(np.append(encoded.sizes, 0).astype("uint32").tobytes())
                 counts.lengths.append(len(encoded.ids))
                 counts.lost += encoded.lost
+                counts.lost_spaces += encoded.lost_spaces
                 counts.characters += len(text)
     return counts
 

@@ -13,3 +13,4 @@ class Prepared:
     vocab: int
     dtype: str
     mask_token: int  # in place of a masked token
+    warning: str = ""  # what every run on it prints

@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 from itertools import islice
 
 from conf.errors import UsageError
-from data.text.documents import Document, Documents
+from data.text.documents import Document, Documents, clean
 
 MEGABYTE = 1e6
-SLACK = 0.02  # of a limit, by which a last document may pass it
+SLACK = 0.02  # share of a limit by which the last document may pass it
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class Entry:
 
     @property
     def rank(self) -> float:
-        """Return a number in [0, 1) that depends on the text alone."""
+        """Return a number in [0, 1) that depends on the document's place in the corpus alone."""
         return int(hashlib.sha256(self.source.encode()).hexdigest()[:13], 16) / 16**13
 
 
@@ -56,11 +56,12 @@ def select_by_rank(entries: Entries, limit: float | None) -> Entries:
     """Return documents by rank, up to `limit` megabytes if given. The last one is cut if far too long."""
     if limit is None:
         return entries
-    kept, room = {}, round(limit * MEGABYTE)
+    kept, room = {}, round(limit * MEGABYTE)  # bytes
+    most_over = SLACK * limit * MEGABYTE
     for key, entry in sorted(entries.items(), key=lambda item: item[1].rank):
         if room <= 0:
             break
-        is_cut = entry.size - room > SLACK * limit * MEGABYTE
+        is_cut = entry.size - room > most_over
         kept[key] = replace(entry, size=room) if is_cut else entry
         room -= entry.size
     return kept
@@ -68,7 +69,7 @@ def select_by_rank(entries: Entries, limit: float | None) -> Entries:
 
 def texts(corpus: Documents) -> Iterator[tuple[str, Document]]:
     """Yield every document that is not blank, with the sha256 of its text; a lone document is cut in two."""
-    documents = (replace(document, text=normalize(document.text)) for document in corpus.documents())
+    documents = (replace(document, text=clean(document.text)) for document in corpus.documents())
     documents = (document for document in documents if document.text and not document.text.isspace())
     first = list(islice(documents, 2))
     yield from map(with_digest, halves(first[0], corpus.held_out) if len(first) == 1 else first)
@@ -82,12 +83,6 @@ def halves(document: Document, held_out: float) -> Iterator[Document]:
     cut = text.rfind("\n", int(0.9 * end), end) + 1 or end
     yield Document(text[:cut], f"{source} (beginning)", False)
     yield Document(text[cut:], f"{source} (end)", True)
-
-
-def normalize(text: str) -> str:
-    """Return a text in valid UTF-8 with one kind of newline and without NUL, which separates documents."""
-    text = text.encode(errors="replace").decode()
-    return text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n").replace("\0", "")
 
 
 def with_digest(document: Document) -> tuple[str, Document]:

@@ -10,7 +10,6 @@ from tokenizers import Tokenizer as Model
 from tokenizers import decoders, models, pre_tokenizers, trainers
 
 from data.source import VocabularyTooSmallError
-from data.text.interrupt import run_in_thread
 
 END = "<|endoftext|>"
 SAMPLE = 32.0  # megabytes of training text that a BPE is trained on
@@ -22,7 +21,8 @@ class Encoded(NamedTuple):
 
     ids: np.ndarray  # (T,)
     sizes: np.ndarray  # (T,) bytes of the text that each token stands for
-    lost: int = 0  # characters, without spaces, that no token stands for
+    lost: int = 0  # characters that no token stands for, white space apart
+    lost_spaces: int = 0  # characters of white space that no token stands for
 
 
 class Tokenizer:
@@ -70,7 +70,7 @@ class ByteLevelBPE(Tokenizer):
         trainer = trainers.BpeTrainer(
             vocab_size=vocab, special_tokens=[END], initial_alphabet=alphabet, show_progress=False
         )
-        run_in_thread(self.model.train_from_iterator, training_texts(texts), trainer)
+        self.model.train_from_iterator(training_texts(texts), trainer)
         self.model.encode_special_tokens = True  # a separator that the text spells out is text
         self.vocab, self.separator, self.mask_token = self.model.get_vocab_size(), 0, 0
         self.description = f"byte-level BPE of {self.vocab:,} tokens"
@@ -78,7 +78,7 @@ class ByteLevelBPE(Tokenizer):
         self.sizes = np.array([len(token) for token, _ in tokens], np.uint32)  # a letter stands for a byte
 
     def encode(self, texts: list[str]) -> list[Encoded]:
-        encodings = run_in_thread(self.model.encode_batch_fast, texts, add_special_tokens=False)
+        encodings = self.model.encode_batch_fast(texts, add_special_tokens=False)
         rows = (np.array(encoding.ids, np.uint32) for encoding in encodings)
         return [Encoded(ids, self.sizes[ids]) for ids in rows]
 

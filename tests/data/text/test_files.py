@@ -5,6 +5,8 @@ import gzip
 import json
 import os
 import random
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,7 +15,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from data.text import files
 from data.text.files import Files
+from train.paths import ROOT
 
 ROWS = [{"text": "first", "body": "premier", "n": 1}, {"text": "second", "body": "deuxième", "n": 2}]
 
@@ -65,6 +69,8 @@ def test_every_form_is_read(
 ) -> None:
     file = tmp_path / name
     write(file)
+    if packed and name.endswith(".parquet"):
+        pytest.skip("Parquet is packed by itself")
     if packed:
         file = tmp_path / f"{name}.gz"
         file.write_bytes(gzip.compress((tmp_path / name).read_bytes()))
@@ -116,16 +122,19 @@ TORN = gzip.compress(b'{"text": "a"}\n' * 99, mtime=0)[:-12]
     ("name", "content", "message"),
     [
         (None, b"", "does not exist: give a file"),
-        ("empty/.keep", b"", "holds no files"),
+        ("empty/.keep", b"", "holds no text"),
         ("a.txt", b"caf\xe9", "a.txt is not UTF-8 text: convert it"),
+        ("a.jsonl", b'{"text": "caf\xe9"}', "a.jsonl is not UTF-8 text: convert it"),
+        ("a.csv", b"text\ncaf\xe9", "a.csv is not UTF-8 text: convert it"),
         ("a.bin", b"\0\1\2", "a.bin is not text"),
-        ("a.jsonl", b'{"text": "ok"}\n{"text": ', "Line 2 of .*a.jsonl is not JSON"),
-        ("a.jsonl", b'{"body": "words", "n": 1}', "Line 1 of .*a.jsonl has no 'text' but body, n: set"),
-        ("a.jsonl", b"[1]", "Line 1 of .*a.jsonl has no 'text' but no keys"),
+        ("a.txt", b"", "holds no text"),
+        ("a.jsonl", b'{"text": "ok"}\n{"text": ', "a.jsonl cannot be read .JSON parse error"),
+        ("a.jsonl", b'{"body": "words", "n": 1}', "Row 1 of .*a.jsonl has no 'text' but body, n: set"),
         ("a.jsonl", b'{"text": 3}', "'text' of .*a.jsonl:1 is not text: set data.text_key"),
-        ("a.parquet", b"PAR1 but not really", "a.parquet is not a whole Parquet file"),
-        ("a.txt.gz", b"not packed", "a.txt.gz is not a whole .gz file"),
-        ("a.jsonl.gz", TORN, "a.jsonl.gz is not a whole .gz file"),
+        ("a.csv", b"id,body\n1,a\n", "a.csv cannot be read .*not found: .'text'"),
+        ("a.parquet", b"PAR1 but not really", "a.parquet cannot be read .Parquet magic bytes not found"),
+        ("a.txt.gz", b"not packed", "a.txt.gz cannot be read .Not a gzipped file"),
+        ("a.jsonl.gz", TORN, "a.jsonl.gz cannot be read .Compressed file ended"),
     ],
 )  # fmt: skip
 def test_an_unreadable_file_is_reported(
@@ -148,7 +157,7 @@ def test_a_key_inside_a_key(
     write(file)
     assert [text for _, text in texts_of(file, text_key="meta.text")] == ["inner"]
     for key in ("meta.body", "words"):
-        with pytest.raises(ValueError, match=rf"has no .*'{key}' but meta: set data.text_key"):
+        with pytest.raises(ValueError, match=r"has no '.*' but meta: set data.text_key|No match for .*words"):
             texts_of(file, text_key=key)
 
 
@@ -159,10 +168,59 @@ def test_a_damaged_page_names_the_file(tmp_path: Path) -> None:
     content = bytearray(file.read_bytes())
     content[len(content) // 2 : len(content) // 2 + 2000] = random.Random(1).randbytes(2000)
     file.write_bytes(content)
-    with pytest.raises(ValueError, match=r"shard.parquet is not a whole Parquet file"):
+    with pytest.raises(ValueError, match=r"shard.parquet cannot be read"):
         texts_of(file)
 
 
 def test_a_name_that_is_not_utf8(tmp_path: Path) -> None:
     (tmp_path / os.fsdecode(b"caf\xe9.txt")).write_text("first")
     assert texts_of(tmp_path) == [("caf\\xe9.txt", "first")]
+
+
+@pytest.mark.parametrize("separator", [",", "\t"])
+def test_a_text_that_looks_like_a_number_or_a_missing_value_is_text(tmp_path: Path, separator: str) -> None:
+    file = tmp_path / ("a.tsv" if separator == "\t" else "a.csv")
+    file.write_text("".join(f"{n}{separator}{text}\n" for n, text in [("id", "text"), (1, "007"), (2, "NA")]))
+    assert [text for _, text in texts_of(file)] == ["007", "NA"]
+
+
+@pytest.mark.parametrize("name", ["corpus[v1].jsonl", "what?.jsonl", "star*.jsonl"])
+def test_the_name_of_a_table_may_look_like_a_pattern(tmp_path: Path, name: str) -> None:
+    for file in (name, "corpusv.jsonl", "what1.jsonl", "star1.jsonl"):
+        (tmp_path / file).write_text(json.dumps({"text": file}))
+    assert texts_of(tmp_path / name) == [(f"{name}:1", name)]
+
+
+def test_a_long_file_becomes_many_documents_which_end_with_a_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "PIECE", 1000)
+    lines = [f"line {n} of a long book\n" for n in range(2000)]
+    (tmp_path / "short.txt").write_text("".join(lines[:300]))
+    (tmp_path / "long.txt").write_text("".join(lines))
+    assert texts_of(tmp_path / "short.txt") == [("short.txt", "".join(lines[:300]))]
+    found = texts_of(tmp_path / "long.txt")
+    assert "".join(text for _, text in found) == "".join(lines)
+    assert len(found) > 40
+    assert [source for source, _ in found[:2]] == ["long.txt:1", "long.txt:2"]
+    assert all(text.endswith("\n") and len(text) < 2000 for _, text in found)
+
+
+PREPARE = """
+import sys; from pathlib import Path; import data
+settings = {"_target_": "data.text.files.Files", "name": "files", "path": sys.argv[1], "tokenizer": "bytes"}
+data.load(settings, 256, Path(sys.argv[2]))
+print(Path("/proc/self/status").read_text().partition("VmHWM:")[2].split()[0])
+"""
+
+
+@pytest.mark.slow
+def test_memory_does_not_grow_with_the_size_of_a_file(tmp_path: Path) -> None:
+    peaks = []
+    for megabytes in (20, 100):
+        book, cache = tmp_path / "book.txt", tmp_path / str(megabytes)
+        book.write_text("".join(f"line {n:9d}\n" for n in range(megabytes * 66_666)))
+        command = [sys.executable, "-c", PREPARE, str(book), str(cache)]
+        printed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+        peaks.append(int(printed.split()[-1]) / 1000)  # megabytes
+    assert peaks[1] - peaks[0] < 40

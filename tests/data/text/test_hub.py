@@ -1,7 +1,7 @@
 """Datasets of `datasets`: here from a folder, as the tests have no network."""
 
 import json
-import time
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 import data
-from data.text import hub
-from data.text.hub import Hub, articles_of, is_reachable
+from data.text.hub import Hub, articles_of
 
 ARTICLES = [
     ["", " = Fox = \n", "", " A fox is an animal . \n", " = = Diet = = \n", " It eats <unk> . \n"],
@@ -62,27 +61,34 @@ def test_lines_are_joined_into_articles() -> None:
 
 
 def test_a_missing_network_is_reported(
-    monkeypatch: pytest.MonkeyPatch, settings: Callable[..., dict]
+    monkeypatch: pytest.MonkeyPatch, settings: Callable[..., dict], tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", "http://127.0.0.1:9")
-    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
-    chosen = settings("wikitext103")
-    began = time.perf_counter()
-    with pytest.raises(
-        ValueError, match=r"does not answer\): use data=python, .* data=files data.path=\.\.\.$"
-    ):
-        next(Hub(**{k: v for k, v in chosen.items() if k != "_target_"}).documents())
-    assert time.perf_counter() - began < hub.PATIENCE + 1
+    monkeypatch.setattr("datasets.config.HF_DATASETS_CACHE", tmp_path)
+    monkeypatch.setattr("datasets.config.HF_HUB_OFFLINE", True)
+    for limit in (None, 1.0):
+        chosen = settings("wikitext103", limit=limit)
+        with pytest.raises(
+            ValueError, match=r"could not be .*: use data=python, .* data=files data.path=\.\.\.$"
+        ):
+            next(Hub(**{k: v for k, v in chosen.items() if k != "_target_"}).documents())
 
 
-def test_an_answer_is_waited_for_only_so_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hub, "PATIENCE", 0.1)
-    monkeypatch.setattr(hub, "urlopen", lambda *_, **__: time.sleep(5))
-    began = time.perf_counter()
-    assert not is_reachable("http://127.0.0.1:9")
-    assert time.perf_counter() - began < 2
-    monkeypatch.setattr(hub, "urlopen", lambda *_, **__: None)
-    assert is_reachable("http://127.0.0.1:9")
+def test_under_a_limit_the_second_call_reads_the_cache(
+    folder: Path, settings: Callable[..., dict], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither the network nor the dataset is needed again, until the dataset changes."""
+    chosen = settings("pg19", path=str(folder), tokenizer="bytes", limit=0.0005)
+    first = parts(data.load(chosen, 256, tmp_path / "cache"))
+    with monkeypatch.context() as broken:
+        broken.setattr("datasets.load_dataset", lambda *_, **__: pytest.fail("it was read again"))
+        assert parts(data.load(chosen, 256, tmp_path / "another")) == first
+    (folder / "train.jsonl").write_text("".join(json.dumps({"text": f"new {n}"}) + "\n" for n in range(60)))
+    assert parts(data.load(chosen, 256, tmp_path / "cache")) != first
+
+
+@pytest.mark.parametrize("name", ["wikitext103", "pg19", "fineweb_edu", "slimpajama", "codeparrot"])
+def test_a_corpus_of_the_hub_is_pinned_to_a_commit(name: str, settings: Callable[..., dict]) -> None:
+    assert re.fullmatch("[0-9a-f]{40}", settings(name)["revision"])
 
 
 @pytest.mark.parametrize("changes", [{"split": "nope"}, {"text_key": "nope"}, {"subset": "nope"}])

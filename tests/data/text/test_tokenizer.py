@@ -116,7 +116,7 @@ def test_the_end_token_is_that_of_the_file(tmp_path: Path, names: list[str], end
 
 def test_without_an_end_the_user_is_asked(tmp_path: Path) -> None:
     edit = rename_end("red", "blue")
-    with pytest.raises(ValueError, match=r"json does not say .* are red, blue. Name .*data.end_token"):
+    with pytest.raises(ValueError, match=r"json has no known token .* are red, blue. Name .*data.end_token"):
         foreign(tmp_path, edit)
     assert foreign(tmp_path, edit, end_token="blue").separator == 300
     with pytest.raises(ValueError, match=r"data.end_token=green is not a token of"):
@@ -148,19 +148,68 @@ def test_text_without_tokens_is_counted(tmp_path: Path) -> None:
     assert ForeignTokenizer(tmp_path / "t.json").encode(["one fish, two"])[0].lost == 9
 
 
-@pytest.mark.parametrize(("rare", "share"), [(0, None), (3, "0.2"), (40, "refused")])
-def test_lost_text_is_reported_and_refused_above_a_percent(
-    tmp_path: Path, settings: Callable[..., dict], rare: int, share: str | None
+@pytest.mark.parametrize(("rare", "lost"), [(0, None), (3, "0.07%"), (60, "refused")])
+def test_lost_text_is_told_at_every_run_and_refused_above_a_percent(
+    tmp_path: Path,
+    settings: Callable[..., dict],
+    rare: int,
+    lost: str | None,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
-    letters("one").save(str(tmp_path / "t.json"))
+    alphabet = {"</s>": 0, "<unk>": 1, "o": 2, "n": 3, "e": 4, "\n": 5}
+    Tokenizer(models.BPE(alphabet, [], unk_token="<unk>")).save(str(tmp_path / "t.json"))
     (tmp_path / "text").write_text("one\n" * 1000 + "two\n" * rare + "one\n" * 1000)
     chosen = settings("files", path=str(tmp_path / "text"), tokenizer=str(tmp_path / "t.json"))
-    if share == "refused":
-        with pytest.raises(ValueError, match=r"t.json has no tokens for 1.47% of the characters of"):
+    if lost == "refused":
+        with pytest.raises(ValueError, match=r"t.json has no tokens for 1.46% of the characters of"):
             data.load(chosen, 300, tmp_path / "cache")
-    else:
-        is_told = "no tokens for" in data.load(chosen, 300, tmp_path / "cache").description
-        assert is_told == bool(rare)
+        return
+    for _ in range(2):  # the second time from the cache
+        caplog.clear()
+        source = data.load(chosen, 300, tmp_path / "cache")
+        warnings = [record.message for record in caplog.records if record.levelname == "WARNING"]
+        assert [f"has no tokens for {lost} of the characters" in warning for warning in warnings] == [
+            True
+        ] * bool(rare)
+        assert ("has no tokens" in source.description) == bool(rare)
+
+
+DROPPERS: dict[str, Callable[[], Tokenizer]] = {
+    "whitespace": lambda: with_pre_tokenizer(pre_tokenizers.Whitespace()),
+    "split": lambda: with_pre_tokenizer(pre_tokenizers.WhitespaceSplit()),
+    "bert": lambda: with_pre_tokenizer(pre_tokenizers.BertPreTokenizer()),
+    "removed": lambda: with_pre_tokenizer(pre_tokenizers.Split(" ", "removed")),
+}
+
+
+def with_pre_tokenizer(pre_tokenizer: Any) -> Tokenizer:
+    model = letters("one", "two")
+    model.pre_tokenizer = pre_tokenizer
+    return model
+
+
+@pytest.mark.parametrize("name", DROPPERS)
+def test_dropped_white_space_is_told_at_every_run(
+    name: str, tmp_path: Path, settings: Callable[..., dict], caplog: pytest.LogCaptureFixture
+) -> None:
+    DROPPERS[name]().save(str(tmp_path / "t.json"))
+    (tmp_path / "text").write_text("one two " * 1000)
+    chosen = settings("files", path=str(tmp_path / "text"), tokenizer=str(tmp_path / "t.json"))
+    for _ in range(2):
+        caplog.clear()
+        data.load(chosen, 300, tmp_path / "cache")
+        (warning,) = [record.message for record in caplog.records if record.levelname == "WARNING"]
+        assert "has no tokens for 25.0" in warning
+        assert "100% are white space" in warning
+
+
+def test_white_space_inside_tokens_is_not_lost(tmp_path: Path) -> None:
+    model = Tokenizer(models.WordLevel({"</s>": 0, "▁one": 1, "▁two": 2, "<unk>": 3}, unk_token="<unk>"))
+    model.pre_tokenizer = pre_tokenizers.Metaspace()
+    model.save(str(tmp_path / "t.json"))
+    (encoded,) = ForeignTokenizer(tmp_path / "t.json").encode(["one two one"])
+    assert (encoded.ids.tolist(), encoded.lost, encoded.lost_spaces) == ([1, 2, 1], 0, 0)
+    assert encoded.sizes.tolist() == [3, 4, 4]
 
 
 def test_an_error_of_the_library_names_the_file(tmp_path: Path) -> None:
