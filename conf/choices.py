@@ -34,6 +34,11 @@ def use_methods(folder: Path) -> None:
     for file in sorted(contents):
         if (CONF / file).exists():
             raise UsageError(f"{folder / file} has the name of a file of conf/: choose another name.")
+    modules = {file.relative_to(folder) for file in folder.glob("*.py")}
+    for other in method_folders():
+        for file in sorted(contents | modules):
+            if other != folder and (other / file).exists():
+                raise UsageError(f"{folder / file} has the name of a file of {other}: choose another name.")
     if folder not in method_folders():
         os.environ[VARIABLE] = os.pathsep.join([*map(str, method_folders()), str(folder)])
         sys.path.append(str(folder))

@@ -51,7 +51,7 @@ def run_job(config: Config, folder: Path, expected: str | None = None) -> None:
 
 def complete(config: Config, folder: Path, run_id: str, code_at_start: Code) -> None:
     """Check, prepare, fit, evaluate, write."""
-    started = time.perf_counter()
+    started, commit_at_start = time.perf_counter(), commit()
     prepare_process(config.trainer.threads)
     model, extensions = dry_run(config)
     source = data.load(config.named_data, config.model.vocab, Path(config.outputs, "data"))
@@ -61,17 +61,17 @@ def complete(config: Config, folder: Path, run_id: str, code_at_start: Code) -> 
         run = replace(run, log=tracker.log_training)
         if is_rank_zero() and run.passes is not None:
             print(reading(run.passes), flush=True)
+        training_id = training_id_of(config, source.fingerprint, run.precision, code_at_start)
         if config.run is None:
-            training_id = training_id_of(config, source.fingerprint, run.precision, code_at_start)
             training, files = load_or_train(run, model, training_id, config.trainer.kept)
         else:
             training, files = restore_run(run, model, Path(config.run), config.checkpoint)
-        models = extended_models(run, model, extensions, training.id)
+        models = extended_models(run, model, extensions, training_id)
         identity = Identity(
             run=folder.name, encoding=config.names.encoding, seed=config.seed,
             trained_length=run.trained_length, data=config.names.data, precision=run.precision,
             kernel=kernels(models["none"], config.model.kernel, max(run.lengths)),
-            corpus=source.fingerprint, commit=commit(), versions=packages(),
+            corpus=source.fingerprint, commit=commit_at_start, versions=packages(),
         )  # fmt: skip
         rows, scores = evaluate(run, models, windows, training, identity)
         if not is_rank_zero():

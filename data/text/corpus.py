@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from conf.errors import UsageError
 from data.cache import build_once
-from data.code import code_digest
+from data.code import ROOT, code_digest, foreign_code
 from data.digest import of_content, of_json
 from data.text.documents import Documents
 from data.text.prepared import Prepared
@@ -46,7 +46,10 @@ class Corpus(Documents):
     def key(self, vocab: int) -> str:
         """Return twelve hex digits that change with everything on which the token ids depend."""
         kind, settings = type(self), {k: v for k, v in self.identity().items() if k != "repeat"}
-        parts = [version("tokenizers"), code_digest([kind.__module__]), kind.__name__, settings, vocab]
+        code = code_digest(
+            ROOT / "data/text", *foreign_code({"_target_": f"{kind.__module__}.{kind.__name__}"})
+        )
+        parts = [version("tokenizers"), code, kind.__name__, settings, vocab]
         return of_json(parts)[:12]
 
     def identity(self) -> dict[str, Any]:

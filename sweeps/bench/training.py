@@ -10,7 +10,7 @@ from torch import nn
 from models.gpt import GPT
 from sweeps.bench.clock import Measurement, Options, device, median_times
 from sweeps.bench.contenders import ATTENTION, LENGTH, PEERS, VOCAB, loss_of, ours
-from train.runtime.machine import bfloat16_gain, compile_each, resolved_precision
+from train.runtime.machine import compile_each, resolved_precision
 
 Contender = tuple[Callable[[], nn.Module], str]  # what makes a model, and the precision of its steps
 
@@ -41,8 +41,10 @@ def measure_compiled(options: Options) -> Iterator[Measurement]:
 
 def rope_and_peers() -> dict[str, Contender]:
     """Return RoPE with the default settings, and each peer, such as "x_transformers eager bf16"."""
-    is_emulated = bfloat16_gain() < 0.5  # bfloat16 takes up to a minute per step
-    precisions = ("fp32",) if is_emulated else ("bf16", "fp32")
+    is_slow = (
+        resolved_precision("auto", "auto") == "32-true"
+    )  # emulated bfloat16 takes up to a minute per step
+    precisions = ("fp32",) if is_slow else ("bf16", "fp32")
     peers: dict[str, Contender] = {
         f"{name} {attention} {precision}": (partial(make, attention), precision)
         for (name, make), attention, precision in product(PEERS.items(), ATTENTION, precisions)

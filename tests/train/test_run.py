@@ -8,9 +8,11 @@ import signal
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+import train.run
 from tests.composing import composed
 from tests.harm import flip
 from tests.processes import start
@@ -54,6 +56,23 @@ def test_rows_are_complete(done: Path) -> None:
     settings = about["settings"]
     drawn = settings["trainer"]["max_steps"] * settings["batch"] * settings["model"]["length"]
     assert about["passes"] == pytest.approx(drawn / int(tokens[1].replace(",", "")), rel=0.01)
+
+
+def test_the_commit_is_that_of_the_start(
+    small: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commits = iter(("at the start", "made while it trains"))
+    monkeypatch.setattr(train.run, "commit", lambda: next(commits))
+    fit = train.run.load_or_train
+
+    def fit_beside_a_commit(*arguments: Any) -> Any:
+        trained = fit(*arguments)
+        assert next(commits) == "made while it trains"
+        return trained
+
+    monkeypatch.setattr(train.run, "load_or_train", fit_beside_a_commit)
+    run_job(composed("encoding=nope", *small, "trainer.max_steps=2"), tmp_path / "run")
+    assert {row.commit for row in read_rows(tmp_path / "run/results.jsonl")} == {"at the start"}
 
 
 def test_many_passes_over_the_text_are_a_warning() -> None:

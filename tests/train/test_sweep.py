@@ -22,7 +22,7 @@ def test_what_fails_does_not_stop_the_rest(small: list[str], tmp_path: Path) -> 
     wanted += ["hydra.mode=MULTIRUN", "report=null", f"outputs={tmp_path}/o", f"hydra.sweep.dir={tmp_path}/s"]
     first = call(*wanted, check=False)
     assert (first.returncode, "FAILED" in first.stdout) == (1, True)
-    folders = sorted(tmp_path.glob("s/rope-*"), key=lambda folder: (folder / "DONE").exists())
+    folders = sorted(tmp_path.glob("s/rope+*"), key=lambda folder: (folder / "DONE").exists())
     assert [(folder / "DONE").exists() for folder in folders] == [False, True, True]
     wrong, *right = folders
     assert "does not fit RoPE" in (wrong / "train.log").read_text()
@@ -32,7 +32,7 @@ def test_what_fails_does_not_stop_the_rest(small: list[str], tmp_path: Path) -> 
     again = call(*wanted, check=False)
     assert again.returncode == 1
     assert [(folder / "results.jsonl").stat().st_mtime_ns for folder in right] == before
-    assert not [line for line in again.stdout.splitlines() if line.startswith("rope-") and " s  done" in line]
+    assert not [line for line in again.stdout.splitlines() if line.startswith("rope+") and " s  done" in line]
 
 
 def test_two_processes_a_job(small: list[str], tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
-"""The ids of runs and trainings: eight hex digits, a digest of everything that determines a result."""
+"""The ids of runs and trainings: a digest of all settings, code and files, but for what is excluded here."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, cast
@@ -9,60 +9,107 @@ from omegaconf import OmegaConf
 
 import data
 from conf.choices import files
-from data.code import code_digest, digest, modules
+from data.code import ROOT, code_digest, digest, foreign_code
 from train.config.schema import Config
 from train.config.sections import ExtensionConfig
-from train.paths import ROOT
 from train.results.done import finished_id
 
-LABELS: dict[str, Any] = {"encoding": {"family"}}
-NOT_RESULT = LABELS | {
-    "outputs": True, "jobs": True, "wandb": True, "report": True,
-    "trainer": {"devices", "num_nodes", "strategy", "threads", "log_every", "checkpoint_every"},
-}  # fmt: skip
-MODEL = ("models.gpt", "models.registry")
-TRAINING = tuple(f"train.fit.{name}" for name in "loss module muon objective optimizer recipe".split())
-EVALUATION = (
-    "train.results.protocols",
-    *(f"train.evaluation.{f.stem}" for f in sorted((ROOT / "train/evaluation").glob("*.py"))),
-)
+ROUNDING = "it changes results by rounding alone"
+NOT_IN_RUN = {
+    "outputs": "where results are kept",
+    "jobs": "how many runs share the machine",
+    "report": "it is made from the rows",
+    "wandb": "a view of the run",
+    "encoding.family": "a label in the report",
+    "trainer.accelerator": ROUNDING,
+    "trainer.devices": ROUNDING,
+    "trainer.num_nodes": ROUNDING,
+    "trainer.strategy": ROUNDING,
+    "trainer.threads": ROUNDING,
+    "trainer.accumulate": ROUNDING,
+    "trainer.log_every": "what is printed",
+    "trainer.checkpoint_every": "a training that resumes is the same",
+}
+NOT_IN_TRAINING = NOT_IN_RUN | {
+    "run": "a run folder that is evaluated",
+    "checkpoint": "which of the weights are evaluated",
+    "evaluation": "it comes after the training",
+    "extension": "it comes after the training; a fine-tuning has an id of its own",
+    "names.extension": "a label in the rows",
+    "names.model": "a label in the rows",
+    "trainer.keep": "which weights stay on the disk",
+    "trainer.precision": "the precision that it means here is in the id",
+}
 PACKAGES = ("torch", "lightning", "numpy", "tokenizers", "sympy", "networkx")
 Code = dict[str, str]
 
 
 def name(config: Config) -> str:
-    """Return the name of a run's folder: rope-s0-1a2b3c4d, rope-s0-1a2b3c4d@0.25-5e6f7a8b."""
-    training = f"{config.names.encoding}-s{config.seed}" if config.run is None else Path(config.run).name
-    return f"{training}{'' if config.checkpoint is None else f'@{config.checkpoint}'}-{run_id_of(config)}"
+    """Return the name of a run's folder: rope-s0-1a2b3c4d, or rope+yarn-s0-1a2b3c4d under an extension."""
+    extension = "" if config.names.extension == "none" else f"+{config.names.extension}"
+    checkpoint = "" if config.checkpoint is None else f"@{config.checkpoint}"
+    if config.run is None:
+        return f"{config.names.encoding}{extension}-s{config.seed}{checkpoint}-{run_id_of(config)}"
+    return f"{Path(config.run).name}{extension}{checkpoint}-{run_id_of(config)}"
 
 
 def code(config: Config) -> Code:
     """Return a digest of the code of each part of a run, as it is on the disk now."""
-    contents = [extension_content(name) for name in config.evaluation.named]
+    extensions = [config.extension.parameters, *map(extension_content, config.evaluation.named)]
     return {
         "model": model_code(config.encoding.parameters),
-        "data": code_digest(modules(config.data)),
-        "training": code_digest(TRAINING),
-        "evaluation": code_digest([*EVALUATION, *modules([config.extension.parameters, contents])]),
-    }
+        "data": code_digest(ROOT / "data", *foreign_code(config.data)),
+        "training": code_digest(
+            ROOT / "train/fit", ROOT / "train/build.py", ROOT / "train/context.py",
+            *foreign_code([config.optimizer.parameters, config.trainer.model_dump()]),
+        ),
+        "evaluation": code_digest(
+            ROOT / "train/evaluation", ROOT / "train/results/protocols.py", *foreign_code(extensions)
+        ),
+    }  # fmt: skip
 
 
-def model_code(encoding: Mapping[str, Any]) -> str:
+def model_code(encoding: object) -> str:
     """Return a digest of the code of all models and of the encoding with these settings."""
-    return code_digest([*MODEL, *modules(encoding)])
+    return code_digest(ROOT / "models", *foreign_code(encoding))
 
 
 def run_id_of(config: Config, digests: Code | None = None) -> str:
-    """Return the id of a run: a digest of all settings, files and code that determine its result. `digests`
-    spare computing those of the code again."""
-    digests = digests or code(config)
-    settings = config.model_dump(mode="json", exclude=NOT_RESULT) | {"data": data_identity(config)}
-    if config.run is not None:
-        settings["run"] = finished_id(Path(config.run))
+    """Return the id of a run. `digests` spare computing those of the code again."""
     contents = {
         name: extension_content(name) for name in config.evaluation.named if name != config.names.extension
     }
-    return digest([settings, contents, digests, packages()])
+    run = None if config.run is None else finished_id(Path(config.run))
+    return digest([settings_without(config, NOT_IN_RUN), run, contents, digests or code(config), packages()])
+
+
+def training_id_of(config: Config, corpus: str, precision: str, code: Code) -> str:
+    """Return the id of a training on data with the fingerprint `corpus`, whatever is evaluated afterwards."""
+    relevant = {key: code[key] for key in ("model", "data", "training")}
+    return digest([settings_without(config, NOT_IN_TRAINING), corpus, precision, relevant, packages()])
+
+
+def finetuning_id_of(training_id: str, weights: str, name: str, extension: ExtensionConfig) -> str:
+    """Return the id of a training that continues weights, which have a digest, under an extension.
+
+    `training_id` is that of the training that these settings describe, with precision and code; where the
+    weights come from is not asked.
+    """
+    settings = extension.model_dump(mode="json")
+    return digest([training_id, weights, name, settings, code_digest(*foreign_code(settings))])
+
+
+def settings_without(config: Config, excluded: Iterable[str]) -> dict[str, Any]:
+    """Return the settings but for the excluded ones, with digests in place of the files of the data."""
+    settings = config.model_dump(mode="json") | {"data": data_identity(config)}
+    settings.pop("run")  # the id of that run stands for its folder
+    for key in excluded:
+        *path, last = key.split(".")
+        section = settings
+        for part in path:
+            section = section[part]
+        section.pop(last, None)
+    return settings
 
 
 def data_identity(config: Config) -> dict[str, Any]:
@@ -71,21 +118,6 @@ def data_identity(config: Config) -> dict[str, Any]:
         return data.identity(config.named_data)
     except Exception:  # the check before the run names the setting that is wrong
         return config.data
-
-
-def training_id_of(config: Config, corpus: str, precision: str, code: Code) -> str:
-    """Return the id of a training on data with the fingerprint `corpus`, whatever is evaluated afterwards."""
-    parts = {"model", "encoding", "optimizer", "seed", "batch", "objective"}
-    settings = config.model_dump(mode="json", include=parts, exclude=LABELS)
-    trainer = config.trainer.max_steps, config.trainer.compile, precision
-    relevant = {key: code[key] for key in ("model", "data", "training")}
-    return digest([settings, config.names.encoding, trainer, corpus, relevant, packages()])
-
-
-def finetuning_id_of(training_id: str, name: str, extension: ExtensionConfig) -> str:
-    """Return the id of a training that continues another one under an extension."""
-    settings = extension.model_dump(mode="json")
-    return digest([training_id, name, settings, code_digest(modules(settings))])
 
 
 def extension_content(name: str) -> dict[str, Any]:

@@ -1,8 +1,11 @@
 """Models under extensions, fine-tuned first if the settings ask for it."""
 
+import hashlib
 from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import replace
+
+import torch
 
 from models.encoding import Encoding
 from models.gpt import GPT
@@ -35,14 +38,24 @@ def selected_extensions(config: Config, encodings: Sequence[Encoding]) -> Select
 
 def extended_models(run: Run, model: GPT, chosen: SelectedExtensions, training_id: str) -> dict[str, GPT]:
     """Return the model under each extension, by the name in its rows: `pi`, or `pi+50` after 50 steps of
-    training under it, whose checkpoint is reused; `training_id` is that of the original model."""
-    result = {}
+    training under it, whose checkpoint is reused; `training_id` is that of a training with these settings."""
+    result, weights = {}, None
     for name, extension in chosen.items():
         changed, key = model.under(encodings_under(name, extension.parameters, model.tiled)), name
         if extension.finetune_steps:
             changed, key = deepcopy(changed), f"{name}+{extension.finetune_steps}"
             evaluation = run.evaluation.model_copy(update={"lengths": tuple(run.lengths)})
             further = replace(run, recipe=run.recipe.finetuned(name, extension), evaluation=evaluation)
-            load_or_train(further, changed, finetuning_id_of(training_id, name, extension))
+            weights = weights or weights_digest(model)
+            load_or_train(further, changed, finetuning_id_of(training_id, weights, name, extension))
         result[key] = changed
     return result
+
+
+def weights_digest(model: GPT) -> str:
+    """Return the sha256 of all weights and buffers of a model."""
+    result = hashlib.sha256()
+    for name, tensor in model.state_dict().items():
+        result.update(name.encode())
+        result.update(tensor.detach().cpu().contiguous().view(-1).view(torch.uint8).numpy().tobytes())
+    return result.hexdigest()

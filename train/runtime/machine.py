@@ -4,25 +4,25 @@ import ctypes
 import os
 import platform
 import re
-import statistics
 from collections.abc import Iterable
-from functools import cache, partial
 from pathlib import Path
-from time import process_time
-from timeit import timeit
 
 import torch
 from torch import nn
 
 from conf.errors import UsageError
 from models import cpu as native
-from models.ops.linear import product
+from models.ops.processor import bfloat16_by
 
 COMPILED = "TORCHINDUCTOR_CACHE_DIR"
 
 
 def resolved_precision(requested: str, accelerator: str) -> str:
-    """Return the precision; `auto` is bf16-mixed if that is faster, else 32-true (16-mixed on older GPUs)."""
+    """Return the precision; `auto` is bf16-mixed where the processor or the GPU multiplies faster in it, else
+    32-true (16-mixed on older GPUs).
+
+    What the hardware has decides, not a timing, so that the processes of a run and its repetitions agree.
+    """
     gpu = is_on_gpu(accelerator)
     if requested == "16-mixed" and not gpu:
         raise UsageError("trainer.precision=16-mixed needs a GPU: choose bf16-mixed or 32-true.")
@@ -30,23 +30,7 @@ def resolved_precision(requested: str, accelerator: str) -> str:
         return requested
     if gpu:
         return "bf16-mixed" if torch.cuda.is_bf16_supported() else "16-mixed"
-    return "bf16-mixed" if bfloat16_gain() > 1.0 else "32-true"
-
-
-@cache
-def bfloat16_gain() -> float:
-    """Measure how many times faster this processor multiplies matrices in bfloat16 than in float32. Some
-    emulate bfloat16, and some without tiles are slower at it."""
-    slow, fast = (
-        (torch.rand(512, 128, device="cpu").to(dtype), torch.rand(128, 512, device="cpu").to(dtype))
-        for dtype in (torch.float32, torch.bfloat16)  # also where a model without values is being checked
-    )
-    product(*slow), product(*fast)  # the first makes the kernel
-    ratios: list[float] = []
-    while len(ratios) < 9 and min(ratios, default=1.0) > 0.1:  # nine of emulated ones would take a second
-        seconds = [timeit(partial(product, *x), timer=process_time, number=1) for x in (slow, fast)]
-        ratios.append(seconds[0] / seconds[1])
-    return statistics.median(ratios)
+    return "bf16-mixed" if bfloat16_by() else "32-true"
 
 
 def is_on_gpu(accelerator: str) -> bool:

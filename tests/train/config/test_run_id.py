@@ -2,20 +2,32 @@
 
 import os
 import shutil
+from copy import deepcopy
 from pathlib import Path
 
 import pytest
+import torch
 from hydra import initialize_config_dir
 from hydra.core.global_hydra import GlobalHydra
 
 from conf.errors import UsageError
 from data import code as data_code
 from tests.composing import composed
+from train.build import build_gpt
 from train.config import run_id as cells
 from train.config.compose import check_code, register
-from train.config.run_id import code, data_identity, finetuning_id_of, run_id_of, training_id_of
+from train.config.run_id import (
+    NOT_IN_TRAINING,
+    code,
+    data_identity,
+    finetuning_id_of,
+    name,
+    run_id_of,
+    training_id_of,
+)
 from train.config.schema import Config
 from train.config.sections import ExtensionConfig
+from train.evaluation.extensions import weights_digest
 from train.paths import CONF
 
 FORMULA = "class Mine:\n    def forward(self):\n        return 2\n"
@@ -37,10 +49,53 @@ def training(config: Config, corpus: str = "corpus") -> str:
 
 def test_a_training_is_the_same_under_any_extension_and_evaluation(small: list[str]) -> None:
     plain = training(composed(*small))
-    assert training(composed(*small, "extension=yarn")) == plain
-    assert training(composed(*small, "evaluation.windows=9")) == plain
-    assert training(composed(*small, "seed=1")) != plain
+    for override in "extension=yarn evaluation.windows=9 trainer.keep=[0.5] trainer.accumulate=2".split():
+        assert training(composed(*small, override)) == plain, override
     assert training(composed(*small), "another corpus") != plain
+
+
+@pytest.mark.parametrize(
+    "override",
+    ["seed=1", "trainer.compile=true", "optimizer.clip=3", "debug=overfit", "data.held_out=0.2"],
+)
+def test_what_decides_the_weights_is_in_the_id_of_a_training(override: str, small: list[str]) -> None:
+    assert training(composed(*small, override)) != training(composed(*small))
+
+
+def test_what_is_excluded_from_an_id_exists_and_has_a_reason(small: list[str]) -> None:
+    settings = composed(*small).model_dump()
+    for key, reason in NOT_IN_TRAINING.items():
+        section = settings
+        for part in key.split("."):
+            assert part in section, key
+            section = section[part]
+        assert len(reason.split()) > 2
+
+
+def test_a_fine_tuning_depends_on_its_weights_precision_and_code(small: list[str]) -> None:
+    config = composed(*small, "extension=pi", "extension.finetune_steps=3")
+    digests = code(config)
+
+    def tuned(weights: str = "w", precision: str = "32-true", **changed: str) -> str:
+        training = training_id_of(config, "corpus", precision, digests | changed)
+        return finetuning_id_of(training, weights, "pi", config.extension)
+
+    ids = [tuned(), tuned(weights="v"), tuned(precision="bf16-mixed"), tuned(training="edited")]
+    assert len(set(ids)) == 4
+
+
+def test_the_digest_of_weights_changes_with_each_of_them(small: list[str]) -> None:
+    model = build_gpt(composed(*small))
+    first = weights_digest(model)
+    assert weights_digest(deepcopy(model)) == first
+    with torch.no_grad():
+        next(iter(model.parameters())).view(-1)[0] += 1
+    assert weights_digest(model) != first
+
+
+def test_a_run_under_an_extension_has_a_name_of_its_own(small: list[str]) -> None:
+    assert name(composed(*small, "encoding=rope")).startswith("rope-s0-")
+    assert name(composed(*small, "encoding=rope", "extension=yarn")).startswith("rope+yarn-s0-")
 
 
 def text_config(path: Path, small: list[str], **changes: str) -> Config:
@@ -117,9 +172,10 @@ def test_an_edited_method_is_another_run_and_another_training(mine: Path, small:
 def test_an_edited_extension_is_another_run_of_the_same_training(mine: Path, small: list[str]) -> None:
     settings = ExtensionConfig.of({"_target_": "mine.Mine", "finetune_steps": 2})
     config = composed(*small).model_copy(update={"extension": settings})
-    before, trained = (run_id_of(config), finetuning_id_of("trained", "mine", settings)), training(config)
+    tuned = "trained", "weights", "mine", settings
+    before, trained = (run_id_of(config), finetuning_id_of(*tuned)), training(config)
     mine.write_text(FORMULA.replace("2", "3"))
-    after = run_id_of(config), finetuning_id_of("trained", "mine", settings)
+    after = run_id_of(config), finetuning_id_of(*tuned)
     assert all(old != new for old, new in zip(before, after, strict=True))
     assert training(config) == trained
 
@@ -145,13 +201,14 @@ def test_an_edit_of_shared_code_is_another_run(
     root = tmp_path / "copy"
     for folder in ("models", "data", "train"):
         shutil.copytree(data_code.ROOT / folder, root / folder, ignore=shutil.ignore_patterns("__pycache__"))
-    monkeypatch.setattr(data_code, "ROOT", root)
-    monkeypatch.setattr(data_code, "LIBRARIES", (root / "models", root / "data"))
+    monkeypatch.setattr(cells, "ROOT", root)
     assert code(config) == before
     for file, part in (
         ("models/ops/rotary.py", "model"),
-        ("models/cpu/attention.c", "model"),
-        ("train/fit/loss.py", "training"),
+        (next((root / "models").rglob("*.c")).relative_to(root).as_posix(), "model"),
+        ("train/fit/optimizer.py", "training"),
+        ("train/build.py", "training"),  # the seeds of the weights
+        ("train/context.py", "training"),
         ("data/text/split.py", "data"),
         ("train/evaluation/text.py", "evaluation"),
     ):

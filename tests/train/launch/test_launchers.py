@@ -32,10 +32,10 @@ def test_a_sweep(
     chosen += ["hydra.mode=MULTIRUN", f"encoding={encodings}", "extension=pi"]
     swept = call(*chosen, *small, f"outputs={tmp_path}/o", f"hydra.sweep.dir={tmp_path}/s", check=False)
     assert swept.returncode == ("alibi" in encodings), swept.stderr
-    (rope,) = tmp_path.glob("s/rope-*")
-    lines = {line.split()[0]: line for line in swept.stdout.splitlines() if line.startswith(("rope-", "al"))}
+    (rope,) = tmp_path.glob("s/rope+pi-*")
+    lines = {line.split()[0]: line for line in swept.stdout.splitlines() if line.startswith(("rope+", "al"))}
     assert "s  done, loss " in lines[rope.name]
-    for alibi in tmp_path.glob("s/alibi-*"):
+    for alibi in tmp_path.glob("s/alibi+*"):
         assert f"s  FAILED, see {alibi}/train.log" in lines[alibi.name]
         assert "2 of 2" in swept.stdout
         assert "does not fit ALiBi" in (alibi / "train.log").read_text()

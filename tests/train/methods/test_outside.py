@@ -67,3 +67,12 @@ def test_a_folder_that_cannot_be_used(methods: Path, tmp_path: Path) -> None:
         taken.parent.mkdir(exist_ok=True)
         taken.touch()
         assert sentence in call(f"methods={folder}", "encoding=alibi", *SMALL, check=False).stderr
+
+
+def test_two_folders_of_one_name(methods: Path, tmp_path: Path) -> None:
+    """The settings of the one would otherwise go with the module of the other."""
+    call("other", f"to={tmp_path}", module="train.methods.new")
+    (tmp_path / "other.py").rename(tmp_path / "my_bias.py")
+    both = f"methods={methods}", f"methods={tmp_path}"
+    done = call(*both, "encoding=alibi", *SMALL, check=False)
+    assert f"{tmp_path}/my_bias.py has the name of a file of {methods}: choose another" in done.stderr

@@ -1,40 +1,34 @@
-"""The description of a machine."""
-
-import os
-import platform
-import subprocess
-import sys
+"""The precision that `auto` means follows from what the processor has, and from nothing else."""
 
 import pytest
 import torch
-from torch import Tensor
 
-from train.runtime import machine
-
-ASKED = "from train.runtime.machine import resolved_precision; print(resolved_precision('auto', 'cpu'))"
+from models.ops import processor
+from train.runtime.machine import resolved_precision
 
 
-@pytest.mark.skipif(
-    platform.machine() not in ("x86_64", "AMD64"), reason="oneDNN's names of x86 instructions"
+@pytest.mark.parametrize(
+    ("has_tiles", "has_pairs", "is_foreign_to_mkl", "expected"),
+    [
+        (True, True, False, "bf16-mixed"),
+        (False, True, True, "bf16-mixed"),
+        (False, True, False, "32-true"),  # slower than float32, as measured
+        (False, False, True, "32-true"),
+    ],
 )
-def test_float32_where_bfloat16_is_emulated() -> None:
-    limited = os.environ | {"DNNL_MAX_CPU_ISA": "AVX2", "OMP_NUM_THREADS": "2"}
-    found = subprocess.run(
-        [sys.executable, "-c", ASKED], env=limited, capture_output=True, text=True, check=True
-    )
-    assert found.stdout.strip() == "32-true"
-
-
-def test_precision_is_measured_on_numbers_while_a_model_without_values_is_checked(
-    monkeypatch: pytest.MonkeyPatch,
+def test_the_instructions_decide(
+    has_tiles: bool, has_pairs: bool, is_foreign_to_mkl: bool, expected: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    devices = set()
+    monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: "AVX512")
+    monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda: has_pairs)
+    monkeypatch.setattr(processor, "has_tiles", lambda: has_tiles)
+    monkeypatch.setattr(processor, "is_mkl_slow", lambda: is_foreign_to_mkl)
+    monkeypatch.delenv("ONEDNN_MAX_CPU_ISA", raising=False)
+    monkeypatch.delenv("DNNL_MAX_CPU_ISA", raising=False)
+    assert resolved_precision("auto", "cpu") == expected
 
-    def product(a: Tensor, b: Tensor) -> Tensor:
-        devices.update({a.device.type, b.device.type})
-        return a @ b
 
-    monkeypatch.setattr(machine, "product", product)
-    with torch.device("meta"):
-        machine.bfloat16_gain.__wrapped__()
-    assert devices == {"cpu"}
+def test_instructions_that_are_switched_off_do_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DNNL_MAX_CPU_ISA", "AVX2")
+    assert resolved_precision("auto", "cpu") == "32-true"
+    assert resolved_precision("bf16-mixed", "cpu") == "bf16-mixed"
