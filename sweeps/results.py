@@ -6,6 +6,7 @@ All readers use `load_sweep`, so that damaged runs are left out, and named, ever
 
 import json
 import os
+import re
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -24,6 +25,7 @@ from train.results.rows import ROW, Row, read_rows
 
 ROWS, SCORES, RUNS = "rows.parquet", "scores.parquet", "runs.parquet"  # the files of an archive
 UNFINISHED, FAILED, UNREADABLE = "have no results yet", "failed", "cannot be read"  # what became of a job
+FOLDER = re.compile(r"(?!\.\.?$)[^/\\\x00-\x1f]+")  # a name that leads nowhere else
 Documents = dict[str, NDArray[np.float64]]  # scores by window
 TRAINING = ("model", "encoding", "optimizer", "trainer", "batch", "objective")  # settings that make a method
 NOT_RESULT = {
@@ -181,6 +183,8 @@ def archived_runs(archive: Path) -> Iterator[FinishedRun]:
             documents_of.setdefault(run, {})[name] = array
         for run, _, about in runs[["run", "id", "about"]].itertuples(index=False, name=None):
             record = About.model_validate_json(about)
+            if not FOLDER.fullmatch(run):
+                raise ValueError(f"{run!r} is no name of a folder")
             yield FinishedRun(archive / run, record, rows_of[run], documents_of[run])
     except (ValueError, KeyError, OSError) as error:
         raise UsageError(f"The archive {archive} is damaged: make it again by sweeps.archive.") from error

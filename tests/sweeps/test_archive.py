@@ -94,6 +94,18 @@ def test_an_archive_that_lacks_a_run_is_damaged(name: str, sweep: Path, tmp_path
         load_sweep(tmp_path)
 
 
+@pytest.mark.parametrize("run", ["..", ".", "", "../x", "/tmp/x", "a\nb"])
+def test_a_run_whose_name_leads_elsewhere_is_damage(run: str, sweep: Path, tmp_path: Path) -> None:
+    pack(sweep, tmp_path / "archive")
+    for name in ("rows", "scores", "runs"):
+        file = tmp_path / "archive" / f"{name}.parquet"
+        frame = pd.read_parquet(file)
+        frame.assign(run=frame["run"].replace("rope-s0", run)).to_parquet(file)
+    with pytest.raises(UsageError, match=r"The archive .* is damaged: make it again"):
+        unpack(tmp_path / "archive", tmp_path / "into" / "again")
+    assert not (tmp_path / "into").exists()
+
+
 def test_nothing_to_archive_and_no_archive(sweep: Path, tmp_path: Path) -> None:
     for done in sweep.glob("*/DONE"):
         done.unlink()

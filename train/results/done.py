@@ -1,53 +1,73 @@
-"""`DONE`, the last file of a run folder: the id of the run, and the sha256 of each of its results.
+"""`DONE`, the last file of a run folder: the sha256 of each of its files, which `sha256sum -c DONE` checks.
 
-Its lines after the first are as sha256sum writes them; what differs from it is not used, and made again.
+Its first line, a comment, is the id of the run. What differs from it is not used, and made again.
 """
 
 import re
 from pathlib import Path
 
 from conf.errors import UsageError
-from data.digest import of_file
+from data.digest import of_content
 from data.disk import atomic_write, read_file
 
-DONE, RESULTS, RUN, DOCUMENTS = "DONE", "results.jsonl", "run.json", "documents.npz"
-VOUCHED = (RESULTS, RUN, DOCUMENTS)
-TEXT = re.compile("[0-9a-f]{8}\n" + "".join(f"([0-9a-f]{{64}})  {re.escape(name)}\n" for name in VOUCHED))
+DONE, RESULTS, RUN, DOCUMENTS, TOKENIZER = (
+    "DONE",
+    "results.jsonl",
+    "run.json",
+    "documents.npz",
+    "tokenizer.json",
+)
+NEEDED = {RESULTS, RUN, DOCUMENTS}
+TEXT = re.compile(r"# ([0-9a-f]{8})\n((?:[0-9a-f]{64}  [\w.-]+\n)+)")
 OUT_OF_MEMORY = "out_of_memory"  # the metric that marks a length at which memory ran out
 
 
 def finish(folder: Path, run_id: str) -> None:
     """Write DONE for the files of a run folder."""
-    lines = [f"{of_file(folder / name)}  {name}" for name in VOUCHED]
+    lines = [
+        f"{of_content(folder / name)}  {name}\n" for name in sorted(NEEDED | weights_and_tokenizer(folder))
+    ]
     with atomic_write(folder / DONE) as out:
-        out.write("\n".join([run_id, *lines, ""]).encode())
+        out.write(f"# {run_id}\n{''.join(lines)}".encode())
+
+
+def weights_and_tokenizer(folder: Path) -> set[str]:
+    """Return the names of the files of a model in a run folder."""
+    return {file.name for file in (*folder.glob("*.ckpt"), *folder.glob(TOKENIZER))}
+
+
+def read_done(folder: Path) -> tuple[str, dict[str, str]]:
+    """Return the id of the run that finished in a folder, and the digest of each file by name; nothing where
+    DONE is missing or damaged."""
+    text = read_file(folder / DONE).decode(errors="replace") if (folder / DONE).exists() else ""
+    if (match := TEXT.fullmatch(text)) is None:
+        return "", {}
+    digests = {name: digest for digest, name in (line.split("  ") for line in match[2].splitlines())}
+    return (match[1], digests) if digests.keys() >= NEEDED else ("", {})
 
 
 def finished_id(folder: Path) -> str | None:
-    """Return the id of the run that finished in a folder; None if there is no DONE."""
-    return done_text(folder).partition("\n")[0].strip() if (folder / DONE).exists() else None
-
-
-def done_text(folder: Path) -> str:
-    """Return the text of DONE, whatever it is."""
-    return read_file(folder / DONE).decode(errors="replace")
+    """Return the id of the run that finished in a folder: None without DONE, empty if it is damaged."""
+    return read_done(folder)[0] if (folder / DONE).exists() else None
 
 
 def damage(folder: Path) -> str | None:
-    """Return the first result that differs from what was written, and how; None if all are intact."""
-    vouched = TEXT.fullmatch(done_text(folder))
-    if vouched is None:
+    """Return the first file that differs from what was written, and how; None if all are intact. Weights may
+    be deleted to save space."""
+    digests = read_done(folder)[1]
+    if not digests:
         return "DONE is damaged"
-    for name, digest in zip(VOUCHED, vouched.groups(), strict=True):
+    for name in sorted(digests.keys() | weights_and_tokenizer(folder)):
         if not (folder / name).is_file():
-            return f"{name} is missing"
-        if of_file(folder / name) != digest:
+            if not name.endswith(".ckpt"):
+                return f"{name} is missing"
+        elif of_content(folder / name) != digests.get(name):
             return f"{name} is not what was written"
     return None
 
 
 def check_finished(folder: Path) -> None:
-    """Raise UsageError unless a folder holds a finished run with intact results."""
+    """Raise UsageError unless a folder holds a finished run whose files are intact."""
     if not (folder / DONE).exists():
         raise UsageError(f"{folder} is not the folder of a finished run: it has no DONE.")
     if wrong := damage(folder):
@@ -56,7 +76,7 @@ def check_finished(folder: Path) -> None:
 
 def is_done(folder: Path, run_id: str) -> bool:
     """Return whether a folder holds this run, finished and intact."""
-    return finished_id(folder) == run_id and damage(folder) is None
+    return read_done(folder)[0] == run_id and damage(folder) is None
 
 
 def has_gaps(folder: Path) -> bool:

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import subprocess
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -15,14 +16,24 @@ from tests.train.conftest import SMALL
 from train.launch.scheduler import check_folders, failure_text
 from train.launch.worker import Job
 from train.results import done
-from train.results.done import DOCUMENTS, DONE, RESULTS, RUN, check_finished, damage, finish, is_done
+from train.results.done import (
+    DOCUMENTS,
+    DONE,
+    RESULTS,
+    RUN,
+    TOKENIZER,
+    check_finished,
+    damage,
+    finish,
+    is_done,
+)
 from train.results.rows import read_rows
 from train.results.run_folder import is_complete
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    for name in (RESULTS, RUN, DOCUMENTS):
+    for name in (RESULTS, RUN, DOCUMENTS, TOKENIZER, "final.ckpt"):
         (tmp_path / name).write_text(f"what is in {name}\n")
     finish(tmp_path, "01234567")
     return tmp_path
@@ -36,7 +47,7 @@ def test_what_is_whole_is_done(folder: Path) -> None:
     assert not is_done(folder / "elsewhere", "01234567")
 
 
-@pytest.mark.parametrize("name", [RESULTS, RUN, DOCUMENTS])
+@pytest.mark.parametrize("name", [RESULTS, RUN, DOCUMENTS, TOKENIZER])
 @pytest.mark.parametrize("harm", [partial(truncate, at=-3), partial(flip, at=4), Path.unlink])
 def test_what_is_not_is_done_again(folder: Path, name: str, harm: Callable[[Path], None]) -> None:
     harm(folder / name)
@@ -47,6 +58,26 @@ def test_what_is_not_is_done_again(folder: Path, name: str, harm: Callable[[Path
             read_rows(folder / RESULTS)
 
 
+def test_sha256sum_reads_it(folder: Path) -> None:
+    check = partial(subprocess.run, ["sha256sum", "--strict", "-c", DONE], cwd=folder, capture_output=True)
+    assert check().returncode == 0
+    assert check().stdout.count(b": OK") == 5
+    flip(folder / "final.ckpt", at=3)
+    assert check().returncode == 1
+
+
+def test_weights_and_tokenizer_are_vouched_for(folder: Path) -> None:
+    """Weights may be deleted to save space, but neither changed nor added."""
+    (folder / "final.ckpt").write_bytes(b"other weights")
+    assert damage(folder) == "final.ckpt is not what was written"
+    with pytest.raises(UsageError, match=r"final\.ckpt is not what was written"):
+        check_finished(folder)
+    (folder / "final.ckpt").unlink()
+    assert damage(folder) is None
+    (folder / "step-3.ckpt").write_bytes(b"weights of somebody")
+    assert damage(folder) == "step-3.ckpt is not what was written"
+
+
 @pytest.mark.parametrize(
     "harm",
     [
@@ -54,8 +85,8 @@ def test_what_is_not_is_done_again(folder: Path, name: str, harm: Callable[[Path
         lambda text: "01234567\n",
         lambda text: text.replace("run.json", "run.jsn"),
         lambda text: text.partition("\n")[2],
-        lambda text: text + text.splitlines(keepends=True)[-1],
-        lambda text: "".join(text.splitlines(keepends=True)[:-1]),
+        lambda text: "".join(text.splitlines(keepends=True)[:-2]),
+        lambda text: text.replace("run.json", "../run.json"),
         lambda text: text.replace("\n", "\r\n"),
         lambda text: "\x00\udcff",
     ],
