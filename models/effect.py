@@ -47,17 +47,32 @@ class Layer:
 class Positions:
     """The position of each token of a sequence."""
 
-    at: Tensor  # (T,), or (B, T) where sequences differ: increasing, whole numbers or not
+    at: Tensor  # (T,), or (B, T) where sequences differ: whole numbers or not
     span: int  # every position is below it; T unless positions skip
     causal: bool = True  # False: tokens see what comes after them as well
     draw: int = 0  # number of the draw, for encodings that draw; in training, the step
-    sequences: int = 1  # B, for encodings that place each sequence differently
+    sequences: range = range(1)  # numbers of the B sequences among all of the step, for encodings that draw
+    ids: Tensor | None = None  # (B, T) the tokens
+    given: Tensor | None = None  # (B, T) whole numbers that the data give to the tokens, in any order
+    is_sorted: bool = True  # positions increase along each sequence
 
     @classmethod
     def of(
-        cls, length: int, device: Device = "cpu", causal: bool = True, draw: int = 0, sequences: int = 1
+        cls,
+        length: int,
+        device: Device = "cpu",
+        causal: bool = True,
+        draw: int = 0,
+        sequences: range = range(1),
     ) -> "Positions":
         return cls(torch.arange(length, device=device), length, causal, draw, sequences)
+
+    def cut(self, tokens: slice, size: int) -> "Positions":
+        """Return the positions of these tokens in pieces of `size`, (B * pieces, size), each from 0 on."""
+        ids, given = (None if x is None else x[:, tokens].reshape(-1, size) for x in (self.ids, self.given))
+        at = torch.arange(size, device=self.at.device)
+        count = len(self.sequences) * (tokens.stop - tokens.start) // size
+        return replace(self, at=at, span=size, sequences=range(count), ids=ids, given=given)
 
     @property
     def length(self) -> int:
@@ -72,7 +87,7 @@ class Positions:
     @property
     def is_consecutive(self) -> bool:
         """Return whether the positions are 0, 1, ..., T - 1 in every sequence."""
-        return self.is_whole and self.at.dim() == 1 and self.span == self.length
+        return self.is_whole and self.is_sorted and self.at.dim() == 1 and self.span == self.length
 
 
 @dataclass(frozen=True)
@@ -87,7 +102,7 @@ class ByDistance:
 
     def table(self, positions: Positions) -> tuple[Tensor, int]:
         """Return the numbers of all distances, (1 or H, N), and the first distance."""
-        first = 0 if positions.causal else 1 - positions.span
+        first = 0 if positions.causal and positions.is_sorted else 1 - positions.span
         return self.function(torch.arange(first, positions.span, device=positions.at.device)), first
 
 
@@ -116,22 +131,31 @@ class Window:
 
 
 @dataclass(frozen=True)
-class Region:
-    """Keys at least `start` positions back, for which q and k are rotated differently."""
+class Regions:
+    """Regions of keys, for each of which q and k are rotated differently."""
 
-    start: int
-    rotate: Rotate
+    level: Callable[[Tensor, Tensor], Tensor]
+    """Positions of queries and keys -> whole numbers, which never fall with the query's position and never
+    rise with the key's: up to 0 is `Effect.rotate`, n is the n-th of the rotations."""
+    rotations: tuple[Rotate, ...]  # the last one also of higher levels
+    start: int | None = None  # all keys at least that far back are in the last region
+
+    @classmethod
+    def beyond(cls, start: int, rotate: Rotate) -> "Regions":
+        """Return a single region: the keys at least `start` positions back."""
+        return cls(lambda i, j: (i - j >= start).long(), (rotate,), start)
+
+    def __call__(self, i: Tensor, j: Tensor) -> Tensor:
+        """Return the number of the region of each pair, 0 for `Effect.rotate`."""
+        return self.level(i, j).clamp(0, len(self.rotations))
 
 
 @dataclass(frozen=True)
-class FarKeys(Region):
-    """Keys for which the effect is a product of rotated q and k, plus a level for each query.
+class FarKeys:
+    """Keys at least `start` positions back, for which the effect is a product of rotated q and k."""
 
-    With `is_reached`, the contents decide where far keys begin; `start` is the first place to look.
-    """
-
-    level: Callable[[Tensor], Tensor] | None = None  # q (B, H, T, D) -> (B, H, T) float32
-    is_reached: Callable[[Tensor], Tensor] | None = None  # logits (B, H, R, K) -> (B, H, R) if others are
+    start: int
+    rotate: Rotate
 
 
 @dataclass(frozen=True)
@@ -143,24 +167,36 @@ class Adjust:
 
 
 @dataclass(frozen=True)
+class OwnAttention:
+    """What a method puts in place of q . k and of the softmax. The rest of the effect holds as ever."""
+
+    scores: Callable[[Tensor, Tensor], Tensor] | None = None  # q, k (B, H, T, D) -> (B, H, T, T) float32
+    weights: Callable[[Tensor], Tensor] | None = None  # logits (B, H, R, K) -> weights; minus infinity hides
+    kernel: Callable[[Tensor, Tensor, Tensor, "Effect"], Tensor | None] | None = None
+    """q, k, v (B, H, T, D) and the whole effect -> the output of the same attention, faster; None if this
+    kernel cannot carry out the effect."""
+
+
+@dataclass(frozen=True)
 class Effect:
     """The whole effect of an encoding at `positions`; fields that are left out do nothing.
 
     A logit is `logit_scale * adjust(score_scale * q . k / sqrt(D) + bias + log_decay_i - log_decay_j)` with q
-    and k rotated by `rotate`, or by the last region of `far` that holds the key.
+    and k rotated by `rotate`, or by the rotation of the region that holds the key.
     """
 
     positions: Positions
     embed: Embed | None = None
     # done to q and k
     rotate: Rotate | None = None
-    far: tuple[Region, ...] = ()  # nearest first
+    regions: Regions | None = None
     # multiplied into, added to, done to the logits
     score_scale: ByDistance | ByPair | None = None
     bias: ByDistance | ByPair | None = None  # minus infinity hides a key from a head
     log_decay: Tensor | None = None  # (B or 1, H, T) float32
     adjust: Adjust | None = None
     logit_scale: Tensor | None = None  # (..., 1 or H, T or 1) float32, on all logits of a query
+    attention: OwnAttention | None = None
     # visible and read
     visible: Window | None = None  # on top of the causal mask
     sink: Tensor | None = (
@@ -175,8 +211,12 @@ class Effect:
     @property
     def parts(self) -> frozenset[str]:
         """Return the names of the fields that do something."""
-        none = (None, ())
-        return frozenset(name for name in PARTS if not any(getattr(self, name) is empty for empty in none))
+        return frozenset(name for name in PARTS if getattr(self, name) is not None)
+
+    def weigh(self, logits: Tensor) -> Tensor:
+        """Return the weights of final logits (..., K)."""
+        own = None if self.attention is None else self.attention.weights
+        return logits.softmax(-1) if own is None else own(logits)
 
     def scale_logits(self, logit_scale: Tensor) -> "Effect":
         """Return the effect with its logits multiplied by one more `logit_scale`."""

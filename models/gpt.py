@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from copy import copy
+from dataclasses import replace
 from functools import partial
 from itertools import cycle
 from typing import Any, cast
@@ -107,20 +108,35 @@ class GPT(nn.Module):
             seen += window.width - 1
         return max(0, first - seen)
 
-    def forward(self, tokens: Tensor, draw: int = 0) -> Tensor:
-        """Return the logits (B, T, vocab) of tokens (B, T)."""
-        return cast(Tensor, self.head(self.hidden(tokens, draw)))
+    def forward(self, tokens: Tensor, draw: int = 0, given: Tensor | None = None) -> Tensor:
+        """Return the logits (B, T, vocab) of tokens (B, T), which the data may have `given` positions."""
+        return cast(Tensor, self.head(self.hidden(tokens, draw, given=given)))
 
-    def hidden(self, tokens: Tensor, draw: int = 0, first: int = 0) -> Tensor:
-        """Return the input of the head from token `first` on, (B, T - first, C), for tokens (B, T)."""
-        context = self.context or tokens.size(1)
-        if tokens.size(1) <= context:
-            return self.through(tokens, draw, first)
-        rest = tokens.size(1) % context  # the first piece is the short one
-        pieces = self.through(tokens[:, rest:].reshape(-1, context), draw)
+    def hidden(
+        self,
+        tokens: Tensor,
+        draw: int = 0,
+        first: int = 0,
+        sequences: range | None = None,
+        given: Tensor | None = None,
+    ) -> Tensor:
+        """Return the input of the head from token `first` on, (B, T - first, C), for tokens (B, T).
+
+        `sequences` are the numbers of the sequences in the whole batch of a step, of which these may be a
+        part; `given` are positions (B, T) from the data.
+        """
+        length, context = tokens.size(1), self.context or tokens.size(1)
+        sequences = range(tokens.size(0)) if sequences is None else sequences
+        positions = replace(
+            Positions.of(length, tokens.device, self.causal, draw, sequences), ids=tokens, given=given
+        )
+        if length <= context:
+            return self.through(positions, first)
+        rest = length % context  # the first piece is the short one
+        pieces = self.through(positions.cut(slice(rest, length), context))
         whole = pieces.reshape(tokens.size(0), -1, pieces.size(-1))
         if rest:
-            whole = torch.cat([self.through(tokens[:, :rest], draw), whole], dim=1)
+            whole = torch.cat([self.through(positions.cut(slice(0, rest), rest)), whole], dim=1)
         return whole[:, first:]
 
     @property
@@ -137,13 +153,13 @@ class GPT(nn.Module):
         """
         if not self.is_cacheable:
             raise UsageError("This model reads all of a text again when it goes on: leave out the cache.")
-        return self.through(tokens, first=cache.length, cache=cache)
+        positions = replace(Positions.of(tokens.size(1), tokens.device, self.causal), ids=tokens)
+        return self.through(positions, first=cache.length, cache=cache)
 
-    def through(self, tokens: Tensor, draw: int = 0, first: int = 0, cache: Cache | None = None) -> Tensor:
+    def through(self, positions: Positions, first: int = 0, cache: Cache | None = None) -> Tensor:
         """Return `hidden` of sequences that are seen whole, or that continue a cache."""
-        sequences, length = tokens.shape
-        positions = Positions.of(length, tokens.device, self.causal, draw, sequences)
-        plans, x, state = self.plans(positions), self.embed(tokens), None
+        plans, state = self.plans(positions), None
+        x = self.embed(positions.ids)
         for plan in plans:
             if plan.effect.embed is not None:
                 x = plan.effect.embed(x)
@@ -174,11 +190,9 @@ class GPT(nn.Module):
         pairs = zip(layers, cycle(plans), strict=False)
         return {choose(layer.q, plan.at_layer(layer)) for layer, plan in pairs}
 
-    def effects(
-        self, length: int, device: torch.device | str = "cpu", draw: int = 0, sequences: int = 1
-    ) -> list[Effect]:
+    def effects(self, length: int, device: torch.device | str = "cpu", draw: int = 0) -> list[Effect]:
         """Return the effect of each encoding on sequences of `length` tokens."""
-        positions = Positions.of(length, device, self.causal, draw, sequences)
+        positions = Positions.of(length, device, self.causal, draw)
         return [encoding.effect_at(positions) for encoding in self.tiled]
 
 

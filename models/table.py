@@ -87,7 +87,7 @@ def enters(effect: Effect) -> str:
     places = {
         "embedding": {"embed"},
         "q and k": {"rotate"},
-        "far q and k": {"far"},
+        "far q and k": {"regions"},
         bias: {"bias", "score_scale"},
         "logits: content": {"log_decay", "adjust"},
         "mask": {"visible"},
@@ -99,7 +99,7 @@ def enters(effect: Effect) -> str:
 
 COSTS: dict[str, Callable[[Effect], bool]] = {
     "logits": lambda effect: bool(effect.parts & {"adjust", "score_scale", "values"}),
-    "twice": lambda effect: "far" in effect.parts,
+    "twice": lambda effect: "regions" in effect.parts,
     "table": lambda effect: not isinstance(effect.bias, ByDistance | None),
     "line": lambda effect: effect.bias is not None,
     "sum": lambda effect: bool(effect.parts & {"log_decay"}),
@@ -152,7 +152,7 @@ def changes(name: str, encoding: str) -> str:
     old, new = (members(e)[0].effect_at(Positions.of(4 * SHAPE["length"])) for e in (before, after))
     parts = {
         "q and k": not torch.equal(rotation_table(old), rotation_table(new)),
-        "far q and k": bool(new.far) != bool(old.far),
+        "far q and k": (new.regions is None) != (old.regions is None),
         "mask": new.visible != old.visible,
         "temperature": new.logit_scale is not old.logit_scale,
     }

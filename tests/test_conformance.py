@@ -284,7 +284,8 @@ def test_keeps_the_precision_it_is_given(method: Method) -> None:
     x, q, k, v = (t.bfloat16() for t in content(LENGTH))
     for member in members(encoding):
         effect = late(member, positions, x, q, k, v)
-        for rotate in [effect.rotate, *(region.rotate for region in effect.far)]:
+        others = effect.regions.rotations if effect.regions else ()
+        for rotate in [effect.rotate, *others]:
             assert rotate is None or {t.dtype for t in rotate(q, k)} == {q.dtype}
         assert effect.embed is None or effect.embed(x).dtype == x.dtype
         i, j = positions.at[:, None], positions.at[None, :]

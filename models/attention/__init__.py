@@ -65,6 +65,11 @@ def read(q: Tensor, k: Tensor, v: Tensor, plan: Plan, kernel: str) -> Tensor:
     if torch.is_grad_enabled():
         plan = plan.from_query(0)
     with without_autocast(q.device):
+        own = None if plan.effect.attention is None else plan.effect.attention.kernel
+        if own is not None and kernel == "auto":
+            fast = own(q, k, v, plan.effect)
+            if fast is not None:
+                return fast[:, :, fast.size(2) - count :]
         name = choose(q, plan) if kernel == "auto" else kernel
         if (reason := KERNELS[name].refusal(q, plan)) is not None:
             raise UsageError(f"model.kernel={name} cannot be used here: {reason}. Use kernel=explicit.")
@@ -78,7 +83,8 @@ def choose(q: Tensor, effect: Effect | Plan) -> str:
     if q.is_cuda:
         if plan.has_dense_numbers:  # FlexAttention would read them from a table of T x T
             return "explicit"
-        return {Form.PLAIN: "sdpa", Form.FULL_SCORES: "explicit"}.get(plan.form, "flex")
+        name = {Form.PLAIN: "sdpa", Form.FULL_SCORES: "explicit"}.get(plan.form, "flex")
+        return "explicit" if KERNELS[name].refusal(q, plan) else name
     if q.is_cpu and cpu_flash.refusal(q, plan) is None:
         return "fused"
     if torch.is_grad_enabled():  # on a CPU, PyTorch's flash attention is slow backward

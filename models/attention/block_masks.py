@@ -11,6 +11,7 @@ from torch import Tensor
 from torch.nn.attention.flex_attention import BlockMask
 
 from models.attention.plan import Plan
+from models.effect import Effect
 
 SIZE = 128  # queries, and keys, of a block
 
@@ -22,7 +23,7 @@ def block_mask(plan: Plan, at: Tensor, visible: Callable) -> BlockMask:
     """
     is_needed, is_full = block_relations(plan, at)
     partial = is_needed & ~is_full
-    sizes = at.size(-1), at.size(-1) * (1 + len(plan.effect.far))
+    sizes = at.size(-1), at.size(-1) * copies(plan.effect)
     return BlockMask.from_kv_blocks(
         *indices(partial), *indices(is_full), BLOCK_SIZE=SIZE, mask_mod=visible, seq_lengths=sizes
     )
@@ -49,14 +50,19 @@ def block_relations(plan: Plan, at: Tensor) -> tuple[Tensor, Tensor]:
         largest = torch.maximum(nearest.abs(), farthest.abs())
         is_needed = is_needed & ((smallest < width) | (first[:, None] < sinks))
         is_full = is_full & ((largest < width) | (last[:, None] < sinks))
-    if not effect.far:
+    if effect.regions is None:
         return is_needed[:, None], is_full[:, None]
-    starts = [region.start for region in effect.far]
-    smallest, largest = (torch.stack([d >= start for start in starts]).sum(0) for d in (nearest, farthest))
-    parts = range(len(starts) + 1)  # copies of the keys, the farther ones behind
+    smallest = effect.regions(first[:, :, None], last[:, None])
+    largest = effect.regions(last[:, :, None], first[:, None])
+    parts = range(copies(effect))  # the farther ones behind
     are_needed = torch.cat([is_needed & (smallest <= part) & (part <= largest) for part in parts], -1)
     are_full = torch.cat([is_full & (smallest == part) & (largest == part) for part in parts], -1)
     return are_needed[:, None], are_full[:, None]
+
+
+def copies(effect: Effect) -> int:
+    """Return the number of copies of the keys, one for each rotation."""
+    return 1 if effect.regions is None else 1 + len(effect.regions.rotations)
 
 
 def indices(blocks: Tensor) -> tuple[Tensor, Tensor]:

@@ -34,7 +34,7 @@ def refusal_of_plan(plan: Plan, learns: bool) -> str | None:
     """Return why no loops in C can compute a plan; None if they can."""
     if plan.form == Form.FULL_SCORES:
         return "the encoding reads whole rows of logits or weights"
-    if "far" in plan.parts:
+    if "regions" in plan.parts:
         return "the encoding rotates far keys in another way"
     if "log_decay" in plan.parts and (has_mask(plan, learns) or "logit_scale" in plan.parts):
         return "a decay stands beside another bias, mask or logit_scale"

@@ -88,16 +88,23 @@ def by_logits(q: Tensor, k: Tensor, v: Tensor, plan: Plan) -> Tensor:
 def block_logits(q: Tensor, k: Tensor, plan: Plan, dtype: torch.dtype) -> Callable[[slice, slice], Tensor]:
     """Return a function of query and key slices that gives their logits (B, H, R, K), for v of `dtype`."""
     effect, scale, log_decay = plan.effect, q.size(-1) ** -0.5, plan.effect.log_decay
-    far = [(region.start, *region.rotate(q, k)) for region in effect.far]
+    regions, own = effect.regions, None if effect.attention is None else effect.attention.scores
+    scores = None if own is None else own(q, k)
+    far = [] if regions is None else [rotate(q, k) for rotate in regions.rotations]
     near_q, near_k = plan.rotate(q, k)
     near_q = near_q * scale
 
     def block(rows: slice, keys: slice) -> Tensor:
         i, j = masks.positions(plan, rows, keys)
-        logits = near_q[:, :, rows] @ near_k[:, :, keys].mT
-        for start, far_q, far_k in far:
-            product = far_q[:, :, rows] @ far_k[:, :, keys].mT * scale
-            logits = torch.where((i - j >= start).unsqueeze(-3), product, logits)
+        if scores is None:
+            logits = near_q[:, :, rows] @ near_k[:, :, keys].mT
+        else:
+            logits = scores[:, :, rows, keys].to(q.dtype)
+        if regions is not None:
+            region = regions(i, j).unsqueeze(-3)
+            for number, (far_q, far_k) in enumerate(far, 1):
+                product = far_q[:, :, rows] @ far_k[:, :, keys].mT * scale
+                logits = torch.where(region >= number, product, logits)
         factor = None if effect.score_scale is None else masks.by_pair(plan, "score_scale", i, j).to(dtype)
         logits = add_bias(plan, logits, rows, keys, factor)
         if log_decay is not None:
@@ -130,8 +137,8 @@ def softmax(logits: Tensor, plan: Plan, rows: slice, dtype: torch.dtype) -> Tens
     if sink is not None:
         column = masks.of_queries(sink.to(logits.dtype), rows)
         logits = torch.cat([logits, column.expand(*logits.shape[:-1], 1)], dim=-1)
-        return logits.softmax(-1).to(dtype)[..., :-1]
-    return logits.softmax(-1).to(dtype)
+        return plan.effect.weigh(logits).to(dtype)[..., :-1]
+    return plan.effect.weigh(logits).to(dtype)
 
 
 def masked_softmax(q: Tensor, k: Tensor, mask: Tensor, dtype: torch.dtype) -> Tensor:

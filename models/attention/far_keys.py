@@ -3,17 +3,14 @@
 This serves encodings with a tail of keys that they all treat in the same way.
 """
 
-from dataclasses import replace
-
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from models.attention import masks
-from models.attention.eager import block_logits, by_logits
+from models.attention.eager import block_logits
 from models.attention.plan import Plan
 from models.cpu.attention import Scores, loops_for, read, same_dtype
-from models.effect import FarKeys, Window
 
 ROWS = 128  # queries that read their near keys at once
 PARTS = 4  # of a longer block: it reads the keys far from all of it at once, then each part the rest
@@ -40,37 +37,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, plan: Plan) -> Tensor:
     """Return the output of all queries, (B, H, T, D)."""
     plan, tail = plan.from_query(0), plan.far_keys
     assert tail is not None
-    if tail.is_reached is None:
-        return band(q, k, v, plan, tail)
-    out = torch.empty_like(v)
-    for start, heads in starts(q, k, plan, tail).items():
-        block = q[:, heads], k[:, heads], v[:, heads], plan
-        out[:, heads] = by_logits(*block) if start is None else band(*block, replace(tail, start=start))
-    return out
-
-
-def starts(q: Tensor, k: Tensor, plan: Plan, tail: FarKeys) -> dict[int | None, list[int]]:
-    """Return the heads by the distance at which their tail starts; None is a tail too far away to gain by."""
-    assert tail.is_reached is not None
-    result: dict[int | None, list[int]] = {}
-    heads, start, length = list(range(q.size(1))), tail.start, q.size(-2)
-    while heads and NEAR * start <= length:
-        nearest = Plan(replace(plan.effect, adjust=None, visible=Window(start)))
-        logits = block_logits(q[:, heads], k[:, heads], nearest, q.dtype)
-        reached = torch.ones(len(heads), dtype=torch.bool)
-        for rows in masks.split(slice(start, length), ROWS):
-            block = logits(rows, masks.visible_keys(nearest, rows))
-            reached &= tail.is_reached(block).all(-1).all(0)
-        for head, is_tail in zip(heads, reached.tolist(), strict=True):
-            result.setdefault(start if is_tail else None, []).append(head)
-        heads, start = result.pop(None, []), 2 * start
-    return result | ({None: heads} if heads else {})
-
-
-def band(q: Tensor, k: Tensor, v: Tensor, plan: Plan, tail: FarKeys) -> Tensor:
-    """Return the output (B, H, T, D) of heads whose tail starts at the same distance."""
     logits = block_logits(q, k, plan, v.dtype)
-    level = None if tail.level is None else tail.level(q)
     (far_q, far_k), scale = tail.rotate(q, k), q.size(-1) ** -0.5
 
     def read_rows(rows: slice, start: int) -> Read:
@@ -87,7 +54,7 @@ def band(q: Tensor, k: Tensor, v: Tensor, plan: Plan, tail: FarKeys) -> Tensor:
             return near
         keys = slice(start, border)
         far, lse = flash(far_q[:, :, rows], far_k[:, :, keys], v[:, :, keys], scale)
-        return join(near, (far, lse if level is None else lse + level[..., rows]))
+        return join(near, (far, lse))
 
     return read_rows(slice(0, q.size(-2)), 0)[0].to(v.dtype)
 

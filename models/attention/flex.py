@@ -19,8 +19,9 @@ from models.effect import ByDistance, Effect
 
 
 def refusal(q: Tensor, plan: Plan) -> str | None:
-    is_whole = plan.form == Form.FULL_SCORES
-    return "the encoding reads whole rows of logits or weights" if is_whole else None
+    if plan.form == Form.FULL_SCORES:
+        return "the encoding reads whole rows of logits or weights"
+    return None if plan.positions.is_sorted else "positions do not increase along the sequence"
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, plan: Plan) -> Tensor:
@@ -84,9 +85,9 @@ def rotate_in_regions(q: Tensor, k: Tensor, v: Tensor, effect: Effect) -> tuple[
     one copy of every key.
     """
     rotated = [effect.rotate(q, k) if effect.rotate else (q, k)]
-    rotated += [region.rotate(q, k) for region in effect.far]
-    if not effect.far:
+    if effect.regions is None:
         return *rotated[0], v
+    rotated += [rotate(q, k) for rotate in effect.regions.rotations]
     keys, before, width = [], 0, sum(k.size(-1) for _, k in rotated)
     for _, k in rotated:
         keys.append(F.pad(k, (before, width - before - k.size(-1))))
@@ -104,15 +105,13 @@ def mask_of(plan: Plan) -> Callable:
     """Return FlexAttention's mask: whether a query sees a key, by their indices in q and k."""
     effect, length, at = plan.effect, plan.positions.length, positions_of(plan)
     whole = length + pad(length)
-    starts = [region.start for region in effect.far]
 
     def mask_mod(b: Tensor, h: Tensor, i: Tensor, j: Tensor) -> Tensor:
         key = j % whole
         q_at, k_at = at(b, i), at(b, key)
         result = i >= key if plan.causal else key < length
-        if starts:
-            region = sum((q_at - k_at >= start).int() for start in starts)
-            result = result & (region == j // whole)
+        if effect.regions is not None:
+            result = result & (effect.regions(q_at, k_at) == j // whole)
         if effect.visible is not None:
             result = result & effect.visible(q_at, k_at)
         return result

@@ -51,9 +51,9 @@ class Plan:
     @property
     def form(self) -> Form:
         parts = self.parts
-        if parts & {"adjust", "values"}:
+        if parts & {"adjust", "values", "attention"}:
             return Form.FULL_SCORES
-        if parts & {"far", "score_scale"} or parts >= {"log_decay", "logit_scale"}:
+        if parts & {"regions", "score_scale"} or parts >= {"log_decay", "logit_scale"}:
             return Form.SCORE_MOD
         return Form.PLAIN if parts <= {"logit_scale"} or parts == {"log_decay"} else Form.MASK
 
@@ -90,11 +90,11 @@ class Plan:
     @property
     def far_keys(self) -> FarKeys | None:
         """Return the far keys, if any, which a kernel need not read one by one."""
-        adjust, far = self.effect.adjust, self.effect.far
+        adjust, regions = self.effect.adjust, self.effect.regions
         if not self.causal or not self.positions.is_consecutive:
             return None
-        if self.parts == {"far"}:
-            return FarKeys(far[-1].start, far[-1].rotate)
+        if self.parts == {"regions"} and regions is not None and regions.start is not None:
+            return FarKeys(regions.start, regions.rotations[-1])
         return adjust.far_keys if adjust is not None and self.parts == {"adjust"} else None
 
     def rotate(self, q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:

@@ -22,12 +22,17 @@ def logits(q: Tensor, k: Tensor, effect: Effect, rows: slice = slice(None)) -> T
     hidden = ~masks.visible(plan, rows, slice(None))  # (1, R, T), or (B, 1, R, T)
     with without_autocast(q.device):
         q, k = q.float(), k.float()
-        near_q, near_k = plan.rotate(q, k)
-        result = near_q[:, :, rows].float() @ near_k.float().mT * scale
-        for region in effect.far:
-            far_q, far_k = region.rotate(q, k)
-            product = far_q[:, :, rows].float() @ far_k.float().mT * scale
-            result = torch.where((i - j >= region.start).unsqueeze(-3), product, result)
+        if effect.attention is not None and effect.attention.scores is not None:
+            result = effect.attention.scores(q, k)[:, :, rows]
+        else:
+            near_q, near_k = plan.rotate(q, k)
+            result = near_q[:, :, rows].float() @ near_k.float().mT * scale
+        if effect.regions is not None:
+            region = effect.regions(i, j).unsqueeze(-3)
+            for number, rotate in enumerate(effect.regions.rotations, 1):
+                far_q, far_k = rotate(q, k)
+                product = far_q[:, :, rows].float() @ far_k.float().mT * scale
+                result = torch.where(region >= number, product, result)
         if effect.score_scale is not None:
             result = result * masks.by_pair(plan, "score_scale", i, j)
         if effect.bias is not None:
@@ -47,7 +52,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, plan: Plan) -> Tensor:
     effect, score = plan.effect, logits(q, k, plan.effect)
     if effect.sink is not None:
         score = torch.cat([score, effect.sink[..., None].expand(*score.shape[:-1], 1)], dim=-1)
-    probs = score.softmax(-1)[..., : k.size(-2)]
+    probs = effect.weigh(score)[..., : k.size(-2)]
     out = probs @ v.float()
     if effect.values is not None:
         i, j = masks.positions(plan, slice(None), slice(None))

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from models.bounds import Auto, Count
-from models.effect import Adjust, Effect, FarKeys, Positions
+from models.effect import Adjust, Effect, Positions
 from models.encoding import Encoding
 
 
@@ -24,15 +24,7 @@ class CoPE(Encoding):
         self.table = nn.Parameter(torch.zeros(rows, head_width))
 
     def forward(self, positions: Positions) -> Effect:
-        def highest(q: Tensor) -> Tensor:
-            return (q @ self.table[-1].to(q.dtype)).float()  # (B, H, T)
-
-        tail = FarKeys(3 * self.table.size(0), lambda q, k: (q, k), highest, self.is_saturated)
-        return Effect(positions, adjust=Adjust(self.adjust, tail))
-
-    def is_saturated(self, logits: Tensor) -> Tensor:
-        """Return whether the count has reached its limit for all earlier keys, (B, H, R)."""
-        return logits.float().sigmoid().sum(-1) >= self.table.size(0) - 1
+        return Effect(positions, adjust=Adjust(self.adjust))
 
     def adjust(self, logits: Tensor, q: Tensor, k: Tensor, i: Tensor, j: Tensor) -> Tensor:
         gates = logits.float().sigmoid()  # 0 where a key is not seen

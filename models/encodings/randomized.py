@@ -6,6 +6,8 @@ same for all layers and sequences. DeepMind's code does that for absolute positi
 samples distances, where this samples positions for all.
 """
 
+from dataclasses import replace
+
 import torch
 from torch import Tensor
 
@@ -42,9 +44,7 @@ class Randomized(Around):
 
     def forward(self, positions: Positions) -> Effect:
         drawn = self.sample(positions.span, positions.draw, positions.at.device)
-        return self.inner.effect_at(
-            Positions(drawn[positions.at], self.span, positions.causal, positions.draw)
-        )
+        return self.inner.effect_at(replace(positions, at=drawn[positions.at], span=self.span))
 
     def sample(self, count: int, draw: int, device: torch.device) -> Tensor:
         """Return distinct sorted numbers below the span, (count,): those with the smallest hashes."""

@@ -34,7 +34,9 @@ class PoSE(PI):
         """Return positions (B, T): the first piece, at most half, stays; the second moves, up to the target
         length."""
         length, device = positions.length, positions.at.device
-        drawn = order(2 * positions.sequences, self.seed, positions.draw, device).view(2, -1, 1) / 2**32
+        numbers = positions.sequences
+        drawn = order(2 * numbers.stop, self.seed, positions.draw, device) / 2**32  # two for each sequence
+        drawn = drawn.view(-1, 2, 1)[numbers.start :: numbers.step].transpose(0, 1)  # (2, B, 1)
         first = 1 + (drawn[0] * ((length + 1) // 2)).long()  # (B, 1)
         skip: Tensor = (drawn[1] * (max(0, self.target - length) + 1)).long()
         at = positions.at + torch.where(torch.arange(length, device=device) < first, 0, skip)

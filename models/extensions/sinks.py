@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from models.bounds import Auto, Count, Whole
-from models.effect import Effect, Positions, Region, Window, tabulate
+from models.effect import Effect, Positions, Regions, Window, tabulate
 from models.encoding import Encoding
 from models.extension import Extension, reindex, tokens
 from models.extensions.two_regions import TwoRegions
@@ -44,7 +44,7 @@ class Sinks(Extension):
         return replace(
             effect,
             visible=visible,
-            far=() if capped.rotate is None else (Region(visible.width, capped.rotate),),
+            regions=None if capped.rotate is None else Regions.beyond(visible.width, capped.rotate),
             score_scale=reindex(effect.score_scale and tabulate(effect.score_scale, positions), places),
             bias=reindex(effect.bias and tabulate(effect.bias, positions), places),
         )

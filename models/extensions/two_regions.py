@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from models.bounds import Auto, Count
-from models.effect import Effect, Positions, Region
+from models.effect import Effect, Positions, Regions
 from models.encoding import Encoding
 from models.encodings.rope import RoPE, angles
 from models.extension import Extension, reindex, tokens
@@ -30,7 +30,7 @@ class TwoRegions(Extension):
     def forward(self, positions: Positions) -> Effect:
         frequencies = self.encoding.frequencies()
         q_angle, k_angle = (angles(at, frequencies) for at in self.far(positions.at, positions.span))
-        far = Region(self.window, self.encoding.rotation(q_angle, k_angle))
+        regions = Regions.beyond(self.window, self.encoding.rotation(q_angle, k_angle))
         effect = self.encoding.effect_at(positions)
 
         def places(i: Tensor, j: Tensor) -> tuple[Tensor, Tensor]:
@@ -39,7 +39,7 @@ class TwoRegions(Extension):
             return torch.where(is_near, i, q), torch.where(is_near, j, k)
 
         score_scale, bias = (reindex(number, places) for number in (effect.score_scale, effect.bias))
-        return replace(effect, far=(far,), score_scale=score_scale, bias=bias)
+        return replace(effect, regions=regions, score_scale=score_scale, bias=bias)
 
 
 class Grouped(TwoRegions):

@@ -32,11 +32,22 @@ def visible_keys(effect: Effect) -> Tensor:
     at, width = positions.at.unsqueeze(-2), first_hidden_distance(effect)
     if width is None:
         return last.float()[None]
+    if not positions.is_sorted:
+        return count_pairs(effect, width)
     at = at.expand(*at.shape[:-2], width.size(0), -1).contiguous()  # (..., 1 or H, T)
     first = torch.searchsorted(at, at - width, right=True)
     last = torch.minimum(last, torch.searchsorted(at, at + width))
     sinks = 0 if visible is None else visible.sinks
     return (last - first + torch.minimum(first, (at < sinks).sum(-1, keepdim=True))).float()
+
+
+def count_pairs(effect: Effect, width: Tensor) -> Tensor:
+    """Return the number of visible keys of each query at positions in any order, pair by pair."""
+    i, j = effect.positions.at[..., None, :, None], effect.positions.at[..., None, None, :]
+    is_visible = (i - j).abs() < width[..., None]  # (..., 1 or H, T, T)
+    if effect.visible is not None:
+        is_visible = is_visible | (j < effect.visible.sinks)
+    return (is_visible.tril() if effect.positions.causal else is_visible).sum(-1).float()
 
 
 def first_hidden_distance(effect: Effect) -> Tensor | None:

@@ -66,7 +66,7 @@ def attention(
     q = 0.8 * embedded.unflatten(-1, (SHAPE["heads"], -1)).transpose(1, 2)
     if encoding is not None:
         effect = encoding.effect_at(positions, Layer(embedded, q, q, q))
-    return logits(q, q, effect)[0].softmax(-1)
+    return effect.weigh(logits(q, q, effect)[0])
 
 
 def change_by_shuffling(encoding: Encoding | None, causal: bool) -> Tensor:
@@ -88,10 +88,11 @@ def bending(rope: RoPE, extended: Encoding, length: int) -> tuple[Tensor, Tensor
     near = rotation_angles(rope, effect.rotate, length)
     ratio = near[:, -2] / frequencies
     seen = near[-1] / frequencies[-1]  # by key
-    distance = length - 1 - positions.at
-    for region in effect.far:
-        far = rotation_angles(rope, region.rotate, length)[-1] / frequencies[-1]
-        seen = torch.where(distance >= region.start, far, seen)
+    if effect.regions is not None:
+        region = effect.regions(positions.at[-1], positions.at)
+        for number, rotate in enumerate(effect.regions.rotations, 1):
+            far = rotation_angles(rope, rotate, length)[-1] / frequencies[-1]
+            seen = torch.where(region >= number, far, seen)
     if effect.visible is not None:
         last = positions.at[-1:]
         seen = seen.masked_fill(~effect.visible(last, positions.at), torch.nan)

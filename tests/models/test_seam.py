@@ -7,11 +7,12 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from models.attention import attend
+from models.attention import KERNELS, attend, logits
+from models.attention.plan import Plan
 from models.cache import Cache
-from models.effect import Effect, Layer, Positions
-from models.encoding import Encoding
-from models.encodings import load
+from models.effect import Effect, Layer, OwnAttention, Positions, Window
+from models.encoding import Around, Encoding
+from models.encodings import extend, load
 from models.encodings.rope import RoPE, angles
 from tests.conftest import gpt, tokens
 from tests.tolerance import agree, float64
@@ -139,3 +140,98 @@ def test_a_layer_knows_its_number() -> None:
 
     gpt(Numbered(), depth=3)(tokens(T))
     assert Numbered.seen == [0, 1, 2]
+
+
+# ---- positions
+
+
+class AtGiven(Around):
+    """Another encoding at the positions that the data give, as position coupling places tokens."""
+
+    def forward(self, positions: Positions) -> Effect:
+        at = positions.at.expand(B, -1) if positions.given is None else positions.given
+        return self.inner.effect_at(replace(positions, at=at, is_sorted=False))
+
+
+SHAPE = {"heads": H, "head_width": D, "width": C, "depth": 2, "length": T}
+COUPLED = torch.tensor([[0, 3, 2, 1, 4, 3, 2, 1, 4, 5, 5, 6, 0, 9, 9, 1], [*range(T)]])
+
+
+@pytest.mark.parametrize("name", ["rope", "alibi", "t5", "fire", "window_rope", "randomized_rope"])
+@pytest.mark.parametrize("ssmax", [False, True])
+def test_positions_in_any_order(name: str, ssmax: bool) -> None:
+    """Logits of a pair are those of its two positions; causality follows the order of tokens."""
+    encoding = load(name, **SHAPE, ssmax=ssmax).double()
+    q, k, v = (random(B, H, T, D, seed=seed).double() for seed in range(3))
+    with float64(), torch.no_grad():
+        effect = AtGiven(encoding).effect_at(replace(Positions.of(T), given=COUPLED))
+        found = logits(q, k, effect)
+        agree(found[1], logits(q, k, encoding.effect_at(Positions.of(T)))[1])
+        expected = attend(q, k, v, effect, kernel="reference")
+        assert KERNELS["flex"].refusal(q, Plan(effect))  # it skips blocks by the order of positions
+        for kernel in ("explicit", "sdpa", "auto"):
+            agree(attend(q, k, v, effect, kernel=kernel), expected)
+        if ssmax:
+            seen = (found > float("-inf")).sum(-1)
+            agree(effect.logit_scale.expand(B, H, T), encoding.strength[:, None] * seen.log())
+        elif name in ("rope", "alibi", "t5"):
+            two = [2, 13]  # at positions 2 and 9
+            pair = encoding.effect_at(Positions(COUPLED[0, two], T))
+            agree(found[0, :, 13, 2], logits(q[:, :, two], k[:, :, two], pair)[0, :, 1, 0])
+
+
+def test_tokens_and_positions_of_the_data_reach_an_encoding() -> None:
+    """They are cut with the text, where only pieces of it are seen."""
+    seen: list[Positions] = []
+
+    class Watching(Encoding):
+        def forward(self, positions: Positions) -> Effect:
+            seen.append(positions)
+            return Effect(positions)
+
+    x = tokens(T)
+    model = gpt(Watching())
+    model(x, given=COUPLED)
+    assert torch.equal(seen[-1].ids, x)
+    assert torch.equal(seen[-1].given, COUPLED)
+    Watching.context = 6
+    gpt(Watching())(x, given=COUPLED)
+    pieces, first = seen[-2:]
+    assert torch.equal(pieces.ids, x[:, 4:].reshape(4, 6))
+    assert torch.equal(pieces.given, COUPLED[:, 4:].reshape(4, 6))
+    assert torch.equal(first.ids, x[:, :4])
+    assert pieces.sequences == range(4)
+
+
+def test_skips_of_parts_are_those_of_the_whole_batch() -> None:
+    """Whichever sequences of a step a process and a part hold, each stands where it stands in one batch."""
+    encoding = extend("pose", load("rope", **SHAPE)).train()
+
+    def at(sequences: range) -> Tensor:
+        return encoding.effect_at(Positions.of(T, draw=3, sequences=sequences)).positions.at
+
+    whole = at(range(8))
+    assert len(set(whole[:, -1].tolist())) == 8
+    assert torch.equal(at(range(8)[4:]), whole[4:])
+    assert torch.equal(at(range(1, 8, 2)), whole[1::2])
+    assert torch.equal(at(range(1, 8, 2)[1:3]), whole[[3, 5]])
+
+
+# ---- a method's own attention
+
+
+def test_own_kernel_is_asked_first() -> None:
+    """It is used where it can carry out the effect, unless a kernel is named."""
+    q, k, v = (random(B, H, T, D, seed=seed) for seed in range(3))
+
+    def kernel(q: Tensor, k: Tensor, v: Tensor, effect: Effect) -> Tensor | None:
+        return None if effect.visible else torch.full_like(v, 7.0)
+
+    effect = Effect(Positions.of(T), attention=OwnAttention(kernel=kernel))
+    plain = Effect(Positions.of(T))
+    with torch.no_grad():
+        assert (attend(q, k, v, effect) == 7).all()
+        assert attend(q, k, v, Plan(effect).from_query(T - 2)).shape == (B, H, 2, D)
+        agree(attend(q, k, v, effect, kernel="explicit"), attend(q, k, v, plain))
+        effect, plain = (replace(e, visible=Window(3)) for e in (effect, plain))
+        agree(attend(q, k, v, effect), attend(q, k, v, plain))

@@ -24,7 +24,7 @@ def test_pose_learns_on_two_pieces() -> None:
     length."""
     met = set()
     for draw in range(50):
-        at = pose().train().effect_at(Positions.of(L, draw=draw, sequences=64)).positions.at
+        at = pose().train().effect_at(Positions.of(L, draw=draw, sequences=range(64))).positions.at
         assert at.shape == (64, L)
         for row in at.tolist():
             steps = [b - a for a, b in pairwise(row)]
@@ -39,7 +39,7 @@ def test_pose_learns_on_two_pieces() -> None:
 def test_pose_interpolates() -> None:
     """While it trains, rotations use position / factor, for each sequence its own."""
     q, k = (t.expand(2, -1, -1, -1) for t in content(L))
-    effect = pose().train().effect_at(Positions.of(L, draw=3, sequences=2))
+    effect = pose().train().effect_at(Positions.of(L, draw=3, sequences=range(2)))
     result = logits(q, k, effect)
     for n, at in enumerate(effect.positions.at.tolist()):
         agree(result[n : n + 1], rotary(q[:1], k[:1], FREQUENCIES, lambda i, j, at=at: (at[i] - at[j]) / 4))

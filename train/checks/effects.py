@@ -8,13 +8,14 @@ from torch import Tensor
 
 from conf.errors import UsageError
 from models.attention import logits
-from models.effect import Adjust, ByDistance, Effect, Layer, Positions, Region, Window
+from models.effect import Adjust, ByDistance, Effect, Layer, OwnAttention, Positions, Regions, Window
 from models.encoding import Encoding
 from models.gpt import GPT
 from train.config.sections import ModelConfig
 
 KINDS: dict[str, tuple[type, str]] = {  # of the parts that are no function
-    "far": (tuple, "a tuple of Regions"), "adjust": (Adjust, "an Adjust"), "visible": (Window, "a Window"),
+    "regions": (Regions, "Regions"), "attention": (OwnAttention, "an OwnAttention"),
+    "adjust": (Adjust, "an Adjust"), "visible": (Window, "a Window"),
     "log_decay": (Tensor, "a Tensor"), "logit_scale": (Tensor, "a Tensor"), "sink": (Tensor, "a Tensor"),
 }  # fmt: skip
 SHORT = 16  # tokens of which everything is tried; of longer sequences, the last queries are
@@ -82,7 +83,7 @@ def check_effect(encoding: Encoding, positions: Positions, model: ModelConfig) -
     for part in sorted(effect.parts):
         kind, value = KINDS.get(part), getattr(effect, part)
         is_right = isinstance(value, kind[0]) if kind else callable(value)
-        if not is_right or (part == "far" and not all(isinstance(region, Region) for region in value)):
+        if not is_right:
             either = "a ByDistance or " if part in ("score_scale", "bias") else ""
             wanted = kind[1] if kind else f"{either}a function"
             raise UsageError(f"{name}: {part} should be {wanted}, not {kind_text(value)}.")
@@ -124,9 +125,10 @@ def results(effect: Effect, model: ModelConfig) -> Iterator[tuple[str, object, S
         yield "leave", entered if effect.leave is None else effect.leave(entered), tuple(q.shape)
     if effect.values is not None:
         yield "values", effect.values(weights, i.unsqueeze(-3), j.unsqueeze(-3)), tuple(q.shape)
-    for number, rotate in enumerate([effect.rotate, *(region.rotate for region in effect.far)]):
-        if rotate is not None:
-            yield from rotation_sizes(f"far[{number - 1}].rotate" if number else "rotate", rotate(q, q), q)
+    if effect.rotate is not None:
+        yield from rotation_sizes("rotate", effect.rotate(q, q), q)
+    for number, rotate in enumerate(effect.regions.rotations if effect.regions else ()):
+        yield from rotation_sizes(f"regions.rotations[{number}]", rotate(q, q), q)
 
 
 def rotation_sizes(part: str, pair: object, q: Tensor) -> Iterator[tuple[str, object, Sizes]]:

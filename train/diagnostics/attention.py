@@ -36,7 +36,7 @@ class Statistics:
     def add(self, rows: slice, share: Tensor, layer: int, logits: Tensor, effect: Effect) -> None:
         """Add the statistics of the logits (1, H, R, T) of some queries, each with its share (R,)."""
         logits = logits[0]
-        weights, visible = logits.double().softmax(-1), logits > float("-inf")
+        weights, visible = effect.weigh(logits.double()), logits > float("-inf")
         at = effect.positions.at
         distance = (at[rows, None] - at[None, :]).abs()  # (R, T)
         far, count = distance > self.trained[layer], visible.sum(-1)

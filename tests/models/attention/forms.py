@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from models.attention import KERNELS
 from models.attention.plan import Plan
-from models.effect import Adjust, ByDistance, Effect, FarKeys, Positions, Region, Window
+from models.effect import Adjust, ByDistance, Effect, FarKeys, OwnAttention, Positions, Regions, Window
 from models.ops.pairwise_mlp import AcrossHeads
 from models.ops.rotary import rotate_pairs
 
@@ -57,10 +57,10 @@ PARTS: dict[str, Callable[[Positions, Tensor, Tensor], dict[str, object]]] = {
     "nothing": lambda at, learned, x: {},
     "rotate": lambda at, learned, x: {"rotate": rotation(0.3)},
     "wider": lambda at, learned, x: {"rotate": widen},
-    "far": lambda at, learned, x: {"rotate": rotation(0.3), "far": (Region(6, rotation(0.1)),)},
-    "far_of_another_width": lambda at, learned, x: {"far": (Region(3, widen_far),)},
-    "far_from_everything": lambda at, learned, x: {"far": (Region(T, rotation(0.1)),)},
-    "three_regions": lambda at, learned, x: {"far": (Region(3, rotation(0.3)), Region(9, widen_far))},
+    "far": lambda at, learned, x: {"rotate": rotation(0.3), "regions": Regions.beyond(6, rotation(0.1))},
+    "far_of_another_width": lambda at, learned, x: {"regions": Regions.beyond(3, widen_far)},
+    "far_from_everything": lambda at, learned, x: {"regions": Regions.beyond(T, rotation(0.1))},
+    "three_regions": lambda at, learned, x: {"regions": Regions(by_chunk, (rotation(0.3), widen_far), 10)},
     "angles": lambda at, learned, x: {"rotate": rotation_by(angles(x))},
     "score_scale": lambda at, learned, x: {"score_scale": curve(at, 1 + 0.1 * learned)},
     "factor_by_pair": lambda at, learned, x: {"score_scale": surface(learned)},
@@ -72,6 +72,7 @@ PARTS: dict[str, Callable[[Positions, Tensor, Tensor], dict[str, object]]] = {
         "adjust": Adjust(adjust_nearby, FarKeys(4, lambda q, k: (q, k + 1)))
     },
     "network": lambda at, learned, x: {"adjust": Adjust(network(curve(at, learned)))},
+    "own_attention": lambda at, learned, x: {"attention": OwnAttention(own_scores, own_weights)},
     "values": lambda at, learned, x: {"values": read_weights},
     "window": lambda at, learned, x: {"visible": Window(5)},
     "sinks": lambda at, learned, x: {"visible": Window(5, sinks=3)},
@@ -103,6 +104,7 @@ PAIRED = (
     ("score_scale", "adjust", "values", "sink_of_each_query"),
     ("network", "window", "one_temperature"),
     ("network", "rotate"),
+    ("own_attention", "curve", "sinks", "sink", "logit_scale", "log_decay"),
     ("far", "surface", "sink_of_each_sequence", "other_values"),
     ("curve", "sink_of_each_sequence", "other_values"),
 )
@@ -135,6 +137,20 @@ def network(bias: ByDistance) -> AcrossHeads:
     for weights in (p for layer in layers for p in layer.parameters()):
         weights.data = torch.linspace(3, 20, weights.numel()).sin().view_as(weights)
     return AcrossHeads(*layers, bias)
+
+
+def by_chunk(i: Tensor, j: Tensor) -> Tensor:
+    """Return the number of chunks of 5 from key to query."""
+    return i // 5 - j // 5
+
+
+def own_scores(q: Tensor, k: Tensor) -> Tensor:
+    return (q.float() @ k.float().mT).tanh()
+
+
+def own_weights(logits: Tensor) -> Tensor:
+    """Return weights that do not add up to 1."""
+    return logits.sigmoid() / T
 
 
 def rotation_by(angle: Tensor) -> Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]:

@@ -7,14 +7,12 @@ import torch
 from torch import Tensor
 
 from models.attention import attend, choose, far_keys, logits
-from models.attention.plan import Plan
 from models.effect import Adjust, ByDistance, Effect, FarKeys, Positions, Window
-from models.encodings.cope import CoPE
 from tests.conftest import Method, members
 from tests.tolerance import agree, float64
 
 T, H, D = 300, 4, 8
-CLIPPED = ("cope", "shaw", "deberta", "rope+rerope", "rope+leaky_rerope", "rope+self_extend")
+CLIPPED = ("shaw", "deberta", "rope+rerope", "rope+leaky_rerope", "rope+self_extend")
 
 
 @pytest.fixture(autouse=True)
@@ -96,19 +94,3 @@ def test_where_it_does_not_apply() -> None:
     assert [choose(q, other) for other in others].count("band") == 0
     with torch.enable_grad():
         assert choose(q, effect) == "explicit"
-
-
-@torch.no_grad()
-def test_contents_decide_where_the_tail_starts() -> None:
-    """The gates of the first head are open, of the second a fifth open, of the third closed."""
-    q, k, v = content(0.1)
-    for head, height in enumerate((8.0, -1.4, -12.0)):
-        q[:, head, :, 0] = height * D**0.5
-        k[:, head, :, 0] = 1.0
-    with float64():
-        cope = CoPE(D, T, reach=9)
-        cope.table.normal_(generator=torch.Generator().manual_seed(0))
-        effect = cope.effect_at(Positions.of(T))
-        plan = Plan(effect)
-        assert far_keys.starts(q, k, plan, plan.far_keys) == {27: [0, 3], 54: [1], None: [2]}
-        agree(attend(q, k, v, effect, kernel="band"), attend(q, k, v, effect, kernel="reference"))

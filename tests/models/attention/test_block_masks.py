@@ -20,14 +20,14 @@ def test_blocks_are_those_of_all_pairs(method: Method, causal: bool) -> None:
         for length in LENGTHS:
             if length > method.span or (member.needs_causal and not causal):
                 continue
-            effect = member.effect_at(Positions.of(length, causal=causal, draw=1, sequences=2))
+            effect = member.effect_at(Positions.of(length, causal=causal, draw=1, sequences=range(2)))
             plan = Plan(effect)
             if plan.form == Form.FULL_SCORES:
                 continue
             whole = flex.padded_positions(plan).size(-1)
             sequences = 2 if plan.positions.at.dim() == 2 else None
             found = flex.whole_block_mask(plan)
-            sizes = whole, whole * (1 + len(effect.far))
+            sizes = whole, whole * (1 + len(effect.regions.rotations if effect.regions else ()))
             expected = create_block_mask(flex.mask_of(plan), sequences, None, *sizes, "cpu")
             partial, every = visible_blocks(found)
             is_some, is_every = visible_blocks(expected)

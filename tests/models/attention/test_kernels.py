@@ -9,7 +9,7 @@ from models import cpu as native
 from models.attention import KERNELS, attend, choose, eager, far_keys, flex, logits, masks
 from models.attention.plan import Plan
 from models.cpu.attention_backward import flash
-from models.effect import Adjust, Effect, Positions, Region
+from models.effect import Adjust, Effect, Positions, Regions
 from tests.models.attention.forms import FORMS, B, D, H, T, effect, inputs, log_decay, supports, widen
 from tests.tolerance import agree, agree_all, as_accurate, float64
 
@@ -71,7 +71,7 @@ def test_reference_in_words() -> None:
     )
     found, height = logits(q, k, plan_effect), log_decay(x)
     for i, j in ((20, 18), (20, 2), (9, 1), (3, 3), (20, 9), (2, 3)):
-        rotate = plan_effect.far[0].rotate if i - j >= 6 else plan_effect.rotate
+        rotate = plan_effect.regions.rotations[0] if i - j >= 6 else plan_effect.rotate
         a, b = rotate(q, k)
         value = (a[1, 1, i] * b[1, 1, j]).sum() / D**0.5 + learned[1, T - 1 + i - j]
         value = (value + height[1, 1, i] - height[1, 1, j]) * (1 + 0.1 * learned[1, i])
@@ -90,7 +90,7 @@ def test_scale_is_that_of_the_unturned_width() -> None:
 
 def test_what_a_kernel_cannot_do_it_says() -> None:
     q, k, v, *_ = inputs()
-    adjust, far = {"adjust": Adjust(lambda found, *_: found)}, {"far": (Region(3, widen),)}
+    adjust, far = {"adjust": Adjust(lambda found, *_: found)}, {"regions": Regions.beyond(3, widen)}
     for kernel, parts, reason in (
         ("sdpa", far, "add a mask"),
         ("flex", adjust, "whole rows"),
@@ -157,7 +157,8 @@ def test_where_there_are_loops_in_c_they_do_all_that_they_can(dtype: torch.dtype
     for form in FORMS:
         form_effect = effect(form, at, learned.detach().float())
         parts = form_effect.parts
-        readable = not parts & {"adjust", "values", "far"} and not parts >= {"log_decay", "logit_scale"}
+        readable = not parts & {"adjust", "values", "attention", "regions"}
+        readable = readable and not parts >= {"log_decay", "logit_scale"}
         readable = readable and not ("log_decay" in parts and parts & {"bias", "score_scale"})
         alone = not parts >= {"score_scale", "sink"} and not parts >= {"log_decay", "sink"}
         assert (choose(q, form_effect) == "fused") == (readable and alone)

@@ -11,7 +11,7 @@ from train.checks.dry_run import dry_run
 
 HEAD = """import torch
 from torch import nn
-from models.effect import Adjust, ByDistance, Effect, Positions, Region, Window
+from models.effect import Adjust, ByDistance, Effect, Positions, Regions, Window
 from models.encoding import Encoding
 
 class Mine(Encoding):
@@ -51,7 +51,7 @@ score_scale=lambda i, j: i | the shape \(1 or 2, 16, 16\), not \(16, 1\)
 rotate=lambda q, k: q | rotate should give a pair of q and k, not a Tensor.
 rotate=lambda q, k: (q[:, :1], k) | q of rotate should have the shape
 visible=5 | Mine: visible should be a Window, not an int.
-far=(5,) | Mine: far should be a tuple of Regions, not a tuple.
+regions=(5,) | Mine: regions should be Regions, not a tuple.
 adjust=lambda *all: 0 | Mine: adjust should be an Adjust, not a function.
 embed=lambda x: x.sum(-1) | Mine: embed should have the shape
 log_decay=torch.ones(5) | Mine: log_decay should have the shape
