@@ -1,5 +1,9 @@
 """The error that a user can mend, and text that is safe to show in a terminal."""
 
+import re
+
+OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")  # by terminals
+
 
 class UsageError(ValueError):
     """A mistake in a setting, a file or a command.

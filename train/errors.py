@@ -29,6 +29,7 @@ NO_ROOM = re.compile(
     "Resource temporarily unavailable",
     re.IGNORECASE,
 )
+OF_RUST = re.compile(r"\(os error (\d+)\)$")  # from tokenizers and safetensors
 Kind = TypeVar("Kind", bound=BaseException)
 
 
@@ -89,6 +90,8 @@ def explanation(error: BaseException) -> str | None:
     if isinstance(error, OSError) and error.strerror:
         where = f" ({error.filename})" if error.filename else ""
         return f"{error.strerror}{where}."
+    if match := OF_RUST.search(str(error)):
+        return f"{os.strerror(int(match[1]))}."
     if isinstance(error, UsageError | OSError):
         return str(error)
     if is_out_of_memory(error):

@@ -46,6 +46,7 @@ def test_text_on_the_command_line(done: Path) -> None:
     line = (f"run={done}", "prompt=a = b", "tokens=5", "temperature=0")
     printed = call(*line, module="train.inference.sample").stdout
     assert printed == "a = b" + load(done).generate("a = b", 5, temperature=0) + "\n"
+    call(f"run={done}", "prompt=caf\udce9", "tokens=3", module="train.inference.sample")  # a byte of Latin-1
     empty = call(f"run={done}", "prompt=", module="train.inference.sample", check=False)
     assert empty.returncode == 2
     assert empty.stderr == "yardstick: The prompt is empty: give at least one token.\n"

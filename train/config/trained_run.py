@@ -20,7 +20,7 @@ def trained_run(folder: Path) -> About:
     """Return run.json of a finished run. Raise UsageError if its settings do not fit this program."""
     check_finished(folder)
     about = about_run(folder)
-    check_classes(about.settings, folder)
+    check_classes(about.settings, folder / RUN)
     try:
         Config.of(about.settings)
     except UsageError as error:
@@ -28,15 +28,15 @@ def trained_run(folder: Path) -> About:
     return about
 
 
-def check_classes(settings: Mapping[str, object], folder: Path) -> None:
-    """Raise UsageError if settings of a run folder name a class that `conf/` does not name in its group."""
+def check_classes(settings: Mapping[str, object], file: str | Path) -> None:
+    """Raise UsageError if settings that a file holds name a class that `conf/` does not name in its group."""
     for group in GROUPS:
         contents = [OmegaConf.to_container(OmegaConf.load(file)) for file in files(group).values()]
         known = [name for content in contents for name in targets(content)]
         for name in targets(settings.get(group)):
             if name not in known:
                 raise UsageError(
-                    f"{folder}/run.json names {as_setting(name)} in its {group}, a class that no file of "
+                    f"{file} names {as_setting(name)} in its {group}, a class that no file of "
                     f"conf/{group} names. If it is yours, name its folder: methods=<folder>; if you do not "
                     "know it, do not use the run."
                 )

@@ -11,6 +11,7 @@ import torch
 from lightning.pytorch import LightningModule
 from torch import Tensor, nn
 
+from conf.errors import UsageError
 from models.gpt import GPT
 from train.errors import is_out_of_memory
 from train.results.rows import OUT_OF_MEMORY, Result
@@ -19,6 +20,7 @@ from train.runtime.progress import Status
 from train.runtime.signals import handle
 
 Key = tuple[str, str, int]  # extension, protocol, length
+CONTEXT = 1 << 30  # bytes that CUDA itself may take for a process, beside its tensors
 EVERY = 1.0, 30.0  # seconds between two lines in a terminal, in a log
 
 
@@ -30,6 +32,18 @@ class Cost:
     seconds: float = 0.0  # of the process that takes longest
     peak: float = 0.0  # bytes, of the process that needs most
     is_full: bool = False  # whether memory ran out on any of them
+
+
+def check_alone(error: Exception) -> None:
+    """Raise UsageError if memory ran out on a GPU that other processes use: that is no result."""
+    if isinstance(error, torch.OutOfMemoryError) and torch.cuda.is_available():
+        free, total = torch.cuda.mem_get_info()
+        others = total - free - torch.cuda.memory_reserved() - CONTEXT
+        if others > 0:
+            raise UsageError(
+                f"The GPU's memory is full, and other processes hold {others / 1e9:,.1f} GB of it, so "
+                "whether this length fits is not known: repeat the command alone on the GPU, with jobs=1."
+            ) from error
 
 
 class Evaluator(LightningModule):
@@ -82,6 +96,7 @@ class Evaluator(LightningModule):
         except Exception as error:
             if not is_out_of_memory(error):
                 raise
+            check_alone(error)
             for cost in costs:
                 cost.is_full = True
             return
@@ -123,7 +138,9 @@ class Evaluator(LightningModule):
             table[key] = self.all_reduce(table[key], "sum")
 
     def all_reduce(self, value: Tensor, operation: str) -> Tensor:
-        """Return the sum or the maximum over all processes."""
+        """Return the sum or the maximum over all processes. MPS has one process, and no float64."""
+        if self.trainer.world_size == 1:
+            return value
         return cast(Tensor, self.trainer.strategy.reduce(value.to(self.device), reduce_op=operation)).cpu()
 
     def costs(self) -> Iterator[Result]:

@@ -6,12 +6,17 @@ yardstick export run=outputs/runs/rope-s0-1a2b3c4d to=my_model extension=yarn ex
 import sys
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
 
 from conf.errors import UsageError
+from data.disk import errors_name_file
 from train.config.schema import Architecture
 from train.errors import command_line
 from train.inference.model_choice import ModelChoice
+
+if TYPE_CHECKING:
+    from train.load import TrainedModel
 
 MODULE = "modeling_yardstick"
 CLASSES = {"AutoConfig": "YardstickConfig", "AutoModelForCausalLM": "YardstickForCausalLM"}
@@ -39,47 +44,60 @@ class ExportChoice(ModelChoice):
 
 
 def export(run: Path, folder: Path, extension: str = "none", **parameters: Any) -> None:
-    """Write the model of a run, under an extension, for transformers. Raise UsageError as `load` does."""
+    """Write the model of a run, under an extension, for transformers: whole, or not at all. Raise UsageError
+    as `load` does."""
     if find_spec("transformers") is None:
         raise UsageError("An export needs the package transformers: python -m pip install transformers.")
-    from safetensors.torch import save_file
-    from transformers import GenerationConfig, PreTrainedTokenizerFast
-
-    from train.inference.hugging_face import YardstickConfig
-    from train.load import FileCodec, load
+    from train.load import load
 
     loaded = load(run, extension, **parameters)
     if not loaded.model.causal:
         raise UsageError(
             "This model sees what comes after a token: transformers has no such class to export to."
         )
-    settings = loaded.config.model_dump(mode="json", include=set(Architecture.model_fields))
-    longest = loaded.model.limit or max(loaded.config.evaluation.at(loaded.config.model.length))
     folder.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(dir=folder, prefix=".export-") as part, errors_name_file(folder):
+        write_model(loaded, Path(part), extension, parameters)
+        text = README.format(name=run.name, length=loaded.config.model.length, folder=folder)
+        Path(part, "README.md").write_text(text, encoding="utf-8")
+        for file in sorted(Path(part).iterdir()):
+            file.replace(folder / file.name)
+
+
+def write_model(loaded: "TrainedModel", folder: Path, extension: str, parameters: dict[str, Any]) -> None:
+    """Write configuration, code, weights and tokenizer of a model."""
+    from safetensors.torch import save
+    from transformers import GenerationConfig, PreTrainedTokenizerFast
+
+    from train.inference.hugging_face import YardstickConfig
+    from train.load import FileCodec
+
+    settings = loaded.config.model_dump(mode="json", include=set(Architecture.model_fields))
+    limit, sizes = loaded.model.limit, loaded.config.model  # limit: None where any length is defined
     config = YardstickConfig(
         settings, extension=extension, parameters=parameters, architectures=[CLASSES["AutoModelForCausalLM"]],
         auto_map={name: f"{MODULE}.{kind}" for name, kind in CLASSES.items()},
-        max_position_embeddings=longest,
+        **({} if limit is None else {"max_position_embeddings": limit}),
     )  # fmt: skip
     config.save_pretrained(folder)
-    imports = "".join(f"from train.inference.hugging_face import {kind}\n" for kind in CLASSES.values())
-    (folder / f"{MODULE}.py").write_text(STUB + imports)
-    # a tensor that two layers share is written twice, as the format knows no sharing
-    weights = {f"model.{name}": tensor.clone() for name, tensor in loaded.model.state_dict().items()}
-    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+    (folder / f"{MODULE}.py").write_text(STUB.format(", ".join(CLASSES.values())))
+    weights = {f"model.{name}": tensor for name, tensor in loaded.model.state_dict().items()}
+    if sizes.tied:
+        del weights["model.head.weight"]  # is the embedding
+    # the format knows no other sharing
+    content = save({name: tensor.clone() for name, tensor in weights.items()}, metadata={"format": "pt"})
+    (folder / "model.safetensors").write_bytes(content)
     generation: dict[str, Any] = {"use_cache": False}
     if isinstance(loaded.codec, FileCodec):
-        end, known = loaded.codec.end, loaded.codec.vocab
+        end, longest = loaded.codec.end, {} if limit is None else {"model_max_length": limit}
         tokenizer = PreTrainedTokenizerFast(
-            tokenizer_object=loaded.codec.model, eos_token=end, pad_token=end, model_max_length=longest
+            tokenizer_object=loaded.codec.model, eos_token=end, pad_token=end, **longest
         )
         tokenizer.save_pretrained(folder)
-        unknown = range(known, loaded.config.model.vocab)  # ids that no token has
+        unknown = range(loaded.codec.vocab, sizes.vocab)  # ids that no token has
         generation |= {"eos_token_id": tokenizer.eos_token_id, "pad_token_id": tokenizer.pad_token_id}
         generation |= {"suppress_tokens": list(unknown)} if unknown else {}
     GenerationConfig(**generation).save_pretrained(folder)
-    text = README.format(name=run.name, length=loaded.config.model.length, folder=folder)
-    (folder / "README.md").write_text(text)
 
 
 def entry() -> None:

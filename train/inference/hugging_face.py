@@ -1,14 +1,15 @@
 """A trained model as a class of transformers, whose folder `yardstick export` writes."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from transformers import GenerationMixin, PreTrainedConfig, PreTrainedModel
 from transformers.modeling_outputs import CausalLMOutput
 
 from train.build import build_gpt, extend_gpt
 from train.config.schema import Architecture
+from train.config.trained_run import check_classes
 
 
 class YardstickConfig(PreTrainedConfig):
@@ -24,21 +25,30 @@ class YardstickConfig(PreTrainedConfig):
             sizes = architecture["model"]
             self.vocab_size, self.hidden_size = sizes["vocab"], sizes["width"]
             self.num_hidden_layers, self.num_attention_heads = sizes["depth"], sizes["heads"]
-        super().__init__(**{"use_cache": False, "tie_word_embeddings": False} | others)
+            others["tie_word_embeddings"] = sizes["tied"]
+        super().__init__(**{"use_cache": False} | others)
 
 
 class YardstickForCausalLM(PreTrainedModel, GenerationMixin):
     """A GPT with any positional encoding; padding, left or right, is not seen."""
 
     config_class = YardstickConfig
+    _tied_weights_keys: ClassVar = {"model.head.weight": "model.embed.weight"}
+    _input_embed_layer = "embed"
 
     def __init__(self, config: YardstickConfig) -> None:
+        """Build the model. Raise UsageError if config.json names a class that no file of `conf/` names."""
         super().__init__(config)
+        settings = config.architecture or {}
+        check_classes(settings | {"extension": config.parameters}, f"{config.name_or_path}/config.json")
         with torch.device("cpu"):  # not on the meta device, where an encoding's constants would be lost
-            architecture = Architecture.of(config.architecture or {})
+            architecture = Architecture.of(settings)
             model = build_gpt(architecture)
             self.model = extend_gpt(model, config.extension, config.parameters, architecture.seed)
         self.post_init()
+
+    def get_output_embeddings(self) -> nn.Module:
+        return self.model.head
 
     def prepare_inputs_for_generation(
         self, input_ids: Tensor, attention_mask: Tensor | None = None, **others: Any

@@ -24,10 +24,13 @@ def entry() -> None:
     """Run `yardstick sample` with the command line's arguments."""
     with command_line(__doc__):
         choice = SampleChoice.of_arguments(sys.argv[1:])
+        from data.text.documents import clean
         from train.load import load  # torch and lightning: not for a command line that is refused
 
         model = load(choice.run, choice.extension, **choice.parameters)
-        print(choice.prompt + model.generate(choice.prompt, choice.tokens, choice.temperature, choice.seed))
+        text = model.generate(choice.prompt, choice.tokens, choice.temperature, choice.seed)
+        known = sys.stdout.encoding or "utf-8"  # of a terminal, which may lack letters
+        print((clean(choice.prompt) + text).encode(known, errors="replace").decode(known))
 
 
 if __name__ == "__main__":

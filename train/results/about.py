@@ -3,6 +3,7 @@
 import shlex
 import subprocess
 import sys
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 from pydantic import Field, ValidationError
 
 from conf.choices import method_folders
-from conf.errors import UsageError
+from conf.errors import OBEYED, UsageError
 from data.disk import read_file
 from train.config.validation import Section, detail
 from train.paths import ROOT
@@ -48,9 +49,21 @@ def about_run(folder: Path) -> About:
     run."""
     file = folder / RUN
     try:
-        return About.model_validate_json(read_file(file))
+        about = About.model_validate_json(read_file(file))
     except ValidationError as error:
         raise UsageError(f"{file} is damaged{detail(error)}: delete its folder and run again.") from None
+    if any(map(OBEYED.search, texts(about.model_dump()))):
+        raise UsageError(f"{file} holds signs that a terminal would obey: do not use the run.")
+    return about
+
+
+def texts(value: object) -> Iterator[str]:
+    """Yield every text in a JSON value."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list | tuple):
+        for part in value.items() if isinstance(value, dict) else value:
+            yield from texts(part)
 
 
 def command_text(module: str) -> str:

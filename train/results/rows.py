@@ -13,7 +13,7 @@ from typing import ClassVar, NamedTuple
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
-from conf.errors import UsageError
+from conf.errors import OBEYED, UsageError
 from data.disk import errors_name_file, read_file
 from train.config.validation import STRICT, Section, detail
 from train.results.done import OUT_OF_MEMORY as OUT_OF_MEMORY
@@ -102,13 +102,17 @@ def read_rows(file: Path) -> list[Row]:
         if not line:
             continue
         try:
-            rows.append(ROW.validate_json(line))
+            row = ROW.validate_json(line)
         except ValidationError as error:
             if number < len(lines):
                 raise UsageError(
                     f"{file} is damaged at line {number}{detail(error)}: delete that line, or the folder, "
                     "and run again."
                 ) from None
+            continue
+        if any(isinstance(text, str) and OBEYED.search(text) for text in vars(row).values()):
+            raise UsageError(f"{file}, line {number}, holds signs that a terminal would obey: delete it.")
+        rows.append(row)
     return rows
 
 

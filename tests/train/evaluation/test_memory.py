@@ -1,11 +1,13 @@
 """A length that exceeds the memory is marked, reported and tried again; other lengths keep their numbers."""
 
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
 
+from conf.errors import UsageError
 from data import instantiate
 from data.source import Windows
 from models.effect import Effect, Positions
@@ -14,6 +16,7 @@ from models.gpt import GPT
 from tests.composing import composed
 from tests.train.conftest import call, validate
 from train.errors import explanation, is_out_of_memory
+from train.evaluation.evaluator import check_alone
 from train.evaluation.problems import ProblemEvaluator
 from train.evaluation.text import TextEvaluator
 from train.results.done import RESULTS, finish, finished_id
@@ -67,6 +70,19 @@ def test_problems_of_other_lengths_are_scored() -> None:
     assert values[20, "accuracy"] is None
     assert values[4, "accuracy"] is not None
     assert not any("|20|" in key for key in found.documents())
+
+
+@pytest.mark.parametrize(("reserved", "is_alone"), [(39, True), (20, False)])
+def test_a_neighbour_on_the_gpu_makes_no_result(
+    reserved: int, is_alone: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The numbers are those that CUDA would give for a card of 40 GB."""
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda: (0, 40 << 30))
+    monkeypatch.setattr(torch.cuda, "memory_reserved", lambda: reserved << 30)
+    error = torch.OutOfMemoryError("CUDA out of memory")
+    with nullcontext() if is_alone else pytest.raises(UsageError, match=r"hold 20\.4 GB of it.* jobs=1"):
+        check_alone(error)
 
 
 def test_what_it_is_and_what_to_do() -> None:

@@ -7,10 +7,15 @@ from typing import Any
 
 import pytest
 import torch
+from safetensors.torch import load_file
 from transformers import AutoTokenizer
 
+from conf.errors import UsageError
 from tests.composing import composed
+from tests.harm import files_of_at_most
 from tests.train.conftest import call
+from train.errors import explanation
+from train.inference.export import export
 from train.inference.hugging_face import YardstickForCausalLM
 from train.load import load
 from train.run import run_job
@@ -36,6 +41,11 @@ def test_it_says_what_the_run_says(
     classes = run_path(str(folder / f"{known['AutoModelForCausalLM'].split('.')[0]}.py"))
     assert classes[known["AutoModelForCausalLM"].split(".")[1]] is YardstickForCausalLM
     model, expected = YardstickForCausalLM.from_pretrained(folder), load(run, **extension)
+    assert model.get_input_embeddings().weight is model.get_output_embeddings().weight
+    assert model.num_parameters() == sum(p.numel() for p in expected.model.parameters())
+    assert "model.head.weight" not in load_file(folder / "model.safetensors")
+    limits = {"max_position_embeddings"} & json.loads((folder / "config.json").read_text()).keys()
+    assert not limits, "the lengths of rope and alibi have no end"
     tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=True)
     for side in ("left", "right"):
         tokenizer.padding_side = side
@@ -54,6 +64,39 @@ def test_it_says_what_the_run_says(
         end = tokenizer.eos_token
         expected_text = text + expected.generate(text, 8, temperature=0)
         assert tokenizer.decode(row).replace(end, "").startswith(expected_text.split(end)[0])
+
+
+def test_a_table_ends_where_the_method_does(small: list[str], tmp_path: Path) -> None:
+    run_job(composed(*small, *FEW, "encoding=learned"), tmp_path / "run")
+    export(tmp_path / "run", tmp_path / "to")
+    assert json.loads((tmp_path / "to/config.json").read_text())["max_position_embeddings"] == 16
+    assert json.loads((tmp_path / "to/tokenizer_config.json").read_text())["model_max_length"] == 16
+
+
+@pytest.mark.parametrize("place", [("architecture", "encoding"), ("parameters",)])
+def test_a_class_that_conf_does_not_name_is_not_built(
+    place: tuple[str, ...], small: list[str], tmp_path: Path
+) -> None:
+    run_job(composed(*small, *FEW), tmp_path / "run")
+    export(tmp_path / "run", tmp_path / "to", "yarn", factor=2)
+    settings = json.loads((tmp_path / "to/config.json").read_text())
+    section = settings
+    for key in place:
+        section = section[key]
+    section["_target_"] = "os.mkdir"
+    (tmp_path / "to/config.json").write_text(json.dumps(settings))
+    with pytest.raises(UsageError, match=r"config\.json names os\.mkdir in its"):
+        YardstickForCausalLM.from_pretrained(tmp_path / "to")
+
+
+def test_a_full_disk_leaves_nothing(small: list[str], tmp_path: Path) -> None:
+    """Each write of a file may be the one that fails, those of Rust included."""
+    run_job(composed(*small, *FEW), tmp_path / "run")
+    for size in (100, 5_000, 30_000):
+        with files_of_at_most(size), pytest.raises(Exception, match=r"File too large|os error 27") as caught:
+            export(tmp_path / "run", tmp_path / "to")
+        assert "File too large" in str(explanation(caught.value))
+        assert list((tmp_path / "to").iterdir()) == []
 
 
 def test_what_sees_the_future_is_refused(small: list[str], tmp_path: Path) -> None:

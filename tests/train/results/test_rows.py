@@ -3,6 +3,9 @@
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
+from conf.errors import UsageError
 from tests.train.results.test_curves import ROW
 from train.results.rows import append_rows, read_rows
 
@@ -13,6 +16,13 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
     append_rows(file, [ROW])
     append_rows(file, [none, replace(none, value=float("nan"))])
     assert read_rows(file) == [ROW, none, none]
+
+
+@pytest.mark.parametrize("sign", ["\x1b]0;title\x07", "\x9b2J", "\u202e"])
+def test_signs_that_a_terminal_obeys_are_refused(sign: str, tmp_path: Path) -> None:
+    append_rows(tmp_path / "results.jsonl", [ROW, replace(ROW, encoding=f"rope{sign}")])
+    with pytest.raises(UsageError, match="line 2, holds signs that a terminal would obey"):
+        read_rows(tmp_path / "results.jsonl")
 
 
 def test_a_torn_last_line_is_left_out(tmp_path: Path) -> None:
