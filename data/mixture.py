@@ -75,10 +75,14 @@ class Mixed(Source):
         is_task = torch.from_numpy(chosen)[:, None]  # (B, 1)
         text, task = (part.batch(step, length, size, seed, rank, world) for part in (self.text, self.task))
         rest = (0, length - task.tokens.size(1))
+        positions = None
+        if task.positions is not None:
+            positions = torch.where(is_task, pad(task.positions, rest), torch.arange(length))
         return Batch(
             torch.where(is_task, pad(task.tokens + self.offset, rest), text.tokens),
             torch.where(is_task, pad(task.targets + self.offset, rest), text.targets),
             torch.where(is_task, pad(target_mask(task), rest), target_mask(text)),
+            positions=positions,
         )
 
     def passes(self, sequences: int, length: int) -> float | None:

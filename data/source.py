@@ -33,6 +33,7 @@ class Problems:
     depth: Tensor | None = None  # (N,) float32, where the answer is hidden: 0 the start, 1 the end
     wrong: Tensor | None = None  # (N, T) int64, targets with another, equally likely answer
     document: Tensor | None = None  # (N,) int64, the text that a problem is in; None: each stands alone
+    positions: Tensor | None = None  # (N, T) int64, given by the data; None: 0, 1, 2, ...
 
 
 class ProblemSource(Protocol):

@@ -1,12 +1,8 @@
-"""Strings that are read from left to right by a machine with a few states, or a stack."""
+"""Strings of bits whose answer an automaton with two states finds."""
 
 from itertools import pairwise
 
-from numpy.random import Generator
-
-from data.tasks.base import Task, random_string
-
-PLACES = 5
+from data.tasks.base import Task
 
 
 class Parity(Task):
@@ -30,42 +26,3 @@ class EvenPairs(Task):
 
     def answer(self, question: str) -> str:
         return str(sum(a != b for a, b in pairwise(question)) % 2)
-
-
-class CycleNavigation(Task):
-    """Cycle navigation (Ruoss et al., 2023, https://arxiv.org/abs/2305.16843): >>=< -> 1.
-
-    Where a walk from place 0 of a circle of five ends: < steps back, = stays, > steps forward.
-    """
-
-    alphabet = "<=>01234"
-
-    def problem(self, length: int, draw: Generator) -> tuple[str, str]:
-        question = random_string("<=>", length, draw)
-        return question, str((question.count(">") - question.count("<")) % PLACES)
-
-
-class StackManipulation(Task):
-    """Stack manipulation (Ruoss et al., 2023, https://arxiv.org/abs/2305.16843): 011-i -> 110.
-
-    First the stack, bottom first: at least one symbol, and no more than leaves room for one action. Then the
-    actions: - pops the top, if there is one, o pushes a 0, i a 1. The answer is the stack, top first.
-    `length` counts stack and actions.
-    """
-
-    alphabet = "01-oi"
-    varies = True
-
-    def problem(self, length: int, draw: Generator) -> tuple[str, str]:
-        bits = random_string("01", int(draw.integers(1, max(2, length))), draw)
-        actions = random_string("-oi", length - len(bits), draw)
-        stack = list(bits)
-        for action in actions:
-            if action != "-":
-                stack.append("01"["oi".index(action)])
-            elif stack:
-                stack.pop()
-        return bits + actions, "".join(reversed(stack))
-
-    def size(self, length: int) -> tuple[int, int]:
-        return length, length

@@ -1,7 +1,7 @@
 """Problems of any length with one right answer, as token ids."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -17,7 +17,7 @@ from data.digest import of_json
 from data.source import Problems, Source
 
 END, SEPARATOR, FIRST = 0, 1, 2  # after the answer, and padding; before the answer; the first symbol's id
-TRAINING, HELD_OUT = 1, 2  # two streams of seeds that share nothing
+TRAINING, HELD_OUT, SHIFTS = 1, 2, 4  # streams of seeds that share nothing
 
 
 class Generated(Source):
@@ -110,12 +110,17 @@ class Task(Generated, ABC):
         chosen = int(np.random.default_rng([TRAINING, seed, step]).integers(low, high, endpoint=True))
         rows = draws(size, TRAINING, seed, step, rank=rank, world=world)
         problems = [self.problem(chosen, draw) for draw in rows]
-        return Batch(*self.encode(problems, self.tokens(chosen)))
+        shifts = self.shifts(step, size, seed)[rank::world]
+        width = self.tokens(chosen)
+        positions = self.encode_positions(problems, width, shifts)
+        return Batch(*self.encode(problems, width), positions=positions)
 
     def problems(self, count: int, length: int) -> Problems:
         self.check(length)
         problems = [self.problem(length, draw) for draw in draws(count, HELD_OUT, length)]
-        return Problems(*self.encode(problems, self.tokens(length)))
+        width = self.tokens(length)
+        positions = self.encode_positions(problems, width, [0] * count)
+        return Problems(*self.encode(problems, width), positions=positions)
 
     def encode(self, problems: list[tuple[str, str]], width: int) -> tuple[Tensor, Tensor, Tensor]:
         """Return tokens, targets and the mask of answers, each (N, width)."""
@@ -126,6 +131,20 @@ class Task(Generated, ABC):
             whole[row, : len(ids)] = ids
             mask[row, len(question) : len(ids) - 1 + self.end] = True
         return *inputs_and_targets(torch.from_numpy(whole)), torch.from_numpy(mask)
+
+    def shifts(self, step: int, size: int, seed: int) -> list[int]:
+        """Return what is added to the positions of each problem of a training step."""
+        return [0] * size
+
+    def encode_positions(
+        self, problems: list[tuple[str, str]], width: int, shifts: list[int]
+    ) -> Tensor | None:
+        """Return the positions of tokens (N, width); None if the data give none."""
+        return None
+
+
+def stack_rows(rows: Iterable[tuple[np.ndarray, ...]]) -> list[Tensor]:
+    return [torch.from_numpy(np.stack(column)) for column in zip(*rows, strict=True)]
 
 
 def draws(count: int, *seed: int, rank: int = 0, world: int = 1) -> Iterator[Generator]:

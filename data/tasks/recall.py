@@ -1,18 +1,15 @@
 """Associative recall: the value that followed a key."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
-import torch
 from numpy.random import Generator
-from torch import Tensor
 
 from conf.errors import UsageError
 from data.batch import Batch
 from data.digest import of_json
 from data.source import Problems
-from data.tasks.base import END, HELD_OUT, TRAINING, Generated, draws, parameters
+from data.tasks.base import END, HELD_OUT, TRAINING, Generated, draws, parameters, stack_rows
 
 
 @dataclass(kw_only=True)
@@ -85,7 +82,3 @@ class Recall(Generated):
         """Draw `count` distinct numbers below `space`, with odds (n + 1) ** (power_a - 1)."""
         odds = (self.power_a - 1) * np.log(np.arange(1, space + 1))
         return np.argsort(odds + draw.gumbel(size=space))[-count:]  # Gumbel's trick: one draw for all
-
-
-def stack_rows(rows: Iterable[tuple[np.ndarray, ...]]) -> list[Tensor]:
-    return [torch.from_numpy(np.stack(column)) for column in zip(*rows, strict=True)]

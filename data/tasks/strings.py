@@ -1,4 +1,4 @@
-"""Strings that are copied, rearranged or completed."""
+"""Strings that are copied or rearranged."""
 
 import string
 from dataclasses import dataclass
@@ -32,12 +32,21 @@ class Copy(String):
     """Copy (Kazemnejad et al., 2023, https://arxiv.org/abs/2305.19466): 3a8 -> 3a8.
 
     The authors use 100 symbols. `same`: one symbol repeated, so that only the count must be kept; most of
-    their published copying curves are of this variant.
+    their published copying curves are of this variant. `unique`: no symbol twice, so that each has one
+    successor (Zhou et al., 2023, https://arxiv.org/abs/2310.16028).
     """
 
     same: bool = False
+    unique: bool = False
+
+    @property
+    def longest(self) -> int | None:  # type: ignore[override]
+        return self.symbols if self.unique else None
 
     def problem(self, length: int, draw: Generator) -> tuple[str, str]:
+        if self.unique:
+            question = "".join([self.alphabet[number] for number in draw.permutation(self.symbols)[:length]])
+            return question, question
         if not self.same:
             return super().problem(length, draw)
         question = random_string(self.alphabet, 1, draw) * length
@@ -45,16 +54,6 @@ class Copy(String):
 
     def answer(self, question: str) -> str:
         return question
-
-
-class DuplicateString(String):
-    """Duplicate string (Ruoss et al., 2023, https://arxiv.org/abs/2305.16843): 101 -> 101101."""
-
-    def answer(self, question: str) -> str:
-        return question * 2
-
-    def size(self, length: int) -> tuple[int, int]:
-        return length, 2 * length
 
 
 class Reverse(String):
@@ -71,29 +70,3 @@ class Sort(String):
 
     def answer(self, question: str) -> str:
         return "".join(sorted(question, key=self.alphabet.index))
-
-
-class OddsFirst(String):
-    """Odds first (Ruoss et al., 2023, https://arxiv.org/abs/2305.16843): abcde -> bdace.
-
-    Places are counted from 0, as in the authors' code; the paper's text counts from 1.
-    """
-
-    def answer(self, question: str) -> str:
-        return question[1::2] + question[::2]
-
-
-class MissingDuplicateString(Task):
-    """Missing duplicate string (Ruoss et al., 2023, https://arxiv.org/abs/2305.16843): 01100?10 -> 1.
-
-    A string twice, with one symbol missing. `length` counts both copies, and a final _ where it is odd.
-    Length 1, too short for a string and its copy, is left out here.
-    """
-
-    alphabet = "01?_"
-    shortest = 2
-
-    def problem(self, length: int, draw: Generator) -> tuple[str, str]:
-        twice = random_string("01", length // 2, draw) * 2
-        place = int(draw.integers(len(twice)))
-        return twice[:place] + "?" + twice[place + 1 :] + "_" * (length % 2), twice[place]
