@@ -20,6 +20,7 @@ from train.config.validation import Natural, Quantity, Section
 from train.results.rows import ONCE
 
 WEIGHT, RESUMABLE = 4, 12  # bytes of a parameter; with AdamW's two moments
+BYTES = 4.5  # of text in a token, with about 50,000 different tokens; fewer if there are fewer
 STATES = 2  # of a run while it trains: the last one, and the next while it is written
 
 
@@ -51,6 +52,10 @@ def plan(arguments: Sequence[str]) -> Iterator[str]:
     yield f"{plural(runs, 'run')} of {size}, {at_once} at once on {plural(given.gpus, 'GPU')}"
     yield f"throughput  {mean(rates):,.0f} tokens/s per GPU"
     yield f"tokens      {trained / 1e6:,.1f} million per run; evaluation takes that of {evaluated / 1e6:,.1f}"
+    if limit := config.data.get("limit"):
+        passes = trained * BYTES / (limit * 1e6)
+        warning = ": raise data.limit, or models learn the text by heart" if passes > 2 else ""
+        yield f"passes      {passes:,.1f} over {limit:,.0f} MB of text, at {BYTES} bytes a token{warning}"
     yield f"hours       {total:,.1f}; {mean(hours):,.1f} per run"
     yield f"idle        {1 - sum(hours) * gpus / gpu_hours:.0%} of {gpu_hours:,.0f} GPU-hours"
     yield (

@@ -28,10 +28,17 @@ def test_hours_storage_and_cost() -> None:
     """10,000 steps of 262,144 tokens, at 100,000 a second: 7.3 hours of training, two minutes to start."""
     lines = list(plan([SWEEP, "gpus=8", "throughput=100000", "seed=0,1", "encoding=rope,alibi", "price=2"]))
     assert lines[0] == "4 runs of 124M weights, 4 at once on 8 GPUs"
-    assert lines[3] == "hours       7.4; 7.4 per run"
-    assert lines[4] == "idle        50% of 59 GPU-hours"
-    assert lines[5] == "storage     2.0 GB of models, 11.9 GB more while they train"
-    assert lines[6] == "cost        $118 at $2 per GPU-hour"
+    assert lines[3] == "passes      0.9 over 12,500 MB of text, at 4.5 bytes a token"
+    assert lines[4] == "hours       7.4; 7.4 per run"
+    assert lines[5] == "idle        50% of 59 GPU-hours"
+    assert lines[6] == "storage     2.0 GB of models, 11.9 GB more while they train"
+    assert lines[7] == "cost        $118 at $2 per GPU-hour"
+
+
+def test_many_passes_over_a_small_text_are_a_warning() -> None:
+    lines = list(plan([SWEEP, "gpus=8", "throughput=100000", "encoding=rope", "data.limit=200"]))
+    assert lines[3].startswith("passes      59.0 over 200 MB of text")
+    assert lines[3].endswith("raise data.limit, or models learn the text by heart")
 
 
 def test_rates_are_those_of_finished_runs(tmp_path: Path) -> None:
