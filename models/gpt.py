@@ -86,6 +86,11 @@ class GPT(nn.Module):
         """Return the number of draws that the sequences of an evaluation take in turn."""
         return max(e.draws for e in self.tiled)
 
+    def acting(self, tokens: int) -> list[Encoding]:
+        """Return the encodings that act on so many tokens: all of them, uncut up to a model's context."""
+        is_whole = tokens <= (self.context or tokens)
+        return [encoding.uncut if is_whole else encoding for encoding in self.tiled]
+
     def under(self, encodings: Sequence[Encoding]) -> "GPT":
         """Return the same model, with shared weights, under other encodings."""
         other = copy(self)

@@ -24,10 +24,11 @@ from tests.composing import composed, with_encoding
 from train import build
 from train.config.schema import Config
 from train.context import Run, ignore, quiet, trainer
+from train.evaluation.losses import token_losses
 from train.evaluation.problems import ProblemEvaluator
 from train.evaluation.text import TextEvaluator, amounts
 from train.fit.callbacks import Progress
-from train.fit.loss import mean_loss, token_losses
+from train.fit.loss import mean_loss
 from train.fit.module import Training
 from train.fit.recipe import Recipe
 from train.paths import ROOT

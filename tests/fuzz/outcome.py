@@ -17,7 +17,8 @@ from train.config.schema import Config
 from train.context import Run
 from train.errors import explanation
 from train.evaluation.extensions import SelectedExtensions
-from train.fit.loss import mean_loss, token_losses
+from train.evaluation.losses import token_losses
+from train.fit.loss import mean_loss
 from train.fit.recipe import Recipe
 
 LONG = 900  # characters: a list of all names has room

@@ -17,7 +17,8 @@ from tests.gpu.driver import leave
 from tests.gpu.fake import GPU, ROOT, fake_gpu
 from tests.train.conftest import SMALL, texts
 from train.build import build_gpt
-from train.fit.loss import mean_loss, token_losses
+from train.evaluation.losses import token_losses
+from train.fit.loss import mean_loss
 from train.fit.optimizer import optimizer_of
 from train.run import run_job
 

@@ -3,7 +3,7 @@
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import astuple, dataclass
 from typing import Any, cast
 
@@ -12,8 +12,8 @@ from lightning.pytorch import LightningModule
 from torch import Tensor, nn
 
 from conf.errors import UsageError
-from models.gpt import GPT
 from train.errors import is_out_of_memory
+from train.evaluation.model import Models
 from train.results.rows import OUT_OF_MEMORY, Result
 from train.runtime.machine import peak_memory, reset_peak_memory
 from train.runtime.progress import Status
@@ -50,10 +50,12 @@ class Evaluator(LightningModule):
     """An evaluation of a model under every extension: `parts` divides it among processes, `score` does a
     part."""
 
-    def __init__(self, models: dict[str, GPT]) -> None:
+    def __init__(self, models: Models) -> None:
         super().__init__()
         self.models = models
-        self.modules_to_move = nn.ModuleList(models.values())  # to the device: a dict is no module
+        self.modules_to_move = nn.ModuleList(
+            cast(Iterable[nn.Module], models.values())
+        )  # a dict is no module
         self.cost: dict[Key, Cost] = defaultdict(Cost)
         self.told, self.status = time.monotonic(), Status()
 

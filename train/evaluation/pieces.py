@@ -8,9 +8,8 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import NamedTuple
 
-from models.encoding import Encoding
-from models.gpt import GPT
 from train.evaluation.evaluator import Key
+from train.evaluation.model import Models
 from train.results.protocols import BY_POSITION, COPYING, PROTOCOLS, Amounts, position_bins, protocols_of
 
 
@@ -40,7 +39,7 @@ class ScoredTargets(NamedTuple):
 class Pieces:
     """The pieces for every extension, length and protocol."""
 
-    models: dict[str, GPT]  # by extension
+    models: Models
     amounts: Amounts
     protocols: tuple[str, ...]
     copying: Collection[tuple[str, int]] = ()  # the protocols that take copying apart, with their lengths
@@ -77,11 +76,5 @@ class Pieces:
 
     def first_equal_extension(self, extension: str, tokens: int) -> str:
         """Return the first extension with an equal model for so few tokens."""
-        same = self.active_encodings(extension, tokens)
-        return next(name for name in self.models if self.active_encodings(name, tokens) == same)
-
-    def active_encodings(self, extension: str, tokens: int) -> list[Encoding]:
-        """Return the encodings that act on so many tokens: all of them, up to a model's context."""
-        model = self.models[extension]
-        is_whole = tokens <= (model.context or tokens)
-        return [encoding.uncut if is_whole else encoding for encoding in model.tiled]
+        same = self.models[extension].acting(tokens)
+        return next(name for name, model in self.models.items() if model.acting(tokens) == same)

@@ -13,10 +13,10 @@ from torch import Tensor
 
 from data.batch import Batch
 from data.source import Problems, ProblemSource
-from models.gpt import GPT
 from train.evaluation.evaluator import Evaluator
+from train.evaluation.losses import answer_losses
+from train.evaluation.model import EvaluatedModel, Models
 from train.evaluation.ratio import ratio_of_totals
-from train.fit.loss import answer_losses
 from train.fit.objective import Objective, next_token, shown_answers
 from train.results.rows import ANSWERS, CHANCE, DEPTH, Result
 
@@ -45,7 +45,7 @@ class ProblemEvaluator(Evaluator):
 
     def __init__(
         self,
-        models: dict[str, GPT],
+        models: Models,
         source: ProblemSource,
         lengths: list[int],
         count: int,
@@ -79,11 +79,12 @@ class ProblemEvaluator(Evaluator):
     def score(self, part: ProblemPart) -> None:
         model, problems = self.models[part.extension], part.problems
         tokens, targets, mask = (x[part.indices] for x in (problems.tokens, problems.targets, problems.mask))
-        scores = score_answers(model, tokens, targets, mask, part.draw)  # (3, B)
+        scores = score_answers(model, tokens.to(self.device), targets.to(self.device), mask, part.draw)
         if problems.wrong is not None:
             wrong = problems.wrong[part.indices]
             other = tokens.where(~shown_answers(tokens, targets, mask), wrong.roll(1, 1))
-            margin = (score_answers(model, other, wrong, mask, part.draw)[2] - scores[2]) * mask.sum(1)
+            nats = score_answers(model, other.to(self.device), wrong.to(self.device), mask, part.draw)[2]
+            margin = (nats - scores[2]) * mask.sum(1)
             scores = torch.cat([scores, margin[None]])
         self.scores[part.extension, part.length][: len(scores), part.indices] = scores
 
@@ -132,11 +133,11 @@ def documents_of(problems: Problems) -> Tensor:
     return torch.arange(len(problems.tokens)) if problems.document is None else problems.document
 
 
-def score_answers(model: GPT, tokens: Tensor, targets: Tensor, mask: Tensor, draw: int) -> Tensor:
+def score_answers(model: EvaluatedModel, tokens: Tensor, targets: Tensor, mask: Tensor, draw: int) -> Tensor:
     """Return (3, B) float64: the correct share of an answer, whether all of it is correct, and its nats per
     token."""
-    device, count = model.embed.weight.device, mask.sum(1).clamp(min=1)
-    losses, right = answer_losses(model, tokens.to(device), targets.to(device), mask, draw)
+    losses, right = answer_losses(model, tokens, targets, mask, draw)
+    count = mask.sum(1).clamp(min=1)
     sums = torch.zeros(2, *mask.shape, dtype=torch.float64)
     sums[:, mask] = torch.stack([right.cpu().double(), losses.cpu().double()])
     hits, nats = sums.sum(-1)

@@ -9,9 +9,9 @@ from torch import Tensor
 from conf.errors import UsageError
 from data.source import Source, Windows
 from models.extensions.temperature import Temperature
-from models.gpt import GPT
 from train.evaluation.evaluator import Evaluator
-from train.fit.loss import token_losses
+from train.evaluation.losses import token_losses
+from train.evaluation.model import Models
 from train.results.protocols import Amounts
 from train.results.rows import Result
 
@@ -38,13 +38,13 @@ class TemperatureSearch(Evaluator):
     """The search for the factor of each length with the lowest loss on the targets of same_tokens. All
     processes find the same factors, which the `Temperature`s of the models then use."""
 
-    def __init__(self, models: dict[str, GPT], windows: Tensor, amounts: Amounts) -> None:
+    def __init__(self, models: Models, windows: Tensor, amounts: Amounts) -> None:
         super().__init__(models)
         self.windows, self.amounts = windows, amounts
         self.factors: dict[str, dict[int, float]] = {name: {} for name in models if self.inside(name)}
 
     def inside(self, extension: str) -> list[Temperature]:
-        modules = self.models[extension].encodings.modules()
+        modules = self.models[extension].modules()
         return [module for module in modules if isinstance(module, Temperature) and module.auto]
 
     def parts(self, rank: int, world: int) -> Iterator[Part]:

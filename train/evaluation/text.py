@@ -14,13 +14,13 @@ from torch import Tensor
 
 from data.batch import Batch
 from data.source import Windows
-from models.gpt import GPT
 from train.config.sections import EvaluationConfig
 from train.evaluation.copying import copying_masks
 from train.evaluation.evaluator import Evaluator, Key
+from train.evaluation.losses import token_losses
+from train.evaluation.model import Models
 from train.evaluation.pieces import Piece, Pieces, ScoredTargets
 from train.evaluation.ratio import ratio_of_totals
-from train.fit.loss import token_losses
 from train.fit.objective import Objective, next_token
 from train.results.protocols import (
     BY_POSITION,
@@ -69,7 +69,7 @@ class TextEvaluator(Evaluator):
 
     def __init__(
         self,
-        models: dict[str, GPT],
+        models: Models,
         windows: Windows,
         amounts: Amounts,
         protocols: tuple[str, ...],

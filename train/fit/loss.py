@@ -15,38 +15,6 @@ BLOCK = 1 << 21  # logits held at a time on a CPU: as many as products need to b
 PART = 1 << 17  # of them made probabilities at a time: few enough to stay in a CPU core's cache
 
 
-def token_losses(model: GPT, tokens: Tensor, targets: Tensor, draw: int = 0, first: int = 0) -> Tensor:
-    """Return the loss of each target from `first` on, in nats, (B, T - first) float32, without gradient."""
-    with torch.no_grad():
-        targets = targets[:, first:]
-        hidden, weight = in_precision(model.hidden(tokens, draw, first).flatten(0, 1), model.head.weight)
-        flat = targets.flatten()
-        likelihoods = [
-            log_likelihood(product(hidden[rows], weight.T), flat[rows])
-            for rows in token_blocks(flat.numel(), weight.size(0), budget_of(weight, BLOCK))
-        ]
-        return -torch.cat(likelihoods).view_as(targets)
-
-
-def answer_losses(
-    model: GPT, tokens: Tensor, targets: Tensor, mask: Tensor, draw: int = 0
-) -> tuple[Tensor, Tensor]:
-    """Return the loss of each target in `mask` (B, T), in nats, (M,) float32, and whether it is the likeliest
-    token; without gradient. A mask on the CPU spares a GPU the wait for its values."""
-    with torch.no_grad():
-        first = int(mask.any(0).float().argmax())
-        unseen = model.skippable_tokens(tokens.size(1), first)
-        hidden = selection(model.hidden(tokens[:, unseen:], draw, first - unseen), mask[:, first:])
-        asked = selection(targets, mask)
-        hidden, weight = in_precision(hidden, model.head.weight)
-        losses, right = [], []
-        for rows in token_blocks(asked.numel(), weight.size(0), budget_of(weight, BLOCK)):
-            logits = product(hidden[rows], weight.T)
-            losses.append(-log_likelihood(logits, asked[rows]))
-            right.append(logits.argmax(-1) == asked[rows])
-        return torch.cat(losses), torch.cat(right)
-
-
 def mean_loss(
     model: GPT, tokens: Tensor, targets: Tensor, mask: Tensor | None = None, draw: int = 0
 ) -> Tensor:
@@ -107,15 +75,6 @@ def part_replaced(logits: Tensor, targets: Tensor) -> Tensor:
     if p is not logits:
         logits.copy_(p)  # cast last: 1 - p of a sure target is lost in bfloat16
     return chosen
-
-
-def log_likelihood(logits: Tensor, targets: Tensor) -> Tensor:
-    """Return log p of each target from the logits (rows, vocab), (rows,) float32."""
-    likelihoods = (
-        logits[part].log_softmax(-1, torch.float32).gather(1, targets[part, None])
-        for part in row_parts(logits)
-    )
-    return torch.cat([*likelihoods]).squeeze(1)
 
 
 def row_parts(logits: Tensor) -> Iterator[slice]:

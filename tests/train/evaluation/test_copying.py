@@ -7,8 +7,8 @@ from data.source import Windows
 from models.encodings import extend, load
 from models.gpt import GPT
 from tests.train.conftest import far_from_uniform, validate
+from train.evaluation.losses import token_losses
 from train.evaluation.text import TextEvaluator
-from train.fit.loss import token_losses
 from train.results.protocols import Amounts
 
 LENGTHS, TRAINED, LONGEST = (8, 16, 32), 8, 32

@@ -10,9 +10,9 @@ from models.gpt import GPT
 from models.registry import extend, load
 from tests.composing import composed
 from tests.train.conftest import far_from_uniform, validate
+from train.evaluation.losses import token_losses
 from train.evaluation.temperature import TemperatureSearch, unscored_windows
 from train.evaluation.text import amounts
-from train.fit.loss import token_losses
 from train.results.rows import read_rows
 from train.run import run_job
 

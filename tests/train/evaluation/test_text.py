@@ -10,9 +10,9 @@ from models.encodings import extend, load, names
 from models.gpt import GPT
 from models.registry import build, fits, read
 from tests.train.conftest import far_from_uniform, validate
+from train.evaluation.losses import token_losses
 from train.evaluation.pieces import Pieces
 from train.evaluation.text import TextEvaluator
-from train.fit.loss import token_losses
 from train.fit.objective import masked_tokens, objective_of
 from train.results.protocols import Amounts, position_bins
 

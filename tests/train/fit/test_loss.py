@@ -6,6 +6,7 @@ import torch.nn.functional as F
 
 from models.encodings import extend, load
 from models.gpt import GPT
+from train.evaluation import losses
 from train.fit import loss
 
 SHAPE = {"heads": 2, "head_width": 8, "width": 16, "depth": 2, "length": 12}
@@ -41,7 +42,7 @@ def test_the_mean_and_its_gradients(model, text, block, masked, monkeypatch) -> 
 def test_each_token(model, text, first) -> None:
     tokens, targets = text[:, :-1], text[:, 1:]
     each = F.cross_entropy(model(tokens).flatten(0, 1), targets.flatten(), reduction="none").view_as(targets)
-    torch.testing.assert_close(loss.token_losses(model, tokens, targets, first=first), each[:, first:])
+    torch.testing.assert_close(losses.token_losses(model, tokens, targets, first=first), each[:, first:])
 
 
 @pytest.mark.parametrize("nats", [8, 4, 1, 0.1, 0.01, 0.001])

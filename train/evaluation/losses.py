@@ -1,0 +1,52 @@
+"""The losses of single targets, without the logits of a whole sequence or a whole batch at once."""
+
+from collections.abc import Iterator
+
+import torch
+from torch import Tensor
+
+from models.ops.budget import budget_of
+from train.evaluation.model import EvaluatedModel
+from train.fit.loss import BLOCK, row_parts, selection, token_blocks
+
+
+@torch.no_grad()
+def token_losses(
+    model: EvaluatedModel, tokens: Tensor, targets: Tensor, draw: int = 0, first: int = 0
+) -> Tensor:
+    """Return the loss of each target from `first` on, in nats, (B, T - first) float32, without gradient."""
+    asked = targets[:, first:].flatten()
+    hidden = model.hidden(tokens, draw, first).flatten(0, 1)
+    likelihoods = [log_likelihood(logits, asked[rows]) for rows, logits in blocks_of_logits(model, hidden)]
+    return -torch.cat(likelihoods).view(len(tokens), -1)
+
+
+@torch.no_grad()
+def answer_losses(
+    model: EvaluatedModel, tokens: Tensor, targets: Tensor, mask: Tensor, draw: int = 0
+) -> tuple[Tensor, Tensor]:
+    """Return the loss of each target in `mask` (B, T), in nats, (M,) float32, and whether it is the likeliest
+    token; without gradient. A mask on the CPU spares a GPU the wait for its values."""
+    first = int(mask.any(0).float().argmax())
+    unseen = model.skippable_tokens(tokens.size(1), first)
+    hidden = selection(model.hidden(tokens[:, unseen:], draw, first - unseen), mask[:, first:])
+    asked, losses, right = selection(targets, mask), [], []
+    for rows, logits in blocks_of_logits(model, hidden):
+        losses.append(-log_likelihood(logits, asked[rows]))
+        right.append(logits.argmax(-1) == asked[rows])
+    return torch.cat(losses), torch.cat(right)
+
+
+def blocks_of_logits(model: EvaluatedModel, hidden: Tensor) -> Iterator[tuple[slice, Tensor]]:
+    """Yield the logits (rows, vocab) of some of the hidden states (N, C) at a time."""
+    for rows in token_blocks(len(hidden), model.head.out_features, budget_of(hidden, BLOCK)):
+        yield rows, model.head(hidden[rows])
+
+
+def log_likelihood(logits: Tensor, targets: Tensor) -> Tensor:
+    """Return log p of each target from the logits (rows, vocab), (rows,) float32."""
+    likelihoods = (
+        logits[part].log_softmax(-1, torch.float32).gather(1, targets[part, None])
+        for part in row_parts(logits)
+    )
+    return torch.cat([*likelihoods]).squeeze(1)
