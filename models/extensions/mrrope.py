@@ -1,0 +1,37 @@
+"""MrRoPE (2026, https://arxiv.org/abs/2601.22181): RoPE as a number whose digits have radices of their own.
+
+Between the last pair with more than 32 turns in the training length and the first with less than one, the
+pairs share the factor: evenly (`uniform`), or later pairs take more of it (`progressive`).
+"""
+
+import math
+
+import torch
+from torch import Tensor
+
+from conf.errors import UsageError
+from models.bounds import Auto, Factor
+from models.encoding import Encoding
+from models.extensions.frequencies import Frequencies
+from models.ops.precision import double
+
+
+class MrRoPE(Frequencies):
+    def __init__(
+        self, encoding: Encoding, length: int, factor: Factor | Auto = "auto", radix: str = "progressive"
+    ) -> None:
+        super().__init__(encoding, length, factor)
+        if radix not in ("progressive", "uniform"):
+            raise UsageError(f"extension.radix={radix} must be progressive or uniform.")
+        self.radix = radix
+
+    def scaled(self, frequencies: Tensor, factor: float) -> Tensor:
+        turns = frequencies * self.length / (2 * math.pi)
+        last = int((turns > 32).sum()) - 1  # with more than 32 turns
+        first = frequencies.numel() - int((turns < 1).sum())  # with less than one
+        between = max(1, first - last)
+        place = (double(torch.arange(frequencies.numel())) - last).clamp(0, between)
+        share = place / between
+        if self.radix == "progressive":
+            share = share * (place + 1) / (between + 1)
+        return frequencies * factor**-share

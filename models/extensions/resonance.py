@@ -1,0 +1,16 @@
+"""Resonance RoPE (Wang et al., 2024, https://arxiv.org/abs/2403.00071): wavelengths of whole tokens.
+
+After YaRN, each wavelength is rounded to a whole number of tokens, so that positions past the training
+length meet angles that were trained. With `factor: 1` nothing else changes.
+"""
+
+import math
+
+from torch import Tensor
+
+from models.extensions.yarn import YaRN
+
+
+class Resonance(YaRN):
+    def scaled(self, frequencies: Tensor, factor: float) -> Tensor:
+        return 2 * math.pi / (2 * math.pi / super().scaled(frequencies, factor)).round()
