@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from conf.errors import UsageError
-from models.bounds import Base, Positive
+from models.bounds import Base, Positive, Seed
 from models.effect import Effect, Positions
 from models.encoding import Encoding
 from models.encodings.rope import angles, geometric
@@ -20,7 +20,7 @@ from models.ops.rotary import rotate_pairs
 class FoPE(Encoding):
     """`padding`: what the pairs without position are multiplied by. `authors`: cos = sin = 1, which doubles
     their weight in a logit, as the authors' code does on purpose; `identity`: nothing. `noise`: the gain of
-    the random coefficients, 0.3 at 60M parameters."""
+    the random coefficients, 0.3 at 60M parameters; `seed` draws them."""
 
     relative = False
 
@@ -32,29 +32,29 @@ class FoPE(Encoding):
         base: Base = 10_000.0,
         noise: Positive = 0.3,
         padding: str = "authors",
+        seed: Seed = 0,
     ) -> None:
         super().__init__()
         if padding not in ("authors", "identity"):
             raise UsageError(f"encoding.padding={padding} must be authors or identity.")
-        frequencies = geometric(2 * (head_width // 2), base)
-        kept = int((frequencies * length >= 2 * math.pi).sum())
-        self.mixed = min(kept, max(1, head_width // 4))
-        self.pairs, self.filler = head_width // 2, float(padding == "authors")
-        self.register_buffer("kept", frequencies[:kept], persistent=False)
-        deviation = noise * math.sqrt(2 / (kept + self.mixed))  # Xavier's
-        for name in ("cos_mixture", "sin_mixture"):
-            mixture = torch.eye(kept, self.mixed) + deviation * torch.randn(heads, kept, self.mixed)
-            self.register_buffer(name, mixture)
+        self.width, self.base, self.filler = 2 * (head_width // 2), float(base), float(padding == "authors")
+        slowest = 2 * math.pi / length
+        kept = sum(self.base ** (-2 * pair / self.width) >= slowest for pair in range(self.width // 2))
+        mixed = min(kept, max(1, head_width // 4))
+        deviation, generator = (
+            noise * math.sqrt(2 / (kept + mixed)),
+            torch.Generator().manual_seed(seed),
+        )  # Xavier's
+        self.cos_mixture, self.sin_mixture = (
+            torch.eye(kept, mixed) + deviation * torch.randn(heads, kept, mixed, generator=generator)
+            for _ in range(2)
+        )
 
     def forward(self, positions: Positions) -> Effect:
-        angle = angles(positions.at, self.get_buffer("kept").double())  # (T, kept) or (B, T, kept)
-        cos, sin = (
-            self.padded(wave[..., None, :, :] @ self.get_buffer(name).double(), filler).float()
-            for wave, name, filler in (
-                (angle.cos(), "cos_mixture", 1.0),
-                (angle.sin(), "sin_mixture", self.filler),
-            )
-        )  # (..., H, T, D/2)
+        frequencies = geometric(self.width, self.base)[: self.cos_mixture.size(1)]
+        angle = angles(positions.at, frequencies)[..., None, :, :]  # (..., 1, T, kept)
+        cos = self.padded(angle.cos() @ self.cos_mixture.to(angle), 1.0).float()  # (..., H, T, D/2)
+        sin = self.padded(angle.sin() @ self.sin_mixture.to(angle), self.filler).float()
 
         def rotate(q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
             return rotate_pairs(q, cos, sin, "half"), rotate_pairs(k, cos, sin, "half")
@@ -62,5 +62,6 @@ class FoPE(Encoding):
         return Effect(positions, rotate=rotate)
 
     def padded(self, waves: Tensor, filler: float) -> Tensor:
-        rest = waves.new_full((*waves.shape[:-1], self.pairs - waves.size(-1)), filler)
+        """Return waves (..., M) of all pairs, (..., D/2)."""
+        rest = waves.new_full((*waves.shape[:-1], self.width // 2 - waves.size(-1)), filler)
         return torch.cat([waves, rest], dim=-1)

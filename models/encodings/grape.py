@@ -57,22 +57,23 @@ class GatedBias(Encoding):
         super().__init__()
         if gate not in ("key", "query", "both"):
             raise UsageError(f"encoding.gate={gate} must be key, query or both.")
-        self.gate = gate
-        self.register_buffer("slope", slopes(heads)[:, None, None], persistent=False)
+        self.heads = heads
         self.strength = nn.Parameter(torch.full((heads, 1, 1), math.log(math.e - 1)))  # softplus: 1
-        self.of_key, self.of_query = (unit_vectors(heads, head_width) for _ in range(2))
+        self.of_key = None if gate == "query" else unit_vectors(heads, head_width)
+        self.of_query = None if gate == "key" else unit_vectors(heads, head_width)
 
     def forward(self, positions: Positions) -> Effect:
-        return Effect(positions, adjust=Adjust(self.adjust))
+        slope = slopes(self.heads)[:, None, None] * softplus(self.strength.float())  # (H, 1, 1)
 
-    def adjust(self, logits: Tensor, q: Tensor, k: Tensor, i: Tensor, j: Tensor) -> Tensor:
-        opened: Tensor | float = 0.0
-        if self.gate != "query":
-            opened = opening(k, self.of_key)[..., None, :]  # (B, H, 1, K)
-        if self.gate != "key":
-            opened = opened + opening(q, self.of_query)[..., None]  # (B, H, R, 1)
-        slope = self.get_buffer("slope").float() * softplus(self.strength.float())  # (H, 1, 1)
-        return logits - ((i - j).abs() * slope * opened).to(logits.dtype)
+        def adjust(logits: Tensor, q: Tensor, k: Tensor, i: Tensor, j: Tensor) -> Tensor:
+            opened: Tensor | float = 0.0
+            if self.of_key is not None:
+                opened = opening(k, self.of_key)[..., None, :]  # (B, H, 1, K)
+            if self.of_query is not None:
+                opened = opened + opening(q, self.of_query)[..., None]  # (B, H, R, 1)
+            return logits - ((i - j).abs() * slope * opened).to(logits.dtype)
+
+        return Effect(positions, adjust=Adjust(adjust))
 
 
 def unit_vectors(heads: int, width: int) -> nn.Parameter:
@@ -95,7 +96,6 @@ class PathBias(Encoding):
     def __init__(self, heads: int, width: int, features: Count = 8) -> None:
         super().__init__()
         self.heads, self.features = heads, 2 * math.ceil(features / 2)
-        self.register_buffer("slope", slopes(heads)[:, None, None], persistent=False)
         self.path = nn.Linear(width, heads * self.features, bias=False)
         nn.init.normal_(self.path.weight, std=init_std(width))
 
@@ -111,11 +111,19 @@ class PathBias(Encoding):
         )
         keys = rotate_pairs(p * (p.square().mean(-1, keepdim=True) + TINY).rsqrt(), cos, sin, "half")
 
+        slope = slopes(self.heads)[:, None, None]
+
         def adjust(logits: Tensor, q: Tensor, k: Tensor, i: Tensor, j: Tensor) -> Tensor:
-            rows = torch.searchsorted(at, i.reshape(*at.shape[:-1], -1).contiguous())  # of the queries
-            queries = p.gather(2, rows.view(-1, 1, rows.size(-1), 1).expand(*p.shape[:2], -1, p.size(-1)))
-            gates = logsigmoid(queries @ keys.mT / self.features).masked_fill(j > i, 0)  # (B, H, R, K)
+            gates = at_positions(p, at, i) @ at_positions(keys, at, j).mT / self.features
+            gates = logsigmoid(gates).masked_fill(j > i, 0)  # (B, H, R, K)
             after = gates.flip(-1).cumsum(-1).flip(-1) - gates  # tokens after j
-            return logits + (self.get_buffer("slope").float() * after).to(logits.dtype)
+            return logits + (slope * after).to(logits.dtype)
 
         return replace(effect, adjust=Adjust(adjust))
+
+
+def at_positions(x: Tensor, at: Tensor, wanted: Tensor) -> Tensor:
+    """Return the rows of x (B, H, T, P), whose positions are `at`, for the wanted positions."""
+    rows = torch.searchsorted(at, wanted.reshape(*at.shape[:-1], -1).contiguous())  # (N,) or (B, N)
+    index = rows.view(-1, 1, rows.size(-1), 1).expand(*x.shape[:2], -1, x.size(-1))
+    return x.gather(2, index)

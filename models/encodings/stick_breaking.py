@@ -22,11 +22,11 @@ class StickBreaking(Encoding):
 
 def rest_to_itself(logits: Tensor, q: Tensor, k: Tensor, i: Tensor, j: Tensor) -> Tensor:
     """Return the logits whose softmax is the stick-breaking weights, with the rest on the token itself."""
-    is_before = (j < i) & logits.isfinite()
+    is_visible = logits.isfinite()
+    is_itself = is_visible & (is_visible.flip(-1).cumsum(-1).flip(-1) == 1)  # the last one that is visible
+    is_before = is_visible & ~is_itself
     z = logits.float().masked_fill(~is_before, 0)
     kept = logsigmoid(-z).masked_fill(~is_before, 0)  # of the stick, after key j
     after = kept.flip(-1).cumsum(-1).flip(-1)  # keys from j on
-    broken = logsigmoid(z) + after - kept
-    return torch.where(i == j, after[..., :1], torch.where(is_before, broken, logits.float())).to(
-        logits.dtype
-    )
+    broken = torch.where(is_before, logsigmoid(z) + after - kept, logits.float())
+    return torch.where(is_itself, after[..., :1], broken).to(logits.dtype)

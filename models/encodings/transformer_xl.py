@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from models.effect import Adjust, Effect, Layer, Positions
 from models.encoding import Encoding
-from models.ops.precision import double
+from models.ops.precision import double, without_autocast
 
 
 class TransformerXL(Encoding):
@@ -33,7 +33,9 @@ class TransformerXL(Encoding):
 
     def at_layer(self, effect: Effect, layer: Layer) -> Effect:
         distances = torch.arange(effect.positions.span, device=layer.q.device)
-        places = sinusoids(distances, self.width) @ self.to_keys[layer.number % len(self.to_keys)].float().mT
+        weight = self.to_keys[layer.number % len(self.to_keys)].float()
+        with without_autocast(layer.q.device):
+            places = sinusoids(distances, self.width) @ weight.mT
         places = places.unflatten(-1, (self.heads, -1)).transpose(0, 1)  # (H, N, D)
 
         def adjust(logits: Tensor, q: Tensor, k: Tensor, i: Tensor, j: Tensor) -> Tensor:

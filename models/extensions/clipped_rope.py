@@ -12,7 +12,6 @@ from torch import Tensor
 from models.bounds import Auto, Count
 from models.encoding import Encoding
 from models.extensions.frequencies import Frequencies
-from models.ops.precision import double
 
 
 class ClippedRoPE(Frequencies):
@@ -25,17 +24,9 @@ class ClippedRoPE(Frequencies):
         self.clipped, self.hard = clipped, hard
 
     def scaled(self, frequencies: Tensor, factor: float) -> Tensor:
-        slow = int((frequencies * self.length < 2 * math.pi).sum())
-        count = min(slow if self.clipped == "auto" else int(self.clipped), frequencies.numel())
-        fade = double(torch.zeros(count)) if self.hard else (1 + (math.pi * ramp(count)).cos()) / 2
-        return torch.cat(
-            [
-                frequencies[: frequencies.numel() - count],
-                frequencies[-count:] * fade if count else frequencies[:0],
-            ]
-        )
-
-
-def ramp(count: int) -> Tensor:
-    """Return 0 to 1 in equal steps, (count,)."""
-    return double(torch.arange(count)) / max(1, count - 1)
+        slow = (frequencies * self.length < 2 * math.pi).sum()
+        count = slow if self.clipped == "auto" else slow.new_tensor(int(self.clipped))
+        pair = torch.arange(frequencies.numel(), device=frequencies.device)
+        place = pair - (frequencies.numel() - count)  # among those that are clipped
+        fade = (1 + (math.pi * place.to(frequencies) / (count - 1).clamp(min=1)).cos()) / 2
+        return frequencies * torch.where(place < 0, 1, 0 if self.hard else fade)

@@ -13,7 +13,6 @@ from conf.errors import UsageError
 from models.bounds import Auto, Factor
 from models.encoding import Encoding
 from models.extensions.frequencies import Frequencies
-from models.ops.precision import double
 
 
 class MrRoPE(Frequencies):
@@ -27,11 +26,10 @@ class MrRoPE(Frequencies):
 
     def scaled(self, frequencies: Tensor, factor: float) -> Tensor:
         turns = frequencies * self.length / (2 * math.pi)
-        last = int((turns > 32).sum()) - 1  # with more than 32 turns
-        first = frequencies.numel() - int((turns < 1).sum())  # with less than one
-        between = max(1, first - last)
-        place = (double(torch.arange(frequencies.numel())) - last).clamp(0, between)
-        share = place / between
+        last = (turns > 32).sum() - 1  # the last pair with more than 32 turns
+        between = ((turns >= 1).sum() - last).clamp(min=1)  # up to the first with less than one
+        place = torch.minimum((torch.arange(turns.numel(), device=turns.device) - last).clamp(min=0), between)
+        share = place.to(turns) / between
         if self.radix == "progressive":
             share = share * (place + 1) / (between + 1)
         return frequencies * factor**-share

@@ -13,4 +13,6 @@ from models.extensions.yarn import YaRN
 
 class Resonance(YaRN):
     def scaled(self, frequencies: Tensor, factor: float) -> Tensor:
-        return 2 * math.pi / (2 * math.pi / super().scaled(frequencies, factor)).round()
+        wavelength = 2 * math.pi / super().scaled(frequencies, factor)
+        whole = wavelength + (wavelength.round() - wavelength).detach()  # gradients pass through
+        return 2 * math.pi / whole

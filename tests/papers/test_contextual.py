@@ -7,7 +7,7 @@ import torch
 
 from models.encodings import load
 from tests.papers.golden import C, D, K, Q, T, X, close, fill, grid, last_output, last_row
-from tests.papers.loops import HEADS, SHAPE, by_pair, content, dot, logits_of
+from tests.papers.loops import HEADS, SHAPE, SLOPES, by_pair, content, dot, logits_of
 from tests.tolerance import agree, float64
 
 
@@ -97,13 +97,12 @@ def test_grape_bias_opened_by_both() -> None:
     """The bias is -slope * distance * (softplus(u . k / sqrt(D)) + softplus(v . q / sqrt(D)))."""
     q, k = content()
     encoding = load("grape_a", **SHAPE, gate="both").requires_grad_(False)
-    slopes = encoding.slope.flatten().tolist()
 
     def logit(h: int, i: int, j: int) -> float:
         of_k, of_q = encoding.of_key[h, 0], encoding.of_query[h, 0]
         root = math.sqrt(q.size(-1))
         opened = sum(math.log1p(math.exp(x / root)) for x in (dot(of_k, k[0, h, j]), dot(of_q, q[0, h, i])))
-        return dot(q[0, h, i], k[0, h, j]) / root - slopes[h] * (i - j) * opened
+        return dot(q[0, h, i], k[0, h, j]) / root - SLOPES[h] * (i - j) * opened
 
     agree(logits_of(encoding, q, k), by_pair(logit, HEADS, q.size(2)))
 
