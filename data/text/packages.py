@@ -1,92 +1,92 @@
 """Source code of installed Python packages, read in place: real text without a download."""
 
-import os
-import platform
+import logging
 import re
-import sysconfig
+import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
+from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from conf.errors import UsageError
-from data.digest import of_content, of_json
 from data.text.corpus import Corpus
 from data.text.documents import Document
+from data.text.sources import SHORT, Package, digest, download, folder, python, version_of
 
-STANDARD_LIBRARY = "stdlib"
-SKIPPED_FOLDERS = re.compile(
-    r"_?tests?|_?tests?_.*|.*_tests?|testing|benchmarks?|__pycache__|site-packages|dist-packages"
-)
-SKIPPED_FILES = re.compile(r"test_.*|.*_tests?\.py|conftest\.py")
 REPEATED, DIGITS = 0.65, 0.2  # shares above which a file is a generated table
 NUMBER = re.compile(r"[\d.]+")
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Packages(Corpus):
-    """The .py files of packages, without tests and generated tables, which would flatter long contexts."""
+    """The .py files of packages, without tests and generated tables, which would flatter long contexts.
+
+    A pinned package has the same files everywhere: those that are installed if they have the digest, else
+    those of the wheel of that version, which pip downloads.
+    """
 
     packages: list[str]
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for package in self.packages:
-            if not package.isidentifier():  # to find a part of a package would import the package
-                raise UsageError(f"data.packages names '{package}', which is not the name of a package.")
+        for text in self.packages:
+            Package.of(text)
+
+    @cached_property
+    def chosen(self) -> list[Package]:
+        return [Package.of(text) for text in self.packages]
 
     def documents(self) -> Iterator[Document]:
-        for source, file in self.files():
+        for source, file in self.files:
             yield Document(Path(file).read_text(encoding="utf-8", errors="replace"), source)
 
     def contents(self) -> dict[str, Any]:
-        files = [(source, of_content(Path(file))) for source, file in self.files()]
-        return {"packages": of_json([self.versions(), files])}
+        """Return the digest of each package; of a pinned one it is in the settings, and nothing is read."""
+        return {"packages": [package.digest or digest(folder(package.name)) for package in self.chosen]}
 
     def origin(self) -> str:
-        return f"Python source code of {', '.join(self.versions())}"
+        names = [f"{package.name} {package.version or version_of(package.name)}" for package in self.chosen]
+        return f"Python source code of {', '.join(names)}"
 
     def is_included(self, text: str) -> bool:
         return super().is_included(text) and not is_table(text)
 
+    @cached_property
     def files(self) -> list[tuple[str, str]]:
         """Return (path from the package's name on, path on this machine) of each file, sorted."""
-        files = ((name, *pair) for name in self.packages for pair in python(folder(name)))
-        return sorted((f"{name}/{path}", file) for name, path, file in files)
+        folders = ((package.name, self.folder(package)) for package in self.chosen)
+        found = ((name, *pair) for name, root in folders for pair in python(root))
+        return sorted((f"{name}/{path}", file) for name, path, file in found)
 
-    def versions(self) -> list[str]:
-        return [f"{name} {version_of(name)}" for name in self.packages]
+    @cached_property
+    def wheels(self) -> TemporaryDirectory[str]:
+        """Return a folder for downloads, which goes when this object goes."""
+        return TemporaryDirectory()
 
-
-def python(folder: str, inside: str = "") -> Iterator[tuple[str, str]]:
-    """Yield (relative posix path, path) of the Python files in a folder, however deep."""
-    for entry in os.scandir(folder):
-        if entry.is_dir(follow_symlinks=False):
-            if not SKIPPED_FOLDERS.fullmatch(entry.name):
-                yield from python(entry.path, f"{inside}{entry.name}/")
-        elif entry.name.endswith(".py") and not SKIPPED_FILES.fullmatch(entry.name):
-            yield inside + entry.name, entry.path
-
-
-def folder(package: str) -> str:
-    """Return the folder of an installed package, without importing it."""
-    if package == STANDARD_LIBRARY:
-        return sysconfig.get_path("stdlib")
-    spec = find_spec(package)
-    if spec is None or not spec.submodule_search_locations:
-        raise UsageError(f"The package '{package}' is not installed: install it or choose data=files.")
-    return spec.submodule_search_locations[0]
-
-
-def version_of(package: str) -> str:
-    if package == STANDARD_LIBRARY:
-        return platform.python_version()
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return "of an unknown version"
+    def folder(self, package: Package) -> str:
+        """Return the folder of a package. Raise UsageError if its pinned content is not to be had."""
+        is_installed = find_spec(package.name) is not None
+        if not package.digest or (is_installed and digest(folder(package.name), SHORT) == package.digest):
+            return folder(package.name)
+        log.info("Downloading the sources of %s %s: what is installed has others.", *package[:2])
+        try:
+            found = download(package, Path(self.wheels.name))
+        except subprocess.CalledProcessError as error:
+            reason = (error.stderr.strip().splitlines() or ["pip failed"])[-1]
+        else:
+            if digest(found, SHORT) == package.digest:
+                return found
+            reason = f"that wheel has sha256:{digest(found, SHORT)}"
+        raise UsageError(
+            f"data={self.name} is the sources of {package.name} {package.version}, which are not installed "
+            f"and could not be downloaded ({reason}). Install {package.name}=={package.version}, or read "
+            f"another corpus: data.packages=[{','.join(package.name for package in self.chosen)}] takes what "
+            "is installed."
+        )
 
 
 def is_table(text: str) -> bool:

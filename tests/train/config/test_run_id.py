@@ -54,6 +54,12 @@ def test_a_training_is_the_same_under_any_extension_and_evaluation(small: list[s
     assert training(composed(*small), "another corpus") != plain
 
 
+def test_three_test_sets_of_flip_flop_share_a_training_and_not_a_run() -> None:
+    configs = [composed(f"data={name}") for name in ("flip_flop", "flip_flop_sparse", "flip_flop_dense")]
+    assert len({training(config) for config in configs}) == 1
+    assert len({run_id_of(config) for config in configs}) == 3
+
+
 @pytest.mark.parametrize(
     "override",
     ["seed=1", "trainer.compile=true", "optimizer.clip=3", "debug=overfit", "data.held_out=0.2"],
@@ -63,7 +69,7 @@ def test_what_decides_the_weights_is_in_the_id_of_a_training(override: str, smal
 
 
 def test_what_is_excluded_from_an_id_exists_and_has_a_reason(small: list[str]) -> None:
-    settings = composed(*small).model_dump()
+    settings = composed(*small, "data=flip_flop").model_dump()
     for key, reason in NOT_IN_TRAINING.items():
         section = settings
         for part in key.split("."):
