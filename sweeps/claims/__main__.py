@@ -1,6 +1,6 @@
 """Decide claims of the literature: python -m sweeps.claims [e1 q4 ...]
 
-Without names, compute all verdicts from the rows in docs/study and write them to docs/claims.md and .json.
+Without names, compute all verdicts from the rows in docs/study and write docs/claims.md and docs/claims.json.
 With names, print their verdicts; --run first trains what the claims lack, and archives its rows in
 docs/study/claims.
 """
@@ -15,11 +15,11 @@ from sweeps import command
 from sweeps.archive import pack
 from sweeps.claims.claim import load_claims, trainings
 from sweeps.claims.evidence import STUDY, load_settings
-from sweeps.claims.page import by_setting, claims_html, claims_json, claims_page, here
+from sweeps.claims.page import claims_json, claims_page
 from sweeps.claims.verdict import decide
 from train.paths import ROOT
 
-PAGE, DATA, HTML = (ROOT / name for name in ("docs/claims.md", "docs/claims.json", "outputs/claims.html"))
+PAGE, DATA = ROOT / "docs/claims.md", ROOT / "docs/claims.json"
 
 
 def main() -> None:
@@ -35,16 +35,11 @@ def main() -> None:
     settings = load_settings()
     judgements = {id: decide(claim, settings) for id, claim in claims.items()}
     if options.claims:
-        for id, judgement in judgements.items():
-            print(f"{id.upper()} {judgement.claim.claim}", judgement.verdict, here(judgement), sep="\n")
-            print(by_setting(judgement))
+        print(claims_json(judgements), end="")
         return
     PAGE.write_text(claims_page(judgements, settings))
     DATA.write_text(claims_json(judgements))
-    HTML.parent.mkdir(exist_ok=True)
-    HTML.write_text(claims_html(judgements))
-    files = [str(file.relative_to(ROOT)) for file in (PAGE, DATA, HTML)]
-    print(f"{len(judgements)} claims: {', '.join(files)}.")
+    print(f"{len(judgements)} claims: {PAGE.relative_to(ROOT)} and {DATA.relative_to(ROOT)}.")
 
 
 def train_missing(names: set[str]) -> None:

@@ -16,11 +16,6 @@ from train.config.validation import Section
 HERE = Path(__file__).parent
 LITERATURE, TRAININGS = HERE / "literature", HERE / "trainings.yaml"
 KINDS = ("quality", "extrapolation", "extension", "retrieval", "mechanism")
-MARKS = {
-    "T": "read", "R": "recomputed from released data", "A": "abstract or README", "S": "second-hand",
-    "U": "unverified",
-}  # fmt: skip
-Mark = Literal["T", "R", "A", "S", "U"]
 
 
 class Citation(Section):
@@ -29,7 +24,7 @@ class Citation(Section):
     paper: str
     link: str
     place: str = ""  # a table, a figure, a section
-    mark: Mark
+    mark: Literal["T", "R", "A", "S", "U"]  # docs/claims.md has their meanings
 
 
 class TrainingPlan(Section):
@@ -71,18 +66,6 @@ class Claim(Section):
         return [part.under(protocol) for text in self.parts for part in read_inequalities(text)]
 
 
-class Untried(Section):
-    """A claim that nothing here can test."""
-
-    id: str
-    claim: str
-    paper: str
-    link: str
-    place: str
-    mark: Mark
-    needs: str
-
-
 class Question(Section):
     """A question that papers answer in opposite ways: the claims of all sides, and the factors that can move
     the number in question, each as a sum of terms (`sweeps.claims.inequality`)."""
@@ -118,10 +101,10 @@ def read_claims(file: Path) -> dict[str, Claim]:
     return claims
 
 
-def load_untried() -> list[Untried]:
-    """Return the claims that nothing here can test."""
+def load_untried() -> list[dict[str, str]]:
+    """Return the claims that nothing here can test: their id, text, source, and what a test needs."""
     with (LITERATURE / "untried.csv").open(newline="") as file:
-        return [Untried.of(row) for row in csv.DictReader(file)]
+        return list(csv.DictReader(file))
 
 
 def load_questions() -> list[Question]:

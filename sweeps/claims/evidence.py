@@ -1,22 +1,21 @@
 """The rows that decide claims: every archive below docs/study, sorted into settings.
 
-A setting is a corpus with its tokenizer, a model size and a training budget. Runs of a setting are
-comparable, whatever archive they are in.
+A setting is a corpus with its tokenizer, a model size, a training budget, and the windows that were scored.
+Runs of a setting are comparable, whatever archive they are in.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache, reduce
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
 import yaml
-from numpy.typing import NDArray
 
 from conf.choices import CONF, files
 from sweeps.claims.inequality import Term
-from sweeps.old_statistics import Array, by_document
 from sweeps.results import ROWS, FinishedRun, load_sweep
+from sweeps.statistics import Array
 from train.paths import ROOT
 from train.results.protocols import BY_POSITION
 from train.results.rows import ANSWERS, ONCE, Row
@@ -31,53 +30,66 @@ MAKES_SETTING = (
 )  # fmt: skip
 NOT_VARIANT = ("finetune_steps", "pattern")  # the first is in the extension's name, the second a list
 
-Sample = tuple[Array, Array]  # (terms, S, D), sums over the windows of a document; (D,), their counts
+
+class Scores(NamedTuple):
+    """The mean score of each document, and how many windows or problems it has."""
+
+    means: Array
+    windows: Array
 
 
-class WindowScores(NamedTuple):
-    """The scores of windows or problems, with their documents."""
-
-    values: Array
-    documents: NDArray[np.int64]
-
-    def within(self, documents: NDArray[np.int64]) -> "WindowScores":
-        """Return the scores in these documents."""
-        mask = np.isin(self.documents, documents)
-        return WindowScores(self.values[mask], self.documents[mask])
-
-
-ScoresByTraining = dict[tuple[int, str], WindowScores]  # by seed and training
+Trainings = dict[tuple[int, str], Scores]  # by seed and training
 
 
 @dataclass(frozen=True)
 class Setting:
-    """The scores of all runs in a setting with one window length: other windows hold other tokens."""
+    """The scores of all runs in a setting."""
 
     name: str
-    scores: dict[int, dict[Term, ScoresByTraining]] = field(default_factory=dict)
+    scores: dict[Term, Trainings] = field(default_factory=dict)
 
-    def sample(self, terms: Sequence[Term]) -> Sample | None:
-        """Return the scores of terms, with as many seeds, then as many documents, as possible; None if one
-        has no scores."""
-        samples = [sample for scores in self.scores.values() if (sample := joint_sample(scores, terms))]
-        return max(samples, key=lambda sample: sample[0].shape[1:], default=None)
+    def sample(self, terms: Sequence[Term]) -> tuple[Array, Array] | None:
+        """Return the scores of terms (terms, S, D) on all seeds that have every term, and the windows of the
+        documents (D,); None if there is no such seed."""
+        seeds = sorted({seed for term in terms for seed, _ in self.scores.get(term, {})})
+        rows = [row for seed in seeds if (row := self.of_seed(terms, seed))]
+        if not rows:
+            return None
+        if len({part.means.shape for row in rows for part in row}) > 1:  # some were not kept by document
+            rows = [[average(part) for part in row] for row in rows]
+        values = np.array([[part.means for part in row] for row in rows])  # (S, terms, D)
+        return values.swapaxes(0, 1), rows[0][0].windows
+
+    def of_seed(self, terms: Sequence[Term], seed: int) -> list[Scores]:
+        """Return the scores of terms for a seed; nothing if one has none. All scores of an encoding come from
+        one training."""
+        chosen = []
+        for term in terms:
+            alike = [self.scores.get(other, {}) for other in terms if other.encoding == term.encoding]
+            shared = sorted(
+                key for key in alike[0] if key[0] == seed and all(key in trained for trained in alike)
+            )
+            if not shared:
+                return []
+            chosen.append(self.scores[term][shared[-1]])
+        return chosen
 
     def add(self, run: FinishedRun) -> None:
-        """Add a run; of two runs of one training with the same term, the one with more windows counts."""
+        """Add the scores of a run."""
         chosen = str(run.facts.get("settings.names.extension", "none"))
         method, settings = variant(run, "encoding", run.encoding), variant(run, "extension", chosen)
-        longest = max(row.length for row in run.rows if row.protocol not in (ONCE, BY_POSITION))
-        by_term = self.scores.setdefault(longest, {})
         for row in run.rows:
             if row.protocol == ONCE or row.value is None:
                 continue
             extension = row.extension + (settings if row.extension.partition("+")[0] == chosen else "")
             times = row.length / row.trained_length
             term = Term(run.encoding + method, extension, times, protocol_of(row), row.metric)
-            scores, trained = window_scores(run, row), by_term.setdefault(term, {})
-            known = trained.get((run.seed, run.about.training))
-            if known is None or len(scores.values) > len(known.values):
-                trained[run.seed, run.about.training] = scores
+            self.scores.setdefault(term, {})[run.seed, run.about.training] = scores_of(run, row)
+
+
+def average(scores: Scores) -> Scores:
+    """Return the mean over all windows as the score of one document."""
+    return Scores(np.average(scores.means, weights=scores.windows, keepdims=True), np.ones(1))
 
 
 def protocol_of(row: Row) -> str:
@@ -86,48 +98,16 @@ def protocol_of(row: Row) -> str:
     return retrieval if retrieval and row.protocol == ANSWERS else row.protocol
 
 
-def window_scores(run: FinishedRun, row: Row) -> WindowScores:
-    """Return the scores behind a row, or its value alone if they were not kept."""
+def scores_of(run: FinishedRun, row: Row) -> Scores:
+    """Return the scores behind a row by document, or its value alone if they were not kept."""
     is_answer = row.protocol == ANSWERS
     parts = [row.extension, row.protocol, str(row.length), *([row.metric] if is_answer else [])]
     values = run.documents.get("|".join(parts))
     documents = run.documents.get(ANSWERS if is_answer else "document")
     if values is None or documents is None or len(values) != len(documents) or row.metric == "bits_per_byte":
-        return WindowScores(np.array([row.value], float), np.zeros(1, np.int64))
-    return WindowScores(values, documents.astype(np.int64))
-
-
-def joint_sample(scores: dict[Term, ScoresByTraining], terms: Sequence[Term]) -> Sample | None:
-    """Return the terms on the seeds and documents that all of them have; None if there are none."""
-    seeds = sorted({seed for term in terms for seed, _ in scores.get(term, {})})
-    rows = [row for seed in seeds if (row := scores_of_seed(scores, terms, seed))]  # (S, terms)
-    if not rows:
-        return None
-    shared = reduce(np.intersect1d, (part.documents for row in rows for part in row))
-    rows = [[part.within(shared) for part in row] for row in rows]
-    if not len(shared) or len({len(part.values) for row in rows for part in row}) > 1:
-        return None
-    values = np.array([[part.values for part in row] for row in rows])
-    return by_document(values.swapaxes(0, 1), rows[0][0].documents)
-
-
-def scores_of_seed(
-    scores: dict[Term, ScoresByTraining], terms: Sequence[Term], seed: int
-) -> list[WindowScores]:
-    """Return the scores of terms for a seed; nothing if one has none.
-
-    All scores of an encoding come from one training: of those that have all of them, the one with most
-    windows.
-    """
-    chosen = []
-    for term in terms:
-        alike = [scores.get(other, {}) for other in terms if other.encoding == term.encoding]
-        keys = [key for key in alike[0] if key[0] == seed and all(key in trained for trained in alike)]
-        if not keys:
-            return []
-        largest = max(keys, key=lambda key: min(len(trained[key].values) for trained in alike))
-        chosen.append(scores[term][largest])
-    return chosen
+        return Scores(np.array([row.value], float), np.ones(1))
+    _, places, counts = np.unique(documents, return_inverse=True, return_counts=True)
+    return Scores(np.bincount(places, values) / counts, counts.astype(float))
 
 
 def load_settings() -> list[Setting]:
@@ -137,10 +117,12 @@ def load_settings() -> list[Setting]:
     archives = {file.parent for file in STUDY.rglob(ROWS)}.difference(first)
     for archive in [*first, *sorted(archives)]:
         for run in load_sweep(archive).runs:
-            key = tuple(str(run.facts.get(name)) for name in MAKES_SETTING)
+            lengths = [row.length for row in run.rows if row.protocol not in (ONCE, BY_POSITION)]
+            windows = run.documents.get("document", np.zeros(0))
+            key = (*(str(run.facts.get(name)) for name in MAKES_SETTING), str(max(lengths, default=0)))
             name = str(archive.relative_to(STUDY)).replace(".", "study")
-            if any(row.protocol != ONCE for row in run.rows):
-                settings.setdefault(key, Setting(name)).add(run)
+            if lengths:
+                settings.setdefault((*key, str(windows.tolist())), Setting(name)).add(run)
     return [
         replace(setting, name=setting.name + distinction(key, settings)) for key, setting in settings.items()
     ]
@@ -149,8 +131,8 @@ def load_settings() -> list[Setting]:
 def distinction(key: tuple[str, ...], settings: Mapping[tuple[str, ...], Setting]) -> str:
     """Return in brackets what sets a setting apart from others of its archive; empty if it has no others."""
     alike = [other for other, setting in settings.items() if setting.name == settings[key].name]
-    names = (name.rpartition(".")[2].replace("_", " ") for name in MAKES_SETTING)
-    parts = [f"{n} {values[0]}" for n, *values in zip(names, key, *alike, strict=True) if len({*values}) > 1]
+    names = (name.rpartition(".")[2].replace("_", " ") for name in (*MAKES_SETTING, "longest"))
+    parts = [f"{n} {values[0]}" for n, *values in zip(names, key, *alike, strict=False) if len({*values}) > 1]
     return f" ({', '.join(parts)})" if parts else ""
 
 

@@ -11,13 +11,13 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import numpy as np
+import pandas as pd
 
 from sweeps.claims.claim import Claim
 from sweeps.claims.evidence import Setting
 from sweeps.claims.exact import CHECKS, Check
 from sweeps.claims.inequality import Inequality
-from sweeps.comparison.comparisons import SIGNIFICANT
-from sweeps.old_statistics import Array, holm, interval, satterthwaite, smallest_difference
+from sweeps.statistics import SIGNIFICANT, Array, holm, interval, smallest_difference
 
 FEWEST_SEEDS = 3
 
@@ -105,9 +105,11 @@ class Judgement:
 
     @property
     def needs(self) -> float | None:
-        """Return the published distance of the first part from its bound; None if it is unknown."""
-        effect = self.claim.effect
-        return None if effect is None else abs(effect - self.claim.inequalities[0].bound)
+        """Return the published distance of the deciding part from its bound; None if it is unknown."""
+        first, effect = self.claim.inequalities[0], self.claim.effect
+        if effect is None or self.trial is None or self.trial.deciding.part != first:
+            return None
+        return abs(effect - first.bound)
 
 
 def decide(claim: Claim, settings: Sequence[Setting]) -> Judgement:
@@ -134,26 +136,16 @@ def try_claim(parts: Sequence[Inequality], setting: Setting) -> Trial | None:
     found = [whole for part in parts if (whole := measure(part, setting)) and np.isfinite(whole.p)]
     if len(found) < len(parts) or min(part.seeds for part in found) < FEWEST_SEEDS:
         return None
-    return Trial(setting.name, found, holm(np.array([part.p for part in found])))
+    return Trial(setting.name, found, holm(pd.Series([part.p for part in found])).to_numpy())
 
 
 def measure(part: Inequality, setting: Setting) -> Measurement | None:
     """Return a part, compared with its bound; None without its terms."""
     if (sample := setting.sample(list(part.terms))) is None:
         return None
-    values, counts = sample
+    values, windows = sample
     sums = np.tensordot(list(part.terms.values()), values, 1)  # (S, D)
-    found = interval((sums - part.bound * counts)[None], counts)
-    freedom = satterthwaite(found.documents, max(len(counts) - 1, 1), found.seeds, found.freedom)
-    smallest = smallest_difference(np.sqrt(found.documents + found.seeds), freedom, 1)
-    value, low, high = (float(end[0]) + part.bound for end in (found.value, found.low, found.high))
-    return Measurement(part, value, low, high, float(found.p[0]), float(smallest[0]), len(sums))
-
-
-def wrong_by_chance(judgements: Sequence[Judgement]) -> tuple[int, int, float]:
-    """Return how many claims have rows, how many are decided, and how many of those are wrong by chance at
-    most (Benjamini and Hochberg, 1995)."""
-    tried = [judgement for judgement in judgements if judgement.trials]
-    decided = [case for case in tried if case.verdict not in (Verdict.UNDECIDED, Verdict.UNTRIED)]
-    chances = [min(trial.chance for trial in judgement.trials) for judgement in decided]
-    return len(tried), len(decided), len(tried) * max(chances, default=0.0)
+    found = interval(sums - part.bound, windows)
+    smallest = smallest_difference(found, len(sums), 1)
+    value, low, high = (float(end) + part.bound for end in (found.value, found.low, found.high))
+    return Measurement(part, value, low, high, float(found.p), float(smallest), len(sums))
