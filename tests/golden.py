@@ -43,7 +43,7 @@ FORMS = ("rope", "alibi", "t5", "fire", "fox", "cope", "shaw", "deberta", "windo
 KERNELS = {
     "reference": FORMS,
     "explicit": FORMS,
-    "sdpa": ("rope", "alibi", "t5", "fire", "fox", "window_rope", "xpos"),
+    "sdpa": ("rope", "alibi", "t5", "fire", "window_rope", "xpos"),
     "band": ("shaw", "deberta"),
 }  # flex would be compiled
 TINY = """model.vocab=256 model.width=32 model.depth=4 model.heads=2 model.length=16 batch=4 trainer=cpu

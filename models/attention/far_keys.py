@@ -35,10 +35,9 @@ def gains(q: Tensor, plan: Plan) -> bool:
 
 def attend(q: Tensor, k: Tensor, v: Tensor, plan: Plan) -> Tensor:
     """Return the output of all queries, (B, H, T, D)."""
-    plan, tail = plan.from_query(0), plan.far_keys
+    tail, logits, scale = plan.far_keys, block_logits(q, k, plan), q.size(-1) ** -0.5
     assert tail is not None
-    logits = block_logits(q, k, plan, v.dtype)
-    (far_q, far_k), scale = tail.rotate(q, k), q.size(-1) ** -0.5
+    far_q, far_k = tail.rotate(q, k)
 
     def read_rows(rows: slice, start: int) -> Read:
         """Return the output of queries for all keys from `start` on."""
@@ -53,17 +52,16 @@ def attend(q: Tensor, k: Tensor, v: Tensor, plan: Plan) -> Tensor:
         if border == start:
             return near
         keys = slice(start, border)
-        far, lse = flash(far_q[:, :, rows], far_k[:, :, keys], v[:, :, keys], scale)
-        return join(near, (far, lse))
+        return join(near, flash(far_q[:, :, rows], far_k[:, :, keys], v[:, :, keys], scale))
 
     return read_rows(slice(0, q.size(-2)), 0)[0].to(v.dtype)
 
 
 def softmax(logits: Tensor, v: Tensor) -> Read:
     """Return the output for keys with these logits, and the logarithm of their sum of weights."""
-    probs = logits.softmax(-1, torch.float32)
+    probs = logits.softmax(-1)
     # the greatest weight is e to the greatest logit, less the logarithm of the sum
-    lse = logits.amax(-1).float() - probs.amax(-1).log()
+    lse = logits.amax(-1) - probs.amax(-1).log()
     return (probs.to(v.dtype) @ v).float(), lse
 
 

@@ -53,9 +53,9 @@ class Plan:
         parts = self.parts
         if parts & {"adjust", "values", "attention"}:
             return Form.FULL_SCORES
-        if parts & {"regions", "score_scale"} or parts >= {"log_decay", "logit_scale"}:
+        if parts & {"regions", "score_scale", "log_decay"}:
             return Form.SCORE_MOD
-        return Form.PLAIN if parts <= {"logit_scale"} or parts == {"log_decay"} else Form.MASK
+        return Form.PLAIN if parts <= {"logit_scale"} else Form.MASK
 
     @property
     def is_toeplitz(self) -> bool:

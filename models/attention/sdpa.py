@@ -7,8 +7,6 @@ from torch import Tensor
 from models.attention import masks
 from models.attention.plan import Form, Plan
 
-BITS = {torch.bfloat16: 8, torch.float16: 11}  # of a float32's 24
-
 
 def refusal(q: Tensor, plan: Plan) -> str | None:
     return None if plan.form <= Form.MASK else "it can rotate q and k and add a mask, no more"
@@ -16,14 +14,10 @@ def refusal(q: Tensor, plan: Plan) -> str | None:
 
 def attend(q: Tensor, k: Tensor, v: Tensor, plan: Plan) -> Tensor:
     """Return the output of all queries, (B, H, T, D)."""
-    width, scale = v.size(-1), q.size(-1) ** -0.5
-    logit_scale, log_decay = plan.effect.logit_scale, plan.effect.log_decay
+    width, scale, logit_scale = v.size(-1), q.size(-1) ** -0.5, plan.effect.logit_scale
     q, k = plan.rotate(q, k)
     if logit_scale is not None:
         q = (q * logit_scale[..., None]).to(q.dtype)
-    if log_decay is not None:
-        q, k, scale = *augment_qk(q * scale, k, log_decay), 1.0
-        q, k = (F.pad(a, (0, -a.size(-1) % 8)) for a in (q, k))
     q, k, wide = to_one_width(q, k, v.to(q.dtype))
     if plan.form == Form.PLAIN:
         out = F.scaled_dot_product_attention(q, k, wide, scale=scale, is_causal=plan.causal)
@@ -35,7 +29,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, plan: Plan) -> Tensor:
 def to_one_width(*tensors: Tensor) -> list[Tensor]:
     """Return tensors (..., D) padded to the widest, as flash attention needs them."""
     widest = max(x.size(-1) for x in tensors)
-    return [F.pad(x, (0, widest - x.size(-1))) for x in tensors]
+    return [F.pad(x, (0, widest - x.size(-1))) if x.size(-1) < widest else x for x in tensors]
 
 
 def attend_masked(q: Tensor, k: Tensor, v: Tensor, plan: Plan, scale: float) -> Tensor:
@@ -54,20 +48,3 @@ def attend_masked(q: Tensor, k: Tensor, v: Tensor, plan: Plan, scale: float) -> 
         mask = masks.mask(plan, rows, keys).to(dtype).expand(q.size(0), -1, -1, -1)
         out.append(F.scaled_dot_product_attention(q[:, :, rows], block_k, block_v, mask, scale=scale))
     return torch.cat(out[::-1], dim=-2)
-
-
-def augment_qk(q: Tensor, k: Tensor, log_decay: Tensor) -> tuple[Tensor, Tensor]:
-    """Return q and k with more features, which add c_i - c_j to their product for a log_decay c (B, H, T),
-    exact to float32."""
-    q_parts, k_parts = split_precision(log_decay, q.dtype), split_precision(log_decay, k.dtype)
-    ones = torch.ones_like(k_parts)
-    return torch.cat([q, q_parts, ones], dim=-1), torch.cat([k, ones, -k_parts], dim=-1)
-
-
-def split_precision(x: Tensor, dtype: torch.dtype) -> Tensor:
-    """Return numbers of lower precision that add up to x, (..., n); the gradient flows through the first."""
-    parts, rest = [], x
-    for _ in range(-(-24 // BITS.get(dtype, 24))):
-        parts.append(rest.to(dtype))
-        rest = rest.detach() - parts[-1].detach().float()
-    return torch.stack(parts, dim=-1)

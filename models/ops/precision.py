@@ -19,6 +19,11 @@ def double(x: Tensor) -> Tensor:
     return x.float() if x.is_mps else x.double()
 
 
+def widen(x: Tensor) -> Tensor:
+    """Return x in float32, or as it is in float64."""
+    return x.to(torch.promote_types(x.dtype, torch.float32))
+
+
 def without_autocast(device: torch.device) -> AbstractContextManager:
     """Return a context in which products keep the precision of their factors."""
     return torch.autocast(device.type, enabled=False) if is_autocast_on(device) else nullcontext()

@@ -7,7 +7,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from models.attention.sdpa import split_precision
 from models.encodings.pope import polar
 from models.ops.linear import split_heads
 from models.ops.norm import rms_norm
@@ -66,11 +65,3 @@ def test_same_values_and_gradients(name: str) -> None:
         gradients = [torch.autograd.grad((y * weight).sum(), tensors) for y in (found, expected)]
         for a, b in zip(*gradients, strict=True):
             agree(a, b)
-
-
-@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float32])
-def test_parts_of_a_potential_add_up(dtype: torch.dtype) -> None:
-    height = -torch.logspace(-3, 4, 50)
-    assert torch.allclose(
-        split_precision(height, dtype).double().sum(-1), height.double(), rtol=1e-6, atol=1e-6
-    )

@@ -1,12 +1,16 @@
 """The kernels in lower precisions."""
 
+from copy import deepcopy
+
 import pytest
 import torch
 from torch import Tensor
 
+from models import cpu as native
 from models.attention import KERNELS, attend
-from models.effect import Effect, Positions
+from models.effect import Effect, Layer, Positions
 from models.encodings import load
+from tests.conftest import perturb
 from tests.models.attention.forms import FORMS, D, H, T, effect, inputs, supports
 from tests.tolerance import agree, float64
 
@@ -62,3 +66,36 @@ def test_xpos_to_its_limit_in_any_precision(kernel: str, dtype: torch.dtype) -> 
     with torch.autocast("cpu", dtype=half):
         mixed = attend(q, k, v, encoding.effect_at(Positions.of(length)), kernel=kernel)
     agree(mixed.to(half), exact)
+
+
+@pytest.mark.parametrize("kernel", ["explicit", "fused"])
+def test_gates_learn_in_bfloat16(kernel: str) -> None:
+    """The gradient of a gate sums over all later queries, in which rounded terms leave only noise."""
+    torch.manual_seed(0)
+    fox, at = load("fox", heads=2, width=64), Positions.of(1024)
+    x, (q, k, v, out) = torch.randn(1, 1024, 64), torch.randn(4, 1, 2, 1024, 32).bfloat16()
+
+    def gradients(kernel: str, dtype: torch.dtype) -> list[Tensor]:
+        content = q.to(dtype), k.to(dtype), v.to(dtype)
+        effect = fox.at_layer(fox.effect_at(at), Layer(x, *content))
+        y = attend(*content, effect, kernel=kernel)
+        return list(torch.autograd.grad((y.float() * out.float()).sum(), list(fox.parameters())))
+
+    if kernel == "fused" and native.is_missing():
+        return
+    pairs = zip(gradients(kernel, torch.bfloat16), gradients("reference", torch.float32), strict=True)
+    assert max((found - expected).norm() / expected.norm() for found, expected in pairs) < 0.01
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("name", ["nope", "alibi", "cope", "dape_kerple", "deberta", "shaw", "fire"])
+def test_logits_are_not_rounded(name: str) -> None:
+    """Large logits in bfloat16 are as exact as those of the reference, which rounds the output alone."""
+    torch.manual_seed(0)
+    encoding = perturb(load(name, heads=2, head_width=32, width=64, depth=1, length=128))
+    q, k, v = torch.randn(3, 1, 2, 256, 32).bfloat16()
+    with float64():
+        exact = exactly(4 * q, k, v, deepcopy(encoding).double().effect_at(Positions.of(256)))
+    effect = encoding.effect_at(Positions.of(256))
+    found, plain = (attend(4 * q, k, v, effect, kernel=name) - exact for name in ("explicit", "reference"))
+    assert found.norm() < 2 * plain.norm()
