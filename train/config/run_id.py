@@ -36,6 +36,7 @@ NOT_IN_TRAINING = NOT_IN_RUN | {
     "evaluation": "it comes after the training",
     "extension": "it comes after the training; a fine-tuning has an id of its own",
     "names.data": "a label in the rows; the digest of the corpus is in the id",
+    "data.name": "a label in the rows",
     "data.ignore_held_out": "the test set of flip-flop",
     "names.extension": "a label in the rows",
     "names.model": "a label in the rows",

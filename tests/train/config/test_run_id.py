@@ -68,8 +68,9 @@ def test_what_decides_the_weights_is_in_the_id_of_a_training(override: str, smal
     assert training(composed(*small, override)) != training(composed(*small))
 
 
-def test_what_is_excluded_from_an_id_exists_and_has_a_reason(small: list[str]) -> None:
-    settings = composed(*small, "data=flip_flop").model_dump()
+def test_what_is_excluded_from_an_id_exists_and_has_a_reason() -> None:
+    config = composed("data=flip_flop")
+    settings = config.model_dump() | {"data": config.named_data}
     for key, reason in NOT_IN_TRAINING.items():
         section = settings
         for part in key.split("."):
