@@ -12,13 +12,12 @@ class Batch:
     tokens: Tensor  # (B, T) int64
     targets: Tensor  # (B, T) int64, the next token (or the answer)
     mask: Tensor | None = None  # (B, T) bool, which targets count; None = all
-    weight: float | None = 1.0  # this part's share of the step's targets; None where the step has none
     positions: Tensor | None = None  # (B, T) int64, given by the data; None: 0, 1, 2, ...
 
     def pin_memory(self) -> "Batch":
         """Return a copy in memory from which a GPU copies while it computes; DataLoader calls this."""
         mask, positions = (ids if ids is None else ids.pin_memory() for ids in (self.mask, self.positions))
-        return Batch(self.tokens.pin_memory(), self.targets.pin_memory(), mask, self.weight, positions)
+        return Batch(self.tokens.pin_memory(), self.targets.pin_memory(), mask, positions)
 
 
 def inputs_and_targets(sequences: Tensor) -> tuple[Tensor, Tensor]:

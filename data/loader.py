@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
-from torch.utils.data import DataLoader, Dataset
+from torch.utils.data import DataLoader, Dataset, Sampler
 
 from data.batch import Batch
 from data.source import Source
@@ -38,7 +38,7 @@ class Changed(Dataset[Batch]):
         return self.change(self.steps[step], step)
 
 
-def batch_loader(batches: Dataset[Batch], steps: range, workers: int = 0) -> DataLoader[Batch]:
+def batch_loader(batches: Dataset[Batch], steps: range | Sampler[int], workers: int = 0) -> DataLoader[Batch]:
     """Return the batches of these steps in order.
 
     `workers` processes make them ahead of time; with 0 this process makes them when they are needed. Both

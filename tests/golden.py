@@ -23,11 +23,12 @@ from models.registry import extend, extensions, names, read
 from tests.composing import composed, with_encoding
 from train import build
 from train.config.schema import Config
-from train.context import Run, ignore, quiet, trainer
+from train.context import Run, quiet, trainer
 from train.evaluation.losses import token_losses
 from train.evaluation.problems import ProblemEvaluator
 from train.evaluation.text import TextEvaluator, amounts
-from train.fit.callbacks import Progress
+from train.fit.batches import TrainingData
+from train.fit.callbacks import Curves
 from train.fit.loss import mean_loss
 from train.fit.module import Training
 from train.fit.recipe import Recipe
@@ -101,18 +102,17 @@ def source() -> Source:
 
 def train_model(config: Config) -> tuple[Numbers, GPT]:
     """Train a model; return its losses from step 2 on, the final norm of all weights, and the model."""
-    model, progress = build.build_gpt(config), Progress(1, ignore)
+    model, curves = build.build_gpt(config), Curves("train")
     noise = torch.Generator().manual_seed(0)
     with torch.no_grad():
         for parameter in model.blocks.parameters():  # attention far from uniform shows what changes it
             parameter += 0.2 * torch.randn(parameter.shape, generator=noise)
-    more = {"max_steps": config.trainer.max_steps, "callbacks": [progress]}
-    if config.trainer.accumulate > 1:
-        more["accumulate_grad_batches"] = config.trainer.accumulate
     run = Run(source(), Recipe.of(config), config.trainer, config.evaluation)
-    trainer(config.trainer, "32-true", **more).fit(Training(model, run))
+    more = {"max_steps": config.trainer.max_steps, "callbacks": [curves], "limit_val_batches": 0}
+    training = Training(model, run.recipe, config.trainer)
+    trainer(config.trainer, "32-true", **more).fit(training, datamodule=TrainingData(run))
     norm = float(torch.stack([p.detach().double().norm() for p in model.parameters()]).norm())
-    return [*(loss for _, loss in progress.curve("loss")[1:]), norm], model
+    return [*(loss for _, loss in curves.curve("loss")[1:]), norm], model
 
 
 def training(overrides: list[str]) -> Numbers:

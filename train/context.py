@@ -2,25 +2,25 @@
 
 import logging
 import warnings
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
+from hydra.utils import instantiate
 from lightning.pytorch import Callback, Trainer
+from lightning.pytorch.loggers import Logger
+from lightning.pytorch.plugins.environments import LightningEnvironment
+from lightning.pytorch.strategies import ModelParallelStrategy
+from lightning.pytorch.utilities.exceptions import MisconfigurationException
 
+from conf.errors import UsageError
 from data.source import Source
 from train.config.sections import EvaluationConfig, TrainerConfig
 from train.fit.objective import Objective, objective_of
 from train.fit.recipe import Recipe
 from train.runtime.machine import keep_memory, resolved_precision
 from train.runtime.processes import ExitCodes
-
-Log = Callable[[str, int, dict[str, float]], None]  # section, such as train, step, values by name
-
-
-def ignore(section: str, step: int, values: dict[str, float]) -> None:
-    """Do nothing with logged values."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,8 @@ class Run:
     recipe: Recipe
     knobs: TrainerConfig
     evaluation: EvaluationConfig
-    log: Log = ignore
+    loggers: tuple[Logger, ...] = ()
+    callbacks: Mapping[str, Any] = field(default_factory=dict)  # settings of callbacks of training, by name
 
     @property
     def objective(self) -> Objective:
@@ -63,23 +64,49 @@ class Run:
         return trainer(self.knobs, self.precision, **more)
 
 
+def built(settings: Mapping[str, Any], **more: Any) -> list[Any]:
+    """Return what the `_target_` of each setting names, as lightning-hydra-template does."""
+    return [instantiate(dict(each), **more) for each in settings.values() if each and "_target_" in each]
+
+
 def trainer(config: TrainerConfig, precision: str, **more: Any) -> Trainer:
-    """Return Lightning's Trainer for training and for evaluation."""
-    return Trainer(
-        accelerator=config.accelerator,
-        devices=config.devices,
-        num_nodes=config.num_nodes,
-        strategy="ddp" if config.is_distributed else config.strategy,
-        precision=precision,  # type: ignore[arg-type]  # is one of those it lists
-        logger=False,
-        enable_checkpointing=False,  # train.fit.trainer has its own
-        enable_progress_bar=False,  # it does not know how many steps there are: train.runtime.progress
-        enable_model_summary=False,
-        use_distributed_sampler=False,
-        num_sanity_val_steps=0,
-        max_epochs=-1,
-        **more,
-    )
+    """Return Lightning's Trainer for training and for evaluation. Raise UsageError if it refuses the
+    settings."""
+    settings: dict[str, Any] = {
+        "accelerator": config.accelerator, "devices": config.devices, "num_nodes": config.num_nodes,
+        "strategy": "ddp" if config.is_distributed else "auto", "precision": precision,
+        "logger": False, "log_every_n_steps": config.log_every, "max_epochs": -1,
+        "enable_checkpointing": False, "enable_progress_bar": False, "enable_model_summary": False,
+        "num_sanity_val_steps": 0, "use_distributed_sampler": False,
+    }  # fmt: skip
+    try:
+        return Trainer(**settings | more)
+    except (MisconfigurationException, TypeError, ValueError, RuntimeError) as error:
+        reason = " ".join(str(error).split()).rstrip(".")
+        raise UsageError(f"Lightning refuses the settings of trainer: {reason}.") from error
+
+
+def connect(config: TrainerConfig) -> None:
+    """Connect the processes that torchrun or srun started, so that they can agree before they train."""
+    if config.is_distributed:
+        strategy = trainer(config, "32-true").strategy
+        environment = getattr(strategy, "cluster_environment", None)
+        if not isinstance(environment, LightningEnvironment | None):  # it starts the others for the training
+            strategy.setup_environment()
+
+
+def training_strategy(config: TrainerConfig, is_finetuning: bool) -> Any:
+    """Return the strategy for Lightning's Trainer: by its name, or FSDP2 for `fsdp`."""
+    if (
+        config.strategy == "fsdp"
+    ):  # under this name Lightning has the first FSDP, which excludes `training_step`
+        count = config.devices if isinstance(config.devices, int) else torch.cuda.device_count()
+        shards = (count if count > 0 else torch.cuda.device_count()) * config.num_nodes
+        return ModelParallelStrategy(shards, 1, save_distributed_checkpoint=False)
+    if config.strategy == "auto" and config.is_distributed:
+        # an extension may leave parameters of the encoding without a gradient
+        return "ddp_find_unused_parameters_true" if is_finetuning else "ddp"
+    return config.strategy
 
 
 def prepare_process(threads: int | str) -> None:

@@ -27,8 +27,8 @@ from train.diagnostics import attention
 from train.diagnostics.records import Diagnosis, Heads
 from train.errors import command_line
 from train.evaluation.extensions import extended_models
-from train.fit.checkpoints import restore_run
 from train.fit.recipe import Recipe
+from train.fit.trainer import restore_run
 from train.results.protocols import position_bins
 
 FAR = 1 << 62  # longer than any sequence

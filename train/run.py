@@ -12,19 +12,18 @@ from conf.errors import UsageError
 from train.checks.dry_run import check_data, dry_run
 from train.config.run_id import Code, code, packages, run_id_of, training_id_of
 from train.config.schema import Config
-from train.context import Run, prepare_process
+from train.context import Run, built, connect, prepare_process
 from train.evaluation.evaluate import evaluate, kernels
 from train.evaluation.extensions import extended_models
-from train.fit.checkpoints import restore_run
 from train.fit.recipe import Recipe
-from train.fit.trainer import load_or_train
+from train.fit.trainer import load_or_train, restore_run
 from train.results.about import Conditions, command_text, commit
 from train.results.done import finish, has_gaps, is_done
 from train.results.rows import Identity
 from train.results.run_folder import is_complete, write_results
 from train.results.summary_table import outcome
 from train.runtime import machine
-from train.runtime.ranks import is_rank_zero, locked
+from train.runtime.ranks import decision_of_rank_zero, is_rank_zero, locked
 from train.wandb_run import track
 
 MANY = 2.0  # passes over the training text; above it a warning is printed
@@ -39,10 +38,11 @@ def run_job(config: Config, folder: Path, expected: str | None = None) -> None:
     run_id = run_id_of(config, code_at_start)
     if expected not in (None, run_id):
         raise UsageError(f"Code or data changed since {folder.name} was queued: start the sweep again.")
-    done = is_done(folder, run_id) and not has_gaps(folder)  # known without a lock, which writes
+    connect(config.trainer)
+    done = decision_of_rank_zero(is_done(folder, run_id) and not has_gaps(folder))  # a lock would write
     if not done:
         with locked(folder, f"Another process does this run, in {folder}"):
-            done = is_complete(folder, run_id)
+            done = decision_of_rank_zero(is_complete(folder, run_id))
             if not done:
                 complete(config, folder, run_id, code_at_start)
     if done:
@@ -55,18 +55,21 @@ def complete(config: Config, folder: Path, run_id: str, code_at_start: Code) -> 
     prepare_process(config.trainer.threads)
     model, extensions = dry_run(config)
     source = data.load(config.named_data, config.model.vocab, Path(config.outputs, "data"))
-    run = Run(source, Recipe.of(config), config.trainer, config.evaluation)
+    run = Run(source, Recipe.of(config), config.trainer, config.evaluation, callbacks=config.callbacks)
     windows = check_data(run, extensions)
-    with track(config, folder, run_id) as tracker:
-        run = replace(run, log=tracker.log_training)
+    training_id = training_id_of(config, source.fingerprint, run.precision, code_at_start)
+    facts = {"precision": run.precision, "corpus": source.fingerprint, "training_id": training_id}
+    with track(config, folder, run_id, facts | {"commit": commit_at_start}) as tracker:
+        run = replace(run, loggers=(*tracker.loggers, *built(config.logger)))
         if is_rank_zero() and run.passes is not None:
             print(reading(run.passes), flush=True)
-        training_id = training_id_of(config, source.fingerprint, run.precision, code_at_start)
         if config.run is None:
             training, files = load_or_train(run, model, training_id, config.trainer.kept)
         else:
             training, files = restore_run(run, model, Path(config.run), config.checkpoint)
-        models = extended_models(run, model, extensions, training_id)
+        models = {"none": model}
+        if training.diverged_at is None:
+            models = extended_models(run, model, extensions, training_id)
         identity = Identity(
             run=folder.name, encoding=config.names.encoding, seed=config.seed,
             trained_length=run.trained_length, data=config.names.data, precision=run.precision,
@@ -78,7 +81,7 @@ def complete(config: Config, folder: Path, run_id: str, code_at_start: Code) -> 
             return
         about = identity.model_dump() | {
             "settings": config.model_dump(mode="json"), "corpus_description": source.description,
-            "passes": run.passes,
+            "passes": run.passes, "diverged": training.reason,
             "code": code_at_start,
             "command": command_text("train" if config.run is None else "train.evaluate"),
             "machine": machine.description(), "threads": torch.get_num_threads(),
@@ -86,9 +89,14 @@ def complete(config: Config, folder: Path, run_id: str, code_at_start: Code) -> 
             "started": datetime.now(UTC).isoformat(timespec="seconds"),
             "seconds": time.perf_counter() - started, "training": training.id, "history": training.history,
         }  # fmt: skip
-        tokenizer = [source.tokenizer] if source.tokenizer else []
-        write_results(folder, rows, scores, about, [*files, *tokenizer])
+        names = ["final.ckpt", *(file.name for file in files[1:])]
+        kept = dict(zip(names, files, strict=False))
+        if source.tokenizer:
+            kept["tokenizer.json"] = source.tokenizer
+        write_results(folder, rows, scores, about, kept)
         tracker.log_rows(rows)
+        if config.wandb.artifact and files:
+            tracker.log_weights(folder / "final.ckpt")
         finish(folder, run_id)
         print(f"{outcome(rows)}\nResults in {folder}", flush=True)
 

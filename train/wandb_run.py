@@ -7,7 +7,8 @@ import os
 import re
 import shlex
 import shutil
-from collections.abc import Callable, Iterable, Iterator
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -16,40 +17,118 @@ from typing import Any
 from conf.errors import UsageError
 from data.code import digest
 from train.config.schema import Config
-from train.results.tracker import Tracker, sentence, warn_user
+from train.results.curves import gain_rows, points, summary_numbers
+from train.results.rows import Row
 from train.runtime.ranks import is_rank_zero
 
 PATIENCE = 8.0  # seconds for the server to accept a run; W&B's own default is 90
 UPLOAD = 60.0  # seconds at the end for what is not uploaded yet; all of it is on the disk
 LONGEST = 128  # letters of a name that W&B takes
+STEP = "trainer/global_step"  # the key of Lightning's WandbLogger for the step
+COLUMNS: list[str | int] = ["encoding", "extension", "seed", "protocol", "length", "metric", "value", "error"]
+
+
+class Tracker:
+    """The W&B run of a run folder, which Lightning's WandbLogger takes for its own; without one it does
+    nothing. A run that resumes is told only what it lacks."""
+
+    def __init__(self, run: Any = None) -> None:
+        self.run = run
+        self.curves: set[str] = set()
+        self.last: dict[str, int] = {}  # x of each axis of steps
+        self.is_lost = False
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.run, name)
+
+    @property
+    def loggers(self) -> list[Any]:
+        """Return the loggers for Lightning's Trainer."""
+        from lightning.pytorch.loggers import WandbLogger
+
+        return [] if self.run is None else [WandbLogger(experiment=self)]  # type: ignore[arg-type]
+
+    def log(self, values: dict[str, Any]) -> None:
+        """Log what a WandbLogger logs: the values of a step, or anything else."""
+        rest = {name: value for name, value in values.items() if name != STEP}
+        if STEP in values and rest:
+            axis = f"{next(iter(rest)).rpartition('/')[0]}/step"
+            self.attempt(partial(self.log_point, axis, int(values[STEP]), rest))
+        else:
+            self.attempt(lambda run: run.log(values))
+
+    def log_point(self, axis: str, x: int, values: dict[str, float], run: Any) -> None:
+        """Log values at x. Define every name exactly, because W&B chooses at random among matching globs."""
+        if axis not in self.last:
+            run.define_metric(axis, hidden=True)
+            self.last[axis] = run.summary.get(axis, -1) if run.resumed and axis.endswith("/step") else -1
+        if x < self.last[axis] and axis.endswith("/step"):
+            return
+        for name in values.keys() - self.curves:
+            run.define_metric(name, step_metric=axis)
+        self.curves |= values.keys()
+        self.last[axis] = x
+        run.log({axis: x, **values})  # W&B counts its own steps, which never go back
+
+    def log_rows(self, rows: list[Row]) -> None:
+        """Log a curve for each extension and protocol, the summary, and all rows as a table."""
+        import wandb
+
+        shown = [*gain_rows(rows), *rows]
+        for point in points(shown):
+            self.attempt(partial(self.log_point, *point))
+        lines = [[getattr(row, str(column)) for column in COLUMNS] for row in shown]
+        self.attempt(lambda run: run.log({"rows": wandb.Table(COLUMNS, lines)}))
+        self.attempt(lambda run: run.summary.update(summary_numbers(shown)))
+
+    def log_weights(self, file: Path) -> None:
+        """Keep a file of weights with the run, as an artifact."""
+        import wandb
+
+        artifact = wandb.Artifact(f"{file.parent.name}-weights"[:LONGEST], type="model")
+        self.attempt(lambda run: (artifact.add_file(str(file)), run.log_artifact(artifact)))
+
+    def attempt(self, action: Callable[[Any], object], is_last: bool = False) -> None:
+        """Do `action`. A full disk, a killed W&B process or a lost server ends this view, but not the run."""
+        if self.run is None or (self.is_lost and not is_last):
+            return
+        try:
+            action(self.run)
+        except Exception as error:  # W&B's own have no common class
+            if not self.is_lost:
+                warn_user(f"{sentence(error)} From here on only the run folder has the results.")
+            self.is_lost = True
 
 
 @contextmanager
-def track(config: Config, folder: Path, run_id: str) -> Iterator[Tracker]:
-    """Open the W&B run of a run folder. It ends with the block, as failed after an exception."""
+def track(config: Config, folder: Path, run_id: str, facts: Mapping[str, str]) -> Iterator[Tracker]:
+    """Open the W&B run of a run folder, with facts such as the precision, which the settings leave open. It
+    ends with the block, as failed after an exception."""
     mode = resolved_mode(config.wandb.mode)
     if mode == "disabled" or not is_rank_zero():
         yield Tracker()
         return
-    settings, encoding, chosen = config.model_dump(mode="json"), config.names.encoding, config.wandb
-    init = partial(
-        open_run,
-        project=chosen.project or os.environ.get("WANDB_PROJECT") or "yardstick",
-        entity=chosen.entity,
-        name=(chosen.name or os.environ.get("WANDB_NAME") or folder.name)[:LONGEST],
-        group=(chosen.group or os.environ.get("WANDB_RUN_GROUP") or folder.parent.name)[:LONGEST],
-        dir=place(config.outputs),
-        config=settings | {"encoding": encoding, "encoding_settings": settings["encoding"]},
-        tags=[encoding, *(chosen.tags or filter(None, os.environ.get("WANDB_TAGS", "").split(",")))],
-        job_type="train",
-    )
-    run = start(mode, wandb_id(folder, run_id), place(config.outputs), init)
-    tracker, exit_code = Tracker(run), 1
+    chosen, names, place = config.wandb, config.names, wandb_folder(config.outputs)
+    settings = config.model_dump(mode="json")
+    named = {group: getattr(names, group) for group in ("encoding", "extension", "data")}
+    tags = [*named.values(), config.encoding.family, f"seed {config.seed}"]
+    more = chosen.tags or os.environ.get("WANDB_TAGS", "").split(",")
+    about = {
+        "project": chosen.project or os.environ.get("WANDB_PROJECT") or "yardstick",
+        "entity": chosen.entity,
+        "name": (chosen.name or os.environ.get("WANDB_NAME") or folder.name)[:LONGEST],
+        "group": (chosen.group or os.environ.get("WANDB_RUN_GROUP") or folder.parent.name)[:LONGEST],
+        "job_type": "train" if config.run is None else "evaluate",
+        "tags": list(dict.fromkeys(tag for tag in (*tags, *more) if tag and tag != "none")),
+        "config": settings | {f"{group}_settings": settings[group] for group in named} | named | {**facts},
+        "dir": place,
+    }
+    tracker, exit_code = Tracker(start(mode, wandb_id(folder, run_id), place, partial(open_run, about))), 1
     try:
         yield tracker
         exit_code = 0
     finally:
-        tracker.close(exit_code)
+        tracker.attempt(lambda run: run.finish(exit_code=exit_code), is_last=True)
 
 
 def wandb_id(folder: Path, run_id: str) -> str:
@@ -58,14 +137,14 @@ def wandb_id(folder: Path, run_id: str) -> str:
     return f"{name}-{digest([run_id, str(folder.resolve())])}"
 
 
-def place(outputs: str | Path) -> Path:
-    """Return the folder for W&B's folder, wandb/."""
+def wandb_folder(outputs: str | Path) -> Path:
+    """Return the folder of W&B's folder, wandb/."""
     return Path(os.environ.get("WANDB_DIR") or outputs)
 
 
 def tell_offline(outputs: str, ids: Iterable[str]) -> None:
     """Print how to upload those of these W&B runs that exist only on this machine."""
-    folder = place(outputs) / "wandb"
+    folder = wandb_folder(outputs) / "wandb"
     files = [file for id in ids for file in folder.glob(f"offline-run-*-{id}/*.wandb")]
     count = sum(not file.with_suffix(".wandb.synced").exists() for file in files)
     if count:
@@ -85,10 +164,8 @@ def resolved_mode(mode: str) -> str:
 def start(mode: str, id: str, folder: Path, init: Callable[..., Any]) -> Any:
     """Return the W&B run: online if the server answers within seconds, otherwise offline; None if W&B cannot
     start."""
-    # W&B's reports about itself hold up the exit where there is no network
-    os.environ.setdefault("WANDB_ERROR_REPORTING", "false")
+    os.environ.setdefault("WANDB_ERROR_REPORTING", "false")  # reports hold up the exit without a network
     folder.mkdir(parents=True, exist_ok=True)
-    find_home(folder)
     import wandb
 
     for earlier in folder.glob(f"wandb/offline-run-*-{id}"):  # all of it is told again
@@ -113,7 +190,7 @@ def start(mode: str, id: str, folder: Path, init: Callable[..., Any]) -> Any:
         return None
 
 
-def open_run(**about: Any) -> Any:
+def open_run(about: Mapping[str, Any], **more: Any) -> Any:
     """Return a W&B run that costs little and prints one line."""
     import wandb
 
@@ -127,20 +204,16 @@ def open_run(**about: Any) -> Any:
         x_transaction_log_flush_interval=2,  # seconds that a killed run loses
     )
     wandb.setup(wandb.Settings(silent=True))
-    run = wandb.init(**about, reinit="create_new", settings=settings)
+    run = wandb.init(**about, **more, reinit="create_new", settings=settings)
     where = f"offline. To upload: wandb sync {Path(run.dir).parent}" if run.offline else run.url
     print(f"W&B: {where}", flush=True)
     return run
 
 
-def find_home(folder: Path) -> None:
-    """Give W&B a folder for its settings and files if this user has no writable home."""
-    try:
-        home = Path.home()
-    except RuntimeError:  # a user without a name
-        home = Path("/nowhere")
-    if not os.access(home, os.W_OK):
-        warn_user(f"There is no home folder that can be written: W&B's own files go to {folder}/wandb.")
-        for kind in ("CONFIG", "CACHE", "DATA"):
-            os.environ.setdefault(f"WANDB_{kind}_DIR", str(folder / "wandb" / kind.lower()))
-        os.environ["HOME"] = str(folder / "wandb")
+def sentence(error: Exception) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
+    return f"{lines[0].rstrip('.:')}."
+
+
+def warn_user(text: str) -> None:
+    print(f"W&B: {text}", file=sys.stderr, flush=True)

@@ -17,6 +17,7 @@ class Content:
     summary: dict[str, Any] = field(default_factory=dict)
     run: dict[str, Any] = field(default_factory=dict)
     exits: list[int] = field(default_factory=list)
+    artifacts: list[str] = field(default_factory=list)  # their types
 
     def curve(self, x: str, y: str) -> list[tuple[float, float]]:
         return [(point[x], point[y]) for point in self.history if y in point]
@@ -47,6 +48,8 @@ def read(folder: Path) -> Content:
                 content.run = about
             case {"config": {"update": update}}:
                 content.config |= update
+            case {"artifact": {"type": kind}}:
+                content.artifacts.append(kind)
             case {"exit": {"exit_code": code}}:
                 content.exits.append(code)
     return content

@@ -7,7 +7,6 @@ computes the logits of each encoding at a few positions of the longest sequence,
 import os
 
 import torch
-from lightning.pytorch.utilities.exceptions import MisconfigurationException
 
 from conf.errors import UsageError
 from data import instantiate
@@ -21,7 +20,7 @@ from train.config.parameters import check_parameters
 from train.config.schema import Config
 from train.config.sections import ExtensionConfig
 from train.config.validation import as_setting
-from train.context import Run, trainer
+from train.context import Run, trainer, training_strategy
 from train.evaluation.evaluate import problem_source
 from train.evaluation.extensions import SelectedExtensions, selected_extensions
 from train.evaluation.problems import has_problems
@@ -66,10 +65,9 @@ def check_machine(config: Config) -> None:
     """Raise UsageError if this machine lacks a device, kernel or memory that the settings ask for."""
     kernel, knobs = config.model.kernel, config.trainer
     is_on_gpu = machine.is_on_gpu(knobs.accelerator)
-    try:
-        trainer(knobs, machine.resolved_precision(knobs.precision, knobs.accelerator), **knobs.flags)
-    except (MisconfigurationException, TypeError, ValueError) as error:
-        raise UsageError(f"Lightning's Trainer refuses these settings: {error}") from None
+    precision = machine.resolved_precision(knobs.precision, knobs.accelerator)
+    strategy = training_strategy(knobs, is_finetuning=False)
+    trainer(knobs, precision, strategy=strategy, **knobs.flags)  # an error where Lightning refuses them
     if kernel == "flex" and config.run is None and not is_on_gpu:
         raise UsageError("model.kernel=flex has gradients on CUDA alone: choose model.kernel=auto.")
     if kernel == "fused" and (is_on_gpu or native.is_missing()):

@@ -15,7 +15,7 @@ from omegaconf import DictConfig, open_dict, read_write
 from conf.choices import use_methods
 from conf.errors import UsageError
 from data.code import digest
-from train.config.compose import OWN, register
+from train.config.compose import OWN, register, with_flags
 from train.config.overrides import check_overrides
 from train.config.schema import Config
 from train.config.validation import as_setting
@@ -38,7 +38,7 @@ def run_command(name: str, main: Callable[[DictConfig], None]) -> None:
     """Call `main` with `conf/<name>.yaml` and the overrides of the command line, once for each job of a
     sweep. Raise its first error after all jobs."""
     check_dashes(sys.argv[1:])
-    sys.argv[1:] = [f"++{item}" if item.startswith("trainer.flags.") else item for item in sys.argv[1:]]
+    sys.argv[1:] = with_flags(sys.argv[1:])
     options = get_args_parser().parse_args()
     if options.config_dir:
         use_methods(Path(options.config_dir))

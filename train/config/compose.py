@@ -46,7 +46,12 @@ def compose_config(*overrides: str, name: str = "config") -> Config:
     register()
     check_overrides(overrides)
     with initialize_config_dir(str(CONF), version_base="1.3"):
-        return config_of(compose(name, list(overrides), return_hydra_config=True))
+        return config_of(compose(name, with_flags(overrides), return_hydra_config=True))
+
+
+def with_flags(overrides: Sequence[str]) -> list[str]:
+    """Return the overrides, in which any flag of Lightning's Trainer is a setting."""
+    return [f"++{item}" if item.startswith("trainer.") else item for item in overrides]
 
 
 def config_of(root: DictConfig) -> Config:
@@ -114,7 +119,8 @@ def trained_settings(chosen: dict[str, Any]) -> dict[str, Any]:
     evaluation = {key: value for key, value in chosen["evaluation"].items() if value is not None}
     if "ladder" in evaluation:
         evaluation = {"lengths": "ladder"} | evaluation
-    return kept | {key: chosen[key] for key in ("run", "checkpoint", "extension", "wandb", "outputs")} | {
+    own = ("run", "checkpoint", "extension", "wandb", "outputs", "callbacks", "logger")
+    return kept | {key: chosen[key] for key in own} | {
         "trainer": trainer, "names": kept["names"] | chosen["names"],
         "evaluation": kept["evaluation"] | evaluation,
     }  # fmt: skip

@@ -19,14 +19,19 @@ from train.paths import CONF, SWEEPS
 NAME = re.compile(r"[\w+.-]*\w")  # of a file of a group: no way out of its folder
 FOLDERS = ("outputs", "hydra.run.dir", "hydra.sweep.dir")
 HINTS = {  # what other projects call it
-    "logger": "W&B is the logger: wandb.mode=online, offline or disabled.",
-    "callbacks": "Flags of Lightning's Trainer are trainer.flags.<flag>=...; callbacks have no setting.",
     "ckpt_path": "The same command goes on where it stopped; yardstick evaluate run=... evaluates again.",
     "hparams_search": "A search is a sweep: -m optimizer.learning_rate=1e-3,3e-3",
     "tags": "These are wandb.tags.",
-    "trainer": "Other flags of Lightning's Trainer are trainer.flags.<flag>=...",
 }
-FREE = ("encoding", "extension", "data", "optimizer")  # their classes may have parameters that no file has
+FREE = (
+    "encoding",
+    "extension",
+    "data",
+    "optimizer",
+    "trainer",
+    "callbacks",
+    "logger",
+)  # their classes may have parameters that no file has
 
 
 def check_overrides(arguments: Iterable[str], is_multirun: bool = False) -> None:
@@ -86,8 +91,8 @@ def check_choice(override: Override) -> None:
 def is_setting(key: str) -> bool:
     """Return whether a key is one of Hydra's, may be a parameter of a class, or is in a file of conf/."""
     group, *rest = key.split(".")
-    is_free = rest and (group in ("hydra", *FREE) or key.startswith("trainer.flags."))
-    return bool(is_free) or any(f"{name}.".startswith(f"{key}.") for name in settings() if group != "hydra")
+    is_free = bool(rest) and group in ("hydra", *FREE)
+    return is_free or any(f"{name}.".startswith(f"{key}.") for name in settings() if group != "hydra")
 
 
 def is_multirun_choice(override: Override) -> bool:

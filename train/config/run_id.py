@@ -20,6 +20,7 @@ NOT_IN_RUN = {
     "jobs": "how many runs share the machine",
     "report": "it is made from the rows",
     "wandb": "a view of the run",
+    "logger": "a view of the training",
     "encoding.family": "a label in the report",
     "trainer.accelerator": ROUNDING,
     "trainer.devices": ROUNDING,
@@ -27,6 +28,7 @@ NOT_IN_RUN = {
     "trainer.strategy": ROUNDING,
     "trainer.threads": ROUNDING,
     "trainer.accumulate": ROUNDING,
+    "trainer.workers": "who makes the batches, which are the same",
     "trainer.log_every": "what is printed",
     "trainer.checkpoint_every": "a training that resumes is the same",
 }

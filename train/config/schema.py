@@ -2,7 +2,7 @@
 
 from typing import Any, Literal, Self
 
-from pydantic import model_validator
+from pydantic import Field, model_validator
 
 from conf.errors import UsageError
 from models.bounds import Seed
@@ -43,6 +43,8 @@ class Config(Architecture):
     data: dict[str, Any]  # `_target_` and the parameters of the source
     optimizer: OptimizerConfig
     trainer: TrainerConfig
+    callbacks: dict[str, Any] = Field(default_factory=dict)  # of Lightning, by name: `_target_`, parameters
+    logger: dict[str, Any] = Field(default_factory=dict)  # of Lightning, besides W&B
     evaluation: EvaluationConfig
     wandb: WandbConfig
     names: ChosenNames

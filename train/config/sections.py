@@ -1,5 +1,7 @@
 """The sections of a run's settings, whose values come from the folders of `conf/`."""
 
+import inspect
+from functools import cache
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
@@ -11,11 +13,35 @@ from train.config.validation import Natural, Quantity, Section, did_you_mean
 from train.results.protocols import BY_POSITION, COPYING, PROTOCOLS
 
 CONTROLS = ("crop", "window")  # extensions that a claim to use longer context must beat
+ELSEWHERE = {  # flags of Lightning's Trainer that other settings set
+    "accumulate_grad_batches": "trainer.accumulate",
+    "callbacks": "callbacks=<file of conf/callbacks>",
+    "default_root_dir": "outputs",
+    "enable_checkpointing": "trainer.checkpoint_every",
+    "gradient_clip_algorithm": "optimizer.clip, the largest norm",
+    "gradient_clip_val": "optimizer.clip",
+    "log_every_n_steps": "trainer.log_every",
+    "logger": "logger=<file of conf/logger>, or wandb.mode",
+    "max_epochs": "trainer.max_steps",
+    "min_epochs": "trainer.max_steps",
+    "min_steps": "trainer.max_steps",
+    "num_sanity_val_steps": "trainer.val_check_interval",
+    "plugins": "trainer.precision and trainer.strategy",
+    "use_distributed_sampler": "trainer.devices",
+}
 LIST = Field(strict=False, min_length=1)
 Beta = Annotated[float, Field(ge=0, lt=1)]
 SmallCount = Annotated[int, Field(ge=1, le=1024)]  # processes, threads
 Name = Annotated[str, Field(pattern=r"^[\w+.-]*\w$")]
 Names = Annotated[tuple[str, ...], Field(strict=False)]
+
+
+@cache
+def trainer_flags() -> frozenset[str]:
+    """Return the flags of Lightning's Trainer."""
+    from lightning.pytorch import Trainer  # it takes a second to import
+
+    return frozenset(inspect.signature(Trainer).parameters)
 
 
 class ModelConfig(Section):
@@ -93,11 +119,13 @@ class OptimizerConfig(Section, extra="allow"):
         return dict(self.model_extra or {})
 
 
-class TrainerConfig(Section):
+class TrainerConfig(Section, extra="allow"):
+    """The settings of the training, and any other flag of Lightning's Trainer."""
+
     accelerator: Literal["auto", "cpu", "gpu", "cuda", "mps"]
     devices: SmallCount | Literal[-1, "auto"]  # of a node; -1 or auto: all
     num_nodes: SmallCount
-    strategy: Literal["auto", "ddp"]
+    strategy: str  # of Lightning, by name
     precision: Literal["auto", "32-true", "bf16-mixed", "16-mixed"]
     max_steps: Natural
     threads: SmallCount | Literal["auto"]  # CPU threads of a process
@@ -105,8 +133,23 @@ class TrainerConfig(Section):
     compile: bool
     log_every: Natural  # steps
     checkpoint_every: Natural  # steps
-    flags: dict[str, Any] = Field(default_factory=dict)  # of Lightning's Trainer
+    workers: Annotated[int, Field(ge=0, le=1024)] = 0  # processes that make batches ahead of time
     keep: Annotated[tuple[Annotated[float, Field(gt=0, lt=1)], ...], Field(strict=False)] = ()  # of the steps
+
+    @model_validator(mode="after")
+    def flags_are_lightnings(self) -> Self:
+        for name in self.flags:
+            if name in ELSEWHERE:
+                raise UsageError(f"trainer.{name} is set by {ELSEWHERE[name]}.")
+            if name not in trainer_flags():
+                hint = did_you_mean(name, [*TrainerConfig.model_fields, *trainer_flags()])
+                raise UsageError(f"There is no setting 'trainer.{name}'.{hint}")
+        return self
+
+    @property
+    def flags(self) -> dict[str, Any]:
+        """Return the other flags of Lightning's Trainer."""
+        return dict(self.model_extra or {})
 
     def step(self, share: float) -> int:
         """Return the step at a share of the training."""
@@ -179,6 +222,7 @@ class WandbConfig(Section):
     name: str | None = None
     group: str | None = None
     tags: Names = ()
+    artifact: bool = False  # keep the weights with the run
 
 
 class ChosenNames(Section):

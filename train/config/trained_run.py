@@ -13,7 +13,7 @@ from train.config.validation import as_setting
 from train.results.about import About, about_run
 from train.results.done import RUN, check_finished
 
-GROUPS = ("encoding", "extension", "data")
+GROUPS = ("encoding", "extension", "data", "callbacks", "logger")
 
 
 def trained_run(folder: Path) -> About:

@@ -28,6 +28,9 @@ def evaluate(
         tell_amounts(run, windows)
     results = list(of_training(trained, models["none"], run.trained_length))
     scores: dict[str, torch.Tensor] = {}
+    columns = identity.model_dump()
+    if trained.diverged_at is not None:
+        return [Row(**columns, **result._asdict()) for result in results], {}
     if windows is not None:
         pieces = amounts(evaluation, run.lengths, run.recipe.length)
         if "temperature" in models:
@@ -46,7 +49,6 @@ def evaluate(
         trainer.validate(problems, verbose=False)
         answers += problems.results()
         scores |= problems.documents()
-    columns = identity.model_dump()
     rows = [Row(**columns, **result._asdict()) for result in results]
     if evaluation.retrieval:
         columns["data"] += f"+{evaluation.retrieval}"
@@ -82,6 +84,8 @@ def of_training(trained: TrainingResult, model: GPT, length: int) -> Iterator[Re
         "parameters": sum(p.numel() for p in model.parameters()),
         "encoding_parameters": sum(p.numel() for p in model.encodings.parameters()),
     }
+    if trained.diverged_at is not None:
+        values["diverged_at"] = trained.diverged_at
     return (Result("none", ONCE, length, metric, value) for metric, value in values.items())
 
 

@@ -47,7 +47,9 @@ def extended_models(run: Run, model: GPT, chosen: SelectedExtensions, training_i
             evaluation = run.evaluation.model_copy(update={"lengths": tuple(run.lengths)})
             further = replace(run, recipe=run.recipe.finetuned(name, extension), evaluation=evaluation)
             weights = weights or weights_digest(model)
-            load_or_train(further, changed, finetuning_id_of(training_id, weights, name, extension))
+            id = finetuning_id_of(training_id, weights, name, extension)
+            if load_or_train(further, changed, id)[0].diverged_at is not None:
+                continue  # there are no weights to evaluate
         result[key] = changed
     return result
 

@@ -18,8 +18,7 @@ from torch import Tensor
 from conf.errors import UsageError
 from data.disk import atomic_write
 from models.gpt import GPT
-from train.context import Log, Run
-from train.results.about import Conditions, about_run
+from train.results.about import Conditions
 from train.runtime.ranks import is_rank_zero
 
 
@@ -71,11 +70,8 @@ class TrainingResult(Conditions):
     tokens_per_second: float
     seconds: float
     peak_memory: int | None
-
-    def replay(self, log: Log, section: str) -> None:
-        """Log the course of the training again."""
-        for step, values in self.curves or [(step, {"loss": loss}) for step, loss in self.history]:
-            log(section, step, values)
+    diverged_at: int | None = None  # the step at which a loss or a weight was no finite number
+    reason: str | None = None  # that it gives for it, and what may help
 
 
 class Weights(TrainingResult, arbitrary_types_allowed=True):
@@ -120,20 +116,6 @@ def restore(file: Path, model: GPT, id: str) -> TrainingResult:
     if not is_finite(model):
         raise UsageError(f"{file} has weights that are not finite: delete it, and train again.")
     return TrainingResult(**content.model_dump(exclude={"model"}))
-
-
-def restore_run(
-    run: Run, model: GPT, folder: Path, checkpoint: float | None
-) -> tuple[TrainingResult, list[Path]]:
-    """Load the weights of a run folder into a model; return their summary and their file."""
-    about = about_run(folder)
-    if about.corpus != run.source.fingerprint:
-        raise UsageError(f"What data={about.data} gives is not what {folder} was trained on: run it again.")
-    stage = Stage(about.training, folder, run.knobs.kept)
-    file = stage.at(run.knobs.step(checkpoint)) if checkpoint is not None else stage.final
-    trained = restore(file, model, stage.id)
-    trained.replay(run.log, "train")
-    return trained, [file]
 
 
 def forms(weights: Mapping[str, Tensor]) -> dict[str, tuple[object, ...]]:

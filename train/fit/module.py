@@ -1,88 +1,125 @@
-"""Training as Lightning sees it: loss, optimizer, schedule and batches."""
+"""Training as Lightning sees it. `Training.training_step` is a whole step, from top to bottom: forward, loss,
+backward, clip, step."""
 
 import math
 from collections.abc import Iterator
-from typing import Any
+from contextlib import AbstractContextManager, nullcontext
+from typing import cast
 
 import torch
 from lightning.pytorch import LightningModule
+from lightning.pytorch.strategies import ModelParallelStrategy
 from lightning.pytorch.utilities.types import OptimizerLRScheduler
 from torch import Tensor
+from torch.optim import Optimizer
+from torch.optim.lr_scheduler import LambdaLR
 
 from data.batch import Batch
 from models.gpt import GPT
-from train.context import Run
+from train.config.sections import TrainerConfig
 from train.fit.loss import mean_loss
 from train.fit.optimizer import optimizer_of
+from train.fit.recipe import Recipe
 
 
 class Training(LightningModule):
-    """The training of a GPT on the batches of a run's recipe."""
+    """The training of a GPT under a recipe."""
 
-    def __init__(self, model: GPT, run: Run) -> None:
+    def __init__(self, model: GPT, recipe: Recipe, settings: TrainerConfig) -> None:
         super().__init__()
-        self.model, self.run = model, run
+        self.automatic_optimization = False  # Lightning's accumulation ignores how many targets a part has
+        self.model, self.recipe, self.settings = model, recipe, settings
+        self.norm = torch.zeros(())  # of the gradient, before it is clipped
+        self.held_out = torch.zeros(2)  # nats and targets
 
-    def train_dataloader(self) -> "Batches":
-        return Batches(self)
+    def training_step(self, batch: Batch, index: int) -> Tensor | None:
+        """Take one step, and return its loss: the mean over the targets of all parts of the batch. Without
+        a target it has none."""
+        optimizer, schedule = cast(Optimizer, self.optimizers()), cast(LambdaLR, self.lr_schedulers())
+        step, rate, loss = self.global_step, schedule.get_last_lr()[0], torch.zeros((), device=self.device)
+        count, targets = self.settings.accumulate, self.mean_targets(batch)
+        for number, (part, weight) in enumerate(weighted_parts(batch, count, targets), 1):
+            with nullcontext() if number == count else self.without_exchange():
+                part_loss = weight * self.loss(part, self.recipe.first + step)
+                self.manual_backward(part_loss)
+            loss += part_loss.detach()
+        optimizer.step()  # which clips first, in the next method
+        optimizer.zero_grad()
+        schedule.step()
+        if targets and self.is_logged(step + 1):
+            self.log_values(loss=loss, learning_rate=rate, gradient_norm=self.norm)
+        return loss if targets else None
 
-    def transfer_batch_to_device(self, batch: Batch, device: torch.device, dataloader_idx: int) -> Batch:
-        tokens, targets = (ids.to(device, non_blocking=True) for ids in (batch.tokens, batch.targets))
-        return Batch(tokens, targets, batch.mask, batch.weight)  # a GPU need not wait for the mask's values
+    def on_before_optimizer_step(self, optimizer: Optimizer) -> None:
+        """Clip the gradients; by now, those of float16 are unscaled."""
+        limit = self.recipe.optimizer.clip or math.inf
+        norm = torch.nn.utils.clip_grad_norm_(self.model.parameters(), limit)
+        self.norm = norm.full_tensor() if hasattr(norm, "full_tensor") else norm  # of all shards
 
-    def training_step(self, batch: Batch, index: int) -> Tensor:
-        loss = mean_loss(self.model, batch.tokens, batch.targets, batch.mask, draw=self.global_step)
-        return loss if batch.weight is None else loss * batch.weight
+    def loss(self, batch: Batch, draw: int = 0) -> Tensor:
+        return mean_loss(self.model, batch.tokens, batch.targets, batch.mask, draw=draw)
+
+    def mean_targets(self, batch: Batch) -> float:
+        """Return the number of targets that count in this step's batch, on average over processes."""
+        if batch.mask is None:
+            return self.recipe.batch / self.trainer.world_size * batch.targets.size(1)
+        count = batch.mask.sum(dtype=torch.float32)
+        if self.trainer.world_size == 1:
+            return float(count)
+        return float(self.trainer.strategy.reduce(count.to(self.device), reduce_op="mean"))
+
+    def without_exchange(self) -> AbstractContextManager[None]:
+        """Return a context in which processes keep their gradients to themselves."""
+        block = getattr(self.trainer.strategy, "block_backward_sync", nullcontext)
+        return cast(AbstractContextManager[None], block())
+
+    def is_logged(self, step: int) -> bool:
+        return step % self.settings.log_every == 0 or step == self.recipe.steps
+
+    def log_values(self, **values: Tensor | float) -> None:
+        """Log values, on average over processes, for callbacks. `Curves` gives them to the loggers, because
+        Lightning leaves out a last step that `log_every` does not divide."""
+        named = {f"{self.recipe.section}/{name}": value for name, value in values.items()}
+        self.log_dict(named, sync_dist=True, logger=False)
+
+    def on_validation_epoch_start(self) -> None:
+        self.held_out = torch.zeros(2, device=self.device)
+
+    def validation_step(self, batch: Batch, index: int) -> None:
+        count = batch.targets.numel() if batch.mask is None else int(batch.mask.sum())
+        with torch.compiler.set_stance("force_eager"):  # else it compiles once more, without gradients
+            self.held_out += count * torch.stack([self.loss(batch), self.held_out.new_ones(())])
+
+    def on_validation_epoch_end(self) -> None:
+        # Lightning's mean gives each process the same weight, whatever its number of targets
+        nats, count = self.trainer.strategy.reduce(self.held_out, reduce_op="sum").tolist()
+        self.log_values(validation_loss=nats / count)
 
     def configure_optimizers(self) -> OptimizerLRScheduler:
-        config, steps = self.run.recipe.optimizer, int(self.trainer.max_steps)
+        config, steps = self.recipe.optimizer, self.recipe.steps
         optimizer = optimizer_of(self.model, config, fused=self.trainer.precision != "16-mixed")
-        schedule = torch.optim.lr_scheduler.LambdaLR(
-            optimizer, lambda step: warmup_cosine(step, steps, config.warmup, config.final)
-        )
-        return {"optimizer": optimizer, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}
+        schedule = LambdaLR(optimizer, lambda step: warmup_cosine(step, steps, config.warmup, config.final))
+        return {"optimizer": optimizer, "lr_scheduler": schedule}
 
-    def configure_gradient_clipping(self, *args: Any, **kwargs: Any) -> None:
-        # Lightning's own clipping refuses fused AdamW under mixed precision
-        if self.run.recipe.optimizer.clip:
-            torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.run.recipe.optimizer.clip)
+    def configure_model(self) -> None:
+        """Under `trainer.strategy=fsdp`, let each process keep its part of all weights, gradients and states
+        of the optimizer."""
+        if isinstance(self.trainer.strategy, ModelParallelStrategy):
+            from torch.distributed.fsdp import fully_shard, register_fsdp_forward_method
 
-
-class Batches:
-    """The batches from the trainer's step on, so that a resumed run sees the same ones as an uninterrupted
-    one."""
-
-    def __init__(self, module: Training) -> None:
-        self.module = module
-
-    def __iter__(self) -> Iterator[Batch]:
-        run, recipe, trainer = self.module.run, self.module.run.recipe, self.module.trainer
-        step = 0 if run.knobs.flags.get("overfit_batches") else trainer.global_step
-        while True:
-            share = trainer.global_rank, trainer.world_size
-            batch = run.source.batch(step, recipe.length, recipe.batch, recipe.seed, *share)
-            batch = run.objective(batch, step, recipe.seed, *share)
-            yield from weighted_parts(batch, run.knobs.accumulate, self.targets(batch))
-            step += 1
-
-    def targets(self, batch: Batch) -> float:
-        """Return the number of targets that count in this step's batch, on average over processes."""
-        world, strategy = self.module.trainer.world_size, self.module.trainer.strategy
-        if batch.mask is None:
-            return self.module.run.recipe.batch / world * batch.targets.size(1)
-        count = batch.mask.sum(dtype=torch.float32)
-        if world == 1:
-            return float(count)
-        return float(strategy.reduce(count.to(strategy.root_device), reduce_op="mean"))
+            assert self.device_mesh is not None
+            for module in (*self.model.blocks, self.model):
+                fully_shard(module, mesh=self.device_mesh["data_parallel"])
+            register_fsdp_forward_method(self.model, "hidden")
 
 
-def weighted_parts(batch: Batch, count: int, total: float) -> Iterator[Batch]:
-    """Yield a batch in `count` parts, each weighted by its share of the `total` targets that count."""
+def weighted_parts(batch: Batch, count: int, targets: float) -> Iterator[tuple[Batch, float]]:
+    """Yield a batch in `count` parts, each with its share of all `targets` that count."""
     masks = [None] * count if batch.mask is None else batch.mask.tensor_split(count)
     sequences = batch.tokens.tensor_split(count), batch.targets.tensor_split(count)
-    for tokens, targets, mask in zip(*sequences, masks, strict=True):
-        scored = targets.numel() if mask is None else int(mask.sum())
-        yield Batch(tokens, targets, mask, scored * count / total if total else None)
+    for tokens, following, mask in zip(*sequences, masks, strict=True):
+        scored = following.numel() if mask is None else int(mask.sum())
+        yield Batch(tokens, following, mask), scored / targets if targets else 0.0
 
 
 def warmup_cosine(step: int, steps: int, warmup: float, final: float) -> float:

@@ -18,6 +18,7 @@ class Recipe:
     steps: int
     seed: int
     optimizer: OptimizerConfig
+    first: int = 0  # number of its first batch: a fine-tuning goes on where the training ends
     rate: str = "optimizer.learning_rate"  # the setting of its learning rate
     section: str = "train"  # of W&B
 
@@ -34,6 +35,7 @@ class Recipe:
         return replace(
             self,
             place=f"{self.place}-{name}",
+            first=self.first + self.steps,
             length=length,
             batch=max(1, self.batch * self.length // length),
             steps=extension.finetune_steps,

@@ -4,77 +4,110 @@
 weights. A lock lets one process train while others wait for it.
 """
 
-import time
 from copy import deepcopy
 from pathlib import Path
-from typing import Any
 
-import torch
-from lightning.pytorch import Callback, LightningModule, Trainer
+from lightning.pytorch.callbacks import ProgressBar
 
 from conf.errors import UsageError
 from models.gpt import GPT
-from train.context import Run
-from train.fit.callbacks import Progress
-from train.fit.checkpoints import Stage, States, TrainingResult, Weights, is_finite, restore
+from train.context import Run, built, training_strategy
+from train.fit.batches import TrainingData
+from train.fit.callbacks import Curves, DivergedError, Progress, log_points
+from train.fit.checkpoints import Stage, States, TrainingResult, Weights, restore
 from train.fit.module import Training
 from train.fit.recipe import Recipe
-from train.runtime.machine import compile_each, description, peak_memory, reset_peak_memory
-from train.runtime.ranks import is_rank_zero, locked
-from train.runtime.signals import Stopped, handle
+from train.fit.state import StateFiles
+from train.results.about import about_run
+from train.runtime.machine import compile_each, reset_peak_memory
+from train.runtime.ranks import decision_of_rank_zero, is_rank_zero, locked
+
+VALIDATIONS, APART = 10, 50  # of a training at most, and steps from one to the next at least
+WITH_STEPS = {"check_val_every_n_epoch": None, "enable_progress_bar": True}  # a training has no epochs
 
 
 def load_or_train(
     run: Run, model: GPT, id: str, keep: tuple[int, ...] = ()
 ) -> tuple[TrainingResult, list[Path]]:
     """Load the weights of the training with this id, or train them now; return its summary, and the files of
-    the steps to keep."""
+    the steps to keep. A training that diverges has no files, and leaves the model as it is."""
     stage = Stage(id, Path(f"{run.recipe.place}-{id}"), keep)
+    wanted = [stage.final, *stage.kept]
     with locked(stage.folder, f"Another run is training {stage.folder.name}"):
-        wanted = [stage.final, *stage.kept]
-        contents = [Weights.read(file) for file in wanted]
-        missing = [f for f, c in zip(wanted, contents, strict=True) if c is None or c.id != stage.id]
+        missing = decision_of_rank_zero([file for file in wanted if not is_of(stage, file)])
         if missing and is_rank_zero() and any(file.exists() for file in (stage.final, *missing)):
             names = ", ".join(file.name for file in missing)
             print(f"{stage.folder.name} is trained again, for {names}.", flush=True)
             stage.forget()
         if missing:
-            fit(run, model, stage)
+            trained = fit(run, model, stage)
+            if trained.diverged_at is not None:
+                return trained, []
         elif is_rank_zero():
             print(f"{stage.folder.name} is trained already", flush=True)
     trained = restore(stage.final, model, stage.id)
     if not missing:
-        trained.replay(run.log, run.recipe.section)
+        log_points(run.loggers, run.recipe.section, trained.curves)
     return trained, wanted
 
 
-def fit(run: Run, model: GPT, stage: Stage) -> None:
+def is_of(stage: Stage, file: Path) -> bool:
+    """Return whether a file holds weights of the training."""
+    content = Weights.read(file)
+    return content is not None and content.id == stage.id
+
+
+def fit(run: Run, model: GPT, stage: Stage) -> TrainingResult:
     """Train and write `final.ckpt`; resume an interrupted training from its last checkpoint."""
-    knobs, recipe = run.knobs, run.recipe
-    if knobs.compile:
-        model = deepcopy(model)  # compiled for one length; the evaluation reads the file
-    progress = Progress(knobs.log_every, run.log, hint(recipe, run.precision), recipe.section)
-    checkpoints = Checkpoints(stage, model, progress, knobs.checkpoint_every)
-    trainer = run.trainer(
-        progress,
-        checkpoints,
-        max_steps=recipe.steps,
-        plugins=[States()],
-        accumulate_grad_batches=knobs.accumulate,
-        **knobs.flags,
+    settings, recipe = run.knobs, run.recipe
+    training = Training(deepcopy(model), recipe, settings)  # a copy, to be compiled, wrapped or sharded
+    if settings.compile:
+        compile_each(training.model.blocks)
+    curves = Curves(recipe.section)
+    files = StateFiles(stage, curves, settings.checkpoint_every)
+    own = built(run.callbacks)
+    has_bar = not settings.flags.get("enable_progress_bar", True) or any(
+        isinstance(c, ProgressBar) for c in own
     )
-    if knobs.compile:
-        compile_each(model.blocks)
-    reset_peak_memory()
-    training = Training(model, run).train()
-    last = stage.last if stage.is_resumable() else None
+    trainer = run.trainer(
+        curves,
+        *([] if has_bar else [Progress()]),
+        *own,
+        files,
+        max_steps=recipe.steps,
+        logger=[*run.loggers],
+        enable_checkpointing=True,
+        plugins=[States()],
+        strategy=training_strategy(settings, is_finetuning=recipe.first > 0),
+        **WITH_STEPS | {"val_check_interval": validation_interval(recipe.steps)} | settings.flags,
+    )
+    last = decision_of_rank_zero(stage.last if stage.is_resumable() else None)
     if trainer.is_global_zero:
         print(f"{'Resuming' if last else 'Training'} {stage.folder.name}, {recipe.steps:,} steps", flush=True)
-    trainer.fit(training, ckpt_path=last)
-    checkpoints.save(trainer, stage.final)
+    reset_peak_memory()
+    try:
+        trainer.fit(training.train(), datamodule=TrainingData(run), ckpt_path=last, weights_only=True)
+        if trainer.global_step != recipe.steps:
+            raise UsageError(
+                f"The training ended at step {trainer.global_step:,} of {recipe.steps:,}, so its weights are "
+                "not kept: leave out the setting of trainer, or the callback, that ends it early."
+            )
+        files.save_weights(trainer, stage.final)
+    except DivergedError as error:
+        reason = f"{error}: {hint(recipe, run.precision)}"
+        if is_rank_zero():
+            print(reason, flush=True)
+            stage.forget()
+        return files.result(error.step, reason)
     if trainer.is_global_zero:
         stage.forget()
     trainer.strategy.barrier()
+    return files.result()
+
+
+def validation_interval(steps: int) -> int:
+    """Return the number of steps from one validation to the next."""
+    return max(1, steps // max(1, min(VALIDATIONS, steps // APART)))
 
 
 def hint(recipe: Recipe, precision: str) -> str:
@@ -86,60 +119,15 @@ def hint(recipe: Recipe, precision: str) -> str:
     return f"{steps}{clip}{exact}, or change the parameters of the encoding, or its formula."
 
 
-class Checkpoints(Callback):
-    """Save the state of the training at intervals, and the weights to keep."""
-
-    def __init__(self, stage: Stage, model: GPT, progress: Progress, every: int) -> None:
-        self.stage, self.model, self.progress, self.every = stage, model, progress, every
-        self.started, self.signal, self.processes = time.perf_counter(), 0, 1
-
-    def on_train_start(self, trainer: Trainer, module: LightningModule) -> None:
-        self.processes = trainer.world_size
-        handle(self.remember)
-
-    def remember(self, number: int, frame: object) -> None:
-        self.signal = number
-
-    def on_train_batch_end(
-        self, trainer: Trainer, module: LightningModule, outputs: Any, batch: Any, index: int
-    ) -> None:
-        if (index + 1) % trainer.accumulate_grad_batches:
-            return
-        step = trainer.global_step
-        if step in self.stage.keep:
-            self.save(trainer, self.stage.at(step))
-        number = self.agreed_signal(trainer, step)
-        if number or step % self.every == 0:
-            trainer.save_checkpoint(self.stage.last)
-        if number:
-            raise Stopped(number)
-
-    def on_save_checkpoint(
-        self, trainer: Trainer, module: LightningModule, checkpoint: dict[str, Any]
-    ) -> None:
-        checkpoint["id"] = self.stage.id
-
-    def agreed_signal(self, trainer: Trainer, step: int) -> int:
-        """Return the signal that ends the training now, on all processes; 0 if there is none."""
-        if trainer.world_size == 1:
-            return self.signal
-        if step % self.progress.every:
-            return 0
-        signal = torch.tensor(self.signal, device=trainer.strategy.root_device)
-        return int(trainer.strategy.reduce(signal, reduce_op="max"))
-
-    def save(self, trainer: Trainer, file: Path) -> None:
-        if not is_finite(self.model):
-            raise UsageError(f"The weights are not finite after the last step: {self.progress.hint}")
-        speeds = sorted(speed for _, speed in self.progress.curve("tokens_per_second"))
-        speed, seconds = speeds[len(speeds) // 2] if speeds else 0.0, time.perf_counter() - self.started
-        history, curves = self.progress.curve("loss"), tuple(self.progress.curves)
-        peak = torch.tensor(peak_memory() or 0, device=trainer.strategy.root_device)
-        peak = trainer.strategy.reduce(peak, reduce_op="max")
-        if is_rank_zero():
-            done = TrainingResult(
-                id=self.stage.id, history=history, curves=curves, tokens_per_second=speed,
-                seconds=seconds, peak_memory=int(peak) or None, machine=description(),
-                threads=torch.get_num_threads(), processes=self.processes,
-            )  # fmt: skip
-            States().save_checkpoint({"model": self.model.state_dict()} | done.model_dump(), file)
+def restore_run(
+    run: Run, model: GPT, folder: Path, checkpoint: float | None
+) -> tuple[TrainingResult, list[Path]]:
+    """Load the weights of a run folder into a model; return their summary and their file."""
+    about = about_run(folder)
+    if about.corpus != run.source.fingerprint:
+        raise UsageError(f"What data={about.data} gives is not what {folder} was trained on: run it again.")
+    stage = Stage(about.training, folder, run.knobs.kept)
+    file = stage.at(run.knobs.step(checkpoint)) if checkpoint is not None else stage.final
+    trained = restore(file, model, stage.id)
+    log_points(run.loggers, "train", trained.curves)
+    return trained, [file]

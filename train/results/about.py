@@ -42,6 +42,7 @@ class About(Identity):
     seconds: float
     training: str
     history: list[tuple[int, float]]  # step, loss
+    diverged: str | None = None  # why the training ended before its last step
 
 
 def about_run(folder: Path) -> About:

@@ -1,6 +1,5 @@
 """Rows as curves: their names in W&B, and the summary of a run."""
 
-from collections.abc import Collection
 from dataclasses import replace
 from math import isfinite
 
@@ -13,11 +12,12 @@ from train.results.rows import ANSWERS, ONCE, Row
 TEXT = "extrapolation"  # a panel, as ANSWERS, whose lengths a task may count, and BY_POSITION are
 SAME = "same_tokens"  # the protocol that is meant where none is named
 GAIN = "gain"  # from longer context
-QUALITY = (GAIN, "loss", "accuracy")  # metrics; the others are costs, or say the same
-FIRST = (SAME, ANSWERS, BY_POSITION)  # protocols
+QUALITY = (GAIN, "loss", "accuracy")  # metrics; the others are costs, or repeat these
 
 
 def panel(row: Row) -> str:
+    if row.metric == GAIN:
+        return "context"
     if row.protocol in (BY_POSITION, ONCE):
         return row.protocol
     if row.protocol.startswith(COPYING):
@@ -28,25 +28,14 @@ def panel(row: Row) -> str:
 def curve(row: Row) -> str:
     """Return the name of a row's curve: extrapolation/loss, extrapolation/yarn/loss,
     extrapolation/sliding/loss, answers/accuracy, ..."""
-    if row.metric == GAIN:
-        return f"context/{GAIN}"  # W&B sorts the keys of a summary, and this is to be the first
-    unsaid = ("none", SAME, panel(row))
-    parts = (part for part in (row.extension, row.protocol) if part not in unsaid)
+    implied = ("none", SAME, panel(row))
+    parts = (part for part in (row.extension, row.protocol) if part not in implied)
     return "/".join([panel(row), *parts, row.metric])
 
 
-def label(row: Row) -> str:
-    """Return what distinguishes a curve from others in its chart: yarn, sliding, yarn/sliding, or the
-    encoding."""
-    return "/".join(curve(row).split("/")[1:-1]) or row.encoding
-
-
-def axis(row: Row) -> str:
-    return f"{panel(row)}/{'position' if row.protocol == BY_POSITION else 'length'}"
-
-
 def gain_rows(rows: list[Row]) -> list[Row]:
-    """Return the gain from longer context at each longer length where a fair control was evaluated."""
+    """Return the gain from longer context at each longer length where a fair control was evaluated, of the
+    model itself and under each extension."""
     text = losses(rows)
     known = {(row.protocol, row.extension, row.length): row.value for row in text if row.value is not None}
     result = []
@@ -56,51 +45,40 @@ def gain_rows(rows: list[Row]) -> list[Row]:
             for name, place in FAIR_CONTROLS.items()
             if (value := known.get((*place, row.length))) is not None
         }
-        is_everything = (row.protocol, row.extension) == EVERYTHING and row.length > row.trained_length
-        if is_everything and row.value is not None and controls:
+        is_longer = row.protocol == EVERYTHING[0] and row.length > row.trained_length
+        if is_longer and row.extension not in FAIR_CONTROLS and row.value is not None and controls:
             found, _ = gain(np.array([[row.value]]), controls)
             result.append(replace(row, metric=GAIN, value=float(found[0, 0]), error=None))
     return result
 
 
-def panels(rows: list[Row], count: int) -> list[str]:
-    """Return the most important curves of a run, at most `count`."""
-    quality = [row for row in rows if row.metric in QUALITY and row.protocol != ONCE]
-    return list(dict.fromkeys(curve(row) for row in sorted(quality, key=importance)))[:count]
-
-
-def points(rows: list[Row], names: Collection[str]) -> list[tuple[str, int, dict[str, float]]]:
-    """Return (axis, x, values of the curves with these names), one for each x."""
+def points(rows: list[Row]) -> list[tuple[str, int, dict[str, float]]]:
+    """Return (axis, x, values by curve), one for each x of an axis."""
     by_x: dict[tuple[str, int], dict[str, float]] = {}
     for row in rows:
-        if curve(row) in names and row.value is not None and isfinite(row.value):
-            by_x.setdefault((axis(row), row.length), {})[curve(row)] = row.value
-    return [(name, x, values) for (name, x), values in sorted(by_x.items())]
+        if row.metric in QUALITY and row.protocol != ONCE and row.value is not None and isfinite(row.value):
+            axis = f"{panel(row)}/{'position' if row.protocol == BY_POSITION else 'length'}"
+            by_x.setdefault((axis, row.length), {})[curve(row)] = row.value
+    return [(axis, x, values) for (axis, x), values in sorted(by_x.items())]
 
 
-def summary_numbers(rows: list[Row], count: int) -> dict[str, float]:
-    """Return the most important numbers of a run, at most `count`: context/gain (at the longest length),
-    extrapolation/loss@2048, extrapolation/ratio@8x (to the training length), training/seconds."""
+def summary_numbers(rows: list[Row]) -> dict[str, float]:
+    """Return the numbers of a run: context/gain (at the longest length), extrapolation/loss@2048,
+    extrapolation/ratio@8x (to the training length), training/seconds."""
     values = {(curve(row), row.length): row.value for row in rows}
     result = {}
-    for row in sorted(rows, key=importance):
+    for row in sorted(rows, key=lambda row: row.length):
         name, home = curve(row), row.trained_length
-        if row.protocol == BY_POSITION or row.value is None or not isfinite(row.value):
+        if row.value is None or not isfinite(row.value) or row.protocol == BY_POSITION:
             continue
-        if row.metric == GAIN:
-            result[name] = row.value  # and at last that of the longest length
-        result[name if row.protocol == ONCE else f"{name}@{row.length}"] = row.value
+        if row.protocol == ONCE or row.metric == GAIN:
+            result[name] = row.value
+        if row.protocol != ONCE and row.metric in QUALITY:
+            result[f"{name}@{row.length}"] = row.value
         times, rest = divmod(row.length, home)
         if row.metric == "loss" and times > 1 and not rest and (at_home := values.get((name, home))):
             result[f"{name.removesuffix('loss')}ratio@{times}x"] = row.value / at_home
-    return dict(list(result.items())[:count])
-
-
-def importance(row: Row) -> tuple[int, ...]:
-    """Return the sort key of a row: quality before cost, the model itself before extensions."""
-    is_cost = row.metric not in QUALITY and row.protocol != ONCE
-    protocol = FIRST.index(row.protocol) if row.protocol in FIRST else len(FIRST)
-    return is_cost, row.extension != "none", row.metric != GAIN, protocol
+    return result
 
 
 def losses(rows: list[Row]) -> list[Row]:

@@ -3,7 +3,7 @@
 import json
 import os
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -37,18 +37,17 @@ def write_results(
     rows: list[Row],
     scores: dict[str, np.ndarray],
     about: Mapping[str, object],
-    files: Sequence[Path],
+    files: Mapping[str, Path],
 ) -> None:
-    """Write all results, and the files that stay, the evaluated weights first."""
+    """Write all results, and the files that stay, by their names in the folder."""
     for old in (DONE, RESULTS):
         (folder / old).unlink(missing_ok=True)
     with atomic_write(folder / DOCUMENTS) as out:
         np.savez_compressed(out, **scores)  # type: ignore[arg-type]  # takes any names
     with atomic_write(folder / RUN) as out:
         out.write(json.dumps(about, indent=1).encode())
-    link(files[0], folder / "final.ckpt")
-    for kept in files[1:]:
-        link(kept, folder / kept.name)
+    for name, file in files.items():
+        link(file, folder / name)
     append_rows(folder / RESULTS, rows)
 
 

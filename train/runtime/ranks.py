@@ -4,11 +4,14 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TypeVar
 
 from filelock import FileLock, Timeout
 
 LAUNCHERS = (("RANK",), ("SLURM_PROCID", "NODE_RANK", "LOCAL_RANK"))
 """torchrun numbers all processes, SLURM too; Lightning's own launch numbers nodes, and processes of each."""
+ROUND = 60.0  # seconds of waiting for a lock, after which the other processes are told: their patience ends
+T = TypeVar("T")
 
 
 def is_rank_zero() -> bool:
@@ -18,18 +21,47 @@ def is_rank_zero() -> bool:
     return all(os.environ.get(name, "0") == "0" for name in names)
 
 
+def is_connected() -> bool:
+    """Return whether the processes of this run can talk to each other."""
+    from torch import distributed
+
+    return distributed.is_available() and distributed.is_initialized()
+
+
+def decision_of_rank_zero(decision: T) -> T:
+    """Return what the first process decided, on every process that is connected to it. Those that Lightning
+    starts later than that find its decision on the disk."""
+    if not is_connected():
+        return decision
+    from torch import distributed
+
+    shared = [decision]
+    distributed.broadcast_object_list(shared)
+    return shared[0]
+
+
 @contextmanager
 def locked(folder: Path, message: str) -> Iterator[None]:
-    """Lock a folder for one job at a time; the other ranks of the same job follow their first."""
-    if not is_rank_zero():
+    """Lock a folder for one job at a time; the other processes of the job wait with their first."""
+    if not is_rank_zero() and not is_connected():
         yield
         return
     folder.mkdir(parents=True, exist_ok=True)
-    lock = FileLock(folder / ".lock")
+    lock, patience = FileLock(folder / ".lock"), 0.0
+    while not decision_of_rank_zero(is_rank_zero() and is_acquired(lock, patience)):
+        if is_rank_zero() and not patience:
+            print(f"{message}: waiting for it.", flush=True)
+        patience = ROUND
     try:
-        turn = lock.acquire(timeout=0)
-    except Timeout:
-        print(f"{message}: waiting for it.", flush=True)
-        turn = lock.acquire()
-    with turn:
         yield
+    finally:
+        lock.release()
+
+
+def is_acquired(lock: FileLock, patience: float) -> bool:
+    """Return whether the lock could be had within some seconds."""
+    try:
+        lock.acquire(timeout=patience)
+    except Timeout:
+        return False
+    return True

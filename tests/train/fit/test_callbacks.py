@@ -1,73 +1,120 @@
 """The losses that a run keeps: of the whole batch, and all of them."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
+from lightning.pytorch.loggers import Logger
 
 import data
 from tests.composing import composed
 from train import build
-from train.context import Log, Run, ignore, trainer
-from train.fit import callbacks
-from train.fit.callbacks import Progress
-from train.fit.module import Training
+from train.context import Run
+from train.fit.callbacks import Curves
+from train.fit.checkpoints import TrainingResult
 from train.fit.recipe import Recipe
+from train.fit.trainer import load_or_train
 
 
-def fit_steps(small: list[str], outputs: Path, every: int, *more: str, log: Log = ignore) -> Progress:
-    config = composed(*small, *more)
-    source = data.load(config.named_data, config.model.vocab, outputs / "data")
-    progress, parts = Progress(every, log), config.trainer.accumulate
-    flags = {"max_steps": 5, "callbacks": [progress], "accumulate_grad_batches": parts}
-    run = Run(source, Recipe.of(config), config.trainer, config.evaluation)
-    trainer(config.trainer, "32-true", **flags).fit(Training(build.build_gpt(config), run))
-    return progress
+class Points(Logger):
+    """A logger that keeps what it is given."""
+
+    name = version = "points"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.points: list[tuple[int | None, dict[str, float]]] = []
+
+    def log_metrics(self, metrics: dict[str, float], step: int | None = None) -> None:
+        self.points.append((step, metrics))
+
+    def log_hyperparams(self, *args: Any, **kwargs: Any) -> None:
+        """Do nothing."""
 
 
-def history(small: list[str], outputs: Path, every: int, *more: str) -> list[tuple[int, float]]:
-    return fit_steps(small, outputs, every, *more).curve("loss")
+def train(
+    small: list[str], place: Path, *more: str, logger: Logger | None = None, id: str = "01234567"
+) -> TrainingResult:
+    """Train a model below a folder, and return the summary of its training."""
+    config = composed(*small, "trainer.max_steps=5", "trainer.log_every=1", f"outputs={place}", *more)
+    source = data.load(config.named_data, config.model.vocab, place.parent / "data")
+    loggers = () if logger is None else (logger,)
+    run = Run(source, Recipe.of(config), config.trainer, config.evaluation, loggers, config.callbacks)
+    return load_or_train(run, build.build_gpt(config), id)[0]
+
+
+def curve(result: TrainingResult, name: str) -> list[tuple[int, float]]:
+    curves = Curves("train")
+    curves.load_state_dict({"points": result.curves})
+    return curves.curve(name)
 
 
 @pytest.mark.parametrize(
     "more", ["", "objective=mlm model.causal=false", "encoding=randomized_rope trainer.accumulate=2"]
 )
-def test_validation_changes_nothing(
-    more: str, small: list[str], outputs: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(callbacks, "APART", 1)
-    validated = fit_steps(small, outputs, 1, *more.split())
-    monkeypatch.setattr(callbacks, "validation_loss", lambda *_: {})
-    plain = fit_steps(small, outputs, 1, *more.split())
-    assert [step for step, _ in validated.curve("validation_loss")] == [1, 2, 3, 4, 5]
-    assert validated.curve("validation_loss")[-1][1] < validated.curve("validation_loss")[0][1]
+def test_validation_changes_nothing(more: str, small: list[str], tmp_path: Path) -> None:
+    validated = train(small, tmp_path / "a", "trainer.val_check_interval=1", *more.split())
+    plain = train(small, tmp_path / "b", "trainer.limit_val_batches=0", *more.split())
+    assert [step for step, _ in curve(validated, "validation_loss")] == [1, 2, 3, 4, 5]
+    assert curve(validated, "validation_loss")[-1][1] < curve(validated, "validation_loss")[0][1]
+    assert curve(plain, "validation_loss") == []
     for name in ("loss", "gradient_norm", "learning_rate"):
-        assert validated.curve(name) == plain.curve(name)
+        assert curve(validated, name) == curve(plain, name) != []
 
 
-def test_a_training_that_resumes_tells_its_course_again(small: list[str], outputs: Path) -> None:
-    logged: list[tuple[str, int, dict[str, float]]] = []
-    progress = fit_steps(small, outputs, 2, log=lambda *point: logged.append(point))
-    course = [("train", step, values) for step, values in progress.curves]
-    assert logged == course
-    Progress(2, lambda *point: logged.append(point)).load_state_dict(progress.state_dict())
-    assert logged == 2 * course
-
-
-def test_a_loss_is_the_mean_over_all_parts(small: list[str], outputs: Path) -> None:
-    whole = history(small, outputs, 1)
-    for more in (["trainer.accumulate=3"], ["trainer.accumulate=6"]):
-        for (step, loss), (same, other) in zip(whole, history(small, outputs, 1, *more), strict=True):
-            assert (step, loss) == (same, pytest.approx(other, abs=1e-5))
+def test_validation_does_not_depend_on_parts(small: list[str], tmp_path: Path) -> None:
     masked = ["objective=mlm", "model.causal=false"]
-    whole, parts = (history(small, outputs, 1, *masked, f"trainer.accumulate={n}") for n in (1, 2))
-    assert [loss for _, loss in parts] == pytest.approx([loss for _, loss in whole], abs=1e-5)
+    for more in ([], masked):
+        found = [
+            train(small, tmp_path / f"{len(more)}-{n}", *more, f"trainer.accumulate={n}") for n in (1, 2, 6)
+        ]
+        losses = [curve(each, "validation_loss") for each in found]
+        assert [step for step, _ in losses[0]] == [5]
+        assert [each[0][1] for each in losses[1:]] == pytest.approx([losses[0][0][1]] * 2, abs=1e-5)
 
 
-def test_the_last_step_is_always_kept(small: list[str], outputs: Path) -> None:
-    assert [step for step, _ in history(small, outputs, 2)] == [2, 4, 5]
-    assert [step for step, _ in history(small, outputs, 20)] == [5]
+def test_a_loss_is_the_mean_over_all_parts(small: list[str], tmp_path: Path) -> None:
+    for number, more in enumerate(([], ["objective=mlm", "model.causal=false"])):
+        histories = [
+            train(small, tmp_path / f"{number}-{n}", *more, f"trainer.accumulate={n}").history
+            for n in (1, 3, 6)
+        ]
+        losses = [[loss for _, loss in history] for history in histories]
+        assert losses[1] == pytest.approx(losses[0], abs=1e-5)
+        assert losses[2] == pytest.approx(losses[0], abs=1e-5)
 
 
-def test_the_first_loss_that_is_not_finite_is_named(small: list[str], outputs: Path) -> None:
-    with pytest.raises(ValueError, match="The loss is nan at step 4"):
-        history(small, outputs, 20, "optimizer.learning_rate=1e6")
+def test_loggers_have_all_points_of_a_training_that_is_reused(small: list[str], tmp_path: Path) -> None:
+    first, second = Points(), Points()
+    result = train(small, tmp_path, "trainer.log_every=2", logger=first)
+    train(small, tmp_path, "trainer.log_every=2", logger=second)
+    assert [step for step, _ in result.curves] == [step for step, _ in second.points] == [2, 4, 5]
+    assert second.points == [
+        (step, {f"train/{name}": value for name, value in values.items()}) for step, values in result.curves
+    ]
+    merged: dict[int | None, dict[str, float]] = {}
+    for step, values in first.points:
+        merged.setdefault(step, {}).update(values)
+    assert list(merged.items()) == second.points
+
+
+def test_the_learning_rate_is_that_of_the_step(small: list[str], tmp_path: Path) -> None:
+    more = ["optimizer.warmup=0.4", "optimizer.learning_rate=0.01", "trainer.limit_val_batches=0"]
+    rates = curve(train(small, tmp_path, *more), "learning_rate")
+    assert rates[:3] == [(1, pytest.approx(0.005)), (2, pytest.approx(0.01)), (3, pytest.approx(0.01))]
+
+
+def test_the_last_step_is_always_kept(small: list[str], tmp_path: Path) -> None:
+    assert [step for step, _ in train(small, tmp_path / "a", "trainer.log_every=20").history] == [5]
+
+
+def test_a_training_that_diverges_is_a_result_with_its_step(
+    small: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    wild = ["optimizer.learning_rate=1e6", "trainer.log_every=20", "trainer.max_steps=30"]
+    result = train(small, tmp_path, *wild)
+    assert result.diverged_at == 4
+    assert result.reason is not None
+    assert result.reason.startswith("The loss is nan at step 4: lower optimizer.learning_rate=1e+06, raise")
+    assert result.reason in capsys.readouterr().out
+    assert not list(tmp_path.rglob("*.ckpt"))

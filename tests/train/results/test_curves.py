@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from train.results.curves import accuracies, curve, gain_rows, label, losses, panels, points, summary_numbers
+from train.results.curves import accuracies, curve, losses, points, summary_numbers
 from train.results.rows import Row
 
 ROW = Row(
@@ -44,7 +44,7 @@ def test_a_length_is_one_point_of_every_curve_that_is_defined_there() -> None:
         replace(ROW, protocol="by_position", length=64, value=3.0),
         replace(ROW, protocol="training", metric="seconds", value=9.0),
     ]
-    assert points(rows, panels(rows, 9)) == [
+    assert points(rows) == [
         ("by_position/position", 64, {"by_position/loss": 3.0}),
         ("extrapolation/length", 64, {"extrapolation/loss": 4.0, "extrapolation/pi/loss": 4.5}),
         ("extrapolation/length", 128, {"extrapolation/loss": 5.0}),
@@ -63,7 +63,7 @@ def test_the_summary_compares_with_the_training_length_of_the_same_curve() -> No
         replace(ROW, protocol="by_position", value=3.0),
         replace(ROW, protocol="training", metric="seconds", value=9.0),
     ]
-    assert summary_numbers(rows, 40) == {
+    assert summary_numbers(rows) == {
         "extrapolation/loss@32": 4.2,
         "extrapolation/loss@64": 4.0,
         "extrapolation/loss@96": 4.4,
@@ -75,31 +75,6 @@ def test_the_summary_compares_with_the_training_length_of_the_same_curve() -> No
     }
 
 
-def test_what_says_most_comes_first() -> None:
-    lengths = [(64, 4.0), (128, 3.5), (256, 3.75)]
-    rows = [
-        replace(ROW, protocol="by_position", value=3.0),
-        replace(ROW, protocol="sliding"),
-        *(replace(ROW, length=length, value=value) for length, value in lengths),
-        *(replace(ROW, extension="window", length=length, value=4.0) for length, _ in lengths),
-        replace(ROW, extension="crop", protocol="sliding", length=128, value=4.5),
-        replace(ROW, extension="crop", protocol="sliding", length=256, value=3.875),
-        replace(ROW, extension="crop", length=256, value=3.0),  # with few tokens before most targets: unfair
-        replace(ROW, metric="seconds", value=9.0),
-    ]
-    worth = gain_rows(rows)
-    assert [(row.length, row.value) for row in worth] == [(128, 0.5), (256, 0.125)], "the better control"
-    first = ["context/gain", "extrapolation/loss", "by_position/loss"]
-    assert panels(worth + rows, 3) == first
-    assert list(summary_numbers(worth + rows, 4).items()) == [
-        ("context/gain", 0.125),
-        ("context/gain@128", 0.5),
-        ("context/gain@256", 0.125),
-        ("extrapolation/loss@64", 4.0),
-    ]
-    assert gain_rows([row for row in rows if row.extension == "none"]) == []
-
-
 def test_answers_have_an_axis_of_their_own() -> None:
     answer = replace(ROW, protocol="answers", metric="accuracy", value=0.5)
     rows = [
@@ -109,7 +84,7 @@ def test_answers_have_an_axis_of_their_own() -> None:
         replace(answer, metric="loss"),
         ROW,
     ]
-    assert points(rows, panels(rows, 9)) == [
+    assert points(rows) == [
         (
             "answers/length",
             64,
@@ -119,8 +94,4 @@ def test_answers_have_an_axis_of_their_own() -> None:
         ("extrapolation/length", 64, {"extrapolation/loss": 4.0}),
     ]
     assert losses(rows) == [ROW]
-    assert sorted((label(row), row.length, row.value) for row in accuracies(rows)) == [
-        ("depth_0.50", 64, 0.5),
-        ("rope", 64, 0.5),
-        ("rope", 128, 0.25),
-    ]
+    assert [row.length for row in accuracies(rows)] == [64, 64, 128]
