@@ -14,6 +14,11 @@ class Batch:
     mask: Tensor | None = None  # (B, T) bool, which targets count; None = all
     positions: Tensor | None = None  # (B, T) int64, given by the data; None: 0, 1, 2, ...
 
+    def at(self, rows: slice) -> "Batch":
+        """Return these rows of the batch."""
+        mask, positions = (ids if ids is None else ids[rows] for ids in (self.mask, self.positions))
+        return Batch(self.tokens[rows], self.targets[rows], mask, positions)
+
     def pin_memory(self) -> "Batch":
         """Return a copy in memory from which a GPU copies while it computes; DataLoader calls this."""
         mask, positions = (ids if ids is None else ids.pin_memory() for ids in (self.mask, self.positions))

@@ -160,7 +160,7 @@ def forms(name: str, kernel: str) -> Numbers:
         numbers = losses(model, 600)
         if kernel != "band":
             batch = source().batch(9, 48, 2, seed=0)
-            loss = mean_loss(model, batch.tokens, batch.targets)
+            loss = mean_loss(model.hidden(batch.tokens), model.head.weight, batch.targets)
             gradients = torch.autograd.grad(loss, list(model.parameters()), allow_unused=True)
             total = torch.stack([g.norm() for g in gradients if g is not None]).norm()
             numbers += [loss.item(), total.item()]

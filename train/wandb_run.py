@@ -72,6 +72,8 @@ class Tracker:
 
     def log_rows(self, rows: list[Row]) -> None:
         """Log a curve for each extension and protocol, the summary, and all rows as a table."""
+        if self.run is None:
+            return
         import wandb
 
         shown = [*gain_rows(rows), *rows]
@@ -83,9 +85,11 @@ class Tracker:
 
     def log_weights(self, file: Path) -> None:
         """Keep a file of weights with the run, as an artifact."""
+        if self.run is None:
+            return
         import wandb
 
-        artifact = wandb.Artifact(f"{file.parent.name}-weights"[:LONGEST], type="model")
+        artifact = wandb.Artifact(f"{self.run.id}-weights", type="model")
         self.attempt(lambda run: (artifact.add_file(str(file)), run.log_artifact(artifact)))
 
     def attempt(self, action: Callable[[Any], object], is_last: bool = False) -> None:

@@ -25,7 +25,7 @@ def ours(name: str) -> GPT:
 def loss_of(model: nn.Module, tokens: Tensor, targets: Tensor) -> Tensor:
     """Return the mean loss of our model, of one of transformers, or of another that returns logits."""
     if isinstance(model, GPT):
-        return mean_loss(model, tokens, targets)
+        return mean_loss(model.hidden(tokens), model.head.weight, targets)
     output = model(tokens)
     logits = output if isinstance(output, Tensor) else output.logits  # (B, T, V)
     return F.cross_entropy(logits.flatten(0, 1).float(), targets.flatten())

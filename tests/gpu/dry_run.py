@@ -72,7 +72,7 @@ def train(model: GPT, sequences: int, length: int) -> None:
     optimizer = optimizer_of(model.train(), composed().optimizer, fused=True)
     for _ in range(2):
         with torch.autocast("cuda", torch.bfloat16):
-            loss = mean_loss(model, tokens, tokens)
+            loss = mean_loss(model.hidden(tokens), model.head.weight, tokens)
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()

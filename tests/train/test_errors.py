@@ -20,11 +20,13 @@ trainer.max_step=3 | There is no setting 'trainer.max_step'. Did you mean 'train
 +trainer.max_step=3 | There is no setting 'trainer.max_step'. Did you mean 'trainer.max_steps'?
 encodng=rope | Did you mean 'encoding'?
 encoding.bse=3 | Did you mean 'encoding.base'?
-logger=csv | W&B is the logger: wandb.mode=online, offline or disabled.
-+trainer.detect_anomaly=true | Other flags of Lightning's Trainer are trainer.flags.<flag>=...
-trainer.flags.detect=true | unexpected keyword argument 'detect'
-trainer.flags.enable_model_summary=true | multiple values for keyword argument 'enable_model_summary'
-trainer.flags.max_time=abc | Lightning's Trainer refuses these settings: `Timer(duration='abc')`
+logger=cvs | There is no logger 'cvs'. Did you mean 'csv'?
+callbacks=early | There is no callback 'early'.
+trainer.detect=true | There is no setting 'trainer.detect'. Did you mean 'trainer.detect_anomaly'?
+trainer.gradient_clip_val=1 | trainer.gradient_clip_val is set by optimizer.clip.
+trainer.max_time=abc | Lightning refuses the settings of trainer: `Timer(duration='abc')`
+trainer.strategy=dpd | Lightning refuses the settings of trainer: You selected an invalid strategy name
+trainer=cpu trainer.devices=-1 | `devices` selected with `CPUAccelerator`
 methods= encoding=rope | methods= names no folder: give one, or leave it out.
 hparams_search=optuna | A search is a sweep: -m optimizer.learning_rate=1e-3,3e-3
 ckpt_path=a.ckpt | The same command goes on where it stopped; yardstick evaluate run=... evaluates again.

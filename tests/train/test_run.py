@@ -206,15 +206,16 @@ def test_a_compiled_model_trains_the_same(small: list[str], done: Path, tmp_path
         assert losses(tmp_path / "run")[key] == pytest.approx(losses(done)[key], abs=1e-3)
 
 
-def test_a_loss_that_is_not_finite_ends_the_run(small: list[str], tmp_path: Path) -> None:
+def test_a_training_that_diverges_is_a_row(small: list[str], tmp_path: Path) -> None:
     wild = ["optimizer.learning_rate=1e6", "trainer.max_steps=30", "trainer.checkpoint_every=30"]
     run = [*small, *wild, f"outputs={tmp_path}/o", f"hydra.run.dir={tmp_path}/run"]
-    for _ in range(2):
-        ended = call(*run, check=False)
-        assert ended.returncode == 2
-        (sentence,) = ended.stderr.strip().splitlines()
-        assert re.search(
-            r"The loss is nan at step \d+: lower optimizer.learning_rate=1e\+06, raise", sentence
-        )
-    assert not (tmp_path / "run/DONE").exists()
-    assert not list(tmp_path.glob("o/trained/*/*.ckpt*"))
+    assert "The loss is nan at step 4: lower optimizer.learning_rate=1e+06, raise" in call(*run).stdout
+    assert "is done already" in call(*run).stdout
+    rows = read_rows(tmp_path / "run/results.jsonl")
+    assert {row.protocol for row in rows} == {"training"}
+    assert find(rows, metric="diverged_at")[0].value == 4
+    assert find(rows, metric="loss")[0].value > 0
+    assert json.loads((tmp_path / "run/run.json").read_text())["diverged"].startswith("The loss is nan")
+    assert not list(tmp_path.rglob("*.ckpt*"))
+    refused = call(f"run={tmp_path}/run", module="train.evaluate", check=False)
+    assert "final.ckpt is missing" in refused.stderr

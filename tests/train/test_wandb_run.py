@@ -93,7 +93,7 @@ def test_a_run_says_what_it_is(tmp_path: Path) -> None:
         assert run.run.offline
         run.log_rows(ROWS)
     content = read(tmp_path)
-    tags = ["rope", "yarn", "python", "rotary", "seed 3"]
+    tags = ["rope", "yarn", "python", "rotation and scale of q, k", "seed 3"]
     about = {"run_id": id_of(tmp_path), "display_name": ROW.run, "run_group": "sweep", "job_type": "train"}
     assert content.run | about | {"project": "yardstick", "tags": tags} == content.run
     assert (

@@ -142,7 +142,8 @@ class TrainerConfig(Section, extra="allow"):
             if name in ELSEWHERE:
                 raise UsageError(f"trainer.{name} is set by {ELSEWHERE[name]}.")
             if name not in trainer_flags():
-                hint = did_you_mean(name, [*TrainerConfig.model_fields, *trainer_flags()])
+                known = [f"trainer.{key}" for key in {*TrainerConfig.model_fields, *trainer_flags()}]
+                hint = did_you_mean(f"trainer.{name}", sorted(known))
                 raise UsageError(f"There is no setting 'trainer.{name}'.{hint}")
         return self
 

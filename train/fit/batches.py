@@ -37,14 +37,15 @@ class TrainingData(LightningDataModule):
         batch, mine = self.held_out(), slice(self.trainer.global_rank, None, self.trainer.world_size)
         if batch is None:
             return DataLoader([])  # type: ignore[arg-type]  # a list is a dataset
-        mask = None if batch.mask is None else batch.mask[mine]
-        share = Batch(batch.tokens[mine], batch.targets[mine], mask)
-        parts = [part for part, _ in weighted_parts(share, self.run.knobs.accumulate, 1) if len(part.tokens)]
+        share = batch.at(mine)
+        count = min(self.run.knobs.accumulate, len(share.tokens))
+        parts = [part for part, _, _ in weighted_parts(share, count, 1)] if count else []
         return DataLoader(parts, batch_size=None)  # type: ignore[arg-type]
 
     def transfer_batch_to_device(self, batch: Batch, device: torch.device, dataloader_idx: int) -> Batch:
         tokens, targets = (ids.to(device, non_blocking=True) for ids in (batch.tokens, batch.targets))
-        return Batch(tokens, targets, batch.mask)  # a GPU need not wait for the mask's values
+        given = None if batch.positions is None else batch.positions.to(device, non_blocking=True)
+        return Batch(tokens, targets, batch.mask, given)  # a GPU need not wait for the mask's values
 
     def held_out(self) -> Batch | None:
         """Return held-out text, or else problems. They choose nothing, so they may be evaluated as well."""

@@ -6,7 +6,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from models.gpt import GPT
 from models.ops.budget import budget_of
 from models.ops.first_order import first_order
 from models.ops.linear import is_by_onednn, product
@@ -15,14 +14,12 @@ BLOCK = 1 << 21  # logits held at a time on a CPU: as many as products need to b
 PART = 1 << 17  # of them made probabilities at a time: few enough to stay in a CPU core's cache
 
 
-def mean_loss(
-    model: GPT, tokens: Tensor, targets: Tensor, mask: Tensor | None = None, draw: int = 0
-) -> Tensor:
-    """Return the mean over all targets, or those in `mask` (B, T), in nats; with gradient. A mask on the CPU
-    spares a GPU the wait for its values."""
-    hidden = model.hidden(tokens, draw)
+def mean_loss(hidden: Tensor, weight: Tensor, targets: Tensor, mask: Tensor | None = None) -> Tensor:
+    """Return the mean over all targets (B, T), or those in `mask` (B, T), in nats, from the input of the head
+    (B, T, C) and its weight (vocab, C); with gradient. A mask on the CPU spares a GPU the wait for its
+    values."""
     hidden, targets = (x.flatten(0, 1) if mask is None else selection(x, mask) for x in (hidden, targets))
-    loss: Tensor = MeanCrossEntropy.apply(hidden, model.head.weight, targets)
+    loss: Tensor = MeanCrossEntropy.apply(hidden, weight, targets)
     return loss
 
 

@@ -37,10 +37,12 @@ class Training(LightningModule):
         a target it has none."""
         optimizer, schedule = cast(Optimizer, self.optimizers()), cast(LambdaLR, self.lr_schedulers())
         step, rate, loss = self.global_step, schedule.get_last_lr()[0], torch.zeros((), device=self.device)
-        count, targets = self.settings.accumulate, self.mean_targets(batch)
-        for number, (part, weight) in enumerate(weighted_parts(batch, count, targets), 1):
-            with nullcontext() if number == count else self.without_exchange():
-                part_loss = weight * self.loss(part, self.recipe.first + step)
+        draw, numbers = self.recipe.first + step, self.numbers()
+        targets = self.mean_targets(batch)
+        for part, weight, rows in weighted_parts(batch, self.settings.accumulate, targets):
+            with nullcontext() if rows.stop == len(batch.tokens) else self.without_exchange():
+                hidden = self.model.hidden(part.tokens, draw, sequences=numbers[rows], given=part.positions)
+                part_loss = weight * mean_loss(hidden, self.model.head.weight, part.targets, part.mask)
                 self.manual_backward(part_loss)
             loss += part_loss.detach()
         optimizer.step()  # which clips first, in the next method
@@ -56,8 +58,9 @@ class Training(LightningModule):
         norm = torch.nn.utils.clip_grad_norm_(self.model.parameters(), limit)
         self.norm = norm.full_tensor() if hasattr(norm, "full_tensor") else norm  # of all shards
 
-    def loss(self, batch: Batch, draw: int = 0) -> Tensor:
-        return mean_loss(self.model, batch.tokens, batch.targets, batch.mask, draw=draw)
+    def numbers(self) -> range:
+        """Return the numbers of this process's sequences among all of a step."""
+        return range(self.trainer.global_rank, self.recipe.batch, self.trainer.world_size)
 
     def mean_targets(self, batch: Batch) -> float:
         """Return the number of targets that count in this step's batch, on average over processes."""
@@ -88,7 +91,9 @@ class Training(LightningModule):
     def validation_step(self, batch: Batch, index: int) -> None:
         count = batch.targets.numel() if batch.mask is None else int(batch.mask.sum())
         with torch.compiler.set_stance("force_eager"):  # else it compiles once more, without gradients
-            self.held_out += count * torch.stack([self.loss(batch), self.held_out.new_ones(())])
+            hidden = self.model.hidden(batch.tokens, given=batch.positions)
+        loss = mean_loss(hidden, self.model.head.weight, batch.targets, batch.mask)
+        self.held_out += count * torch.stack([loss, torch.ones_like(loss)])
 
     def on_validation_epoch_end(self) -> None:
         # Lightning's mean gives each process the same weight, whatever its number of targets
@@ -113,13 +118,13 @@ class Training(LightningModule):
             register_fsdp_forward_method(self.model, "hidden")
 
 
-def weighted_parts(batch: Batch, count: int, targets: float) -> Iterator[tuple[Batch, float]]:
-    """Yield a batch in `count` parts, each with its share of all `targets` that count."""
-    masks = [None] * count if batch.mask is None else batch.mask.tensor_split(count)
-    sequences = batch.tokens.tensor_split(count), batch.targets.tensor_split(count)
-    for tokens, following, mask in zip(*sequences, masks, strict=True):
-        scored = following.numel() if mask is None else int(mask.sum())
-        yield Batch(tokens, following, mask), scored / targets if targets else 0.0
+def weighted_parts(batch: Batch, count: int, targets: float) -> Iterator[tuple[Batch, float, slice]]:
+    """Yield a batch in `count` parts, each with its share of all `targets` that count, and its rows."""
+    for numbers in torch.arange(len(batch.tokens)).tensor_split(count):
+        rows = slice(int(numbers[0]), int(numbers[-1]) + 1)
+        part = batch.at(rows)
+        scored = part.targets.numel() if part.mask is None else int(part.mask.sum())
+        yield part, scored / targets if targets else 0.0, rows
 
 
 def warmup_cosine(step: int, steps: int, warmup: float, final: float) -> float:

@@ -1,6 +1,7 @@
 """Objectives: the next token, or masked tokens."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
 import torch
@@ -32,15 +33,17 @@ def masked_tokens(
     generator = torch.Generator().manual_seed(hash((seed, step)) % 2**63)
     rows, length = batch.tokens.shape
     masked = torch.rand(rows * world, length, generator=generator)[rank::world] < SHARE
-    text = Batch(batch.tokens.masked_fill(masked, mask_token), batch.tokens, masked)
+    hidden = batch.tokens.masked_fill(masked, mask_token)
+    text = replace(batch, tokens=hidden, targets=batch.tokens, mask=masked)
     if batch.mask is None:
         return text
     is_problem = ~batch.mask.all(1, keepdim=True)  # of text, every target counts
     answers = shown_answers(batch.tokens, batch.targets, batch.mask)
-    return Batch(
-        batch.tokens.masked_fill(answers, mask_token).where(is_problem, text.tokens),
-        batch.targets.where(is_problem, text.targets),
-        batch.mask.where(is_problem, masked),
+    return replace(
+        batch,
+        tokens=batch.tokens.masked_fill(answers, mask_token).where(is_problem, text.tokens),
+        targets=batch.targets.where(is_problem, text.targets),
+        mask=batch.mask.where(is_problem, masked),
     )
 
 

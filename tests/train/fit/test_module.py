@@ -47,6 +47,6 @@ def test_parts_of_uneven_processes_weigh_as_their_targets(world: int, count: int
     mean = 0.0
     for rank in range(world):
         batch = Batch(losses[rank::world], losses[rank::world])
-        for part, weight in weighted_parts(batch, count, 7 / world * 3):
+        for part, weight, _ in weighted_parts(batch, count, 7 / world * 3):
             mean += float(part.tokens.mean()) * weight / world
     assert mean == pytest.approx(float(losses.mean()))
