@@ -126,7 +126,7 @@ def quiet() -> None:
         messages.setLevel(logging.INFO)
     for name in ("lightning.pytorch", "lightning.fabric", "lightning"):
         logging.getLogger(name).setLevel(logging.ERROR)
-    logging.getLogger("lightning.pytorch.profilers").setLevel(logging.INFO)  # trainer.flags.profiler
+    logging.getLogger("lightning.pytorch.profilers").setLevel(logging.INFO)  # of trainer.profiler
     warnings.filterwarnings("ignore", module="lightning")
     warnings.filterwarnings("ignore", message=".*is not a supported tensor core.*")
 

@@ -42,7 +42,7 @@ def outcome(words: list[str]) -> str:
         return "accepted"
     tokens = torch.randint(sizes.vocab, (2, sizes.length + 1), generator=torch.Generator().manual_seed(0))
     try:
-        loss = mean_loss(model.train(), tokens[:, :-1], tokens[:, 1:])
+        loss = mean_loss(model.train().hidden(tokens[:, :-1]), model.head.weight, tokens[:, 1:])
         loss.backward()
         assert loss.isfinite()
         for name, extension in extensions.items():
