@@ -1,7 +1,6 @@
 """The base class of all positional encodings: positions in, effect out."""
 
-from collections.abc import Sequence
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 
 from torch import nn
 
@@ -36,21 +35,12 @@ class Encoding(nn.Module):
         return type(self).at_layer is not Encoding.at_layer
 
     @property
-    def uncut(self) -> "Encoding":
-        """Return the encoding that does the same to inputs within its context."""
-        return self
-
-    @property
-    def inside(self) -> Sequence["Encoding"]:
-        """Return the wrapped encodings, if extensions apply to them in place of this one."""
-        return ()
-
-    def around(self, inside: Sequence["Encoding"]) -> "Encoding":
-        """Return this wrapper, with shared weights, around other encodings."""
-        raise NotImplementedError
+    def name(self) -> str:
+        """Return the name of the method, for messages."""
+        return type(self).__name__
 
     def inherit(self, *inside: "Encoding") -> None:
-        """Combine the declarations of the encodings inside a wrapper with its own."""
+        """Combine the declarations of the encodings inside with its own."""
         self.limit = min((e.limit for e in inside if e.limit is not None), default=None)
         self.context = min((e.context for e in inside if e.context is not None), default=None)
         self.draws = max(e.draws for e in inside)
@@ -63,20 +53,30 @@ class Encoding(nn.Module):
     def effect_at(self, positions: Positions, layer: Layer | None = None) -> Effect:
         """Return the effect at `positions`, in a layer if one is given. Raise UsageError if the encoding is
         not defined there."""
-        name = type(self).__name__
-        if self.limit is not None and positions.span > self.limit:
-            raise UsageError(f"{name} is not defined past {self.limit} tokens: {positions.span} is more.")
-        if self.needs_causal and not positions.causal:
-            raise UsageError(f"{name} is defined by the causal mask and cannot be used without it.")
-        if self.needs_whole and not positions.is_whole:
-            raise UsageError(f"{name} has no effect between whole positions.")
-        with nullcontext() if positions.at.is_cpu else positions.at.device:  # where its tensors are made
+        self.check(positions)
+        with self.on_device(positions):
             effect: Effect = self(positions)
             return effect if layer is None else self.at_layer(effect, layer)
 
+    def check(self, positions: Positions) -> None:
+        """Raise UsageError if the encoding is not defined at `positions`."""
+        if self.limit is not None and positions.span > self.limit:
+            raise UsageError(
+                f"{self.name} is not defined past {self.limit} tokens: {positions.span} is more."
+            )
+        if self.needs_causal and not positions.causal:
+            raise UsageError(f"{self.name} is defined by the causal mask and cannot be used without it.")
+        if self.needs_whole and not positions.is_whole:
+            raise UsageError(f"{self.name} has no effect between whole positions.")
+
+    @staticmethod
+    def on_device(positions: Positions) -> AbstractContextManager:
+        """Return a context in which tensors are made where the positions are."""
+        return nullcontext() if positions.at.is_cpu else positions.at.device
+
 
 class Around(Encoding):
-    """An encoding around another one, whose effect it changes."""
+    """An encoding around another one, whose effect it changes. No extension reaches the other one."""
 
     def __init__(self, inner: Encoding) -> None:
         super().__init__()

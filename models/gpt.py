@@ -15,6 +15,7 @@ from conf.errors import UsageError
 from models.attention import attend_with_state, choose
 from models.attention.plan import Plan
 from models.cache import Cache, LayerCache
+from models.change import acting
 from models.effect import Effect, Layer, Positions
 from models.encoding import Encoding
 from models.ops.linear import Linear, init_std, split_heads
@@ -86,10 +87,9 @@ class GPT(nn.Module):
         """Return the number of draws that the sequences of an evaluation take in turn."""
         return max(e.draws for e in self.tiled)
 
-    def acting(self, tokens: int) -> list[Encoding]:
-        """Return the encodings that act on so many tokens: all of them, uncut up to a model's context."""
-        is_whole = tokens <= (self.context or tokens)
-        return [encoding.uncut if is_whole else encoding for encoding in self.tiled]
+    def acting(self, tokens: int) -> list[tuple[nn.Module, ...]]:
+        """Return the bases and changes that act on so many tokens."""
+        return [acting(encoding, tokens) for encoding in self.tiled]
 
     def under(self, encodings: Sequence[Encoding]) -> "GPT":
         """Return the same model, with shared weights, under other encodings."""

@@ -17,8 +17,9 @@ from omegaconf import Container, OmegaConf
 
 from conf.choices import files
 from conf.errors import UsageError
+from models.change import Changed
 from models.encoding import Encoding
-from models.extension import Extension
+from models.extensions.log_n import LogN
 from models.options.learned_sink import LearnedSink
 from models.options.ssmax import SSMax
 from models.schedule import Schedule, members
@@ -49,32 +50,31 @@ def extend(name: str, encoding: Encoding, **parameters: Any) -> Encoding:
     Raise UsageError, with the names of the encodings that it fits, if it does not fit this one.
     """
     settings = {k: v for k, v in read("extension", name).items() if k not in RECIPE} | parameters
-    return encoding if settings.get("_target_") is None else extension_of(name, settings, encoding)
-
-
-def extension_of(name: str, settings: Mapping[str, Any], encoding: Encoding) -> Encoding:
-    """Return `encoding` under an extension; in a schedule or wrapper, the encodings inside that it fits are
-    extended."""
-    kind: type[Extension] = locate(settings["_target_"])
-    if applies(kind, encoding):
-        parameters = {key: value for key, value in settings.items() if key != "log_n"}
-        result: Encoding = construct(parameters, encoding.shape, encoding=encoding)
-        result.shape = encoding.shape
-        return extend("log_n", result) if settings.get("log_n", False) else result
-    if not applies_inside(kind, encoding):
+    if not encoding_fits(name, encoding):
         fitting = ", ".join(n for n in names() if fits(name, n))
-        raise UsageError(
-            f"The extension '{name}' does not fit {type(encoding).__name__}; it fits: {fitting}."
-        )
-    inside = [extension_of(name, settings, e) if applies_inside(kind, e) else e for e in encoding.inside]
-    return encoding.around(inside)
+        raise UsageError(f"The extension '{name}' does not fit {encoding.name}; it fits: {fitting}.")
+    if not isinstance(encoding, Schedule):
+        return changed(settings, encoding)
+    schedule = Schedule([changed(settings, member) for member in members(encoding)])
+    schedule.shape = encoding.shape
+    return schedule
 
 
-def encodings_under(name: str, settings: Mapping[str, Any], encodings: Sequence[Encoding]) -> list[Encoding]:
+def encodings_under(settings: Mapping[str, Any], encodings: Sequence[Encoding]) -> list[Encoding]:
     """Return encodings under an extension; layers of a schedule that it does not fit stay as they are."""
-    if settings.get("_target_") is None:
-        return list(encodings)
-    return [extension_of(name, settings, e) if encoding_fits(name, e) else e for e in encodings]
+    return [changed(settings, encoding) for encoding in encodings]
+
+
+def changed(settings: Mapping[str, Any], encoding: Encoding) -> Encoding:
+    """Return an encoding under an extension of these settings, unless it does not fit; with `log_n`, which
+    fits any encoding, all the same."""
+    changes, kind = [], None if settings.get("_target_") is None else locate(settings["_target_"])
+    if kind is not None and kind.fits_to(encoding):
+        parameters = {key: value for key, value in settings.items() if key != "log_n"}
+        changes.append(construct(parameters, encoding.shape, encoding=encoding))
+    if settings.get("log_n", False):
+        changes.append(LogN(encoding.shape["length"]))
+    return Changed(encoding, changes) if changes else encoding
 
 
 def needs_more(extension: str) -> bool:
@@ -83,24 +83,15 @@ def needs_more(extension: str) -> bool:
     return any(value is None for key, value in parameters if key not in ("_target_", *RECIPE))
 
 
-def applies(kind: type[Extension], encoding: Encoding) -> bool:
-    """Return whether an extension wraps this encoding itself."""
-    return kind.fits_to(encoding) and not isinstance(encoding, Schedule)
-
-
-def applies_inside(kind: type[Extension], encoding: Encoding) -> bool:
-    """Return whether an extension wraps this encoding or one inside."""
-    return applies(kind, encoding) or any(applies_inside(kind, inner) for inner in encoding.inside)
-
-
 def extensions(encoding: Encoding) -> list[str]:
     """Return the names of all extensions that fit an encoding."""
     return [name for name in names("extension") if encoding_fits(name, encoding)]
 
 
 def encoding_fits(extension: str, encoding: Encoding) -> bool:
+    """Return whether an extension fits an encoding, or a layer of a schedule."""
     target = read("extension", extension).get("_target_")
-    return target is None or applies_inside(locate(target), encoding)
+    return target is None or any(locate(target).fits_to(member) for member in members(encoding))
 
 
 def fits(extension: str, encoding: str) -> bool:
@@ -111,9 +102,15 @@ def fits(extension: str, encoding: str) -> bool:
 def layers(settings: Mapping[str, Any], depth: int, shape: Mapping[str, int]) -> list[Encoding]:
     """Return the encodings that `GPT` tiles over its layers: a shared one, the members of a schedule that
     layers use, or one for each layer."""
-    if settings.get("share", True):
-        return members(build(settings, shape))[:depth]
-    patterns = [members(build(settings, shape)) for _ in range(depth)]
+    count = 1 if settings.get("share", True) else depth
+    patterns = [members(build(settings, shape)) for _ in range(count)]
+    if (needed := len(patterns[0])) > depth:
+        raise UsageError(
+            f"This encoding alternates over {needed} layers, and the model has only {depth}. "
+            f"Add model.depth={needed}, or choose another encoding."
+        )
+    if count == 1:
+        return patterns[0]
     return [pattern[layer % len(pattern)] for layer, pattern in enumerate(patterns)]
 
 
@@ -126,10 +123,10 @@ def build(settings: Mapping[str, Any], shape: Mapping[str, int]) -> Encoding:
     """Return the encoding of these settings, for a model of this shape."""
     others = ("family", "share", *OPTIONS)
     encoding: Encoding = construct({k: v for k, v in settings.items() if k not in others}, shape)
-    for option, wrapper in OPTIONS.items():
-        if settings.get(option, False):
-            wrapped = [wrapper(member, shape["heads"]) for member in members(encoding)]
-            encoding = encoding.around(wrapped) if isinstance(encoding, Schedule) else wrapped[0]
+    chosen = [option for name, option in OPTIONS.items() if settings.get(name, False)]
+    if chosen:
+        parts = [Changed(m, [option(shape["heads"]) for option in chosen]) for m in members(encoding)]
+        encoding = Schedule(parts) if isinstance(encoding, Schedule) else parts[0]
     for module in encoding.modules():
         if isinstance(module, Encoding):
             module.shape = dict(shape)
@@ -140,14 +137,16 @@ def construct(settings: Mapping[str, Any], shape: Mapping[str, int], **given: An
     """Return an object of the class `_target_` with its parameters; nested ones are built in the same way."""
     kind = locate(settings["_target_"])
     parameters = {key: construct_nested(value, shape) for key, value in settings.items() if key != "_target_"}
-    wanted = [key for key in inspect.signature(kind).parameters if key not in given]
+    known = inspect.signature(kind).parameters
+    wanted = [key for key in known if key not in given]
     for key in parameters:
         if key not in wanted:
-            known = ", ".join(wanted) or "none"
-            raise UsageError(f"{kind.__name__} has no parameter '{key}'; it has: {known}.")
+            has = ", ".join(wanted) or "none"
+            raise UsageError(f"{kind.__name__} has no parameter '{key}'; it has: {has}.")
     missing = [key for key in SHAPE if key in wanted and key not in shape and key not in parameters]
     if missing:
         raise UsageError(f"{kind.__name__} depends on the model's {', '.join(missing)}: pass it as well.")
+    given = {key: value for key, value in given.items() if key in known}
     return kind(**{key: value for key, value in shape.items() if key in wanted} | parameters, **given)
 
 

@@ -17,7 +17,7 @@ from models.attention import logits
 from models.effect import Effect, Layer, Positions
 from models.encoding import Encoding
 from models.gpt import GPT
-from models.schedule import Schedule
+from models.schedule import members
 from tests.tolerance import float64
 
 torch.set_num_threads(1)
@@ -141,11 +141,6 @@ ONE_OF_EACH = ENCODINGS + list(FIRST.values())
 def over(methods: list[Method]) -> pytest.MarkDecorator:
     """Return a mark that runs a test once for each method, under its name."""
     return pytest.mark.parametrize("method", methods, ids=str)
-
-
-def members(encoding: Encoding) -> list[Encoding]:
-    """Return the encodings that are tiled over the layers."""
-    return list(encoding.inside) if isinstance(encoding, Schedule) else [encoding]
 
 
 def gpt(encoding: Encoding, depth: int = 2, **options: object) -> GPT:

@@ -242,10 +242,11 @@ def test_is_copied_and_saved(method: Method) -> None:
 def test_one_a_layer(method: Method) -> None:
     """`share: false` gives each layer its own parameters, in the pattern of a schedule."""
     settings = registry.read("encoding", method.encoding)
-    apart = registry.layers(settings | {"share": False}, 3, SHAPE)
-    assert len({id(e) for e in apart}) == 3
-    pattern = registry.layers(settings | {"share": True}, 3, SHAPE)
-    assert len(pattern) <= 3  # an encoding that no layer uses would have parameters without a gradient
+    shape = SHAPE | {"depth": 4}
+    apart = registry.layers(settings | {"share": False}, 4, shape)
+    assert len({id(e) for e in apart}) == 4
+    pattern = registry.layers(settings | {"share": True}, 4, shape)
+    assert len(pattern) <= 4  # an encoding that no layer uses would have parameters without a gradient
     for layer, encoding in enumerate(apart):
         shared = pattern[layer % len(pattern)]
         assert [p.shape for p in encoding.parameters()] == [p.shape for p in shared.parameters()]

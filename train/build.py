@@ -43,4 +43,4 @@ def extend_gpt(model: GPT, extension: str, parameters: Mapping[str, Any], seed: 
         )
     if not any(encoding_fits(extension, encoding) for encoding in model.tiled):
         extend(extension, model.tiled[0])  # an error that names the encodings that it fits
-    return model.under(encodings_under(extension, settings.parameters, model.tiled))
+    return model.under(encodings_under(settings.parameters, model.tiled))

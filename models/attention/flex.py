@@ -125,7 +125,8 @@ def score_of(plan: Plan, log_decay: Tensor | None) -> Callable | None:
     extra = pad(length)
     whole = length + extra
     if logit_scale is not None:
-        logit_scale = repeat_last(logit_scale.expand(-1, length), extra)
+        logit_scale = repeat_last(logit_scale.expand(*logit_scale.shape[:-1], length), extra)
+        logit_scale = logit_scale.expand(1, *logit_scale.shape) if logit_scale.dim() == 2 else logit_scale
     decay_i = decay_j = log_decay
     if log_decay is not None:  # two tensors: a compiled score may read one with a gradient once
         decay_i, decay_j = repeat_last(log_decay, extra), repeat_last(log_decay, extra).clone()
@@ -142,7 +143,8 @@ def score_of(plan: Plan, log_decay: Tensor | None) -> Callable | None:
         if decay_i is not None and decay_j is not None:
             value = value + decay_i[b, h, i] - decay_j[b, h, key]
         if logit_scale is not None:
-            value = masks.scale_visible(value, logit_scale[h % logit_scale.size(0), i])
+            scale = logit_scale[b % logit_scale.size(0), h % logit_scale.size(1), i]
+            value = masks.scale_visible(value, scale)
         return value
 
     return score_mod

@@ -63,7 +63,8 @@ class Plan:
         effect = self.effect
         if effect.bias is None and effect.visible is None:
             return True
-        if effect.bias is not None and effect.logit_scale is not None and effect.logit_scale.size(-1) > 1:
+        scale = effect.logit_scale
+        if effect.bias is not None and scale is not None and (scale.size(-1) > 1 or scale.dim() > 2):
             return False
         has_sinks = effect.visible is not None and effect.visible.sinks > 0
         return isinstance(effect.bias, ByDistance | None) and self.positions.is_consecutive and not has_sinks

@@ -4,21 +4,14 @@ Nothing is visible past the window, so that no distance is longer than in traini
 back arrives through the layers.
 """
 
-from dataclasses import replace
-
 from models.bounds import Auto, Count
-from models.effect import Effect, Positions, Window
+from models.change import Changed
 from models.encoding import Encoding
-from models.schedule import Wrapper
+from models.extensions.window import Windowed
 
 
-class SlidingWindow(Wrapper):
+class SlidingWindow(Changed):
     """`window`: keys less than `window` away are visible; `auto` is half the training length."""
 
     def __init__(self, inner: Encoding, length: int, window: Count | Auto = "auto") -> None:
-        super().__init__(inner)
-        self.window = max(1, length // 2) if window == "auto" else int(window)
-
-    def forward(self, positions: Positions) -> Effect:
-        effect = self.inner.effect_at(positions)
-        return replace(effect, visible=Window(self.window).within(effect.visible))
+        super().__init__(inner, [Windowed(length, max(1, length // 2) if window == "auto" else window)])

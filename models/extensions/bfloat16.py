@@ -12,42 +12,50 @@ from dataclasses import replace
 from torch import Tensor
 
 from conf.errors import UsageError
-from models.effect import Adjust, Effect, Layer, Positions, Rotate, tabulate
+from models.change import Before, Change, Stage, split
+from models.effect import Adjust, Effect, Positions, Rotate, tabulate
 from models.encoding import Encoding
 from models.encodings.carope import CARoPE
 from models.encodings.learned import Learned
 from models.encodings.rope import RoPE
-from models.extension import Extension
 from models.ops.precision import double
 
 PLACES = ("positions", "distances", "frequencies", "biases")
 
 
-class BFloat16(Extension):
+class BFloat16(Change):
     """`what`: the numbers to round: `all`, or some of positions, distances, frequencies and biases, joined by
     `+`."""
 
-    def __init__(self, encoding: Encoding, what: str = "all") -> None:
-        super().__init__(encoding)
+    stage = Stage.POSITIONS
+
+    def __init__(self, what: str = "all") -> None:
+        super().__init__()
         self.what = PLACES if what == "all" else tuple(what.split("+"))
         for place in self.what:
             if place not in PLACES:
                 raise UsageError(f"extension.what={what} must be all, or some of {'+'.join(PLACES)}.")
-        self.relative = self.relative and "positions" not in self.what
+        self.relative = "positions" not in self.what
 
     @classmethod
     def fits_to(cls, encoding: Encoding) -> bool:
-        """Return whether the extension applies: not to tables, which are read by integers, and not to
-        wrappers themselves."""
-        return not encoding.inside and encoding.draws == 1 and not isinstance(encoding, Learned)
+        """Return whether the change can be made: not to tables, which are read by integers."""
+        is_table = isinstance(split(encoding)[0], Learned)
+        return encoding.draws == 1 and not is_table and super().fits_to(encoding)
 
-    def forward(self, positions: Positions) -> Effect:
+    def forward(self, positions: Positions, before: Before) -> Effect:
         at = round_to_bfloat16(positions.at) if "positions" in self.what else positions.at
         highest = 1 << (positions.span - 1).bit_length()  # rounding up goes no further than this
         moved = replace(positions, at=at, span=highest + 1)
-        effect = self.encoding(moved)
-        if isinstance(self.encoding, RoPE):
-            effect = replace(effect, rotate=self.rotation(self.encoding, moved))
+        effect = before.at(moved)
+        base, layer, log_decay = before.base, before.layer, effect.log_decay
+        if isinstance(base, RoPE):
+            effect = replace(effect, rotate=self.rotation(base, moved))
+        if layer is not None and "biases" in self.what:
+            log_decay = None if log_decay is None else round_to_bfloat16(log_decay)
+            if isinstance(base, CARoPE):
+                angle = round_to_bfloat16(base.angle(layer.x))
+                effect = replace(effect, rotate=base.rotation(angle))
         score_scale, bias = (
             number and tabulate(number, moved) for number in (effect.score_scale, effect.bias)
         )
@@ -56,20 +64,11 @@ class BFloat16(Extension):
             positions=positions,
             score_scale=score_scale and self.round_result(self.round_positions(score_scale)),
             bias=bias and self.round_result(self.round_positions(bias)),
+            log_decay=log_decay,
             # without far keys: rounding blurs their border
             adjust=effect.adjust and Adjust(self.round_positions(effect.adjust.function)),
             values=effect.values and self.round_positions(effect.values),
         )
-
-    def at_layer(self, effect: Effect, layer: Layer) -> Effect:
-        effect = super().at_layer(effect, layer)
-        if "biases" not in self.what:
-            return effect
-        if isinstance(self.encoding, CARoPE):
-            angle = round_to_bfloat16(self.encoding.angle(layer.x))
-            return replace(effect, rotate=self.encoding.rotation(angle))
-        log_decay = effect.log_decay
-        return effect if log_decay is None else replace(effect, log_decay=round_to_bfloat16(log_decay))
 
     def rotation(self, rope: RoPE, positions: Positions) -> Rotate:
         """Return RoPE's rotation. If positions and frequencies are bfloat16, so is their product."""

@@ -1,16 +1,16 @@
 """Crop: only the last `length` tokens are seen. The control that every extension must beat."""
 
-from models.encoding import Encoding
-from models.extension import Extension
+from models.change import Before, Change, Stage
+from models.effect import Effect, Positions
 
 
-class Crop(Extension):
+class Crop(Change):
+    stage = Stage.VISIBLE
     prefix = False
 
-    def __init__(self, encoding: Encoding, length: int) -> None:
-        super().__init__(encoding)
+    def __init__(self, length: int) -> None:
+        super().__init__()
         self.context = length
 
-    @property
-    def uncut(self) -> Encoding:
-        return self.encoding
+    def forward(self, positions: Positions, before: Before) -> Effect:
+        return before.at(positions)

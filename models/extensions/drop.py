@@ -3,22 +3,17 @@
 What is left is NoPE. It is meant to be followed by a short recalibration: extension.finetune_steps.
 """
 
-from models.effect import Effect, Layer, Positions
+from models.change import Before, Change, Stage
+from models.effect import Effect, Positions
 from models.encoding import Encoding
-from models.extension import Extension
+from models.encodings.nope import NoPE
 
 
-class Drop(Extension):
-    def __init__(self, encoding: Encoding) -> None:
-        super().__init__(encoding)
-        self.limit, self.relative, self.prefix, self.needs_causal, self.draws = None, True, True, False, 1
+class Drop(Change):
+    stage = Stage.POSITIONS
 
-    @classmethod
-    def fits_to(cls, encoding: Encoding) -> bool:
-        return not encoding.inside  # a wrapper's window or temperature stays
+    def replace_base(self, base: Encoding) -> Encoding:
+        return NoPE()
 
-    def forward(self, positions: Positions) -> Effect:
-        return Effect(positions)
-
-    def at_layer(self, effect: Effect, layer: Layer) -> Effect:
-        return effect
+    def forward(self, positions: Positions, before: Before) -> Effect:
+        return before.at(positions)

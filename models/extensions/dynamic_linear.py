@@ -5,13 +5,12 @@ Positions are squeezed into the training length, by as much as this sequence nee
 
 from torch import Tensor
 
-from models.encoding import Encoding
 from models.extensions.frequencies import Frequencies
 
 
 class DynamicLinear(Frequencies):
-    def __init__(self, encoding: Encoding, length: int) -> None:
-        super().__init__(encoding, length)
+    def __init__(self, length: int) -> None:
+        super().__init__(length)
 
-    def scaled(self, frequencies: Tensor, factor: float) -> Tensor:
+    def scaled(self, frequencies: Tensor, factor: float, base: float) -> Tensor:
         return frequencies / factor

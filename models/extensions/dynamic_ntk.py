@@ -7,15 +7,14 @@ at L. Up to L it is RoPE.
 from torch import Tensor
 
 from models.bounds import Positive
-from models.encoding import Encoding
 from models.extensions.frequencies import Frequencies
 from models.extensions.ntk import ntk
 
 
 class DynamicNTK(Frequencies):
-    def __init__(self, encoding: Encoding, length: int, alpha: Positive = 1.0) -> None:
-        super().__init__(encoding, length)
+    def __init__(self, length: int, alpha: Positive = 1.0) -> None:
+        super().__init__(length)
         self.alpha = alpha
 
-    def scaled(self, frequencies: Tensor, factor: float) -> Tensor:
+    def scaled(self, frequencies: Tensor, factor: float, base: float) -> Tensor:
         return ntk(frequencies, self.alpha * factor - (self.alpha - 1))

@@ -2,43 +2,45 @@
 
 import math
 from dataclasses import replace
+from typing import cast
 
 import torch
 from torch import Tensor
 
-from models.bounds import Auto, Factor
+from models.bounds import Auto, Factor, given_factor
+from models.change import Before, Change, Stage
 from models.effect import Effect, Positions
-from models.encoding import Encoding
 from models.encodings.rope import RoPE, angles
-from models.extension import Extension, given_factor
 from models.ops.precision import double
 
 
-class Frequencies(Extension):
+class Frequencies(Change):
     """RoPE at other frequencies, and with other magnitudes."""
 
+    stage = Stage.ROTATION
     fits = (RoPE,)
-    encoding: RoPE
 
-    def __init__(self, encoding: Encoding, length: int, factor: Factor | Auto = "auto") -> None:
-        super().__init__(encoding)
+    def __init__(self, length: int, factor: Factor | Auto = "auto") -> None:
+        super().__init__()
         self.length, self.factor = length, given_factor(factor)
-        self.prefix = self.prefix and factor != "auto"
+        self.prefix = factor != "auto"
 
-    def scaled(self, frequencies: Tensor, factor: float) -> Tensor:
-        """Return the frequencies for sequences `factor` times longer, (D/2,), from those of training."""
+    def scaled(self, frequencies: Tensor, factor: float, base: float) -> Tensor:
+        """Return the frequencies for sequences `factor` times longer, (D/2,), from those of training, which
+        are powers of `base`."""
         raise NotImplementedError
 
     def magnitude(self, factor: float) -> float:
         """Return the factor on q and on k; the logit grows by its square."""
         return 1.0
 
-    def forward(self, positions: Positions) -> Effect:
+    def forward(self, positions: Positions, before: Before) -> Effect:
+        rope = cast(RoPE, before.base)
         longer = max(1.0, positions.span / self.length)  # than in training
         factor = longer if self.factor == "auto" else float(self.factor)
-        angle = angles(positions.at, self.scaled(self.encoding.frequencies(), factor))
-        rotate = self.encoding.rotation(angle, angle, self.magnitude(factor))
-        return replace(self.encoding.effect_at(positions), rotate=rotate)
+        angle = angles(positions.at, self.scaled(rope.frequencies(), factor, rope.base))
+        rotate = rope.rotation(angle, angle, self.magnitude(factor))
+        return replace(before.at(positions), rotate=rotate)
 
 
 def interpolate(frequencies: Tensor, share: Tensor, factor: float) -> Tensor:

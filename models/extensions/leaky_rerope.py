@@ -2,7 +2,7 @@
 
 from torch import Tensor
 
-from models.extension import tokens
+from models.bounds import tokens
 from models.extensions.two_regions import Grouped
 
 

@@ -7,22 +7,20 @@ the training length are kept, and those that rotate less than `slow` times divid
 from torch import Tensor
 
 from models.bounds import Auto, Factor, Positive
-from models.encoding import Encoding
 from models.extensions.frequencies import Frequencies, interpolate, rotations_ramp
 
 
 class Llama3(Frequencies):
     def __init__(
         self,
-        encoding: Encoding,
         length: int,
         factor: Factor | Auto = "auto",
         fast: Positive = 4.0,
         slow: Positive = 1.0,
     ) -> None:
-        super().__init__(encoding, length, factor)
+        super().__init__(length, factor)
         self.fast, self.slow = fast, slow
 
-    def scaled(self, frequencies: Tensor, factor: float) -> Tensor:
+    def scaled(self, frequencies: Tensor, factor: float, base: float) -> Tensor:
         share = rotations_ramp(self.fast, self.slow, frequencies, self.length)
         return interpolate(frequencies, share, factor)

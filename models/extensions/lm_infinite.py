@@ -7,20 +7,18 @@ which is the training length by default.
 from dataclasses import replace
 
 from models.bounds import Auto, Count, Whole
+from models.change import Before
 from models.effect import Effect, Positions, Window
-from models.encoding import Encoding
 from models.extensions.rerope import ReRoPE
 
 
 class LMInfinite(ReRoPE):
     relative = False
 
-    def __init__(
-        self, encoding: Encoding, length: int, window: Count | Auto = "auto", sinks: Whole = 10
-    ) -> None:
-        super().__init__(encoding, length, length if window == "auto" else window)
+    def __init__(self, length: int, window: Count | Auto = "auto", sinks: Whole = 10) -> None:
+        super().__init__(length, length if window == "auto" else window)
         self.sinks = sinks
 
-    def forward(self, positions: Positions) -> Effect:
-        effect = super().forward(positions)
+    def forward(self, positions: Positions, before: Before) -> Effect:
+        effect = super().forward(positions, before)
         return replace(effect, visible=Window(self.window, self.sinks).within(effect.visible))

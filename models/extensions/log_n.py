@@ -5,18 +5,19 @@ The logits of a query that sees more keys than in training are scaled by the log
 
 import math
 
+from models.change import Before, Change, Stage
 from models.effect import Effect, Positions
-from models.encoding import Encoding
-from models.extension import Extension
 from models.options.ssmax import visible_keys
 
 
-class LogN(Extension):
-    def __init__(self, encoding: Encoding, length: int) -> None:
-        super().__init__(encoding)
+class LogN(Change):
+    stage = Stage.TEMPERATURE
+
+    def __init__(self, length: int) -> None:
+        super().__init__()
         self.length = length
 
-    def forward(self, positions: Positions) -> Effect:
-        effect = self.encoding.effect_at(positions)
+    def forward(self, positions: Positions, before: Before) -> Effect:
+        effect = before.at(positions)
         growth = (visible_keys(effect).log() / math.log(self.length)).clamp(min=1)  # (1 or H, T)
         return effect.scale_logits(growth)

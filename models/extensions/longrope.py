@@ -7,13 +7,16 @@ have 1, those that it interpolates `factor`. q and k grow by sqrt(1 + ln(factor)
 
 import math
 from collections.abc import Sequence
+from typing import cast
 
 import torch
 from torch import Tensor
 
 from conf.errors import UsageError
 from models.bounds import Auto, Factor
+from models.change import split
 from models.encoding import Encoding
+from models.encodings.rope import RoPE
 from models.extensions.frequencies import Frequencies, index_ramp
 
 
@@ -25,14 +28,14 @@ class LongRoPE(Frequencies):
         factor: Factor | Auto = "auto",
         factors: Sequence[Factor] | Auto = "auto",
     ) -> None:
-        super().__init__(encoding, length, factor)
-        self.factors, pairs = factors, self.encoding.frequencies().numel()
+        super().__init__(length, factor)
+        self.factors, pairs = factors, cast(RoPE, split(encoding)[0]).frequencies().numel()
         if factors != "auto" and (isinstance(factors, str) or len(factors) != pairs):
             raise UsageError(f"extension.factors={factors} must be auto or a list of {pairs} numbers.")
 
-    def scaled(self, frequencies: Tensor, factor: float) -> Tensor:
+    def scaled(self, frequencies: Tensor, factor: float, base: float) -> Tensor:
         if isinstance(self.factors, str):
-            share = index_ramp(32, 1, frequencies.numel(), self.encoding.base, self.length)
+            share = index_ramp(32, 1, frequencies.numel(), base, self.length)
             return frequencies / (share * factor + 1 - share)
         divisors = torch.tensor(self.factors, dtype=frequencies.dtype)
         return frequencies if factor == 1 else frequencies / divisors

@@ -12,7 +12,7 @@ from models.ops.precision import double
 
 
 class NTK(Frequencies):
-    def scaled(self, frequencies: Tensor, factor: float) -> Tensor:
+    def scaled(self, frequencies: Tensor, factor: float, base: float) -> Tensor:
         return ntk(frequencies, factor)
 
 

@@ -8,19 +8,16 @@ import torch
 from torch import Tensor
 
 from models.bounds import Auto, Factor, Positive
-from models.encoding import Encoding
 from models.extensions.frequencies import Frequencies
 from models.ops.precision import double
 
 
 class NTKMixed(Frequencies):
-    def __init__(
-        self, encoding: Encoding, length: int, factor: Factor | Auto = "auto", power: Positive = 0.625
-    ) -> None:
-        super().__init__(encoding, length, factor)
+    def __init__(self, length: int, factor: Factor | Auto = "auto", power: Positive = 0.625) -> None:
+        super().__init__(length, factor)
         self.power = power
 
-    def scaled(self, frequencies: Tensor, factor: float) -> Tensor:
+    def scaled(self, frequencies: Tensor, factor: float, base: float) -> Tensor:
         pairs = frequencies.numel()
         pair = double(torch.arange(1, pairs + 1))
         return frequencies * factor ** -((pair / pairs) ** self.power)

@@ -11,8 +11,8 @@ from models.extensions.ntk import ntk
 
 
 class PartialNTK(Frequencies):
-    def scaled(self, frequencies: Tensor, factor: float) -> Tensor:
-        pairs, base = frequencies.numel(), self.encoding.base
+    def scaled(self, frequencies: Tensor, factor: float, base: float) -> Tensor:
+        pairs = frequencies.numel()
         linear = index_ramp(1.25, 0.75, pairs, base, self.length)
         mixed = linear * frequencies / factor + (1 - linear) * ntk(frequencies, factor)
         changed = index_ramp(16, 2, pairs, base, self.length)

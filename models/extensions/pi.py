@@ -6,5 +6,5 @@ from models.extensions.frequencies import Frequencies
 
 
 class PI(Frequencies):
-    def scaled(self, frequencies: Tensor, factor: float) -> Tensor:
+    def scaled(self, frequencies: Tensor, factor: float, base: float) -> Tensor:
         return frequencies / factor

@@ -12,8 +12,8 @@ from torch import Tensor
 
 from conf.errors import UsageError
 from models.bounds import Factor, Seed
+from models.change import Before, Stage
 from models.effect import Effect, Positions
-from models.encoding import Encoding
 from models.encodings.randomized import order
 from models.extensions.pi import PI
 
@@ -21,14 +21,16 @@ from models.extensions.pi import PI
 class PoSE(PI):
     """`factor`: a number, because training must know the target length."""
 
-    def __init__(self, encoding: Encoding, length: int, factor: Factor = 8.0, seed: Seed = 0) -> None:
+    stage = Stage.POSITIONS
+
+    def __init__(self, length: int, factor: Factor = 8.0, seed: Seed = 0) -> None:
         if isinstance(factor, str):
             raise UsageError(f"extension.factor={factor} must be a number: PoSE trains for one target.")
-        super().__init__(encoding, length, factor)
+        super().__init__(length, factor)
         self.target, self.seed = round(factor * length), seed
 
-    def forward(self, positions: Positions) -> Effect:
-        return super().forward(self.skip_positions(positions) if self.training else positions)
+    def forward(self, positions: Positions, before: Before) -> Effect:
+        return super().forward(self.skip_positions(positions) if self.training else positions, before)
 
     def skip_positions(self, positions: Positions) -> Positions:
         """Return positions (B, T): the first piece, at most half, stays; the second moves, up to the target

@@ -8,7 +8,7 @@ from itertools import count
 
 from torch import Tensor
 
-from models.extension import tokens
+from models.bounds import tokens
 from models.extensions.two_regions import Grouped
 
 

@@ -9,30 +9,30 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from models.bounds import Auto, Count, Whole
+from models.bounds import Auto, Count, Whole, tokens
+from models.change import Before, Change, Stage
 from models.effect import Effect, Positions, Regions, Window, tabulate
 from models.encoding import Encoding
-from models.extension import Extension, reindex, tokens
-from models.extensions.two_regions import TwoRegions
+from models.extensions.two_regions import reindex
 
 
-class Sinks(Extension):
+class Sinks(Change):
     """`window`: by default, the training length less the sinks."""
 
+    stage = Stage.VISIBLE
+    has_regions = True
     relative, needs_causal = False, True
 
-    def __init__(
-        self, encoding: Encoding, length: int, window: Count | Auto = "auto", sinks: Whole = 4
-    ) -> None:
-        super().__init__(encoding)
+    def __init__(self, length: int, window: Count | Auto = "auto", sinks: Whole = 4) -> None:
+        super().__init__()
         self.window, self.sinks = tokens("window", window, length - sinks), sinks
 
     @classmethod
     def fits_to(cls, encoding: Encoding) -> bool:
-        return encoding.draws == 1 and not isinstance(encoding, TwoRegions)
+        return encoding.draws == 1 and super().fits_to(encoding)
 
-    def forward(self, positions: Positions) -> Effect:
-        effect = self.encoding.effect_at(positions)
+    def forward(self, positions: Positions, before: Before) -> Effect:
+        effect = before.at(positions)
         visible = Window(self.window, self.sinks).within(effect.visible)
         last = visible.width + visible.sinks - 1  # the position of every query from there on
 
@@ -40,7 +40,7 @@ class Sinks(Extension):
             passed = (i - last).clamp(min=0)
             return i - passed, torch.where(i - j < visible.width, j - passed, j).clamp(min=0)
 
-        capped = self.encoding.effect_at(replace(positions, at=positions.at.clamp(max=last)))
+        capped = before.at(replace(positions, at=positions.at.clamp(max=last)))
         return replace(
             effect,
             visible=visible,

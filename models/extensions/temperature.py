@@ -10,25 +10,25 @@ import math
 import torch
 
 from models.bounds import Auto, Positive
+from models.change import Before, Change, Stage
 from models.effect import Effect, Positions
-from models.encoding import Encoding
-from models.extension import Extension
 
 
-class Temperature(Extension):
+class Temperature(Change):
     """`factor`: the same at every length; `auto` is the best of each length, and before the search the
     logarithm of the length over that of the training length."""
 
+    stage = Stage.TEMPERATURE
     prefix = False  # all queries have the factor of the whole length
 
-    def __init__(self, encoding: Encoding, length: int, factor: Positive | Auto = "auto") -> None:
-        super().__init__(encoding)
+    def __init__(self, length: int, factor: Positive | Auto = "auto") -> None:
+        super().__init__()
         self.length, self.auto = length, factor == "auto"
         self.factors = {} if self.auto else {1: float(factor)}  # by the length from which on they hold
 
-    def forward(self, positions: Positions) -> Effect:
+    def forward(self, positions: Positions, before: Before) -> Effect:
         factor = torch.full((1, 1), self.at_length(positions.length), device=positions.at.device)
-        return self.encoding.effect_at(positions).scale_logits(factor)
+        return before.at(positions).scale_logits(factor)
 
     def at_length(self, length: int) -> float:
         known = [n for n in sorted(self.factors) if n <= length]

@@ -1,37 +1,41 @@
 """The base of the extensions that rotate q and k differently for near and far keys."""
 
+from collections.abc import Callable
 from dataclasses import replace
+from typing import cast
 
 import torch
 from torch import Tensor
 
-from models.bounds import Auto, Count
-from models.effect import Effect, Positions, Regions
-from models.encoding import Encoding
+from models.bounds import Auto, Count, tokens
+from models.change import Before, Change, Stage
+from models.effect import ByDistance, ByPair, Effect, Positions, Regions
 from models.encodings.rope import RoPE, angles
-from models.extension import Extension, reindex, tokens
+
+Places = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
 
 
-class TwoRegions(Extension):
+class TwoRegions(Change):
     """RoPE for keys less than `window` tokens back (auto: half the training length), other angles beyond."""
 
+    stage = Stage.ROTATION
     fits = (RoPE,)
+    has_regions = True
     needs_causal = True
-    encoding: RoPE
 
-    def __init__(self, encoding: Encoding, length: int, window: Count | Auto = "auto") -> None:
-        super().__init__(encoding)
+    def __init__(self, length: int, window: Count | Auto = "auto") -> None:
+        super().__init__()
         self.length, self.window = length, tokens("window", window, length // 2)
 
     def far(self, at: Tensor, span: int) -> tuple[Tensor, Tensor]:
         """Return the positions of queries and of keys for far pairs, in the shape of `at`."""
         raise NotImplementedError
 
-    def forward(self, positions: Positions) -> Effect:
-        frequencies = self.encoding.frequencies()
+    def forward(self, positions: Positions, before: Before) -> Effect:
+        rope, effect = cast(RoPE, before.base), before.at(positions)
+        frequencies = rope.frequencies()
         q_angle, k_angle = (angles(at, frequencies) for at in self.far(positions.at, positions.span))
-        regions = Regions.beyond(self.window, self.encoding.rotation(q_angle, k_angle))
-        effect = self.encoding.effect_at(positions)
+        regions = Regions.beyond(self.window, rope.rotation(q_angle, k_angle))
 
         def places(i: Tensor, j: Tensor) -> tuple[Tensor, Tensor]:
             is_near = i - j < self.window
@@ -45,9 +49,14 @@ class TwoRegions(Extension):
 class Grouped(TwoRegions):
     """Far distances divided by `group`; `auto` is the smallest for which none is longer than in training."""
 
-    def __init__(
-        self, encoding: Encoding, length: int, window: Count | Auto = "auto", group: Count | Auto = "auto"
-    ) -> None:
-        super().__init__(encoding, length, window)
+    def __init__(self, length: int, window: Count | Auto = "auto", group: Count | Auto = "auto") -> None:
+        super().__init__(length, window)
         self.group = group if group == "auto" else tokens("group", group, 1)
-        self.prefix = self.prefix and group != "auto"
+        self.prefix = group != "auto"
+
+
+def reindex(number: ByDistance | ByPair | None, places: Places) -> ByPair | None:
+    """Return a factor or bias at the positions that `places` gives for query and key."""
+    if number is None:
+        return None
+    return lambda i, j: number(*places(i, j))

@@ -6,21 +6,23 @@ from depth * window tokens back.
 
 from dataclasses import replace
 
-from models.bounds import Auto, Count
+from models.bounds import Auto, Count, tokens
+from models.change import Before, Change, Stage
 from models.effect import Effect, Positions, Window
 from models.encoding import Encoding
-from models.extension import Extension, tokens
 
 
-class Windowed(Extension):
-    def __init__(self, encoding: Encoding, length: int, window: Count | Auto = "auto") -> None:
-        super().__init__(encoding)
+class Windowed(Change):
+    stage = Stage.VISIBLE
+
+    def __init__(self, length: int, window: Count | Auto = "auto") -> None:
+        super().__init__()
         self.window = tokens("window", window, length)
 
     @classmethod
     def fits_to(cls, encoding: Encoding) -> bool:
         return encoding.draws == 1  # positions that skip are no count of tokens
 
-    def forward(self, positions: Positions) -> Effect:
-        effect = self.encoding.effect_at(positions)
+    def forward(self, positions: Positions, before: Before) -> Effect:
+        effect = before.at(positions)
         return replace(effect, visible=Window(self.window).within(effect.visible))

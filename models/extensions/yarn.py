@@ -12,7 +12,6 @@ from torch import Tensor
 
 from conf.errors import UsageError
 from models.bounds import Auto, Factor, Positive
-from models.encoding import Encoding
 from models.extensions.frequencies import Frequencies, index_ramp, interpolate, rotations_ramp
 
 
@@ -21,7 +20,6 @@ class YaRN(Frequencies):
 
     def __init__(
         self,
-        encoding: Encoding,
         length: int,
         factor: Factor | Auto = "auto",
         fast: Positive = 32.0,
@@ -29,16 +27,16 @@ class YaRN(Frequencies):
         ramp: str = "index",
         truncate: bool = True,
     ) -> None:
-        super().__init__(encoding, length, factor)
+        super().__init__(length, factor)
         if ramp not in ("index", "rotations"):
             raise UsageError(f"extension.ramp={ramp} must be index or rotations.")
         self.fast, self.slow, self.ramp, self.truncate = fast, slow, ramp, truncate
 
-    def scaled(self, frequencies: Tensor, factor: float) -> Tensor:
+    def scaled(self, frequencies: Tensor, factor: float, base: float) -> Tensor:
         if self.ramp == "rotations":
             share = rotations_ramp(self.fast, self.slow, frequencies, self.length)
         else:
-            pairs, base = frequencies.numel(), self.encoding.base
+            pairs = frequencies.numel()
             share = index_ramp(self.fast, self.slow, pairs, base, self.length, self.truncate)
         return interpolate(frequencies, share, factor)
 

@@ -9,17 +9,18 @@ from dataclasses import replace
 import torch
 from torch import nn
 
+from models.change import Before, Change, Stage
 from models.effect import Effect, Positions
-from models.encoding import Encoding
-from models.schedule import Wrapper
 
 
-class LearnedSink(Wrapper):
+class LearnedSink(Change):
     """A learned sink around any encoding."""
 
-    def __init__(self, inner: Encoding, heads: int) -> None:
-        super().__init__(inner)
+    stage = Stage.VISIBLE
+
+    def __init__(self, heads: int) -> None:
+        super().__init__()
         self.logit = nn.Parameter(torch.zeros(heads))
 
-    def forward(self, positions: Positions) -> Effect:
-        return replace(self.inner.effect_at(positions), sink=self.logit.float()[:, None])
+    def forward(self, positions: Positions, before: Before) -> Effect:
+        return replace(before.at(positions), sink=self.logit.float()[:, None])

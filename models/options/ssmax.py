@@ -3,24 +3,25 @@
 import torch
 from torch import Tensor, nn
 
+from models.change import Before, Change, Stage
 from models.effect import ByDistance, Effect, Positions
-from models.encoding import Encoding
-from models.schedule import Wrapper
 
 
-class SSMax(Wrapper):
+class SSMax(Change):
     """Any encoding, with logits multiplied by s ln n: s is learned for each head, n is the number of visible
     keys.
 
     s starts at the paper's example, 0.43: 1.8 times sharper than softmax at 64 tokens, 2.7 at 512.
     """
 
-    def __init__(self, inner: Encoding, heads: int, start: float = 0.43) -> None:
-        super().__init__(inner)
+    stage = Stage.TEMPERATURE
+
+    def __init__(self, heads: int, start: float = 0.43) -> None:
+        super().__init__()
         self.strength = nn.Parameter(torch.full((heads,), start))
 
-    def forward(self, positions: Positions) -> Effect:
-        effect = self.inner.effect_at(positions)
+    def forward(self, positions: Positions, before: Before) -> Effect:
+        effect = before.at(positions)
         return effect.scale_logits(self.strength.float()[:, None] * visible_keys(effect).log())  # (H, T)
 
 

@@ -173,7 +173,7 @@ def test_positions_in_any_order(name: str, ssmax: bool) -> None:
             agree(attend(q, k, v, effect, kernel=kernel), expected)
         if ssmax:
             seen = (found > float("-inf")).sum(-1)
-            agree(effect.logit_scale.expand(B, H, T), encoding.strength[:, None] * seen.log())
+            agree(effect.logit_scale.expand(B, H, T), encoding.changes[-1].strength[:, None] * seen.log())
         elif name in ("rope", "alibi", "t5"):
             two = [2, 13]  # at positions 2 and 9
             pair = encoding.effect_at(Positions(COUPLED[0, two], T))

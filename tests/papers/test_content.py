@@ -15,6 +15,7 @@ from models.encoding import Encoding
 from models.encodings import load
 from models.encodings.dape import DAPE
 from models.encodings.kerple import KERPLELog
+from models.schedule import members
 from tests.conftest import late, perturb
 from tests.papers.loops import (
     BOTH,
@@ -83,7 +84,7 @@ def test_shaw_with_values(causal: bool) -> None:
 def test_deberta(reach: int, causal: bool) -> None:
     """The logit is (content . content + content . place + place . content) / sqrt(3 D)."""
     q, k = content()
-    for encoding in perturb(load("deberta", **SHAPE, reach=reach)).inside:
+    for encoding in members(perturb(load("deberta", **SHAPE, reach=reach))):
         places = [
             encoding.table.detach() @ matrix.detach() for matrix in (encoding.to_key, encoding.to_query)
         ]
@@ -103,7 +104,7 @@ def test_deberta(reach: int, causal: bool) -> None:
 
 def test_deberta_shares_its_table_between_layers() -> None:
     both = load("deberta", **SHAPE)
-    first, second = both.inside
+    first, second = members(both)
     assert first.table is second.table
     assert not torch.equal(first.to_key, second.to_key)
     width = SHAPE["width"]

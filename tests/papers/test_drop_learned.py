@@ -24,6 +24,12 @@ def test_drop_leaves_nope(name: str) -> None:
     assert dropped.relative
 
 
+@pytest.mark.parametrize("name", ["t5", "fox", "deberta", "shaw", "learned"])
+def test_drop_leaves_no_parameters(name: str) -> None:
+    """DDP would wait for their gradients, which nothing gives."""
+    assert not list(extend("drop", plain(name)).parameters())
+
+
 def test_drop_keeps_what_is_no_position() -> None:
     q, k = content(20)
     sharp = plain("rope", ssmax=True)

@@ -7,6 +7,7 @@ import torch
 
 from models import registry
 from models.encodings import extend, extensions, names
+from models.schedule import members
 from tests.papers.loops import SHAPE, content, logits_of, plain
 from tests.tolerance import agree
 
@@ -93,10 +94,10 @@ def test_several_at_once() -> None:
 
 def test_inside_a_schedule_only_what_fits_changes() -> None:
     settings = registry.read("encoding", "irope")
-    members = registry.layers(settings, 4, SHAPE)
-    assert len(members) > 1
-    extended = extend("yarn", plain("irope"))
+    pattern = registry.layers(settings, 4, SHAPE)
+    assert len(pattern) > 1
+    extended = members(extend("yarn", plain("irope")))
     q, k = content(40)
-    for before, after in zip(members, extended.inside, strict=True):
+    for before, after in zip(pattern, extended, strict=True):
         changed = not torch.equal(logits_of(before, q, k), logits_of(after, q, k))
-        assert changed == (type(before).__name__ != "NoPE")
+        assert changed == (before.name != "NoPE")

@@ -16,13 +16,13 @@ BASE = 10_000.0
 
 
 def extended_rope(method: str, width: int, length: int, base: float = BASE, **more: Any) -> Frequencies:
-    return extend(method, load("rope", head_width=width, length=length, base=base), **more)
+    return extend(method, load("rope", head_width=width, length=length, base=base), **more).changes[0]
 
 
 def scaled(method: str, factor: float, width: int, length: int, base: float = BASE, **more: Any) -> Tensor:
     """Return the new frequencies over the old ones."""
     extension = extended_rope(method, width, length, base, **more)
-    return extension.scaled(plain(width, base), factor) / plain(width, base)
+    return extension.scaled(plain(width, base), factor, base) / plain(width, base)
 
 
 def plain(width: int, base: float = BASE) -> Tensor:
@@ -93,5 +93,6 @@ def test_of_transformers(theirs: str, ours: str, given: dict[str, Any]) -> None:
     parameters = {"truncate": given["truncate"]} if "truncate" in given else {}
     parameters |= {"factors": given["long_factor"]} if "long_factor" in given else {}
     extension = extended_rope(ours, width, length, **parameters)
-    torch.testing.assert_close(extension.scaled(plain(width), factor), expected.double(), atol=0, rtol=2e-6)
+    found = extension.scaled(plain(width), factor, BASE)
+    torch.testing.assert_close(found, expected.double(), atol=0, rtol=2e-6)
     assert extension.magnitude(factor) == pytest.approx(magnitude)

@@ -27,5 +27,5 @@ def test_one_more_logit(name: str, kernel: str) -> None:
 
 def test_it_starts_as_a_zero_sink_and_lets_extensions_through() -> None:
     encoding = load("rope_sink", **SHAPE)
-    assert encoding.logit.tolist() == [0.0] * HEADS
+    assert encoding.changes[0].logit.tolist() == [0.0] * HEADS
     assert set(extensions(load("rope", **SHAPE))) == set(extensions(encoding))

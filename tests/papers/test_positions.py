@@ -6,16 +6,16 @@ import pytest
 import torch
 
 from models.attention import logits
+from models.change import Changed
 from models.effect import Positions
 from models.encodings import extend, load
-from models.extensions.pose import PoSE
 from tests.papers.loops import FREQUENCIES, SHAPE, SLOPES, biased_logits, content, logits_of, rotary
 from tests.tolerance import agree
 
 L = SHAPE["length"]
 
 
-def pose(factor: float = 4.0) -> PoSE:
+def pose(factor: float = 4.0) -> Changed:
     return extend("pose", load("rope", **SHAPE), factor=factor)
 
 

@@ -11,6 +11,7 @@ from models.encodings import layers, load
 from models.encodings.nope import NoPE
 from models.options.ssmax import SSMax, visible_keys
 from models.registry import read
+from models.schedule import members
 from tests.conftest import perturb
 from tests.papers.loops import (
     BOTH,
@@ -37,7 +38,7 @@ def test_window_rope(window: int) -> None:
 
 def test_window_rope_sees_half_the_training_length() -> None:
     encoding = load("window_rope", **SHAPE)
-    assert encoding.window == SHAPE["length"] // 2
+    assert encoding.changes[0].window == SHAPE["length"] // 2
 
 
 def test_irope_alternates() -> None:
@@ -52,13 +53,20 @@ def test_irope_alternates() -> None:
     agree(logits_of(tiled[3], q, k), biased_logits(q, k, lambda h, i, j: 0.0))
 
 
+def test_a_model_with_fewer_layers_than_the_pattern_is_refused() -> None:
+    with pytest.raises(
+        ValueError, match=r"alternates over 4 layers, and the model has only 2.*model\.depth=4"
+    ):
+        layers(read("encoding", "irope"), 2, SHAPE)
+
+
 def test_ssmax() -> None:
     """The weights are softmax of s ln(n) times the logits, bias included, for n visible keys."""
     q, k = content()
     encoding = perturb(load("alibi", **SHAPE, ssmax=True))
     plain = biased_logits(q, k, lambda h, i, j: -SLOPES[h] * (i - j))
     factor = torch.tensor(
-        [[s * math.log(i + 1) for i in range(q.size(2))] for s in encoding.strength.tolist()],
+        [[s * math.log(i + 1) for i in range(q.size(2))] for s in encoding.changes[-1].strength.tolist()],
         dtype=torch.float64,
     )
     expected = torch.where(plain.isfinite(), plain.nan_to_num() * factor[..., None], plain)
@@ -78,6 +86,6 @@ def test_ssmax_counts_the_keys_that_are_seen(causal: bool, visible: Window | Non
 
 def test_ssmax_is_in_every_layer_of_a_schedule() -> None:
     encoding = load("irope", **SHAPE, ssmax=True)
-    assert all(isinstance(member, SSMax) for member in encoding.inside)
-    local, everywhere = (encoding.inside[n].effect_at(Positions.of(40)).logit_scale for n in (0, 3))
+    assert all(isinstance(member.changes[-1], SSMax) for member in members(encoding))
+    local, everywhere = (members(encoding)[n].effect_at(Positions.of(40)).logit_scale for n in (0, 3))
     agree(local[:, -1] / everywhere[:, -1], torch.full((HEADS,), math.log(8) / math.log(40)))

@@ -7,6 +7,8 @@ import torch
 
 from models.effect import Positions
 from models.encodings import extend, load
+from models.registry import encodings_under, read
+from models.schedule import members
 from tests.papers.loops import FREQUENCIES, NEVER, SHAPE, content, logits_of, plain, rotary
 from tests.tolerance import agree
 
@@ -69,3 +71,24 @@ def test_log_n_as_an_option() -> None:
     q, k = content(LONG)
     expected = rotary(q, k, FREQUENCIES, lambda i, j: min(i - j, 8), temperature=growth)
     agree(logits_of(extend("rerope", plain(), log_n=True), q, k), expected)
+
+
+@pytest.mark.parametrize("extension", ["yarn", "rerope"])
+def test_log_n_beside_an_extension_counts_in_every_layer(extension: str) -> None:
+    """In iRoPE's local layers no query sees more than in training; the global layer, which the extension of
+    rotations does not change, sees more."""
+    settings = {"_target_": read("extension", extension)["_target_"], "log_n": True}
+    layers = members(load("irope", **SHAPE))
+    under = encodings_under(settings, layers)
+    for schedule in (under, members(extend(extension, load("irope", **SHAPE), log_n=True))):
+        *local, everywhere = (e.effect_at(Positions.of(16 * L)).logit_scale for e in schedule)
+        assert all((scale == 1).all() for scale in local)
+        assert everywhere[0, -1].item() == pytest.approx(math.log(16 * L) / math.log(L))
+
+
+@pytest.mark.parametrize(("control", "seen"), [("window", L), ("sinks", L), ("lm_infinite", L + 10)])
+def test_controls_of_a_learned_temperature_count_what_they_show(control: str, seen: int) -> None:
+    """SSMax is sharpened by s ln n for the n keys that a window shows, whichever of the two came first."""
+    sharp = plain("rope", ssmax=True)
+    scale = extend(control, sharp).effect_at(Positions.of(LONG)).logit_scale
+    assert scale[0, -1].item() == pytest.approx(0.43 * math.log(seen), rel=1e-6)

@@ -11,10 +11,12 @@ from jsonschema import validate
 from torch import Tensor
 
 from models.attention import logits
+from models.change import split
 from models.effect import Layer, Positions
 from models.encoding import Encoding
 from models.encodings import extend, load
 from models.extensions.frequencies import Frequencies
+from models.schedule import members
 from tests.vectors.case import Case
 from tests.vectors.catalogue import BY_NAME
 from tests.vectors.write import FOLDER, text
@@ -46,7 +48,7 @@ def built(name: str, case: Case) -> Encoding:
         plain = load("rope", **shape, base=case.settings.get("base", 10_000.0))
         return extend(name, plain, **settings)
     encoding = load(name, **shape, **dict(case.settings))
-    target = encoding.inside[0] if name == "deberta" else encoding
+    target = members(encoding)[0]
     values = BY_NAME[name].formula(case).parameters
     names = PARAMETERS.get(name) or [key for key, _ in target.named_parameters()]
     with torch.no_grad():
@@ -70,11 +72,13 @@ def listed(values: list[Any]) -> Tensor:
 def test_numbers(name: str, about: dict[str, Any]) -> None:
     case = case_of(about)
     encoding = built(name, case)
-    if isinstance(encoding, Frequencies):
-        factor = case.factor if encoding.factor == "auto" else float(encoding.factor)
-        found = encoding.scaled(encoding.encoding.frequencies(), factor)
+    base, changes = split(encoding)
+    if changes and isinstance(changes[0], Frequencies):
+        extension = changes[0]
+        factor = case.factor if extension.factor == "auto" else float(extension.factor)
+        found = extension.scaled(base.frequencies(), factor, base.base)
         torch.testing.assert_close(found, float64(about["inv_freq"]), rtol=1e-9, atol=0)
-        assert encoding.magnitude(factor) == pytest.approx(about["attention_factor"], rel=1e-9)
+        assert extension.magnitude(factor) == pytest.approx(about["attention_factor"], rel=1e-9)
     if "embedding" in about:
         effect = encoding.effect_at(Positions.of(case.length))
         assert effect.embed is not None

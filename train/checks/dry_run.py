@@ -49,9 +49,9 @@ def dry_run(config: Config) -> tuple[GPT, SelectedExtensions]:
         extensions = selected_extensions(config, shapes.tiled)
     model = build_gpt(config)
     for name, extension in extensions.items():
-        encodings = encodings_under(name, extension.parameters, model.tiled)
+        encodings = encodings_under(extension.parameters, model.tiled)
         with torch.device("meta"), torch.no_grad():
-            changed = shapes.under(encodings_under(name, extension.parameters, shapes.tiled))
+            changed = shapes.under(encodings_under(extension.parameters, shapes.tiled))
             text = settings_text(config, name, extension)
             check_training(config, name, extension, changed.limit, text)
             check_shapes(changed, config.model, lengths)

@@ -6,8 +6,8 @@ from importlib import import_module
 from typing import Any, get_type_hints
 
 from conf.errors import UsageError
+from models.change import Change
 from models.encoding import Encoding
-from models.extension import Extension
 from models.registry import OPTIONS, SHAPE
 from train.config.schema import Config
 from train.config.validation import as_setting, check_value, did_you_mean
@@ -21,7 +21,7 @@ def check_parameters(config: Config) -> None:
     """Raise UsageError, with name, value and allowed values, if a parameter does not fit."""
     check("encoding", config.encoding.parameters, Encoding)
     if config.extension.parameters.get("_target_") is not None:
-        check("extension", config.extension.parameters, Extension)
+        check("extension", config.extension.parameters, Change)
     check("data", config.named_data)
 
 

@@ -41,7 +41,7 @@ def extended_models(run: Run, model: GPT, chosen: SelectedExtensions, training_i
     training under it, whose checkpoint is reused; `training_id` is that of a training with these settings."""
     result, weights = {}, None
     for name, extension in chosen.items():
-        changed, key = model.under(encodings_under(name, extension.parameters, model.tiled)), name
+        changed, key = model.under(encodings_under(extension.parameters, model.tiled)), name
         if extension.finetune_steps:
             changed, key = deepcopy(changed), f"{name}+{extension.finetune_steps}"
             evaluation = run.evaluation.model_copy(update={"lengths": tuple(run.lengths)})

@@ -10,6 +10,7 @@ from typing import Any, cast
 from torch import Tensor
 
 from conf.errors import UsageError
+from models.change import Changed
 from models.encodings import extend, load
 from models.encodings.p_rope import PRoPE
 from models.encodings.rope import RoPE
@@ -65,8 +66,9 @@ class Rope:
         if self.kind in PLAIN:
             return kept, 1.0
         factor = max(1.0, length / self.trained) if self.kind == "dynamic" else self.factor
-        extension = cast(Frequencies, extend(SCALED[self.kind], plain, **self.settings | changes))
-        return extension.scaled(kept, factor), self.attention_factor or extension.magnitude(factor)
+        extended = cast(Changed, extend(SCALED[self.kind], plain, **self.settings | changes))
+        extension = cast(Frequencies, extended.in_order[0])
+        return extension.scaled(kept, factor, self.base), self.attention_factor or extension.magnitude(factor)
 
     @property
     def attention_factor(self) -> float | None:

@@ -83,6 +83,7 @@ PARTS: dict[str, Callable[[Positions, Tensor, Tensor], dict[str, object]]] = {
     "hidden_from_a_head": lambda at, learned, x: {"bias": short_second_head(at, learned)},
     "logit_scale": lambda at, learned, x: {"logit_scale": 1 + 0.1 * learned[:1, :T]},
     "temperature_of_each_head": lambda at, learned, x: {"logit_scale": 1 + 0.1 * learned[:, :T]},
+    "temperature_of_each_sequence": lambda at, learned, x: {"logit_scale": 1 + 0.1 * log_decay(x)},
     "temperature_of_all": lambda at, learned, x: {"logit_scale": 1 + 0.1 * learned[:, :1]},
     "one_temperature": lambda at, learned, x: {"logit_scale": 1 + 0.1 * learned[:1, :1]},
 }
@@ -98,6 +99,7 @@ PAIRED = (
     ("curve", "window", "sink", "temperature_of_each_head"),
     ("hidden_from_a_head", "logit_scale"),
     ("curve", "temperature_of_all"),
+    ("curve", "window", "temperature_of_each_sequence"),
     ("curve", "window", "sink", "temperature_of_all"),
     ("surface", "log_decay", "temperature_of_all"),
     ("far", "curve", "adjust", "temperature_of_all"),

@@ -34,17 +34,18 @@ def test_no_other_factor_is_better(source: Source) -> None:
     windows = source.windows(4, 64)
     search = validate(TemperatureSearch({"temperature": model}, windows.tokens, pieces))
     found = {row.length: row.value for row in search.results()}
-    assert encoding.factors == found
+    (change,) = encoding.changes
+    assert change.factors == found
 
     def loss(length: int) -> float:
         tokens = windows.tokens[:, -length - 1 :]
         return float(token_losses(model, tokens[:, :-1], tokens[:, 1:], first=length - 16).mean())
 
     for length in LENGTHS:
-        encoding.factors = found
+        change.factors = found
         best = loss(length)
         for factor in (0.5, 1.0, 2.0):
-            encoding.factors = {1: factor}
+            change.factors = {1: factor}
             assert best <= loss(length) + 1e-4
 
 
