@@ -49,7 +49,7 @@ class BFloat16(Change):
         moved = replace(positions, at=at, span=highest + 1)
         effect = before.at(moved)
         base, layer, log_decay = before.base, before.layer, effect.log_decay
-        if isinstance(base, RoPE):
+        if isinstance(base, RoPE) and not base.is_late:
             effect = replace(effect, rotate=self.rotation(base, moved))
         if layer is not None and "biases" in self.what:
             log_decay = None if log_decay is None else round_to_bfloat16(log_decay)

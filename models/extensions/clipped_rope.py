@@ -10,20 +10,17 @@ import torch
 from torch import Tensor
 
 from models.bounds import Auto, Count
-from models.encoding import Encoding
 from models.extensions.frequencies import Frequencies
 
 
 class ClippedRoPE(Frequencies):
     """`clipped`: the number of pairs; auto: those that complete no turn (the authors: 20 of 64)."""
 
-    def __init__(
-        self, encoding: Encoding, length: int, clipped: Count | Auto = "auto", hard: bool = False
-    ) -> None:
-        super().__init__(encoding, length, factor=1.0)
+    def __init__(self, length: int, clipped: Count | Auto = "auto", hard: bool = False) -> None:
+        super().__init__(length, factor=1.0)
         self.clipped, self.hard = clipped, hard
 
-    def scaled(self, frequencies: Tensor, factor: float) -> Tensor:
+    def scaled(self, frequencies: Tensor, factor: float, base: float) -> Tensor:
         slow = (frequencies * self.length < 2 * math.pi).sum()
         count = slow if self.clipped == "auto" else slow.new_tensor(int(self.clipped))
         pair = torch.arange(frequencies.numel(), device=frequencies.device)

@@ -2,23 +2,20 @@
 
 import math
 from dataclasses import replace
-from typing import cast
 
 import torch
 from torch import Tensor
 
 from models.bounds import Auto, Factor, given_factor
-from models.change import Before, Change, Stage
+from models.change import Before
 from models.effect import Effect, Positions
-from models.encodings.rope import RoPE, angles
+from models.encodings.rope import angles
+from models.extensions.rotary import Rotary
 from models.ops.precision import double
 
 
-class Frequencies(Change):
+class Frequencies(Rotary):
     """RoPE at other frequencies, and with other magnitudes."""
-
-    stage = Stage.ROTATION
-    fits = (RoPE,)
 
     def __init__(self, length: int, factor: Factor | Auto = "auto") -> None:
         super().__init__()
@@ -35,7 +32,7 @@ class Frequencies(Change):
         return 1.0
 
     def forward(self, positions: Positions, before: Before) -> Effect:
-        rope = cast(RoPE, before.base)
+        rope = self.rope(before)
         longer = max(1.0, positions.span / self.length)  # than in training
         factor = longer if self.factor == "auto" else float(self.factor)
         angle = angles(positions.at, self.scaled(rope.frequencies(), factor, rope.base))

@@ -11,20 +11,17 @@ from torch import Tensor
 
 from conf.errors import UsageError
 from models.bounds import Auto, Factor
-from models.encoding import Encoding
 from models.extensions.frequencies import Frequencies
 
 
 class MrRoPE(Frequencies):
-    def __init__(
-        self, encoding: Encoding, length: int, factor: Factor | Auto = "auto", radix: str = "progressive"
-    ) -> None:
-        super().__init__(encoding, length, factor)
+    def __init__(self, length: int, factor: Factor | Auto = "auto", radix: str = "progressive") -> None:
+        super().__init__(length, factor)
         if radix not in ("progressive", "uniform"):
             raise UsageError(f"extension.radix={radix} must be progressive or uniform.")
         self.radix = radix
 
-    def scaled(self, frequencies: Tensor, factor: float) -> Tensor:
+    def scaled(self, frequencies: Tensor, factor: float, base: float) -> Tensor:
         turns = frequencies * self.length / (2 * math.pi)
         last = (turns > 32).sum() - 1  # the last pair with more than 32 turns
         between = ((turns >= 1).sum() - last).clamp(min=1)  # up to the first with less than one

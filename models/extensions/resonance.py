@@ -12,7 +12,7 @@ from models.extensions.yarn import YaRN
 
 
 class Resonance(YaRN):
-    def scaled(self, frequencies: Tensor, factor: float) -> Tensor:
-        wavelength = 2 * math.pi / super().scaled(frequencies, factor)
+    def scaled(self, frequencies: Tensor, factor: float, base: float) -> Tensor:
+        wavelength = 2 * math.pi / super().scaled(frequencies, factor, base)
         whole = wavelength + (wavelength.round() - wavelength).detach()  # gradients pass through
         return 2 * math.pi / whole

@@ -2,24 +2,22 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import cast
 
 import torch
 from torch import Tensor
 
 from models.bounds import Auto, Count, tokens
-from models.change import Before, Change, Stage
+from models.change import Before
 from models.effect import ByDistance, ByPair, Effect, Positions, Regions
-from models.encodings.rope import RoPE, angles
+from models.encodings.rope import angles
+from models.extensions.rotary import Rotary
 
 Places = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
 
 
-class TwoRegions(Change):
+class TwoRegions(Rotary):
     """RoPE for keys less than `window` tokens back (auto: half the training length), other angles beyond."""
 
-    stage = Stage.ROTATION
-    fits = (RoPE,)
     has_regions = True
     needs_causal = True
 
@@ -32,7 +30,7 @@ class TwoRegions(Change):
         raise NotImplementedError
 
     def forward(self, positions: Positions, before: Before) -> Effect:
-        rope, effect = cast(RoPE, before.base), before.at(positions)
+        rope, effect = self.rope(before), before.at(positions)
         frequencies = rope.frequencies()
         q_angle, k_angle = (angles(at, frequencies) for at in self.far(positions.at, positions.span))
         regions = Regions.beyond(self.window, rope.rotation(q_angle, k_angle))

@@ -13,9 +13,15 @@ from tests.tolerance import agree
 
 BY_TABLE = {"none", "crop", "window", "sinks", "log_n", "drop", "temperature"}
 ANY = BY_TABLE | {"bfloat16"}
-FREQUENCIES = set("pi ntk dynamic_linear dynamic_ntk partial_ntk yarn ntk_mixed llama3 longrope pose".split())
+FREQUENCIES = set(
+    "pi ntk dynamic_linear dynamic_ntk partial_ntk yarn ntk_mixed llama3 longrope pose clipped_rope "
+    "mrrope_pro mrrope_uni resonance".split()
+)
 REGIONS = {"rerope", "leaky_rerope", "self_extend", "lm_infinite"}
-ROTARY = {"irope", "p_rope", "rope", "rope_bias", "rope_sink", "scale_invariant", "window_rope"}
+ROTARY = set(
+    "evq_rope fm_rope hope_high_frequency irope lerope p_rope rope rope_bias rope_sink scale_invariant "
+    "window_rope".split()
+)
 
 
 @pytest.mark.parametrize(
@@ -58,10 +64,13 @@ def test_errors_say_what_to_do(extension: str, parameters: dict[str, Any], says:
     assert says in str(error.value)
 
 
-@pytest.mark.parametrize("extension", sorted((FREQUENCIES | REGIONS | ANY) - {"drop", "bfloat16", "pose"}))
+SHORT = {"drop", "bfloat16", "pose", "clipped_rope", "resonance"}
+"""Extensions that change short sequences as well."""
+
+
+@pytest.mark.parametrize("extension", sorted((FREQUENCIES | REGIONS | ANY) - SHORT))
 def test_nothing_changes_within_the_training_length(extension: str) -> None:
-    """All factors are on auto; ReRoPE begins at its window, half of it. Two are exempt: rounding changes
-    every position, and PoSE has no auto."""
+    """All factors are on auto; ReRoPE begins at its window, half of it."""
     q, k = content(8 if extension == "rerope" else 16)
     agree(logits_of(extend(extension, plain("rope")), q, k), logits_of(plain("rope"), q, k))
 

@@ -4,7 +4,9 @@ import math
 
 import pytest
 import torch
+from torch import Tensor
 
+from models.change import Changed
 from models.effect import Positions
 from models.encodings import extend, load
 from models.encodings.rope import RoPE
@@ -20,7 +22,12 @@ def ratio(name: str, pairs: int = 64, factor: float = 4.0, **settings: object) -
     extension = extend(name, plain, **settings)
     old = plain.frequencies()
     assert old.numel() == pairs
-    return (extension.scaled(old, factor) / old).tolist()
+    return (scaled(extension, old, factor) / old).tolist()
+
+
+def scaled(extended: Changed, frequencies: Tensor, factor: float) -> Tensor:
+    """Return the frequencies under an extension."""
+    return extended.changes[0].scaled(frequencies, factor, extended.base.base)
 
 
 def test_mrrope() -> None:
@@ -45,17 +52,17 @@ def test_clipped_rope() -> None:
 
 def test_resonance() -> None:
     plain = load("rope", head_width=16, length=512)
-    rounded = extend("resonance", plain, factor=1.0).scaled(plain.frequencies(), 1.0)
+    rounded = scaled(extend("resonance", plain, factor=1.0), plain.frequencies(), 1.0)
     assert (2 * math.pi / rounded).tolist() == pytest.approx([6, 20, 63, 199, 628, 1987, 6283, 19869])
     first = [1.047197551, 0.993458827, 0.997331001, 0.998451082, 1.000507215]
     assert (rounded / plain.frequencies())[:5].tolist() == pytest.approx(first, abs=1e-9)
     both = extend("resonance", plain, factor=4.0)
     yarn = extend("yarn", plain, factor=4.0)
-    turns = 2 * math.pi / yarn.scaled(plain.frequencies(), 4.0)
-    assert (2 * math.pi / both.scaled(plain.frequencies(), 4.0)).tolist() == pytest.approx(
+    turns = 2 * math.pi / scaled(yarn, plain.frequencies(), 4.0)
+    assert (2 * math.pi / scaled(both, plain.frequencies(), 4.0)).tolist() == pytest.approx(
         turns.round().tolist()
     )
-    assert both.magnitude(4.0) == yarn.magnitude(4.0)
+    assert both.changes[0].magnitude(4.0) == yarn.changes[0].magnitude(4.0)
 
 
 @pytest.mark.parametrize(("length", "kept"), [(64, 9), (128, 11), (256, 13), (512, 16), (1024, 18)])

@@ -1,0 +1,21 @@
+"""The base of the extensions that rotate q and k in another way than RoPE does."""
+
+from typing import ClassVar, cast
+
+from models.change import Before, Change, Stage
+from models.encoding import Encoding
+from models.encodings.rope import RoPE
+
+
+class Rotary(Change):
+    """A change of RoPE's rotation, which must follow from the positions alone."""
+
+    stage = Stage.ROTATION
+    fits: ClassVar[tuple[type[Encoding], ...]] = (RoPE,)
+
+    @classmethod
+    def fits_to(cls, encoding: Encoding) -> bool:
+        return super().fits_to(encoding) and not encoding.is_late
+
+    def rope(self, before: Before) -> RoPE:
+        return cast(RoPE, before.base)
