@@ -2,10 +2,9 @@
 
 import sys
 import time
-from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import astuple, dataclass
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import torch
 from lightning.pytorch import LightningModule
@@ -19,9 +18,16 @@ from train.runtime.machine import peak_memory, reset_peak_memory
 from train.runtime.progress import Status
 from train.runtime.signals import handle
 
-Key = tuple[str, str, int]  # extension, protocol, length
 CONTEXT = 1 << 30  # bytes that CUDA itself may take for a process, beside its tensors
 EVERY = 1.0, 30.0  # seconds between two lines in a terminal, in a log
+
+
+class Key(NamedTuple):
+    """The name of a result."""
+
+    extension: str
+    protocol: str
+    length: int
 
 
 @dataclass
@@ -48,19 +54,17 @@ def check_alone(error: Exception) -> None:
 
 class Evaluator(LightningModule):
     """An evaluation of a model under every extension: `parts` divides it among processes, `score` does a
-    part."""
+    part. A subclass says in `cost` which results share its cost; every process has the same ones."""
 
     def __init__(self, models: Models) -> None:
         super().__init__()
         self.models = models
-        self.modules_to_move = nn.ModuleList(
-            cast(Iterable[nn.Module], models.values())
-        )  # a dict is no module
-        self.cost: dict[Key, Cost] = defaultdict(Cost)
+        self.modules_to_move = nn.ModuleList(cast(Iterable[nn.Module], models.values()))  # to the device
+        self.cost: dict[Key, Cost] = {}
         self.told, self.status = time.monotonic(), Status()
 
     def parts(self, rank: int, world: int) -> Iterator[Any]:
-        """Yield this process's parts; every process goes through the same keys in the same order."""
+        """Yield this process's parts."""
         raise NotImplementedError
 
     def batches(self, extension: str, mine: Tensor, size: int) -> Iterator[tuple[int, Tensor]]:
@@ -112,12 +116,14 @@ class Evaluator(LightningModule):
         every = EVERY[not sys.stdout.isatty()]
         if time.monotonic() - self.told > every and self.trainer.is_global_zero:
             self.told = time.monotonic()
-            extension, _, length = max(keys, key=lambda key: key[-1])
-            self.status.show(f"Evaluating at length {length:,}, extension={extension}")
+            key = max(keys, key=lambda key: key.length)
+            self.status.show(f"Evaluating at length {key.length:,}, extension={key.extension}")
 
     def full(self) -> list[tuple[str, int]]:
         """Return the extensions and lengths at which memory ran out, on any process."""
-        return list(dict.fromkeys((key[0], key[-1]) for key, cost in self.cost.items() if cost.is_full))
+        return list(
+            dict.fromkeys((key.extension, key.length) for key, cost in self.cost.items() if cost.is_full)
+        )
 
     def on_validation_end(self) -> None:
         for cost in self.cost.values():

@@ -68,11 +68,11 @@ class Pieces:
                 for span in PROTOCOLS.get(protocol, PROTOCOLS["same_tokens"])(length, amounts):
                     skippable = model.skippable_tokens(span.stop - span.start, span.scored - span.start)
                     for name in names:
-                        targets = ScoredTargets((extension, name, length), length, span.scored, span.stop)
+                        targets = ScoredTargets(Key(extension, name, length), length, span.scored, span.stop)
                         yield span.start + skippable, span.stop, targets
             elif length == self.amounts.longest and model.context is None:
                 for start, end in pairwise([0, *position_bins(length)]):
-                    yield 0, length, ScoredTargets((extension, protocol, end), length, start, end)
+                    yield 0, length, ScoredTargets(Key(extension, protocol, end), length, start, end)
 
     def first_equal_extension(self, extension: str, tokens: int) -> str:
         """Return the first extension with an equal model for so few tokens."""

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from data.batch import Batch
 from data.source import Problems, ProblemSource
-from train.evaluation.evaluator import Evaluator
+from train.evaluation.evaluator import Cost, Evaluator, Key
 from train.evaluation.losses import answer_losses
 from train.evaluation.model import EvaluatedModel, Models
 from train.evaluation.ratio import ratio_of_totals
@@ -58,23 +58,25 @@ class ProblemEvaluator(Evaluator):
         has_wrong = all(problems.wrong is not None for problems in self.problems.values())
         self.metrics = METRICS if has_wrong else METRICS[:-1]
         self.scores: dict[tuple[str, int], Tensor] = {}  # extension, length -> (METRICS, N)
+        for length, problems in self.problems.items():
+            number, size = problems.tokens.shape
+            for extension, model in models.items():
+                if min(size, model.context or size) <= (model.limit or size):
+                    self.scores[extension, length] = torch.zeros(len(METRICS), number, dtype=torch.float64)
+        self.cost = {Key(extension, ANSWERS, length): Cost() for extension, length in self.scores}
 
     def parts(self, rank: int, world: int) -> Iterator[ProblemPart]:
-        for length, problems in self.problems.items():
+        for extension, length in self.scores:
+            problems = self.problems[length]
             count, tokens = problems.tokens.shape
             mine = torch.arange(count)[rank::world]
-            for extension, model in self.models.items():
-                if min(tokens, model.context or tokens) > (model.limit or tokens):
-                    continue
-                self.cost[extension, ANSWERS, length]  # on every process, whether it has problems or not
-                self.scores[extension, length] = torch.zeros(len(METRICS), count, dtype=torch.float64)
-                for draw, indices in self.batches(extension, mine, max(1, self.tokens // tokens)):
-                    yield ProblemPart(extension, length, draw, problems, indices)
+            for draw, indices in self.batches(extension, mine, max(1, self.tokens // tokens)):
+                yield ProblemPart(extension, length, draw, problems, indices)
 
     def validation_step(self, part: ProblemPart, index: int) -> None:
         passes = 1 if part.problems.wrong is None else 2
         tokens = part.problems.tokens[part.indices].numel()
-        self.attempt(part, [(part.extension, ANSWERS, part.length)], passes * tokens)
+        self.attempt(part, [Key(part.extension, ANSWERS, part.length)], passes * tokens)
 
     def score(self, part: ProblemPart) -> None:
         model, problems = self.models[part.extension], part.problems

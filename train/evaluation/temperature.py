@@ -9,7 +9,7 @@ from torch import Tensor
 from conf.errors import UsageError
 from data.source import Source, Windows
 from models.extensions.temperature import Temperature
-from train.evaluation.evaluator import Evaluator
+from train.evaluation.evaluator import Cost, Evaluator, Key
 from train.evaluation.losses import token_losses
 from train.evaluation.model import Models
 from train.results.protocols import Amounts
@@ -18,8 +18,6 @@ from train.results.rows import Result
 WINDOWS = 8  # to find a factor on
 COARSE = [2 ** (n / 2) for n in range(-2, 4)]  # factors that are tried at every length: 0.5 to 2.8
 FINE = 4  # more between the neighbours of the best of them
-
-Part = tuple[str, int]  # extension, length
 
 
 def unscored_windows(source: Source, scored: Windows, length: int) -> Tensor:
@@ -42,24 +40,24 @@ class TemperatureSearch(Evaluator):
         super().__init__(models)
         self.windows, self.amounts = windows, amounts
         self.factors: dict[str, dict[int, float]] = {name: {} for name in models if self.inside(name)}
+        limits = {name: models[name].limit or amounts.longest for name in self.factors}
+        self.keys = [Key(n, "same_tokens", at) for n in limits for at in amounts.lengths if at <= limits[n]]
+        self.cost = {key: Cost() for key in self.keys}
 
     def inside(self, extension: str) -> list[Temperature]:
         modules = self.models[extension].modules()
         return [module for module in modules if isinstance(module, Temperature) and module.auto]
 
-    def parts(self, rank: int, world: int) -> Iterator[Part]:
-        for name in self.factors:
-            limit = self.models[name].limit or self.amounts.longest
-            yield from ((name, length) for length in self.amounts.lengths if length <= limit)
+    def parts(self, rank: int, world: int) -> Iterator[Key]:
+        return iter(self.keys)
 
-    def validation_step(self, part: Part, index: int) -> None:
-        name, length = part
-        self.attempt(part, [(name, "same_tokens", length)], length)
+    def validation_step(self, part: Key, index: int) -> None:
+        self.attempt(part, [part], part.length)
 
-    def score(self, part: Part) -> None:
+    def score(self, part: Key) -> None:
         from scipy.optimize import minimize_scalar  # takes a tenth of the start of a command to import
 
-        name, length = part
+        name, _, length = part
         window = self.windows[:, -length - 1 :].to(self.device)
 
         def loss(log_factor: float) -> float:

@@ -5,7 +5,6 @@ depend on their number.
 """
 
 import math
-from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
@@ -16,21 +15,13 @@ from data.batch import Batch
 from data.source import Windows
 from train.config.sections import EvaluationConfig
 from train.evaluation.copying import copying_masks
-from train.evaluation.evaluator import Evaluator, Key
+from train.evaluation.evaluator import Cost, Evaluator, Key
 from train.evaluation.losses import token_losses
 from train.evaluation.model import Models
 from train.evaluation.pieces import Piece, Pieces, ScoredTargets
 from train.evaluation.ratio import ratio_of_totals
 from train.fit.objective import Objective, next_token
-from train.results.protocols import (
-    BY_POSITION,
-    COPYING,
-    PROTOCOLS,
-    Amounts,
-    is_partial,
-    position_bins,
-    protocols_of,
-)
+from train.results.protocols import COPYING, PROTOCOLS, Amounts, is_partial, protocols_of
 from train.results.rows import Result
 
 
@@ -52,8 +43,8 @@ class TextPart:
 def costs(scored: Iterable[ScoredTargets]) -> list[Key]:
     """Return the evaluations that share the cost of a part; those that divide other evaluations are free
     unless they are alone."""
-    keys = {(*targets.result[:2], targets.length) for targets in scored}
-    return sorted(key for key in keys if not is_partial(key[1])) or sorted(keys)
+    keys = {targets.result._replace(length=targets.length) for targets in scored}
+    return sorted(key for key in keys if not is_partial(key.protocol)) or sorted(keys)
 
 
 def amounts(config: EvaluationConfig, lengths: list[int], trained: int) -> Amounts:
@@ -83,19 +74,20 @@ class TextEvaluator(Evaluator):
         is_shifted = self.batch.targets is whole.targets
         self.sizes = windows.sizes[:, 1:] if is_shifted else windows.sizes[:, :-1]  # (N, T) bytes of targets
         count = windows.tokens.size(0)
-        self.sums: dict[Key, Tensor] = defaultdict(lambda: torch.zeros(3, count, dtype=torch.float64))
         self.copying = copying_masks(windows.tokens, amounts) if COPYING in protocols else {}
         self.pieces = Pieces(models, amounts, protocols, self.copying)
+        self.sums: dict[Key, Tensor] = {}  # nats, targets and bytes (3, N)
+        self.evaluated: dict[Key, int] = {}  # the length of each result
+        self.scored: dict[Piece, list[ScoredTargets]] = {}
+        for piece, targets in self.pieces:
+            self.sums[targets.result] = torch.zeros(3, count, dtype=torch.float64)
+            self.evaluated[targets.result] = targets.length
+            self.scored.setdefault(piece, []).append(targets)
+        self.cost = {key: Cost() for group in self.scored.values() for key in costs(group)}
 
     def parts(self, rank: int, world: int) -> Iterator[TextPart]:
         mine = torch.arange(self.windows.tokens.size(0))[rank::world]
-        scored: dict[Piece, list[ScoredTargets]] = defaultdict(list)
-        for piece, targets in self.pieces:
-            self.sums[targets.result]
-            scored[piece].append(targets)
-        for piece, group in scored.items():
-            for key in costs(group):
-                self.cost[key]  # on every process, whether it has windows of this part or not
+        for piece, group in self.scored.items():
             size = max(1, self.tokens // piece.size)
             for draw, indices in self.batches(piece.extension, mine, size):
                 yield TextPart(piece, draw, indices, tuple(group))
@@ -123,32 +115,30 @@ class TextEvaluator(Evaluator):
     def on_validation_end(self) -> None:
         self.reduce(self.sums)
         super().on_validation_end()
-        for name, length in self.full():
-            ends = position_bins(length) if length == self.pieces.amounts.longest else []
-            for key in list(self.sums):
-                if key[0] == name and key[2] in (ends if key[1] == BY_POSITION else [length]):
-                    del self.sums[key]
+        full = self.full()
+        for key, length in self.evaluated.items():
+            if (key.extension, length) in full:
+                del self.sums[key]
 
     def results(self) -> Iterator[Result]:
         """Yield loss and bits per byte; None at lengths with an undefined encoding or without memory."""
         for key, (nats, counts, sizes) in self.sums.items():
             document = self.windows.document
             yield Result(*key, "loss", *ratio_of_totals(nats, counts, document))
-            if key[1] in PROTOCOLS:
+            if key.protocol in PROTOCOLS:
                 bits = ratio_of_totals(nats / math.log(2), sizes, document)
                 yield Result(*key, "bits_per_byte", *bits)
-            elif key[1:] in self.copying and key[0] == next(iter(self.models)):
+            elif key[1:] in self.copying and key.extension == next(iter(self.models)):
                 yield Result(*key, "share", float(self.copying[key[1:]].double().mean()))
         yield from self.costs()
         full = self.full()
-        for extension in self.models:
-            defined = self.pieces.defined_lengths(extension)
-            has_results = {length for length in defined if (extension, length) not in full}
-            for length in sorted(set(self.pieces.amounts.lengths) - has_results):
-                is_crop = self.models[extension].context is not None
-                for protocol in protocols_of(self.pieces.protocols, is_crop):
-                    if protocol in PROTOCOLS:
-                        yield Result(extension, protocol, length, "loss", None)
+        for extension, model in self.models.items():
+            defined = set(self.pieces.defined_lengths(extension))
+            protocols = protocols_of(self.pieces.protocols, model.context is not None)
+            for length in self.pieces.amounts.lengths:
+                if length not in defined or (extension, length) in full:
+                    names = [name for name in protocols if name in PROTOCOLS]
+                    yield from (Result(extension, name, length, "loss", None) for name in names)
 
     def losses(self) -> dict[str, Tensor]:
         """Return the loss of every window, whose mean is the total loss, and its document, for paired

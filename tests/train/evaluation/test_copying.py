@@ -49,7 +49,7 @@ def test_classes_are_those_of_a_search_and_add_up(windows) -> None:
         torch.testing.assert_close(sum(found.values()), whole)
         for key, losses in sums.items():
             assert found[key][:2].sum(1).tolist() == pytest.approx([sum(losses), len(losses)], rel=1e-5)
-    assert not any(key[0] == "crop" and key[1] != "same_tokens" for key in scoring.sums)
+    assert {key[1] for key in scoring.sums if key[0] == "crop"} == {"same_tokens", "sliding"}
 
 
 def test_shares_are_of_all_targets(windows) -> None:

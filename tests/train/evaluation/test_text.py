@@ -74,7 +74,7 @@ def test_a_window_is_shown_what_it_can_depend_on(name) -> None:
     assert unneeded == (14 if encoding.relative and encoding.prefix else 0)
     whole = token_losses(model, tokens[:, :-1], tokens[:, 1:], first=first)
     partial = token_losses(model, tokens[:, unneeded:-1], tokens[:, unneeded + 1 :], first=first - unneeded)
-    torch.testing.assert_close(partial, whole, rtol=1e-4, atol=1e-4)
+    torch.testing.assert_close(partial, whole, rtol=1e-3, atol=1e-3)  # angles that add up round differently
 
 
 def test_what_two_extensions_have_in_common_is_shown_once(models, windows) -> None:
