@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
+from data.batch import Batch
 from models.ops.budget import budget_of
 from train.evaluation.model import EvaluatedModel
 from train.fit.loss import BLOCK, row_parts, selection, token_blocks
@@ -22,15 +23,15 @@ def token_losses(
 
 
 @torch.no_grad()
-def answer_losses(
-    model: EvaluatedModel, tokens: Tensor, targets: Tensor, mask: Tensor, draw: int = 0
-) -> tuple[Tensor, Tensor]:
+def answer_losses(model: EvaluatedModel, batch: Batch, mask: Tensor, draw: int = 0) -> tuple[Tensor, Tensor]:
     """Return the loss of each target in `mask` (B, T), in nats, (M,) float32, and whether it is the likeliest
     token; without gradient. A mask on the CPU spares a GPU the wait for its values."""
     first = int(mask.any(0).float().argmax())
-    unseen = model.skippable_tokens(tokens.size(1), first)
-    hidden = selection(model.hidden(tokens[:, unseen:], draw, first - unseen), mask[:, first:])
-    asked, losses, right = selection(targets, mask), [], []
+    unseen = model.skippable_tokens(batch.tokens.size(1), first)
+    given = None if batch.positions is None else batch.positions[:, unseen:]
+    hidden = model.hidden(batch.tokens[:, unseen:], draw, first - unseen, given=given)
+    hidden = selection(hidden, mask[:, first:])
+    asked, losses, right = selection(batch.targets, mask), [], []
     for rows, logits in blocks_of_logits(model, hidden):
         losses.append(-log_likelihood(logits, asked[rows]))
         right.append(logits.argmax(-1) == asked[rows])

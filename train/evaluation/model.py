@@ -32,8 +32,9 @@ class EvaluatedModel(Protocol):
     def draws(self) -> int:
         """Return the number of random draws that sequences take in turn; 1: nothing is random."""
 
-    def hidden(self, tokens: Tensor, draw: int = 0, first: int = 0) -> Tensor:
-        """Return the input of the head from token `first` on, (B, T - first, C), for tokens (B, T)."""
+    def hidden(self, tokens: Tensor, draw: int = 0, first: int = 0, *, given: Tensor | None = None) -> Tensor:
+        """Return the input of the head from token `first` on, (B, T - first, C), for tokens (B, T), which the
+        data may have `given` positions."""
 
     def skippable_tokens(self, length: int, first: int) -> int:
         """Return the number of first tokens that change nothing from token `first` on."""

@@ -81,11 +81,14 @@ class ProblemEvaluator(Evaluator):
     def score(self, part: ProblemPart) -> None:
         model, problems = self.models[part.extension], part.problems
         tokens, targets, mask = (x[part.indices] for x in (problems.tokens, problems.targets, problems.mask))
-        scores = score_answers(model, tokens.to(self.device), targets.to(self.device), mask, part.draw)
+        given = None if problems.positions is None else problems.positions[part.indices].to(self.device)
+        batch = Batch(tokens.to(self.device), targets.to(self.device), mask, given)
+        scores = score_answers(model, batch, mask, part.draw)
         if problems.wrong is not None:
             wrong = problems.wrong[part.indices]
             other = tokens.where(~shown_answers(tokens, targets, mask), wrong.roll(1, 1))
-            nats = score_answers(model, other.to(self.device), wrong.to(self.device), mask, part.draw)[2]
+            batch = Batch(other.to(self.device), wrong.to(self.device), mask, given)
+            nats = score_answers(model, batch, mask, part.draw)[2]
             margin = (nats - scores[2]) * mask.sum(1)
             scores = torch.cat([scores, margin[None]])
         self.scores[part.extension, part.length][: len(scores), part.indices] = scores
@@ -135,10 +138,10 @@ def documents_of(problems: Problems) -> Tensor:
     return torch.arange(len(problems.tokens)) if problems.document is None else problems.document
 
 
-def score_answers(model: EvaluatedModel, tokens: Tensor, targets: Tensor, mask: Tensor, draw: int) -> Tensor:
+def score_answers(model: EvaluatedModel, batch: Batch, mask: Tensor, draw: int) -> Tensor:
     """Return (3, B) float64: the correct share of an answer, whether all of it is correct, and its nats per
     token."""
-    losses, right = answer_losses(model, tokens, targets, mask, draw)
+    losses, right = answer_losses(model, batch, mask, draw)
     count = mask.sum(1).clamp(min=1)
     sums = torch.zeros(2, *mask.shape, dtype=torch.float64)
     sums[:, mask] = torch.stack([right.cpu().double(), losses.cpu().double()])

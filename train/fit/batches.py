@@ -56,7 +56,8 @@ class TrainingData(LightningDataModule):
         problems = run.source.problems(recipe.batch, run.source.trained_length or recipe.length)
         if problems is None:
             return None
-        return run.objective(Batch(problems.tokens, problems.targets, problems.mask), 0, 0)
+        batch = Batch(problems.tokens, problems.targets, problems.mask, problems.positions)
+        return run.objective(batch, 0, 0)
 
 
 class StepsAhead(SequentialSampler):  # Lightning replaces any other kind if `trainer.overfit_batches` is set

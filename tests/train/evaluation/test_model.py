@@ -30,7 +30,7 @@ class Average(nn.Module):
         torch.manual_seed(0)
         self.embed, self.head = nn.Embedding(40, 8), Capped(8, 40)
 
-    def hidden(self, tokens: Tensor, draw: int = 0, first: int = 0) -> Tensor:
+    def hidden(self, tokens: Tensor, draw: int = 0, first: int = 0, *, given: Tensor | None = None) -> Tensor:
         x: Tensor = self.embed(tokens)
         return (x.cumsum(1) / torch.arange(1, x.size(1) + 1)[:, None])[:, first:]
 

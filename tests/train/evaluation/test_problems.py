@@ -1,6 +1,8 @@
 """Answers to held-out problems, against loops over single tokens; and the effect of a task on a run."""
 
 import itertools
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,9 @@ import torch.nn.functional as F
 
 from data.batch import Batch
 from data.source import Problems, Windows
+from data.tasks.addition import Addition
+from models.effect import Effect, Positions
+from models.encoding import Around
 from models.encodings import extend, load
 from models.gpt import GPT
 from sweeps.comparison.summarize import summarise
@@ -293,3 +298,32 @@ def test_a_length_that_is_too_short_is_reported_before_training(mistake: Any, tm
     sentence = mistake(*chosen, f"outputs={tmp_path}/o", f"hydra.run.dir={tmp_path}/run")
     assert "data=recall has no sequence of 4 tokens: with 2 pairs it needs at least 8" in sentence
     assert not list(tmp_path.glob("o/trained/*"))
+
+
+class AtGiven(Around):
+    """Another encoding at the positions that the data give."""
+
+    def forward(self, positions: Positions) -> Effect:
+        if positions.given is None:
+            return self.inner.effect_at(positions)
+        return self.inner.effect_at(replace(positions, at=positions.given, is_sorted=False))
+
+
+@pytest.mark.parametrize("objective", [next_token, partial(masked_tokens, mask_token=MASK)])
+def test_the_positions_of_a_task_reach_the_model(objective: Objective) -> None:
+    task = Addition(name="addition", lengths=[1, 6], end=True, reverse="all", positions="abacus", shift=9)
+    model = far_from_uniform(GPT(task.vocab, 16, 2, 2, [AtGiven(load("rope", **SHAPE))]))
+    scoring = validate(ProblemEvaluator({"none": model}, task, [3], 5, 64, objective))
+    problems = task.problems(5, 3)
+    batch = objective(Batch(problems.tokens, problems.targets, problems.mask, problems.positions), 0, 0)
+    assert torch.equal(batch.positions, problems.positions)
+    in_order = torch.arange(batch.tokens.size(1)).expand(5, -1)
+    with torch.no_grad():
+        expected, other = (
+            F.cross_entropy(model(batch.tokens, given=given)[batch.mask], batch.targets[batch.mask])
+            for given in (problems.positions, in_order)
+        )
+    counts = problems.mask.sum(1)
+    found = (scoring.scores["none", 3][2] * counts).sum() / counts.sum()
+    assert float(found) == pytest.approx(float(expected), abs=1e-6)
+    assert abs(float(expected - other)) > 1e-4
