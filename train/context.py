@@ -88,6 +88,7 @@ def trainer(config: TrainerConfig, precision: str, **more: Any) -> Trainer:
 
 def connect(config: TrainerConfig) -> None:
     """Connect the processes that torchrun or srun started, so that they can agree before they train."""
+    quiet()
     if config.is_distributed:
         strategy = trainer(config, "32-true").strategy
         environment = getattr(strategy, "cluster_environment", None)

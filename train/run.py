@@ -94,9 +94,7 @@ def complete(config: Config, folder: Path, run_id: str, code_at_start: Code) -> 
         if source.tokenizer:
             kept["tokenizer.json"] = source.tokenizer
         write_results(folder, rows, scores, about, kept)
-        tracker.log_rows(rows)
-        if config.wandb.artifact and files:
-            tracker.log_weights(folder / "final.ckpt")
+        tracker.log_results(rows, folder / "final.ckpt" if config.wandb.artifact and files else None)
         finish(folder, run_id)
         print(f"{outcome(rows)}\nResults in {folder}", flush=True)
 

@@ -14,14 +14,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from conf.errors import UsageError
 from data.code import digest
 from train.config.schema import Config
 from train.results.curves import gain_rows, points, summary_numbers
 from train.results.rows import Row
 from train.runtime.ranks import is_rank_zero
 
-PATIENCE = 8.0  # seconds for the server to accept a run; W&B's own default is 90
+PATIENCE = "8"  # seconds for the server to accept a run; W&B's own default is 90
 UPLOAD = 60.0  # seconds at the end for what is not uploaded yet; all of it is on the disk
 LONGEST = 128  # letters of a name that W&B takes
 STEP = "trainer/global_step"  # the key of Lightning's WandbLogger for the step
@@ -30,13 +29,12 @@ COLUMNS: list[str | int] = ["encoding", "extension", "seed", "protocol", "length
 
 class Tracker:
     """The W&B run of a run folder, which Lightning's WandbLogger takes for its own; without one it does
-    nothing. A run that resumes is told only what it lacks."""
+    nothing. A run that resumes is told only the steps that it lacks."""
 
     def __init__(self, run: Any = None) -> None:
-        self.run = run
+        self.run, self.is_lost = run, False
+        self.last: dict[str, int] = {}  # x of each axis
         self.curves: set[str] = set()
-        self.last: dict[str, int] = {}  # x of each axis of steps
-        self.is_lost = False
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.run, name)
@@ -61,8 +59,8 @@ class Tracker:
         """Log values at x. Define every name exactly, because W&B chooses at random among matching globs."""
         if axis not in self.last:
             run.define_metric(axis, hidden=True)
-            self.last[axis] = run.summary.get(axis, -1) if run.resumed and axis.endswith("/step") else -1
-        if x < self.last[axis] and axis.endswith("/step"):
+            self.last[axis] = run.summary.get(axis, -1) if run.resumed else -1
+        if axis.endswith("/step") and x < self.last[axis]:
             return
         for name in values.keys() - self.curves:
             run.define_metric(name, step_metric=axis)
@@ -70,8 +68,8 @@ class Tracker:
         self.last[axis] = x
         run.log({axis: x, **values})  # W&B counts its own steps, which never go back
 
-    def log_rows(self, rows: list[Row]) -> None:
-        """Log a curve for each extension and protocol, the summary, and all rows as a table."""
+    def log_results(self, rows: list[Row], weights: Path | None) -> None:
+        """Log a curve for each extension and protocol, the summary, a table of the rows, and an artifact."""
         if self.run is None:
             return
         import wandb
@@ -82,25 +80,17 @@ class Tracker:
         lines = [[getattr(row, str(column)) for column in COLUMNS] for row in shown]
         self.attempt(lambda run: run.log({"rows": wandb.Table(COLUMNS, lines)}))
         self.attempt(lambda run: run.summary.update(summary_numbers(shown)))
-
-    def log_weights(self, file: Path) -> None:
-        """Keep a file of weights with the run, as an artifact."""
-        if self.run is None:
-            return
-        import wandb
-
-        artifact = wandb.Artifact(f"{self.run.id}-weights", type="model")
-        self.attempt(lambda run: (artifact.add_file(str(file)), run.log_artifact(artifact)))
+        if weights is not None:
+            self.attempt(lambda run: run.log_artifact(weights, f"{run.id}-weights", "model"))
 
     def attempt(self, action: Callable[[Any], object], is_last: bool = False) -> None:
         """Do `action`. A full disk, a killed W&B process or a lost server ends this view, but not the run."""
-        if self.run is None or (self.is_lost and not is_last):
-            return
         try:
-            action(self.run)
+            if self.run is not None and (is_last or not self.is_lost):
+                action(self.run)
         except Exception as error:  # W&B's own have no common class
             if not self.is_lost:
-                warn_user(f"{sentence(error)} From here on only the run folder has the results.")
+                warn_user(error, "From here on only the run folder has the results.")
             self.is_lost = True
 
 
@@ -108,31 +98,67 @@ class Tracker:
 def track(config: Config, folder: Path, run_id: str, facts: Mapping[str, str]) -> Iterator[Tracker]:
     """Open the W&B run of a run folder, with facts such as the precision, which the settings leave open. It
     ends with the block, as failed after an exception."""
-    mode = resolved_mode(config.wandb.mode)
+    wanted, names, settings = config.wandb, config.names, config.model_dump(mode="json")
+    mode = wanted.mode if wanted.mode != "auto" else os.environ.get("WANDB_MODE") or "auto"
     if mode == "disabled" or not is_rank_zero():
         yield Tracker()
         return
-    chosen, names, place = config.wandb, config.names, wandb_folder(config.outputs)
-    settings = config.model_dump(mode="json")
     named = {group: getattr(names, group) for group in ("encoding", "extension", "data")}
     tags = [*named.values(), config.encoding.family, f"seed {config.seed}"]
-    more = chosen.tags or os.environ.get("WANDB_TAGS", "").split(",")
+    more = wanted.tags or os.environ.get("WANDB_TAGS", "").split(",")
     about = {
-        "project": chosen.project or os.environ.get("WANDB_PROJECT") or "yardstick",
-        "entity": chosen.entity,
-        "name": (chosen.name or os.environ.get("WANDB_NAME") or folder.name)[:LONGEST],
-        "group": (chosen.group or os.environ.get("WANDB_RUN_GROUP") or folder.parent.name)[:LONGEST],
+        "id": wandb_id(folder, run_id),
+        "dir": wandb_folder(config.outputs),
+        "project": wanted.project or os.environ.get("WANDB_PROJECT") or "yardstick",
+        "entity": wanted.entity,
+        "name": (wanted.name or os.environ.get("WANDB_NAME") or folder.name)[:LONGEST],
+        "group": (wanted.group or os.environ.get("WANDB_RUN_GROUP") or folder.parent.name)[:LONGEST],
         "job_type": "train" if config.run is None else "evaluate",
         "tags": list(dict.fromkeys(tag for tag in (*tags, *more) if tag and tag != "none")),
         "config": settings | {f"{group}_settings": settings[group] for group in named} | named | {**facts},
-        "dir": place,
     }
-    tracker, exit_code = Tracker(start(mode, wandb_id(folder, run_id), place, partial(open_run, about))), 1
+    tracker, exit_code = Tracker(start(mode, about)), 1
     try:
         yield tracker
         exit_code = 0
     finally:
         tracker.attempt(lambda run: run.finish(exit_code=exit_code), is_last=True)
+
+
+def start(mode: str, about: Mapping[str, Any]) -> Any:
+    """Return the W&B run: online if the server answers within seconds, otherwise offline; None if W&B cannot
+    start."""
+    os.environ.setdefault("WANDB_ERROR_REPORTING", "false")  # reports hold up the exit without a network
+    about["dir"].mkdir(parents=True, exist_ok=True)
+    import wandb
+
+    for earlier in about["dir"].glob(f"wandb/offline-run-*-{about['id']}"):  # all of it is told again
+        shutil.rmtree(earlier, ignore_errors=True)
+    wandb.setup(wandb.Settings(silent=True))  # else login asks the server for a name, to greet
+    init = partial(wandb.init, **about, resume="allow", reinit="create_new", settings=wandb.Settings(
+        silent=True, init_timeout=float(os.environ.get("WANDB_INIT_TIMEOUT", PATIENCE)),
+        finish_timeout=UPLOAD, finish_timeout_raises=True,
+        console="off",  # the run folder has the log
+        x_save_requirements=False,  # a list of all installed packages is slow; rows have versions
+        x_transaction_log_flush_interval=2,  # seconds that a killed run loses
+    ))  # fmt: skip
+    run = None
+    try:
+        if mode != "offline" and wandb.login(prompt=False, verify=False):
+            run = init(mode="online")
+        elif mode == "online":
+            warn_user("There is no API key (`wandb login` sets it)", "This run is kept offline.")
+    except Exception as error:  # W&B's own have no common class
+        warn_user(error, "This run is kept offline.")
+        wandb.teardown()  # its service would refuse the same id a second time
+        for attempt in about["dir"].glob(f"wandb/run-*-{about['id']}"):
+            shutil.rmtree(attempt)
+    try:
+        run = run or init(mode="offline")
+        print(f"W&B: {run.url or f'offline. To upload: wandb sync {Path(run.dir).parent}'}", flush=True)
+    except Exception as error:
+        warn_user(error, "This run goes on without W&B.")
+    return run
 
 
 def wandb_id(folder: Path, run_id: str) -> str:
@@ -155,69 +181,7 @@ def tell_offline(outputs: str, ids: Iterable[str]) -> None:
         print(f"W&B: runs offline: {count}. To upload: wandb sync {shlex.quote(str(folder))}", flush=True)
 
 
-def resolved_mode(mode: str) -> str:
-    """Return auto, online, offline or disabled; WANDB_DISABLED and WANDB_MODE decide if settings do not."""
-    is_off = os.environ.get("WANDB_DISABLED", "").lower() not in ("", "0", "false")
-    chosen = ("disabled" if is_off else os.environ.get("WANDB_MODE", mode)) if mode == "auto" else mode
-    chosen = {"dryrun": "offline", "run": "online", "": mode}.get(chosen, chosen)
-    if chosen not in ("auto", "online", "offline", "disabled"):
-        raise UsageError(f"W&B has no mode '{chosen}': use auto, online, offline or disabled.")
-    return chosen
-
-
-def start(mode: str, id: str, folder: Path, init: Callable[..., Any]) -> Any:
-    """Return the W&B run: online if the server answers within seconds, otherwise offline; None if W&B cannot
-    start."""
-    os.environ.setdefault("WANDB_ERROR_REPORTING", "false")  # reports hold up the exit without a network
-    folder.mkdir(parents=True, exist_ok=True)
-    import wandb
-
-    for earlier in folder.glob(f"wandb/offline-run-*-{id}"):  # all of it is told again
-        shutil.rmtree(earlier, ignore_errors=True)
-    before = set(folder.glob("wandb/run-*"))
-    if mode != "offline":
-        try:
-            wandb.setup(wandb.Settings(silent=True))  # else login asks the server for a name, to greet
-            if wandb.login(prompt=False, verify=False):
-                return init(id=id, resume="allow", mode="online")
-            if mode == "online":
-                warn_user("There is no API key (`wandb login` sets it), so this run is kept offline.")
-        except Exception as error:  # W&B's own have no common class
-            warn_user(f"{sentence(error)} This run is kept offline.")
-            wandb.teardown()  # its service would refuse the same id a second time
-            for attempt in set(folder.glob(f"wandb/run-*-{id}")) - before:
-                shutil.rmtree(attempt)
-    try:
-        return init(id=id, mode="offline")
-    except Exception as error:
-        warn_user(f"{sentence(error)} This run goes on without W&B.")
-        return None
-
-
-def open_run(about: Mapping[str, Any], **more: Any) -> Any:
-    """Return a W&B run that costs little and prints one line."""
-    import wandb
-
-    settings = wandb.Settings(
-        silent=True,
-        init_timeout=float(os.environ.get("WANDB_INIT_TIMEOUT", PATIENCE)),
-        finish_timeout=UPLOAD,
-        finish_timeout_raises=True,
-        console="off",  # the run folder has the log
-        x_save_requirements=False,  # a list of all installed packages is slow; rows have versions
-        x_transaction_log_flush_interval=2,  # seconds that a killed run loses
-    )
-    wandb.setup(wandb.Settings(silent=True))
-    run = wandb.init(**about, **more, reinit="create_new", settings=settings)
-    where = f"offline. To upload: wandb sync {Path(run.dir).parent}" if run.offline else run.url
-    print(f"W&B: {where}", flush=True)
-    return run
-
-
-def sentence(error: Exception) -> str:
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
-    return f"{lines[0].rstrip('.:')}."
-
-
-def warn_user(text: str) -> None:
-    print(f"W&B: {text}", file=sys.stderr, flush=True)
+def warn_user(problem: object, consequence: str) -> None:
+    """Print the first line of a problem, and what follows from it."""
+    first = next((line.strip() for line in str(problem).splitlines() if line.strip()), type(problem).__name__)
+    print(f"W&B: {first.rstrip('.:')}. {consequence}", file=sys.stderr, flush=True)

@@ -67,7 +67,7 @@ def test_curves_have_their_own_x(tmp_path: Path, capfd: pytest.CaptureFixture[st
     with begin(tmp_path) as run:
         log_training(run, 10, 20)
         log_training(run, 5, section="finetune/pose")
-        run.log_rows([*positions, *ROWS, *yarn, *windowed])
+        run.log_results([*positions, *ROWS, *yarn, *windowed], None)
     content = read(tmp_path)
     curves = {
         "train/loss": ("train/step", [(10, 90), (20, 80)]),
@@ -91,7 +91,7 @@ def test_curves_have_their_own_x(tmp_path: Path, capfd: pytest.CaptureFixture[st
 def test_a_run_says_what_it_is(tmp_path: Path) -> None:
     with begin(tmp_path, more=["extension=yarn", "seed=3", "encoding=rope"]) as run:
         assert run.run.offline
-        run.log_rows(ROWS)
+        run.log_results(ROWS, None)
     content = read(tmp_path)
     tags = ["rope", "yarn", "python", "rotation and scale of q, k", "seed 3"]
     about = {"run_id": id_of(tmp_path), "display_name": ROW.run, "run_group": "sweep", "job_type": "train"}
@@ -164,7 +164,7 @@ def test_variables_of_the_environment_name_what_the_settings_leave_open(
 
 def test_an_exception_ends_the_run_as_failed(tmp_path: Path) -> None:
     with suppress(ZeroDivisionError), begin(tmp_path) as run:
-        run.log_rows(ROWS)
+        run.log_results(ROWS, None)
         raise ZeroDivisionError
     content = read(tmp_path)
     assert (content.exits, content.curve(*LOSS)) == ([1], CURVE)
@@ -217,7 +217,7 @@ def test_nothing_happens_on_other_ranks_or_when_disabled(
         monkeypatch.setenv(key, value)
     with begin(tmp_path) as run:
         log_training(run, 1)
-        run.log_rows(ROWS)
+        run.log_results(ROWS, None)
     assert run.run is None
     assert wandb_folders(tmp_path) == []
 
@@ -229,34 +229,10 @@ def test_without_wandb_it_is_not_even_imported() -> None:
         from train.config.compose import compose_config
         from train.wandb_run import track
         with track(compose_config("wandb.mode=disabled"), Path("a"), "", {}) as run:
-            run.log_rows([])
+            run.log_results([], None)
         print({"wandb", "pandas", "torch"} & set(sys.modules))"""
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "set()\n"
-
-
-@pytest.mark.parametrize(
-    ("variable", "setting", "mode"),
-    [
-        ("WANDB_MODE=", "auto", "auto"),
-        ("WANDB_MODE=dryrun", "auto", "offline"),
-        ("WANDB_MODE=disabled", "auto", "disabled"),
-        ("WANDB_MODE=disabled", "offline", "offline"),
-        ("WANDB_MODE=online", "disabled", "disabled"),
-        ("WANDB_DISABLED=true", "auto", "disabled"),
-        ("WANDB_DISABLED=false", "auto", "auto"),
-    ],
-)
-def test_the_environment_decides_where_the_settings_do_not(
-    variable: str, setting: str, mode: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv(*variable.split("="))
-    assert wandb_run.resolved_mode(setting) == mode
-
-
-def test_an_unknown_mode_is_an_error() -> None:
-    with pytest.raises(ValueError, match="no mode 'onlin': use auto, online"):
-        wandb_run.resolved_mode("onlin")
 
 
 def in_a_terminal(folder: Path, name: str, mode: str) -> None:
@@ -302,13 +278,13 @@ def test_a_run_that_resumes_is_told_what_it_lacks() -> None:
 def test_a_silent_server_or_a_wrong_key_costs_seconds(
     key: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(wandb_run, "PATIENCE", 1.0)
+    monkeypatch.setenv("WANDB_INIT_TIMEOUT", "1")
     monkeypatch.setenv("WANDB_API_KEY", key)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         monkeypatch.setenv("WANDB_BASE_URL", f"http://127.0.0.1:{silent.getsockname()[1]}")
         started = time.perf_counter()
         with begin(tmp_path) as run:
-            run.log_rows(ROWS)
+            run.log_results(ROWS, None)
     assert time.perf_counter() - started < 20
     out = capfd.readouterr()
     assert out.out == f"W&B: offline. To upload: wandb sync {wandb_folders(tmp_path)[0]}\n"
@@ -318,7 +294,7 @@ def test_a_silent_server_or_a_wrong_key_costs_seconds(
 
 def killed(folder: Path) -> None:
     with begin(folder, "offline") as run:
-        run.log_rows(ROWS)
+        run.log_results(ROWS, None)
         time.sleep(2.5)  # longer than what a kill may lose
         found = subprocess.run(["pgrep", "-P", str(os.getpid()), "wandb-core"], capture_output=True)
         os.kill(int(found.stdout), signal.SIGKILL)

@@ -105,6 +105,9 @@ class Progress(ProgressBar):
         super().__init__()
         self.status = Status()
 
+    def disable(self) -> None:
+        """Do nothing: Lightning calls this on all processes but the first, which print nothing anyway."""
+
     def on_train_batch_end(
         self, trainer: Trainer, module: LightningModule, outputs: Any, batch: Any, index: int
     ) -> None:

@@ -3,9 +3,7 @@
 from dataclasses import replace
 from math import isfinite
 
-import numpy as np
-
-from train.results.gain import EVERYTHING, FAIR_CONTROLS, gain
+from train.results.gain import FAIR_CONTROLS
 from train.results.protocols import BY_POSITION, COPYING
 from train.results.rows import ANSWERS, ONCE, Row
 
@@ -36,19 +34,14 @@ def curve(row: Row) -> str:
 def gain_rows(rows: list[Row]) -> list[Row]:
     """Return the gain from longer context at each longer length where a fair control was evaluated, of the
     model itself and under each extension."""
-    text = losses(rows)
-    known = {(row.protocol, row.extension, row.length): row.value for row in text if row.value is not None}
+    text = [row for row in rows if row.metric == "loss" and row.length > row.trained_length]
+    known = {(row.protocol, row.extension, row.length): row.value for row in text}
     result = []
     for row in text:
-        controls = {
-            name: np.array([[value]])
-            for name, place in FAIR_CONTROLS.items()
-            if (value := known.get((*place, row.length))) is not None
-        }
-        is_longer = row.protocol == EVERYTHING[0] and row.length > row.trained_length
-        if is_longer and row.extension not in FAIR_CONTROLS and row.value is not None and controls:
-            found, _ = gain(np.array([[row.value]]), controls)
-            result.append(replace(row, metric=GAIN, value=float(found[0, 0]), error=None))
+        controls = [known.get((*control, row.length)) for control in FAIR_CONTROLS.values()]
+        fair = [value for value in controls if value is not None]
+        if fair and row.value is not None and row.protocol == SAME and row.extension not in FAIR_CONTROLS:
+            result.append(replace(row, metric=GAIN, value=min(fair) - row.value, error=None))
     return result
 
 
@@ -79,17 +72,3 @@ def summary_numbers(rows: list[Row]) -> dict[str, float]:
         if row.metric == "loss" and times > 1 and not rest and (at_home := values.get((name, home))):
             result[f"{name.removesuffix('loss')}ratio@{times}x"] = row.value / at_home
     return result
-
-
-def losses(rows: list[Row]) -> list[Row]:
-    """Return the losses of text by context length, the shortest first."""
-    return rows_by_length([row for row in rows if row.metric == "loss" and panel(row) == TEXT])
-
-
-def accuracies(rows: list[Row]) -> list[Row]:
-    """Return the accuracies of answers by length, the shortest first."""
-    return rows_by_length([row for row in rows if row.metric == "accuracy" and panel(row) == ANSWERS])
-
-
-def rows_by_length(rows: list[Row]) -> list[Row]:
-    return sorted(rows, key=lambda row: row.length)

@@ -1,6 +1,6 @@
 """The summary table of a run, in a few lines of text."""
 
-from train.results.curves import accuracies, losses
+from train.results.curves import ANSWERS, TEXT, panel
 from train.results.rows import Row
 
 GAP = 3  # spaces between columns
@@ -36,3 +36,17 @@ def results_table(title: str, rows: list[Row]) -> str:
     names = max(len(line[0]) for line in lines)
     width = GAP + max(len(cell) for line in lines for cell in line[1:])
     return "\n".join(line[0].ljust(names) + "".join(cell.rjust(width) for cell in line[1:]) for line in lines)
+
+
+def losses(rows: list[Row]) -> list[Row]:
+    """Return the losses of text by context length, the shortest first."""
+    return rows_by_length([row for row in rows if row.metric == "loss" and panel(row) == TEXT])
+
+
+def accuracies(rows: list[Row]) -> list[Row]:
+    """Return the accuracies of answers by length, the shortest first."""
+    return rows_by_length([row for row in rows if row.metric == "accuracy" and panel(row) == ANSWERS])
+
+
+def rows_by_length(rows: list[Row]) -> list[Row]:
+    return sorted(rows, key=lambda row: row.length)

@@ -4,8 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from train.results.curves import accuracies, curve, losses, points, summary_numbers
+from train.results.curves import curve, points, summary_numbers
 from train.results.rows import Row
+from train.results.summary_table import accuracies, losses
 
 ROW = Row(
     run="rope-s1-1a2b3c4d", encoding="rope", extension="none", seed=1, trained_length=64, data="python",
