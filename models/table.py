@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from models.effect import ByDistance, Effect, Positions
+from models.effect import ByDistance, Effect, Layer, Positions
 from models.encoding import Encoding
 from models.registry import extend, fits, load, names, read
 from models.schedule import members
@@ -53,7 +53,7 @@ def extensions() -> list[Change]:
 
 def method(name: str) -> Method:
     encoding, settings = load(name, **SHAPE), read("encoding", name)
-    effects = [member.effect_at(Positions.of(16)) for member in members(encoding)]
+    effects = [member.effect_at(Positions.of(16), empty_layer(16)) for member in members(encoding)]
     copies = 1 if settings.get("share", True) else SHAPE["depth"]
     count = copies * sum(p.numel() for p in encoding.parameters())
     drawn = "drawn; " if encoding.draws > 1 else ""
@@ -62,6 +62,13 @@ def method(name: str) -> Method:
         encoding.relative, count, owners(encoding, copies), encoding.limit,
         cost(effects), *source("encoding", name),
     )  # fmt: skip
+
+
+def empty_layer(tokens: int) -> Layer:
+    """Return the content of a layer of `SHAPE`, which decides no kind of effect."""
+    x = torch.zeros(1, tokens, SHAPE["width"])
+    q = x.unflatten(-1, (SHAPE["heads"], -1)).transpose(1, 2)
+    return Layer(x, q, q, q, SHAPE["depth"] - 1)
 
 
 def owners(encoding: Encoding, copies: int) -> str:
@@ -89,16 +96,17 @@ def enters(effect: Effect) -> str:
         "q and k": {"rotate"},
         "far q and k": {"regions"},
         bias: {"bias", "score_scale"},
-        "logits: content": {"log_decay", "adjust"},
+        "logits: content": {"log_decay", "adjust", "attention"},
         "mask": {"visible"},
         "temperature": {"logit_scale"},
         "sink": {"sink"},
+        "values": {"enter", "leave", "values"},
     }
     return ", ".join(place for place, fields in places.items() if fields & effect.parts) or "nowhere"
 
 
 COSTS: dict[str, Callable[[Effect], bool]] = {
-    "logits": lambda effect: bool(effect.parts & {"adjust", "score_scale", "values"}),
+    "logits": lambda effect: bool(effect.parts & {"adjust", "attention", "score_scale", "values"}),
     "twice": lambda effect: "regions" in effect.parts,
     "table": lambda effect: not isinstance(effect.bias, ByDistance | None),
     "line": lambda effect: effect.bias is not None,

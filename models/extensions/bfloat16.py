@@ -15,6 +15,7 @@ from conf.errors import UsageError
 from models.change import Before, Change, Stage, split
 from models.effect import Adjust, Effect, Positions, Rotate, tabulate
 from models.encoding import Encoding
+from models.encodings.abacus import Abacus
 from models.encodings.carope import CARoPE
 from models.encodings.learned import Learned
 from models.encodings.rope import RoPE
@@ -40,7 +41,7 @@ class BFloat16(Change):
     @classmethod
     def fits_to(cls, encoding: Encoding) -> bool:
         """Return whether the change can be made: not to tables, which are read by integers."""
-        is_table = isinstance(split(encoding)[0], Learned)
+        is_table = isinstance(split(encoding)[0], Learned | Abacus)
         return encoding.draws == 1 and not is_table and super().fits_to(encoding)
 
     def forward(self, positions: Positions, before: Before) -> Effect:
@@ -66,7 +67,9 @@ class BFloat16(Change):
             bias=bias and self.round_result(self.round_positions(bias)),
             log_decay=log_decay,
             # without far keys: rounding blurs their border
-            adjust=effect.adjust and Adjust(self.round_positions(effect.adjust.function)),
+            # a late change of the logits knows the tokens by their positions
+            adjust=effect.adjust
+            and (effect.adjust if base.is_late else Adjust(self.round_positions(effect.adjust.function))),
             values=effect.values and self.round_positions(effect.values),
         )
 
