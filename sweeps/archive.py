@@ -1,10 +1,9 @@
 """The results of a sweep as three small Parquet files, to be kept beside the code without checkpoints.
 
-python -m sweeps.archive outputs/sweeps/study docs/study            # add its finished runs
-python -m sweeps.archive --unpack docs/study outputs/sweeps/study   # back to run folders; none is run again
+python -m sweeps.study archive outputs/sweeps/study docs/study      # add its finished runs
+python -m sweeps.study unarchive docs/study outputs/sweeps/study    # back to run folders; none is run again
 """
 
-import argparse
 import json
 from collections.abc import Iterator
 from dataclasses import asdict
@@ -15,7 +14,6 @@ import numpy as np
 import pandas as pd
 
 from conf.errors import UsageError
-from sweeps import command
 from sweeps.provenance import check_provenance
 from sweeps.results import ROWS, RUNS, SCORES, FinishedRun, archived_runs, load_readable
 from train.results.done import DONE, finish, finished_id
@@ -89,18 +87,3 @@ def unpack(archive: Path, folder: Path) -> int:
         np.savez_compressed(place / "documents.npz", **arrays)
         finish(place, ids[run.folder.name])
     return len(runs)
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m sweeps.archive", description=__doc__)
-    parser.add_argument("source", type=Path)
-    parser.add_argument("target", type=Path)
-    parser.add_argument("--unpack", action="store_true", help="from an archive to run folders")
-    options = parser.parse_args()
-    source, target = options.source, options.target
-    runs = unpack(source, target) if options.unpack else pack(source, target)
-    print(f"{runs} runs are in {target}.")
-
-
-if __name__ == "__main__":
-    command(main)

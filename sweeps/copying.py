@@ -1,47 +1,59 @@
-"""Whether a gain from longer context is copying, as Markdown: the gain of targets by how far back the same
-token last followed the same four.
+"""The gain from longer context by how far back a target could be copied from."""
 
-python -m sweeps.copying docs/study/copying      # sweeps/study.yaml evaluates the protocol `copying`
-"""
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
 
-import argparse
-from pathlib import Path
+import pandas as pd
 
-from conf.errors import UsageError
-from sweeps import command
-from sweeps.comparison.comparisons import context_gains
-from sweeps.comparison.copying import copying_controls, copying_gains
-from sweeps.comparison.curves import Group
-from sweeps.context_gain import cell, scored_runs, table_of_methods, worth
+from sweeps.gain import TOLERANCE, extended, judged_gains, paired_gains
+from sweeps.table import Table
+from train.results.protocols import COPYING
 
-
-def copying_table(group: Group, times: int) -> str:
-    """Return a table of the gain at a multiple of the training length: of all targets, then of those in each
-    range of distances; in brackets the share of the whole gain."""
-    length, curves = times * group.trained, group.curves("same_tokens", "loss")
-    names = [name for name, extension in curves.variants if extension == "none"]
-    ranges = copying_gains(group, names, length, [group.trained, length])
-    if not ranges:
-        raise UsageError(f"Nothing was evaluated under copying at {length} tokens: add it to the protocols.")
-    whole = context_gains(curves, copying_controls(group, curves, names), 1)
-    place = curves.lengths.index(length)
-    rows = {name: [cell(gain, place)] for name, gain in whole.items()}
-    for name, row in rows.items():
-        for group_of in ranges.values():
-            gain = group_of.gains.get(name)
-            value = gain.value[0] if gain else None
-            row.append("" if value is None else f"{cell(gain, 0)} ({value * group_of.share:+.3f})")
-    heads = ["all targets", *(f"{label}: {ranges[label].share:.0%}" for label in ranges)]
-    return table_of_methods(heads, rows, {name: worth(gain, place) for name, gain in whole.items()})
+SHARE = "share"  # the metric: of all targets
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m sweeps.copying", description=__doc__)
-    parser.add_argument("folder", type=Path, help="a sweep or an archive")
-    parser.add_argument("--times", type=int, default=4, help="the length in training lengths (default: 4)")
-    options = parser.parse_args()
-    print(copying_table(scored_runs(options.folder), options.times))
+@dataclass(frozen=True, eq=False)
+class CopyingGains:
+    """The gains of targets whose last occurrence lies in one range of distances."""
+
+    share: float  # of all targets
+    gains: pd.DataFrame  # by method
 
 
-if __name__ == "__main__":
-    command(main)
+def copying_gains(
+    table: Table, length: int, ends: Sequence[int], tolerance: float = TOLERANCE
+) -> dict[str, CopyingGains]:
+    """Return the gains at a length for each range of distances up to one of `ends`, and for targets that were
+    not seen before; empty if the protocol `copying` was not evaluated. The control is a window."""
+    classes = {
+        protocol.removeprefix(f"{COPYING}_"): protocol
+        for protocol, metric in table.measured
+        if protocol.startswith(f"{COPYING}_") and metric == SHARE
+    }
+    shares = {name: at_length(table.value(place, SHARE), length).max() for name, place in classes.items()}
+    ranges = {
+        f"{low + 1:,} to {high:,} tokens back": [e for e in classes if e.isdigit() and low < int(e) <= high]
+        for low, high in pairwise([0, *ends])
+    } | {"not seen": [name for name in classes if not name.isdigit()]}
+    result = {}
+    for label, parts in ranges.items():
+        weights = {name: shares[name] for name in parts if shares[name] > 0}
+        share = sum(weights.values())
+        samples = [
+            weight / share * at_length(table.sample(classes[name], "loss"), length)
+            for name, weight in weights.items()
+        ]
+        if samples:
+            whole = sum(samples[1:], samples[0])
+            extensions = whole.index.get_level_values("extension")
+            found, over = paired_gains(whole[extensions == "none"], {"window": extended(whole, "window")})
+            if len(found):
+                gains = judged_gains(found, table.windows, tolerance).assign(over=over)
+                result[label] = CopyingGains(float(share), gains.droplevel(["extension", "length"]))
+    return result
+
+
+def at_length(part: Any, length: int) -> Any:
+    return part[part.index.get_level_values("length") == length]

@@ -1,82 +1,95 @@
 """The gains of a table (`train.results.gain` defines them), with their intervals."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 
 import numpy as np
 import pandas as pd
 
-from sweeps.statistics import estimate, verdict
+from sweeps.statistics import estimate, holm
 from sweeps.table import Table
-from train.results.gain import EVERYTHING, FAIR_CONTROLS, FAIR_CONTROLS_OF_ANSWERS, gain
+from train.results.gain import EVERYTHING, FAIR_CONTROLS, FAIR_CONTROLS_OF_ANSWERS, control_names, gain
 from train.results.rows import ANSWERS
 
-COLUMNS = ["value", "low", "high", "p", "seeds", "over", "verdict"]
+INDEX = ["method", "extension", "length"]
 GAINS, HOLDS, LOSES, UNDECIDED = VERDICTS = ("gains", "holds", "loses", "undecided")
 TOLERANCE = 0.02  # nats per token, or share correct: a loss of no more than this is not called one
 
 
 def gain_samples(table: Table, among: Collection[str] = (*FAIR_CONTROLS,)) -> tuple[pd.DataFrame, pd.Series]:
-    """Return the gain at each length past the training length, by method, length, seed and document; and by
-    method and length, which of the fair controls `among` were evaluated, the better one first.
+    """Return the gain at each length past the training length, by method, extension, length, seed (rows) and
+    document (columns); and by method, extension and length, which of the fair controls `among` were
+    evaluated, the better one first.
 
-    An accuracy gains by rising. Rows without a fair control are left out.
+    A method under an extension is compared with the same model without it under a fair control. An accuracy
+    gains by rising. Rows without a fair control are left out.
     """
-    protocol, metric, sign, controls = "same_tokens", "loss", 1, FAIR_CONTROLS
+    protocol, metric, sign, places = EVERYTHING[0], "loss", 1, FAIR_CONTROLS
     if table.is_answers:
-        protocol, metric, sign, controls = ANSWERS, "accuracy", -1, FAIR_CONTROLS_OF_ANSWERS
-    extension = EVERYTHING[1]
-    everything = extended(table.sample(protocol, metric), extension)
-    everything = everything[everything.index.get_level_values("length") > table.trained]
-    samples = {
-        name: extended(table.sample(where, metric), under)
-        for name, (where, under) in controls.items()
+        protocol, metric, sign, places = ANSWERS, "accuracy", -1, FAIR_CONTROLS_OF_ANSWERS
+    everything = table.sample(protocol, metric)
+    lengths, extensions = (everything.index.get_level_values(name) for name in ("length", "extension"))
+    everything = everything[(lengths > table.trained) & ~extensions.isin([*FAIR_CONTROLS, "temperature"])]
+    controls = {
+        name: extended(table.sample(where, metric), extension)
+        for name, (where, extension) in places.items()
         if name in among
     }
-    return paired_gains(everything, samples, sign)
+    return paired_gains(everything, controls, sign)
 
 
 def paired_gains(
-    everything: pd.DataFrame, controls: dict[str, pd.DataFrame], sign: int
+    everything: pd.DataFrame, controls: dict[str, pd.DataFrame], sign: int = 1
 ) -> tuple[pd.DataFrame, pd.Series]:
-    """Return the gains over the better control on the same seeds and documents; see `gain_samples`."""
+    """Return the gains over the better control on the same seeds and documents (see `gain_samples`), from
+    losses by method, extension, length and seed, and the controls' by method, length and seed."""
     if any(len(sample) and not sample.columns.equals(everything.columns) for sample in controls.values()):
         everything, controls = mean(everything), {name: mean(sample) for name, sample in controls.items()}
-    whole = sign * everything.to_numpy()
-    limited = {name: sign * sample.reindex(everything.index).to_numpy() for name, sample in controls.items()}
+    whole, plain = sign * everything.to_numpy(), everything.index.droplevel("extension")
+    limited = {name: sign * sample.reindex(plain).to_numpy() for name, sample in controls.items()}
     is_scored = {name: np.isfinite(values).all(axis=1) for name, values in limited.items()}
-    values, over = np.full_like(whole, np.nan), {}
-    for key, rows in everything.groupby(level=["method", "length"]).indices.items():
+    is_known, values, over = np.isfinite(whole).all(axis=1), np.full_like(whole, np.nan), {}
+    for key, rows in everything.groupby(level=INDEX).indices.items():
         known = [name for name, scored in is_scored.items() if scored[rows].any()]
-        shared = np.logical_and.reduce(
-            [np.isfinite(whole[rows]).all(axis=1), *(is_scored[name][rows] for name in known)]
-        )
+        shared = np.logical_and.reduce([is_known[rows], *(is_scored[name][rows] for name in known)])
         if known and shared.any():
             rows = rows[shared]
             values[rows], better = gain(whole[rows], {name: limited[name][rows] for name in known})
             over[key] = " and ".join(sorted(known, key=lambda name: name != better))
-    names = ["method", "length"]
-    index = pd.MultiIndex.from_tuples(over, names=names) if over else everything.index[:0].droplevel("seed")
-    found = pd.DataFrame(values, everything.index, everything.columns)
-    return found[np.isfinite(values).all(axis=1)], pd.Series(list(over.values()), index, dtype=object)
+    found = pd.DataFrame(values, everything.index, everything.columns)[np.isfinite(values).all(axis=1)]
+    index = pd.MultiIndex.from_tuples(over, names=INDEX) if over else found.index.droplevel("seed")
+    return found, pd.Series([*over.values()], index, dtype=object)
+
+
+def judged_gains(found: pd.DataFrame, windows: pd.Series, tolerance: float = TOLERANCE) -> pd.DataFrame:
+    """Return the mean gain with its interval and verdict (see `gains`), from gains by seed and document."""
+    estimates = estimate(found, windows)
+    low, high = estimates["low"], estimates["high"]
+    cases = [low.isna(), low > 0, high < 0, low >= -tolerance]
+    words = np.select(cases, ["", GAINS, LOSES, HOLDS], UNDECIDED)
+    is_plain = estimates.index.get_level_values("extension") == "none"
+    families = [
+        part.groupby(level="length", group_keys=False)
+        for part in (estimates["p"][is_plain], estimates["p"][~is_plain])
+        if len(part)
+    ]
+    corrected = pd.concat([family.transform(holm) for family in families])
+    return estimates.assign(verdict=words, p_holm=corrected)
 
 
 def gains(
     table: Table, among: Collection[str] = (*FAIR_CONTROLS,), tolerance: float = TOLERANCE
 ) -> pd.DataFrame:
-    """Return the gain of each method at each longer length: value, low, high, p, seeds, verdict, and
-    over: the controls that were evaluated, the better one first.
+    """Return the gain by method, extension and longer length: value, low, high, p, seeds, verdict, p_holm
+    (corrected over the methods of a length), and over (the controls that were evaluated, the better first).
 
-    A method gains or loses if its gain is separable from zero, after Holm's correction over the methods of a
-    length. It holds if it does neither and its interval excludes a loss of more than `tolerance`; else it is
-    undecided.
+    A method gains if its interval is above zero, and loses if it is below. It holds if it does neither and
+    its interval excludes a loss of more than `tolerance`; else it is undecided.
     """
     samples, over = gain_samples(table, among)
     if samples.empty:
-        return pd.DataFrame(columns=COLUMNS, index=over.index)
-    found = estimate(samples, table.windows).assign(over=over)
-    words = verdict(found, -1).map({"better": GAINS, "worse": LOSES, "not separable": UNDECIDED})
-    is_held = (words == UNDECIDED) & (found["low"] >= -tolerance)
-    return found.assign(verdict=words.mask(is_held, HOLDS))
+        columns = ["value", "low", "high", "p", "seeds", "verdict", "p_holm", "over"]
+        return pd.DataFrame(columns=columns, index=over.index)
+    return judged_gains(samples, table.windows, tolerance).assign(over=over)
 
 
 def extended(sample: pd.DataFrame, extension: str) -> pd.DataFrame:
@@ -90,6 +103,6 @@ def mean(sample: pd.DataFrame) -> pd.DataFrame:
     return sample.mean(axis=1, skipna=False).to_frame(-1)
 
 
-def controls_over(gains: pd.DataFrame) -> Iterator[str]:
-    """Yield the controls that the gains are over."""
-    yield from dict.fromkeys(name for over in gains["over"].dropna() for name in over.split(" and "))
+def over_words(gains: pd.DataFrame) -> str:
+    """Return what gains are over, in words."""
+    return control_names(name for over in gains["over"].dropna() for name in over.split(" and "))

@@ -1,6 +1,7 @@
 """Methods as a report shows them: their names, and the families that share a panel."""
 
 from collections import defaultdict
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -20,6 +21,7 @@ FAMILIES = (
 OTHER = "other"
 WINDOWS = ("crop", "window", "sinks", "lm_infinite")  # extensions
 KEY = "settings.encoding.family"
+LONGEST_NAME = 60  # characters; what is longer is a sentence
 
 
 def family(run: FinishedRun) -> str:
@@ -32,6 +34,27 @@ def families() -> dict[str, str]:
     """Return the family of every encoding in `conf/encoding/`."""
     contents = {name: yaml.safe_load(file.read_text()) or {} for name, file in files("encoding").items()}
     return {name: str(content.get("family", OTHER)) for name, content in contents.items()}
+
+
+@dataclass(frozen=True)
+class Source:
+    """The full name of a method, and its paper."""
+
+    name: str = ""
+    paper: str = ""
+    link: str = ""
+
+
+@cache
+def source(encoding: str) -> Source:
+    """Return the full name and the paper of an encoding; nothing if `conf/encoding/` does not have it."""
+    if encoding not in files("encoding"):
+        return Source()
+    from models import sources  # with torch
+
+    name = sources.about("encoding", encoding).partition(" (")[0]
+    paper, link = sources.source("encoding", encoding)
+    return Source(" ".join(name.split()) if len(name) < LONGEST_NAME else "", paper, link)
 
 
 def family_place(family: str) -> tuple[int, str]:

@@ -1,33 +1,44 @@
 """Numbers as text."""
 
 from collections.abc import Iterable, Sequence
+from math import isnan
 
 MISSING = "–"
 
 
 def number(value: float | None, decimals: int = 3) -> str:
-    """Return a number with fewer decimals if it is large; a dash if it is missing."""
-    if value is None:
+    """Return a number with fewer decimals if it is large and a true minus; a dash if it is missing."""
+    if value is None or isnan(value):
         return MISSING
-    return f"{value:.{max(0, decimals - (abs(value) >= 10) - (abs(value) >= 100) - (abs(value) >= 1000))}f}"
+    fewer = sum(abs(value) >= size for size in (10, 100, 1000))
+    return f"{value:.{max(0, decimals - fewer)}f}".replace("-", "−")
 
 
 def signed(value: float | None, decimals: int = 3) -> str:
     """Return a number with its sign, a true minus."""
-    if value is None:
+    if value is None or isnan(value):
         return MISSING
     text = number(abs(value), decimals)
     return ("+" if value > 0 else "−" if value < 0 else "") + text if float(text) else text
 
 
-def plus_minus(half: float | None) -> str:
-    """Return half the width of an interval, after ±."""
-    return "" if half is None else f"±{number(half)}"
-
-
 def between(low: float | None, high: float | None) -> str:
     """Return an interval in brackets, to follow its value; empty if there is none."""
-    return "" if low is None or high is None else f" [{signed(low)}, {signed(high)}]"
+    return "" if is_missing(low) or is_missing(high) else f" [{signed(low)}, {signed(high)}]"
+
+
+def with_interval(value: float | None, low: float | None, high: float | None) -> str:
+    """Return a difference with its interval: −0.099 [−0.143, −0.055]."""
+    return signed(value) + between(low, high)
+
+
+def p_text(p: float | None) -> str:
+    """Return a p-value: 0.003, or < 0.001."""
+    return MISSING if p is None or isnan(p) else "< 0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def is_missing(value: float | None) -> bool:
+    return value is None or isnan(value)
 
 
 def tokens(length: int | None) -> str:
@@ -37,11 +48,6 @@ def tokens(length: int | None) -> str:
 def times(length: int, trained: int) -> str:
     """Return a length in training lengths: 2x, 0.5x."""
     return f"{length / trained:g}x"
-
-
-def at_least(length: int | None, longest: int) -> str:
-    """Return an effective length, as a lower bound if it is the longest evaluated one."""
-    return MISSING if length is None else f"{'≥ ' if length == longest else ''}{length:,}"
 
 
 def big(value: float | None) -> str:

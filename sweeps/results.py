@@ -19,7 +19,6 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from conf.errors import UsageError, printable
-from sweeps.comparison.records import Failure
 from train.results.about import About, about_run
 from train.results.rows import ROW, Row, read_rows
 
@@ -65,6 +64,15 @@ class FinishedRun:
 
 
 @dataclass(frozen=True)
+class Failure:
+    """A job that did not finish, or whose results cannot be read."""
+
+    name: str
+    reason: str
+    log: str
+
+
+@dataclass(frozen=True)
 class Sweep:
     """The jobs of a sweep: finished runs, and jobs without results."""
 
@@ -78,6 +86,11 @@ class Sweep:
         default_factory=lambda: {UNFINISHED: [], FAILED: [], UNREADABLE: []}
     )
     notes: list[str] = field(default_factory=list)
+
+    @property
+    def missing(self) -> list[Failure]:
+        """Return the jobs without results."""
+        return [job for jobs in self.troubles.values() for job in jobs]
 
 
 def load_sweep(folder: Path) -> Sweep:

@@ -9,11 +9,32 @@ from pydantic import TypeAdapter
 
 from conf.errors import UsageError
 from sweeps.bench.instructions import LIMITS
-from sweeps.drawing.figure import Caption, Figure, describe, facet
+from sweeps.drawing.figure import Caption, Figure, facet, panel
 from sweeps.methods import families, family_place
 from sweeps.numbers import markdown
 from sweeps.texts import markdown_page
 
+PANEL = """
+height: {step: 14}
+width: 330
+encoding:
+  y: {field: encoding, type: nominal, sort: $order, axis: {title: null, ticks: false, domain: false}}
+layer:
+  - mark: {type: rule, size: 1}
+    encoding: {x: {datum: 1}, y: null, color: {value: var(--mid)}}
+  - mark: {type: point, filled: true, size: 42, opacity: 1}
+    encoding:
+      x:
+        field: ratio
+        type: quantitative
+        scale: {type: log}
+        axis: {title: null, format: "~g", domain: false}
+      color:
+        field: machine
+        type: nominal
+        scale: {range: [var(--c0), var(--c1), var(--c2)]}
+        legend: {orient: top, title: null, labelLimit: 400}
+"""
 HEADS = {  # of each kind of result in a table
     "train": "tokens/s", "train_vs_nope": "step, x NoPE", "peers": "", "peers_compiled": "compiled",
     "evaluate_vs_causal": "x causal", "evaluate": "s", "sweep": "", "sweep_evaluation": "",
@@ -151,5 +172,5 @@ def bench_figure(frame: pd.DataFrame) -> Figure:
     ]
     order = sorted(families(), key=lambda name: (family_place(families()[name]), name))
     note = "Under the largest instruction set of each machine, one thread."
-    panel, caption = describe("benchmarks", order=order), Caption("What every method costs", note)
-    return Figure("benchmarks", {"ratios": facet(panel, rows, "measure", 2, caption)})
+    caption = Caption("What every method costs", note)
+    return Figure("benchmarks", {"ratios": facet(panel(PANEL, order=order), rows, "measure", 2, caption)})

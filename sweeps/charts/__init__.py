@@ -1,53 +1,53 @@
-"""The figures of a report, and the names of their files."""
+"""The figures of a report, one file each: data above, drawing below."""
 
+from collections.abc import Sequence
+
+from sweeps.charts.by_length import by_length, by_position
 from sweeps.charts.decomposition import decomposition
 from sweeps.charts.depths import by_depth
-from sweeps.charts.extensions import against_crop, extension_figures
+from sweeps.charts.extensions import extension_figure
 from sweeps.charts.gain import gain_by_distance, gain_by_length
-from sweeps.charts.lines import by_position, lines_by_length, protocol_figure
-from sweeps.comparison.summary import Comparison, Summary
+from sweeps.charts.protocols import protocol_figure
+from sweeps.comparison import Comparison
 from sweeps.drawing.figure import Figure, note_missing
 from sweeps.numbers import list_text
 
 KINDS = {
     "gain_by_length": gain_by_length,
     "copying": gain_by_distance,
-    "by_length": lines_by_length,
+    "by_length": by_length,
     "by_position": by_position,
-    "against_crop": against_crop,
-    "extensions": extension_figures,
+    "extensions": extension_figure,
+    "by_depth": by_depth,
     "decomposition": decomposition,
     "protocols": protocol_figure,
-    "by_depth": by_depth,
 }
+PREFIXES = {"by_position": "loss_", "by_depth": "accuracy_"}  # of file names
 
 
-def figures(summary: Summary) -> list[dict[str, Figure]]:
-    """Return the figures of each comparison, by kind; each has its own file name."""
-    missing = list_text([job.name for job in summary.missing], 8)
+def figures(comparisons: Sequence[Comparison], missing: Sequence[str] = ()) -> list[dict[str, Figure]]:
+    """Return the figures of each comparison, by kind; each has its own file name. `missing`: jobs without
+    results, which the figures name."""
     names: list[str] = []
     every = []
-    for comparison in summary.comparisons:
+    for comparison in comparisons:
         by_kind = {}
         for kind, draw in KINDS.items():
             if views := draw(comparison):
-                names.append(f"{before(kind, comparison)}{kind}{suffix(summary.comparisons, comparison)}")
+                prefix = f"{comparison.metric}_" if kind == "by_length" else PREFIXES.get(kind, "")
+                names.append(f"{prefix}{kind}{suffix(comparisons, comparison)}")
                 repeated = names.count(names[-1])
-                drawn = {view: note_missing(chart, missing) for view, chart in views.items()}
+                note = list_text([*missing], 8)
+                drawn = {view: note_missing(chart, note) for view, chart in views.items()}
                 by_kind[kind] = Figure(f"{names[-1]}{f'-{repeated}' * (repeated > 1)}", drawn)
         every.append(by_kind)
     return every
 
 
-def before(kind: str, comparison: Comparison) -> str:
-    """Return the part of a file name before the kind of its figure."""
-    prefixes = {"by_length": f"{comparison.metric}_", "by_position": "loss_", "by_depth": "accuracy_"}
-    return prefixes.get(kind, "")
-
-
-def suffix(comparisons: list[Comparison], comparison: Comparison) -> str:
+def suffix(comparisons: Sequence[Comparison], comparison: Comparison) -> str:
     """Return the part of a file name that distinguishes comparisons; empty if all are of the same runs."""
-    lengths = {item.trained_length for item in comparisons if item.data == comparison.data}
-    parts = [comparison.data] * any(item.data != comparison.data for item in comparisons)
-    parts += [str(comparison.trained_length)] * (len(lengths) > 1)
+    data = comparison.table.data
+    lengths = {item.trained for item in comparisons if item.table.data == data}
+    parts = [data] * any(item.table.data != data for item in comparisons)
+    parts += [str(comparison.trained)] * (len(lengths) > 1)
     return "".join(f"-{part}" for part in parts)

@@ -1,49 +1,71 @@
 """Accuracy by length and depth: a heat map for each method, all on the same scale."""
 
-from sweeps.comparison.records import Values
-from sweeps.comparison.summary import Comparison
-from sweeps.drawing.figure import Caption, Row, Spec, describe, facet, place_beside
-from sweeps.texts import PARTS
+from sweeps.comparison import Comparison, plain_value
+from sweeps.drawing.figure import Caption, Row, Spec, facet, panel, place_beside
 from train.results.rows import DEPTH
 
-
-def depths(comparison: Comparison) -> list[str]:
-    """Return the depths, 0.00, 0.25, ..., from the start of a sequence."""
-    names = (name for name, metrics in comparison.scores.items() if "accuracy" in metrics)
-    return sorted(name.removeprefix(DEPTH) for name in names if name.startswith(DEPTH))
-
-
-def depth_accuracies(comparison: Comparison, method: str, depth: str) -> Values:
-    """Return the accuracy at each length; None if it is undefined."""
-    scores = comparison.scores[DEPTH + depth]["accuracy"]
-    values = scores.methods[method]["none"].value if method in scores.methods else []
-    known = dict(zip(scores.lengths, values, strict=False))
-    return [known.get(length) for length in comparison.lengths]
+PANEL = """
+width: $width
+height: $height
+encoding:
+  x:
+    field: length
+    type: ordinal
+    axis: {title: $x, labelAngle: 0, labelExpr: "format(datum.value, ',')", ticks: false, domain: false}
+  y: {field: depth, type: ordinal, axis: {ticks: false, domain: false}}
+layer:
+  - transform: [{filter: "!isValid(datum.value)"}]
+    mark: {type: rect, color: var(--faint)}
+  - transform: [{filter: "isValid(datum.value)"}]
+    mark: {type: rect, color: var(--c0)}
+    encoding:
+      opacity:
+        field: value
+        type: quantitative
+        scale: {range: [0.05, 1], domain: [0, 1]}
+        legend:
+          {orient: top, title: null, format: ".2f", symbolType: square, symbolFillColor: var(--c0),
+           values: [0, 0.25, 0.5, 0.75, 1]}
+      tooltip:
+        - {field: method}
+        - {field: length, type: quantitative, format: ",d"}
+        - {field: depth}
+        - {field: value, type: quantitative, format: ".3f", title: accuracy}
+  - mark: {type: text, fontSize: 10}
+    encoding:
+      text: {field: _text}
+      color:
+        condition: {test: "isValid(datum.value) && datum.value > 0.7", value: var(--paper)}
+        value: var(--ink)
+  - data: {values: $trained}
+    mark: {type: rule, size: 1.8}
+    encoding: {x: {field: length, type: ordinal, bandPosition: 1}, y: null}
+"""
 
 
 def by_depth(comparison: Comparison) -> dict[str, Spec]:
     """Draw accuracy by depth and length, grey if there is no value, with a line after the training length."""
-    rows: list[Row] = [
-        {"method": name, "length": length, "depth": depth, "value": value, "_text": short_name(value)}
-        for name in comparison.order
-        for depth in depths(comparison)
-        for length, value in zip(comparison.lengths, depth_accuracies(comparison, name, depth), strict=True)
-    ]
+    depths = sorted(
+        p for p, metric in comparison.table.measured if p.startswith(DEPTH) and metric == "accuracy"
+    )
+    values = {depth: comparison.estimates(depth, "accuracy")["value"] for depth in depths}
+    rows: list[Row] = []
+    for name in comparison.order:
+        for depth in depths:
+            for length in comparison.lengths:
+                value = plain_value(values[depth].get((name, "none", length)))
+                row: Row = {"method": name, "length": length, "depth": depth.removeprefix(DEPTH)}
+                rows.append(row | {"value": value, "_text": short_number(value)})
     if not rows:
         return {}
-    text, trained = PARTS["by_depth"], comparison.trained_length
-    caption = Caption(text.title, f"{comparison.title} (the line). {text.note}")
-    panel = describe(
-        "depth",
-        width=34 * len(comparison.lengths),
-        height=28 * len(depths(comparison)),
-        x=comparison.axis(),
-        trained=[{"length": trained}] if trained in comparison.lengths else [],
-    )
-    chart = facet(panel, rows, "method", 5, caption)
+    trained = [{"length": comparison.trained}] if comparison.trained in comparison.lengths else []
+    width, height = 34 * len(comparison.lengths), 28 * len(depths)
+    chart = panel(PANEL, width=width, height=height, x=comparison.axis(), trained=trained)
+    note = f"{comparison.title} (the line); accuracy, share of the answer; depth 0 is the start"
+    chart = facet(chart, rows, "method", 5, Caption("Accuracy by length and depth", note))
     return {"accuracy": chart | place_beside(0, 30 * len(comparison.lengths))}
 
 
-def short_name(value: float | None) -> str:
+def short_number(value: float | None) -> str:
     """Return a share in three characters at most: .97, 1."""
     return "–" if value is None else f"{value:.2f}".removeprefix("0") if value < 0.995 else "1"

@@ -1,4 +1,4 @@
-"""Figures of a trained model: how evenly and how far its heads attend."""
+"""The heads of a trained model: how evenly and how far they attend."""
 
 import json
 from collections.abc import Mapping
@@ -6,10 +6,66 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeps.drawing.figure import Row, Spec, add_title, combine, describe, place_beside
+from sweeps.drawing.figure import Row, Spec, add_title, combine, panel, place_beside
 from sweeps.drawing.lines import COLOURS
 from sweeps.numbers import tokens
 from train.diagnostics.records import Diagnosis, Heads
+
+HEAT = """
+width: $width
+height: $height
+layer:
+  - mark: {type: rect, clip: true, color: var(--c0)}
+    transform: [{calculate: datum._x + 1, as: _right}, {calculate: datum._y + 1, as: _below}]
+    encoding:
+      x: &x
+        field: _x
+        type: quantitative
+        scale: {domain: $across, nice: false}
+        axis: &ticks
+          {title: $x, grid: false, labelAngle: -45, values: $places, labelExpr: $names, labelOverlap: false}
+      y: &y
+        field: _y
+        type: quantitative
+        scale: {domain: $down, nice: false, reverse: true}
+        axis: {title: $y, grid: false, ticks: false, values: $heads, labelExpr: $labels, labelOverlap: false}
+      x2: {field: _right}
+      y2: {field: _below}
+      opacity:
+        field: share
+        type: quantitative
+        scale: $scale
+        legend: $legend
+      tooltip:
+        - {field: layer}
+        - {field: head}
+        - {field: share, type: quantitative, format: .1%}
+  - data: {values: $borders}  # between layers
+    mark: {type: rule, size: 1.5, color: var(--ink)}
+    encoding: {y: *y}
+  - data: {values: $edge}  # past the distances of training
+    mark: {type: rule, size: 1.4, strokeDash: [5, 4], color: var(--c1)}
+    encoding: {x: *x}
+"""
+UNSEEN = """
+width: 240
+height: $height
+mark: {type: line, point: true, tooltip: {content: data}}
+encoding:
+  x:
+    field: _x
+    type: quantitative
+    axis:
+      {title: evaluated length, grid: false, labelAngle: -45, values: $places, labelExpr: $names,
+       labelOverlap: false}
+  y:
+    field: share
+    type: quantitative
+    scale: {domain: [-0.03, 1.03], nice: false}
+    axis: {format: .0%, title: null}
+  color: {field: of, scale: {domain: $lines, range: $colours}, legend: {title: null}}
+  strokeDash: {condition: {test: "datum.of === 'keys'", value: [5, 4]}, value: [1, 0]}
+"""
 
 LABELLED = 32  # heads that have a name each
 LEGEND = {"format": ".0%", "title": None, "symbolType": "square", "symbolFillColor": "var(--c0)"}
@@ -73,7 +129,7 @@ def heat(title: str, values: NDArray[np.float64], look: Spec) -> Spec:
         "labels": ticks["names"],
         "borders": [{"_y": layer * count} for layer in range(1, layers)],
     }
-    return add_title(title, describe("heat", **usual | look), rows)
+    return add_title(title, panel(HEAT, **usual | look), rows)
 
 
 def unseen(variant: Heads) -> Spec:
@@ -90,7 +146,7 @@ def unseen(variant: Heads) -> Spec:
     colours = [*(f"var(--c{n % COLOURS})" for n in range(len(lines) - 1)), "var(--soft)"]
     height = heads_height(values[0].size)
     look = {"lines": list(lines), "colours": colours, "height": height, **by_length(variant)}
-    return add_title("Attention to distances never seen in training", describe("unseen", **look), rows)
+    return add_title("Attention to distances never seen in training", panel(UNSEEN, **look), rows)
 
 
 def heads_height(heads: int) -> int:

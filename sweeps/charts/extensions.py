@@ -1,77 +1,79 @@
-"""Figures of extensions: their gain over crop, or their change if there is no crop."""
+"""What extensions change: their gain over the fair controls, or their difference from no extension."""
 
-from typing import Any
+import pandas as pd
 
-from sweeps.comparison.records import Gain
-from sweeps.comparison.summary import CONTROLS, SHARES, Comparison, unit
+from sweeps.comparison import CONTROLS, SHARES, Comparison, unit
 from sweeps.drawing.figure import Caption, Spec
 from sweeps.drawing.lines import Axes, Line
 from sweeps.drawing.panels import panels
+from sweeps.gain import over_words
+from sweeps.statistics import estimate
 
 MOST_PANELS = 9
 
 
-def against_crop(comparison: Comparison) -> dict[str, Spec]:
-    """Draw the extensions of the methods that have most, and every method without extension."""
-    if not comparison.is_cropped:
+def extension_changes(comparison: Comparison) -> pd.DataFrame:
+    """Return how much lower the loss is with each extension (an accuracy: higher), by method, extension and
+    length: over the better fair control of the method without it, or without controls over that method."""
+    if comparison.has_controls:
+        return comparison.gains
+    sample = comparison.sample
+    extensions = sample.index.get_level_values("extension")
+    sample = sample[~extensions.isin(["none", *CONTROLS])]
+    if sample.empty:
+        return pd.DataFrame()
+    plain = comparison.plain.reindex(sample.index.droplevel("extension")).set_axis(sample.index)
+    return estimate(comparison.sign * (plain - sample), comparison.table.windows)
+
+
+def extended_methods(comparison: Comparison) -> dict[str, list[str]]:
+    """Return the extensions of methods that have some, the best at the longest length first."""
+    found = comparison.means["value"]
+    result = {}
+    for name in comparison.names:
+        values = found[name].unstack("length").drop([*CONTROLS, "none"], errors="ignore")
+        ends = values.get(comparison.longest, pd.Series(dtype=float)).reindex(values.index)
+        if len(values):
+            result[name] = [str(e) for e in (comparison.sign * ends).sort_values().index]
+    return result
+
+
+def extension_figure(comparison: Comparison) -> dict[str, Spec]:
+    """Draw one panel for each method with extensions: these, and the method itself."""
+    every, changes = extended_methods(comparison), extension_changes(comparison)
+    if not every or changes.empty:
         return {}
-    views = {
-        "extensions": ("Extensions against crop", extension_lines(comparison)),
-        "every method without extension": ("Methods against crop", plain_names(comparison)),
-    }
-    return {view: extension_chart(comparison, *content) for view, content in views.items() if content[1]}
-
-
-def extension_figures(comparison: Comparison) -> dict[str, Spec]:
-    """Draw extensions against no extension, if there is no crop."""
-    lines = [] if comparison.is_cropped else extension_lines(comparison)
-    return {"extensions": extension_chart(comparison, "What extensions change", lines)} if lines else {}
-
-
-def extension_lines(comparison: Comparison) -> list[Line]:
-    """Return the lines of one panel for each method: its extensions, and the method itself."""
-    every = comparison.extensions
-    several = [name for name in every if set(every[name]) - {"none", *CONTROLS}]
-    several.sort(key=lambda name: (-len(every[name]), name != comparison.reference))
+    shown = sorted(every, key=lambda name: (-len(every[name]), name != comparison.reference))[:MOST_PANELS]
     lines = []
-    for name in sorted(several[:MOST_PANELS], key=comparison.order.index):
-        gains = every[name]
-        common = common_beginning([extension for extension in gains if extension != "none"])
-        panel = f"{name} + {common}…" if common else name
-        for place, (extension, gain) in enumerate(gains.items()):
+    for name in sorted(shown, key=comparison.order.index):
+        common = common_beginning(every[name])
+        title = f"{name} + {common}…" if common else name
+        for place, extension in enumerate(["none", *every[name]]):
             label = "no extension" if extension == "none" else extension.removeprefix(common)
-            lines.append(extension_line(gain, label, comparison.source(name), panel=panel, place=place))
-    return lines
-
-
-def plain_names(comparison: Comparison) -> list[Line]:
-    """Return the line of every method without extension."""
-    lines = []
-    for name in comparison.order:
-        if gain := comparison.extensions.get(name, {}).get("none"):
-            panel, place = comparison.panel(name)
-            lines.append(extension_line(gain, name, comparison.source(name), panel=panel, place=place))
-    return lines
-
-
-def extension_line(gain: Gain, label: str, source: str, **look: Any) -> Line:
-    return Line(label, gain.lengths, gain.value, gain.low, gain.high, source=source, is_whole=True, **look)
-
-
-def extension_chart(comparison: Comparison, title: str, lines: list[Line]) -> Spec:
-    cropped = f"crop: the same model shown only {comparison.cropped}; to do better is to gain from context"
-    plain = "the same trained model on the same tokens, with and without an extension"
-    note = cropped if comparison.is_cropped else plain
+            ends = (
+                comparison.values(changes, column, name, extension) for column in ("value", "low", "high")
+            )
+            value, low, high = (list(end) for end in ends)
+            if any(v is not None for v in value):
+                lines.append(
+                    Line(
+                        label, comparison.lengths, value, low, high, panel=title, place=place,
+                        source=comparison.source(name), is_whole=True,
+                    )
+                )  # fmt: skip
+    control = over_words(changes) if comparison.has_controls else "no extension"
     axes = Axes(
-        Caption(title, f"{note}; bands are 95 % intervals"),
+        Caption(
+            "What extensions change", f"over {control}; bands are 95 % intervals of the paired difference"
+        ),
         x=comparison.axis(comparison.protocol),
-        y=f"difference in {unit(comparison.metric)}",
-        trained=comparison.trained_length,
-        zero="crop" if comparison.is_cropped else "no extension",
-        better="below" if comparison.sign > 0 else "above",
+        y=f"gain, {unit(comparison.metric).rpartition(', ')[2]}",
+        trained=comparison.trained,
+        zero=control if not comparison.has_controls else "the fair control",
+        better="above",
         share=comparison.metric in SHARES,
     )
-    return panels(lines, axes)
+    return {"extensions": panels(lines, axes)} if lines else {}
 
 
 def common_beginning(extensions: list[str]) -> str:

@@ -1,60 +1,97 @@
 """The gain from longer context: each method compared with itself when it sees no more than in training."""
 
-from sweeps.comparison.records import Difference
-from sweeps.comparison.summary import Comparison
-from sweeps.drawing.figure import Caption, Row, Spec, describe, facet, place_beside
-from sweeps.numbers import times, tokens
-from sweeps.texts import PARTS
+import pandas as pd
 
-VERDICTS = {"better": "gains", "worse": "loses"}
-UNSURE = "neither"
-SYMLOG = {"type": "symlog", "constant": 0.05, "nice": False, "padding": 14}
-TICKS = [-1, -0.1, 0, 0.1, 1]
+from sweeps.comparison import Comparison, plain_value
+from sweeps.copying import copying_gains
+from sweeps.drawing.figure import Caption, Row, Spec, facet, panel, place_beside
+from sweeps.gain import VERDICTS
+from sweeps.numbers import between, signed, times, tokens
+
+PANEL = """
+width: 190
+height: {step: 16}
+encoding:
+  y:
+    field: method
+    type: nominal
+    sort: $names
+    axis: {title: null, ticks: false, domain: false, labelLimit: 240}
+layer:
+  - mark: {type: rule, size: 1}
+    encoding: {x: {datum: 0}, y: null, color: {value: var(--mid)}}
+  - mark: {type: rule, size: 2}
+    encoding:
+      x: &x
+        field: low
+        type: quantitative
+        scale: {type: symlog, constant: 0.05, nice: false, padding: 14}
+        axis: {title: $title, values: [-1, -0.1, 0, 0.1, 1], format: ~g, domain: false}
+      x2: {field: high}
+      color: &color
+        field: verdict
+        type: nominal
+        scale: {domain: $verdicts, range: [var(--c0), var(--c2), var(--c1), var(--mid)]}
+        legend: {orient: top, title: null}
+  - mark: {type: point, filled: true, size: 42, opacity: 1}
+    encoding:
+      x: {<<: *x, field: value}
+      color: *color
+      tooltip: {field: _told}
+"""
 
 
 def gain_by_length(comparison: Comparison) -> dict[str, Spec]:
     """Draw a panel for each length, a row for each method: the largest gain half way first, windows last."""
+    if not comparison.has_controls or "none" not in comparison.gains.index.unique("extension"):
+        return {}
+    gains = comparison.gains.xs("none", level="extension")
     panels = {
-        f"{tokens(length)} tokens, {times(length, comparison.trained_length)}": (comparison.gains, t)
-        for t, length in enumerate(comparison.lengths)
-        if length > comparison.trained_length
+        f"{tokens(length)} tokens, {times(length, comparison.trained)}": part.droplevel("length")
+        for length, part in gains.groupby(level="length")
     }
-    return gain_panels(comparison, panels, PARTS["gain_by_length"].title)
+    return gain_panels(comparison, panels, "Gain from longer context by length")
 
 
 def gain_by_distance(comparison: Comparison) -> dict[str, Spec]:
-    """Draw a panel for each range of distances to the last occurrence, at half way to the longest length."""
-    panels = {f"{name}, {part.share:.0%}": (part.gains, 0) for name, part in comparison.copying.items()}
-    return gain_panels(comparison, panels, PARTS["copying"].title)
+    """Draw a panel for each range of distances to the last occurrence, half way to the longest length."""
+    parts = copying_gains(comparison.table, comparison.halfway, comparison.lengths, comparison.tolerance)
+    panels = {f"{name}, {part.share:.0%}": part.gains for name, part in parts.items()}
+    return gain_panels(comparison, panels, "Gain from longer context by how far back a token was last seen")
 
 
-def gain_panels(
-    comparison: Comparison, panels: dict[str, tuple[dict[str, Difference], int]], title: str
-) -> dict[str, Spec]:
-    """Draw a panel for each name, from gains and the place of the length to show."""
-    gains, middle = comparison.gains, comparison.halfway
+def gain_panels(comparison: Comparison, panels: dict[str, pd.DataFrame], title: str) -> dict[str, Spec]:
+    """Draw a panel for each name, from gains by method."""
     rows: list[Row] = [
-        {
-            "context": name,
-            "method": method,
-            "verdict": VERDICTS.get(gain.verdict[t] or "", UNSURE),
-            "value": gain.value[t],
-            "low": gain.ends(t)[0],
-            "high": gain.ends(t)[1],
+        {"context": name, "method": method, "verdict": gain.verdict or VERDICTS[-1]}
+        | {end: plain_value(getattr(gain, end)) for end in ("value", "low", "high")}
+        | {"over": gain.over, "unit": comparison.unit}
+        | {
+            "_told": f"{method}  {signed(gain.value)}\n{comparison.unit}, 95 % interval"
+            f"{between(gain.low, gain.high)}\n{gain.verdict}; over {gain.over}\n{comparison.source(method)}"
         }
-        for name, (each, t) in panels.items()
-        for method, gain in each.items()
-        if gain.value[t] is not None
+        for name, gains in panels.items()
+        for method, gain in zip(gains.index, gains.itertuples(), strict=True)
     ]
     if not rows:
         return {}
-    names = sorted(gains, key=lambda name: (name in comparison.bounded, -(gains[name].value[middle] or -1e9)))
-    names = [name for name in names if any(row["method"] == name for row in rows)]
-    panel = describe(
-        "whiskers", row="method", rows=names, width=190, verdicts=[*VERDICTS.values(), UNSURE], scale=SYMLOG,
-        ticks=TICKS, title=f"← hurts · {comparison.unit} · helps →",
-    )  # fmt: skip
-    note = f"{comparison.title}; 95 % intervals over {comparison.over or 'nothing'}; linear within ±0.05"
-    columns = 2 if len({row["context"] for row in rows}) == 4 else 3
-    chart = facet(panel, rows, "context", columns, Caption(title, note))
-    return {"gain": chart | place_beside(0, 150, 8 * max(map(len, names)))}
+    names = [name for name in best_first(comparison) if any(row["method"] == name for row in rows)]
+    title_below = f"← loses · {comparison.unit} (symlog) · gains →"
+    chart = panel(PANEL, names=names, verdicts=[*VERDICTS], title=title_below)
+    over = comparison.table.over or "nothing"
+    note = (
+        f"{comparison.title}; 95 % intervals over {over}; the axis is linear within ±0.05, then logarithmic"
+    )
+    columns = 2 if len(panels) == 4 else 3
+    faceted = facet(chart, rows, "context", columns, Caption(title, note))
+    return {"gain": faceted | place_beside(0, 150, 8 * max(map(len, names)))}
+
+
+def best_first(comparison: Comparison) -> list[str]:
+    """Return methods, the largest gain half way first, windows last."""
+    values = {
+        name: comparison.gains["value"].get((name, "none", comparison.halfway)) for name in comparison.names
+    }
+    known = {name: value for name, value in values.items() if value is not None}
+    ranked = sorted(known, key=lambda name: (name in comparison.bounded, -known[name]))
+    return [*ranked, *(name for name in comparison.names if name not in known)]

@@ -21,10 +21,12 @@ function fitted(spec, width) {
 
 function draw(figure) {
   const spec = chosen(figure), host = figure.querySelector(".chart");
-  vegaEmbed(host, fitted(spec, host.clientWidth), { ...LOOK, renderer: "svg", tooltip });
+  const config = host.clientWidth < 600 ? { ...LOOK.config, legend: { ...LOOK.config.legend, columns: 2 } } : LOOK.config;
+  vegaEmbed(host, fitted(spec, host.clientWidth), { ...LOOK, config, renderer: "svg", tooltip });
 }
 
 const chosen = (figure) => figures.views[figure.dataset.figure][figure.querySelector("select")?.value ?? 0];
+const viewName = (figure) => figure.querySelector("select")?.selectedOptions[0].textContent ?? "";
 const root = getComputedStyle(document.documentElement);
 
 // the figure as a file: with its title, in the colours that the page has now
@@ -34,32 +36,59 @@ async function picture(spec) {
 }
 
 // the rows of what is shown, without those and without the columns that only serve to draw it
-function table(spec) {
+function table(spec, view) {
+  const cell = (text) => /[",\n]/.test(text ?? "") ? `"${text.replaceAll('"', '""')}"` : text ?? "";
   return Object.values(spec.datasets).map((text) => {
-    const rows = [[]];
-    text.trim().replace(/("(?:[^"]|"")*"|[^,\n]*)(,|\n|$)/g, (_, cell, end) => { rows.at(-1).push(cell); if (end === "\n") rows.push([]); });
-    const kind = rows[0].indexOf("_kind"), columns = [...rows[0].keys()].filter((n) => rows[0][n] && !rows[0][n].startsWith("_"));
-    return rows.filter((row) => !["name", "mark", "note"].includes(row[kind])).map((row) => columns.map((n) => row[n]).join(",")).join("\n");
+    const rows = vega.read(text, { type: "csv" }).filter((row) => !["name", "mark", "note", "zero", "trained"].includes(row._kind));
+    const columns = Object.keys(rows[0] ?? {}).filter((name) => !name.startsWith("_"));
+    return [["view", ...columns], ...rows.map((row) => [view, ...columns.map((name) => row[name])])].map((row) => row.map(cell).join(",")).join("\n");
   }).join("\n\n") + "\n";
 }
 
 async function save(figure, type) {
-  const spec = chosen(figure), text = type === "svg" ? await picture(spec) : table(spec);
+  const spec = chosen(figure), view = viewName(figure), text = type === "svg" ? await picture(spec) : table(spec, view);
   const link = document.createElement("a");
   link.href = URL.createObjectURL(new Blob([text], { type: type === "svg" ? "image/svg+xml" : "text/csv" }));
-  link.download = `${figure.dataset.figure}.${type}`;
+  link.download = `${[figure.dataset.figure, ...view.match(/[\w.-]+/g) ?? []].join("_")}.${type}`;
   link.click();
   URL.revokeObjectURL(link.href);
 }
 
+// sorts by a column, then the other way round; cells without a value come last in both
 function sortable(table) {
-  table.querySelectorAll("th").forEach((head) => head.addEventListener("click", () => {
-    const body = table.tBodies[0], column = head.cellIndex, down = head.dataset.down === "1";
-    head.dataset.down = down ? "0" : "1";
-    const key = (row) => { const text = row.cells[column].dataset.value ?? row.cells[column].textContent; return text === "" || isNaN(text) ? text : Number(text); };
-    const compare = (a, b) => key(a) === "" ? 1 : key(b) === "" ? -1 : (typeof key(a) === "number" && typeof key(b) === "number" ? key(a) - key(b) : String(key(a)).localeCompare(key(b))) * (down ? -1 : 1);
-    body.append(...[...body.rows].sort(compare));
-  }));
+  const heads = [...table.querySelectorAll("th")];
+  const key = (row, column) => { const text = row.cells[column].dataset.value ?? row.cells[column].querySelector("span").textContent; return text !== "" && !isNaN(text) ? Number(text) : text; };
+  const missing = (value) => value === "" || value === "–";
+  for (const head of heads) head.querySelector("button").addEventListener("click", () => {
+    const column = head.cellIndex, sign = head.ariaSort === "ascending" ? -1 : 1;
+    for (const other of heads) other.ariaSort = other === head ? (sign > 0 ? "ascending" : "descending") : "none";
+    const compare = (a, b) => missing(a) || missing(b) ? missing(a) - missing(b) : sign * (typeof a === "number" && typeof b === "number" ? a - b : String(a).localeCompare(String(b)));
+    table.tBodies[0].append(...[...table.tBodies[0].rows].sort((a, b) => compare(key(a, column), key(b, column))));
+  });
+}
+
+// the paired difference of any two, from those of all n < m
+function comparable(place) {
+  const { names, lengths, means, pairs } = JSON.parse(place.querySelector("script").textContent);
+  const [first, other] = place.querySelectorAll("select");
+  const number = (value) => value === null ? "–" : value.toPrecision(4);
+  const signed = (value) => value === null ? "–" : (value > 0 ? "+" : value < 0 ? "−" : "") + Math.abs(value).toFixed(3);
+  const mean = (values) => { const known = values.filter((value) => value !== null); return known.length ? known.reduce((a, b) => a + b) / known.length : null; };
+  const fill = () => {
+    const n = Number(first.value), m = Number(other.value), [low, high] = [Math.min(n, m), Math.max(n, m)], turn = n < m ? 1 : -1;
+    const pair = n === m ? null : pairs[low * names.length - low * (low + 1) / 2 + high - low - 1];
+    place.querySelector("tbody").replaceChildren(...lengths.map((length, t) => {
+      const row = document.createElement("tr"), [value, half, p] = pair ? pair[t] : [null, null, null];
+      const ends = half === null || value === null ? "–" : `[${signed(turn * value - half)}, ${signed(turn * value + half)}]`;
+      const seeds = means[n][t].map((a, s) => a === null || means[m][t][s] === null ? "–" : signed(a - means[m][t][s]));
+      const cells = [length, number(mean(means[n][t])), number(mean(means[m][t])), value === null ? "–" : signed(turn * value), ends, p === null ? "–" : p < 0.001 ? "< 0.001" : p.toFixed(3), seeds.join(", ")];
+      row.append(...cells.map((text) => Object.assign(document.createElement("td"), { textContent: text })));
+      row.firstChild.className = "left";
+      return row;
+    }));
+  };
+  for (const select of [first, other]) select.addEventListener("change", fill);
+  fill();
 }
 
 const all = [...document.querySelectorAll("[data-figure]")];
@@ -70,6 +99,7 @@ for (const figure of all) {
   figure.querySelectorAll("[data-save]").forEach((button) => button.addEventListener("click", () => save(figure, button.dataset.save)));
 }
 document.querySelectorAll("table.sortable").forEach(sortable);
+document.querySelectorAll(".compare").forEach(comparable);
 let waiting, width = innerWidth;
 addEventListener("resize", () => {
   clearTimeout(waiting);

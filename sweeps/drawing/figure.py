@@ -2,12 +2,13 @@
 
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import yaml
 
 HERE = Path(__file__).parent
@@ -58,14 +59,14 @@ class Caption:
     note: str
 
 
-def describe(name: str, **values: object) -> Spec:
-    """Return the chart of `<name>.yml`, with values in place of the words that begin with $."""
-    return dict(fill(content(name), values))
+def panel(text: str, **values: object) -> Spec:
+    """Return a chart from its description in YAML, with values in place of the words that begin with $."""
+    return dict(fill(read(text), values))
 
 
 @cache
-def content(name: str) -> Spec:
-    return dict(yaml.safe_load((HERE / f"{name}.yml").read_text()))
+def read(text: str) -> Spec:
+    return dict(yaml.safe_load(text))
 
 
 def fill(part: Any, values: dict[str, object]) -> Any:
@@ -97,8 +98,8 @@ def numbers(table: Sequence[Row]) -> dict[str, str]:
     return dict.fromkeys(sorted(names), "number")
 
 
-def facet(panel: Spec, table: Sequence[Row], field: str, columns: int, caption: Caption) -> Spec:
-    """Return the chart `panel` for each value of a field, in the order of the table's rows.
+def facet(chart: Spec, table: Sequence[Row], field: str, columns: int, caption: Caption) -> Spec:
+    """Return a chart for each value of a field, in the order of the table's rows.
 
     A page shows fewer panels side by side if it is narrow, and stretches them.
     """
@@ -112,7 +113,7 @@ def facet(panel: Spec, table: Sequence[Row], field: str, columns: int, caption: 
         "columns": min(columns, len(titles)),
         "spacing": 16,
         "resolve": {"axis": {"x": "independent"}},
-        "spec": panel,
+        "spec": chart,
     }
 
 
@@ -140,8 +141,6 @@ def static_spec(part: Any) -> Any:
     return {key: static_spec(value) for key, value in part.items() if key not in ("params", "tooltip")}
 
 
-def csv(rows: Iterable[Row]) -> str:
+def csv(rows: Sequence[Row]) -> str:
     """Return a table as CSV, with empty cells for None and missing values."""
-    import pandas
-
-    return str(pandas.DataFrame(rows).to_csv(index=False, float_format="%.10g"))
+    return str(pd.DataFrame(rows).to_csv(index=False, float_format="%.10g"))

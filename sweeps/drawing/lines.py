@@ -41,8 +41,10 @@ class Line:
 
     @property
     def spread(self) -> list[float]:
-        """Return all values of the curve and of its seeds."""
-        return [value for values in (self.value, *self.seeds) for value in values if value is not None]
+        """Return all values of the curve and of its band."""
+        ends = [end for pair in self.band if pair for end in pair]
+        every = [*self.value, *(value for seed in self.seeds for value in seed), *ends]
+        return [value for value in every if value is not None]
 
 
 def limits(lines: Sequence[Line], zero: bool, share: bool) -> tuple[float, float]:

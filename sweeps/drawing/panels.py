@@ -1,11 +1,115 @@
-"""Curves against length (`lines.yml`): panels with common axes, names next to curves, hover, isolation."""
+"""Curves against length: panels with common axes, names next to curves, hover, isolation."""
 
 from collections import Counter
 from collections.abc import Sequence
 
-from sweeps.drawing.figure import Spec, describe, facet, place_beside
+from sweeps.drawing.figure import Spec, facet, panel, place_beside
 from sweeps.drawing.lines import COLOURS, Axes, Line, limits
 from sweeps.drawing.rows import axis_notes, curves, endings
+
+# `hover` and `pick` are the curve under the pointer and those that were clicked; without one, all are lit
+PANEL = """
+width: $width
+height: $height
+encoding:
+  x: &x
+    field: length
+    type: quantitative
+    scale: {type: log, base: 2, domain: $lengths, nice: false}
+    axis: {title: $x, values: $ticks, format: ",d", grid: false, labelOverlap: true}
+  y: &y
+    field: value
+    type: quantitative
+    scale: {domain: $axis, nice: false, zero: false}
+    axis: $up
+layer:
+  - data: {name: table}  # of its own, so every panel has the curves of all; clipping them would be slow
+    transform: [{filter: $ghosts}]
+    mark: {type: line, strokeWidth: 0.8, color: var(--faint)}
+    encoding: {detail: {field: name}}
+  - transform: [&curve {filter: "datum._kind === 'curve'"}]
+    mark: {type: area, clip: true}
+    encoding:
+      y: {field: least, type: quantitative}
+      y2: {field: most}
+      detail: {field: name}
+      color: &colour {field: _colour, type: nominal, scale: {domain: $names, range: $colours}, legend: null}
+      fillOpacity: $shade
+  - transform: [{filter: "datum._kind === 'trained'"}]
+    mark: {type: rule, strokeDash: [5, 4], color: var(--soft)}
+    encoding: {y: null}
+  - transform: [{filter: "datum._kind === 'zero'"}]
+    mark: {type: rule, size: 1.2, color: var(--ink)}
+    encoding: {x: null}
+  - transform: [{filter: "datum._kind === 'chance'"}]
+    mark: {type: line, strokeDash: [2, 3], strokeWidth: 1, color: var(--soft)}
+  - transform: [*curve]
+    mark: {type: line, clip: true, strokeWidth: 0.9, strokeDash: [1, 3]}
+    encoding: &line
+      y: {field: crop, type: quantitative}
+      detail: {field: name}
+      color: *colour
+      opacity: &lit
+        condition:
+          test: "hover.name ? hover.name[0] !== datum.name : pick.name && indexof(pick.name, datum.name) < 0"
+          value: 0.13
+        value: 1
+  - transform: [*curve]
+    mark: {type: line, clip: true, strokeWidth: 0.9, strokeDash: [5, 3]}
+    encoding: {<<: *line, y: {field: window, type: quantitative}}
+  - transform: [*curve]
+    mark: {type: line, clip: true, strokeWidth: 0.9, strokeDash: [6, 2, 1, 2]}
+    encoding: {<<: *line, y: {field: temperature, type: quantitative}}
+  - transform: [*curve]
+    mark: {type: line, clip: true, strokeWidth: 2}
+    encoding:
+      <<: *line
+      y: *y
+      strokeDash:
+        field: _stroke
+        scale: {domain: [solid, dashed, dotted], range: [[1, 0], [7, 3], [2, 3]]}
+        legend: null
+  - transform: [*curve]
+    mark: {type: circle, clip: true, size: $dot}
+    encoding: &point {<<: *line, y: *y}
+  - transform: [{filter: "datum._kind === 'seed'"}]
+    mark: {type: point, clip: true, size: 30, fill: var(--paper), strokeWidth: 1.2}
+    encoding: *point
+  - transform: [{filter: "datum._kind === 'mark'"}]
+    mark: {type: text, fontSize: 17}
+    encoding: {<<: *point, text: {field: _text}}
+  - transform: [{filter: "datum._kind === 'name' && isValid(datum._end)"}]
+    mark: {type: rule, strokeWidth: 0.6, x2Offset: 10}
+    encoding: {<<: *point, y: {field: _end, type: quantitative}, y2: {field: value}, x2: {value: width}}
+  - transform: [{filter: "datum._kind === 'name'"}]
+    mark: {type: text, align: left, dx: 13, fontSize: 11}
+    encoding: {<<: *point, x: {value: width}, text: {field: _text}}
+  - transform: [{filter: "datum._kind === 'note'"}]
+    mark: {type: text, align: left, dx: 5, dy: -6, fontSize: 10.5, color: var(--soft)}
+    encoding: {text: {field: _text}}
+  - params:
+      - name: hover
+        select: {type: point, fields: [name], nearest: true, on: pointerover, clear: pointerout}
+      - {name: pick, select: {type: point, fields: [name], on: click, clear: dblclick, toggle: "true"}}
+    transform:
+      - *curve
+      - as: _told
+        calculate: >-
+          datum.name + '  ' + format(datum.value, ',.4r') + '\\nat ' + format(datum.length, ',')
+          + (isValid(datum.low)
+             ? '\\n95 % interval ' + format(datum.low, ',.4r') + ' to ' + format(datum.high, ',.4r') : '')
+          + (seeds && isValid(datum.least)
+             ? '\\nseeds ' + format(datum.least, ',.4r') + ' to ' + format(datum.most, ',.4r') : '')
+          + (isValid(datum.crop) ? '\\ncrop ' + format(datum.crop, ',.4r') : '')
+          + (isValid(datum.window) ? '\\nwindow ' + format(datum.window, ',.4r') : '')
+          + (isValid(datum.temperature) ? '\\ntemperature ' + format(datum.temperature, ',.4r') : '')
+          + '\\n' + sources[datum.panel + ' ' + datum.name]
+    mark: {type: circle, clip: true, size: 60}
+    encoding:
+      <<: *point
+      opacity: {condition: {test: "hover.name && hover.name[0] === datum.name", value: 0.5}, value: 0}
+      tooltip: [{field: _told, title: told}]
+"""
 
 FEW = 9  # lengths that are marked one by one
 CHOSEN = "hover.name ? hover.name[0] === datum.name : pick.name && indexof(pick.name, datum.name) >= 0"
@@ -28,8 +132,8 @@ def panels(lines: Sequence[Line], axes: Axes) -> Spec:
     up = {"title": axes.y, "domain": False, "tickCount": 6}
     up |= {"format": ".3~s"} if axis[1] >= 1e4 else {}
     inside = f"datum._kind === 'curve' && datum.value <= {axis[1]} || datum._text === '▲'"
-    panel = describe(
-        "lines",
+    chart = panel(
+        PANEL,
         width=265 if several else 620,
         height=height,
         lengths=[lengths[0] / margin, lengths[-1] * margin],
@@ -43,7 +147,7 @@ def panels(lines: Sequence[Line], axes: Axes) -> Spec:
         shade=shade(CHOSEN, 0.16, 0) if crowded else shade(OTHER, 0.02, 0.16),
         dot=26 if len(lengths) < FEW else 0,
     )
-    chart = facet(panel, rows, "panel", 2 if len(count) == 4 else 3, axes.caption)
+    chart = facet(chart, rows, "panel", 2 if len(count) == 4 else 3, axes.caption)
     sources = {f"{line.panel} {line.name}": line.source for line in lines}
     longest = max(len(str(row["_text"])) for row in rows if row["_kind"] == "name")
     seeds = {"name": "seeds", "value": any(line.seeds for line in lines)}

@@ -1,8 +1,6 @@
 """The page of the gallery: for each method its description, its score by distance, and its effect on
 attention."""
 
-import json
-import math
 import re
 from dataclasses import dataclass
 from html import escape
@@ -10,7 +8,6 @@ from pathlib import Path
 
 import torch
 from markupsafe import Markup
-from torch import Tensor
 
 from models import sources, table
 from models.effect import Positions
@@ -18,8 +15,9 @@ from models.encoding import Encoding
 from models.encodings.rope import RoPE, geometric
 from models.registry import extend, load
 from models.table import SHAPE
-from sweeps.drawing.figure import Figure, Row, Spec, add_title, combine, describe, place_beside
+from sweeps.drawing.figure import Figure, Spec, combine, place_beside
 from sweeps.drawing.page import render_page
+from sweeps.gallery.drawings import heat_map, line_chart_of
 from sweeps.gallery.measure import (
     LONGEST,
     WORDS,
@@ -34,7 +32,6 @@ LENGTH = SHAPE["length"]
 NOWHERE = "Position enters nowhere: the only information about order comes from the causal mask."
 BACK = "tokens back"
 TRAINED = [{"x": LENGTH}]
-Series = dict[str, Tensor]  # name -> y at 0, 1, ...
 
 
 @dataclass(frozen=True)
@@ -181,30 +178,3 @@ def bends(before: RoPE, after: Encoding) -> list[Spec]:
     kept = line_chart_of(title, {"ratio": ratio}, across, level=[{"y": 1}], scale=zero)
     title, level = "distance that the slowest pair sees", [{"y": LENGTH}]
     return [kept, line_chart_of(title, {"distance": seen}, BACK, upright=TRAINED, level=level, scale=zero)]
-
-
-def line_chart_of(title: str, series: Series, across: str, **look: object) -> Spec:
-    """Return curves over 0, 1, ..., with gaps at values that are not finite."""
-    rows: list[Row] = [
-        {"of": name, "x": x, "y": float(f"{y:.4g}") if math.isfinite(y) else None}
-        for name, values in series.items()
-        for x, y in enumerate(values.tolist())
-    ]
-    values = {"upright": [], "level": [], "scale": {"zero": False}} | look
-    return add_title(title, describe("curve", across=across, alone=len(series) == 1, **values), rows)
-
-
-def heat_map(title: str, values: Tensor, named: bool, causal: bool = True) -> Spec:
-    """Return a map of values (T, T) between 0 and 1; if `named`, with the words of the rows on its left."""
-    rows: list[Row] = [
-        {"query": WORDS[i], "key": WORDS[j], "attention": round(value, 3), "_query": i, "_key": j}
-        for i, row in enumerate(values.tolist())
-        for j, value in enumerate(row[: i + 1] if causal else row)
-    ]
-    labels = {
-        "title": None,
-        "ticks": False,
-        "domain": False,
-        "labelExpr": f"({json.dumps(WORDS)})[datum.value]",
-    }
-    return add_title(title, describe("attention", words=labels if named else None), rows)

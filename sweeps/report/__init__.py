@@ -1,22 +1,19 @@
 """Reports: from rows to tables, figures, a page and answers: `python -m sweeps.report <folder>`."""
 
-import os
-import subprocess
-import sys
-from dataclasses import replace
 from pathlib import Path
 
-from pydantic import TypeAdapter
 from rich.console import Console
 
-from sweeps.comparison.summarize import TOLERANCE, summarise
-from sweeps.comparison.summary import Summary
-from sweeps.results import load_sweep
+from conf.errors import UsageError
+from sweeps.charts import figures
+from sweeps.comparison import Comparison, named
+from sweeps.gain import TOLERANCE
+from sweeps.report.page import page
+from sweeps.results import Sweep, load_sweep, path_text
+from sweeps.table import read_tables
 from sweeps.tables.terminal import show, terminal_text
-from train.paths import ROOT
 
 WIDTH = 150  # of table.txt
-SUMMARY = TypeAdapter(Summary)
 
 
 def make(
@@ -24,41 +21,44 @@ def make(
 ) -> int:
     """Write the report of a folder into it, or into another folder, and print its table.
 
-    Return the number of jobs without results. A separate process draws, so that a lack of memory costs only
-    pictures.
+    Return the number of jobs without results. Pictures come last, so that a lack of memory costs only them.
     """
     folder, into = Path(folder), Path(into or folder)
-    summary = summarise(load_sweep(folder), reference, TOLERANCE if tolerance is None else tolerance)
-    summary = replace(summary, files=drawn_before(into))
+    sweep, console = load_sweep(folder), Console(markup=False)  # messages and names hold brackets
+    comparisons = compared(sweep, reference, TOLERANCE if tolerance is None else tolerance)
     into.mkdir(parents=True, exist_ok=True)
-    (into / "table.txt").write_text(terminal_text(summary, WIDTH))
-    write_summary(summary, into)
-    show(summary, Console(markup=False))  # messages and names hold brackets
-    environment = os.environ | {"PYTHONPATH": f"{ROOT}:{os.environ.get('PYTHONPATH', '')}"}
-    drawing = [sys.executable, "-m", "sweeps.report.draw", str(into)]
-    done = subprocess.run(drawing, env=environment, stdout=subprocess.PIPE, text=True, check=False)
-    print(done.stdout, end="", flush=True)
-    if done.returncode:
-        again = f"python -m sweeps.report {folder}"
-        print(f"yardstick: The pictures were not drawn, the table was: {again} tries again.", file=sys.stderr)
-    return len(summary.missing)
+    write(into / "table.txt", terminal_text(sweep, comparisons, WIDTH))
+    show(sweep, comparisons, console)
+    drawn = figures(comparisons, [job.name for job in sweep.missing])
+    write(into / "report.html", page(sweep, comparisons, drawn))
+    saved = [
+        file for by_kind in drawn for figure in by_kind.values() for file in figure.save(into / "figures")
+    ]
+    for stale in {*(into / "figures").glob("*.[ps][nv]g")} - {*saved}:  # of the last report
+        stale.unlink()
+    for file in (into / "report.html", into / "table.txt", *saved):
+        console.print(path_text(file), soft_wrap=True, highlight=False)
+    return len(sweep.missing)
 
 
-def drawn_before(folder: Path) -> list[str]:
-    """Return the figures of the folder's last report."""
-    try:
-        return read_summary(folder).files
-    except (OSError, ValueError):
-        return []
+def compared(sweep: Sweep, reference: str | None = None, tolerance: float = TOLERANCE) -> list[Comparison]:
+    """Return the comparisons of a sweep. Raise UsageError if none has a method called `reference`."""
+    found = []
+    for table in read_tables(sweep):
+        if table.main is None:
+            sweep.notes.append(f"{table.data}: none of its runs was evaluated.")
+        else:
+            found.append(Comparison(table, reference, tolerance))
+    if reference and found and not any(named(reference, comparison.names) for comparison in found):
+        known = ", ".join(sorted({name for comparison in found for name in comparison.names}))
+        raise UsageError(
+            f"There is no method '{reference}' to compare with in {sweep.folder}; there are: {known}."
+        )
+    return found
 
 
-def read_summary(folder: Path) -> Summary:
-    """Return the summary that a report wrote."""
-    return SUMMARY.validate_json((folder / "summary.json").read_bytes())
-
-
-def write_summary(summary: Summary, folder: Path) -> None:
-    """Write summary.json atomically."""
-    aside = folder / "summary.json.part"
-    aside.write_bytes(SUMMARY.dump_json(summary))
-    os.replace(aside, folder / "summary.json")
+def write(file: Path, text: str) -> None:
+    """Write a file whole, or not at all."""
+    aside = file.with_name(file.name + ".part")
+    aside.write_text(text, encoding="utf-8")
+    aside.replace(file)

@@ -1,30 +1,34 @@
 """The page of a report: one self-contained `report.html`, without network, light and dark, printable."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from sweeps.comparison.answers import answers, setting, sides_line
-from sweeps.comparison.summary import Comparison, Summary
+import yaml
+
+from sweeps.compare import all_pairs
+from sweeps.comparison import Comparison
 from sweeps.drawing.figure import Figure
 from sweeps.drawing.page import render_page
+from sweeps.gain import over_words
 from sweeps.numbers import plural
-from sweeps.old_statistics import FEWEST_DOCUMENTS, GAP
+from sweeps.report.answers import answers, setting
 from sweeps.report.diagnostics import diagnoses
+from sweeps.report.fairness import provenance, shared_settings
+from sweeps.results import Sweep
+from sweeps.statistics import FEWEST_DOCUMENTS, GAP
 from sweeps.tables import changes, runs
-from sweeps.tables.both import sides_table
-from sweeps.tables.methods import methods
+from sweeps.tables.methods import method_table, sides_table
 from sweeps.tables.table import Table
-from sweeps.texts import PARTS, TEXTS
 
+HERE = Path(__file__).parent
+TEXTS = yaml.safe_load((HERE / "texts.yml").read_text())
+FIRST = "gain_by_length"  # the part on the first screen
 TABLES: dict[str, Callable[[Comparison], Table | None]] = {
-    "methods": methods,
-    "against_crop": lambda comparison: (
-        changes.extensions_table(comparison) if comparison.is_cropped else None
-    ),
-    "extensions": lambda comparison: None if comparison.is_cropped else changes.extensions_table(comparison),
+    "methods": method_table,
+    "extensions": changes.extension_table,
     "decomposition": changes.parts_table,
-    "protocols": changes.by_protocol,
+    "protocols": changes.protocol_table,
     "fairness": runs.fairness_table,
 }
 
@@ -38,47 +42,52 @@ class Part:
     note: str
     figure: Figure | None
     table: Table | None
+    pairs: dict[str, object] | None = None
 
 
-def page(summary: Summary, figures: list[dict[str, Figure]]) -> str:
+def page(sweep: Sweep, comparisons: Sequence[Comparison], figures: Sequence[dict[str, Figure]]) -> str:
     """Return the whole file."""
-    diagnosed = list(diagnoses([Path(folder) for folder in summary.runs]))
+    diagnosed = list(diagnoses([run.folder for run in sweep.runs]))
     every = [figure for drawn in figures for figure in drawn.values()]
     sections = [
         {
             "comparison": comparison,
             "setting": setting(comparison),
             "answers": answers(comparison),
+            "provenance": provenance(comparison.table),
+            "settings": dict(shared_settings([run.facts for run in comparison.table.runs])),
             "parts": list(page_parts(comparison, drawn, f"{number}-" if number else "")),
         }
-        for number, (comparison, drawn) in enumerate(zip(summary.comparisons, figures, strict=True))
+        for number, (comparison, drawn) in enumerate(zip(comparisons, figures, strict=True))
     ]
+    tolerance = f"{comparisons[0].tolerance:g}" if comparisons else "0"
     return render_page(
-        Path(__file__).with_name("report.html.j2"),
+        HERE / "report.html.j2",
         [*every, *(figure for entry in diagnosed for figure in entry.figures)],
-        summary=summary,
-        both=sides_table(summary.comparisons),
-        sides=sides_line(summary.comparisons),
-        jobs=plural(summary.jobs, "job"),
+        sweep=sweep,
+        both=sides_table(comparisons),
+        jobs=plural(len(sweep.jobs), "job"),
+        troubles={outcome: jobs for outcome, jobs in sweep.troubles.items() if jobs},
         sections=sections,
+        first=FIRST,
         diagnoses=diagnosed,
         texts=TEXTS,
-        failures=runs.failures("Jobs without results", summary.missing),
-        tolerance=f"{summary.comparisons[0].tolerance:g}" if summary.comparisons else "0",
-        gap=f"{GAP:g}",
-        documents=FEWEST_DOCUMENTS,
+        failures=runs.failure_table(sweep.missing),
+        reading={"documents": FEWEST_DOCUMENTS, "gap": f"{GAP:g}", "tolerance": tolerance},
     )
 
 
 def page_parts(comparison: Comparison, figures: dict[str, Figure], before: str) -> Iterator[Part]:
     """Yield the parts of the page, in the order of `texts.yml`; their anchors begin with `before`."""
+    is_loss = comparison.sign > 0
     content = {
         "metric": comparison.metric.replace("_", " ").capitalize(),
-        "cropped": comparison.cropped,
-        "better": "below" if comparison.sign > 0 else "above",
+        "over": over_words(comparison.gains) if comparison.has_controls else "no extension",
+        "lower": "lower the loss" if is_loss else "higher the accuracy",
     }
-    for kind, text in PARTS.items():
+    for kind, text in TEXTS["parts"].items():
         figure, table = figures.get(kind), TABLES[kind](comparison) if kind in TABLES else None
-        if figure or table:
-            title, note = text.title.format(**content), text.note.format(**content)
-            yield Part(before + kind, title, note, figure, table)
+        pairs = all_pairs(comparison) if kind == "compare" and len(comparison.sample) else None
+        title, note = text["title"].format(**content), text["note"].format(**content)
+        if figure or table or (pairs and pairs["pairs"]):
+            yield Part(before + kind, title, note, figure, table, pairs)

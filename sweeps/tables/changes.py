@@ -1,13 +1,15 @@
-"""Tables of changes and differences: extensions against crop, the parts of a loss, protocols side by side."""
+"""Tables of changes: extensions, the parts of a loss, protocols side by side."""
 
-from sweeps.comparison.protocols import MOST, protocol_changes
-from sweeps.comparison.summary import CONTROLS, CROP, Comparison
-from sweeps.numbers import MISSING, at_least, number, signed, tokens
+from sweeps.charts.decomposition import decompose
+from sweeps.charts.extensions import extended_methods, extension_changes
+from sweeps.charts.protocols import MOST, protocol_changes
+from sweeps.comparison import CONTROLS, Comparison
+from sweeps.numbers import number, signed, tokens
 from sweeps.tables.table import (
     Cell,
     Column,
     Table,
-    change_columns,
+    change_cell,
     group_rows,
     left_column,
     length_columns,
@@ -15,69 +17,66 @@ from sweeps.tables.table import (
     tint,
     value_cell,
 )  # fmt: skip
-from sweeps.texts import PARTS
-
-MANY = 40  # rows
 
 
-def extensions_table(comparison: Comparison, brief: bool = False) -> Table | None:
-    """Return a table of methods with more extensions than controls: each method, crop, then its extensions,
-    best at the end first; if `brief`, only the best of many."""
-    every, rows = comparison.headline.methods, []
-    groups_of = {name: every[name] for name in comparison.methods if set(every[name]) - {"none", *CONTROLS}}
-    is_long = brief and sum(map(len, groups_of.values())) > MANY
-    for name, group in groups_of.items():
-        others = comparison.best_first(group, (e for e in group if e not in ("none", CROP)))
-        for extension in ["none", CROP, *(others[:1] if is_long else others)]:
-            if extension in group:
-                cells = [value_cell(group[extension], place) for place in range(len(comparison.lengths))]
-                label = name if extension == "none" else f"  + {extension}"
-                rows.append([text_cell(label), *cells, change_text(comparison, name, extension)])
-    at_end = Column("change", f"at {tokens(comparison.longest)}")
-    last = Column("beats crop", "up to") if comparison.is_cropped else at_end
-    columns = [left_column(""), *length_columns(comparison, comparison.lengths), last]
-    control = f" (crop: shown only {comparison.cropped})" if comparison.is_cropped else ""
-    return Table(f"Extensions of a trained model{control}", columns, rows) if rows else None
-
-
-def change_text(comparison: Comparison, name: str, extension: str) -> Cell:
-    """Return how far an extension beats crop, or how much it changes, at the longest length."""
-    gain = comparison.extensions.get(name, {}).get(extension)
-    if not comparison.is_cropped:
-        return Cell(signed(gain.value[-1] if gain else None))
-    if extension == CROP:
-        return Cell("control")
-    return Cell(at_least(gain.better.low, comparison.longest) if gain else MISSING)
+def extension_table(comparison: Comparison) -> Table | None:
+    """Return each method with extensions, its controls, then its extensions, the best at the end first."""
+    changes, rows, end = extension_changes(comparison), [], comparison.longest
+    known = comparison.means.index.droplevel("length").unique()
+    for name, extensions in extended_methods(comparison).items():
+        for extension in ["none", *CONTROLS, *extensions]:
+            if (name, extension) in known:
+                cells = [value_cell(comparison.means, (name, extension, n)) for n in comparison.lengths]
+                label = name if extension == "none" else f"{name} + {extension}"
+                is_control = extension in CONTROLS
+                change = (
+                    Cell("control")
+                    if is_control
+                    else change_cell(changes, (name, extension, end), -1, "verdict")
+                )
+                rows.append([text_cell(label, "first" * (extension == "none")), *cells, change])
+    head = "gain" if comparison.has_controls else "lower than without"
+    columns = [
+        left_column(""),
+        *length_columns(comparison, comparison.lengths),
+        Column(head, f"at {tokens(end)}"),
+    ]
+    return Table("Extensions of a trained model", columns, rows) if rows else None
 
 
 def parts_table(comparison: Comparison) -> Table | None:
     """Return a row for each method and part of the change in its loss; the parts add up to the last row."""
-    if not comparison.decomposition:
+    found = decompose(comparison.table)
+    if not len(found):
         return None
+    lengths = [int(n) for n in sorted(found.index.unique("length"))]
     groups = {
         name: {
-            part: change_columns(estimate, 1)
-            for part, estimate in {**change.parts, "whole change": change.whole}.items()
+            part: [change_cell(found, (part, name, length), 1) for length in lengths]
+            for part in found.index.unique("part")
+            if (part, name) in found.index.droplevel("length")
         }
-        for name, change in comparison.decomposition.items()
+        for name in comparison.names
+        if name in found.index.unique("method")
     }
-    lengths = next(iter(comparison.decomposition.values())).lengths
     columns = [left_column("method"), left_column("part"), *length_columns(comparison, lengths)]
     return Table("parts", columns, group_rows(groups))
 
 
-def by_protocol(comparison: Comparison, limit: int = MOST) -> Table | None:
+def protocol_table(comparison: Comparison, limit: int = MOST) -> Table | None:
     """Return the change in loss since the training length, and the loss itself."""
     groups: dict[str, dict[str, list[Cell]]] = {}
-    for name, curves in protocol_changes(comparison, limit).items():
-        for protocol, curve in curves.items():
-            losses = comparison.scores[protocol]["loss"].methods[name]["none"].value
-            cells = [
-                Cell(signed(change), number(loss), style=tint(change, 1))
-                for change, loss in zip(curve.value, losses, strict=True)
-            ]
-            cells[comparison.home or 0] = Cell(number(losses[comparison.home or 0]))
+    for name, changes in protocol_changes(comparison, limit).items():
+        for protocol, values in changes.items():
+            means = comparison.estimates(protocol, "loss")["value"]
+            cells = []
+            for length, change in zip(comparison.lengths, values, strict=True):
+                loss = number(means.get((name, "none", length)))
+                is_home = length == comparison.trained
+                cells.append(
+                    Cell(loss) if is_home else Cell(signed(change), loss, style=tint(change, 1), value=change)
+                )
             groups.setdefault(name, {})[comparison.labels.get(protocol, protocol)] = cells
     lengths = length_columns(comparison, comparison.lengths)
     columns = [left_column("method"), left_column("protocol"), *lengths]
-    return Table(PARTS["protocols"].title, columns, group_rows(groups)) if groups else None
+    return Table("One checkpoint under every protocol", columns, group_rows(groups)) if groups else None

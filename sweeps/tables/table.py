@@ -1,10 +1,13 @@
 """Tables: columns and cells, for any medium."""
 
 from dataclasses import dataclass, field
+from typing import Any
 
-from sweeps.comparison.records import Estimate
-from sweeps.comparison.summary import Comparison
-from sweeps.numbers import number, plus_minus, signed, times, tokens
+import pandas as pd
+
+from sweeps.comparison import Comparison
+from sweeps.numbers import between, number, signed, times, tokens
+from sweeps.statistics import SIGNIFICANT
 
 
 @dataclass(frozen=True)
@@ -14,8 +17,7 @@ class Column:
     head: str
     below: str = ""
     kind: str = ""  # left: text; trained: the training length
-    length: int | None = None  # that its cells are about
-    brief: bool = True  # a terminal shows the text of its cells alone, however wide it is
+    is_brief: bool = True  # a terminal shows it
 
 
 @dataclass(frozen=True)
@@ -24,11 +26,11 @@ class Cell:
 
     text: str
     small: str = ""
-    kind: str = ""  # best, tied, differs, noted, first, wrap, code
+    kind: str = ""  # best, tied, differs, first, wrap, code
     style: str = ""
     value: float | None = None  # that it sorts by
-    error: float | None = None  # half the interval of the value
     title: str = ""  # shown under a pointer
+    link: str = ""
 
 
 @dataclass(frozen=True)
@@ -39,44 +41,55 @@ class Table:
     columns: list[Column]
     rows: list[list[Cell]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    sortable: bool = False
 
 
 def left_column(head: str, below: str = "") -> Column:
     return Column(head, below, kind="left")
 
 
-def text_cell(content: str, kind: str = "") -> Cell:
-    return Cell(content, kind=f"left {kind}".rstrip())
+def text_cell(content: str, kind: str = "", **look: Any) -> Cell:
+    return Cell(content, kind=f"left {kind}".rstrip(), **look)
 
 
 def length_columns(comparison: Comparison, lengths: list[int]) -> list[Column]:
     """Return a column for each length: 64 trained, 128 2x, ..."""
-    below = {n: times(n, comparison.trained_length) for n in lengths} | {comparison.trained_length: "trained"}
-    kinds = {comparison.trained_length: "trained"}
-    return [Column(tokens(n), below[n], kinds.get(n, ""), length=n, brief=False) for n in lengths]
+    ends = {comparison.trained, comparison.halfway, comparison.longest}
+    return [
+        Column(tokens(n), "trained" if n == comparison.trained else times(n, comparison.trained),
+               "trained" if n == comparison.trained else "", is_brief=n in ends)
+        for n in lengths
+    ]  # fmt: skip
 
 
 def group_rows(groups: dict[str, dict[str, list[Cell]]]) -> list[list[Cell]]:
-    """Return rows of methods and their parts; the first row of a method has its name."""
+    """Return rows of methods and their parts."""
     return [
-        [text_cell("" if place else name, "" if place else "first"), text_cell(part), *cells]
+        [text_cell(name, "" if place else "first"), text_cell(part), *cells]
         for name, parts in groups.items()
         for place, (part, cells) in enumerate(parts.items())
     ]
 
 
-def change_columns(estimate: Estimate, sign: int) -> list[Cell]:
-    """Return a difference at each length with its interval, coloured by how much worse or better it is."""
-    return [
-        Cell(signed(value), plus_minus(estimate.half(place)), style=tint(value, sign))
-        for place, value in enumerate(estimate.value)
-    ]
+def change_cell(estimates: pd.DataFrame, key: tuple[object, ...], sign: int, verdict: str = "") -> Cell:
+    """Return a difference with its interval and verdict, coloured by how much better or worse it is."""
+    if key not in estimates.index:
+        return Cell("–")
+    row = estimates.loc[key]
+    value = None if pd.isna(row["value"]) else float(row["value"])
+    word = row.get("verdict") if verdict else None
+    star = "*" * bool(row.get("p_holm", 1.0) < SIGNIFICANT)
+    alone = " (one seed)" if verdict == "gain" and row["seeds"] == 1 else ""
+    small = f"{between(row['low'], row['high'])} {word or ''}{star}{alone}".strip()
+    return Cell(signed(value), small, style=tint(value, sign), value=value)
 
 
-def value_cell(estimate: Estimate, place: int, **look: str) -> Cell:
-    value, error = estimate.value[place], estimate.half(place)
-    return Cell(number(value), plus_minus(error), value=value, error=error, **look)
+def value_cell(estimates: pd.DataFrame, key: tuple[object, ...], **look: Any) -> Cell:
+    """Return a mean with its interval."""
+    if key not in estimates.index or pd.isna(estimates["value"][key]):
+        return Cell("–", **look)
+    row = estimates.loc[key]
+    ends = f"[{number(row['low'])}, {number(row['high'])}]" if pd.notna(row["low"]) else ""
+    return Cell(number(float(row["value"])), ends, value=float(row["value"]), **look)
 
 
 def tint(change: float | None, sign: int) -> str:

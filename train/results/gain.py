@@ -41,7 +41,8 @@ def gain(everything: Array, controls: Mapping[str, Array]) -> tuple[Array, str]:
 
 def control_names(controls: Iterable[str]) -> str:
     """Return what a gain is over, in words."""
-    names = [name for name in FAIR_CONTROLS if name in set(controls)]
+    known = set(controls)
+    names = [name for name in FAIR_CONTROLS if name in known]
     words = {"window": "a sliding window", "crop": "a sliding crop"}
     if len(names) == len(FAIR_CONTROLS):
         return f"the better of {' and '.join(words[name] for name in names)} of the training length"

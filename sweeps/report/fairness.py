@@ -4,11 +4,10 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from sweeps.comparison.curves import Group
-from sweeps.comparison.records import Fairness, Provenance
 from sweeps.methods import differing_keys, short
 from sweeps.numbers import plural
 from sweeps.results import FinishedRun
+from sweeps.table import Table
 from train.results.rows import ONCE
 
 SHOWN = {
@@ -19,18 +18,16 @@ SHOWN = {
 NOT_DESCRIBED = ("outputs", "wandb", "names", "jobs", "hydra", "sweeps", "extension")  # nothing of the result
 
 
-def fairness(group: Group) -> Fairness:
-    """Return the facts that a reader checks first, then other differing settings besides the encoding's."""
-    members: dict[str, list[FinishedRun]] = {}
-    for run, name in zip(group.runs, group.names, strict=True):
-        members.setdefault(name, []).append(run)
-    differing = differing_keys([run.settings for run in group.runs])
+def fairness(table: Table) -> tuple[dict[str, str], dict[str, dict[str, str]]]:
+    """Return what is usual for the facts that a reader checks first and for other differing settings besides
+    the encoding's; and the methods that differ in some of them."""
+    differing = differing_keys([run.settings for run in table.runs])
     others = [key for key in differing if not key.startswith("encoding.") and key not in SHOWN.values()]
-    every = {name: columns(runs, others) for name, runs in members.items()}
+    every = {name: columns(runs, others) for name, runs in table.members.items()}
     keys = next(iter(every.values()))
     usual = {key: Counter(row[key] for row in every.values()).most_common(1)[0][0] for key in keys}
     unequal = {name: {k: row[k] for k in keys if row[k] != usual[k]} for name, row in every.items()}
-    return Fairness(usual, {name: row for name, row in unequal.items() if row})
+    return usual, {name: row for name, row in unequal.items() if row}
 
 
 def columns(runs: list[FinishedRun], others: list[str]) -> dict[str, str]:
@@ -71,38 +68,23 @@ def join_values(values: list[Any], by: str) -> str:
     return by.join(f"{v:,}" if isinstance(v, int) and v >= 10_000 else short(v) for v in known)
 
 
-def provenance(group: Group) -> Provenance:
-    """Return what the runs share, and their origin."""
-    rows, facts = [row for run in group.runs for row in run.rows], [run.facts for run in group.runs]
+def provenance(table: Table) -> dict[str, str]:
+    """Return the origin of the runs, as far as it is known."""
+    rows, facts = [row for run in table.runs for row in run.rows], [run.facts for run in table.runs]
     dates = sorted(str(fact["started"]) for fact in facts if fact.get("started"))
     seconds = sum(float(fact.get("seconds") or 0) for fact in facts)
     about = distinct_values(facts, "corpus_description")
     known = {
-        "data": about if group.data in about else f"{group.data} {about}",
+        "data": about if table.data in about else f"{table.data} {about}",
         "corpus (SHA-256)": rows[0].corpus,
-        "passes over the training text": passes_text(facts),
         "command of one run": next((str(fact["command"]) for fact in facts if fact.get("command")), ""),
         "machine": distinct_values(facts, "machine"),
         "versions": "; ".join(sorted({row.versions for row in rows})),
         "commit": ", ".join(commit or "none" for commit in sorted({row.commit for row in rows})),
         "dates": f"{dates[0]} to {dates[-1]}" if dates else "",
-        "total time": f"{seconds / 60:,.1f} minutes in {plural(len(facts), 'run')}" if seconds else "",
+        "time": f"{seconds / 60:,.1f} minutes of runs, {plural(len(facts), 'run')}" if seconds else "",
     }
-    return Provenance(
-        facts={name: text for name, text in known.items() if text},
-        settings=dict(shared_settings(facts)),
-        runs={name: [run.folder.name for run in runs] for name, runs in group.members.items()},
-    )
-
-
-def passes_text(facts: list[dict[str, Any]]) -> str:
-    """Return how often the runs read their training text, with a warning above two passes."""
-    passes = [float(fact["passes"]) for fact in facts if fact.get("passes") is not None]
-    if not passes:
-        return ""
-    low, high = min(passes), max(passes)
-    text = f"{high:.2f}" if f"{low:.2f}" == f"{high:.2f}" else f"{low:.2f} to {high:.2f}"
-    return f"{text}: models may have learned the text by heart" if high > 2 else text
+    return {name: text for name, text in known.items() if text}
 
 
 def shared_settings(facts: list[dict[str, Any]]) -> Iterator[tuple[str, str]]:

@@ -1,0 +1,298 @@
+"""The comparison of the methods of one table: ranks, differences, gains, and how a report names them."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pandas as pd
+
+from sweeps.gain import TOLERANCE, extended, gains
+from sweeps.methods import family, family_place, is_window
+from sweeps.numbers import tokens
+from sweeps.results import FinishedRun
+from sweeps.statistics import estimate, is_bimodal, verdict
+from sweeps.table import COSTS, HIGHER_IS_BETTER, Table, variant_name
+from train.results.protocols import PROTOCOLS, is_partial
+from train.results.rows import ANSWERS, CHANCE, ONCE
+
+UNITS = {
+    "loss": "loss, nats per token",
+    "bits_per_byte": "bits per byte",
+    "tokens_per_second": "tokens per second",
+    "peak_memory": "peak memory, bytes",
+    "accuracy": "accuracy, share of the answer",
+    "exact_match": "exact match, share of answers",
+    "margin": "margin, nats",
+}
+SHARES = ("accuracy", "exact_match")  # from 0 to 1
+CROP, WINDOW, TEMPERATURE = CONTROLS = ("crop", "window", "temperature")
+REFERENCES = ("rope", "nope")
+TOGETHER = 10  # methods in one panel; more are split by family
+Values = list[float | None]  # one a length; None where there is none
+
+
+@dataclass(frozen=True)
+class Best:
+    """The best method at a length, the number of methods, and those that are not separable from it."""
+
+    method: str
+    others: int
+    tied: list[str]
+
+    @property
+    def is_separable(self) -> bool:
+        return self.others > 0 and not self.tied
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """A table with what a report says of it."""
+
+    table: Table
+    wanted: str | None = None  # the reference
+    tolerance: float = TOLERANCE
+
+    @property
+    def protocol(self) -> str:
+        return self.main[0]
+
+    @property
+    def metric(self) -> str:
+        return self.main[1]
+
+    @property
+    def main(self) -> tuple[str, str]:
+        """Return the protocol and the metric that methods are ranked under."""
+        assert self.table.main is not None
+        return self.table.main
+
+    @property
+    def sign(self) -> int:
+        """Return -1 if higher is better."""
+        return -1 if self.metric in HIGHER_IS_BETTER else 1
+
+    @property
+    def trained(self) -> int:
+        return self.table.trained
+
+    @cached_property
+    def sample(self) -> pd.DataFrame:
+        """Return the scores that methods are ranked by."""
+        return self.table.sample(*self.main)
+
+    @cached_property
+    def plain(self) -> pd.DataFrame:
+        """Return those of methods without extension, by method, length and seed."""
+        return extended(self.sample, "none")
+
+    @cached_property
+    def lengths(self) -> list[int]:
+        return [int(n) for n in sorted(self.sample.index.get_level_values("length").unique())]
+
+    @cached_property
+    def seeds(self) -> list[int]:
+        return [int(n) for n in sorted(self.sample.index.get_level_values("seed").unique())]
+
+    @property
+    def longest(self) -> int:
+        return self.lengths[-1]
+
+    @property
+    def halfway(self) -> int:
+        """Return the length half way from the training length to the longest."""
+        longer = [length for length in self.lengths if length > self.trained]
+        return longer[max(0, len(longer) // 2 - 1)] if longer else self.longest
+
+    @cached_property
+    def means(self) -> pd.DataFrame:
+        """Return the mean, its interval and its seeds, by method, extension and length."""
+        return self.estimates(*self.main)
+
+    def estimates(self, protocol: str, metric: str) -> pd.DataFrame:
+        return estimate(self.table.sample(protocol, metric), self.table.windows)
+
+    @cached_property
+    def names(self) -> list[str]:
+        """Return methods, the best at the longest length first, windows last. Those undefined there are
+        ranked by their own longest length."""
+        means = (self.sign * self.means["value"]).xs("none", level="extension").unstack("length")
+
+        def key(name: str) -> tuple[bool, int, float]:
+            known = means.loc[name].dropna()
+            rank = (-int(known.index[-1]), float(known.iloc[-1])) if len(known) else (1, 0.0)
+            return name in self.bounded, *rank
+
+        return sorted(means.index, key=key)
+
+    @cached_property
+    def bounded(self) -> set[str]:
+        """Return the methods that see no further than the training length: by their settings, or because the
+        window changes nothing. They are no rivals of the others."""
+        methods = self.means.xs("none", level="extension").index.unique("method")
+        found = {name for name in methods if is_window(name, self.table.members[name][0])}
+        change = extended(self.sample, WINDOW).mean(axis=1) - self.plain.mean(axis=1)
+        known = change.abs().dropna().groupby(level="method").agg(["max", "size"])
+        several = len(self.lengths) > 1 and self.metric == "loss"
+        unchanged = known[(known["max"] < 1e-5) & (known["size"] >= len(self.lengths))]
+        found |= {str(name) for name in unchanged.index if several}
+        return found if found != set(methods) else set()
+
+    @property
+    def rivals(self) -> list[str]:
+        return [name for name in self.names if name not in self.bounded]
+
+    @cached_property
+    def order(self) -> list[str]:
+        """Return methods by the order of their families, then by name."""
+        return sorted(self.names, key=lambda name: (family_place(self.family(name)), name))
+
+    def family(self, name: str) -> str:
+        return family(self.table.members[name][0])
+
+    @cached_property
+    def reference(self) -> str:
+        """Return the wanted reference, or RoPE; without that NoPE, or the first method of the families."""
+        found = (named(name, self.names) for name in (self.wanted, *REFERENCES) if name)
+        return next(filter(None, found), self.order[0])
+
+    @cached_property
+    def gains(self) -> pd.DataFrame:
+        """Return the gains from longer context by method, extension and length."""
+        return gains(self.table, tolerance=self.tolerance)
+
+    @cached_property
+    def differences(self) -> pd.DataFrame:
+        """Return the differences of methods to the reference, by method and length, and their verdicts."""
+        return self.differences_to(dict.fromkeys(self.lengths, self.reference), self.names)
+
+    def differences_to(self, others: dict[int, str], names: Sequence[str]) -> pd.DataFrame:
+        """Return the paired differences of methods to one other at each length, with a verdict (better,
+        worse, not separable) after Holm's correction over the methods of a length."""
+        sample = self.plain[self.plain.index.get_level_values("method").isin(names)]
+        keys = [(others[length], length, seed) for _, length, seed in sample.index]
+        differences = sample - self.plain.reindex(keys).to_numpy()
+        itself = [others[length] == method for method, length, _ in sample.index]
+        found = estimate(differences[~np.array(itself)], self.table.windows)
+        return found.assign(verdict=verdict(found, self.sign)) if len(found) else found.assign(verdict=[])
+
+    @cached_property
+    def best(self) -> dict[int, Best]:
+        """Return the best method at each length, and those that are not separable from it."""
+        means = self.sign * self.means["value"].xs("none", level="extension").unstack("method")[self.rivals]
+        winners = {int(length): str(row.idxmin()) for length, row in means.iterrows() if row.notna().any()}
+        found = self.differences_to({**dict.fromkeys(self.lengths, self.rivals[0]), **winners}, self.rivals)
+        result = {}
+        for length, winner in winners.items():
+            others = [n for n in self.rivals if n != winner and np.isfinite(means.loc[length, n])]
+            tied = [n for n in others if found["verdict"].get((n, length)) != "worse"]
+            result[length] = Best(winner, len(others), tied)
+        return result
+
+    @cached_property
+    def two_groups(self) -> dict[str, list[int]]:
+        """Return the lengths at which the seeds of a method fall into two groups, which makes means
+        misleading."""
+        found: dict[str, list[int]] = {}
+        for (method, extension, length), values in self.sample.mean(axis=1).groupby(
+            level=["method", "extension", "length"]
+        ):
+            if is_bimodal(values.to_numpy()):
+                found.setdefault(variant_name(method, extension), []).append(int(length))
+        return found
+
+    def cost(self, name: str, metric: str) -> float | None:
+        """Return a measurement of a method's training, the mean over seeds."""
+        values = self.table.value(ONCE, metric)
+        known = values[values.index.get_level_values("method") == name].dropna()
+        return float(known.mean()) if len(known) else None
+
+    @cached_property
+    def chance(self) -> dict[int, float]:
+        """Return the accuracy of the majority baseline by length."""
+        by_length = self.table.value(ANSWERS, CHANCE).groupby(level="length").last()
+        return {int(length): float(value) for length, value in by_length.items()}
+
+    @property
+    def is_in_tokens(self) -> bool:
+        """Return whether lengths count tokens; tasks may count in another unit."""
+        runs = self.table.runs
+        return all(run.settings.get("model.length", self.trained) == self.trained for run in runs)
+
+    @property
+    def unit(self) -> str:
+        """Return the unit of numbers: nats per token."""
+        return unit(self.metric).rpartition(", ")[2]
+
+    @property
+    def title(self) -> str:
+        return f"{self.table.data}, trained at {self.at(self.trained)}"
+
+    def at(self, length: int) -> str:
+        """Return a length in words: 64 tokens, or length 20 if a task counts in another unit."""
+        return f"{tokens(length)} tokens" if self.is_in_tokens else f"length {tokens(length)}"
+
+    def axis(self, protocol: str = "") -> str:
+        """Return the label of the axis of lengths."""
+        name = f" ({self.labels.get(protocol, protocol)})" if protocol else ""
+        return f"evaluated length{', tokens' * self.is_in_tokens}{name}"
+
+    def panel(self, method: str) -> tuple[str, int]:
+        """Return the panel of a method and its place there; if there are many methods, a family shares a
+        panel."""
+        if len(self.order) <= TOGETHER:
+            return "", self.order.index(method)
+        shared = [name for name in self.order if self.family(name) == self.family(method)]
+        return self.family(method), shared.index(method)
+
+    def source(self, method: str) -> str:
+        """Return the runs of a method."""
+        return ", ".join(run.folder.name for run in self.table.members.get(method, []))
+
+    @cached_property
+    def labels(self) -> dict[str, str]:
+        """Return the labels of protocols for axes, with a number of tokens unless runs differ in it."""
+        stride, last = (common_setting(self.table.runs, name) for name in ("stride", "last"))
+        result = {name: name for name in PROTOCOLS}
+        if stride is not None:
+            for name, auto in (("sliding", "1/8"), ("overlapping_mean", "1/2")):
+                result[name] = f"{name}, stride {auto if stride == 'auto' else stride}"
+        if last is not None:
+            result["last_k"] = f"last_k, k = {max(1, self.trained // 2) if last == 'auto' else last}"
+        return result
+
+    @property
+    def scored(self) -> list[tuple[str, str]]:
+        """Return the protocols and metrics with a curve by length, the ranking one first."""
+        pairs = [pair for pair in self.table.measured if not is_partial(pair[0])]
+        return sorted(pairs, key=lambda pair: (pair != self.main, pair[1] in COSTS))
+
+    @property
+    def has_controls(self) -> bool:
+        """Return whether some method was evaluated under a fair control."""
+        return not self.gains.empty
+
+    def values(self, estimates: pd.DataFrame, column: str, *key: str) -> Values:
+        """Return a column of estimates at each length of the ranking, for a method (and an extension)."""
+        found = (estimates[column].get((*key, length)) for length in self.lengths)
+        return [plain_value(value) for value in found]
+
+
+def common_setting(runs: Iterable[FinishedRun], name: str) -> object:
+    """Return a setting of the evaluation that all runs share; None if they differ."""
+    values = {run.facts.get(f"settings.evaluation.{name}") for run in runs}
+    return values.pop() if len(values) == 1 else None
+
+
+def named(name: str, methods: Iterable[str]) -> str | None:
+    """Return the method with a name, which may be one of several of the same function."""
+    return next((method for method in methods if name == method or name in method.split(" = ")), None)
+
+
+def plain_value(value: float | None) -> float | None:
+    """Return a number with six digits; None if there is none, as JSON needs."""
+    return None if value is None or not np.isfinite(value) else float(f"{value:.6g}")
+
+
+def unit(metric: str) -> str:
+    return UNITS.get(metric, metric.replace("_", " "))

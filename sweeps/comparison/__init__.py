@@ -1,1 +1,0 @@
-"""Comparisons of runs: curves, statistics, and the sentences about them."""

@@ -1,0 +1,71 @@
+"""The drawings of the gallery: curves over a whole number, and maps of attention between words."""
+
+import json
+import math
+
+from torch import Tensor
+
+from sweeps.drawing.figure import Row, Spec, add_title, panel
+from sweeps.gallery.measure import WORDS
+
+Series = dict[str, Tensor]  # name -> y at 0, 1, ...
+CURVE = """
+width: 284
+height: 146
+layer:
+  - data: {values: $upright}
+    mark: {type: rule, strokeDash: [4, 3], color: var(--soft)}
+    encoding: {x: {field: x, type: quantitative}}
+  - data: {values: $level}
+    mark: {type: rule, strokeDash: [4, 3], color: var(--soft)}
+    encoding: {y: {field: y, type: quantitative}}
+  - mark: {type: line, strokeWidth: 1.6, strokeCap: round, tooltip: {content: data}}
+    encoding:
+      x:
+        field: x
+        type: quantitative
+        scale: {nice: false}
+        axis: {title: $across, grid: false, tickCount: 5}
+      y: {field: y, type: quantitative, scale: $scale, axis: {title: null, tickCount: 5}}
+      color:
+        field: of
+        sort: null
+        scale: {range: [var(--c0), var(--c1), var(--c2), var(--c3), var(--c4), var(--c5)]}
+        legend: {title: null, orient: bottom, disable: $alone}
+"""
+ATTENTION = """
+width: 160
+height: 160
+mark: {type: rect, color: var(--c0), tooltip: {content: data}}
+encoding:
+  x: {field: _key, type: ordinal, axis: null}
+  y: {field: _query, type: ordinal, axis: $words}
+  opacity: {field: attention, type: quantitative, scale: {range: [0.05, 1], domain: [0, 1]}, legend: null}
+"""
+
+
+def line_chart_of(title: str, series: Series, across: str, **look: object) -> Spec:
+    """Return curves over 0, 1, ..., with gaps at values that are not finite."""
+    rows: list[Row] = [
+        {"of": name, "x": x, "y": float(f"{y:.4g}") if math.isfinite(y) else None}
+        for name, values in series.items()
+        for x, y in enumerate(values.tolist())
+    ]
+    values = {"upright": [], "level": [], "scale": {"zero": False}} | look
+    return add_title(title, panel(CURVE, across=across, alone=len(series) == 1, **values), rows)
+
+
+def heat_map(title: str, values: Tensor, named: bool, causal: bool = True) -> Spec:
+    """Return a map of values (T, T) between 0 and 1; if `named`, with the words of the rows on its left."""
+    rows: list[Row] = [
+        {"query": WORDS[i], "key": WORDS[j], "attention": round(value, 3), "_query": i, "_key": j}
+        for i, row in enumerate(values.tolist())
+        for j, value in enumerate(row[: i + 1] if causal else row)
+    ]
+    labels = {
+        "title": None,
+        "ticks": False,
+        "domain": False,
+        "labelExpr": f"({json.dumps(WORDS)})[datum.value]",
+    }
+    return add_title(title, panel(ATTENTION, words=labels if named else None), rows)

@@ -1,0 +1,177 @@
+"""The first lines of a report: labelled answers for each comparison."""
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pandas as pd
+
+from sweeps.charts.extensions import extended_methods, extension_changes
+from sweeps.comparison import Comparison
+from sweeps.gain import GAINS, HOLDS, LOSES, UNDECIDED, over_words
+from sweeps.methods import WINDOWS
+from sweeps.numbers import big, list_text, number, plural, signed, times, tokens
+from sweeps.report.fairness import fairness
+from sweeps.report.notes import scored_note, two_groups_note
+from sweeps.statistics import SIGNIFICANT
+
+NEGLIGIBLE = 0.005
+MOST = 6  # names in a line
+TRAINING_TEXT = re.compile(r"training: .*?([\d,]+) tokens")  # in the description of a corpus
+
+
+def answers(comparison: Comparison) -> dict[str, str]:
+    """Return the answers of a comparison by label, without those for which there are no rows."""
+    lines: dict[str, Callable[[Comparison], str]] = {
+        "Best where it was trained": best_line,
+        "Gains": lambda comparison: verdict_line(comparison, GAINS),
+        "Holds": lambda comparison: verdict_line(comparison, HOLDS),
+        "Loses": lambda comparison: verdict_line(comparison, LOSES),
+        "Undecided": lambda comparison: verdict_line(comparison, UNDECIDED),
+        "Extensions": extension_line,
+        "What this cannot say": limit_line,
+    }
+    return {label: text for label, line in lines.items() if (text := line(comparison))}
+
+
+def setting(comparison: Comparison) -> list[str]:
+    """Return sentences on what was compared, on the training text, and on what a gain is."""
+    names, seeds = len(comparison.names), len(comparison.seeds)
+    trained = f"trained on {comparison.table.data} at {comparison.at(comparison.trained)}"
+    ladder = f"up to {tokens(comparison.longest)} ({times(comparison.longest, comparison.trained)})"
+    scored = f" on {scored_note(comparison)}" if scored_note(comparison) else ""
+    counts = f"{plural(names, 'method')}, {plural(seeds, 'seed')}"
+    lines = [f"{counts}, {trained} and evaluated {ladder} under {comparison.protocol}{scored}."]
+    return [*lines, *training_text(comparison), definition(comparison)]
+
+
+def training_text(comparison: Comparison) -> list[str]:
+    """Return how often the training text was read, and what was done to it."""
+    facts = [run.facts for run in comparison.table.runs]
+    passes = [count for fact in facts if (count := passes_of(fact)) is not None]
+    repeats = sorted({float(fact.get("settings.data.repeat") or 0) for fact in facts})
+    lines = []
+    if passes:
+        ends = list(dict.fromkeys(number(end, 2) for end in (min(passes), max(passes))))
+        lines.append(f"The training text was read {' to '.join(ends)} times.")
+    if any(repeats):
+        spans = " or ".join(f"{repeat:g}" for repeat in repeats)
+        lines.append(
+            f"In training, {spans} spans of every sequence were repeated within it (data.repeat), which "
+            "teaches copying; the evaluated text is as it was found."
+        )
+    return lines
+
+
+def passes_of(facts: dict[str, object]) -> float | None:
+    """Return how often a run read its training text, from its record, or else from the size of its corpus."""
+    if facts.get("passes") is not None:
+        return float(str(facts["passes"]))
+    found = TRAINING_TEXT.search(str(facts.get("corpus_description", "")))
+    sizes = [facts.get(f"settings.{key}") for key in ("batch", "model.length", "trainer.max_steps")]
+    if not found or None in sizes:
+        return None
+    batch, length, steps = (float(str(size)) for size in sizes)
+    return batch * length * steps / float(found[1].replace(",", ""))
+
+
+def definition(comparison: Comparison) -> str:
+    """Return what gains, holds and loses mean on this page."""
+    if not comparison.has_controls:
+        return ""
+    lower = "loss under" if comparison.sign > 0 else "accuracy with everything minus that under"
+    minus = " minus the loss with everything" if comparison.sign > 0 else ""
+    return (
+        f"The gain from longer context is the {lower} {over_words(comparison.gains)}{minus}, on the same "
+        "targets. A method gains if the 95 % interval of that is above zero, and loses if it is below. It "
+        "holds if it does neither and its interval excludes a loss of more than "
+        f"{comparison.tolerance:g}; else it is undecided. Of methods that neither gain nor lose, one in 20 "
+        "seems to; a star survives Holm's correction over the methods of a length."
+    )
+
+
+def best_line(comparison: Comparison) -> str:
+    """Return the best method at the training length, and the methods that are not separable from it."""
+    best = comparison.best.get(comparison.trained)
+    if best is None:
+        return ""
+    value = float(comparison.means["value"][best.method, "none", comparison.trained])
+    first = f"{best.method}, {number(value)} {comparison.unit}"
+    if best.others and not comparison.table.over:
+        return f"{first}; without an interval, this may be chance."
+    return f"{first}; not separable from it: {list_text(best.tied, MOST)}." if best.tied else f"{first}."
+
+
+def verdict_line(comparison: Comparison, verdict: str) -> str:
+    """Return the methods with a verdict, half way and at the longest length, the largest gain first."""
+    if not comparison.has_controls or not comparison.table.over:
+        return ""
+    gains = comparison.gains.xs("none", level="extension")
+    parts = []
+    for length in dict.fromkeys([comparison.halfway, comparison.longest]):
+        if length not in gains.index.unique("length"):
+            continue
+        here = gains.xs(length, level="length").sort_values("value", ascending=verdict == LOSES)
+        named = here[here["verdict"] == verdict]
+        shown = named[~named.index.isin([*comparison.bounded])]
+        entries = [verdict_entry(comparison, str(name), row) for name, row in shown.iterrows()]
+        windows = [str(name) for name in named.index if name in comparison.bounded]
+        window = f"; as a window, by construction: {list_text(windows)}" if windows else ""
+        names = list_text(entries, MOST) or "no method"
+        parts.append(f"at {comparison.at(length)} ({times(length, comparison.trained)}): {names}{window}")
+    text = "; ".join(parts)
+    return f"{text[0].upper()}{text[1:]}." if text else ""
+
+
+def verdict_entry(comparison: Comparison, name: str, row: "pd.Series[Any]") -> str:
+    """Return the name of a method, with its gain if that is not zero; a star if it survives correction."""
+    star = "*" * bool(row["p_holm"] < SIGNIFICANT)
+    size = f" {signed(row['value'], 2)}{star}" if row["verdict"] in (GAINS, LOSES) else ""
+    alone = " (one seed)" if row["seeds"] == 1 < len(comparison.seeds) else ""
+    return f"{name}{size}{alone}"
+
+
+def extension_line(comparison: Comparison) -> str:
+    """Return the best extension of the method that has most of them, apart from windows."""
+    every, end = extended_methods(comparison), comparison.longest
+    name = max(every, key=lambda n: (len(every[n]), n == comparison.reference), default="")
+    changes = extension_changes(comparison)
+    if not name or changes.empty:
+        return ""
+    values = {
+        extension: float(value)
+        for extension in every[name]
+        if (value := changes["value"].get((name, extension, end))) is not None and pd.notna(value)
+    }
+    rivals = [extension for extension in values if extension not in WINDOWS] or [*values]
+    if not rivals:
+        return ""
+    best = max(rivals, key=values.__getitem__)
+    if not comparison.has_controls:
+        still = sum(abs(value) < NEGLIGIBLE for value in values.values())
+        most = max(rivals, key=lambda extension: abs(values[extension]))
+        small = f"; {still} of {len(values)} make one of less than {NEGLIGIBLE:g}" if still else ""
+        counts = plural(len(values), "extension")
+        effect = f"{name} + {most} ({signed(-values[most], 2)})"
+        return f"Of {counts}, {effect} makes the largest difference at {comparison.at(end)}{small}."
+    verdicts = [changes["verdict"].get((name, extension, end)) for extension in rivals]
+    first = f"Of {plural(len(rivals), 'extension')} of {name}, {best} does best at {comparison.at(end)}"
+    return f"{first} (gain {signed(values[best], 2)}); {verdicts.count(GAINS)} of {len(rivals)} gain there."
+
+
+def limit_line(comparison: Comparison) -> str:
+    """Return the questions that the runs leave open."""
+    sizes = [size for name in comparison.names if (size := comparison.cost(name, "parameters"))]
+    larger = f" or models larger than {big(max(sizes))} parameters" if sizes else ""
+    parts = [f"Anything about data other than {comparison.table.data}{larger}."]
+    if comparison.longest > comparison.trained and not comparison.has_controls:
+        parts.append("Whether longer context helps, without evaluation.extensions=controls.")
+    elif comparison.has_controls and not comparison.table.over:
+        parts.append("Which gains are more than chance, without an interval.")
+    parts += ["Variation between seeds, since there is one."] if len(comparison.seeds) == 1 else []
+    parts += filter(None, [two_groups_note(comparison)])
+    usual, exceptions = fairness(comparison.table)
+    who = {key: [name for name, row in exceptions.items() if key in row] for key in usual}
+    unequal = [f"{key} ({list_text(names, 3)})" for key, names in who.items() if names]
+    parts += [f"Methods differ in more than the encoding: {list_text(unequal, 3)}."] if unequal else []
+    return " ".join(parts)

@@ -1,0 +1,94 @@
+"""Notes next to numbers: their meaning, and their limits."""
+
+import pandas as pd
+
+from sweeps.comparison import Comparison
+from sweeps.numbers import list_text, number, plural, tokens
+from sweeps.table import UNDEFINED
+from train.results.rows import ANSWERS
+
+NO_INTERVALS = "No intervals: they need at least two seeds or five documents."
+
+
+def notes(comparison: Comparison) -> list[str]:
+    """Return the lines under a table."""
+    counted = ", ".join(filter(None, [plural(len(comparison.seeds), "seed"), scored_note(comparison)]))
+    lines = [f"{counted}. {spread_note(comparison)}", *ties(comparison)]
+    lines += [chance_note(comparison), gaps_note(comparison), *comparison.table.notes]
+    return [line for line in lines if line]
+
+
+def scored_note(comparison: Comparison) -> str:
+    """Return "48 windows of 37 documents" or "256 problems of each length"; empty if there are no scores by
+    document."""
+    counts = comparison.table.windows
+    if comparison.sample.shape[1] < 2:
+        return ""
+    documents, windows = plural(len(counts), "document"), int(counts.sum())
+    if comparison.protocol != ANSWERS:
+        return f"{plural(windows, 'window')} of {documents}"
+    inside = f" in {documents}" if len(counts) < windows else ""
+    return f"{plural(windows, 'problem')}{inside} of each length"
+
+
+def spread_note(comparison: Comparison) -> str:
+    """Return what the intervals are over, and how wide they are."""
+    means = comparison.means.xs("none", level="extension")
+    halves = ((means["high"] - means["low"]) / 2).dropna()
+    if halves.empty:
+        return NO_INTERVALS
+    narrowest, widest = (number(float(end), 2) for end in (halves.min(), halves.max()))
+    widths = f"±{narrowest}{'' if narrowest == widest else f' to ±{widest}'}"
+    scope = f"95 % intervals over {comparison.table.over}: {widths}."
+    if len(comparison.seeds) == 1:
+        return f"{scope} With one seed they do not cover what another training would give."
+    counts = means["seeds"].groupby(level="method").max()
+    single = [str(name) for name in counts.index[counts < 2]]
+    alone = f" One seed, so documents alone: {list_text(single, 4)}." if single else ""
+    return f"{scope} Methods share seeds and documents, so differences are known more precisely.{alone}"
+
+
+def ties(comparison: Comparison) -> list[str]:
+    """Return the lengths at which the best method is separable, and those with the methods that are not
+    separable from it."""
+    lines: list[str] = []
+    tied: dict[tuple[str, ...], list[int]] = {}
+    for length, best in comparison.best.items():
+        if best.tied:
+            tied.setdefault((best.method, *best.tied), []).append(length)
+    if any(best.is_separable for best in comparison.best.values()):
+        lines.append("* best, and separable from every other method (paired test, Holm-corrected).")
+    for names, lengths in tied.items():
+        places = list_text([tokens(length) for length in lengths], 9)
+        lines.append(f"At {places}, tied for best (not separable): {list_text(list(names), 6)}.")
+    return lines
+
+
+def gaps_note(comparison: Comparison) -> str:
+    """Return the gaps of curves with their causes."""
+    unit, parts = " tokens" * comparison.is_in_tokens, []
+    for reason, missing in comparison.table.gaps(*comparison.main).items():
+        for name, lengths in missing.items():
+            before = [length for length in comparison.lengths if length < lengths[0]]
+            if reason == UNDEFINED and before and lengths == comparison.lengths[len(before) :]:
+                end = comparison.at(max(comparison.trained, before[-1]))
+                parts.append(f"{name} past {end}: {reason}")
+            else:
+                places = list_text([tokens(length) for length in lengths], 9)
+                parts.append(f"{name} at {places}{unit}: {reason}")
+    return f"No value for {'; '.join(parts)}." if parts else ""
+
+
+def chance_note(comparison: Comparison) -> str:
+    levels = sorted({number(level, 2) for level in comparison.chance.values() if pd.notna(level)})
+    if not levels or comparison.metric != "accuracy":
+        return ""
+    return f"Majority baseline: {' to '.join(dict.fromkeys([levels[0], levels[-1]]))}."
+
+
+def two_groups_note(comparison: Comparison) -> str:
+    names = [
+        f"{name} ({'from' if len(lengths) > 1 else 'at'} {tokens(lengths[0])})"
+        for name, lengths in comparison.two_groups.items()
+    ]
+    return f"Seeds fall into two groups, so means are misleading: {list_text(names, 6)}." if names else ""
