@@ -39,12 +39,12 @@ sweep: setup  ## train and evaluate every encoding; SWEEP=smoke for another swee
 
 study: setup  ## the long study, at low priority: make study HOURS=2 PARTS=rates; resumes if interrupted; rows go to docs/study
 	$(foreach part,$(PARTS),$(if $(wildcard sweeps/$(part).yaml),,$(error There is no sweeps/$(part).yaml: PARTS names files there, such as rates)))
-	$(foreach part,$(PARTS),$(if $(wildcard $(call archive,$(part))/rows.parquet),@$(BIN)/python -m sweeps.archive --unpack $(call archive,$(part)) outputs/sweeps/$(part)$(newline)))
+	$(foreach part,$(PARTS),$(if $(wildcard $(call archive,$(part))/rows.parquet),@$(BIN)/python -m sweeps.study unarchive $(call archive,$(part)) outputs/sweeps/$(part)$(newline)))
 	@-timeout $(HOURS)h sh -c '$(foreach part,$(PARTS),nice -n 19 $(BIN)/python -m train sweeps=$(part) $(ARGS);)'
-	$(foreach part,$(PARTS),@test ! -d outputs/sweeps/$(part) || $(BIN)/python -m sweeps.archive outputs/sweeps/$(part) $(call archive,$(part))$(newline))
+	$(foreach part,$(PARTS),@test ! -d outputs/sweeps/$(part) || $(BIN)/python -m sweeps.study archive outputs/sweeps/$(part) $(call archive,$(part))$(newline))
 
 transfer: setup  ## what small scales predict about the last: make transfer SCALES="docs/study/both docs/study"
-	@$(BIN)/python -m sweeps.agreement $(SCALES)
+	@$(BIN)/python -m sweeps.study agreement $(SCALES)
 
 claims: setup  ## verdicts on claims of the literature, to docs/claims.md and .json; CLAIM=e1 prints one, RUN=true trains what it lacks
 	@$(BIN)/python -m sweeps.claims $(CLAIM) $(if $(RUN),--run)
@@ -82,7 +82,7 @@ report: setup  ## rebuild tables and figures: make report FOLDER=outputs/sweeps/
 	@$(BIN)/python -m sweeps.report $(FOLDER) $(if $(wildcard $(FOLDER)/rows.parquet),--into outputs/archives/$(notdir $(FOLDER))) $(ARGS)
 
 power: setup  ## the smallest difference that SEEDS seeds can detect, from the results in FOLDER
-	@$(BIN)/python -m sweeps.report.power $(FOLDER) --seeds $(SEEDS)
+	@$(BIN)/python -m sweeps.study power $(FOLDER) seeds=$(SEEDS)
 
 dashboard: setup  ## the curves, in the terminal (wandb leet) or as a saved workspace online
 	@$(BIN)/python -m sweeps.dashboard $(ARGS)

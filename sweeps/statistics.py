@@ -101,7 +101,8 @@ def estimate(scores: pd.DataFrame, windows: pd.Series | None = None) -> pd.DataF
     """
     wide = scores.unstack("seed")  # columns: documents, then seeds
     documents = scores.shape[1]
-    values = wide.to_numpy(float).reshape(len(wide), documents, -1).swapaxes(1, 2)
+    values = wide.to_numpy(float).reshape(len(wide), documents, wide.shape[1] // documents)
+    values = values.swapaxes(1, 2)
     weights = None if windows is None or documents < 2 else windows[scores.columns].to_numpy(float)
     found = interval(values, weights)
     columns = {name: getattr(found, name) for name in ("value", "low", "high", "p", "seeds")}

@@ -89,7 +89,8 @@ class Table:
         scores of every document that agree with the values, there is one column, the value."""
         values = self.value(protocol, metric)
         if (protocol, metric) in self.documented:
-            return self.scores.xs((protocol, metric), level=("protocol", "metric")).reindex(values.index)
+            scores = self.scores.xs((protocol, metric), level=("protocol", "metric"))
+            return scores.reindex(values.index[values.notna()]).reindex(values.index)
         return values.to_frame(-1)
 
     @cached_property

@@ -115,12 +115,16 @@ def verdict_line(comparison: Comparison, verdict: str) -> str:
         named = here[here["verdict"] == verdict]
         shown = named[~named.index.isin([*comparison.bounded])]
         entries = [verdict_entry(comparison, str(name), row) for name, row in shown.iterrows()]
-        windows = [str(name) for name in named.index if name in comparison.bounded]
-        window = f"; as a window, by construction: {list_text(windows)}" if windows else ""
         names = list_text(entries, MOST) or "no method"
-        parts.append(f"at {comparison.at(length)} ({times(length, comparison.trained)}): {names}{window}")
+        parts.append(f"at {comparison.at(length)} ({times(length, comparison.trained)}): {names}")
+    windows = [
+        name
+        for name in comparison.names
+        if name in comparison.bounded and name in gains.index.unique("method")
+    ]
+    window = f" As a window, by construction: {list_text(windows)}." if windows and verdict == HOLDS else ""
     text = "; ".join(parts)
-    return f"{text[0].upper()}{text[1:]}." if text else ""
+    return f"{text[0].upper()}{text[1:]}.{window}" if text else ""
 
 
 def verdict_entry(comparison: Comparison, name: str, row: "pd.Series[Any]") -> str:

@@ -25,11 +25,12 @@ BOTH = "Both sides: loss and retrieval"
 
 
 def method_cell(comparison: Comparison, name: str, kind: str = "") -> Cell:
-    """Return the name of a method with its paper; its full name is shown under a pointer."""
+    """Return the name of a method, with its full name and its paper."""
     found = (
         source(comparison.table.members[name][0].encoding) if name in comparison.table.members else Source()
     )
-    return text_cell(name, kind, small=found.paper, link=found.link, title=found.name)
+    small = ", ".join(filter(None, (found.name, found.paper)))
+    return text_cell(name, kind, small=small, link=found.link)
 
 
 def method_table(comparison: Comparison) -> Table:

@@ -11,10 +11,12 @@ from typing import Any
 import numpy as np
 
 from sweeps.charts import figures
-from sweeps.comparison.summarize import summarise
+from sweeps.comparison import Comparison
 from sweeps.methods import families
+from sweeps.report import compared
 from sweeps.report.page import page
 from sweeps.results import load_sweep
+from sweeps.tables.terminal import terminal_text
 from train.results.about import commit
 from train.results.done import finish
 from train.results.rows import Row, append_rows
@@ -203,10 +205,23 @@ def edit(file: Path, change: Callable[[dict[str, Any]], object]) -> None:
     file.write_text(json.dumps(content))
 
 
+def comparison_of(folder: Path, reference: str | None = None) -> Comparison:
+    """Return the only comparison of a sweep."""
+    (found,) = compared(load_sweep(folder), reference)
+    return found
+
+
+def text_of(folder: Path, width: int = 200) -> str:
+    """Return the report of a folder as a terminal shows it."""
+    sweep = load_sweep(folder)
+    return terminal_text(sweep, compared(sweep), width)
+
+
 def page_of(folder: Path) -> str:
     """Write a report without drawing its figures; return its page."""
-    summary = summarise(load_sweep(folder))
-    return page(summary, figures(summary))
+    sweep = load_sweep(folder)
+    comparisons = compared(sweep)
+    return page(sweep, comparisons, figures(comparisons))
 
 
 def figures_of(page: str) -> dict[str, Any]:

@@ -8,7 +8,8 @@ from models.encodings import extend, load
 from models.registry import names
 from models.table import SHAPE
 from sweeps.gallery import measure
-from sweeps.gallery.page import gallery_page, line_chart_of
+from sweeps.gallery.drawings import line_chart_of
+from sweeps.gallery.page import gallery_page
 from tests.sweeps.synthetic import figures_of
 
 

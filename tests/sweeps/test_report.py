@@ -7,7 +7,6 @@ import shutil
 import sys
 from dataclasses import replace
 from html import unescape
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -15,20 +14,26 @@ import numpy as np
 import pytest
 
 from sweeps import command
-from sweeps.charts.extensions import common_beginning
-from sweeps.comparison.answers import answers, difference_sentence, setting
-from sweeps.comparison.notes import gaps
-from sweeps.comparison.summarize import summarise
-from sweeps.comparison.summary import Comparison, Summary
+from sweeps.charts.decomposition import DISTANCES, EARLY, POSITIONS, WHOLE, decompose
+from sweeps.charts.extensions import common_beginning, extension_changes
 from sweeps.report import make
 from sweeps.report.__main__ import main
+from sweeps.report.answers import answers, setting
 from sweeps.report.diagnostics import diagnoses
-from sweeps.report.power import power
+from sweeps.report.notes import gaps_note
 from sweeps.results import UNREADABLE, load_sweep, path_text
-from sweeps.tables.methods import methods
+from sweeps.tables.methods import method_table, sides_table
 from sweeps.tables.runs import fairness_table
-from sweeps.tables.terminal import terminal_text
-from tests.sweeps.synthetic import edit, figures_of, make_sweep, page_of, rewrite, vouch
+from tests.sweeps.synthetic import (
+    comparison_of,
+    edit,
+    figures_of,
+    make_sweep,
+    page_of,
+    rewrite,
+    text_of,
+    vouch,
+)
 from train.results.rows import read_rows
 
 SMALL: dict[str, Any] = {"windows": 24, "lengths": (64, 128, 256, 512)}
@@ -39,42 +44,21 @@ def headline(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_sweep(tmp_path_factory.mktemp("headline"), failed=["t5-s1"], bimodal="nope")
 
 
-@pytest.fixture(scope="module")
-def summary(headline: Path) -> Summary:
-    return summarise(load_sweep(headline))
-
-
-def compared(folder: Path, reference: str | None = None) -> Comparison:
-    """Return the only comparison of a sweep."""
-    (found,) = summarise(load_sweep(folder), reference).comparisons
-    return found
-
-
 def test_a_report_has_all_its_parts_and_needs_nothing_else(
     headline: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert make(headline) == 1
     printed = capsys.readouterr().out
-    for name in ("report.html", "table.txt", "figures/loss_by_length.png", "figures/against_crop.png"):
+    for name in ("report.html", "table.txt", "figures/loss_by_length.png", "figures/loss_by_position.png"):
         assert (headline / name).stat().st_size > 1000
         assert name in printed
     assert "t5-s1: torch.OutOfMemoryError: CUDA out of memory [cuda:0]" in printed
     assert "t5-s1/train.log" in printed
     assert "\x1b" not in printed
     figures = figures_of((headline / "report.html").read_text())
-    assert {"loss_by_length", "loss_by_position", "against_crop"} <= set(figures)
+    assert {"loss_by_length", "loss_by_position"} <= set(figures)
     names = [line.split(",")[2] for line in figures["loss_by_length"][0]["datasets"]["table"].splitlines()]
     assert {"rope", "alibi"} <= set(names)
-
-
-@pytest.mark.usefixtures("undrawn")
-def test_without_pictures_there_is_a_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    folder = make_sweep(tmp_path, ["rope", "alibi"], **SMALL)
-    assert make(folder) == 0
-    out, errors = capsys.readouterr()
-    assert "alibi" in out
-    assert "alibi" in (folder / "table.txt").read_text()
-    assert f"The pictures were not drawn, the table was: python -m sweeps.report {folder} tries" in errors
 
 
 @pytest.mark.usefixtures("undrawn")
@@ -96,147 +80,58 @@ def test_a_report_may_be_written_elsewhere_where_one_was(
     assert sorted(folder.rglob("*")) == before
     assert path_text(into / "report.html") in capsys.readouterr().out
     assert (into / "figures/loss_by_length.png").stat().st_size
-    edit(into / "summary.json", lambda old: old["files"].append("figures/of_before.png"))
     (into / "figures/of_before.png").write_text("old")
-    (into / "figures/of_somebody.png").write_text("not of a report")
     (folder / "rope-s0/results.jsonl").unlink()
     make(folder, into=into)
     assert not (into / "figures/of_before.png").exists()
-    assert (into / "figures/of_somebody.png").exists()
-    assert "figures/of_before.png" not in json.loads((into / "summary.json").read_text())["files"]
-
-
-def test_numbers_are_those_of_the_rows(headline: Path, summary: Summary) -> None:
-    """Values are means over seeds; differences use the seeds that both methods have."""
-    runs = {(run.encoding, run.seed): run for run in load_sweep(headline).runs}
-
-    def value(encoding: str, seed: int) -> float:
-        rows = [
-            r for r in runs[encoding, seed].rows if (r.extension, r.protocol, r.metric, r.length) == chosen
-        ]
-        return float(rows[0].value or 0)
-
-    chosen = ("none", "same_tokens", "loss", 512)
-    (comparison,) = summary.comparisons
-    curve = comparison.headline.methods["alibi"]["none"]
-    assert curve.value[3] == pytest.approx(np.mean([value("alibi", seed) for seed in range(3)]), abs=1e-5)
-    difference = np.mean([value("t5", seed) - value("rope", seed) for seed in (0, 2)])
-    assert comparison.difference["t5"].value[3] == pytest.approx(difference, abs=1e-5)
-
-
-def test_what_is_known_of_the_methods_is_reported(summary: Summary) -> None:
-    (comparison,) = summary.comparisons
-    found = comparison.effective
-    assert [found[name].length for name in ("alibi", "rope", "learned")] == [2048, 128, 64]
-    assert found["alibi"].low == 2048
-    assert comparison.extensions["rope"]["rerope"].better.low == 2048
-    assert comparison.extensions["rope"]["none"].better.low is None
-    assert comparison.difference["alibi"].verdict[-1] == "better"
-    assert comparison.difference["learned"].verdict[1:] == [None] * 5
-    assert {groups.method for groups in comparison.two_groups} == {"nope"}
-    assert setting(comparison).startswith(
-        "10 methods, 3 seeds, trained on python at 64 tokens and evaluated up to 2,048"
-    )
-    lines = answers(comparison)
-    assert lines["Best where it was trained"].startswith("sandwich, 3.949 nats")
-    assert lines["Gains from longer context"].startswith("kerple_log and alibi, at every length")
-    assert lines["Holds"].startswith("kerple_log, sandwich (in the mean) and alibi (no worse at 2,048")
-    assert re.match(r"rope \+1\.\d\d, nope .* and xpos \+0\.22 .* learned: no value", lines["Loses"])
-    assert lines["Extensions"].startswith("Of 6 extensions of rope, rerope does best at 2,048 tokens (−0.")
-    for part in ("data other than python", "means are misleading: nope (from 128)", "seeds (t5)"):
-        assert part in lines["What this cannot say"]
+    assert (into / "figures/loss_by_length.png").exists()
 
 
 def test_equal_methods_are_not_separated(tmp_path: Path) -> None:
     folder = make_sweep(tmp_path, ["rope", "alike_1", "alike_2"], seeds=3, **SMALL)
-    assert compared(folder, "alike_1").difference["alike_2"].verdict == ["not separable"] * 4
-    best = compared(folder).best[-1]
-    assert best
-    assert best.tied
-    assert "tied for best (not separable)" in terminal_text(summarise(load_sweep(folder)), 80)
-
-
-@pytest.mark.parametrize("width", [40, 60, 80, 100, 140, 200])
-def test_the_table_fits(summary: Summary, width: int) -> None:
-    lines = terminal_text(summary, width).splitlines()
-    rows = [line for line in lines if re.match(r"( *\d+ {2,}[a-z]|  \+ )", line)]
-    assert len(rows) == 10 + 7  # methods, and what extends rope
-    assert max(map(len, rows)) <= max(width, 55)
-    assert ("±" in "".join(rows)) is (width >= 100)
-    assert "trained" in "".join(lines)
-
-
-def test_the_best_is_marked_only_where_it_is_separable(summary: Summary) -> None:
-    (comparison,) = summary.comparisons
-    rows = [line for line in terminal_text(summary, 80).splitlines() if re.match(r" *\d+ +kerple_log", line)]
-    stars = rows[0].count("*")
-    assert stars == sum(
-        best is not None and best.method == "kerple_log" and not best.tied for best in comparison.best
-    )
-    assert 0 < stars < 6
+    found = comparison_of(folder, "alike_1").differences["verdict"]
+    assert set(found["alike_2"]) == {"not separable"}
+    assert comparison_of(folder).best[512].tied
+    assert "tied for best (not separable)" in text_of(folder, 80)
 
 
 def test_a_single_seed_is_named_as_such(tmp_path: Path) -> None:
-    found = summarise(load_sweep(make_sweep(tmp_path, seeds=1, **SMALL)))
-    assert found.comparisons[0].over == "documents"
-    assert "Variation between seeds, since there is one." in terminal_text(found, 200)
+    folder = make_sweep(tmp_path, seeds=1, **SMALL)
+    assert comparison_of(folder).table.over == "documents"
+    assert "Variation between seeds, since there is one." in " ".join(text_of(folder).split())
 
 
 def test_no_interval_is_printed_where_there_is_too_little(tmp_path: Path) -> None:
     folder = make_sweep(tmp_path, ["rope", "alibi"], seeds=1, **SMALL | {"windows": 3})
-    found = summarise(load_sweep(folder))
-    assert "No intervals: they need at least two seeds or five documents." in terminal_text(found, 200)
-    assert "±" not in terminal_text(found, 200)
-    assert "separable" not in " ".join(answers(found.comparisons[0]).values())
-
-
-def test_without_losses_by_document_intervals_are_over_seeds(tmp_path: Path) -> None:
-    folder = make_sweep(tmp_path, ["rope", "alibi"], **SMALL)
-    np.savez(folder / "alibi-s1/documents.npz")
-    vouch(folder)
-    comparison = compared(folder)
-    assert comparison.over == "seeds"
-    assert comparison.notes == ["alibi-s1 was scored on different windows: intervals are over seeds only."]
-    assert None not in comparison.headline.methods["rope"]["none"].low
-
-
-def test_losses_by_document_of_other_results_are_not_used(tmp_path: Path) -> None:
-    folder = make_sweep(tmp_path, ["rope", "alibi"], **SMALL)
-    file = folder / "rope-s1/documents.npz"
-    content = dict(np.load(file))
-    content["none|same_tokens|128"] += 1
-    np.savez(file, **content)
-    vouch(folder)
-    assert (
-        "rope, seed 1, has losses per document that disagree with its rows at 128 tokens"
-        in compared(folder).notes[0]
-    )
+    assert "No intervals: they need at least two seeds or five documents." in text_of(folder)
+    assert "[" not in text_of(folder)
+    assert "separable" not in " ".join(answers(comparison_of(folder)).values())
 
 
 def test_only_jobs_of_the_sweep_count(tmp_path: Path) -> None:
     folder = make_sweep(tmp_path, ["rope", "alibi", "t5"], **SMALL)
     edit(folder / "sweep.json", lambda about: about.update(jobs=about["jobs"][:-3]))
-    assert set(compared(folder).methods) == {"rope", "alibi"}
+    assert set(comparison_of(folder).names) == {"rope", "alibi"}
     (folder / "sweep.json").unlink()
-    assert set(compared(folder).methods) == {"rope", "alibi", "t5"}
-    assert set(compared(folder / "t5-s0").methods) == {"t5"}
+    assert set(comparison_of(folder).names) == {"rope", "alibi", "t5"}
+    assert set(comparison_of(folder / "t5-s0").names) == {"t5"}
 
 
 def test_of_trainings_by_other_code_the_newest_counts(tmp_path: Path) -> None:
     folder = make_sweep(tmp_path / "sweep", ["rope", "alibi"], seeds=2)
-    expected = compared(folder)
+    expected = comparison_of(folder)
     (folder / "sweep.json").unlink()
     old = folder / "rope-older"
     shutil.copytree(folder / "rope-s0", old)
     rows = read_rows(old / "results.jsonl")
     edit(old / "run.json", lambda about: about.update(training="0ld", started="2001-01-01T00:00:00"))
     rewrite(old, [replace(row, value=9.0) for row in rows])
-    found = compared(folder)
-    assert found.scores == expected.scores
-    assert found.provenance.runs["rope"] == ["rope-s0", "rope-s1"]
+    found = comparison_of(folder)
+    assert found.table.values.equals(expected.table.values)
+    assert found.source("rope") == "rope-s0, rope-s1"
     assert (
         "rope, seed 0: the newest of 2 trainings, which differ in code, packages or precision; left out: "
-        "rope-older." in found.notes
+        "rope-older." in found.table.notes
     )
 
 
@@ -263,12 +158,12 @@ def test_settings_that_differ_name_methods_and_are_red(tmp_path: Path) -> None:
 
         edit(file, change)
     vouch(folder)
-    comparison = compared(folder)
-    assert set(comparison.methods) == {"rope base=500", "rope base=10000", "alibi", "t5"}
-    unequal = " ".join(difference_sentence(comparison.fairness))
+    comparison = comparison_of(folder)
+    assert set(comparison.names) == {"rope base=500", "rope base=10000", "alibi", "t5"}
+    unequal = answers(comparison)["What this cannot say"]
     assert "sequences per step (alibi)" in unequal
     assert "tokens (alibi)" in unequal
-    assert "encoding" not in unequal
+    assert "encoding.base" not in unequal
     page = page_of(folder)
     assert 'class="differs"><span>16</span>' in page
     assert "Elsewhere: sequences per step 32, " in page
@@ -284,34 +179,6 @@ def test_training_lengths_and_data_are_reported_apart(tmp_path: Path) -> None:
     assert 'data-figure="loss_by_length-128"' in page
 
 
-def test_extensions_without_crop_are_compared_with_none(tmp_path: Path) -> None:
-    """This is so if one checkpoint is evaluated in several precisions."""
-    folder = make_sweep(tmp_path, ["rope", "alibi"], controls=(), extend=("rope", "alibi"), **SMALL)
-    comparison = compared(folder)
-    assert comparison.opponent == "none"
-    found, curves = comparison.extensions["alibi"]["yarn"], comparison.headline.methods["alibi"]
-    change = [b - a for a, b in zip(curves["none"].value, curves["yarn"].value, strict=True) if a and b]
-    assert found.lengths == [64, 128, 256, 512]
-    assert found.value == pytest.approx(change, abs=2e-5)
-    half, alone = (
-        [
-            (high - low) / 2
-            for low, high in zip(curve.low, curve.high, strict=True)
-            if low is not None and high is not None
-        ]
-        for curve in (found, curves["none"])
-    )
-    assert all(a < b / 2 for a, b in zip(half, alone, strict=True))  # the differences are paired
-    page, printed = page_of(folder), terminal_text(summarise(load_sweep(folder)), 150)
-    assert "What extensions change" in page
-    assert "crop" not in page[page.index("<main") : page.index("How to read this")]
-    assert "change" in printed
-    assert "crop" not in printed
-    assert answers(comparison)["Extensions"].startswith("Of 12 extensions, rope + rerope (−")
-    assert 'data-figure="extensions"' in page
-    assert 'data-figure="against_crop"' not in page
-
-
 def test_names_of_extensions_that_differ_in_one_setting() -> None:
     assert common_beginning(["bfloat16 what=positions", "bfloat16 what=biases"]) == "bfloat16 what="
     assert common_beginning(["pi factor=2", "yarn"]) == ""
@@ -322,8 +189,8 @@ def test_names_of_extensions_that_differ_in_one_setting() -> None:
 def test_a_family_is_what_the_run_itself_says_or_that_of_no_other(tmp_path: Path) -> None:
     names = ["rope", "stranger", "alibi", "mine"]
     changed = {"mine": {"encoding": {"family": "my family"}}}
-    comparison = compared(make_sweep(tmp_path, names, changed=changed, **SMALL))
-    families = [comparison.methods[name].family for name in names[1:]]
+    comparison = comparison_of(make_sweep(tmp_path, names, changed=changed, **SMALL))
+    families = [comparison.family(name) for name in names[1:]]
     assert families == ["other", "bias by distance", "my family"]
     assert comparison.order[-1] == "stranger"
 
@@ -338,22 +205,6 @@ def test_names_cannot_break_the_page(tmp_path: Path) -> None:
     assert "</script><b>y" in str(figures_of(page))
     assert "</script><b>x" in unescape(page) != page
     assert "</script><b>x" not in page
-
-
-def test_power(tmp_path: Path, headline: Path) -> None:
-    (table, words), *rest = power(headline, seeds=6)
-    assert rest == []
-    cells = [list(column.cells) for column in table.columns]
-    assert cells[0] == ["2", "3", "5", "6", "8", "12"]
-    for column in cells[1:]:
-        assert all(float(upper) >= float(lower) for upper, lower in pairwise(column))
-    assert "With 6 seeds at 2,048 tokens" in words
-    with pytest.raises(ValueError, match="at least 2, not 1"):
-        power(headline, seeds=1)
-    with pytest.raises(ValueError, match="no method 'ropes'"):
-        power(headline, seeds=3, reference="ropes")
-    with pytest.raises(ValueError, match="one seed"):
-        power(make_sweep(tmp_path, seeds=1, **SMALL), seeds=3)
 
 
 SCORES = np.array(["a"] * 24), np.ones((24, 2)), 1j * np.ones(24)
@@ -413,12 +264,12 @@ def test_scores_of_no_length_are_not_used(tmp_path: Path) -> None:
     file = folder / "rope-s1/documents.npz"
     np.savez(file, **dict(np.load(file)) | {"none|same_tokens|far": np.ones(24)})
     vouch(folder)
-    assert compared(folder).over == "seeds and documents"
+    assert comparison_of(folder).table.over == "seeds and documents"
 
 
 def test_settings_may_be_lists(tmp_path: Path) -> None:
     folder = make_sweep(tmp_path, ["rope", "alibi"], changed={"rope": {"batch": [16, 32]}}, **SMALL)
-    assert "sequences per step" in " ".join(difference_sentence(compared(folder).fairness))
+    assert "sequences per step" in answers(comparison_of(folder))["What this cannot say"]
 
 
 @pytest.mark.parametrize("content", [b"", b"[]", b"{", b'{"run": "rope"}'])
@@ -482,17 +333,10 @@ def test_without_a_list_of_jobs_every_run_is_reported(content: str, tmp_path: Pa
     assert "is damaged: every run found in its folder is reported" in sweep.notes[0]
 
 
-@pytest.mark.usefixtures("undrawn")
-def test_a_job_with_a_strange_seed_stops_nothing(tmp_path: Path) -> None:
-    folder = make_sweep(tmp_path, ["rope", "alibi"], seeds=1, failed=["alibi-s0"], **SMALL)
-    edit(folder / "sweep.json", lambda about: about["jobs"][1].update(seed={"oops": None}))
-    assert make(folder) == 1
-
-
 def test_an_unknown_reference_names_those_that_there_are(headline: Path) -> None:
     with pytest.raises(ValueError, match=r"no method 'ropes'.* there are: alibi, kerple_log"):
         make(headline, reference="ropes")
-    assert compared(headline, "alibi").difference["rope"].verdict[-1] == "worse"
+    assert comparison_of(headline, "alibi").differences["verdict"]["rope", 2048] == "worse"
 
 
 def test_gaps_are_reported_by_what_rows_say(tmp_path: Path) -> None:
@@ -503,9 +347,9 @@ def test_gaps_are_reported_by_what_rows_say(tmp_path: Path) -> None:
         rewrite(alibi, [row for row in read_rows(alibi / "results.jsonl") if row.length != 256])
         rows = read_rows(t5 / "results.jsonl")
         rewrite(t5, [replace(row, value=None) if row.length == 512 else row for row in rows])
-    found = compared(folder)
+    found = comparison_of(folder)
     past = [length for length in found.lengths if length > 64]
-    assert found.gaps == {
+    assert found.table.gaps(*found.main) == {
         "not evaluated": {"alibi": [256]}, "undefined": {"learned": past}, "not finite": {"t5": [512]},
     }  # fmt: skip
     parts = (
@@ -513,9 +357,7 @@ def test_gaps_are_reported_by_what_rows_say(tmp_path: Path) -> None:
         "learned past 64 tokens: undefined",
         "t5 at 512 tokens: not finite",
     )
-    assert gaps(found) == f"No value for {'; '.join(parts)}."
-    assert (found.effective["alibi"].length or 0) > 256, "a length that nobody evaluated ends nothing"
-    assert (found.effective["t5"].length or 0) < 512
+    assert gaps_note(found) == f"No value for {'; '.join(parts)}."
 
 
 def test_a_length_without_memory_is_a_gap_with_its_reason(tmp_path: Path) -> None:
@@ -526,13 +368,14 @@ def test_a_length_without_memory_is_a_gap_with_its_reason(tmp_path: Path) -> Non
         marked = replace(full[0], protocol="same_tokens", metric="out_of_memory", value=1.0)
         kept = [replace(row, value=None, error=None) if row in full else row for row in rows]
         rewrite(folder / place, [*kept, marked])
-    found = compared(folder)
-    assert found.gaps == {"out of memory": {"alibi + crop": [2048], "rope": [2048]}}
-    assert found.curve("rope").value[-1] is None
-    assert found.curve("alibi").value[-1] is not None
+    found = comparison_of(folder)
+    expected = {"out of memory": {"alibi + crop": [2048], "rope": [2048]}}
+    assert found.table.gaps(*found.main) == expected
+    assert np.isnan(found.means["value"]["rope", "none", 2048])
+    assert np.isfinite(found.means["value"]["alibi", "none", 2048])
     assert (
         "No value for alibi + crop at 2,048 tokens: out of memory; rope at 2,048 tokens: out of memory."
-        in (terminal_text(summarise(load_sweep(folder)), 200))
+        in text_of(folder)
     )
     assert page_of(folder)
 
@@ -550,15 +393,105 @@ def test_what_a_temperature_recovers(tmp_path: Path) -> None:
             kept.append(replace(row, metric="temperature", value=1.25, error=None))
         np.savez(place / "documents.npz")
         rewrite(place, kept)
-    (comparison,) = summarise(load_sweep(folder)).comparisons
-    table = methods(comparison)
+    comparison = comparison_of(folder)
+    table = method_table(comparison)
     place = [column.head for column in table.columns].index("temperature")
     cells = {row[1].text: (row[place].text, row[place].small) for row in table.rows}
     assert cells == {"t5": ("× 1.25", "−0.300"), "rope": ("× 1.25", "0.000")}
-    bare = {name: {"none": comparison.headline.methods[name]["none"]} for name in comparison.methods}
-    without = replace(
-        comparison,
-        scores={comparison.protocol: {comparison.metric: replace(comparison.headline, methods=bare)}},
-        crop=comparison.protocol,
+
+
+def test_the_page_answers_first_by_one_definition(tmp_path: Path) -> None:
+    """What gains, holds and loses is said of the gain alone, in the answer, the chart and the table."""
+    folder = make_sweep(
+        tmp_path, ["rope", "fox", "alibi"], 3, controls=("crop", "window"), extend=(), windows=32,
+        protocols=("same_tokens", "sliding"),
+    )  # fmt: skip
+    comparison, page = comparison_of(folder), page_of(folder)
+    lines = answers(comparison)
+    assert lines["Loses"].startswith("At 256 tokens (4x): rope −")
+    for line, verdict in (
+        ("Gains", "gains"),
+        ("Holds", "holds"),
+        ("Loses", "loses"),
+        ("Undecided", "undecided"),
+    ):
+        for name in ("rope", "fox", "alibi"):
+            for length, part in zip((256, 2048), lines[line].split("; at"), strict=True):
+                assert (name in part) == (comparison.gains["verdict"][name, "none", length] == verdict)
+    drawn = figures_of(page)["gain_by_length"][0]["datasets"]["table"]
+    assert "2,048 tokens, 32x" in drawn
+    first = ('id="gain_by_length"', 'data-figure="gain_by_length"', 'id="by_length"', 'id="methods"')
+    places = [page.index(part) for part in ("Best where it was trained", *first)]
+    assert places == sorted(places), "the answer leads, then the gain"
+    assert "the better of a sliding window and a sliding crop of the training length" in page
+    table = method_table(comparison)
+    places = [n for n, column in enumerate(table.columns) if column.head == "gain"]
+    (row,) = (row for row in table.rows if row[1].text == "rope")
+    assert "loses" in row[places[-1]].small
+    assert row[1].small == "Rotary position embedding, Su et al., 2021"
+    assert row[1].link.startswith("https://arxiv.org/")
+    assert sides_table([comparison]) is None, "there is no retrieval"
+
+
+def test_without_a_fair_crop_the_gain_names_its_control(tmp_path: Path) -> None:
+    folder = make_sweep(tmp_path, ["rope"], 2, controls=("crop", "window"), extend=(), **SMALL)
+    text = " ".join(setting(comparison_of(folder)))
+    assert "minus the loss with everything" in text
+    assert "a sliding window of the training length alone" in text
+
+
+def test_the_first_lines_say_what_was_read(tmp_path: Path) -> None:
+    folder = make_sweep(tmp_path, ["rope"], 1, changed={"rope": {"data.repeat": 1.5}}, **SMALL)
+    about = "python: x; training: 3 documents, 1.0 MB, 614,400 tokens; held out: 2 documents, 9 tokens"
+    edit(folder / "rope-s0/run.json", lambda run: run.update(corpus_description=about))
+    vouch(folder)
+    lines = setting(comparison_of(folder))
+    assert lines[1] == "The training text was read 2.00 times."
+    assert lines[2].startswith(
+        "In training, 1.5 spans of every sequence were repeated within it (data.repeat)"
     )
-    assert "temperature" not in [column.head for column in methods(without).columns]
+
+
+def test_extensions_are_compared_with_fair_controls_or_with_none(tmp_path: Path) -> None:
+    folder = make_sweep(tmp_path / "none", ["rope", "alibi"], controls=(), extend=("rope", "alibi"), **SMALL)
+    comparison, page = comparison_of(folder), page_of(folder)
+    means = comparison.means["value"]
+    found = extension_changes(comparison)
+    change = means["alibi", "none", 512] - means["alibi", "yarn", 512]
+    assert found["value"]["alibi", "yarn", 512] == pytest.approx(change)
+    alone = comparison.means.loc[("alibi", "none", 512)]
+    paired = found.loc[("alibi", "yarn", 512)]
+    assert paired["high"] - paired["low"] < (alone["high"] - alone["low"]) / 2
+    assert 'data-figure="extensions"' in page
+    assert answers(comparison)["Extensions"].startswith("Of 6 extensions, rope + rerope (−")
+    both = ("same_tokens", "sliding")
+    fair = make_sweep(tmp_path / "fair", ["rope"], controls=("crop", "window"), protocols=both, **SMALL)
+    found = extension_changes(comparison_of(fair))
+    assert found["value"]["rope", "rerope", 512] > found["value"]["rope", "none", 512]
+    assert "rerope does best at 512 tokens (gain +" in answers(comparison_of(fair))["Extensions"]
+
+
+def test_the_decomposition_adds_up(tmp_path: Path) -> None:
+    both = ("same_tokens", "sliding")
+    folder = make_sweep(
+        tmp_path, ["rope", "learned"], 2, controls=("crop", "window"), protocols=both, extend=(), windows=24
+    )
+    found = decompose(comparison_of(folder).table)["value"]
+    value = (
+        comparison_of(folder)
+        .table.values.groupby(level=["method", "extension", "protocol", "metric", "length"])
+        .mean()
+    )
+
+    def loss(extension: str, protocol: str, length: int) -> float:
+        return float(value["rope", extension, protocol, "loss", length])
+
+    for length in (128, 2048):
+        full, home = loss("crop", "sliding", 64), loss("none", "same_tokens", 64)
+        window, whole = loss("window", "same_tokens", length), loss("none", "same_tokens", length)
+        assert found[EARLY, "rope", length] == pytest.approx(full - home, abs=1e-6)
+        assert found[DISTANCES, "rope", length] == pytest.approx(window - full, abs=1e-6)
+        assert found[POSITIONS, "rope", length] == pytest.approx(whole - window, abs=1e-6)
+        assert found[WHOLE, "rope", length] == pytest.approx(whole - home, abs=1e-6)
+    page = page_of(folder)
+    assert "Why the loss changes past the training length" in page

@@ -1,0 +1,92 @@
+"""Any two methods, extensions, runs or folders, paired."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from sweeps.compare import all_pairs, compare
+from sweeps.results import load_sweep
+from sweeps.statistics import interval
+from sweeps.table import only_table
+from tests.sweeps.synthetic import comparison_of, figures_of, make_sweep, page_of
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_sweep(tmp_path_factory.mktemp("compare"), ["rope", "alibi"], 3, windows=16)
+
+
+def text(*words: object) -> str:
+    grid, sentence = compare([str(word) for word in words])
+    console = Console(width=200, color_system=None, legacy_windows=False)
+    with console.capture() as out:
+        console.print(grid)
+    return out.get() + sentence
+
+
+def test_two_methods_at_a_length(folder: Path) -> None:
+    table = only_table(load_sweep(folder))
+    sample = table.sample("same_tokens", "loss")
+    difference = (sample.loc["alibi", "none", 512] - sample.loc["rope", "none", 512]).to_numpy()
+    found = interval(difference[None], table.windows.to_numpy())
+    shown = text("alibi", "rope", "at=8x", f"in={folder}")
+    value, low, high = (f"{float(x[0]):.3f}".replace("-", "−") for x in (found.value, found.low, found.high))
+    assert f"{value} [{low}, {high}]" in shown
+    assert "512 (8x)" in shown
+    assert "1,024" not in shown
+    assert shown.endswith("At the last line alibi is better.")
+    windows = table.windows.to_numpy()
+    for seed in difference @ windows / windows.sum():
+        assert f"{seed:.3f}".replace("-", "−") in shown
+
+
+def test_extensions_and_lengths_in_tokens(folder: Path) -> None:
+    shown = text("rope + yarn", "rope+ntk", "at=512", f"in={folder}")
+    assert "rope + yarn − rope + ntk" in shown
+    every = text("rope+yarn", "rope", f"in={folder}")
+    assert all(length in every for length in ("64 (1x)", "2,048 (32x)"))
+
+
+def test_runs_and_folders(folder: Path, tmp_path: Path) -> None:
+    shown = text(folder / "alibi-s0", folder / "rope-s0", "at=8x")
+    assert shown.endswith("With one seed, another training may differ.")
+    other = make_sweep(tmp_path / "again", ["rope", "fox", "alibi"], 2, windows=16)
+    assert "p (Holm)" in text(folder, other, "at=2x")
+    assert "0.000 [0.000, 0.000]" in text(folder, folder, "at=2x")
+
+
+def test_what_cannot_be_compared_is_one_sentence(folder: Path, tmp_path: Path) -> None:
+    short = make_sweep(tmp_path / "short", ["rope", "alibi"], 1, (128, 256), windows=16)
+    for words, trouble in (
+        (("alibi", "ropes", f"in={folder}"), "no 'ropes'.*there are: alibi, alibi \\+ crop"),
+        (("alibi", "rope", "at=3x", f"in={folder}"), "Nothing was evaluated at 3x; there are: 1x, 2x"),
+        (("alibi", "rope", "at=far", f"in={folder}"), "at=far is no length"),
+        (("alibi",), "Write: yardstick compare"),
+        ((folder, short), "differ in corpus or training length"),
+    ):
+        with pytest.raises(ValueError, match=trouble):
+            text(*words)
+
+
+def test_the_page_has_every_pair(folder: Path) -> None:
+    comparison = comparison_of(folder)
+    pairs = all_pairs(comparison)
+    names = pairs["names"]
+    assert isinstance(names, list)
+    assert len(names) == 4 + 6, "two methods, their crops, and six extensions"
+    n, m = sorted((names.index("alibi"), names.index("rope")))
+    place = n * len(names) - n * (n + 1) // 2 + m - n - 1
+    value, half, p = pairs["pairs"][place][3]  # at 512 tokens
+    sample = comparison.sample
+    difference = (sample.loc[names[n], "none", 512] - sample.loc[names[m], "none", 512]).to_numpy()
+    found = interval(difference[None], comparison.table.windows.to_numpy())
+    assert value == pytest.approx(found.value[0], rel=0.01)
+    assert half == pytest.approx((found.high - found.low)[0] / 2, rel=0.01)
+    assert p == pytest.approx(found.p[0], rel=0.01)
+    assert len(pairs["pairs"]) == len(names) * (len(names) - 1) / 2
+    assert np.shape(pairs["means"]) == (10, 6, 3)
+    page = page_of(folder)
+    assert '<div class="compare">' in page
+    assert figures_of(page)

@@ -1,0 +1,183 @@
+"""The tables of the study are those of its rows, by other means."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import kendalltau
+
+from sweeps import agreement, study
+from sweeps.archive import pack
+from sweeps.charts.gain import gain_by_distance
+from sweeps.gain import gains
+from sweeps.results import load_sweep
+from sweeps.table import only_table
+from tests.sweeps.synthetic import comparison_of, edit, make_sweep, vouch
+from train.paths import ROOT
+from train.results.rows import append_rows, read_rows
+
+STUDY = ROOT / "docs/study"
+BOTH = ("same_tokens", "sliding")
+CONTROLS = ("crop", "window")
+Table = Callable[..., str]
+
+
+@pytest.fixture
+def table(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Table:
+    """Return a function that prints a table of the study."""
+
+    def run(*words: object) -> str:
+        monkeypatch.setattr("sys.argv", ["study", *map(str, words)])
+        study.main()
+        return capsys.readouterr().out
+
+    return run
+
+
+def cells(text: str) -> dict[str, list[str]]:
+    """Return the cells of a table, by method."""
+    lines = (line for line in text.splitlines() if line.startswith("| `"))
+    return {line.split("`")[1]: [cell.strip(" *") for cell in line.split("|")[2:-1]] for line in lines}
+
+
+def value(cell: str) -> float:
+    return float(cell.split()[0].replace("−", "-"))
+
+
+def test_gains_and_archives_say_the_same(tmp_path: Path, table: Table) -> None:
+    folder = make_sweep(tmp_path / "sweep", ("rope", "fox"), 3, windows=16, controls=CONTROLS, protocols=BOTH)
+    pack(folder, tmp_path / "archive")
+    text = table("gain", folder)
+    assert text == table("gain", tmp_path / "archive")
+    assert text.endswith("Over the better of a sliding window and a sliding crop of the training length.\n")
+    found = gains(only_table(load_sweep(folder)))["value"]
+    for name, row in cells(text).items():
+        assert row[0] == "3"
+        assert value(row[4]) == pytest.approx(found[name, "none", 512], abs=5e-4)
+
+
+def test_checkpoints_are_compared_on_shared_seeds_and_documents(tmp_path: Path, table: Table) -> None:
+    whole = make_sweep(tmp_path / "whole", ("rope", "fox"), 3, windows=16, controls=CONTROLS)
+    half = make_sweep(tmp_path / "half", ("rope", "fox"), 2, windows=16, controls=CONTROLS)
+    for place in half.glob("*-s*"):
+        edit(place / "run.json", lambda about: about["settings"].update(checkpoint=0.5))
+    vouch(half)
+    text = table("gain", half, whole)
+    assert text.splitlines()[0] == "| method | 0.6M tokens | 1.2M tokens |"
+    alone = cells(table("gain", half))
+    assert [row[0] for row in cells(text).values()] == [alone[name][3] for name in cells(text)]
+    with pytest.raises(ValueError, match="at 3 times the training length"):
+        table("gain", half, whole, "times=3")
+
+
+def test_copying_is_weighted_by_the_share_of_its_targets(tmp_path: Path, table: Table) -> None:
+    shares = {"copying_64": 0.3, "copying_128": 0.1, "copying_256": 0.2, "copying_none": 0.4}
+    place = make_sweep(
+        tmp_path, ("rope", "fox"), 2, (64, 128, 256), windows=16, extend=(), controls=CONTROLS,
+        protocols=["same_tokens", *shares],
+    )  # fmt: skip
+    for file in place.glob("*/results.jsonl"):
+        plain = next(row for row in read_rows(file) if row.protocol == "same_tokens")
+        of_share = replace(plain, metric="share")
+        rows = [
+            replace(of_share, protocol=p, length=n, value=v) for p, v in shares.items() for n in (128, 256)
+        ]
+        append_rows(file, rows)
+    vouch(place)
+    values = only_table(load_sweep(place)).values.groupby(level=[0, 1, 2, 3, 4]).mean()
+
+    def gain(name: str, protocol: str) -> float:
+        return float(
+            values[name, "window", protocol, "loss", 256] - values[name, "none", protocol, "loss", 256]
+        )
+
+    for name, (whole, near, far, none) in cells(table("copying", place)).items():
+        both = (gain(name, "copying_128") + 2 * gain(name, "copying_256")) / 3
+        expected = [gain(name, "same_tokens"), gain(name, "copying_64"), both, gain(name, "copying_none")]
+        assert [value(cell) for cell in (whole, near, far, none)] == pytest.approx(expected, abs=6e-4)
+        assert value(far.partition("/ ")[2]) == pytest.approx(0.3 * both, abs=6e-4)
+    drawn = gain_by_distance(comparison_of(place))["gain"]["datasets"]["table"].splitlines()
+    assert len(drawn) == 1 + 2 * 3, "half way, at 128 tokens"
+
+
+def test_rates_are_chosen_by_documents_that_are_not_scored(tmp_path: Path, table: Table) -> None:
+    folders = [tmp_path / "first", tmp_path / "other"]
+    for folder, rate in zip(folders, (3e-3, 6e-3), strict=True):
+        changed = {name: {"optimizer.learning_rate": rate} for name in ("rope", "fox")}
+        make_sweep(folder, ("rope", "fox"), 2, windows=16, controls=CONTROLS, changed=changed)
+    for place in folders[1].glob("fox-s*"):  # at the other rate FoX is better where it was trained
+        arrays = dict(np.load(place / "documents.npz"))
+        np.savez(
+            place / "documents.npz", **(arrays | {"none|same_tokens|64": arrays["none|same_tokens|64"] - 1})
+        )
+        rows = read_rows(place / "results.jsonl")
+        chosen = ("none", "same_tokens", 64, "loss")
+        is_first = [(row.extension, row.protocol, row.length, row.metric) == chosen for row in rows]
+        less = [
+            replace(row, value=(row.value or 0) - 1) if f else row
+            for row, f in zip(rows, is_first, strict=True)
+        ]
+        (place / "results.jsonl").unlink()
+        append_rows(place / "results.jsonl", less)
+    vouch(folders[1])
+    found = cells(table("rates", *folders))
+    assert found["fox"][0] == "2x"
+    at_other = cells(table("gain", folders[1]))
+    assert [value(cell) for cell in found["fox"][1:6]] == [value(cell) for cell in at_other["fox"][2:]]
+    with pytest.raises(ValueError, match="the same learning rate"):
+        table("rates", folders[0], folders[0])
+
+
+def test_tau_is_on_documents_apart(table: Table) -> None:
+    """Plain pandas on the scores of two archives, which shares no code with the product."""
+
+    def of(folder: str, length: int, trained: int) -> pd.DataFrame:
+        scores = pd.read_parquet(STUDY / folder / "scores.parquet").set_index(["run", "name"])["scores"]
+        runs = pd.read_parquet(STUDY / folder / "rows.parquet").drop_duplicates("run").set_index("run")
+        result = {}
+        for run, encoding in runs["encoding"].items():
+            losses = [scores.get((run, f"{e}|same_tokens|{length}")) for e in ("window", "none")]
+            if all(loss is not None for loss in losses):
+                result[encoding] = np.subtract(*losses)
+        return pd.DataFrame(result)
+
+    first, other = of("half", 1024, 256), of("quarter", 1024, 256)
+    shared = sorted({*first} & {*other})
+    taus = [
+        kendalltau(first.iloc[half::2][shared].mean(), other.iloc[1 - half :: 2][shared].mean()).statistic
+        for half in range(2)
+    ]
+    row = cells(table("agreement", STUDY / "half", STUDY / "quarter"))["half"]
+    assert row[0] == str(len(shared))
+    assert float(row[1]) == pytest.approx(np.mean(taus), abs=0.006)
+
+
+def test_few_methods_have_no_tau(tmp_path: Path) -> None:
+    folder = make_sweep(tmp_path, ("rope", "fox"), 2, windows=16, controls=CONTROLS)
+    scale = agreement.Scale("small", only_table(load_sweep(folder)))
+    assert (
+        agreement.row(scale, scale, 4)[2:] == ["–", "–", "0", "–", "–"]
+        or agreement.row(scale, scale, 4)[2] == "–"
+    )
+
+
+def test_power(tmp_path: Path, table: Table) -> None:
+    folder = make_sweep(tmp_path / "three", ("rope", "fox", "alibi"), 3, windows=16)
+    text = table("power", folder, "seeds=6")
+    lines = [line.split("|")[1:-1] for line in text.splitlines() if line.startswith("| ")][2:]
+    assert [int(line[0]) for line in lines] == [2, 3, 5, 6, 8, 12]
+    columns = np.array([[float(cell) for cell in line[1:]] for line in lines])
+    assert (np.diff(columns, axis=0) <= 0).all(), "more seeds detect less"
+    assert "With 6 seeds at 2,048 tokens" in text
+    with pytest.raises(ValueError, match="at least 2, not 1"):
+        table("power", folder, "seeds=1")
+    with pytest.raises(ValueError, match="one seed"):
+        table("power", make_sweep(tmp_path / "one", ("rope", "fox"), 1, windows=16))
+
+
+def test_what_cannot_be_read_is_named(table: Table) -> None:
+    with pytest.raises(ValueError, match=r"python -m sweeps\.study gain"):
+        table("gains", "docs/study")
