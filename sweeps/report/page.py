@@ -6,15 +6,15 @@ from pathlib import Path
 
 import yaml
 
+from sweeps.answers import answers, setting
 from sweeps.compare import all_pairs
 from sweeps.comparison import Comparison
 from sweeps.drawing.figure import Figure
 from sweeps.drawing.page import render_page
+from sweeps.fairness import provenance, shared_settings
 from sweeps.gain import over_words
 from sweeps.numbers import plural
-from sweeps.report.answers import answers, setting
 from sweeps.report.diagnostics import diagnoses
-from sweeps.report.fairness import provenance, shared_settings
 from sweeps.results import Sweep
 from sweeps.statistics import FEWEST_DOCUMENTS, GAP
 from sweeps.tables import changes, runs

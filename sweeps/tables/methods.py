@@ -6,8 +6,8 @@ import pandas as pd
 
 from sweeps.comparison import TEMPERATURE, Comparison, named
 from sweeps.methods import Source, source
+from sweeps.notes import gaps_note, spread_note
 from sweeps.numbers import MISSING, big, list_text, number, signed, tokens
-from sweeps.report.notes import gaps_note, spread_note
 from sweeps.tables.table import (
     Cell,
     Column,

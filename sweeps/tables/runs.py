@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from sweeps.comparison import Comparison
+from sweeps.fairness import fairness
 from sweeps.numbers import MISSING
-from sweeps.report.fairness import fairness
 from sweeps.results import Failure
 from sweeps.tables.table import Cell, Column, Table, left_column, text_cell
 

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from io import StringIO
 from typing import TYPE_CHECKING
 
+from sweeps.answers import answers
 from sweeps.comparison import Comparison, unit
-from sweeps.report.answers import answers
-from sweeps.report.notes import notes
+from sweeps.notes import notes
 from sweeps.results import Sweep
 from sweeps.tables.changes import extension_table, protocol_table
 from sweeps.tables.methods import method_table, sides_table

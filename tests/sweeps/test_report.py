@@ -14,13 +14,13 @@ import numpy as np
 import pytest
 
 from sweeps import command
+from sweeps.answers import answers, setting
 from sweeps.charts.decomposition import DISTANCES, EARLY, POSITIONS, WHOLE, decompose
 from sweeps.charts.extensions import common_beginning, extension_changes
+from sweeps.notes import gaps_note
 from sweeps.report import make
 from sweeps.report.__main__ import main
-from sweeps.report.answers import answers, setting
 from sweeps.report.diagnostics import diagnoses
-from sweeps.report.notes import gaps_note
 from sweeps.results import UNREADABLE, load_sweep, path_text
 from sweeps.tables.methods import method_table, sides_table
 from sweeps.tables.runs import fairness_table

@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from sweeps.answers import setting
 from sweeps.charts.by_length import by_length
 from sweeps.charts.depths import by_depth, short_number
 from sweeps.report import compared
-from sweeps.report.answers import setting
 from sweeps.results import load_sweep
 from sweeps.tables.methods import method_table, sides_table
 from tests.sweeps.synthetic import comparison_of, make_sweep, page_of, rewrite, text_of

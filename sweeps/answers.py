@@ -8,11 +8,11 @@ import pandas as pd
 
 from sweeps.charts.extensions import extended_methods, extension_changes
 from sweeps.comparison import Comparison
+from sweeps.fairness import fairness
 from sweeps.gain import GAINS, HOLDS, LOSES, UNDECIDED, over_words
 from sweeps.methods import WINDOWS
+from sweeps.notes import scored_note, two_groups_note
 from sweeps.numbers import big, list_text, number, plural, signed, times, tokens
-from sweeps.report.fairness import fairness
-from sweeps.report.notes import scored_note, two_groups_note
 from sweeps.statistics import SIGNIFICANT
 
 NEGLIGIBLE = 0.005
