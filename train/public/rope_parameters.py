@@ -10,7 +10,8 @@ from typing import Any, cast
 from torch import Tensor
 
 from conf.errors import UsageError
-from models.change import Changed
+from models.change import split
+from models.encoding import Encoding
 from models.encodings import extend, load
 from models.encodings.p_rope import PRoPE
 from models.encodings.rope import RoPE
@@ -56,6 +57,26 @@ class Rope:
         given = self.parameters.get("factor")
         return 1.0 if self.kind in PLAIN else float(given or self.ratio)
 
+    def encoding(self, config: Any, layout: str = "interleaved") -> Encoding:
+        """Return the rotation without scaling, for the model of a configuration of transformers."""
+        heads, part = int(config.num_attention_heads), self.rotated / self.head_width
+        shape = {
+            "heads": heads, "head_width": self.head_width, "width": heads * self.head_width,
+            "depth": int(config.num_hidden_layers), "length": self.trained,
+        }  # fmt: skip
+        if self.kind == "proportional":
+            return load("p_rope", **shape, base=self.base, proportion=part, layout=layout)
+        return load("rope", **shape, base=self.base, partial=part, layout=layout)
+
+    def scaled_encoding(self, plain: Encoding) -> Encoding:
+        """Return `encoding` under the scaling that the file asks for."""
+        if self.kind in PLAIN:
+            return plain
+        extended = extend(SCALED[self.kind], plain, **self.settings)
+        if self.attention_factor is not None:
+            change_of(extended).magnitude = lambda factor: cast(float, self.attention_factor)  # type: ignore
+        return extended
+
     def frequencies(self, length: int, **changes: Any) -> tuple[Tensor, float]:
         """Return radians a token (D/2,) float64 in a sequence of `length`, and the factor of cos and sin."""
         if self.kind == "proportional":
@@ -66,8 +87,7 @@ class Rope:
         if self.kind in PLAIN:
             return kept, 1.0
         factor = max(1.0, length / self.trained) if self.kind == "dynamic" else self.factor
-        extended = cast(Changed, extend(SCALED[self.kind], plain, **self.settings | changes))
-        extension = cast(Frequencies, extended.in_order[0])
+        extension = change_of(extend(SCALED[self.kind], plain, **self.settings | changes))
         return extension.scaled(kept, factor, self.base), self.attention_factor or extension.magnitude(factor)
 
     @property
@@ -96,6 +116,11 @@ class Rope:
         if self.kind == "longrope":
             return {"factor": self.factor, "factors": list(given["long_factor"])}
         return {"factor": self.factor}
+
+
+def change_of(extended: Encoding) -> Frequencies:
+    """Return the change of an encoding under one extension."""
+    return cast(Frequencies, split(extended)[1][0])
 
 
 def magnitude(factor: float, mscale: float = 1.0) -> float:
