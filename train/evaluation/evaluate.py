@@ -1,6 +1,7 @@
 """The rows of a run."""
 
 from collections.abc import Iterator
+from typing import cast
 
 import numpy as np
 import torch
@@ -10,6 +11,7 @@ from data.source import ProblemSource, Windows
 from data.tasks.retrieval import Retrieval
 from models.gpt import GPT
 from train.context import Run
+from train.evaluation.model import Models
 from train.evaluation.problems import ProblemEvaluator, has_problems
 from train.evaluation.temperature import TemperatureSearch, unscored_windows
 from train.evaluation.text import TextEvaluator, amounts
@@ -19,14 +21,16 @@ from train.runtime.ranks import is_rank_zero
 
 
 def evaluate(
-    run: Run, models: dict[str, GPT], windows: Windows | None, trained: TrainingResult, identity: Identity
+    run: Run, models: Models, windows: Windows | None, trained: TrainingResult | None, identity: Identity
 ) -> tuple[list[Row], dict[str, np.ndarray]]:
     """Return the rows of every extension, protocol and length, and the scores of each window and of each
     problem, for paired statistics."""
     evaluation, trainer = run.evaluation, run.trainer()
     if is_rank_zero():
         tell_amounts(run, windows)
-    results = list(of_training(trained, models["none"], run.trained_length))
+    results: list[Result] = []
+    if trained is not None:  # by us
+        results += of_training(trained, cast(GPT, models["none"]), run.trained_length)
     scores: dict[str, torch.Tensor] = {}
     columns = identity.model_dump()
     if trained.diverged_at is not None:

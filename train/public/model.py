@@ -6,7 +6,7 @@ our encoding does. Before a checkpoint is used, its logits are compared with tho
 
 from collections.abc import Mapping, Sequence
 from copy import copy
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import torch
@@ -16,6 +16,7 @@ from transformers import AttentionInterface, AttentionMaskInterface, PreTrainedM
 from conf.errors import UsageError
 from models.attention import attend
 from models.attention.plan import Plan
+from models.change import acting
 from models.effect import Adjust, Effect, Positions, Window
 from models.encoding import Encoding
 from models.encodings import load
@@ -26,6 +27,16 @@ NAME = "yardstick"  # of our attention, in transformers
 INTERLEAVED = ("cohere", "cohere2", "glm", "glm4")  # model types that rotate neighbouring features
 PROBE = 24  # tokens of the comparison
 ALLOWED = 2e-3  # largest difference of a logit, over the largest logit, in float32
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """What one layer does in this pass."""
+
+    effect: Effect
+    number: int  # of its encoding
+    plans: dict[Any, Plan]  # of all layers
+    reached: list[nn.Module]  # the layers that have asked for our attention
 
 
 class PublicModel(nn.Module):
@@ -66,17 +77,16 @@ class PublicModel(nn.Module):
         """
         changes_rotations = not encoding_fits(name, self.still)
         base = self.plain if changes_rotations or name == "plain" else self.configured
-        return self.with_encodings(encodings_under(name, settings, base))
+        return self.with_encodings(encodings_under(settings, base))
 
     def with_encodings(self, encodings: Sequence[Encoding]) -> "PublicModel":
         other = copy(self)
         other._modules = dict(self._modules) | {"encodings": nn.ModuleList(encodings)}
         return other
 
-    def acting(self, tokens: int) -> list[Encoding]:
-        """Return the encodings that act on so many tokens."""
-        is_whole = tokens <= (self.context or tokens)
-        return [encoding.uncut if is_whole else encoding for encoding in self.tiled]
+    def acting(self, tokens: int) -> list[tuple[nn.Module, ...]]:
+        """Return the parts of each encoding that act on so many tokens."""
+        return [acting(encoding, tokens) for encoding in self.tiled]
 
     def skippable_tokens(self, length: int, first: int) -> int:
         """Return the number of first tokens that lie in other pieces of a crop."""
@@ -99,11 +109,12 @@ class PublicModel(nn.Module):
 
     def through(self, tokens: Tensor) -> Tensor:
         positions = Positions.of(tokens.size(1), tokens.device)
-        plans = [encoding.effect_at(positions) for encoding in (*self.tiled, self.still)]
-        shared: dict[Any, Plan] = {}
+        effects = [encoding.effect_at(positions) for encoding in (*self.tiled, self.still)]
+        shared: dict[Any, Plan] = {}  # by the encoding and the options of a layer
+        self.reached = list[nn.Module]()
         for layer, number in zip(self.layers, self.numbers, strict=True):
             number = number if getattr(layer, "use_rope", True) else -1
-            object.__setattr__(layer, NAME, (shared, number, plans[number]))
+            object.__setattr__(layer, NAME, Assignment(effects[number], number, shared, self.reached))
         return cast(Tensor, self.backbone(input_ids=tokens, use_cache=False).last_hidden_state)
 
 
@@ -142,17 +153,18 @@ def attention(
     module: nn.Module, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, **given: Any
 ) -> tuple[Tensor, None]:
     """Return the output (B, T, H, D) of one layer, as transformers asks for it, from q (B, H, T, D)."""
-    shared, number, effect = getattr(module, NAME)
+    mine: Assignment = getattr(module, NAME)
+    mine.reached.append(module)
     options = given.get("sliding_window"), given.get("softcap"), given.get("s_aux")
-    key = (number, *(id(option) if isinstance(option, Tensor) else option for option in options))
-    if key not in shared:
-        shared[key] = Plan(with_options(effect, *options))
+    key = (mine.number, *(id(option) if isinstance(option, Tensor) else option for option in options))
+    if key not in mine.plans:
+        mine.plans[key] = Plan(with_options(mine.effect, *options))
     groups = q.size(1) // k.size(1)
     k, v = (x if groups == 1 else x.repeat_interleave(groups, dim=1) for x in (k, v))
     scaling = given.get("scaling")
     if scaling is not None:
         q = q * (scaling * q.size(-1) ** 0.5)  # ours divides by the root of the width
-    return attend(q, k, v, shared[key]).transpose(1, 2), None
+    return attend(q, k, v, mine.plans[key]).transpose(1, 2), None
 
 
 def with_options(effect: Effect, window: int | None, cap: float | None, sink: Tensor | None) -> Effect:
@@ -198,7 +210,7 @@ def public_model(inner: PreTrainedModel, ropes: Sequence[Rope]) -> PublicModel:
     off = float((found - expected).abs().max() / expected.abs().max())
     if not off <= ALLOWED * (1 if expected.dtype == torch.float32 else 8):
         raise UsageError(
-            f"The attention of {kind} cannot be replaced: logits differ by {off:.0%} from its own, so no result "
-            "here would be that of this checkpoint."
+            f"The attention of {kind} cannot be replaced: logits differ by {off:.0%} from its own, so no "
+            "result here would be that of this checkpoint."
         )
     return model

@@ -160,11 +160,13 @@ def rope_of(config: Mapping[str, Any], layers: str, given: Parameters) -> Rope:
     if kind not in (*SCALED, *PLAIN):
         raise UsageError(f"The rope type '{kind}' is unknown; there are: {', '.join((*SCALED, *PLAIN))}.")
     width = config.get("qk_rope_head_dim") or config.get("head_dim")
-    width = int(width or config["hidden_size"] // config["num_attention_heads"])
+    width = int(
+        width or first(config, "hidden_size", "n_embd") // first(config, "num_attention_heads", "n_head")
+    )
     part = given.get(
         "partial_rotary_factor", config.get("partial_rotary_factor", config.get("rotary_pct", 1.0))
     )
-    context = int(config["max_position_embeddings"])
+    context = int(first(config, "max_position_embeddings", "n_positions"))
     original = given.get("original_max_position_embeddings", config.get("original_max_position_embeddings"))
     factor = float(given.get("factor") or 1.0)
     if original is None and kind in ("yarn", "linear"):
@@ -174,3 +176,8 @@ def rope_of(config: Mapping[str, Any], layers: str, given: Parameters) -> Rope:
     context = int(window) if window and "sliding" in layers else context
     still = width - rotated + int(config.get("qk_nope_head_dim") or 0)
     return Rope(layers, kind, given, float(base), width, rotated, still, context, int(original or context))
+
+
+def first(config: Mapping[str, Any], *names: str) -> Any:
+    """Return the value of the first of several names that a configuration has."""
+    return next(config[name] for name in names if config.get(name) is not None)
