@@ -1,8 +1,10 @@
 """Evaluation of a run that is already trained.
 
 yardstick evaluate run=outputs/runs/rope-s0-1a2b3c4d evaluation.extensions=[pi,ntk,yarn]
+yardstick evaluate model=<folder, Hub name or .gguf file>     a checkpoint of transformers
 """
 
+import sys
 from pathlib import Path
 
 from hydra.core.hydra_config import HydraConfig
@@ -27,6 +29,12 @@ def evaluate(run: str | Path, *overrides: str) -> list[Row]:
 
 def entry() -> None:
     """Run `python -m train.evaluate` with the command line's arguments."""
+
+    if any(argument.startswith("model=") for argument in sys.argv[1:]):
+        from train.public.evaluate import entry as evaluate_public  # transformers takes seconds to import
+
+        evaluate_public()
+        return
 
     def main(root: DictConfig) -> None:
         run_job(config_of(root), Path(HydraConfig.get().runtime.output_dir))

@@ -33,7 +33,7 @@ def evaluate(
         results += of_training(trained, cast(GPT, models["none"]), run.trained_length)
     scores: dict[str, torch.Tensor] = {}
     columns = identity.model_dump()
-    if trained.diverged_at is not None:
+    if trained is not None and trained.diverged_at is not None:
         return [Row(**columns, **result._asdict()) for result in results], {}
     if windows is not None:
         pieces = amounts(evaluation, run.lengths, run.recipe.length)
@@ -88,7 +88,7 @@ def of_training(trained: TrainingResult, model: GPT, length: int) -> Iterator[Re
         "parameters": sum(p.numel() for p in model.parameters()),
         "encoding_parameters": sum(p.numel() for p in model.encodings.parameters()),
     }
-    if trained.diverged_at is not None:
+    if trained is not None and trained.diverged_at is not None:
         values["diverged_at"] = trained.diverged_at
     return (Result("none", ONCE, length, metric, value) for metric, value in values.items())
 
