@@ -33,7 +33,9 @@ EXCEPTIONS = {
 BENCHMARKS = "sweeps/bench/"  # measures all of it, and nobody imports it
 KERNELS = sorted((ROOT / "models/attention").glob("*.py"))
 CORE = [ROOT / "models/effect.py", ROOT / "models/gpt.py", *KERNELS]
-ORDINARY = set("temperature none plain window learned integer drop crop sinks pi concatenated bfloat16".split())
+ORDINARY = set(
+    "temperature none plain window learned integer drop crop sinks pi concatenated bfloat16".split()
+)
 """Methods whose names are words that anyone may use."""
 
 
