@@ -95,6 +95,16 @@ class ByDistance:
     """A number for each distance, also for keys ahead (distances below 0)."""
 
     function: Callable[[Tensor], Tensor]  # distances (N,), query minus key -> (1 or H, N) float32
+    of_head: Callable[[Tensor, Tensor], Tensor] | None = None  # head, distance -> the same number
+
+    @classmethod
+    def of_heads(cls, heads: int, number: Callable[[Tensor, Tensor], Tensor]) -> "ByDistance":
+        """Return the numbers of all heads from a function of head and distance, which kernels may trace."""
+
+        def function(distance: Tensor) -> Tensor:
+            return number(torch.arange(heads, device=distance.device)[:, None], distance)
+
+        return cls(function, number)
 
     def __call__(self, i: Tensor, j: Tensor) -> Tensor:
         """Return the number of each pair, (H, ..., R, K)."""

@@ -12,7 +12,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from conf.errors import UsageError
-from models.attention import attend_with_state, choose
+from models.attention import attend_with_state, choose, prepare
 from models.attention.plan import Plan
 from models.cache import Cache, LayerCache
 from models.change import acting
@@ -168,6 +168,7 @@ class GPT(nn.Module):
         for plan in plans:
             if plan.effect.embed is not None:
                 x = plan.effect.embed(x)
+            prepare(x, plan)
         if cache is not None:
             x, plans = x[:, first:], [plan.from_query(first) for plan in plans]
         for layer, block in enumerate(self.blocks):
@@ -178,10 +179,12 @@ class GPT(nn.Module):
 
     def plans(self, positions: Positions) -> list[Plan]:
         """Return the plan of each encoding for one pass."""
+        of_pass: dict[object, object] = {}
         return [
             Plan(
                 encoding.effect_at(positions),
                 partial(encoding.effect_at, positions) if encoding.is_late else None,
+                of_pass,
             )
             for encoding in self.tiled
         ]

@@ -77,11 +77,18 @@ def read(q: Tensor, k: Tensor, v: Tensor, plan: Plan, kernel: str) -> Tensor:
         return out[:, :, out.size(2) - count :]
 
 
+def prepare(x: Tensor, plan: Plan) -> None:
+    """Make the mask of FlexAttention before the first layer, for compiled blocks to read."""
+    if x.is_cuda and plan.positions.is_sorted and (plan.late is not None or choose(x, plan) == "flex"):
+        flex.whole_block_mask(plan)
+
+
 def choose(q: Tensor, effect: Effect | Plan) -> str:
     """Return the name of the fastest kernel for this effect, on this device and in this precision."""
     plan = effect if isinstance(effect, Plan) else Plan(effect)
     if q.is_cuda:
-        if plan.has_dense_numbers:  # FlexAttention would read them from a table of T x T
+        is_growing = 2 * plan.query_start >= plan.positions.length  # others compute all queries
+        if is_growing or plan.has_dense_numbers:  # FlexAttention would read them from a table of T x T
             return "explicit"
         name = {Form.PLAIN: "sdpa", Form.FULL_SCORES: "explicit"}.get(plan.form, "flex")
         return "explicit" if KERNELS[name].refusal(q, plan) else name

@@ -17,6 +17,8 @@ from models.attention.block_masks import block_mask, pad, repeat_last
 from models.attention.plan import Form, Plan, cached
 from models.effect import ByDistance, Effect
 
+LENGTHS = 64  # for which a form of effects is compiled, at most
+
 
 def refusal(q: Tensor, plan: Plan) -> str | None:
     if plan.form == Form.FULL_SCORES:
@@ -34,7 +36,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, plan: Plan) -> Tensor:
         return torch.empty_like(v[..., :length, :])
     wanted = None if sink is None else AuxRequest(lse=True)
     form = tuple(sorted(plan.parts)), torch.is_grad_enabled()
-    run: Any = compiled_flex(form) if is_compiled(q) else flex_attention
+    run: Any = compiled_flex(form) if is_compiled(q) else flex_attention  # a compiled block traces it
     out = run(q, k, v.to(q.dtype), score_of(plan, log_decay), seen, scale=scale, return_aux=wanted)
     if sink is not None:  # takes its share of the weights
         lse = out[1].lse[..., :length]
@@ -44,6 +46,8 @@ def attend(q: Tensor, k: Tensor, v: Tensor, plan: Plan) -> Tensor:
 
 def pad_parts(x: Tensor, length: int) -> Tensor:
     """Return (B, H, T, D), or several copies of it in a row, each padded to a multiple of 128 tokens."""
+    if pad(length) == 0:
+        return x
     return F.pad(x.unflatten(-2, (-1, length)), (0, 0, 0, pad(length))).flatten(-3, -2)
 
 
@@ -53,28 +57,28 @@ def padded_positions(plan: Plan) -> Tensor:
     return repeat_last(plan.positions.at, pad(plan.positions.length))
 
 
-@cached
 def whole_block_mask(plan: Plan) -> BlockMask:
-    return block_mask(plan, padded_positions(plan), mask_of(plan))
+    """Return the mask of all pairs, made once for all layers that show the same keys."""
+    key = "block mask", plan.effect.visible, plan.effect.regions, id(plan.positions.at)
+    if key not in plan.of_pass:
+        plan.of_pass[key] = block_mask(plan, padded_positions(plan), mask_of(plan))
+    return cast(BlockMask, plan.of_pass[key])
 
 
 def is_compiled(q: Tensor) -> bool:
-    """Return whether FlexAttention is compiled; otherwise it computes T x T, as a reference."""
-    return q.is_cuda
+    """Return whether FlexAttention is compiled by itself; on a CPU it computes T x T, as a reference."""
+    return q.is_cuda and not torch.compiler.is_compiling()
 
 
 @cache
 def compiled_flex(form: object) -> Callable:
-    """Return FlexAttention compiled for one form of effects, whatever the length.
+    """Return FlexAttention compiled for one form of effects, once for each length.
 
-    Forms have code objects of their own, as PyTorch counts recompilations by these and then computes T x T.
+    Lengths are constants in the kernel, so that blocks of whole tiles need no bounds. Past the limit PyTorch
+    would compute T x T without a word; `fullgraph` makes that an error.
     """
-
-    def run(*args: Any, **options: Any) -> Any:
-        return flex_attention(*args, **options)
-
-    run.__code__ = run.__code__.replace(co_name=f"flex_{hash(form):x}")
-    return torch.compile(run, dynamic=True)
+    options: dict[str, Any] = {"isolate_recompiles": True, "recompile_limit": LENGTHS}
+    return torch.compile(flex_attention, dynamic=False, fullgraph=True, **options)
 
 
 def rotate_in_regions(q: Tensor, k: Tensor, v: Tensor, effect: Effect) -> tuple[Tensor, Tensor, Tensor]:
@@ -155,11 +159,21 @@ def pair_of(plan: Plan, name: str) -> Callable | None:
     number, at = getattr(plan.effect, name), padded_positions(plan)
     if number is None:
         return None
+    where = positions_of(plan)
+    if isinstance(number, ByDistance) and number.of_head is not None and not learns(number.of_head, at):
+        of_head = number.of_head
+        return lambda b, h, i, j: of_head(h, where(b, i) - where(b, j))
     if isinstance(number, ByDistance) and plan.positions.is_whole:
         values, first = number.table(plan.positions)
-        where = positions_of(plan)
         heads, last = values.size(0), values.size(1) - 1
         return lambda b, h, i, j: values[h % heads, (where(b, i) - where(b, j) - first).clamp(0, last)]
     dense = masks.by_pair(plan, name, at[..., :, None], at[..., None, :])  # (H, T, T), or (B, H, T, T)
     dense = dense if dense.dim() == 4 else dense[None]
     return lambda b, h, i, j: dense[b % dense.size(0), h % dense.size(1), i, j]
+
+
+def learns(of_head: Callable[[Tensor, Tensor], Tensor], at: Tensor) -> bool:
+    """Return whether a number by head and distance has a gradient: each pair would add to the same few
+    parameters, where a table spreads the sums over all distances."""
+    nothing = torch.zeros(1, dtype=torch.long, device=at.device)
+    return of_head(nothing, nothing).requires_grad

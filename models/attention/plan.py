@@ -30,13 +30,19 @@ class Form(IntEnum):
 class Plan:
     """An effect, ready for kernels. `late` returns the effect in a layer, if the encoding reads layers."""
 
-    def __init__(self, effect: Effect, late: Callable[[Layer], Effect] | None = None) -> None:
+    def __init__(
+        self,
+        effect: Effect,
+        late: Callable[[Layer], Effect] | None = None,
+        of_pass: dict[object, object] | None = None,
+    ) -> None:
         self.effect, self.positions, self.causal = effect, effect.positions, effect.positions.causal
         self.late = late
         self.parts = effect.parts - AROUND  # those that determine its form
         self.index = torch.arange(self.positions.length, device=self.positions.at.device)  # (T,)
         self.query_start = 0  # the first query that is wanted: all keys are its to see
         self.tables: dict[object, object] = {}
+        self.of_pass = {} if of_pass is None else of_pass  # tables that all plans of a forward pass share
 
     def from_query(self, start: int) -> "Plan":
         """Return the same plan for the queries from `start` on, with shared tables."""
@@ -46,7 +52,11 @@ class Plan:
 
     def at_layer(self, layer: Layer) -> "Plan":
         """Return the plan of one layer: this one, unless the encoding reads layers."""
-        return self if self.late is None else Plan(self.late(layer)).from_query(self.query_start)
+        return (
+            self
+            if self.late is None
+            else Plan(self.late(layer), of_pass=self.of_pass).from_query(self.query_start)
+        )
 
     @property
     def form(self) -> Form:

@@ -1,11 +1,17 @@
 """PyTorch's own flash attention if position enters through q and k; otherwise its attention with a mask."""
 
+from contextlib import AbstractContextManager, nullcontext
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from models.attention import masks
 from models.attention.plan import Form, Plan
+
+HOPPER = 9  # by its compute capability
+OTHERS = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
 
 
 def refusal(q: Tensor, plan: Plan) -> str | None:
@@ -20,10 +26,18 @@ def attend(q: Tensor, k: Tensor, v: Tensor, plan: Plan) -> Tensor:
         q = (q * logit_scale[..., None]).to(q.dtype)
     q, k, wide = to_one_width(q, k, v.to(q.dtype))
     if plan.form == Form.PLAIN:
-        out = F.scaled_dot_product_attention(q, k, wide, scale=scale, is_causal=plan.causal)
+        with fastest(q):
+            out = F.scaled_dot_product_attention(q, k, wide, scale=scale, is_causal=plan.causal)
     else:
         out = attend_masked(q, k, wide, plan, scale)
     return out[..., :width].to(v.dtype)
+
+
+def fastest(q: Tensor) -> AbstractContextManager:
+    """Return a context in which PyTorch tries cuDNN first on Hopper and newer, where it is the fastest."""
+    if not q.is_cuda or torch.cuda.get_device_capability(q.device)[0] < HOPPER:
+        return nullcontext()
+    return sdpa_kernel([SDPBackend.CUDNN_ATTENTION, *OTHERS], set_priority=True)
 
 
 def to_one_width(*tensors: Tensor) -> list[Tensor]:

@@ -13,8 +13,12 @@ class ALiBi(Encoding):
         self.heads = heads
 
     def forward(self, positions: Positions) -> Effect:
-        slope = self.slopes()[:, None]  # (H, 1)
-        return Effect(positions, bias=ByDistance(lambda distance: -slope * distance.abs().float()))
+        slope = self.slopes()
+
+        def bias(head: Tensor, distance: Tensor) -> Tensor:
+            return -slope[head] * distance.abs().float()
+
+        return Effect(positions, bias=ByDistance.of_heads(self.heads, bias))
 
     def slopes(self) -> Tensor:
         """Return the slope of each head, (H,)."""

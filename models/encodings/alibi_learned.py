@@ -15,5 +15,6 @@ class ALiBiLearned(Encoding):
         self.log_slope = nn.Parameter(slopes(heads).log())
 
     def forward(self, positions: Positions) -> Effect:
-        slope = self.log_slope.float().exp()[:, None]  # (H, 1)
-        return Effect(positions, bias=ByDistance(lambda distance: -slope * distance.abs()))
+        slope = self.log_slope.float().exp()  # (H,)
+        number = ByDistance.of_heads(slope.numel(), lambda head, distance: -slope[head] * distance.abs())
+        return Effect(positions, bias=number)

@@ -5,7 +5,7 @@ it starts, heads with a negative exponent look away from themselves and retrieve
 """
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from models.effect import ByDistance, Effect, Positions
 from models.encoding import Encoding
@@ -21,7 +21,9 @@ class BAM(Encoding):
         self.exponent = nn.Parameter(torch.ones(heads))
 
     def forward(self, positions: Positions) -> Effect:
-        scale, exponent = self.log_scale.float().exp()[:, None], self.exponent.float()[:, None]  # (H, 1)
-        return Effect(
-            positions, bias=ByDistance(lambda distance: -scale * (distance.abs() + 1e-5) ** exponent)
-        )
+        scale, exponent = self.log_scale.float().exp(), self.exponent.float()  # (H,)
+
+        def bias(head: Tensor, distance: Tensor) -> Tensor:
+            return -scale[head] * (distance.abs() + 1e-5) ** exponent[head]
+
+        return Effect(positions, bias=ByDistance.of_heads(scale.numel(), bias))

@@ -23,8 +23,12 @@ class KERPLELog(Encoding):
         self.r2 = nn.Parameter(before_softplus(uniform(heads)))
 
     def forward(self, positions: Positions) -> Effect:
-        r1, r2 = F.softplus(self.r1.float())[:, None], F.softplus(self.r2.float())[:, None]
-        return Effect(positions, bias=ByDistance(lambda distance: -r1 * (r2 * distance.abs()).log1p()))
+        r1, r2 = F.softplus(self.r1.float()), F.softplus(self.r2.float())  # (H,)
+
+        def bias(head: Tensor, distance: Tensor) -> Tensor:
+            return -r1[head] * (r2[head] * distance.abs()).log1p()
+
+        return Effect(positions, bias=ByDistance.of_heads(r1.numel(), bias))
 
 
 class KERPLEPower(Encoding):
@@ -36,14 +40,14 @@ class KERPLEPower(Encoding):
         self.r2 = nn.Parameter(uniform(heads).logit())
 
     def forward(self, positions: Positions) -> Effect:
-        r1, r2 = F.softplus(self.r1.float())[:, None], 2 * self.r2.float().sigmoid()[:, None]
+        r1, r2 = F.softplus(self.r1.float()), 2 * self.r2.float().sigmoid()  # (H,)
 
-        def bias(distance: Tensor) -> Tensor:
+        def bias(head: Tensor, distance: Tensor) -> Tensor:
             away = distance.abs()
-            power = torch.where(away > 0, away, 1) ** r2  # not of 0, whose derivative by r2 is NaN
-            return -r1 * torch.where(away > 0, power, 0)
+            power = torch.where(away > 0, away, 1) ** r2[head]  # not of 0, whose derivative by r2 is NaN
+            return -r1[head] * torch.where(away > 0, power, 0)
 
-        return Effect(positions, bias=ByDistance(bias))
+        return Effect(positions, bias=ByDistance.of_heads(r1.numel(), bias))
 
 
 def uniform(heads: int) -> Tensor:

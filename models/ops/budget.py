@@ -5,6 +5,6 @@ from torch import Tensor
 ON_GPU = 1 << 25  # 128 MB in float32
 
 
-def budget_of(x: Tensor, on_cpu: int) -> int:
+def budget_of(x: Tensor, on_cpu: int, on_gpu: int | None = None) -> int:
     """Return how many numbers of the type of x may be held at a time, besides those kept for a gradient."""
-    return ON_GPU if x.is_cuda else on_cpu
+    return (on_gpu or ON_GPU) if x.is_cuda else on_cpu

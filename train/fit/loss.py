@@ -11,6 +11,7 @@ from models.ops.first_order import first_order
 from models.ops.linear import is_by_onednn, product
 
 BLOCK = 1 << 21  # logits held at a time on a CPU: as many as products need to be fast
+ON_GPU = 1 << 29  # on a GPU: 3 GB, as each further block adds once more to the weight's gradient
 PART = 1 << 17  # of them made probabilities at a time: few enough to stay in a CPU core's cache
 
 
@@ -38,7 +39,7 @@ class MeanCrossEntropy(torch.autograd.Function):
         across = is_by_onednn(h, w)  # which copies what is transposed on the left
         to_hidden, to_weight = torch.empty_like(h), weight.new_zeros((w.T if across else w).shape)
         total = torch.zeros((), device=h.device)
-        for rows in token_blocks(targets.numel(), weight.size(0), budget_of(weight, BLOCK)):
+        for rows in token_blocks(targets.numel(), weight.size(0), budget_of(weight, BLOCK, ON_GPU)):
             logits = product(h[rows], w.T)  # (rows, vocab)
             likely = replaced_by_gradient(logits, targets[rows])
             total -= likely.clamp_min(torch.finfo(torch.float32).tiny).log().sum()

@@ -3,8 +3,8 @@
 https://kellerjordan.github.io/posts/muon/
 
 Steps are scaled to the size of AdamW's (Liu et al., 2025, https://arxiv.org/abs/2502.16982), so that one
-learning rate serves both. Unlike torch.optim.Muon, it uses float32: bfloat16 takes processors without AMX up
-to forty times as long.
+learning rate serves both. Unlike torch.optim.Muon, it uses float32 on a CPU: bfloat16 takes processors
+without AMX up to forty times as long.
 """
 
 from collections.abc import Iterable
@@ -44,10 +44,25 @@ class Muon(Optimizer):
 
 def orthogonal(matrix: Tensor) -> Tensor:
     """Return about U V^T for a matrix U S V^T, with singular values of 0.7 to 1.2, by Newton-Schulz
-    iterations. They act on x x^T, the smaller square, and one product applies them to x at the end."""
+    iterations."""
     is_tall = matrix.size(0) > matrix.size(1)
     x = (matrix.T if is_tall else matrix).float()
     x = x / x.norm().clamp(min=TINY)
+    x = iterate_bfloat16(x) if x.is_cuda else iterate(x)
+    return x.T if is_tall else x
+
+
+def iterate_bfloat16(x: Tensor) -> Tensor:
+    """Iterate on x itself, as bfloat16 allows: products are short on a GPU."""
+    x = x.bfloat16()
+    identity = torch.eye(len(x), device=x.device, dtype=x.dtype)
+    for _ in range(ITERATIONS):
+        x = quintic(x @ x.T, identity) @ x
+    return x.float()
+
+
+def iterate(x: Tensor) -> Tensor:
+    """Iterate on x x^T, the smaller square; one product applies the iterations to x at the end."""
     gram = x @ x.T
     identity = torch.eye(len(gram), device=x.device)
     factor = product = quintic(gram, identity)
@@ -55,8 +70,7 @@ def orthogonal(matrix: Tensor) -> Tensor:
         gram = factor @ gram @ factor
         factor = quintic(gram, identity)
         product = factor @ product
-    x = product @ x
-    return x.T if is_tall else x
+    return product @ x
 
 
 def quintic(gram: Tensor, identity: Tensor) -> Tensor:

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from train.fit.muon import Muon, orthogonal
+from train.fit.muon import Muon, iterate_bfloat16, orthogonal
 
 SHAPES = [(8, 24), (24, 8), (8, 8), (16, 16), (1, 5)]
 
@@ -52,3 +52,14 @@ def test_what_has_no_gradient_stays() -> None:
     p = nn.Parameter(torch.ones(2, 2))
     Muon([p], lr=0.1, weight_decay=0.1).step()
     assert torch.equal(p, torch.ones(2, 2))
+
+
+@pytest.mark.parametrize("rank", [32, 4])
+def test_a_gpu_iterates_in_bfloat16(rank: int) -> None:
+    """Nothing grows where most singular values are almost 0, as it would on x x^T."""
+    draw = torch.Generator().manual_seed(0)
+    x = torch.randn(32, rank, generator=draw) @ torch.randn(rank, 96, generator=draw)
+    found, expected = iterate_bfloat16(x / x.norm()), orthogonal(x)
+    leading = torch.linalg.svd(x).U[:, :rank].T
+    assert (leading @ (found - expected)).norm() < 0.05 * expected.norm()
+    assert torch.linalg.svdvals(found).max() < 1.2
