@@ -46,7 +46,7 @@ def outcome(words: list[str]) -> str:
         loss.backward()
         assert loss.isfinite()
         for name, extension in extensions.items():
-            changed = model.under(encodings_under(name, extension.parameters, model.tiled)).eval()
+            changed = model.under(encodings_under(extension.parameters, model.tiled)).eval()
             assert token_losses(changed, tokens[:, :-1], tokens[:, 1:]).isfinite().all()
     except Exception:
         return f"accepted, but fails: {traceback.format_exc()}"

@@ -21,7 +21,7 @@ def test_logits_are_those_of_the_checkpoint_under_the_extension(done: Path) -> N
     settings = composed("extension=yarn", "extension.factor=4")
     plain = load(done).model
     plain.load_state_dict(torch.load(done / "final.ckpt", weights_only=True)["model"])
-    expected = plain.under(encodings_under("yarn", settings.extension.parameters, plain.tiled))
+    expected = plain.under(encodings_under(settings.extension.parameters, plain.tiled))
     text = "import os\n" * 9
     ids = loaded.encode(text)
     assert len(ids) > 2 * about_run(done).trained_length

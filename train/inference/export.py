@@ -20,10 +20,11 @@ if TYPE_CHECKING:
 
 MODULE = "modeling_yardstick"
 CLASSES = {"AutoConfig": "YardstickConfig", "AutoModelForCausalLM": "YardstickForCausalLM"}
-STUB = """\"\"\"The model's code is that of the package yardstick, which must be installed.\"\"\"
+STUB = '''"""The model's code is that of the package yardstick, which must be installed."""
 
-import yardstick  # noqa: F401  (finds train)
-"""
+import yardstick  # noqa: F401  (finds the folders of the project before others of their names)
+from train.inference.hugging_face import {}
+'''
 README = """# {name}
 
 A model of Yardstick, trained at {length} tokens. With the package yardstick installed:
