@@ -45,7 +45,7 @@ def outcome(words: list[str]) -> str:
         loss = mean_loss(model.train().hidden(tokens[:, :-1]), model.head.weight, tokens[:, 1:])
         loss.backward()
         assert loss.isfinite()
-        for name, extension in extensions.items():
+        for extension in extensions.values():
             changed = model.under(encodings_under(extension.parameters, model.tiled)).eval()
             assert token_losses(changed, tokens[:, :-1], tokens[:, 1:]).isfinite().all()
     except Exception:
