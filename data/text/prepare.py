@@ -3,7 +3,6 @@
 import logging
 import os
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -36,18 +35,17 @@ def prepare(corpus: Documents, vocab: int, folder: Path) -> Prepared:
         name: encode(texts_of(corpus, part), tokenizer, folder / f"{name}.bin", dtype)
         for name, part in parts.items()
     }
-    np.save(folder / "held_out_lengths.npy", np.array(counts["held_out"].lengths, np.int64))
+    np.save(folder / "held_out_lengths.npy", counts["held_out"][:, 0])
     (folder / "training.bytes").unlink()
     digests = {file.name: of_file(file) for file in sorted(folder.iterdir())}
     rows = [f"{name}\t{key}\t{part[key].source}\n" for name, part in parts.items() for key in sorted(part)]
     (folder / "documents.tsv").write_text("".join(rows), encoding="utf-8")
-    tokens = {name: sum(count.lengths) for name, count in counts.items()}
     about = [
         f"{name.replace('_', ' ')}: {len(part):,} documents, "
-        f"{sum(entry.size for entry in part.values()) / MEGABYTE:.1f} MB, {tokens[name]:,} tokens"
+        f"{sum(entry.size for entry in part.values()) / MEGABYTE:.1f} MB, {counts[name][:, 0].sum():,} tokens"
         for name, part in parts.items()
     ]
-    warning = lost_text(corpus, list(counts.values()))
+    warning = lost_text(corpus, [count.sum(0) for count in counts.values()])
     description = [f"{corpus.name}: {corpus.origin()}", tokenizer.description, *about, warning]
     return Prepared(
         name=corpus.name,
@@ -75,13 +73,13 @@ def tokenizer_of(choice: str, vocab: int, end_token: str | None, texts: Iterable
     return tokenizer
 
 
-def lost_text(corpus: Documents, counts: list["Counts"]) -> str:
+def lost_text(corpus: Documents, counts: list[np.ndarray]) -> str:
     """Return a warning about text that no token stands for. Raise UsageError if more than a percent of the
     characters are lost that are not white space."""
-    lost, spaces = sum(c.lost for c in counts), sum(c.lost_spaces for c in counts)
-    characters, setting = sum(c.characters for c in counts), f"data.tokenizer={corpus.tokenizer}"
+    _, characters, lost, spaces = np.sum(counts, axis=0).tolist()
+    setting = f"data.tokenizer={corpus.tokenizer}"
     share = f"{(lost + spaces) / characters:.2%} of the characters of data={corpus.name}"
-    if lost > LOST * characters or not all(any(c.lengths) for c in counts):
+    if lost > LOST * characters or not all(tokens for tokens, *_ in counts):
         raise UsageError(f"{setting} has no tokens for {share}: choose another, or bpe.")
     if not lost and not spaces:
         return ""
@@ -101,30 +99,17 @@ def texts_of(corpus: Documents, part: Entries) -> Iterator[str]:
         raise UsageError(f"data={corpus.name} changed while it was read ({corpus.origin()}): run again.")
 
 
-@dataclass
-class Counts:
-    """The tokens and losses of a part of a corpus."""
-
-    lengths: list[int] = field(default_factory=list)  # tokens of each document
-    lost: int = 0  # characters that no token stands for, white space apart
-    lost_spaces: int = 0
-    characters: int = 0
-
-
-def encode(documents: Iterable[str], tokenizer: Tokenizer, file: Path, dtype: str) -> Counts:
+def encode(documents: Iterable[str], tokenizer: Tokenizer, file: Path, dtype: str) -> np.ndarray:
     """Write the ids of documents, with a separator after each, and the number of bytes that each token
-    covers."""
-    counts = Counts()
+    covers. Return how many tokens, characters, lost characters and lost spaces each document has, (N, 4)."""
+    counts = []
     with file.open("wb") as out, file.with_suffix(".bytes").open("wb") as sizes:
         for portion in portions(documents):
             for text, encoded in zip(portion, tokenizer.encode(portion), strict=True):
                 out.write(np.append(encoded.ids, tokenizer.separator).astype(dtype).tobytes())
                 sizes.write(np.append(encoded.sizes, 0).astype("uint32").tobytes())
-                counts.lengths.append(len(encoded.ids))
-                counts.lost += encoded.lost
-                counts.lost_spaces += encoded.lost_spaces
-                counts.characters += len(text)
-    return counts
+                counts.append((len(encoded.ids), len(text), encoded.lost, encoded.lost_spaces))
+    return np.array(counts, np.int64)
 
 
 def portions(documents: Iterable[str]) -> Iterator[list[str]]:
