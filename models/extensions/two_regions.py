@@ -20,10 +20,15 @@ class TwoRegions(Rotary):
 
     has_regions = True
     needs_causal = True
+    magnitude: float = 1.0  # factor of cos and sin, near and far
 
     def __init__(self, length: int, window: Count | Auto = "auto") -> None:
         super().__init__()
         self.length, self.window = length, tokens("window", window, length // 2)
+
+    def start(self, span: int) -> int:
+        """Return the first far distance in sequences whose positions are below `span`."""
+        return self.window
 
     def far(self, at: Tensor, span: int) -> tuple[Tensor, Tensor]:
         """Return the positions of queries and of keys for far pairs, in the shape of `at`."""
@@ -33,15 +38,21 @@ class TwoRegions(Rotary):
         rope, effect = self.rope(before), before.at(positions)
         frequencies = rope.frequencies()
         q_angle, k_angle = (angles(at, frequencies) for at in self.far(positions.at, positions.span))
-        regions = Regions.beyond(self.window, rope.rotation(q_angle, k_angle))
+        start = self.start(positions.span)
+        effect = replace(
+            effect, regions=Regions.beyond(start, rope.rotation(q_angle, k_angle, self.magnitude))
+        )
+        if self.magnitude != 1:
+            angle = angles(positions.at, frequencies)
+            effect = replace(effect, rotate=rope.rotation(angle, angle, self.magnitude))
 
         def places(i: Tensor, j: Tensor) -> tuple[Tensor, Tensor]:
-            is_near = i - j < self.window
+            is_near = i - j < start
             (q, _), (_, k) = self.far(i, positions.span), self.far(j, positions.span)
             return torch.where(is_near, i, q), torch.where(is_near, j, k)
 
         score_scale, bias = (reindex(number, places) for number in (effect.score_scale, effect.bias))
-        return replace(effect, regions=regions, score_scale=score_scale, bias=bias)
+        return replace(effect, score_scale=score_scale, bias=bias)
 
 
 class Grouped(TwoRegions):
