@@ -130,6 +130,8 @@ def start(mode: str, about: Mapping[str, Any]) -> Any:
     start."""
     os.environ.setdefault("WANDB_ERROR_REPORTING", "false")  # reports hold up the exit without a network
     about["dir"].mkdir(parents=True, exist_ok=True)
+    if not os.access(os.path.expanduser("~"), os.W_OK):
+        os.environ["HOME"] = str(about["dir"] / "wandb")  # for W&B's settings, in a container without a user
     import wandb
 
     for earlier in about["dir"].glob(f"wandb/offline-run-*-{about['id']}"):  # all of it is told again

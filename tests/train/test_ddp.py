@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch.distributed.run import main
 
-from tests.processes import descendants, is_alive, wait_for
+from tests.processes import descendants, exit_code, is_alive, start, wait_for
 from tests.train import wandb_file
 from tests.train.conftest import ENDLESS, ROOT, TOGETHER, call, command, run_tasks, srun
 from tests.train.test_run import close
@@ -86,3 +86,33 @@ def test_a_process_that_dies_is_named(small: list[str], tmp_path: Path) -> None:
     assert lines == ["yardstick: Process 1 of this run was killed by signal 9 (out of memory?)."]
     assert "Traceback" not in errors
     wait_for(lambda: not any(map(is_alive, others)), 20)
+
+
+def test_shards_train_as_one(alone: Path, small: list[str], tmp_path: Path) -> None:
+    """`trainer.strategy=fsdp` divides weights, gradients and states of the optimizer among processes."""
+    chosen = ["trainer.devices=2", "trainer.strategy=fsdp", "trainer.accumulate=2"]
+    arguments = (*small, *STEPS, *chosen, f"outputs={tmp_path}", f"hydra.run.dir={tmp_path}/run")
+    run_tasks(tmp_path, srun(2), command, "train.__main__", arguments)
+    for name, expected in weights(alone).items():
+        assert torch.allclose(weights(tmp_path)[name], expected, rtol=0, atol=1e-5), name
+    close(alone / "run", tmp_path / "run", 1e-5)
+
+
+def test_jobs_that_share_a_training_wait_with_all_their_processes(small: list[str], tmp_path: Path) -> None:
+    processes = []
+    for job in range(2):
+        more = ["trainer.devices=2", f"outputs={tmp_path}", f"hydra.run.dir={tmp_path}/{job}"]
+        for task in srun(2):
+            environment = task | {"MASTER_PORT": str(int(TOGETHER["MASTER_PORT"]) + 1 + job)}
+            place = tmp_path / f"job-{job}-{task['SLURM_PROCID']}"
+            arguments = (*small, *STEPS, *more, f"evaluation.windows={4 + job}")
+            processes.append(start(place, command, "train.__main__", arguments, **environment))
+    assert [exit_code(process) for process in processes] == [0] * 4
+    printed = "".join(file.read_text() for file in tmp_path.glob("job-*/out"))
+    assert [printed.count(text) for text in ("Results in", "waiting for it", "trained already")] == [2, 1, 1]
+
+
+def test_a_parameter_that_an_extension_silences_is_no_error(small: list[str], tmp_path: Path) -> None:
+    chosen = ["encoding=rope_bias", "extension=drop", "extension.finetune_steps=3", "trainer.devices=2"]
+    arguments = (*small, *chosen, f"outputs={tmp_path}", f"hydra.run.dir={tmp_path}/run")
+    run_tasks(tmp_path, srun(2), command, "train.__main__", arguments)

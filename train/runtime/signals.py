@@ -7,6 +7,7 @@ import subprocess
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from multiprocessing import parent_process
 from threading import Thread
 from typing import Any
@@ -15,7 +16,7 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 REQUEUE = (signal.SIGUSR1, signal.SIGUSR2)  # of SLURM, before it takes the machine away
 EVERY = (*SIGNALS, *REQUEUE)
 PATIENCE = 30  # seconds for a training to finish its step and write its state
-Handler = Callable[[int, Any], Any] | signal.Handlers
+PARENT = "YARDSTICK_PARENT"  # the process that starts others, for them: it may be gone before they ask
 
 
 class Stopped(SystemExit):
@@ -41,7 +42,7 @@ def raise_stopped(number: int, frame: object = None) -> None:
     raise Stopped(number)
 
 
-def handle(handler: Handler = raise_stopped, signals: Iterable[int] = EVERY) -> None:
+def handle(handler: Any = raise_stopped, signals: Iterable[int] = EVERY) -> None:
     """Let these signals call `handler`, in place of Lightning, which would end with exit code 0, or wait for
     other processes."""
     for number in signals:
@@ -50,12 +51,15 @@ def handle(handler: Handler = raise_stopped, signals: Iterable[int] = EVERY) -> 
 
 
 @contextmanager
-def handle_signals(handler: Handler = raise_stopped, signals: Iterable[int] = EVERY) -> Iterator[None]:
+def handle_signals(handler: Any = raise_stopped, signals: Iterable[int] = EVERY) -> Iterator[None]:
     """Let signals raise `Stopped` inside the block."""
     before = {number: signal.getsignal(number) for number in signals}
     handle(handler, signals)
     if "LOCAL_RANK" in os.environ:  # one of several processes, that another one started
-        follow(parent_is_gone)
+        is_by_lightning = PARENT in os.environ and "RANK" not in os.environ
+        follow(partial(wait_for_end, int(os.environ[PARENT]) if is_by_lightning else os.getppid()))
+    else:
+        os.environ[PARENT] = str(os.getpid())
     try:
         yield
     finally:
@@ -87,8 +91,7 @@ def end_with_parent() -> None:
         follow(parent.join)
 
 
-def parent_is_gone() -> None:
-    parent = os.getppid()
+def wait_for_end(parent: int) -> None:
     while os.getppid() == parent:
         time.sleep(0.5)
 
