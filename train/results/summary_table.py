@@ -1,6 +1,7 @@
 """The summary table of a run, in a few lines of text."""
 
 from train.results.curves import ANSWERS, TEXT, panel
+from train.results.gain import FAIR_CONTROLS
 from train.results.rows import Row
 
 GAP = 3  # spaces between columns
@@ -14,9 +15,16 @@ def outcome(rows: list[Row]) -> str:
 
 
 def headline(rows: list[Row]) -> str:
-    """Return the loss of the model itself, or the accuracy of its answers, at the shortest and the longest
-    length."""
-    lines = [row for row in losses(rows) or accuracies(rows) if row.extension == "none"]
+    """Return the loss of a run, or the accuracy of its answers, at the shortest and the longest length: under
+    its extension, if it has one besides the controls, else of the model itself. Or the step at which the
+    training diverged."""
+    for row in rows:
+        if row.metric == "diverged_at":
+            return f", diverged at step {row.value:,.0f}"
+    lines = losses(rows) or accuracies(rows)
+    extensions = {row.extension for row in lines} - {"none", *FAIR_CONTROLS}
+    shown = extensions.pop() if len(extensions) == 1 else "none"
+    lines = [row for row in lines if row.extension == shown]
     values = [row for row in lines if row.protocol == lines[0].protocol and row.value is not None]
     if not values:
         return ""

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from tests.train.results.test_curves import ROW
 from train.results.rows import Row
-from train.results.summary_table import outcome
+from train.results.summary_table import headline, outcome
 
 
 def rows(extension: str, protocol: str, metric: str, *values: float | None) -> list[Row]:
@@ -37,3 +37,15 @@ def test_losses_and_accuracies_by_length() -> None:
 
 def test_nothing_by_length() -> None:
     assert outcome(rows("none", "by_position", "loss", 5.0, 4.0)) == ""
+
+
+def test_the_headline_is_of_the_extension() -> None:
+    plain, window = (
+        rows("none", "same_tokens", "loss", 3.8, 4.0),
+        rows("window", "same_tokens", "loss", 3.8, 3.9),
+    )
+    yarn = rows("yarn", "same_tokens", "loss", 3.8, 3.7)
+    assert headline(plain + window) == ", loss 3.800 at 64, 4.000 at 128"
+    assert headline(plain + window + yarn) == ", loss 3.800 at 64, 3.700 at 128"
+    assert headline(plain + yarn + rows("pi", "same_tokens", "loss", 4.0)) == headline(plain)
+    assert headline(rows("none", "training", "diverged_at", 12.0)) == ", diverged at step 12"
