@@ -57,7 +57,9 @@ def read_side(text: str, options: dict[str, str]) -> Side:
         found = named(method, table.members)
         key = (found, extension or "none")
         if key not in sample.index.droplevel(["length", "seed"]):
-            known = [variant_name(*pair) for pair in sample.index.droplevel(["length", "seed"]).unique()]
+            known = sorted(
+                variant_name(*pair) for pair in sample.index.droplevel(["length", "seed"]).unique()
+            )
             raise UsageError(f"There is no '{text}' in {folder}; there are: {list_text(known, 60)}.")
         chosen = {variant_name(str(found), key[1]): (str(found), key[1])}
     return Side(text, table, {name: sample.loc[variant] for name, variant in chosen.items()})

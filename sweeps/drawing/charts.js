@@ -22,7 +22,21 @@ function fitted(spec, width) {
 function draw(figure) {
   const spec = chosen(figure), host = figure.querySelector(".chart");
   const config = host.clientWidth < 600 ? { ...LOOK.config, legend: { ...LOOK.config.legend, columns: 2 } } : LOOK.config;
-  vegaEmbed(host, fitted(spec, host.clientWidth), { ...LOOK, config, renderer: "svg", tooltip });
+  vegaEmbed(host, fitted(spec, host.clientWidth), { ...LOOK, config, renderer: "svg", tooltip }).then(({ view }) => clickable(host, view));
+}
+
+// a click on a name picks its curve, as a click on the curve does: Vega's marks of text take no clicks from other layers
+function clickable(host, view) {
+  for (const text of host.querySelectorAll("text")) {
+    const datum = text.__data__?.datum;
+    if (datum?._kind !== "name") continue;
+    Object.assign(text.style, { pointerEvents: "auto", cursor: "pointer" });
+    text.addEventListener("click", () => {
+      const isSame = (picked) => picked.values[0] === datum.name, change = vega.changeset();
+      const picked = { unit: "names", fields: [{ type: "E", field: "name" }], values: [datum.name] };
+      view.change("pick_store", view.data("pick_store").some(isSame) ? change.remove(isSame) : change.insert(picked)).run();
+    });
+  }
 }
 
 const chosen = (figure) => figures.views[figure.dataset.figure][figure.querySelector("select")?.value ?? 0];

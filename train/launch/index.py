@@ -2,8 +2,6 @@
 
 import json
 import re
-import shlex
-import sys
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,6 +11,7 @@ from filelock import FileLock
 
 from data.disk import atomic_write
 from train.launch.worker import Job
+from train.results.about import command_text
 
 VARIED = ("encoding", "extension", "seed", "jobs", "outputs", "report", "wandb")  # within one experiment
 
@@ -44,7 +43,7 @@ def write_index(jobs: list[Job], started: datetime) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     about = {
         "name": folder.name,
-        "command": "python -m train " + shlex.join(sys.argv[1:]),
+        "command": command_text("train"),
         "started": started.astimezone(UTC).isoformat(timespec="seconds"),
     }
     with FileLock(folder / ".lock"):
