@@ -29,20 +29,21 @@ def answers(comparison: Comparison) -> dict[str, str]:
         "Loses": lambda comparison: verdict_line(comparison, LOSES),
         "Undecided": lambda comparison: verdict_line(comparison, UNDECIDED),
         "Extensions": extension_line,
+        "Training text": lambda comparison: " ".join(training_text(comparison)),
         "What this cannot say": limit_line,
     }
     return {label: text for label, line in lines.items() if (text := line(comparison))}
 
 
 def setting(comparison: Comparison) -> list[str]:
-    """Return sentences on what was compared, on the training text, and on what a gain is."""
+    """Return sentences on what was compared, and on what a gain is."""
     names, seeds = len(comparison.names), len(comparison.seeds)
     trained = f"trained on {comparison.table.data} at {comparison.at(comparison.trained)}"
     ladder = f"up to {tokens(comparison.longest)} ({times(comparison.longest, comparison.trained)})"
     scored = f" on {scored_note(comparison)}" if scored_note(comparison) else ""
     counts = f"{plural(names, 'method')}, {plural(seeds, 'seed')}"
     lines = [f"{counts}, {trained} and evaluated {ladder} under {comparison.protocol}{scored}."]
-    return [*lines, *training_text(comparison), definition(comparison)]
+    return [*lines, definition(comparison)]
 
 
 def training_text(comparison: Comparison) -> list[str]:
@@ -53,12 +54,12 @@ def training_text(comparison: Comparison) -> list[str]:
     lines = []
     if passes:
         ends = list(dict.fromkeys(number(end, 2) for end in (min(passes), max(passes))))
-        lines.append(f"The training text was read {' to '.join(ends)} times.")
+        lines.append(f"Read {' to '.join(ends)} times.")
     if any(repeats):
         spans = " or ".join(f"{repeat:g}" for repeat in repeats)
         lines.append(
-            f"In training, {spans} spans of every sequence were repeated within it (data.repeat), which "
-            "teaches copying; the evaluated text is as it was found."
+            f"{spans} spans of every training sequence were repeated within it (data.repeat), which teaches "
+            "copying; the evaluated text is as it was found."
         )
     return lines
 

@@ -51,11 +51,12 @@ async function picture(spec) {
 
 // the rows of what is shown, without those and without the columns that only serve to draw it
 function table(spec, view) {
+  const axis = spec.spec?.encoding?.y?.axis?.title ?? "";  // the metric and its unit
   const cell = (text) => /[",\n]/.test(text ?? "") ? `"${text.replaceAll('"', '""')}"` : text ?? "";
   return Object.values(spec.datasets).map((text) => {
     const rows = vega.read(text, { type: "csv" }).filter((row) => !["name", "mark", "note", "zero", "trained"].includes(row._kind));
     const columns = Object.keys(rows[0] ?? {}).filter((name) => !name.startsWith("_"));
-    return [["view", ...columns], ...rows.map((row) => [view, ...columns.map((name) => row[name])])].map((row) => row.map(cell).join(",")).join("\n");
+    return [["view", "axis", ...columns], ...rows.map((row) => [view, axis, ...columns.map((name) => row[name])])].map((row) => row.map(cell).join(",")).join("\n");
   }).join("\n\n") + "\n";
 }
 
