@@ -1,5 +1,6 @@
 """No text is both trained on and evaluated."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,7 @@ import pytest
 
 import data
 from data.text.tokens import Text
+from train.load import ByteCodec
 
 Listing = dict[str, tuple[str, str]]
 
@@ -125,3 +127,15 @@ def test_senseless_shares_are_refused(
 ) -> None:
     with pytest.raises(ValueError, match=r"data\.(held_out|limit)=.* must be"):
         split(books, **changes)
+
+
+DIRTY = ["one\r\ntwo\rthree", "\ufeffwith a mark", "a\0b", "half of a pair \ud800 here"]
+
+
+@pytest.mark.parametrize("text", DIRTY)
+def test_a_prompt_is_cleaned_as_a_corpus_is(text: str, tmp_path: Path, split: Callable[..., Text]) -> None:
+    rows = [{"text": f"{text} {number}"} for number in range(20)]
+    (tmp_path / "rows.json").write_text(json.dumps(rows).replace("\\ud800", "?"))
+    found = parts(split(tmp_path / "rows.json"))
+    prompts = {bytes(ByteCodec().encode(row["text"])).decode() for row in rows}
+    assert prompts == found["training"] | found["held_out"]
