@@ -15,7 +15,6 @@ from torch import Tensor
 
 import data
 from data.batch import Batch
-from data.disk import atomic_write
 from models.gpt import GPT
 from train.checks.dry_run import dry_run
 from train.config import cli as command
@@ -30,6 +29,7 @@ from train.evaluation.extensions import extended_models
 from train.fit.recipe import Recipe
 from train.fit.trainer import restore_run
 from train.results.protocols import position_bins
+from train.results.run_folder import write_text
 
 FAR = 1 << 62  # longer than any sequence
 # length as the data count it, tokens (N, T), which targets count (N, T)
@@ -111,8 +111,7 @@ def entry() -> None:
         amount = Amount.of({key: settings.pop(key) for key in Amount.model_fields})
         draw, config = command.function("pictures", settings.pop("pictures")), validate(settings)
         diagnosis, folder = diagnose(config, amount), Path(str(config.run))
-        with atomic_write(folder / "diagnostics.json") as out:
-            out.write(json.dumps(asdict(diagnosis)).encode())
+        write_text(folder / "diagnostics.json", json.dumps(asdict(diagnosis)))
         pictures = draw(asdict(diagnosis), folder)
         print(*diagnosis.sentences, *pictures, sep="\n", flush=True)
 

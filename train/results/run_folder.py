@@ -44,11 +44,16 @@ def write_results(
         (folder / old).unlink(missing_ok=True)
     with atomic_write(folder / DOCUMENTS) as out:
         np.savez_compressed(out, **scores)  # type: ignore[arg-type]  # takes any names
-    with atomic_write(folder / RUN) as out:
-        out.write(json.dumps(about, indent=1).encode())
+    write_text(folder / RUN, json.dumps(about, indent=1))
     for name, file in files.items():
         link(file, folder / name)
     append_rows(folder / RESULTS, rows)
+
+
+def write_text(file: Path, text: str) -> None:
+    """Write a text in UTF-8, whole or not at all."""
+    with atomic_write(file) as out:
+        out.write(text.encode())
 
 
 def link(source: Path, target: Path) -> None:
