@@ -63,7 +63,8 @@ def function_of_pairs(plan: Plan, name: str) -> ByDistance | ByPair:
 def bias(plan: Plan, rows: slice, keys: slice) -> Tensor:
     """Return the bias, minus infinity where a key is hidden: (1 or H, R, K) or (B, 1 or H, R, K) float32."""
     if plan.is_toeplitz:
-        return from_line(plan, bias_line(plan), rows, keys)
+        line = Toeplitz(bias_line(plan), line_start(plan, rows, keys))
+        return line.matrix(rows.stop - rows.start, keys.stop - keys.start)
     if torch.is_grad_enabled() or plan.index.is_cuda:  # autograd keeps every intermediate result in any case
         return dense_bias(plan, rows, keys)
     result = torch.empty(0)
@@ -116,13 +117,6 @@ def line_start(plan: Plan, rows: slice, keys: slice) -> int:
     return plan.positions.length - 1 - (rows.start - keys.start)
 
 
-def from_line(plan: Plan, line: Tensor, rows: slice, keys: slice) -> Tensor:
-    """Return the Toeplitz matrix (1 or H, R, K) of a line, without a look-up for each pair."""
-    count, width = rows.stop - rows.start, keys.stop - keys.start
-    start = line_start(plan, rows, keys) - count + 1  # of the last query, as strides of views are positive
-    return line[:, start : start + count + width - 1].unfold(-1, width, 1).flip(-2).contiguous()
-
-
 def hide(plan: Plan, numbers: Tensor, rows: slice, keys: slice) -> Tensor:
     """Replace numbers by minus infinity, in place, where a key is hidden."""
     start = rows.start + 1 if plan.causal and plan.effect.visible is None else 0  # all before it are visible
@@ -162,8 +156,7 @@ def whole_mask(plan: Plan) -> Tensor:
 @cached
 def whole_factor(plan: Plan) -> Tensor:
     """Return the factor of all pairs, (1 or B, 1 or H, T, T)."""
-    i, j = positions(plan, slice(None), slice(None))
-    result = by_pair(plan, "score_scale", i, j)
+    result = by_pair(plan, "score_scale", *positions(plan, slice(None), slice(None)))
     return result if result.dim() == 4 else result[None]
 
 

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from conf.errors import UsageError
 from models.change import Before, Change, Stage, split
-from models.effect import Adjust, Effect, Positions, Rotate, tabulate
+from models.effect import Adjust, ByDistance, ByPair, Content, Effect, Positions, Rotate, Values, tabulate
 from models.encoding import Encoding
 from models.encodings.abacus import Abacus
 from models.encodings.carope import CARoPE
@@ -63,14 +63,14 @@ class BFloat16(Change):
         return replace(
             effect,
             positions=positions,
-            score_scale=score_scale and self.round_result(self.round_positions(score_scale)),
-            bias=bias and self.round_result(self.round_positions(bias)),
+            score_scale=score_scale and self.round_result(self.round_pairs(score_scale)),
+            bias=bias and self.round_result(self.round_pairs(bias)),
             log_decay=log_decay,
             # without far keys: rounding blurs their border
             # a late change of the logits knows the tokens by their positions
             adjust=effect.adjust
-            and (effect.adjust if base.is_late else Adjust(self.round_positions(effect.adjust.function))),
-            values=effect.values and self.round_positions(effect.values),
+            and (effect.adjust if base.is_late else Adjust(self.round_adjust(effect.adjust.function))),
+            values=effect.values and self.round_values(effect.values),
         )
 
     def rotation(self, rope: RoPE, positions: Positions) -> Rotate:
@@ -81,15 +81,20 @@ class BFloat16(Change):
         angle = double(at[..., None] * frequencies)  # (T, D/2)
         return rope.rotation(angle, angle)
 
-    def round_positions(self, inner: Callable[..., Tensor]) -> Callable[..., Tensor]:
-        """Return `inner` with its last two arguments rounded: the positions of queries and keys, or their
-        distances."""
+    def places(self, i: Tensor, j: Tensor) -> tuple[Tensor, Tensor]:
+        """Return rounded positions of queries and keys, or positions whose distances are rounded."""
+        if "positions" in self.what:
+            i, j = round_to_bfloat16(i), round_to_bfloat16(j)
+        return i, (i - round_to_bfloat16(i - j) if "distances" in self.what else j)
 
-        def changed(*given: Tensor) -> Tensor:
-            i, j = (round_to_bfloat16(x) for x in given[-2:]) if "positions" in self.what else given[-2:]
-            return inner(*given[:-2], i, i - round_to_bfloat16(i - j) if "distances" in self.what else j)
+    def round_pairs(self, number: ByDistance | ByPair) -> ByPair:
+        return lambda i, j: number(*self.places(i, j))
 
-        return changed
+    def round_adjust(self, adjust: Content) -> Content:
+        return lambda logits, q, k, i, j: adjust(logits, q, k, *self.places(i, j))
+
+    def round_values(self, values: Values) -> Values:
+        return lambda weights, i, j: values(weights, *self.places(i, j))
 
     def round_result(self, inner: Callable[..., Tensor]) -> Callable[..., Tensor]:
         """Return a function with a rounded result if biases are rounded."""

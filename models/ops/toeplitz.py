@@ -15,6 +15,11 @@ class Toeplitz(NamedTuple):
     line: Tensor  # (1 or H, N) float32, from the greatest distance to the smallest
     start: int  # where it has that of the first query to the first key
 
+    def matrix(self, rows: int, keys: int) -> Tensor:
+        """Return the numbers of all pairs, (1 or H, R, K), without a look-up for each."""
+        last = self.start - rows + 1  # of the last query, as strides of views are positive
+        return self.line[:, last : last + rows + keys - 1].unfold(-1, keys, 1).flip(-2).contiguous()
+
 
 def by_distance(values: Callable[[Tensor], Tensor], i: Tensor, j: Tensor) -> Tensor:
     """Return the `values` (N,) -> (H, N) at the distances of i (..., R, 1) and j (..., 1, K)."""
@@ -24,8 +29,7 @@ def by_distance(values: Callable[[Tensor], Tensor], i: Tensor, j: Tensor) -> Ten
         return values((i - j).flatten()).unflatten(-1, shape)
     greatest, rows, keys = int(i.max() - j.min()), shape[-2], shape[-1]
     line = values(torch.arange(greatest, greatest - rows - keys + 1, -1))
-    last_to_first = (line[:, start : start + keys] for start in range(rows - 1, -1, -1))
-    return torch.stack([*last_to_first], dim=1).view(-1, *shape)
+    return Toeplitz(line, rows - 1).matrix(rows, keys).view(-1, *shape)
 
 
 def is_consecutive(at: Tensor) -> bool:

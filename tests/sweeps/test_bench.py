@@ -1,5 +1,6 @@
 """The benchmarks count and write correctly; no test asserts a timing."""
 
+import json
 import re
 import subprocess
 import sys
@@ -13,7 +14,7 @@ import torch
 
 from conf.errors import UsageError
 from models.encodings import names
-from sweeps.bench import __main__, clock, evaluation, training
+from sweeps.bench import __main__, clock, evaluation, gpu, training
 from sweeps.bench.clock import Options
 from sweeps.bench.contenders import ATTENTION, LENGTH, PEERS, WIDTH, ours
 from sweeps.bench.instructions import LIMITS, instruction_sets, limited_environment
@@ -132,3 +133,18 @@ def test_the_page_of_the_documentation_is_that_of_its_numbers(tmp_path: Path) ->
     write_page([], tmp_path)
     for name in ("benchmarks.csv", "benchmarks.md"):
         assert (tmp_path / name).read_text() == (ROOT / "docs" / name).read_text()
+
+
+def test_what_a_gpu_would_measure_runs_on_a_small_model(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    line = ["gpu", "size=small", "encodings=rope,fox,cope", "rounds=1", f"to={tmp_path}"]
+    monkeypatch.setattr(sys, "argv", line)
+    gpu.main()
+    results = json.loads((tmp_path / "gpu.json").read_text())["results"]
+    assert not [result for result in results if "error" in result]
+    steps = [result["encoding"] for result in results if result["kind"] == "step"]
+    assert steps == list(gpu.TIMED)
+    errors = {r["dtype"]: max(r["output"], r["gradient"]) for r in results if r["kind"] == "values"}
+    assert errors["torch.float32"] < 1e-3
+    assert errors["torch.bfloat16"] < 0.05
