@@ -18,7 +18,7 @@ from train.config.sections import (
     WandbConfig,
 )
 from train.config.validation import Natural, Section
-from train.results.protocols import COPYING
+from train.results.protocols import COPYING, REPLACED
 
 
 class Architecture(Section):
@@ -62,8 +62,9 @@ class Config(Architecture):
             )
         if self.objective == "clm" and not self.model.causal:
             raise UsageError("model.causal=false sees the token that it must predict: add objective=mlm.")
-        if self.objective == "mlm" and COPYING in self.evaluation.protocols:
-            raise UsageError("evaluation.protocols=[copying] is for objective=clm: leave it out.")
+        for name in (COPYING, REPLACED):
+            if self.objective == "mlm" and name in self.evaluation.protocols:
+                raise UsageError(f"evaluation.protocols=[{name}] is for objective=clm: leave it out.")
         return self
 
     @model_validator(mode="after")

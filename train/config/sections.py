@@ -10,7 +10,7 @@ from conf.choices import files
 from conf.errors import UsageError
 from models.bounds import LONGEST, Count, Share
 from train.config.validation import Natural, Quantity, Section, did_you_mean
-from train.results.protocols import BY_POSITION, COPYING, PROTOCOLS
+from train.results.protocols import BY_POSITION, COPYING, PROTOCOLS, REPLACED
 
 CONTROLS = ("crop", "window")  # extensions that a claim to use longer context must beat
 ELSEWHERE = {  # flags of Lightning's Trainer that other settings set
@@ -187,7 +187,7 @@ class EvaluationConfig(Section):
 
     @model_validator(mode="after")
     def names_exist(self) -> Self:
-        known = [*PROTOCOLS, BY_POSITION, COPYING]
+        known = [*PROTOCOLS, BY_POSITION, COPYING, REPLACED]
         for name in self.protocols:
             if name not in known:
                 raise UsageError(f"There is no protocol '{name}'; there are: {', '.join(known)}.")

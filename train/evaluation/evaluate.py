@@ -13,9 +13,11 @@ from models.gpt import GPT
 from train.context import Run
 from train.evaluation.model import Models
 from train.evaluation.problems import ProblemEvaluator, has_problems
+from train.evaluation.replacing import replaced_windows
 from train.evaluation.temperature import TemperatureSearch, unscored_windows
 from train.evaluation.text import TextEvaluator, amounts
 from train.fit.checkpoints import TrainingResult
+from train.results.protocols import REPLACED
 from train.results.rows import ONCE, Identity, Result, Row
 from train.runtime.ranks import is_rank_zero
 
@@ -41,10 +43,19 @@ def evaluate(
             search = TemperatureSearch(models, unscored_windows(run.source, windows, pieces.longest), pieces)
             trainer.validate(search, verbose=False)
             results += search.results()
-        text = TextEvaluator(models, windows, pieces, evaluation.protocols, evaluation.tokens, run.objective)
+        protocols = tuple(name for name in evaluation.protocols if name != REPLACED)
+        text = TextEvaluator(models, windows, pieces, protocols, evaluation.tokens, run.objective)
         trainer.validate(text, verbose=False)
         results += text.results()
         scores |= text.losses()
+        altered = replaced_windows(windows, pieces) if REPLACED in evaluation.protocols else {}
+        for name, others in altered.items():
+            text = TextEvaluator(
+                {"none": models["none"]}, others, pieces, ("same_tokens",), evaluation.tokens
+            )
+            trainer.validate(text, verbose=False)
+            results += [row._replace(protocol=name) for row in text.results() if row.metric == "loss"]
+            scores |= {key.replace("same_tokens", name): losses for key, losses in text.losses().items()}
     answers: list[Result] = []
     source = problem_source(run)
     if source is not None:

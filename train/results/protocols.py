@@ -98,6 +98,8 @@ PROTOCOLS: dict[str, Callable[[int, Amounts], Iterable[Span]]] = {
 }
 BY_POSITION = "by_position"  # the loss at each position of the longest context
 COPYING = "copying"  # same_tokens in parts: copying_512, ..., by how far back a target could be copied from
+REPLACED = "replaced"  # same_tokens, with other text in place of earlier occurrences of its targets
+REPLACED_ELSEWHERE = "replaced_elsewhere"  # and with as much other text in other places
 
 
 def protocols_of(protocols: tuple[str, ...], is_crop: bool) -> tuple[str, ...]:
@@ -111,8 +113,8 @@ def protocols_of(protocols: tuple[str, ...], is_crop: bool) -> tuple[str, ...]:
 
 
 def is_partial(protocol: str) -> bool:
-    """Return whether a protocol divides the targets of another one."""
-    return protocol == BY_POSITION or protocol.startswith(COPYING)
+    """Return whether a protocol divides the targets of another one, or changes its text."""
+    return protocol == BY_POSITION or protocol.startswith((COPYING, REPLACED))
 
 
 def position_bins(longest: int, first: int = 8) -> list[int]:
