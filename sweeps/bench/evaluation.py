@@ -31,9 +31,9 @@ def measure(options: Options) -> Iterator[Measurement]:
 
 def moved_encoding(name: str) -> Encoding:
     """Return an encoding with all weights moved a little, because some methods start as another one. Its
-    training length is LENGTH / TIMES."""
-    shape = {"heads": HEADS, "head_width": HEAD_WIDTH, "width": HEADS * HEAD_WIDTH, "depth": 1}
-    encoding = layers(read("encoding", name), 1, shape | {"length": LENGTH // TIMES})[0]
+    training length is LENGTH / TIMES. It is the first of four layers, over which some methods alternate."""
+    shape = {"heads": HEADS, "head_width": HEAD_WIDTH, "width": HEADS * HEAD_WIDTH, "depth": 4}
+    encoding = layers(read("encoding", name), 4, shape | {"length": LENGTH // TIMES})[0]
     for parameter in encoding.parameters():
         parameter.data += 0.02 * torch.randn_like(parameter)
     return encoding.to(device()).eval()

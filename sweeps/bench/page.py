@@ -1,4 +1,4 @@
-"""The results of benchmarks as a table of numbers, a page and a figure."""
+"""The results of benchmarks as a table of numbers and a page."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,32 +9,9 @@ from pydantic import TypeAdapter
 
 from conf.errors import UsageError
 from sweeps.bench.instructions import LIMITS
-from sweeps.drawing.figure import Caption, Figure, facet, panel
-from sweeps.methods import families, family_place
 from sweeps.numbers import markdown
 from sweeps.texts import markdown_page
 
-PANEL = """
-height: {step: 14}
-width: 330
-encoding:
-  y: {field: encoding, type: nominal, sort: $order, axis: {title: null, ticks: false, domain: false}}
-layer:
-  - mark: {type: rule, size: 1}
-    encoding: {x: {datum: 1}, y: null, color: {value: var(--mid)}}
-  - mark: {type: point, filled: true, size: 42, opacity: 1}
-    encoding:
-      x:
-        field: ratio
-        type: quantitative
-        scale: {type: log}
-        axis: {title: null, format: "~g", domain: false}
-      color:
-        field: machine
-        type: nominal
-        scale: {range: [var(--c0), var(--c1), var(--c2)]}
-        legend: {orient: top, title: null, labelLimit: 400}
-"""
 HEADS = {  # of each kind of result in a table
     "train": "tokens/s", "train_vs_nope": "step, x NoPE", "peers": "", "peers_compiled": "compiled",
     "evaluate_vs_causal": "x causal", "evaluate": "s", "sweep": "", "sweep_evaluation": "",
@@ -79,7 +56,7 @@ RESULTS = TypeAdapter(list[Result])
 
 
 def write_page(results: Sequence[Result], folder: Path) -> None:
-    """Write `benchmarks.csv`, `.md` and `.svg`; earlier measurements stay unless they were repeated."""
+    """Write `benchmarks.csv` and `benchmarks.md`; earlier measurements stay unless they were repeated."""
     frame = pd.DataFrame([*earlier_results(folder), *results])
     frame = frame.drop_duplicates(KEY, keep="last")
     frame = frame.sort_values(
@@ -88,7 +65,6 @@ def write_page(results: Sequence[Result], folder: Path) -> None:
     frame["value"] = [float(f"{value:.4g}") for value in frame["value"]]
     frame.to_csv(folder / "benchmarks.csv", index=False)
     (folder / "benchmarks.md").write_text(bench_page(frame))
-    (folder / "benchmarks.svg").write_text(bench_figure(frame).svg())
 
 
 def earlier_results(folder: Path) -> list[Result]:
@@ -156,21 +132,3 @@ def value_text(value: float | str) -> str:
     if isinstance(value, str) or pd.isna(value):
         return value if isinstance(value, str) else ""
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
-
-
-def bench_figure(frame: pd.DataFrame) -> Figure:
-    """Return a figure of the step against NoPE and the long evaluation against causal attention, by family
-    and machine."""
-    titles = {
-        "train_vs_nope": "training step, x NoPE",
-        "evaluate_vs_causal": "attention over 8,192 tokens, x causal",
-    }
-    rows = [
-        {"measure": titles[row.kind], "encoding": row.model, "ratio": row.value, "machine": name}
-        for name, part in frame.groupby("machine")
-        for row in largest_set(part).query("kind in @titles").itertuples()
-    ]
-    order = sorted(families(), key=lambda name: (family_place(families()[name]), name))
-    note = "Under the largest instruction set of each machine, one thread."
-    caption = Caption("What every method costs", note)
-    return Figure("benchmarks", {"ratios": facet(panel(PANEL, order=order), rows, "measure", 2, caption)})
