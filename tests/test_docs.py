@@ -19,7 +19,8 @@ from tests.tolerance import agree_but_for_digits
 from tests.train.conftest import SMALL, texts
 from train.paths import ROOT
 
-STUDY = ROOT / "docs/study/README.md"
+README, STUDY = ROOT / "README.md", ROOT / "docs/study/README.md"
+NUMBER = re.compile(r"[+−]?\d\.\d{3}(?: \[[^]]+\])?")
 TABLES = re.findall(r"<!-- python -m sweeps\.(.+?) -->", STUDY.read_text())
 CONTROLS = {"none", "crop", "window", "integer", "concatenated"}  # nobody's paper
 
@@ -61,56 +62,34 @@ def test_the_tables_of_the_study_are_those_of_its_archives(line: str, command_ou
 
 
 def test_the_study_has_tables() -> None:
-    assert len(TABLES) == 12
+    assert len(TABLES) == 8
 
 
-def test_the_closer_look_at_the_study_is_that_of_its_archive() -> None:
-    rows = pd.read_parquet(ROOT / "docs/study/details/rows.parquet")
-    page = STUDY.read_text().partition("## Closer")[2]
-    section = page.partition("**Temperature**")[0].splitlines()
-    lines = [line.strip("|").split("|") for line in section if line.startswith("| `")]
-    assert {line[0].strip(" `") for line in lines} == set(rows["encoding"])
-    for line in lines:
-        method_rows = rows[rows["encoding"] == line[0].strip(" `")]
-
-        def values(
-            extension: str, protocol: str, metric: str, *lengths: int, method_rows=method_rows
-        ) -> pd.Series:
-            mask = (
-                method_rows[["extension", "protocol", "metric"]].eq([extension, protocol, metric]).all(axis=1)
-            )
-            return method_rows[mask].set_index("length")["value"].reindex(lengths).dropna()
-
-        best = values("temperature", "same_tokens", "temperature", 256, 1024, 4096)
-        change = values("temperature", "same_tokens", "loss", 1024, 4096)
-        change -= values("none", "same_tokens", "loss", 1024, 4096)
-        continued = values("none", "answers", "accuracy", 256, 1024, 4096)
-        cropped = values("crop", "answers", "accuracy", 1024, 4096)
-        for cell, expected in zip(line[1:], (best, change, continued, cropped), strict=False):
-            found = [float(number) for number in cell.split(",") if number.strip()]
-            assert found == pytest.approx(list(expected), abs=0.0051 if expected is not change else 0.00051)
+@pytest.mark.parametrize("page", [README, STUDY], ids=lambda page: page.parent.name)
+def test_every_number_is_marked_with_the_command_that_prints_it(page: Path, command_output: Printed) -> None:
+    """A mark of a paragraph or a bullet is <!-- printed by: python -m ...; python -m ... -->."""
+    text = re.sub(r"<!-- python -m .+? -->\n.*?<!-- /.*? -->", "", page.read_text(), flags=re.DOTALL)
+    for block in re.split(r"\n\n|\n(?=- )", text):
+        commands = re.findall(r"python -m ([^;]+?)(?:;| -->)", block.partition("<!-- printed by:")[2])
+        printed = "".join(command_output(*line.split()) for line in commands)
+        assert [number for number in NUMBER.findall(" ".join(block.split())) if number not in printed] == []
 
 
-def test_the_findings_of_the_readme_are_on_the_pages_that_they_name() -> None:
-    readme = (ROOT / "README.md").read_text()
-    findings = re.findall(r"^- \*\*.*?\((docs/[\w/]+\.md)\)$", readme, re.MULTILINE | re.DOTALL)
-    bullets = re.findall(r"^- \*\*(?:.|\n  )*", readme.partition("## Five examples")[0], re.MULTILINE)
-    assert len(findings) == len(bullets) == 1
-    for page, bullet in zip(findings, bullets, strict=True):
-        numbers = re.findall(r"[+−]\d\.\d{3}(?: \[[^]]+\]| ±\d\.\d{3})?", " ".join(bullet.split()))
-        assert numbers
-        assert [number for number in numbers if number not in (ROOT / page).read_text()] == []
+def test_the_readme_is_short() -> None:
+    assert len(re.sub(r"<!--.*?-->", "", README.read_text(), flags=re.DOTALL).split()) <= 1000
 
 
-def test_the_table_of_the_readme_is_that_of_the_study() -> None:
-    study = STUDY.read_text()
-    rows = re.findall(r"^\| `\w+` \| \d.*$", (ROOT / "README.md").read_text(), re.MULTILINE)
-    assert len(rows) == 6
-    for row in rows:
-        name, loss, at_4, at_16 = (cell.strip() for cell in row.strip("|").split("|"))
-        (line,) = re.findall(rf"^\| {name} \| 3 \|.*$", study.partition("<!-- /")[0], re.MULTILINE)
-        cells = [cell.strip(" *") for cell in line.strip("|").split("|")]
-        assert [loss, at_4, at_16] == [cells[2], cells[4], cells[6]]
+def test_the_table_of_the_readme_follows_from_the_rows() -> None:
+    """The same numbers by plain pandas, which shares no code with the tables."""
+    rows = pd.read_parquet(ROOT / "docs/study/both/rows.parquet").query("metric == 'loss'")
+    means = rows.groupby(["encoding", "protocol", "extension", "length"])["value"].mean()
+    table = re.findall(r"^\| `(\w+)` \| (\d\.\d+) \| ([+−]\d\.\d+)", README.read_text(), re.MULTILINE)
+    assert len(table) == 7
+    for name, loss, gain in table:
+        whole = means[name, "same_tokens", "none"]
+        control = min(means[name, "same_tokens", "window", 256], means[name, "sliding", "crop", 256])
+        assert float(loss) == pytest.approx(whole[64], abs=6e-4)
+        assert float(gain.replace("−", "-")) == pytest.approx(control - whole[256], abs=6e-4)
 
 
 @pytest.mark.slow
