@@ -37,7 +37,7 @@ class Layer:
 
     x: Tensor  # (B, T, C), the normalised input of attention
     q: Tensor  # (B, H, T, D), before any rotation
-    k: Tensor  # (B, H, T, D)
+    k: Tensor  # (B, H, T, D), also where groups of heads share keys
     v: Tensor  # (B, H, T, D)
     number: int = 0  # of the layer, from 0
     state: Any = None  # what the `next_state` of the layer before has returned
@@ -180,7 +180,8 @@ class Adjust:
 class OwnAttention:
     """What a method puts in place of q . k and of the softmax. The rest of the effect holds as ever."""
 
-    scores: Callable[[Tensor, Tensor], Tensor] | None = None  # q, k (B, H, T, D) -> (B, H, T, T) float32
+    scores: Callable[[Tensor, Tensor, slice], Tensor] | None = None
+    """q, k (B, H, T, D) and which queries -> their logits (B, H, R, T) float32."""
     weights: Callable[[Tensor], Tensor] | None = None  # logits (B, H, R, K) -> weights; minus infinity hides
     kernel: Callable[[Tensor, Tensor, Tensor, "Effect"], Tensor | None] | None = None
     """q, k, v (B, H, T, D) and the whole effect -> the output of the same attention, faster; None if this

@@ -8,25 +8,25 @@ from itertools import cycle
 from typing import Any, cast
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from conf.errors import UsageError
-from models.attention import attend_with_state, choose, prepare
+from models.attention import choose, prepare
 from models.attention.plan import Plan
-from models.cache import Cache, LayerCache
+from models.block import Block, BlockShape, Norm
+from models.cache import Cache
 from models.change import acting
-from models.effect import Effect, Layer, Positions
+from models.effect import Effect, Positions
 from models.encoding import Encoding
-from models.ops.linear import Linear, init_std, split_heads
-from models.ops.norm import rms_norm
+from models.ops.linear import Linear, init_std
 
 
 class GPT(nn.Module):
     """Tokens in, logits out. The encodings are tiled over the layers: one is shared by all
     layers, `depth` of them give each layer its own, four repeat every fourth layer.
 
-    The same `seed` gives the same initial weights whatever the encodings are.
+    The same `seed` gives the same initial weights whatever the encodings are. `variants` are those of
+    `BlockShape`: kv_heads, norm, mlp, qk_norm, depth_init, kernel.
     """
 
     def __init__(
@@ -36,11 +36,10 @@ class GPT(nn.Module):
         depth: int,
         heads: int,
         encodings: Sequence[Encoding],
-        norm: str = "rms",
         tied: bool = True,
         causal: bool = True,
-        kernel: str = "auto",
         seed: int = 0,
+        **variants: Any,
     ) -> None:
         super().__init__()
         self.causal = causal
@@ -48,8 +47,9 @@ class GPT(nn.Module):
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             self.embed = nn.Embedding(vocab, width)
-            self.blocks = nn.ModuleList(Block(width, heads, norm, kernel, n) for n in range(depth))
-            self.norm = Norm(norm, width)
+            shape = BlockShape(width, heads, **variants)
+            self.blocks = nn.ModuleList(Block(shape, number) for number in range(depth))
+            self.norm = Norm(shape.norm, width)
             self.head = Linear(width, vocab)
             self.initialise(depth)
         if tied:
@@ -57,13 +57,10 @@ class GPT(nn.Module):
 
     def initialise(self, depth: int) -> None:
         """Initialise weights as GPT-2 does, with 0.55 / sqrt(width) in place of 0.02, which it is at width
-        768. Weights that write to the residual stream are smaller by sqrt(2 depth)."""
+        768."""
         std = init_std(self.embed.embedding_dim)
         for block in cast(Sequence[Block], self.blocks):
-            for linear in (block.attention.qkv, block.mlp.up):
-                nn.init.normal_(linear.weight, std=std)
-            for linear in (block.attention.out, block.mlp.down):
-                nn.init.normal_(linear.weight, std=std * (2 * depth) ** -0.5)
+            block.initialise(depth)
         nn.init.normal_(self.embed.weight, std=std)
         nn.init.normal_(self.head.weight, std=std)
 
@@ -202,63 +199,3 @@ class GPT(nn.Module):
         """Return the effect of each encoding on sequences of `length` tokens."""
         positions = Positions.of(length, device, self.causal, draw)
         return [encoding.effect_at(positions) for encoding in self.tiled]
-
-
-class Norm(nn.Module):
-    """RMSNorm or LayerNorm, with a learned gain and without bias."""
-
-    def __init__(self, norm: str, width: int) -> None:
-        super().__init__()
-        self.norm, self.weight = norm, nn.Parameter(torch.ones(width))
-
-    def forward(self, x: Tensor) -> Tensor:
-        if self.norm == "rms":
-            return rms_norm(x, self.weight)
-        return F.layer_norm(x, x.shape[-1:], self.weight)
-
-
-class Block(nn.Module):
-    def __init__(self, width: int, heads: int, norm: str, kernel: str, number: int) -> None:
-        super().__init__()
-        self.norm1, self.attention = Norm(norm, width), Attention(width, heads, kernel, number)
-        self.norm2, self.mlp = Norm(norm, width), MLP(width)
-
-    def forward(
-        self, x: Tensor, plan: Plan, state: Any = None, cache: LayerCache | None = None
-    ) -> tuple[Tensor, Any]:
-        """Return x (B, R, C) of the last R tokens after this block, and the state for the next one."""
-        y, state = self.attention(self.norm1(x), plan, state, cache)
-        x = x[:, x.size(1) - y.size(1) :] + y
-        return x + self.mlp(self.norm2(x)), state
-
-
-class Attention(nn.Module):
-    def __init__(self, width: int, heads: int, kernel: str, number: int) -> None:
-        super().__init__()
-        self.heads, self.kernel, self.number = heads, kernel, number
-        self.qkv = Linear(width, 3 * width)
-        self.out = Linear(width, width)
-
-    def forward(
-        self, x: Tensor, plan: Plan, state: Any = None, cache: LayerCache | None = None
-    ) -> tuple[Tensor, Any]:
-        layer = self.layer(x, state, cache)
-        y, state = attend_with_state(layer.q, layer.k, layer.v, plan.at_layer(layer), self.kernel, state)
-        return self.out(y.transpose(1, 2).flatten(2)), state
-
-    def layer(self, x: Tensor, state: Any = None, cache: LayerCache | None = None) -> Layer:
-        """Return the content of this layer for the normalised input x (B, T, C)."""
-        q, k, v = split_heads(self.qkv(x), self.heads)  # each (B, H, T, D)
-        if cache is not None:
-            k, v, x = cache.extend(k, v, x)
-            q = F.pad(q, (0, 0, k.size(2) - q.size(2), 0))  # earlier queries are not wanted
-        return Layer(x, q, k, v, self.number, state)
-
-
-class MLP(nn.Module):
-    def __init__(self, width: int) -> None:
-        super().__init__()
-        self.up, self.down = Linear(width, 4 * width), Linear(4 * width, width)
-
-    def forward(self, x: Tensor) -> Tensor:
-        return cast(Tensor, self.down(F.gelu(self.up(x))))

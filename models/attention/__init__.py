@@ -7,7 +7,7 @@ from torch import Tensor
 
 from conf.errors import UsageError
 from models.attention import cpu_flash, eager, far_keys, flex, reference, sdpa
-from models.attention.plan import Form, Plan
+from models.attention.plan import Form, Plan, as_many_heads
 from models.attention.reference import logits
 from models.effect import Effect
 from models.ops.precision import without_autocast
@@ -37,8 +37,11 @@ KERNELS: dict[str, Kernel] = {  # by the values of model.kernel
 }
 
 
+GROUPED = {"sdpa", "flex"}  # kernels that read k and v of fewer heads than q without copies
+
+
 def attend(q: Tensor, k: Tensor, v: Tensor, effect: Effect | Plan, kernel: str = "auto") -> Tensor:
-    """Return the output of attention (B, H, T, D) for q, k, v (B, H, T, D).
+    """Return the output of attention (B, H, T, D) for q (B, H, T, D), and k and v of as many heads or fewer.
 
     A `Plan` may ask for the last queries alone, (B, H, R, D). The precision is that of q, k and v, also under
     autocast. Layers that share a `Plan` in place of an effect share the tables of the kernels.
@@ -53,6 +56,8 @@ def attend_with_state(
     for the last queries alone, as in the last layer, leaves the state as it is."""
     plan = effect if isinstance(effect, Plan) else Plan(effect)
     effect = plan.effect
+    if not plan.keeps_groups:
+        k, v = as_many_heads(q, k, v)
     out = read(q, k, v if effect.enter is None else effect.enter(v), plan, kernel)
     if effect.next_state is not None and plan.query_start == 0:
         state = effect.next_state(out)
@@ -73,6 +78,8 @@ def read(q: Tensor, k: Tensor, v: Tensor, plan: Plan, kernel: str) -> Tensor:
         name = choose(q, plan) if kernel == "auto" else kernel
         if (reason := KERNELS[name].refusal(q, plan)) is not None:
             raise UsageError(f"model.kernel={name} cannot be used here: {reason}. Use kernel=explicit.")
+        if name not in GROUPED:
+            k, v = as_many_heads(q, k, v)
         out = KERNELS[name].attend(q, k, v, plan)
         return out[:, :, out.size(2) - count :]
 

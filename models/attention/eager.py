@@ -63,13 +63,12 @@ def block_logits(q: Tensor, k: Tensor, plan: Plan) -> Callable[[slice, slice], T
     """Return a function of query and key slices that gives their logits (B, H, R, K), in float32."""
     effect, scale, log_decay = plan.effect, q.size(-1) ** -0.5, plan.effect.log_decay
     regions, own = effect.regions, None if effect.attention is None else effect.attention.scores
-    scores = None if own is None else own(q, k)
     rotated = [plan.rotate(q, k), *(rotate(q, k) for rotate in (regions.rotations if regions else ()))]
     (near_q, near_k), *far = [(widen(a) * scale, widen(b)) for a, b in rotated]
 
     def block(rows: slice, keys: slice) -> Tensor:
         i, j = masks.positions(plan, rows, keys)
-        logits = near_q[:, :, rows] @ near_k[:, :, keys].mT if scores is None else scores[:, :, rows, keys]
+        logits = near_q[:, :, rows] @ near_k[:, :, keys].mT if own is None else own(q, k, rows)[..., keys]
         if regions is not None:
             region = regions(i, j).unsqueeze(-3)
             for number, (far_q, far_k) in enumerate(far, 1):

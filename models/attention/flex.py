@@ -37,7 +37,8 @@ def attend(q: Tensor, k: Tensor, v: Tensor, plan: Plan) -> Tensor:
     wanted = None if sink is None else AuxRequest(lse=True)
     form = tuple(sorted(plan.parts)), torch.is_grad_enabled()
     run: Any = compiled_flex(form) if is_compiled(q) else flex_attention  # a compiled block traces it
-    out = run(q, k, v.to(q.dtype), score_of(plan, log_decay), seen, scale=scale, return_aux=wanted)
+    score, is_grouped = score_of(plan, log_decay), q.size(1) > k.size(1)
+    out = run(q, k, v.to(q.dtype), score, seen, scale=scale, return_aux=wanted, enable_gqa=is_grouped)
     if sink is not None:  # takes its share of the weights
         lse = out[1].lse[..., :length]
         return cast(Tensor, (out[0][..., :length, :] * (lse - sink).sigmoid()[..., None]).to(dtype))

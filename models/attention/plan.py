@@ -5,6 +5,7 @@ A plan lives for one forward pass; it computes a table when a kernel first needs
 
 from collections.abc import Callable
 from copy import copy
+from dataclasses import replace
 from enum import IntEnum
 from functools import wraps
 from typing import Concatenate, ParamSpec, TypeVar, cast
@@ -52,11 +53,11 @@ class Plan:
 
     def at_layer(self, layer: Layer) -> "Plan":
         """Return the plan of one layer: this one, unless the encoding reads layers."""
-        return (
-            self
-            if self.late is None
-            else Plan(self.late(layer), of_pass=self.of_pass).from_query(self.query_start)
-        )
+        if self.late is None:
+            return self
+        k, v = as_many_heads(layer.q, layer.k, layer.v)
+        effect = self.late(replace(layer, k=k, v=v))
+        return Plan(effect, of_pass=self.of_pass).from_query(self.query_start)
 
     @property
     def form(self) -> Form:
@@ -108,12 +109,25 @@ class Plan:
             return FarKeys(regions.start, regions.rotations[-1])
         return adjust.far_keys if adjust is not None and self.parts == {"adjust"} else None
 
+    @property
+    def keeps_groups(self) -> bool:
+        """Return whether all heads of a group of queries may read the same rotated keys and values."""
+        effect = self.effect
+        rotations = [effect.rotate, *(effect.regions.rotations if effect.regions else ())]
+        alike = all(r is None or getattr(r, "is_same_for_all_heads", False) for r in rotations)
+        return alike and effect.enter is None and not self.parts & {"adjust", "attention"}
+
     def rotate(self, q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
         """Return q and k rotated by `rotate`."""
         return self.effect.rotate(q, k) if self.effect.rotate is not None else (q, k)
 
 
 AROUND = {"embed", "rotate", "enter", "leave", "next_state"}  # done before or after attention
+
+
+def as_many_heads(q: Tensor, *tensors: Tensor) -> list[Tensor]:
+    """Return k or v with a head for each head of q, copied from that of its group."""
+    return [x if x.size(1) == q.size(1) else x.repeat_interleave(q.size(1) // x.size(1), 1) for x in tensors]
 
 
 def cached(table: Callable[Concatenate[Plan, P], T]) -> Callable[Concatenate[Plan, P], T]:

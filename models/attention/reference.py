@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from models.attention import masks
-from models.attention.plan import Plan
+from models.attention.plan import Plan, as_many_heads
 from models.effect import Effect
 from models.ops.precision import without_autocast
 
@@ -21,9 +21,9 @@ def logits(q: Tensor, k: Tensor, effect: Effect, rows: slice = slice(None)) -> T
     i, j = masks.positions(plan, rows, slice(None))
     hidden = ~masks.visible(plan, rows, slice(None))  # (1, R, T), or (B, 1, R, T)
     with without_autocast(q.device):
-        q, k = q.float(), k.float()
+        q, k = q.float(), as_many_heads(q, k)[0].float()
         if effect.attention is not None and effect.attention.scores is not None:
-            result = effect.attention.scores(q, k)[:, :, rows]
+            result = effect.attention.scores(q, k, rows)
         else:
             near_q, near_k = plan.rotate(q, k)
             result = near_q[:, :, rows].float() @ near_k.float().mT * scale

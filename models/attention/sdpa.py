@@ -27,7 +27,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, plan: Plan) -> Tensor:
     q, k, wide = to_one_width(q, k, v.to(q.dtype))
     if plan.form == Form.PLAIN:
         with fastest(q):
-            out = F.scaled_dot_product_attention(q, k, wide, scale=scale, is_causal=plan.causal)
+            out = attend_plainly(q, k, wide, scale, is_causal=plan.causal)
     else:
         out = attend_masked(q, k, wide, plan, scale)
     return out[..., :width].to(v.dtype)
@@ -38,6 +38,16 @@ def fastest(q: Tensor) -> AbstractContextManager:
     if not q.is_cuda or torch.cuda.get_device_capability(q.device)[0] < HOPPER:
         return nullcontext()
     return sdpa_kernel([SDPBackend.CUDNN_ATTENTION, *OTHERS], set_priority=True)
+
+
+def attend_plainly(
+    q: Tensor, k: Tensor, v: Tensor, scale: float, mask: Tensor | None = None, is_causal: bool = False
+) -> Tensor:
+    """Return PyTorch's attention of q (B, H, R, D) over k and v (B, H or fewer, K, D)."""
+    is_grouped = k.size(1) < q.size(1)
+    return F.scaled_dot_product_attention(
+        q, k, v, mask, scale=scale, is_causal=is_causal, enable_gqa=is_grouped
+    )
 
 
 def to_one_width(*tensors: Tensor) -> list[Tensor]:
@@ -60,5 +70,5 @@ def attend_masked(q: Tensor, k: Tensor, v: Tensor, plan: Plan, scale: float) -> 
         keys = masks.visible_keys(plan, rows)
         block_k, block_v = masks.with_sink(plan, k[:, :, keys], v[:, :, keys])
         mask = masks.mask(plan, rows, keys).to(dtype).expand(q.size(0), -1, -1, -1)
-        out.append(F.scaled_dot_product_attention(q[:, :, rows], block_k, block_v, mask, scale=scale))
+        out.append(attend_plainly(q[:, :, rows], block_k, block_v, scale, mask))
     return torch.cat(out[::-1], dim=-2)

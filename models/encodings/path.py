@@ -2,7 +2,7 @@
 
 A logit is q_i H_i ... H_{j+1} k_j / sqrt(D) with H_t = I - beta_t w_t w_t^T: a direction w_t and a strength
 beta_t in (0, 2) from the hidden state. `forget` adds the gates of the Forgetting Transformer, not divided by
-sqrt(D). The triangular form computes all products at once, in float32.
+sqrt(D). Products are computed in float32, in blocks of their triangular form.
 """
 
 from dataclasses import replace
@@ -18,6 +18,7 @@ from models.encodings.fox import FoX
 from models.ops.precision import linear32, without_autocast
 
 TAPS = 3  # of the convolution
+BLOCK = 64  # tokens whose reflections are multiplied at once
 TINY = 1e-6
 
 
@@ -50,7 +51,11 @@ class PaTH(Encoding):
         with without_autocast(raw.device):
             direction = directions(raw, self.taps.float(), self.heads)  # (B, H, T, D)
         strength = 2 * linear32(layer.x, self.strength).sigmoid().mT  # (B, H, T)
-        own = OwnAttention(scores=lambda q, k: scores(q.float(), k.float(), direction, strength))
+
+        def of_rows(q: Tensor, k: Tensor, rows: slice) -> Tensor:
+            return scores(q.float(), k.float(), direction, strength, rows)
+
+        own = OwnAttention(scores=of_rows)
         decay = None if self.gates is None else self.gates.log_decay(layer.x)
         return replace(effect, attention=own, log_decay=decay)
 
@@ -64,14 +69,24 @@ def directions(raw: Tensor, taps: Tensor, heads: int) -> Tensor:
     return vectors * (vectors.square().sum(-1, keepdim=True) + TINY).rsqrt()
 
 
-def scores(q: Tensor, k: Tensor, w: Tensor, beta: Tensor) -> Tensor:
-    """Return the logits (B, H, T, T) of q, k, w (B, H, T, D) and beta (B, H, T); those of later keys mean
-    nothing.
+def scores(q: Tensor, k: Tensor, w: Tensor, beta: Tensor, rows: slice = slice(None)) -> Tensor:
+    """Return the logits (B, H, R, T) of some queries for q, k, w (B, H, T, D) and beta (B, H, T); those of
+    later keys mean nothing.
 
-    What the path takes from a key is X of (I + beta W W^T) X = beta W K^T with strict lower triangles.
+    Queries walk back over blocks of tokens. What a block takes from them for its keys, and for all earlier
+    ones, follows from the inverse of the triangular matrix I + beta W W^T.
     """
-    beta = beta[..., None]
-    between = beta * (w @ w.mT).tril(-1)
-    seen = beta * (w @ k.mT).tril(-1)
-    taken = torch.linalg.solve_triangular(between, seen, upper=False, unitriangular=True)
-    return (q @ k.mT - (q @ w.mT).tril() @ taken) * q.size(-1) ** -0.5
+    index = torch.arange(q.size(-2), device=q.device)
+    at, walking, found = index[rows, None], q[:, :, rows] * q.size(-1) ** -0.5, []
+    for tokens in reversed(index.split(BLOCK)):
+        block_w, block_k = w[:, :, tokens], k[:, :, tokens]
+        strength = beta[:, :, tokens, None]
+        seen = (walking @ block_w.mT).masked_fill(at < tokens, 0)  # (B, H, R, N)
+        between = strength * (block_w @ block_w.mT).tril(-1)
+        taken = torch.linalg.solve_triangular(between, strength * block_w, upper=False, unitriangular=True)
+        of_keys = torch.linalg.solve_triangular(
+            between, strength * (block_w @ block_k.mT).tril(-1), upper=False, unitriangular=True
+        )
+        found.append(walking @ block_k.mT - seen @ of_keys)
+        walking = walking - seen @ taken
+    return torch.cat(found[::-1], dim=-1)

@@ -12,7 +12,7 @@ from models.bounds import Base, Share
 from models.effect import Effect, Positions, Rotate
 from models.encoding import Encoding
 from models.ops.precision import double
-from models.ops.rotary import rotate_pairs
+from models.ops.rotary import PairRotation
 
 
 class RoPE(Encoding):
@@ -40,13 +40,8 @@ class RoPE(Encoding):
     def rotation(self, q_angle: Tensor, k_angle: Tensor, magnitude: float = 1.0) -> Rotate:
         """Return a rotation of q by `q_angle` and of k by `k_angle`, each (T, D/2) or (B, T, D/2), both
         stretched by `magnitude`. Extensions call this with other angles."""
-        q_cos, q_sin = table(q_angle, magnitude)
-        k_cos, k_sin = (q_cos, q_sin) if k_angle is q_angle else table(k_angle, magnitude)
-
-        def rotate(q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
-            return rotate_pairs(q, q_cos, q_sin, self.layout), rotate_pairs(k, k_cos, k_sin, self.layout)
-
-        return rotate
+        of_q = table(q_angle, magnitude)
+        return PairRotation(of_q, of_q if k_angle is q_angle else table(k_angle, magnitude), self.layout)
 
 
 def geometric(width: int, base: float) -> Tensor:

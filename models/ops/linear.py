@@ -76,20 +76,23 @@ def init_std(width: int) -> float:
     return 0.02 * (768 / width) ** 0.5
 
 
-def split_heads(qkv: Tensor, heads: int) -> tuple[Tensor, Tensor, Tensor]:
-    """Return q, k, v, each (B, H, T, D), of a projection (B, T, 3C)."""
+def split_heads(qkv: Tensor, heads: int, kv_heads: int | None = None) -> tuple[Tensor, Tensor, Tensor]:
+    """Return q (B, H, T, D), k and v (B, G, T, D) of a projection (B, T, (H + 2G) D)."""
+    sizes = heads, kv_heads or heads, kv_heads or heads
     if qkv.is_cuda:  # fused kernels read them where they are
-        return qkv.unflatten(-1, (3, heads, -1)).permute(2, 0, 3, 1, 4).unbind()
-    apart: tuple[Tensor, Tensor, Tensor] = Split.apply(qkv, heads)
+        q, k, v = qkv.unflatten(-1, (sum(sizes), -1)).transpose(1, 2).split(sizes, 1)
+        return q, k, v
+    apart: tuple[Tensor, Tensor, Tensor] = Split.apply(qkv, sizes)
     return apart
 
 
 class Split(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, qkv: Tensor, heads: int) -> tuple[Tensor, ...]:
-        return tuple(x.contiguous() for x in qkv.unflatten(-1, (3, heads, -1)).permute(2, 0, 3, 1, 4))
+    def forward(ctx: Any, qkv: Tensor, sizes: tuple[int, ...]) -> tuple[Tensor, ...]:
+        heads = qkv.unflatten(-1, (sum(sizes), -1)).transpose(1, 2)
+        return tuple(x.contiguous() for x in heads.split(sizes, 1))
 
     @staticmethod
     @first_order
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:
-        return torch.stack([g.transpose(1, 2) for g in gradients], dim=2).flatten(2), None  # (B, T, 3, H, D)
+        return torch.cat([g.transpose(1, 2) for g in gradients], dim=2).flatten(2), None

@@ -1,11 +1,28 @@
 """Rotation of pairs of features, in float32, cast last."""
 
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from models.ops.first_order import first_order
+
+
+@dataclass(frozen=True)
+class PairRotation:
+    """A rotation of q and of k by the angles of cosines and sines, each as in `rotate_pairs`."""
+
+    of_q: tuple[Tensor, Tensor]
+    of_k: tuple[Tensor, Tensor]
+    layout: str
+
+    def __call__(self, q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
+        return rotate_pairs(q, *self.of_q, self.layout), rotate_pairs(k, *self.of_k, self.layout)
+
+    @property
+    def is_same_for_all_heads(self) -> bool:
+        return all(cos.dim() == 2 or cos.size(-3) == 1 for cos, _ in (self.of_q, self.of_k))
 
 
 def rotate_pairs(x: Tensor, cos: Tensor, sin: Tensor, layout: str = "interleaved") -> Tensor:

@@ -9,8 +9,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from models.block import Block
 from models.encodings.rope import angles, geometric, table
-from models.gpt import GPT, Block
+from models.gpt import GPT
 from models.ops.rotary import rotate_plainly
 from models.registry import load
 from train.diagnostics.base import lower_bound

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from models.attention import attend, logits
 from models.effect import Positions
-from models.encodings import extend, load
+from models.encodings import extend, load, path
 from models.encodings.path import directions, scores
 from tests.conftest import late, perturb
 from tests.papers.golden import K, Q, T, close
@@ -61,7 +61,7 @@ def test_directions_in_numbers() -> None:
 
 
 @pytest.mark.parametrize("forget", [False, True])
-def test_path_is_a_product_of_reflections(forget: bool) -> None:
+def test_path_is_a_product_of_reflections(forget: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each token changes all keys before it, in order; gates add the logarithms of their values."""
     (q, k), x = content(), random(1, LENGTH, SHAPE["width"], seed=3)
     encoding = perturb(load("path", **SHAPE, forget=forget))
@@ -78,6 +78,9 @@ def test_path_is_a_product_of_reflections(forget: bool) -> None:
         return dot(q[0, h, i], key) / math.sqrt(WIDTH) + float(decay[h, i] - decay[h, j])
 
     effect = late(encoding, Positions.of(LENGTH), x, q, k, q)
+    agree(logits(q, k, effect).detach(), by_pair(logit, HEADS, LENGTH))
+    monkeypatch.setattr(path, "BLOCK", 5)
+    agree(logits(q, k, effect, slice(-3, None)), logits(q, k, effect)[:, :, -3:])
     agree(logits(q, k, effect).detach(), by_pair(logit, HEADS, LENGTH))
     agree(attend(q, k, q, effect, kernel="explicit"), attend(q, k, q, effect, kernel="reference"))
 

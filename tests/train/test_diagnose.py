@@ -14,11 +14,12 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from models.attention import logits
+from models.block import Block
 from models.effect import Positions
 from models.encoding import Encoding
 from models.encodings import extend, load
 from models.encodings.rope import geometric
-from models.gpt import GPT, Block
+from models.gpt import GPT
 from sweeps.report import diagnostics
 from tests.composing import composed
 from tests.conftest import ENCODINGS, LENGTH, SHAPE, Method, content, gpt, late, members, over, tokens

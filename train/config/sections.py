@@ -54,11 +54,17 @@ class ModelConfig(Section):
     tied: bool  # the output layer is the token embedding
     causal: bool
     kernel: Literal["auto", "reference", "explicit", "fused", "sdpa", "band", "flex"]
+    kv_heads: Natural | None = None  # heads of k and v; null: as many as of q
+    mlp: Literal["gelu", "swiglu"] = "gelu"
+    qk_norm: bool = False
+    depth_init: Literal["total", "layer"] = "total"
 
     @model_validator(mode="after")
     def has_even_heads(self) -> Self:
         if self.width % self.heads:
             raise UsageError(f"model.heads={self.heads} does not divide model.width={self.width}.")
+        if self.heads % (self.kv_heads or self.heads):
+            raise UsageError(f"model.kv_heads={self.kv_heads} does not divide model.heads={self.heads}.")
         if self.head_width % 2:
             raise UsageError(
                 f"model.width={self.width} over model.heads={self.heads} gives an odd head width of "

@@ -15,8 +15,9 @@ from torch import Tensor
 
 from models.attention import logits
 from models.attention.plan import Plan
+from models.block import Attention, Block
 from models.effect import Effect
-from models.gpt import GPT, Attention, Block
+from models.gpt import GPT
 
 Show = Callable[[int, Tensor, Effect], None]  # layer, logits (B, H, R, T), effect
 MEASURES = ("entropy", "unseen", "keys", "profile")
