@@ -46,9 +46,7 @@ class Task(Generated, ABC):
     lengths: list[int]  # of the shortest and of the longest problem in training; one a step, equally likely
     end: bool = False  # whether the end of the answer is predicted too
 
-    shortest: ClassVar[int] = 1  # length that the task is defined for
-    longest: ClassVar[int | None] = None
-    varies: ClassVar[bool] = False  # whether an answer may be empty, so that its end must be predicted
+    longest: ClassVar[int | None] = None  # length that the task is defined for
 
     @property
     @abstractmethod
@@ -79,8 +77,6 @@ class Task(Generated, ABC):
                     f"data={self.name} needs lengths to be two whole numbers, of the shortest and longest "
                     f"training problem, such as [1,20], not {self.lengths}."
                 )
-        if self.varies and not self.end:
-            raise UsageError(f"data={self.name} needs end=true, because an answer may be empty.")
         self.ids = {character: FIRST + number for number, character in enumerate(self.alphabet)}
         self.vocab, self.trained_length = FIRST + len(self.ids), high
         samples = [self.problem(n, draw) for n in (low, high) for draw in draws(4, HELD_OUT, n)]
@@ -90,9 +86,8 @@ class Task(Generated, ABC):
 
     def check(self, length: int) -> None:
         """Raise UsageError if there is no problem of this length."""
-        if not self.shortest <= length <= (self.longest or length):
-            short = length < self.shortest
-            bound = f"shortest has {self.shortest}" if short else f"longest has {self.longest}"
+        if not 1 <= length <= (self.longest or length):
+            bound = "shortest has 1" if length < 1 else f"longest has {self.longest}"
             raise UsageError(f"data={self.name} has no problem of length {length}: the {bound}.")
 
     def tokens(self, length: int) -> int:

@@ -32,7 +32,7 @@ class Files(Corpus):
 
     def documents(self) -> Iterator[Document]:
         for source, file in self.files():
-            for place, text in texts(file, self.text_key):
+            for place, text in texts_of_file(file, self.text_key):
                 yield Document(text, source + place)
 
     def contents(self) -> dict[str, Any]:
@@ -52,7 +52,7 @@ class Files(Corpus):
         return files
 
 
-def texts(file: Path, key: str) -> Iterator[tuple[str, str]]:
+def texts_of_file(file: Path, key: str) -> Iterator[tuple[str, str]]:
     """Yield (place in the file, text there). Raise UsageError, with the name of the file, if it cannot be
     read."""
     kind = KINDS.get(Path(file.name.lower().removesuffix(".gz")).suffix)

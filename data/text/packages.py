@@ -14,7 +14,7 @@ from typing import Any
 from conf.errors import UsageError
 from data.text.corpus import Corpus
 from data.text.documents import Document
-from data.text.sources import SHORT, Package, digest, download, folder, python, version_of
+from data.text.sources import SHORT, Package, download, folder_digest, installed_folder, python, version_of
 
 REPEATED, DIGITS = 0.65, 0.2  # shares above which a file is a generated table
 NUMBER = re.compile(r"[\d.]+")
@@ -46,7 +46,11 @@ class Packages(Corpus):
 
     def contents(self) -> dict[str, Any]:
         """Return the digest of each package; of a pinned one it is in the settings, and nothing is read."""
-        return {"packages": [package.digest or digest(folder(package.name)) for package in self.chosen]}
+        return {
+            "packages": [
+                package.digest or folder_digest(installed_folder(package.name)) for package in self.chosen
+            ]
+        }
 
     def origin(self) -> str:
         names = [f"{package.name} {package.version or version_of(package.name)}" for package in self.chosen]
@@ -70,17 +74,19 @@ class Packages(Corpus):
     def folder(self, package: Package) -> str:
         """Return the folder of a package. Raise UsageError if its pinned content is not to be had."""
         is_installed = find_spec(package.name) is not None
-        if not package.digest or (is_installed and digest(folder(package.name), SHORT) == package.digest):
-            return folder(package.name)
+        if not package.digest or (
+            is_installed and folder_digest(installed_folder(package.name), SHORT) == package.digest
+        ):
+            return installed_folder(package.name)
         log.info("Downloading the sources of %s %s: what is installed has others.", *package[:2])
         try:
             found = download(package, Path(self.wheels.name))
         except subprocess.CalledProcessError as error:
             reason = (error.stderr.strip().splitlines() or ["pip failed"])[-1]
         else:
-            if digest(found, SHORT) == package.digest:
+            if folder_digest(found, SHORT) == package.digest:
                 return found
-            reason = f"that wheel has sha256:{digest(found, SHORT)}"
+            reason = f"that wheel has sha256:{folder_digest(found, SHORT)}"
         raise UsageError(
             f"data={self.name} is the sources of {package.name} {package.version}, which are not installed "
             f"and could not be downloaded ({reason}). Install {package.name}=={package.version}, or read "

@@ -60,7 +60,7 @@ def download(package: Package, place: Path) -> str:
     return str(place / package.name)
 
 
-def digest(folder: str, least: int = 0) -> str:
+def folder_digest(folder: str, least: int = 0) -> str:
     """Return a digest of the Python files in a folder that have at least so many bytes."""
     files = ((path, Path(file)) for path, file in python(folder))
     return of_json(sorted((path, of_content(file)) for path, file in files if file.stat().st_size >= least))
@@ -76,7 +76,7 @@ def python(folder: str, inside: str = "") -> Iterator[tuple[str, str]]:
             yield inside + entry.name, entry.path
 
 
-def folder(package: str) -> str:
+def installed_folder(package: str) -> str:
     """Return the folder of an installed package, without importing it."""
     if package == STANDARD_LIBRARY:
         return sysconfig.get_path("stdlib")

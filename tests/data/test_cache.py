@@ -90,7 +90,7 @@ def test_a_warm_cache_reads_no_text(
     small: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = opened(small, tmp_path / "cache")
-    monkeypatch.setattr("data.text.files.texts", lambda *_: pytest.fail("a file was read"))
+    monkeypatch.setattr("data.text.files.texts_of_file", lambda *_: pytest.fail("a file was read"))
     assert opened(small, tmp_path / "cache").fingerprint == first.fingerprint
 
 

@@ -46,7 +46,7 @@ def test_every_file_says_the_sizes_that_its_task_needs(name: str, task: Callable
     assert source.trained_length == high == chosen.evaluation.lengths[0]
     expected = (40, 500) if name in RUOSS else (20, 40)
     assert (high, chosen.evaluation.lengths[-1]) == expected
-    assert low == max(1, source.shortest)
+    assert low == 1
     for length in chosen.evaluation.lengths:
         assert source.problems(1, length).tokens.shape == (1, source.tokens(length))
 
@@ -75,7 +75,7 @@ def test_a_batch_is_what_it_says(name: str, task: Callable[..., Task]) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_held_out_problems_have_the_length_that_is_asked(name: str, task: Callable[..., Task]) -> None:
     source = task(name)
-    for length in (source.shortest, 7, source.lengths[1]):
+    for length in (1, 7, source.lengths[1]):
         problems = source.problems(12, length)
         assert problems.tokens.shape == (12, source.tokens(length))
         found = rows(source, problems)

@@ -9,7 +9,7 @@ import pytest
 
 from data.text import packages
 from data.text.packages import Packages, is_table
-from data.text.sources import SHORT, digest, folder, python
+from data.text.sources import SHORT, folder_digest, installed_folder, python
 
 
 def corpus(*packages: str) -> Packages:
@@ -38,7 +38,7 @@ def test_documents_are_the_files() -> None:
 
 
 def test_tables_are_left_out_and_code_is_not() -> None:
-    sympy = Path(folder("sympy"))
+    sympy = Path(installed_folder("sympy"))
     assert is_table("\n".join(f"    {n}: {n * n}," for n in range(100)))
     assert is_table("".join(f"x{n} = 'a{n}'\n" for n in range(100)))
     assert is_table((sympy / "polys/numberfields/resolvent_lookup.py").read_text())
@@ -100,7 +100,7 @@ def pinned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., str
         monkeypatch.syspath_prepend(str(tmp_path / "site"))
         monkeypatch.setenv("PIP_NO_INDEX", "1")
         monkeypatch.setenv("PIP_FIND_LINKS", str(wheels))
-        return f"mine==1.0 sha256:{digest(str(folder), SHORT)}"
+        return f"mine==1.0 sha256:{folder_digest(str(folder), SHORT)}"
 
     return pin
 
