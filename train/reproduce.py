@@ -6,7 +6,10 @@ yardstick reproduce run=outputs/runs/rope-s0-1a2b3c4d
 import sys
 import tempfile
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
+
+import pandas as pd
 
 from train.config.compose import dotted
 from train.config.run_id import code
@@ -20,6 +23,7 @@ from train.results.done import RESULTS
 from train.results.rows import Row, read_rows
 
 MEASURED = ("seconds", "tokens_per_second", "peak_memory")  # metrics of the machine, never twice the same
+KEY, SCORES = ["data", "extension", "protocol", "length", "metric"], ["value", "error", "sequences"]
 
 
 class Choice(Section):
@@ -28,19 +32,12 @@ class Choice(Section):
     threads: SmallCount | None = None  # on the CPU; null: as many as it had
 
 
-def differences(then: list[Row], now: list[Row]) -> Iterator[str]:
-    """Yield a sentence on each row that differs or that one of the two lacks."""
-    first, second = (
-        {(r.data, r.extension, r.protocol, r.length, r.metric): r for r in rows if r.metric not in MEASURED}
-        for rows in (then, now)
-    )
-    for key in sorted(first.keys() | second.keys()):
-        one, other = (
-            (row.value, row.error, row.sequences) if row else None
-            for row in (first.get(key), second.get(key))
-        )
-        if one != other:
-            yield f"{' '.join(map(str, key[1:]))}: {one and one[0]} was, {other and other[0]} is."
+def differences(then: list[Row], now: list[Row]) -> pd.DataFrame:
+    """Return the scores that differ, or that one of the two lacks, side by side; empty if all are equal."""
+    first, second = (pd.DataFrame(map(asdict, rows)).set_index(KEY)[SCORES] for rows in (then, now))
+    every = first.index.union(second.index)
+    kept = every[~every.get_level_values("metric").isin(MEASURED)]
+    return first.reindex(kept).compare(second.reindex(kept), result_names=("was", "is"))
 
 
 def conditions(then: About, now: About) -> Iterator[str]:
@@ -52,7 +49,7 @@ def conditions(then: About, now: About) -> Iterator[str]:
         yield f"training: {then.trained_with} was, {now.trained_with} is."
 
 
-def reproduce(folder: Path, into: Path, threads: int | None = None) -> tuple[list[str], list[str]]:
+def reproduce(folder: Path, into: Path, threads: int | None = None) -> tuple[pd.DataFrame, list[str]]:
     """Prepare, train and evaluate the settings of a run again, in one process and without anything that the
     run made; return what differs in rows, and in conditions."""
     from train.run import run_job  # torch and lightning
@@ -71,7 +68,7 @@ def reproduce(folder: Path, into: Path, threads: int | None = None) -> tuple[lis
         for part, digest in code(config).items()
         if about.code.get(part) != digest
     ]
-    return [*differences(read_rows(folder / RESULTS), read_rows(again / RESULTS))], notes
+    return differences(read_rows(folder / RESULTS), read_rows(again / RESULTS)), notes
 
 
 def entry() -> None:
@@ -80,12 +77,9 @@ def entry() -> None:
     with command_line(__doc__), tempfile.TemporaryDirectory() as scratch:
         chosen = Choice.of(dotted(sys.argv[1:]))
         found, notes = reproduce(Path(chosen.run), Path(chosen.into or scratch), chosen.threads)
-    print(
-        *found or ["All rows are equal, bit for bit."],
-        *notes or ["Machine and versions are the same."],
-        sep="\n",
-    )
-    sys.exit(1 if found else 0)
+    print("All rows are equal, bit for bit." if found.empty else found.to_string())
+    print(*notes or ["Machine and versions are the same."], sep="\n")
+    sys.exit(not found.empty)
 
 
 if __name__ == "__main__":
