@@ -157,7 +157,8 @@ def start(mode: str, about: Mapping[str, Any]) -> Any:
             shutil.rmtree(attempt)
     try:
         run = run or init(mode="offline")
-        print(f"W&B: {run.url or f'offline. To upload: wandb sync {Path(run.dir).parent}'}", flush=True)
+        where = f"offline. To upload: wandb sync {Path(run.dir).parent}" if run.offline else run.url
+        print(f"W&B: {where}", flush=True)
     except Exception as error:
         warn_user(error, "This run goes on without W&B.")
     return run
