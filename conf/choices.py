@@ -27,10 +27,9 @@ def files(group: str) -> dict[str, Path]:
 def use_methods(folder: Path) -> None:
     """Add a folder of methods for this process and its children."""
     folder = folder.resolve()
-    found = [file.relative_to(folder) for file in folder.glob("*/*.yaml")]
-    contents = {file for file in found if (CONF / file.parent).is_dir()}
+    contents = {file.relative_to(folder) for file in folder.glob("*/*.yaml")}
     if not contents:
-        raise UsageError(f"methods={folder} has no encoding/<name>.yaml or extension/<name>.yaml.")
+        raise UsageError(f"{folder} has no <group>/<name>.yaml, such as encoding/<name>.yaml.")
     for file in sorted(contents):
         if (CONF / file).exists():
             raise UsageError(f"{folder / file} has the name of a file of conf/: choose another name.")

@@ -45,7 +45,7 @@ def entry() -> None:
             sys.exit(2)
         first, rest = "train", sys.argv[1:]
     sys.argv[1:] = rest
-    runpy.run_module(COMMANDS[first][0], run_name="__main__", alter_sys=True)
+    runpy.run_module(COMMANDS[first][0], run_name="__main__")
 
 
 def complete_command() -> str:

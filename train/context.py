@@ -120,11 +120,12 @@ def prepare_process(threads: int | str) -> None:
 
 
 def quiet() -> None:
-    """Silence Lightning's tips and intended warnings, but show messages about the data."""
-    messages = logging.getLogger("data")
-    if not messages.handlers:
-        messages.addHandler(PrintHandler())
-        messages.setLevel(logging.INFO)
+    """Silence Lightning's tips and intended warnings, but show this project's messages."""
+    for name in ("train", "data"):
+        messages = logging.getLogger(name)
+        if not messages.hasHandlers():  # Hydra has set none up
+            messages.addHandler(PrintHandler())
+            messages.setLevel(logging.INFO)
     for name in ("lightning.pytorch", "lightning.fabric", "lightning"):
         logging.getLogger(name).setLevel(logging.ERROR)
     logging.getLogger("lightning.pytorch.profilers").setLevel(logging.INFO)  # of trainer.profiler

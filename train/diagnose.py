@@ -1,24 +1,25 @@
 """Diagnosis: what the heads of a trained model attend to past the training length.
 
-python -m train.diagnose run=outputs/runs/rope-s0-1a2b3c4d
+yardstick diagnose run=outputs/runs/rope-s0-1a2b3c4d
 """
 
 import json
+import sys
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
 import torch
-from omegaconf import DictConfig
+from hydra.types import RunMode
 from torch import Tensor
 
 import data
 from data.batch import Batch
 from models.gpt import GPT
 from train.checks.dry_run import dry_run
-from train.config import cli as command
-from train.config.compose import plain_settings, validate
+from train.config.cli import function, open_hydra
+from train.config.compose import resolved_settings, trained_settings
 from train.config.schema import Config
 from train.config.validation import Natural, Section
 from train.context import Run, prepare_process
@@ -104,19 +105,19 @@ def sequences(run: Run, count: int, lengths: list[int]) -> Iterator[Sequences]:
 
 
 def entry() -> None:
-    """Run `python -m train.diagnose` with the command line's arguments."""
+    """Run `yardstick diagnose` with the command line's arguments."""
 
-    def main(root: DictConfig) -> None:
-        settings = plain_settings(root)
-        amount = Amount.of({key: settings.pop(key) for key in Amount.model_fields})
-        draw, config = command.function("pictures", settings.pop("pictures")), validate(settings)
+    with command_line(__doc__):
+        with open_hydra(sys.argv[1:], "diagnose") as (hydra, options):
+            root = hydra.compose_config("diagnose", options.overrides, RunMode.RUN)
+            settings = resolved_settings(root)
+            amount = Amount.of({key: settings.pop(key) for key in Amount.model_fields})
+            draw = function("pictures", settings.pop("pictures"))
+            config = Config.of(trained_settings(settings))
         diagnosis, folder = diagnose(config, amount), Path(str(config.run))
         write_text(folder / "diagnostics.json", json.dumps(asdict(diagnosis)))
         pictures = draw(asdict(diagnosis), folder)
         print(*diagnosis.sentences, *pictures, sep="\n", flush=True)
-
-    with command_line(__doc__):
-        command.run_command("diagnose", main)
 
 
 if __name__ == "__main__":

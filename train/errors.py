@@ -8,8 +8,9 @@ import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TypeVar
+from typing import TypeVar, cast
 
+from hydra.errors import HydraException, MissingConfigException, OverrideParseException
 from omegaconf.errors import (
     ConfigAttributeError,
     ConfigKeyError,
@@ -77,13 +78,9 @@ def log_traceback(folder: Path) -> Iterator[None]:
 
 def explanation(error: BaseException) -> str | None:
     """Return one sentence for an error that a user can cause; None for a bug."""
-    from hydra.errors import HydraException
-
     if isinstance(error, HydraException | OmegaConfBaseException):
-        if mistake := cause_of(error, UsageError):
-            return str(mistake)
-        cause = cause_of(error, OmegaConfBaseException)
-        return of_omegaconf(cause) if cause else str(error)
+        mistake = cause_of(error, UsageError)
+        return str(mistake) if mistake else of_hydra(error)
     if isinstance(error, MarkedYAMLError) and error.problem_mark:
         mark = error.problem_mark
         return f"{mark.name}, line {mark.line + 1}, is not YAML: {error.problem}."
@@ -115,20 +112,30 @@ def is_out_of_memory(error: BaseException) -> bool:
     return isinstance(error, MemoryError)
 
 
-def of_omegaconf(error: OmegaConfBaseException) -> str:
-    """Return a sentence about a setting, from the innermost error with a key to the cause of all."""
-    from train.config.overrides import settings  # with Hydra's parser
-
-    key, cause = error.full_key or "", error.__cause__ or error.__context__
-    if isinstance(error, MissingMandatoryValue):
+def of_hydra(error: BaseException) -> str:
+    """Return a sentence about an override that Hydra refuses, with the name that was probably meant."""
+    if isinstance(error, MissingConfigException) and error.options is not None:
+        group, _, name = (error.missing_cfg_file or "").rpartition("/")
+        names = f"{did_you_mean(name, error.options)} There are: {', '.join(error.options)}."
+        return f"There is no {group.removesuffix('s')} '{name}'.{names}"
+    if isinstance(error, OverrideParseException):
+        return (
+            f"{error.override} should be a setting such as key=value, or \"key='any sign'\" with both quotes."
+        )
+    text = str(error).partition("\n")[0].rstrip(".")
+    if text.startswith("Ambiguous value"):
+        return f"{text.split()[-1]} are several values: choose one, or add -m to run each."
+    setting = cause_of(error, OmegaConfBaseException)
+    if setting is None:
+        return f"{text}."
+    while isinstance(setting.__cause__ or setting.__context__, OmegaConfBaseException):
+        setting = cast(OmegaConfBaseException, setting.__cause__ or setting.__context__)
+    key = setting.full_key or ""
+    if isinstance(setting, MissingMandatoryValue):
         return f"{key} must be given: add {key}=..."
-    if isinstance(error, ConfigAttributeError | ConfigKeyError):
-        if key in settings():
-            return f"There is no setting '{key}' here: other choices of {key.split('.')[0]} have it."
-        return f"There is no setting '{key}'.{did_you_mean(key, settings())}"
-    if isinstance(cause, OmegaConfBaseException) and cause.full_key:
-        return of_omegaconf(cause)
-    why = str(error).partition("\n")[0].rstrip(".")
-    if cause_of(error, RecursionError):
-        why = "it refers to itself in a circle"
-    return f"{key} cannot be resolved: {why}."
+    if isinstance(setting, ConfigAttributeError | ConfigKeyError):
+        from train.config.compose import known_settings
+
+        return f"There is no setting '{key}'.{did_you_mean(key, known_settings())} To add it: +{key}=..."
+    why = str(setting).partition("\n")[0].rstrip(".")
+    return f"{key} cannot be resolved: {'it refers to itself' if cause_of(error, RecursionError) else why}."

@@ -20,9 +20,8 @@ from data.text.foreign import ForeignTokenizer
 from models.cache import Cache
 from models.gpt import GPT
 from train.build import build_gpt, extend_gpt
-from train.config.compose import check_code
 from train.config.schema import Config
-from train.config.trained_run import trained_run
+from train.config.trained_run import check_code, trained_run
 from train.fit.checkpoints import restore
 
 

@@ -1,5 +1,6 @@
 """One run, from settings to rows: train (or reuse a checkpoint), evaluate at every length, write."""
 
+import logging
 import time
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -18,19 +19,22 @@ from train.evaluation.extensions import extended_models
 from train.fit.recipe import Recipe
 from train.fit.trainer import load_or_train, restore_run
 from train.results.about import Conditions, command_text, commit
-from train.results.done import finish, has_gaps, is_done
-from train.results.rows import Identity
+from train.results.done import RESULTS, finish, has_gaps, is_done
+from train.results.rows import Identity, read_rows
 from train.results.run_folder import is_complete, write_results
-from train.results.summary_table import outcome
+from train.results.summary_table import objective, outcome
 from train.runtime import machine
 from train.runtime.ranks import decision_of_rank_zero, is_rank_zero, locked
 from train.wandb_run import track
 
 MANY = 2.0  # passes over the training text; above it a warning is printed
 
+log = logging.getLogger(__name__)
 
-def run_job(config: Config, folder: Path, expected: str | None = None) -> None:
-    """Do everything from settings to `DONE`; with `config.run`, evaluate the model of that run folder.
+
+def run_job(config: Config, folder: Path, expected: str | None = None) -> float | None:
+    """Do everything from settings to `DONE`; with `config.run`, evaluate the model of that run folder. Return
+    what a search over settings lowers; None on processes but the first.
 
     Raise UsageError where the id of the run is not the `expected` one.
     """
@@ -45,8 +49,11 @@ def run_job(config: Config, folder: Path, expected: str | None = None) -> None:
             done = decision_of_rank_zero(is_complete(folder, run_id))
             if not done:
                 complete(config, folder, run_id, code_at_start)
+    if not is_rank_zero():
+        return None
     if done:
-        print(f"{folder} is done already.")
+        log.info("%s is done already.", folder)
+    return objective(read_rows(folder / RESULTS), config.names.extension)
 
 
 def complete(config: Config, folder: Path, run_id: str, code_at_start: Code) -> None:
@@ -62,7 +69,7 @@ def complete(config: Config, folder: Path, run_id: str, code_at_start: Code) -> 
     with track(config, folder, run_id, facts | {"commit": commit_at_start}) as tracker:
         run = replace(run, loggers=(*tracker.loggers, *built(config.logger)))
         if is_rank_zero() and run.passes is not None:
-            print(reading(run.passes), flush=True)
+            log.info(reading(run.passes))
         if config.run is None:
             training, files = load_or_train(run, model, training_id, config.trainer.kept)
         else:
@@ -83,7 +90,7 @@ def complete(config: Config, folder: Path, run_id: str, code_at_start: Code) -> 
             "settings": config.model_dump(mode="json"), "corpus_description": source.description,
             "passes": run.passes, "diverged": training.reason,
             "code": code_at_start,
-            "command": command_text("train" if config.run is None else "train.evaluate"),
+            "command": command_text(),
             "machine": machine.description(), "threads": torch.get_num_threads(),
             "trained_with": training.model_dump(include=set(Conditions.model_fields)),
             "started": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -96,7 +103,7 @@ def complete(config: Config, folder: Path, run_id: str, code_at_start: Code) -> 
         write_results(folder, rows, scores, about, kept)
         tracker.log_results(rows, folder / "final.ckpt" if config.wandb.artifact and files else None)
         finish(folder, run_id)
-        print(f"{outcome(rows)}\nResults in {folder}", flush=True)
+        log.info("%s\nResults in %s", outcome(rows), folder)
 
 
 def reading(passes: float) -> str:

@@ -49,7 +49,13 @@ def test_each_command_says_how_it_is_used(
             import_module(COMMANDS[name][0]).entry()
         assert not ended.value.code
         assert name in capsys.readouterr().out
-    assert "yardstick sample run=" in call("--help").stdout
+    assert "yardstick sample run=" in call("--help", module="train.commands").stdout
+
+
+def test_help_of_training_lists_its_settings() -> None:
+    printed = call("train", "--help", module="train.commands").stdout
+    for line in ("yardstick train", "encoding: alibi, alibi_learned", "learning_rate: 0.005", "-m runs each"):
+        assert line in printed
 
 
 def test_one_batch_is_learned_by_heart_under_a_flag_of_lightning_s(small: list[str], tmp_path: Path) -> None:

@@ -13,11 +13,10 @@ from train.errors import explanation, log_traceback
 Mistake = Callable[..., str]
 
 
-LOCAL = "hydra.mode=MULTIRUN hydra/launcher=submitit_local"
 TUNED = "extension.finetune_steps=2 extension.finetune_length=64"
 MISTAKES = f"""
 trainer.max_step=3 | There is no setting 'trainer.max_step'. Did you mean 'trainer.max_steps'?
-+trainer.max_step=3 | There is no setting 'trainer.max_step'. Did you mean 'trainer.max_steps'?
++trainer.max_step=3 | unexpected keyword argument 'max_step'
 encodng=rope | Did you mean 'encoding'?
 encoding.bse=3 | Did you mean 'encoding.base'?
 logger=cvs | There is no logger 'cvs'. Did you mean 'csv'?
@@ -26,10 +25,7 @@ trainer.detect=true | There is no setting 'trainer.detect'. Did you mean 'traine
 trainer.gradient_clip_val=1 | trainer.gradient_clip_val is set by optimizer.clip.
 trainer.max_time=abc | Lightning refuses the settings of trainer: `Timer(duration='abc')`
 trainer.strategy=dpd | Lightning refuses the settings of trainer: You selected an invalid strategy name
-trainer=cpu trainer.devices=-1 | `devices` selected with `CPUAccelerator`
 methods= encoding=rope | methods= names no folder: give one, or leave it out.
-hparams_search=optuna | A search is a sweep: -m optimizer.learning_rate=1e-3,3e-3
-ckpt_path=a.ckpt | The same command goes on where it stopped; yardstick evaluate run=... evaluates again.
 +optimizer.lr=1 | multiple values for keyword argument 'lr'
 +optimizer.momentum=1 | unexpected keyword argument 'momentum'
 optimizer._target_=os.system | should be a class of torch.optim
@@ -39,10 +35,9 @@ optimizer._target_=torch.optim.SparseAdam | does not support dense gradients
 =2 | =2 should be a setting such as key=value
 model.vocab=' | model.vocab=' should be a setting such as key=value
 encoding=(rope | encoding
-seed=1,2 | seed=1,2 are several values
+seed=1,2 | 'seed=1,2' are several values: choose one, or add -m to run each.
 batch=${{nothing}} | batch cannot be resolved
-wandb.project=${{name:}} | wandb.project cannot be resolved: it refers to itself in a circle.
-evaluation.lengths=[8,16 | evaluation.lengths=[8,16 has a bracket that is not closed.
+evaluation.lengths=[8,16 | evaluation.lengths=[8,16 should be a setting such as key=value
 evaluation.lengths=[] | evaluation.lengths=[] should be 'ladder' or have at least one entry.
 evaluation.lengths=[0] | evaluation.lengths=[0] should be 'ladder' or greater than or equal to 1.
 evaluation.lengths=[500000] | evaluation.lengths
@@ -59,8 +54,6 @@ extension=yarn extension.truncate=maybe | extension.truncate=maybe should be a v
 extension.finetune_steps=9 | extension.finetune_steps=9 needs an extension to train under
 extension=pi extension._target_=models.extensions.ntk.NTK | add names.extension=my_extension
 encoding=ropee | There is no encoding 'ropee'. Did you mean 'rope'? There are: alibi
-encoding=null | encoding=null should be the name of a file of conf/encoding
-encoding=../encoding/rope | encoding=../encoding/rope should be the name of a file of conf/encoding
 encoding=fox objective=mlm model.causal=false | causal mask
 encoding.layout=diagonal | the layouts are: half, interleaved.
 encoding.base=ten | encoding.base=ten should be a valid number.
@@ -77,11 +70,8 @@ encoding._target_=os.system names.encoding=mine | os.system should be the dotted
 encoding._target_=not_here.Mine names.encoding=mine | Name the folder that it is in: methods=
 names.encoding=a/b | names.encoding=a/b should be like the pattern
 names=null | names=null should be a valid mapping.
-hydra=null | There is no setting 'hydra'.
 ++run=10 | run=10 should be a valid string.
 ++run=/nowhere | /nowhere is not the folder of a finished run: it has no DONE.
-outputs= | outputs= names no folder: give one, or leave it out.
-hydra.run.dir= | hydra.run.dir= names no folder: give one, or leave it out.
 data.path=/nowhere | /nowhere
 data.limit=nan | data.limit=NaN should be a finite number.
 trainer.max_steps=0 | trainer.max_steps=0 should be greater than or equal to 1.
@@ -102,13 +92,10 @@ trainer.accelerator=mps | MPSAccelerator
 batch=5 trainer=ddp | batch=5 cannot be split evenly over 2 devices and parts
 sweeps=encoding | There is no sweep 'encoding'. Did you mean 'encodings'?
 sweeps=encodings encoding=rope,alibi trainer.max_step=3 | There is no setting 'trainer.max_step'. Did you mean
-hydra.mode=MULTIRUN encoding=glob(zzz*) | encoding=glob(zzz*) matches nothing. There are: alibi,
-hydra/launcher=ray | hydra/launcher=ray starts the jobs of a sweep: add hydra.mode=MULTIRUN.
-hydra.mode=MULTIRUN hydra/launcher=rey | There is no hydra/launcher 'rey'. Did you mean
-hydra.mode=MULTIRUN hydra/launcher=ray hydra.launcher.ray.innit=1 | hydra.launcher.ray.init
-hydra.mode=MULTIRUN hydra/launcher=submitit_slurm | submitit_slurm cannot start: Could not detect "srun"
-{LOCAL} trainer.num_nodes=2 | cannot start: LocalExecutor can use only one node.
-{LOCAL} hydra.launcher.timeout_min=soon | cannot start: Parameter "timeout_min" expected type
+-m encoding=glob(zzz*) | matches nothing
+-m hydra/launcher=slrm | There is no hydra/launcher 'slrm'. Did you mean 'slurm'?
+-m hydra/launcher=slurm hydra.launcher.partion=gpu | Did you mean 'hydra.launcher.partition'?
+-m hydra/launcher=slurm | slurm cannot start: Could not detect "srun"
 encoding=learned extension=crop {TUNED} | extension.finetune_length=64 is past what encoding=learned
 extension=pi {TUNED} trainer.accumulate=3 | leaves 1 sequences of a step, too few for 1 processes
 """.strip().splitlines()

@@ -10,8 +10,7 @@ import pytest
 from tests.composing import composed
 from tests.processes import run_forked
 from tests.train.conftest import ROOT, call, command
-from train.launch.index import write_index
-from train.launch.worker import Job
+from train.launch.sweep import Job, write_index
 
 pytestmark = pytest.mark.slow
 

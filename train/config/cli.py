@@ -1,102 +1,122 @@
-"""Command lines that read a file of `conf/`."""
+"""A command line as Hydra reads it: options anywhere, overrides, folders of configuration and of methods."""
 
-import os
-import sys
-from collections.abc import Callable
+from argparse import Namespace
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from pkgutil import resolve_name
 from typing import Any
 
-import hydra
+from hydra import initialize_config_dir
+from hydra._internal.hydra import Hydra
 from hydra._internal.utils import get_args_parser
-from hydra.experimental.callback import Callback
-from omegaconf import DictConfig, open_dict, read_write
+from hydra.core.global_hydra import GlobalHydra
+from hydra.core.hydra_config import HydraConfig
+from hydra.types import RunMode, TaskFunction
+from hydra.utils import get_method
 
 from conf.choices import use_methods
 from conf.errors import UsageError
 from data.code import digest
-from train.config.compose import OWN, register, with_flags
-from train.config.overrides import check_overrides
+from train.config.compose import config_of, register, search_path, with_flags
+from train.config.run_id import name_of
 from train.config.schema import Config
 from train.config.validation import as_setting
+from train.errors import log_traceback
 from train.paths import CONF
-
-FULL_ERROR = "HYDRA_FULL_ERROR"
-NAMING = {"sweeps", "hydra.sweep.dir"}  # of a sweep's folder
-TRAINED = ("model", "encoding", "optimizer", "data", "seed", "batch", "objective")  # decided by the training
+from train.results.done import DONE
 
 
-class JobCollector(Callback):
-    """Let Hydra compose the jobs of a sweep one after the other; `train.launch` runs them afterwards."""
+@contextmanager
+def open_hydra(arguments: Sequence[str], name: str) -> Iterator[tuple[Hydra, Namespace]]:
+    """Yield Hydra on `conf/` and the folders that a command line names, with its options and overrides.
 
-    def on_multirun_start(self, config: DictConfig, **more: Any) -> None:
-        with read_write(config.hydra), open_dict(config.hydra):
-            config.hydra.launcher = {"_target_": "hydra._internal.core_plugins.basic_launcher.BasicLauncher"}
-
-
-def run_command(name: str, main: Callable[[DictConfig], None]) -> None:
-    """Call `main` with `conf/<name>.yaml` and the overrides of the command line, once for each job of a
-    sweep. Raise its first error after all jobs."""
-    check_dashes(sys.argv[1:])
-    sys.argv[1:] = with_flags(sys.argv[1:])
-    options = get_args_parser().parse_args()
+    What only shows something, such as --cfg or --help, ends the process.
+    """
+    parser = get_args_parser()
+    for word in arguments:  # Hydra's own options alone have dashes
+        if word.startswith("--") and word[2:].partition("=")[0].partition(".")[0] in Config.model_fields:
+            raise UsageError(
+                f"{word} is a setting, which is written without dashes: {word[2:].partition('=')[0]}=..."
+            )
+    options = parser.parse_intermixed_args(list(arguments))
     if options.config_dir:
         use_methods(Path(options.config_dir))
+    options.overrides = [*with_flags(options.overrides), *search_path()]
     register()
-    keys = [item.lstrip("+~").partition("=")[0] for item in options.overrides]
-    if name != "config":
-        check_evaluation(keys)
-    if not options.shell_completion:
-        check_overrides(options.overrides, options.multirun)
-        if (options.multirun or "hydra.mode=MULTIRUN" in options.overrides) and not NAMING & {*keys}:
-            sys.argv.append(
-                f"hydra.sweep.dir=${{outputs}}/sweeps/multirun-{digest(sorted(options.overrides))}"
-            )
-    errors: list[Exception] = []
-    asked = os.environ.get(FULL_ERROR, "0")
-    os.environ[FULL_ERROR] = "1"  # else Hydra prints errors in its own way
+    with initialize_config_dir(str(CONF), job_name=name, version_base="1.3"):
+        hydra = GlobalHydra.instance().hydra
+        assert hydra is not None
+        if options.help:
+            hydra.app_help(name, parser, options)
+        elif options.hydra_help:
+            hydra.hydra_help(name, parser, options)
+        elif options.shell_completion:
+            hydra.shell_completion(name, options.overrides)
+        elif options.cfg:
+            hydra.show_cfg(name, options.overrides, options.cfg, options.package, options.resolve)
+        elif options.info:
+            hydra.show_info(options.info, name, options.overrides)
+        else:
+            yield hydra, options
+            return
+    raise SystemExit(0)
 
-    def caught(config: DictConfig) -> None:
-        os.environ[FULL_ERROR] = asked
+
+def run_command(arguments: Sequence[str], name: str, sweep: TaskFunction) -> None:
+    """Compose `conf/<name>.yaml` with a command line and run it in its folder; let Hydra's sweeper and
+    launcher run each job of a `sweep`."""
+    with open_hydra(arguments, name) as (hydra, options):
+        overrides = options.overrides
+        if options.multirun or hydra.get_mode(name, overrides) == RunMode.MULTIRUN:
+            root = hydra.compose_config(name, overrides, RunMode.MULTIRUN, validate_sweep_overrides=False)
+            if not root.hydra.sweep.dir:
+                place = f"${{outputs}}/sweeps/multirun-{digest(sorted(overrides))}"
+                overrides.append(f"hydra.sweep.dir={place}")
+            hydra.multirun(name, sweep, overrides)
+        else:
+            run_once(hydra, name, overrides)
+
+
+def run_once(hydra: Hydra, name: str, overrides: list[str]) -> None:
+    """Check the settings, name the folder of the run, and let Hydra run it there."""
+    root = hydra.compose_config(name, overrides, RunMode.RUN)
+    config, errors = config_of(root), list[Exception]()
+    if not root.hydra.run.dir:
+        place = Path(config.run, "evaluations") if config.run else Path(config.outputs, "runs")
+        folder = place / name_of(config)
+        overrides.append(f"hydra.run.dir={quoted(folder)}")
+    else:
+        folder = Path(root.hydra.run.dir)
+    if (folder / DONE).exists():  # what describes a finished run stays
+        overrides.append("hydra.output_subdir=null")
+    from train.run import run_job  # torch and lightning: not for the parent of a sweep
+
+    def task(_: object) -> float | None:
         try:
-            main(config)
+            with log_traceback(output_folder()):
+                return run_job(config, output_folder())
         except Exception as error:
-            errors.append(error)
+            errors.append(error)  # Hydra would print a line before it
+            return None
 
-    try:
-        hydra.main(version_base="1.3", config_path=str(CONF), config_name=name)(caught)()
-    finally:
-        os.environ[FULL_ERROR] = asked
+    hydra.run(name, task, overrides)
     if errors:
         raise errors[0]
+
+
+def output_folder() -> Path:
+    """Return the folder of the job that Hydra runs."""
+    return Path(HydraConfig.get().runtime.output_dir)
+
+
+def quoted(path: Path) -> str:
+    """Return a path in the syntax of Hydra's overrides."""
+    return "'" + str(path).replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
 def function(key: str, path: Any) -> Callable[..., Any]:
     """Return the function at the dotted path in a setting."""
     try:
-        found = resolve_name(str(path))
-    except (ImportError, AttributeError, ValueError):
-        found = None
-    if not callable(found):
-        raise UsageError(f"{key}={as_setting(path)} should be the dotted path of a function.")
-    return found
-
-
-def check_dashes(arguments: list[str]) -> None:
-    """Raise UsageError if a setting is written with dashes, which only Hydra's own options have."""
-    for argument in arguments:
-        key = argument.removeprefix("--").partition("=")[0]
-        if argument.startswith("--") and key.partition(".")[0] in Config.model_fields:
-            raise UsageError(f"{argument} is a setting, which is written without dashes: {key}=...")
-
-
-def check_evaluation(keys: list[str]) -> None:
-    """Raise UsageError if a setting is only for sweeps, or would change a decision of the training."""
-    for key in keys:
-        if key == "hydra/launcher":
-            raise UsageError("hydra/launcher is for the sweeps of python -m train: leave it out.")
-        group, _, rest = key.partition(".")
-        if group in TRAINED or (group == "trainer" and rest and rest not in OWN):
-            raise UsageError(
-                f"{key} is decided by the training of the run: leave it out, or train another run."
-            )
+        return get_method(path)
+    except Exception:  # Hydra raises ValueError, ImportError and its own
+        raise UsageError(f"{key}={as_setting(path)} should be the dotted path of a function.") from None

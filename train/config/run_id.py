@@ -49,13 +49,14 @@ PACKAGES = ("torch", "lightning", "numpy", "tokenizers", "sympy", "networkx")
 Code = dict[str, str]
 
 
-def name(config: Config) -> str:
+def name_of(config: Config, run_id: str | None = None) -> str:
     """Return the name of a run's folder: rope-s0-1a2b3c4d, or rope+yarn-s0-1a2b3c4d under an extension."""
+    run_id = run_id or run_id_of(config)
     extension = "" if config.names.extension == "none" else f"+{config.names.extension}"
     checkpoint = "" if config.checkpoint is None else f"@{config.checkpoint}"
     if config.run is None:
-        return f"{config.names.encoding}{extension}-s{config.seed}{checkpoint}-{run_id_of(config)}"
-    return f"{Path(config.run).name}{extension}{checkpoint}-{run_id_of(config)}"
+        return f"{config.names.encoding}{extension}-s{config.seed}{checkpoint}-{run_id}"
+    return f"{Path(config.run).name}{extension}{checkpoint}-{run_id}"
 
 
 def code(config: Config) -> Code:

@@ -4,7 +4,7 @@ import inspect
 from functools import cache
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from conf.choices import files
 from conf.errors import UsageError
@@ -129,7 +129,7 @@ class TrainerConfig(Section, extra="allow"):
     """The settings of the training, and any other flag of Lightning's Trainer."""
 
     accelerator: Literal["auto", "cpu", "gpu", "cuda", "mps"]
-    devices: SmallCount | Literal[-1, "auto"]  # of a node; -1 or auto: all
+    devices: Annotated[SmallCount | Literal["auto"], BeforeValidator(lambda n: "auto" if n == -1 else n)]
     num_nodes: SmallCount
     strategy: str  # of Lightning, by name
     precision: Literal["auto", "32-true", "bf16-mixed", "16-mixed"]

@@ -1,184 +1,194 @@
-"""The launchers that `hydra/launcher` names: this machine, or a cluster.
+"""Launchers of Hydra: on this machine, and on SLURM by submitit.
 
-Hydra's own plugins compose the settings of a job again when it runs, maybe a day later, and stop at the first
-job that fails. Here a job has its settings from the start, and the sweep waits for all jobs.
+Each job has its settings from the start; the launcher waits for all, and one that fails stops no other.
 """
 
 import multiprocessing
-import os
-import signal
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
 from multiprocessing.forkserver import ensure_running
 from multiprocessing.process import BaseProcess
+from pathlib import Path
+from types import ModuleType
 from typing import Any, cast
 
-from omegaconf import DictConfig, OmegaConf
+from hydra.core.plugins import Plugins
+from hydra.core.utils import JobReturn, JobStatus, setup_globals
+from hydra.plugins.launcher import Launcher
+from hydra.types import HydraContext, TaskFunction
+from omegaconf import DictConfig, OmegaConf, open_dict, read_write
 
 from conf.errors import UsageError
+from train.config.cli import function
+from train.config.compose import config_of
+from train.config.run_id import name_of, run_id_of
 from train.config.schema import Config
-from train.launch.resources import Share, per_gpu, width
-from train.launch.worker import Job, Worker, run_worker
-from train.runtime.signals import block_sigint, handle
+from train.launch.resources import Share, width
+from train.launch.scheduler import run_all
+from train.launch.sweep import Job, JobError, Sweep
+from train.launch.worker import run_worker
+from train.results.done import RESULTS
+from train.results.rows import read_rows
+from train.results.summary_table import objective
+from train.runtime.signals import block_sigint
 
-PRELOADED = ["train.runtime.preload"]
+PRELOADED = ["yardstick", "train.runtime.preload"]  # the first finds the second, wherever the command runs
+
+
+class LocalLauncher(Launcher):
+    """Local processes, forked from a server that has imported torch once, so that jobs start at once."""
+
+    __module__ = "hydra_plugins.yardstick"  # where Hydra looks for it
+    every = 0.05  # seconds between two looks at the jobs
+
+    def __init__(self, **options: Any) -> None:
+        self.options = {key: plain(value) for key, value in options.items()}
+
+    def setup(self, *, hydra_context: HydraContext, task_function: TaskFunction, config: DictConfig) -> None:
+        self.context, self.sweep, self.config = hydra_context, cast(Sweep, task_function), config
+
+    def launch(self, job_overrides: Sequence[Sequence[str]], initial_job_idx: int) -> Sequence[JobReturn]:
+        """Run jobs until all have ended, and return what a sweeper is to lower: their losses."""
+        setup_globals()
+        jobs = [self.job(list(words), number) for number, words in enumerate(job_overrides, initial_job_idx)]
+        if not jobs:
+            raise UsageError("The sweep has no jobs: glob(...) matches nothing.")
+        if jobs[0].config.report is not None:
+            function("report", jobs[0].config.report)  # an error before the jobs, not after them
+        self.sweep.add(jobs)
+        run_all(jobs, self)
+        return [returned(job) for job in jobs]
+
+    def job(self, overrides: list[str], number: int) -> Job:
+        """Return a job with its settings, named by what determines its results."""
+        composed = self.context.config_loader.load_sweep_config(self.config, overrides)
+        config = config_of(composed)
+        run_id = run_id_of(config)
+        with read_write(composed.hydra), open_dict(composed):
+            composed.hydra.job.id, composed.hydra.job.num = str(number), number
+            composed.hydra.job_logging.root.handlers = ["console"]  # which goes to the log of the job
+            if not composed.hydra.sweep.subdir:
+                composed.hydra.sweep.subdir = name_of(config, run_id)
+            folder = Path(composed.hydra.sweep.dir, composed.hydra.sweep.subdir).absolute()
+            composed.hydra.run.dir = str(folder)  # for the processes that Lightning starts
+        return Job(config, overrides, folder, run_id, composed)
+
+    def width(self, config: Config) -> int:
+        """Return how many jobs run at a time."""
+        return width(config)
+
+    @contextmanager
+    def open(self, jobs: list[Job]) -> Iterator[Callable[[Job, Share], "JobProcess"]]:
+        """Yield the function that starts a job."""
+        context = multiprocessing.get_context("forkserver")
+        context.set_forkserver_preload(PRELOADED)
+        with block_sigint():
+            ensure_running()
+
+        def start(job: Job, share: Share) -> JobProcess:
+            process = context.Process(target=run_worker, args=(job, share))
+            try:
+                process.start()
+            except (EOFError, ConnectionError):
+                raise ChildProcessError("The process that starts the jobs is gone: run it again.") from None
+            return process
+
+        yield start
+
+
+class SlurmLauncher(LocalLauncher):
+    """An array of SLURM, by submitit, with a task for each process of a job."""
+
+    __module__ = "hydra_plugins.yardstick"
+    every = 1.0
+
+    def width(self, config: Config) -> int:
+        return len(self.sweep.jobs)
+
+    @contextmanager
+    def open(self, jobs: list[Job]) -> Iterator[Callable[[Job, Share], "JobProcess"]]:
+        if find_spec("submitit") is None:
+            raise UsageError("hydra/launcher=slurm needs another package: pip install -e '.[launchers]'")
+        from submitit import AutoExecutor
+
+        options = self.options | tasks(self.options, jobs)
+        folder, shared = options.pop("submitit_folder"), AutoExecutor._valid_parameters()
+        named = {key if key in shared else f"slurm_{key}": value for key, value in options.items()}
+        try:
+            executor = AutoExecutor(folder, cluster="slurm")
+            executor.update_parameters(**named)
+        except Exception as error:  # submitit raises RuntimeError, NameError and its own
+            text = str(error).partition("\n")[0].rstrip(".")
+            raise UsageError(f"hydra/launcher=slurm cannot start: {text}.") from error
+        with executor.batch():
+            yield lambda job, share: SlurmProcess(executor.submit(run_worker, job, Share()))
 
 
 @dataclass(frozen=True)
-class RemoteProcess:
-    """The process of a worker on a cluster, which belongs to the cluster's launcher."""
+class SlurmProcess:
+    """The processes of a job on SLURM; their log and DONE say how they ended."""
 
-    future: Any  # done(), and result() or for several tasks results()
-    ask: Callable[[], object]  # to end
+    job: Any  # of submitit
 
     @property
-    def exitcode(self) -> int | str | None:
-        """Return its exit code, or a sentence if the worker failed; None until it ends."""
-        if not self.future.done():
-            return None
-        try:
-            codes = self.future.results() if hasattr(self.future, "results") else [self.future.result()]
-        except Exception as error:  # of submitit and ray, which have none in common
-            return str(error).partition("\n")[0].strip() or type(error).__name__
-        return int(max(codes, key=abs))
+    def exitcode(self) -> int | None:
+        return 0 if self.job.done() else None
 
     def terminate(self) -> None:
-        if not self.future.done():
-            self.ask()
+        self.job.cancel(check=False)
 
-    def kill(self) -> None:
-        """Do nothing: the cluster's launcher ends the worker."""
+    kill = terminate
 
 
-JobProcess = BaseProcess | RemoteProcess  # a job on its way
+JobProcess = BaseProcess | SlurmProcess
 
 
-@dataclass(frozen=True)
-class Launcher:
-    start: Callable[[Job, Share], JobProcess]
-    width: Callable[[Config], int] = width  # how many jobs at a time
-    batch: Callable[[], AbstractContextManager[None]] = nullcontext  # around all starts
-    every: float = 0.05  # seconds between two looks at the jobs
+def plain(value: Any) -> Any:
+    """Return an option without OmegaConf's containers, which submitit does not take."""
+    return OmegaConf.to_container(value) if OmegaConf.is_config(value) else value
 
 
-@contextmanager
-def basic(options: DictConfig, jobs: list[Job]) -> Iterator[Launcher]:
-    """Yield a launcher of local processes, forked from a server that has imported torch once, so that jobs
-    start at once."""
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(PRELOADED)
-    with block_sigint():
-        ensure_running()
-
-    def start(job: Job, share: Share) -> JobProcess:
-        process = context.Process(target=run_worker, args=(job, share))
-        try:
-            process.start()
-        except (EOFError, ConnectionError):
-            raise ChildProcessError("The process that starts the jobs is gone: run it again.") from None
-        return process
-
-    yield Launcher(start)
+def register_launchers() -> None:
+    """Let Hydra find the launchers: it builds plugins of one package alone, which all projects share."""
+    plugins = Plugins.instance()
+    sys.modules.setdefault("hydra_plugins", ModuleType("hydra_plugins"))
+    sys.modules["hydra_plugins.yardstick"] = sys.modules[__name__]
+    for launcher in (LocalLauncher, SlurmLauncher):
+        plugins.register(launcher)
 
 
-@contextmanager
-def submitit(options: DictConfig, jobs: list[Job]) -> Iterator[Launcher]:
-    """Yield the launcher of SLURM or its local stand-in, with a task for each process of a job."""
-    from submitit import AutoExecutor
-
-    is_slurm = "partition" in options
-    kind = "slurm" if is_slurm else "local"
-    given = plain_options(options) | tasks(options, jobs)
-    folder, timeouts = given.pop("submitit_folder"), given.pop("max_num_timeout", 3)
-    executor = AutoExecutor(folder, cluster=kind, slurm_max_num_timeout=timeouts)
-    shared = AutoExecutor._valid_parameters()
-    executor.update_parameters(**{k if k in shared else f"{kind}_{k}": v for k, v in given.items()})
-
-    def start(job: Job, share: Share) -> JobProcess:
-        queued = executor.submit(Worker(), job, Share() if is_slurm else share)
-        if is_slurm:
-            return RemoteProcess(queued, lambda: queued.cancel(check=False))
-        return RemoteProcess(queued, lambda: os.kill(int(queued.job_id), signal.SIGTERM))
-
-    if is_slurm:
-        yield Launcher(start, lambda config: len(jobs), executor.batch, every=1)
-    else:
-        yield Launcher(start, every=0.2)
-
-
-def tasks(options: DictConfig, jobs: list[Job]) -> dict[str, int]:
+def tasks(options: dict[str, Any], jobs: list[Job]) -> dict[str, int]:
     """Return the options that follow from the settings of the jobs, which form one array."""
-    first, *others = [(processes(job), job.config.trainer.num_nodes) for job in jobs]
-    if any(other != first for other in others):
-        raise UsageError("jobs that differ in trainer.devices or trainer.num_nodes need a sweep each")
-    result = {"tasks_per_node": first[0], "nodes": first[1]}
-    if "gpus_per_node" in options and jobs[0].config.trainer.accelerator in ("gpu", "cuda"):
-        result["gpus_per_node"] = options.gpus_per_node or first[0]
-    if "array_parallelism" in options and jobs[0].config.jobs != "auto":
+    sizes = {(job.config.trainer.devices, job.config.trainer.num_nodes) for job in jobs}
+    (devices, nodes), *others = sizes
+    if others:
+        raise UsageError(
+            "Jobs on SLURM that differ in trainer.devices or trainer.num_nodes need a sweep each."
+        )
+    if not isinstance(devices, int) or devices < 1:
+        raise UsageError(f"trainer.devices={devices} should be a number on SLURM, which is asked for it.")
+    result = {"tasks_per_node": devices, "nodes": nodes}
+    if jobs[0].config.trainer.accelerator in ("gpu", "cuda"):
+        result["gpus_per_node"] = options["gpus_per_node"] or devices
+    if jobs[0].config.jobs != "auto":
         result["array_parallelism"] = jobs[0].config.jobs
     return result
 
 
-def processes(job: Job) -> int:
-    """Return the number of processes on each node."""
-    devices = job.config.trainer.devices
-    if not isinstance(devices, int) or devices < 1:
-        raise UsageError(f"trainer.devices={devices} should be a number")
-    return devices
+def returned(job: Job) -> JobReturn:
+    """Return what Hydra's sweepers read of a job: the value to lower, or an error."""
+    if not job.is_done:
+        return FailedJob(job.overrides, status=JobStatus.FAILED)
+    value = objective(read_rows(job.folder / RESULTS), job.config.names.extension)
+    return JobReturn(job.overrides, status=JobStatus.COMPLETED, _return_value=value)
 
 
-@contextmanager
-def ray(options: DictConfig, jobs: list[Job]) -> Iterator[Launcher]:
-    """Yield the launcher of the Ray cluster at `ray.init.address`, or of this machine: it runs as many jobs
-    as fit."""
-    import ray
+class FailedJob(JobReturn):
+    """A job that failed. Hydra's own class prints a line for each more."""
 
-    if any(processes(job) and job.config.trainer.num_nodes > 1 for job in jobs):
-        raise UsageError("it gives a job one machine, so trainer.num_nodes should be 1")
-    ray.init(**plain_options(options.ray.init))
-    handle()  # again: Ray's own handler aborts
-    has_gpus = "GPU" in ray.cluster_resources()
-
-    def start(job: Job, share: Share) -> JobProcess:
-        knobs, room = job.config.trainer, {"num_cpus": float(processes(job))}
-        if has_gpus and knobs.accelerator != "cpu":
-            room["num_gpus"] = processes(job) if knobs.is_distributed else 1 / per_gpu(job.config)
-        room |= plain_options(options.ray.remote)
-        task = ray.remote(Worker.__call__).options(**room)
-        started = task.remote(Worker(), job, Share(max(1, int(room["num_cpus"]))))
-        return RemoteProcess(started.future(), lambda: ray.cancel(started))
-
-    limit = len(jobs) if jobs[0].config.jobs == "auto" else jobs[0].config.jobs
-    try:
-        yield Launcher(start, lambda config: limit, every=0.2)
-    finally:
-        ray.shutdown()
-
-
-def plain_options(options: DictConfig) -> dict[str, Any]:
-    content = cast(dict[str, Any], OmegaConf.to_container(options, resolve=True))
-    content.pop("_target_", None)  # of Hydra's own plugin, where that is installed, too
-    return content
-
-
-LAUNCHERS = {"basic": basic, "ray": ray, "submitit_local": submitit, "submitit_slurm": submitit}
-
-
-@contextmanager
-def open_launcher(name: str, options: DictConfig, jobs: list[Job]) -> Iterator[Launcher]:
-    """Yield the launcher of `hydra/launcher=<name>`."""
-    if name not in LAUNCHERS:
-        raise UsageError(f"hydra/launcher={name} should be one of {', '.join(LAUNCHERS)}.")
-    package = name.partition("_")[0]
-    if name != "basic" and find_spec(package) is None:
-        extra = "ray" if package == "ray" else "launchers"
-        raise UsageError(f"hydra/launcher={name} needs another package: pip install -e '.[{extra}]'")
-    with ExitStack() as stack:
-        try:
-            launcher = stack.enter_context(LAUNCHERS[name](options, jobs))
-        except Exception as error:  # of submitit or Ray, which have none in common
-            text = str(error).partition("\n")[0].rstrip(".")
-            raise UsageError(f"hydra/launcher={name} cannot start: {text}.") from error
-        yield launcher
+    @property  # type: ignore[misc]  # Hydra's has a setter
+    def return_value(self) -> Any:
+        raise JobError(f"A job failed: {' '.join(self.overrides or [])}")

@@ -9,7 +9,6 @@ from train.config.schema import Config
 
 DRIVER = Path("/proc/driver/nvidia/gpus")
 MEMORY = 2 << 30  # bytes that a job may need
-FULL, MOST_A_GPU = 1e12, 8  # operations of a step that keep a GPU busy alone; else jobs share it
 
 
 @dataclass(frozen=True)
@@ -31,34 +30,21 @@ def share(config: Config, slot: int, side_by_side: int) -> Share:
 
 
 def width(config: Config) -> int:
-    """Return the number of jobs that fit side by side on this machine."""
+    """Return the number of jobs that run side by side on this machine; a GPU is shared only where `jobs` asks
+    for it."""
     if config.jobs != "auto":
         return config.jobs
     if gpus() and config.trainer.accelerator != "cpu":
-        return len(gpus()) // per_job(config) * per_gpu(config)
+        return len(gpus()) // per_job(config)
     if config.trainer.is_distributed:
         return 1
     return max(1, min(cores(), available() // MEMORY))
-
-
-def per_gpu(config: Config) -> int:
-    """Return the number of jobs that share a GPU."""
-    if config.trainer.is_distributed:
-        return 1
-    return max(1, min(MOST_A_GPU, cores() // max(1, len(gpus())), int(FULL // work(config))))
 
 
 def per_job(config: Config) -> int:
     """Return the number of this machine's GPUs that a job takes."""
     devices = config.trainer.devices
     return min(devices, len(gpus())) if isinstance(devices, int) and devices > 0 else len(gpus())
-
-
-def work(config: Config) -> float:
-    """Return the floating point operations of a training step, without attention."""
-    model = config.model
-    weights = 12 * model.depth * model.width**2 + model.width * model.vocab
-    return 6.0 * weights * config.batch * model.length
 
 
 def cores() -> int:

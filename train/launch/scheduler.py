@@ -2,127 +2,115 @@
 
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from omegaconf import DictConfig
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from conf.errors import UsageError
-from train.launch.launchers import JobProcess, open_launcher
-from train.launch.resources import share
-from train.launch.worker import Job
+from train.launch.resources import Share, share
+from train.launch.sweep import Job
 from train.results.done import DONE, RESULTS, has_gaps
 from train.results.rows import read_rows
 from train.results.summary_table import headline
-from train.runtime.progress import Status, duration
+from train.runtime.progress import duration
 from train.runtime.signals import PATIENCE, ending
 
-WIDTH = 20  # characters of a bar
+if TYPE_CHECKING:
+    from train.launch.launchers import JobProcess, LocalLauncher
 
 
 @dataclass(frozen=True)
 class RunningJob:
-    job: JobProcess
+    job: Job
+    process: "JobProcess"
     since: float
     slot: int  # of those side by side
 
 
 @dataclass
-class SweepProgress:
-    """The progress of a sweep: a bar in a terminal, or a line for each job in a log."""
+class Scheduler:
+    """The jobs that run, and a bar in a terminal, or a line for each job in a log."""
 
     total: int  # jobs
-    seconds: list[float] = field(default_factory=list)  # of each job that ended
-    started: float | None = None  # of the first job
-    status: Status = field(default_factory=Status)
+    running: list[RunningJob] = field(default_factory=list)
 
-    def show(self, running: dict[Path, RunningJob], *lines: str) -> None:
-        """Print lines about jobs that ended, and the progress of the sweep."""
-        ended, now = len(self.seconds), time.perf_counter()
-        self.started = self.started or now
-        place = f"{ended} of {self.total}"
-        if 0 < ended < self.total:
-            mean, ages = sum(self.seconds) / ended, [now - entry.since for entry in running.values()]
-            at_once = (sum(self.seconds) + sum(ages)) / (now - self.started)
-            left = mean * (self.total - ended) - sum(min(mean, age) for age in ages)
-            place += f", about {duration(left / at_once)} left"
-        if sys.stdout.isatty():
-            marks = round(WIDTH * ended / self.total)
-            names = ", ".join(folder.name for folder in running)
-            self.status.show(*lines, f"[{'#' * marks:-<{WIDTH}}] {place}  {names}")
-        else:
-            for line in lines:
-                print(f"{line} ({place})", flush=True)
+    def __post_init__(self) -> None:
+        columns = BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), TextColumn("{task.description}")
+        self.bar = Progress(*columns, speed_estimate_period=1e9, disable=not sys.stdout.isatty())
+        self.task = self.bar.add_task("", total=self.total)
+
+    def start(self, job: Job, side_by_side: int, start: Callable[[Job, Share], "JobProcess"]) -> None:
+        """Start a job in a place that is free."""
+        slot = min(set(range(side_by_side)) - {entry.slot for entry in self.running})
+        job.folder.mkdir(parents=True, exist_ok=True)
+        process = start(job, share(job.config, slot, side_by_side))
+        self.running.append(RunningJob(job, process, time.perf_counter(), slot))
+        self.show()
+
+    def show(self) -> None:
+        self.bar.update(self.task, description=", ".join(entry.job.folder.name for entry in self.running))
+
+    def collect(self, every: float) -> None:
+        """Wait until a job ends, and report its result."""
+        while all(entry.process.exitcode is None for entry in self.running):
+            time.sleep(every)
+        for entry in [entry for entry in self.running if entry.process.exitcode is not None]:
+            self.running.remove(entry)
+            self.bar.advance(self.task)
+            self.show()
+            self.report(entry.job, entry.process.exitcode, time.perf_counter() - entry.since)
+
+    def report(self, job: Job, code: int | str | None, seconds: float) -> None:
+        """Print a line about a job that ended."""
+        job.folder.chmod(job.folder.stat().st_mode)  # NFS may remember that there was no DONE
+        outcome = job_result(job) if (job.folder / DONE).exists() else failure_text(job.folder, code or 0)
+        line = f"{job.folder.name:<36} {seconds:6.0f} s  {outcome}"
+        if not self.bar.disable:
+            self.bar.console.print(line, markup=False, highlight=False, soft_wrap=True)
+            return
+        state = self.bar.tasks[0]
+        left = state.time_remaining
+        rest = f", about {duration(left)} left" if left and not state.finished else ""
+        print(f"{line} ({state.completed:.0f} of {self.total}{rest})", flush=True)
+
+    def stop(self) -> None:
+        """Stop the jobs, each with a state to resume from."""
+        for entry in self.running:
+            entry.process.terminate()
+        end = time.monotonic() + PATIENCE
+        while time.monotonic() < end and any(entry.process.exitcode is None for entry in self.running):
+            time.sleep(0.05)
+        for entry in self.running:
+            entry.process.kill()
 
 
-def run_all(jobs: list[Job], launcher: str, options: DictConfig) -> int:
-    """Run the jobs that are not done, and return the number of jobs that failed."""
-    check_folders(jobs)
-    missing = {job.folder: job for job in jobs if not job.is_done or has_gaps(job.folder)}
+def run_all(jobs: list[Job], launcher: "LocalLauncher") -> None:
+    """Run the jobs that are not done, and wait for all of them."""
+    missing = list({job.folder: job for job in jobs if not job.is_done or has_gaps(job.folder)}.values())
     if not missing:
-        return 0
-    running: dict[Path, RunningJob] = {}
-    progress = SweepProgress(len(missing))
-    with open_launcher(launcher, options, jobs) as by:
+        return
+    scheduler = Scheduler(len(missing))
+    with scheduler.bar:
         try:
-            with by.batch():
-                for folder, job in missing.items():
-                    side_by_side = by.width(job.config)
-                    while len(running) >= side_by_side:
-                        collect(running, progress, by.every)
-                    slot = min(set(range(side_by_side)) - {entry.slot for entry in running.values()})
-                    folder.mkdir(parents=True, exist_ok=True)
-                    started = by.start(job, share(job.config, slot, side_by_side))
-                    running[folder] = RunningJob(started, time.perf_counter(), slot)
-                    progress.show(running)
-            while running:
-                collect(running, progress, by.every)
+            with launcher.open(missing) as start:
+                for job in missing:
+                    while len(scheduler.running) >= (side_by_side := launcher.width(job.config)):
+                        scheduler.collect(launcher.every)
+                    scheduler.start(job, side_by_side, start)
+            while scheduler.running:
+                scheduler.collect(launcher.every)
         except BaseException:
-            stop_jobs(running)
+            scheduler.stop()
             raise
-    return sum(not job.is_done for job in jobs)
 
 
-def check_folders(jobs: list[Job]) -> None:
-    """Raise UsageError if different jobs would write to one folder."""
-    cells: dict[Path, str] = {}
-    for job in jobs:
-        if cells.setdefault(job.folder, job.id) != job.id:
-            raise UsageError(
-                f"hydra.sweep.subdir gives different jobs the same folder, {job.folder}: leave it out."
-            )
-
-
-def stop_jobs(running: dict[Path, RunningJob]) -> None:
-    """Stop the jobs, each with a state to resume from."""
-    for entry in running.values():
-        entry.job.terminate()
-    end = time.monotonic() + PATIENCE
-    while time.monotonic() < end and any(entry.job.exitcode is None for entry in running.values()):
-        time.sleep(0.05)
-    for entry in running.values():
-        entry.job.kill()
-
-
-def collect(running: dict[Path, RunningJob], progress: SweepProgress, every: float) -> None:
-    """Wait until a job ends, and report its result."""
-    while all(entry.job.exitcode is None for entry in running.values()):
-        time.sleep(every)
-    for folder, entry in list(running.items()):
-        code = entry.job.exitcode
-        if code is None:
-            continue
-        del running[folder]
-        folder.chmod(folder.stat().st_mode)  # NFS may remember that there was no DONE
-        progress.seconds.append(time.perf_counter() - entry.since)
-        outcome = job_result(folder) if (folder / DONE).exists() else failure_text(folder, code)
-        progress.show(running, f"{folder.name:<36} {progress.seconds[-1]:6.0f} s  {outcome}")
-
-
-def job_result(folder: Path) -> str:
+def job_result(job: Job) -> str:
     """Return the result of a job in words."""
     try:
-        return f"done{headline(read_rows(folder / RESULTS))}"
+        return f"done{headline(read_rows(job.folder / RESULTS), job.config.names.extension)}"
     except UsageError as error:  # for the report to tell
         return f"done, but {error}"
 

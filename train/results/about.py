@@ -67,11 +67,13 @@ def texts(value: object) -> Iterator[str]:
             yield from texts(part)
 
 
-def command_text(module: str) -> str:
-    """Return the command line that repeats this run."""
+def command_text() -> str:
+    """Return the command line that repeats this run, with the folders of methods that are in use."""
     methods = [f"methods={folder}" for folder in method_folders()]
-    settings = [argument for argument in sys.argv[1:] if not argument.startswith("hydra.")]
-    return f"python -m {module} {shlex.join([*methods, *settings])}"
+    words = [word for word in sys.argv[1:] if word not in ("train", "evaluate")]
+    words = [word for word in words if not word.startswith(("hydra.", "--config-dir="))]
+    command = "evaluate" if any(word.startswith("run=") for word in words) else "train"
+    return shlex.join(["yardstick", command, *words, *methods])
 
 
 def commit() -> str:

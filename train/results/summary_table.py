@@ -1,7 +1,8 @@
 """The summary table of a run, in a few lines of text."""
 
+from math import inf
+
 from train.results.curves import ANSWERS, TEXT, panel
-from train.results.gain import FAIR_CONTROLS
 from train.results.rows import Row
 
 GAP = 3  # spaces between columns
@@ -14,22 +15,32 @@ def outcome(rows: list[Row]) -> str:
     return "".join(f"\n{results_table(title, lines)}\n" for title, lines in tables.items() if lines)
 
 
-def headline(rows: list[Row]) -> str:
-    """Return the loss of a run, or the accuracy of its answers, at the shortest and the longest length: under
-    its extension, if it has one besides the controls, else of the model itself. Or the step at which the
-    training diverged."""
+def headline(rows: list[Row], extension: str = "none") -> str:
+    """Return the loss, or the accuracy of answers, at the shortest and the longest length: of the model under
+    an extension. Or the step at which the training diverged."""
     for row in rows:
         if row.metric == "diverged_at":
             return f", diverged at step {row.value:,.0f}"
-    lines = losses(rows) or accuracies(rows)
-    extensions = {row.extension for row in lines} - {"none", *FAIR_CONTROLS}
-    shown = extensions.pop() if len(extensions) == 1 else "none"
-    lines = [row for row in lines if row.extension == shown]
-    values = [row for row in lines if row.protocol == lines[0].protocol and row.value is not None]
+    values = [row for row in scores(rows, extension) if row.value is not None]
     if not values:
         return ""
     first, last = values[0], values[-1]
     return f", {first.metric} {first.value:.3f} at {first.length:,}, {last.value:.3f} at {last.length:,}"
+
+
+def objective(rows: list[Row], extension: str = "none") -> float:
+    """Return what a search lowers: the loss at the longest length, or the share of wrong answers, of the
+    model under an extension; infinity where it is undefined."""
+    longest = scores(rows, extension)[-1:]
+    if not longest or longest[0].value is None:
+        return inf
+    return 1.0 - longest[0].value if longest[0].metric == "accuracy" else longest[0].value
+
+
+def scores(rows: list[Row], extension: str) -> list[Row]:
+    """Return the rows of the first protocol of the model under an extension, fine-tuned or not."""
+    lines = [row for row in losses(rows) or accuracies(rows) if row.extension.partition("+")[0] == extension]
+    return [row for row in lines if row.protocol == lines[0].protocol]
 
 
 def results_table(title: str, rows: list[Row]) -> str:

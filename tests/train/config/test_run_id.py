@@ -15,18 +15,19 @@ from data import code as data_code
 from tests.composing import composed
 from train.build import build_gpt
 from train.config import run_id as cells
-from train.config.compose import check_code, register
+from train.config.compose import register
 from train.config.run_id import (
     NOT_IN_TRAINING,
     code,
     data_identity,
     finetuning_id_of,
-    name,
+    name_of,
     run_id_of,
     training_id_of,
 )
 from train.config.schema import Config
 from train.config.sections import ExtensionConfig
+from train.config.trained_run import check_code
 from train.evaluation.extensions import weights_digest
 from train.paths import CONF
 
@@ -101,8 +102,8 @@ def test_the_digest_of_weights_changes_with_each_of_them(small: list[str]) -> No
 
 
 def test_a_run_under_an_extension_has_a_name_of_its_own(small: list[str]) -> None:
-    assert name(composed(*small, "encoding=rope")).startswith("rope-s0-")
-    assert name(composed(*small, "encoding=rope", "extension=yarn")).startswith("rope+yarn-s0-")
+    assert name_of(composed(*small, "encoding=rope")).startswith("rope-s0-")
+    assert name_of(composed(*small, "encoding=rope", "extension=yarn")).startswith("rope+yarn-s0-")
 
 
 def text_config(path: Path, small: list[str], **changes: str) -> Config:

@@ -9,7 +9,7 @@ from omegaconf import OmegaConf
 
 from tests.composing import composed
 from tests.train.conftest import finished_run
-from train.config.trained_run import GROUPS, check_classes
+from train.config.trained_run import check_classes
 from train.paths import CONF
 from train.results.done import RUN, finish
 
@@ -24,6 +24,7 @@ PLANTED: list[Callable[[dict[str, Any], str], None]] = [
     lambda settings, code: settings["data"].update(
         parts={"first": [{"_target_": "os.system", "command": code}]}
     ),
+    lambda settings, code: settings["trainer"].update(callbacks={"a": {"_target_": "os.system"}}),
 ]
 
 
@@ -78,6 +79,6 @@ def test_a_run_that_is_described_otherwise_is_refused(
     assert expected in mistake(f"run={folder}", module=module)
 
 
-@pytest.mark.parametrize("group", GROUPS)
+@pytest.mark.parametrize("group", ["encoding", "extension", "data", "optimizer"])
 def test_every_file_of_conf_may_be_named(group: str, tmp_path: Path) -> None:
     check_classes({group: [OmegaConf.load(file) for file in (CONF / group).glob("*.yaml")]}, tmp_path)

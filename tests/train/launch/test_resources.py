@@ -19,10 +19,8 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     ("gpus", "cores", "changes", "expected"),
     [
         (0, 6, [], 6),
-        (1, 16, [], 8),  # so many small models before one GPU is busy
-        (1, 4, [], 4),
-        (2, 16, [], 16),
-        (2, 16, ["model=base", "batch=256"], 2),
+        (1, 16, [], 1),  # a GPU is shared only where `jobs` asks for it
+        (2, 16, [], 2),
         (2, 16, ["trainer=cpu"], 16),
         (2, 16, ["jobs=3"], 3),
         (2, 16, ["trainer=ddp", "trainer.devices=2"], 1),

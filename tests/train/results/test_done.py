@@ -13,8 +13,8 @@ from conf.errors import UsageError
 from tests.composing import composed
 from tests.harm import flip, truncate
 from tests.train.conftest import SMALL
-from train.launch.scheduler import check_folders, failure_text
-from train.launch.worker import Job
+from train.launch.scheduler import failure_text
+from train.launch.sweep import Job, Sweep
 from train.results import done
 from train.results.done import (
     DOCUMENTS,
@@ -120,9 +120,9 @@ def test_a_folder_that_bears_the_name_of_a_run_is_its(tmp_path: Path, folder: Pa
 
 def test_different_jobs_have_different_folders(tmp_path: Path) -> None:
     jobs = [Job(composed(*SMALL, f"seed={seed}"), [], tmp_path / "same", str(seed)) for seed in (0, 1)]
-    check_folders([jobs[0], jobs[0]])
+    Sweep().add([jobs[0], jobs[0]])
     with pytest.raises(ValueError, match=r"hydra\.sweep\.subdir gives different jobs the same folder"):
-        check_folders(jobs)
+        Sweep().add(jobs)
 
 
 def test_a_killed_job_is_reported_as_such(tmp_path: Path) -> None:

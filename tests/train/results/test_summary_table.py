@@ -1,10 +1,11 @@
 """The table that a run prints at its end."""
 
 from dataclasses import replace
+from math import inf
 
 from tests.train.results.test_curves import ROW
 from train.results.rows import Row
-from train.results.summary_table import headline, outcome
+from train.results.summary_table import headline, objective, outcome
 
 
 def rows(extension: str, protocol: str, metric: str, *values: float | None) -> list[Row]:
@@ -39,6 +40,15 @@ def test_nothing_by_length() -> None:
     assert outcome(rows("none", "by_position", "loss", 5.0, 4.0)) == ""
 
 
+def test_what_a_search_lowers() -> None:
+    plain, yarn = rows("none", "same_tokens", "loss", 3.8, 4.0), rows("yarn+9", "same_tokens", "loss", 3.8, 3.7)
+    assert objective(plain + yarn) == 4.0
+    assert objective(plain + yarn, "yarn") == 3.7
+    assert objective(rows("none", "answers", "accuracy", 0.9, 0.25)) == 0.75
+    assert objective(rows("none", "same_tokens", "loss", 3.8, None)) == inf
+    assert objective(rows("none", "training", "diverged_at", 12.0)) == inf
+
+
 def test_the_headline_is_of_the_extension() -> None:
     plain, window = (
         rows("none", "same_tokens", "loss", 3.8, 4.0),
@@ -46,6 +56,5 @@ def test_the_headline_is_of_the_extension() -> None:
     )
     yarn = rows("yarn", "same_tokens", "loss", 3.8, 3.7)
     assert headline(plain + window) == ", loss 3.800 at 64, 4.000 at 128"
-    assert headline(plain + window + yarn) == ", loss 3.800 at 64, 3.700 at 128"
-    assert headline(plain + yarn + rows("pi", "same_tokens", "loss", 4.0)) == headline(plain)
+    assert headline(plain + window + yarn, "yarn") == ", loss 3.800 at 64, 3.700 at 128"
     assert headline(rows("none", "training", "diverged_at", 12.0)) == ", diverged at step 12"

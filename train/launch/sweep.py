@@ -1,0 +1,105 @@
+"""A sweep: its jobs, and `sweep.json`, the list of them next to their results."""
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock
+from omegaconf import DictConfig
+
+from conf.errors import UsageError
+from data.disk import atomic_write
+from train.config.schema import Config
+from train.results.about import command_text
+from train.results.done import is_done
+
+VARIED = ("encoding", "extension", "seed", "jobs", "outputs", "report", "wandb")  # within one experiment
+
+
+class JobError(UsageError):
+    """A job of a sweep failed, which has been printed."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """One run of a sweep."""
+
+    config: Config
+    overrides: list[str]
+    folder: Path
+    id: str
+    composed: DictConfig | None = None  # by Hydra, with its own settings
+
+    @property
+    def is_done(self) -> bool:
+        return is_done(self.folder, self.id)
+
+
+@dataclass
+class Sweep:
+    """The jobs that a launcher has been given; Hydra's own launchers call it for each of theirs."""
+
+    jobs: list[Job] = field(default_factory=list)
+    started: datetime = field(default_factory=lambda: datetime.now(UTC))
+
+    def __call__(self, root: DictConfig) -> float | None:
+        from train.config.cli import output_folder
+        from train.config.compose import config_of
+        from train.run import run_job
+
+        return run_job(config_of(root), output_folder())
+
+    def add(self, jobs: Sequence[Job]) -> None:
+        """Add jobs. Raise UsageError if different ones would write to one folder."""
+        ids = {job.folder: job.id for job in self.jobs}
+        for job in jobs:
+            if ids.setdefault(job.folder, job.id) != job.id:
+                raise UsageError(
+                    f"hydra.sweep.subdir gives different jobs the same folder, {job.folder}: leave it out."
+                )
+        self.jobs += jobs
+        write_index(self.jobs, self.started)
+
+
+def write_index(jobs: list[Job], started: datetime) -> Path:
+    """Write the list of a sweep's jobs next to their results, and return the folder of the sweep. Jobs of
+    earlier commands stay in it if they belong to the same experiment."""
+    folder = jobs[0].folder.parent
+    folder.mkdir(parents=True, exist_ok=True)
+    listed = [
+        {
+            "name": job.folder.name, "folder": job.folder.name, "encoding": job.config.names.encoding,
+            "seed": job.config.seed, "overrides": job.overrides,
+        }
+        for job in jobs
+    ]  # fmt: skip
+    about = {"name": folder.name, "command": command_text(), "started": started.isoformat(timespec="seconds")}
+    with FileLock(folder / ".lock"):
+        content = about | {"jobs": [*earlier(folder, [job.overrides for job in jobs]), *listed]}
+        with atomic_write(folder / "sweep.json") as out:
+            out.write(json.dumps(content, indent=1).encode())
+    return folder
+
+
+def earlier(folder: Path, commands: list[list[str]]) -> list[dict[str, Any]]:
+    """Return the jobs of earlier commands that belong to the experiment of these, and are none of them."""
+    try:
+        known = json.loads((folder / "sweep.json").read_text())["jobs"]
+        return [
+            job
+            for job in known
+            if experiment(job["overrides"]) in map(experiment, commands)
+            and set(job["overrides"]) not in map(set, commands)
+            and (folder / job["folder"]).is_dir()
+        ]
+    except (OSError, ValueError, KeyError, TypeError):
+        return []
+
+
+def experiment(overrides: list[str]) -> set[str]:
+    """Return the overrides that determine results, besides encoding, extension and seed."""
+    return {entry for entry in overrides if re.split("[.=]", entry)[0] not in VARIED}
