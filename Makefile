@@ -35,12 +35,12 @@ setup: .venv/.ready  ## install everything into .venv (CONSTRAINTS= for the newe
 	@touch $@
 
 sweep: setup  ## train and evaluate every encoding; SWEEP=smoke for another sweep of sweeps/, ARGS="seed=0,1 encoding=rope,alibi"
-	@$(BIN)/python -m train sweeps=$(SWEEP) $(ARGS)
+	@$(BIN)/python -m yardstick train sweeps=$(SWEEP) $(ARGS)
 
 study: setup  ## the long study, at low priority: make study HOURS=2 PARTS=rates; resumes if interrupted; rows go to docs/study
 	$(foreach part,$(PARTS),$(if $(wildcard sweeps/$(part).yaml),,$(error There is no sweeps/$(part).yaml: PARTS names files there, such as rates)))
 	$(foreach part,$(PARTS),$(if $(wildcard $(call archive,$(part))/rows.parquet),@$(BIN)/python -m sweeps.study unarchive $(call archive,$(part)) outputs/sweeps/$(part)$(newline)))
-	@-timeout $(HOURS)h sh -c '$(foreach part,$(PARTS),nice -n 19 $(BIN)/python -m train sweeps=$(part) $(ARGS);)'
+	@-timeout $(HOURS)h sh -c '$(foreach part,$(PARTS),nice -n 19 $(BIN)/python -m yardstick train sweeps=$(part) $(ARGS);)'
 	$(foreach part,$(PARTS),@test ! -d outputs/sweeps/$(part) || $(BIN)/python -m sweeps.study archive outputs/sweeps/$(part) $(call archive,$(part))$(newline))
 
 transfer: setup  ## what small scales predict about the last: make transfer SCALES="docs/study/both docs/study"
@@ -50,7 +50,7 @@ claims: setup  ## verdicts on claims of the literature, to docs/claims.md and .j
 	@$(BIN)/python -m sweeps.claims $(CLAIM) $(if $(RUN),--run)
 
 train: setup  ## one run: make train ARGS="encoding=alibi"
-	@$(BIN)/python -m train $(ARGS)
+	@$(BIN)/python -m yardstick train $(ARGS)
 
 test: setup check  ## all tests
 	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto $(ARGS)

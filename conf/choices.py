@@ -5,7 +5,11 @@ Such a folder holds modules, and the YAML files of their methods as `conf/` does
 
 import os
 import sys
+from functools import cache
 from pathlib import Path
+from typing import Any, cast
+
+from omegaconf import DictConfig, OmegaConf
 
 from conf.errors import UsageError
 
@@ -22,6 +26,21 @@ def files(group: str) -> dict[str, Path]:
     """Return the files of a group of `conf/` and of the method folders, by name."""
     found = [file for folder in (CONF, *method_folders()) for file in (folder / group).glob("*.yaml")]
     return {file.stem: file for file in sorted(found, key=lambda file: file.stem)}
+
+
+def content(group: str, name: str) -> dict[str, Any]:
+    """Return the content of a file of a group, over that of the files of the group in its `defaults`."""
+    file = files(group)[name]
+    own = parse(file, file.stat().st_mtime_ns).copy()
+    below = [base for base in own.pop("defaults", []) if isinstance(base, str) and base != "_self_"]
+    merged = OmegaConf.merge(*(content(group, base) for base in below), own)
+    return cast(dict[str, Any], OmegaConf.to_container(merged, resolve=True))
+
+
+@cache
+def parse(file: Path, changed: int) -> DictConfig:
+    """Return the content of a file, read once while nobody changes it: parsing takes milliseconds."""
+    return cast(DictConfig, OmegaConf.load(file))
 
 
 def use_methods(folder: Path) -> None:

@@ -5,8 +5,12 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from conf.errors import UsageError
+
 if TYPE_CHECKING:
     from data.source import Source  # imports torch, which the name of a run does without
+
+LARGEST = 1 << 30  # vocabulary
 
 
 def load(settings: Mapping[str, Any], vocab: int, cache: Path) -> "Source":
@@ -16,6 +20,19 @@ def load(settings: Mapping[str, Any], vocab: int, cache: Path) -> "Source":
     """
     source: Source = instantiate(settings).open(vocab, Path(cache))
     return source
+
+
+def vocabulary(settings: Mapping[str, Any]) -> int:
+    """Return the number of token ids of a source. Raise UsageError where it is the model's choice."""
+    source = instantiate(settings)
+    tokenizer = getattr(source, "tokenizer", None)
+    if tokenizer not in (None, "bpe"):
+        from data.text.prepare import tokenizer_of
+
+        return tokenizer_of(tokenizer, LARGEST, source.end_token, ()).vocab
+    if not hasattr(source, "vocab"):
+        raise UsageError("model.vocab=auto needs a tokenizer.json, bytes or a task: else give a number.")
+    return int(source.vocab)
 
 
 def identity(settings: Mapping[str, Any]) -> dict[str, Any]:

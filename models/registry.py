@@ -8,14 +8,10 @@ depth or length has parameters of these names in its constructor.
 import difflib
 import inspect
 from collections.abc import Mapping, Sequence
-from functools import cache
 from importlib import import_module
-from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
-from omegaconf import Container, OmegaConf
-
-from conf.choices import files
+from conf.choices import content, files
 from conf.errors import UsageError
 from models.change import Changed
 from models.encoding import Encoding
@@ -158,18 +154,11 @@ def construct_nested(value: Any, shape: Mapping[str, int]) -> Any:
 
 def read(group: str, name: str) -> dict[str, Any]:
     """Return the content of `conf/<group>/<name>.yaml`."""
-    file = files(group).get(name)
-    if file is None:
+    if name not in files(group):
         close = difflib.get_close_matches(name, names(group), 1)
         hint = f" Did you mean '{close[0]}'?" if close else ""
         raise UsageError(f"There is no {group} '{name}'.{hint} There are: {', '.join(names(group))}.")
-    return cast(dict[str, Any], OmegaConf.to_container(parse(file), resolve=True))
-
-
-@cache
-def parse(file: Path) -> Container:
-    """Return the content of a file, read once: parsing takes milliseconds."""
-    return OmegaConf.load(file)
+    return content(group, name)
 
 
 def locate(path: str) -> Any:

@@ -1,18 +1,1 @@
 """One run: build, fit, evaluate, write rows."""
-
-import atexit
-import gc
-import os
-
-# OpenMP's threads wait by spinning: with other work on the same cores that is ten times slower. Asleep at
-# once, two would be slower than one, as waking takes longer than a small product
-os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # both are read when torch is imported
-os.environ.setdefault("GOMP_SPINCOUNT", "3000")  # tens of microseconds
-
-# Of 4 KiB each, the pages of large tensors take a tenth of a step to find; Linux has huge ones for who asks
-os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")  # read at the first tensor
-
-# Importing Lightning makes 400,000 objects that stay. To look for garbage among them at every 700 new ones,
-# and once more at the end, takes 2 of the 5 seconds that a process with nothing to do lives
-gc.set_threshold(10_000)
-atexit.register(gc.freeze)

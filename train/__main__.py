@@ -10,11 +10,13 @@ from train.config.cli import function, run_command
 from train.errors import command_line
 from train.launch.launchers import register_launchers
 from train.launch.sweep import JobError, Sweep
+from train.runtime.environment import set_environment
 from train.wandb_run import tell_offline, wandb_id
 
 
 def entry(is_evaluation: bool = False) -> None:
     """Run `yardstick train` with the command line's arguments; with `run=...` it evaluates that run."""
+    set_environment()
     with command_line():
         is_evaluation = is_evaluation or any(word.startswith("run=") for word in sys.argv[1:])
         sweep = Sweep()

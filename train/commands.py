@@ -5,6 +5,7 @@ import runpy
 import sys
 
 from train.config.validation import did_you_mean
+from train.runtime.environment import set_environment
 
 COMMANDS = {  # module, what it does, an example
     "train": ("train", "train and evaluate one encoding, or a sweep of many", "encoding=alibi"),
@@ -29,6 +30,7 @@ COMMANDS = {  # module, what it does, an example
 
 def entry() -> None:
     """Run the command that the first argument names; if there is none, train."""
+    set_environment()
     first, rest = (sys.argv[1], sys.argv[2:]) if len(sys.argv) > 1 else ("help", [])
     if first in ("help", "--help", "-h"):
         print(help_text())

@@ -29,7 +29,7 @@ wait
 true
 """
 SCONTROL = """#!/bin/bash
-touch {folder}/again-${2#7_}
+touch {folder}/again-$(($2 - 70))
 """
 SACCT = """#!/bin/bash
 echo "JobID|State|NodeList"; echo "7_0|RUNNING|localhost"; echo "7_1|RUNNING|localhost"

@@ -16,7 +16,7 @@ Mistake = Callable[..., str]
 TUNED = "extension.finetune_steps=2 extension.finetune_length=64"
 MISTAKES = f"""
 trainer.max_step=3 | There is no setting 'trainer.max_step'. Did you mean 'trainer.max_steps'?
-+trainer.max_step=3 | unexpected keyword argument 'max_step'
++trainer.max_step=3 | There is no setting 'trainer.max_step'. Did you mean 'trainer.max_steps'?
 encodng=rope | Did you mean 'encoding'?
 encoding.bse=3 | Did you mean 'encoding.base'?
 logger=cvs | There is no logger 'cvs'. Did you mean 'csv'?

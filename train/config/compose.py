@@ -14,6 +14,7 @@ from hydra.core.hydra_config import HydraConfig
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from omegaconf import DictConfig, OmegaConf
 
+import data
 from conf.choices import method_folders
 from conf.errors import UsageError
 from train.config.schema import Config
@@ -63,7 +64,12 @@ def config_of(root: DictConfig) -> Config:
     """Return the settings as a `Config`. Raise UsageError, with the name of the setting, if one makes no
     sense."""
     settings = resolved_settings(root)
-    return Config.of(trained_settings(settings) if "run" in settings else settings)
+    if "run" in settings:
+        return Config.of(trained_settings(settings))
+    if OmegaConf.select(root, "model.vocab") == "auto":
+        named = settings["data"] | {"name": settings["names"]["data"]}
+        settings["model"]["vocab"] = data.vocabulary(named)
+    return Config.of(settings)
 
 
 def resolved_settings(root: DictConfig) -> dict[str, Any]:

@@ -3,12 +3,10 @@
 from collections.abc import Iterable
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, cast
-
-from omegaconf import OmegaConf
+from typing import Any
 
 import data
-from conf.choices import files
+from conf.choices import content
 from data.code import ROOT, code_digest, digest, foreign_code
 from train.config.schema import Config
 from train.config.sections import ExtensionConfig
@@ -61,7 +59,7 @@ def name_of(config: Config, run_id: str | None = None) -> str:
 
 def code(config: Config) -> Code:
     """Return a digest of the code of each part of a run, as it is on the disk now."""
-    extensions = [config.extension.parameters, *map(extension_content, config.evaluation.named)]
+    listed = [content("extension", name) for name in config.evaluation.named]
     return {
         "model": model_code(config.encoding.parameters),
         "data": code_digest(ROOT / "data", *foreign_code(config.data)),
@@ -70,7 +68,8 @@ def code(config: Config) -> Code:
             *foreign_code([config.optimizer.parameters, config.trainer.model_dump()]),
         ),
         "evaluation": code_digest(
-            ROOT / "train/evaluation", ROOT / "train/results/protocols.py", *foreign_code(extensions)
+            ROOT / "train/evaluation", ROOT / "train/results/protocols.py",
+            *foreign_code([config.extension.parameters, listed]),
         ),
     }  # fmt: skip
 
@@ -83,7 +82,7 @@ def model_code(encoding: object) -> str:
 def run_id_of(config: Config, digests: Code | None = None) -> str:
     """Return the id of a run. `digests` spare computing those of the code again."""
     contents = {
-        name: extension_content(name) for name in config.evaluation.named if name != config.names.extension
+        name: content("extension", name) for name in config.evaluation.named if name != config.names.extension
     }
     run = None if config.run is None else finished_id(Path(config.run))
     return digest([settings_without(config, NOT_IN_RUN), run, contents, digests or code(config), packages()])
@@ -124,11 +123,6 @@ def data_identity(config: Config) -> dict[str, Any]:
         return data.identity(config.named_data)
     except Exception:  # the check before the run names the setting that is wrong
         return config.data
-
-
-def extension_content(name: str) -> dict[str, Any]:
-    """Return the content of `conf/extension/<name>.yaml`."""
-    return cast(dict[str, Any], OmegaConf.to_container(OmegaConf.load(files("extension")[name])))
 
 
 def packages() -> str:

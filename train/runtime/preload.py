@@ -4,8 +4,10 @@ import contextlib
 import signal
 import sys
 
+from train.runtime.environment import set_environment
 from train.runtime.signals import REQUEUE
 
+set_environment()
 for number in (signal.SIGINT, *REQUEUE):  # are for the parent and for the jobs
     signal.signal(number, signal.SIG_IGN)
 signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})

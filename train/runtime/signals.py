@@ -68,9 +68,9 @@ def handle_signals(handler: Any = raise_stopped, signals: Iterable[int] = EVERY)
 
 
 def requeue(number: int) -> None:
-    """Queue a SLURM job again that was asked to make room; submitit's worker does this itself."""
+    """Queue a SLURM job again that was asked to make room."""
     job = os.environ.get("SLURM_JOB_ID")
-    if number in REQUEUE and job and "SUBMITIT_EXECUTOR" not in os.environ:
+    if number in REQUEUE and job:
         subprocess.run(["scontrol", "requeue", job], check=False)
 
 

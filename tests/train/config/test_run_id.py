@@ -10,6 +10,7 @@ import torch
 from hydra import initialize_config_dir
 from hydra.core.global_hydra import GlobalHydra
 
+from conf import choices
 from conf.errors import UsageError
 from data import code as data_code
 from tests.composing import composed
@@ -193,7 +194,7 @@ def test_extensions_that_are_listed_count_as_their_files_are(
 ) -> None:
     config = composed(*small, "evaluation.extensions=[pi]")
     before = run_id_of(config)
-    monkeypatch.setattr(cells, "files", lambda group: {"pi": tmp_path / "pi.yaml"})
+    monkeypatch.setattr(choices, "files", lambda group: {"pi": tmp_path / "pi.yaml"})
     text = (CONF / "extension/pi.yaml").read_text()
     (tmp_path / "pi.yaml").write_text(text)
     assert run_id_of(config) == before

@@ -41,7 +41,10 @@ def test_nothing_by_length() -> None:
 
 
 def test_what_a_search_lowers() -> None:
-    plain, yarn = rows("none", "same_tokens", "loss", 3.8, 4.0), rows("yarn+9", "same_tokens", "loss", 3.8, 3.7)
+    plain, yarn = (
+        rows("none", "same_tokens", "loss", 3.8, 4.0),
+        rows("yarn+9", "same_tokens", "loss", 3.8, 3.7),
+    )
     assert objective(plain + yarn) == 4.0
     assert objective(plain + yarn, "yarn") == 3.7
     assert objective(rows("none", "answers", "accuracy", 0.9, 0.25)) == 0.75
