@@ -125,7 +125,7 @@ def evaluate_checkpoint(config: PublicConfig) -> Path:
     rows, scores = evaluate(run, models, windows, None, identity)
     about = identity.model_dump() | {
         "settings": config.model_dump(mode="json"), "corpus_description": source.description,
-        "command": command_text(), "machine": machine.description(),
+        "command": command_text("evaluate"), "machine": machine.description(),
         "threads": torch.get_num_threads(), "started": datetime.now(UTC).isoformat(timespec="seconds"),
         "seconds": time.perf_counter() - started, "training": checkpoint.digest[:8], "history": [],
     }  # fmt: skip

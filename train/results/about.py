@@ -67,12 +67,12 @@ def texts(value: object) -> Iterator[str]:
             yield from texts(part)
 
 
-def command_text() -> str:
+def command_text(command: str | None = None) -> str:
     """Return the command line that repeats this run, with the folders of methods that are in use."""
     methods = [f"methods={folder}" for folder in method_folders()]
     words = [word for word in sys.argv[1:] if word not in ("train", "evaluate")]
     words = [word for word in words if not word.startswith(("hydra.", "--config-dir="))]
-    command = "evaluate" if any(word.startswith("run=") for word in words) else "train"
+    command = command or ("evaluate" if any(word.startswith("run=") for word in words) else "train")
     return shlex.join(["yardstick", command, *words, *methods])
 
 
