@@ -128,9 +128,10 @@ def of_hydra(error: BaseException) -> str:
     setting = cause_of(error, OmegaConfBaseException)
     if setting is None:
         return f"{text}."
+    key = setting.full_key or ""
     while isinstance(setting.__cause__ or setting.__context__, OmegaConfBaseException):
         setting = cast(OmegaConfBaseException, setting.__cause__ or setting.__context__)
-    key = setting.full_key or ""
+        key = setting.full_key or key
     if isinstance(setting, MissingMandatoryValue):
         return f"{key} must be given: add {key}=..."
     if isinstance(setting, ConfigAttributeError | ConfigKeyError):

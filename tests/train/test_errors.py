@@ -53,7 +53,7 @@ extension=pi extension.factor=0 | extension.factor=0 should be greater than or e
 extension=yarn extension.truncate=maybe | extension.truncate=maybe should be a valid boolean.
 extension.finetune_steps=9 | extension.finetune_steps=9 needs an extension to train under
 extension=pi extension._target_=models.extensions.ntk.NTK | add names.extension=my_extension
-encoding=ropee | There is no encoding 'ropee'. Did you mean 'rope'? There are: alibi
+encoding=ropee | There is no encoding 'ropee'. Did you mean 'rope'? There are: abacus
 encoding=fox objective=mlm model.causal=false | causal mask
 encoding.layout=diagonal | the layouts are: half, interleaved.
 encoding.base=ten | encoding.base=ten should be a valid number.
@@ -71,7 +71,6 @@ encoding._target_=not_here.Mine names.encoding=mine | Name the folder that it is
 names.encoding=a/b | names.encoding=a/b should be like the pattern
 names=null | names=null should be a valid mapping.
 ++run=10 | run=10 should be a valid string.
-++run=/nowhere | /nowhere is not the folder of a finished run: it has no DONE.
 data.path=/nowhere | /nowhere
 data.limit=nan | data.limit=NaN should be a finite number.
 trainer.max_steps=0 | trainer.max_steps=0 should be greater than or equal to 1.

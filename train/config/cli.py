@@ -34,6 +34,8 @@ def open_hydra(arguments: Sequence[str], name: str) -> Iterator[tuple[Hydra, Nam
     """
     parser = get_args_parser()
     for word in arguments:  # Hydra's own options alone have dashes
+        if word.startswith("="):
+            raise UsageError(f"{word} should be a setting such as key=value.")
         if word.startswith("--") and word[2:].partition("=")[0].partition(".")[0] in Config.model_fields:
             raise UsageError(
                 f"{word} is a setting, which is written without dashes: {word[2:].partition('=')[0]}=..."

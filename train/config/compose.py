@@ -15,7 +15,7 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from omegaconf import DictConfig, OmegaConf
 
 import data
-from conf.choices import method_folders
+from conf.choices import files, method_folders
 from conf.errors import UsageError
 from train.config.schema import Config
 from train.config.sections import TrainerConfig
@@ -81,6 +81,11 @@ def resolved_settings(root: DictConfig) -> dict[str, Any]:
     settings = cast(dict[str, Any], OmegaConf.to_container(plain, resolve=True, throw_on_missing=True))
     check_value("names", settings["names"], dict)
     names, chosen = settings["names"], hydra.runtime.choices
+    for group, name in names.items():
+        if name in files(group) and name != chosen.get(group):
+            raise UsageError(
+                f"names.{group}={name} is not what conf/{group}/{name}.yaml names: choose another name."
+            )
     settings["names"] = {key: chosen.get(key) if value is None else value for key, value in names.items()}
     check_names(settings, list(hydra.overrides.task))
     return settings
@@ -101,13 +106,13 @@ def check_names(settings: dict[str, Any], overrides: Sequence[str]) -> None:
 def trained_settings(chosen: dict[str, Any]) -> dict[str, Any]:
     """Return the settings of the run folder `run`, with the chosen ones in their place; a null in
     `evaluation` keeps the run's. Raise UsageError if an override would change the training."""
+    check_value("run", chosen["run"], str)
     for key in (word.lstrip("+~").partition("=")[0] for word in HydraConfig.get().overrides.task):
         group, _, rest = key.partition(".")
         if group in TRAINED or (group == "trainer" and rest and rest not in OWN):
             raise UsageError(
                 f"{key} is decided by the training of the run: leave it out, or train another run."
             )
-    check_value("run", chosen["run"], str)
     folder = Path(chosen["run"])
     about = trained_run(folder)
     kept = about.settings

@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
 from multiprocessing.forkserver import ensure_running
-from multiprocessing.process import BaseProcess
 from pathlib import Path
 from types import ModuleType
 from typing import Any, cast
@@ -27,7 +26,7 @@ from train.config.compose import config_of
 from train.config.run_id import name_of, run_id_of
 from train.config.schema import Config
 from train.launch.resources import Share, width
-from train.launch.scheduler import run_all
+from train.launch.scheduler import JobProcess, run_all
 from train.launch.sweep import Job, JobError, Sweep
 from train.launch.worker import run_worker
 from train.results.done import RESULTS
@@ -81,7 +80,7 @@ class LocalLauncher(Launcher):
         return width(config)
 
     @contextmanager
-    def open(self, jobs: list[Job]) -> Iterator[Callable[[Job, Share], "JobProcess"]]:
+    def open(self, jobs: list[Job]) -> Iterator[Callable[[Job, Share], JobProcess]]:
         """Yield the function that starts a job."""
         context = multiprocessing.get_context("forkserver")
         context.set_forkserver_preload(PRELOADED)
@@ -109,7 +108,7 @@ class SlurmLauncher(LocalLauncher):
         return len(self.sweep.jobs)
 
     @contextmanager
-    def open(self, jobs: list[Job]) -> Iterator[Callable[[Job, Share], "JobProcess"]]:
+    def open(self, jobs: list[Job]) -> Iterator[Callable[[Job, Share], JobProcess]]:
         if find_spec("submitit") is None:
             raise UsageError("hydra/launcher=slurm needs another package: pip install -e '.[launchers]'")
         from submitit import AutoExecutor
@@ -141,9 +140,6 @@ class SlurmProcess:
         self.job.cancel(check=False)
 
     kill = terminate
-
-
-JobProcess = BaseProcess | SlurmProcess
 
 
 def plain(value: Any) -> Any:

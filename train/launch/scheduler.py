@@ -3,13 +3,15 @@
 import sys
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from conf.errors import UsageError
+from train.config.schema import Config
 from train.launch.resources import Share, share
 from train.launch.sweep import Job
 from train.results.done import DONE, RESULTS, has_gaps
@@ -18,14 +20,35 @@ from train.results.summary_table import headline
 from train.runtime.progress import duration
 from train.runtime.signals import PATIENCE, ending
 
-if TYPE_CHECKING:
-    from train.launch.launchers import JobProcess, LocalLauncher
+
+class JobProcess(Protocol):
+    """A process of a job, on this machine or another."""
+
+    @property
+    def exitcode(self) -> int | None:
+        """Return its exit code; None until it ends."""
+
+    def terminate(self) -> None: ...
+
+    def kill(self) -> None: ...
+
+
+class JobLauncher(Protocol):
+    """What starts jobs."""
+
+    every: float  # seconds between two looks at the jobs
+
+    def width(self, config: Config) -> int:
+        """Return how many jobs run at a time."""
+
+    def open(self, jobs: list[Job]) -> AbstractContextManager[Callable[[Job, Share], JobProcess]]:
+        """Yield the function that starts a job."""
 
 
 @dataclass(frozen=True)
 class RunningJob:
     job: Job
-    process: "JobProcess"
+    process: JobProcess
     since: float
     slot: int  # of those side by side
 
@@ -42,7 +65,7 @@ class Scheduler:
         self.bar = Progress(*columns, speed_estimate_period=1e9, disable=not sys.stdout.isatty())
         self.task = self.bar.add_task("", total=self.total)
 
-    def start(self, job: Job, side_by_side: int, start: Callable[[Job, Share], "JobProcess"]) -> None:
+    def start(self, job: Job, side_by_side: int, start: Callable[[Job, Share], JobProcess]) -> None:
         """Start a job in a place that is free."""
         slot = min(set(range(side_by_side)) - {entry.slot for entry in self.running})
         job.folder.mkdir(parents=True, exist_ok=True)
@@ -63,7 +86,7 @@ class Scheduler:
             self.show()
             self.report(entry.job, entry.process.exitcode, time.perf_counter() - entry.since)
 
-    def report(self, job: Job, code: int | str | None, seconds: float) -> None:
+    def report(self, job: Job, code: int | None, seconds: float) -> None:
         """Print a line about a job that ended."""
         job.folder.chmod(job.folder.stat().st_mode)  # NFS may remember that there was no DONE
         outcome = job_result(job) if (job.folder / DONE).exists() else failure_text(job.folder, code or 0)
@@ -87,7 +110,7 @@ class Scheduler:
             entry.process.kill()
 
 
-def run_all(jobs: list[Job], launcher: "LocalLauncher") -> None:
+def run_all(jobs: list[Job], launcher: JobLauncher) -> None:
     """Run the jobs that are not done, and wait for all of them."""
     missing = list({job.folder: job for job in jobs if not job.is_done or has_gaps(job.folder)}.values())
     if not missing:
@@ -115,12 +138,12 @@ def job_result(job: Job) -> str:
         return f"done, but {error}"
 
 
-def failure_text(folder: Path, code: int | str) -> str:
+def failure_text(folder: Path, code: int) -> str:
     """Return how a job ended; add it to the job's log if that does not say so."""
     log = folder / "train.log"
-    if isinstance(code, int) and code >= 0:
+    if code >= 0:
         return f"FAILED, see {log}"
-    outcome = ending(code) if isinstance(code, int) else f"did not end: {code}"
+    outcome = ending(code)
     with log.open("a") as lines:
         lines.write(f"Killed: the job {outcome}.\n")
     return f"FAILED, it {outcome}"
