@@ -22,21 +22,11 @@ function fitted(spec, width) {
 function draw(figure) {
   const spec = chosen(figure), host = figure.querySelector(".chart");
   const config = host.clientWidth < 600 ? { ...LOOK.config, legend: { ...LOOK.config.legend, columns: 2 } } : LOOK.config;
-  vegaEmbed(host, fitted(spec, host.clientWidth), { ...LOOK, config, renderer: "svg", tooltip }).then(({ view }) => clickable(host, view));
-}
-
-// a click on a name picks its curve, as a click on the curve does: Vega's marks of text take no clicks from other layers
-function clickable(host, view) {
-  for (const text of host.querySelectorAll("text")) {
-    const datum = text.__data__?.datum;
-    if (datum?._kind !== "name") continue;
-    Object.assign(text.style, { pointerEvents: "auto", cursor: "pointer" });
-    text.addEventListener("click", () => {
-      const isSame = (picked) => picked.values[0] === datum.name, change = vega.changeset();
-      const picked = { unit: "names", fields: [{ type: "E", field: "name" }], values: [datum.name] };
-      view.change("pick_store", view.data("pick_store").some(isSame) ? change.remove(isSame) : change.insert(picked)).run();
-    });
-  }
+  vegaEmbed(host, fitted(spec, host.clientWidth), { ...LOOK, config, renderer: "svg", tooltip }).then(() => {
+    for (const text of host.querySelectorAll("text")) {  // a click on a name is one on its curve
+      if (text.__data__?.datum?._kind === "name") Object.assign(text.style, { pointerEvents: "auto", cursor: "pointer" });
+    }
+  });
 }
 
 const chosen = (figure) => figures.views[figure.dataset.figure][figure.querySelector("select")?.value ?? 0];
@@ -50,18 +40,19 @@ async function picture(spec) {
 }
 
 // the rows of what is shown, without those and without the columns that only serve to draw it
-function table(spec, view) {
+async function table(spec, name) {
+  const { view } = await vegaEmbed(document.createElement("div"), spec, { ...LOOK, renderer: "none" });
   const axis = spec.spec?.encoding?.y?.axis?.title ?? "";  // the metric and its unit
-  const cell = (text) => /[",\n]/.test(text ?? "") ? `"${text.replaceAll('"', '""')}"` : text ?? "";
-  return Object.values(spec.datasets).map((text) => {
-    const rows = vega.read(text, { type: "csv" }).filter((row) => !["name", "mark", "note", "zero", "trained"].includes(row._kind));
-    const columns = Object.keys(rows[0] ?? {}).filter((name) => !name.startsWith("_"));
-    return [["view", "axis", ...columns], ...rows.map((row) => [view, axis, ...columns.map((name) => row[name])])].map((row) => row.map(cell).join(",")).join("\n");
+  const cell = (value) => { const text = String(value ?? ""); return /[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text; };
+  return Object.keys(spec.datasets).map((dataset) => {
+    const rows = view.data(dataset).filter((row) => !["name", "mark", "note", "zero", "trained"].includes(row._kind));
+    const columns = Object.keys(rows[0] ?? {}).filter((column) => !column.startsWith("_"));
+    return [["view", "axis", ...columns], ...rows.map((row) => [name, axis, ...columns.map((column) => row[column])])].map((row) => row.map(cell).join(",")).join("\n");
   }).join("\n\n") + "\n";
 }
 
 async function save(figure, type) {
-  const spec = chosen(figure), view = viewName(figure), text = type === "svg" ? await picture(spec) : table(spec, view);
+  const spec = chosen(figure), view = viewName(figure), text = await (type === "svg" ? picture(spec) : table(spec, view));
   const link = document.createElement("a");
   link.href = URL.createObjectURL(new Blob([text], { type: type === "svg" ? "image/svg+xml" : "text/csv" }));
   link.download = `${[figure.dataset.figure, ...view.match(/[\w.-]+/g) ?? []].join("_")}.${type}`;

@@ -33,6 +33,6 @@ def runtime() -> str:
     """Return Vega, Vega-Lite and Vega-Embed as one script, from the package that also draws the files."""
     import vl_convert
 
-    return vl_convert.javascript_bundle(
-        "window.vegaEmbed = vegaEmbed; window.vega = vega;", VEGA_LITE
-    ).replace("</script", "<\\/script")
+    return vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", VEGA_LITE).replace(
+        "</script", "<\\/script"
+    )
