@@ -90,7 +90,9 @@ class Training(LightningModule):
 
     def validation_step(self, batch: Batch, index: int) -> None:
         count = batch.targets.numel() if batch.mask is None else int(batch.mask.sum())
-        with torch.compiler.set_stance("force_eager"):  # else it compiles once more, without gradients
+        # on a CPU without a second compilation; on a GPU FlexAttention would compute all pairs without one
+        stance = "force_eager" if batch.tokens.is_cpu else "default"
+        with torch.compiler.set_stance(stance):
             hidden = self.model.hidden(batch.tokens, given=batch.positions)
         loss = mean_loss(hidden, self.model.head.weight, batch.targets, batch.mask)
         self.held_out += count * torch.stack([loss, torch.ones_like(loss)])
