@@ -20,6 +20,7 @@ from models.options.learned_sink import LearnedSink
 from models.options.ssmax import SSMax
 from models.schedule import Schedule, members
 
+ABOUT = ("family", "paper", "link")  # a method, and no parameters of it
 RECIPE = ("finetune_steps", "finetune_length", "finetune_learning_rate")  # of training under it
 OPTIONS = {"ssmax": SSMax, "learned_sink": LearnedSink}  # of any encoding, by their keys
 SHAPE = ("heads", "head_width", "width", "depth", "length")
@@ -45,7 +46,7 @@ def extend(name: str, encoding: Encoding, **parameters: Any) -> Encoding:
 
     Raise UsageError, with the names of the encodings that it fits, if it does not fit this one.
     """
-    settings = {k: v for k, v in read("extension", name).items() if k not in RECIPE} | parameters
+    settings = {k: v for k, v in read("extension", name).items() if k not in (*RECIPE, *ABOUT)} | parameters
     if not encoding_fits(name, encoding):
         fitting = ", ".join(n for n in names() if fits(name, n))
         raise UsageError(f"The extension '{name}' does not fit {encoding.name}; it fits: {fitting}.")
@@ -66,7 +67,7 @@ def changed(settings: Mapping[str, Any], encoding: Encoding) -> Encoding:
     fits any encoding, all the same."""
     changes, kind = [], None if settings.get("_target_") is None else locate(settings["_target_"])
     if kind is not None and kind.fits_to(encoding):
-        parameters = {key: value for key, value in settings.items() if key != "log_n"}
+        parameters = {key: value for key, value in settings.items() if key not in ("log_n", *ABOUT)}
         changes.append(construct(parameters, encoding.shape, encoding=encoding))
     if settings.get("log_n", False):
         changes.append(LogN(encoding.shape["length"]))
@@ -76,7 +77,7 @@ def changed(settings: Mapping[str, Any], encoding: Encoding) -> Encoding:
 def needs_more(extension: str) -> bool:
     """Return whether an extension has a parameter without default."""
     parameters = read("extension", extension).items()
-    return any(value is None for key, value in parameters if key not in ("_target_", *RECIPE))
+    return any(value is None for key, value in parameters if key not in ("_target_", *RECIPE, *ABOUT))
 
 
 def extensions(encoding: Encoding) -> list[str]:
@@ -117,7 +118,7 @@ def with_seed(settings: Mapping[str, Any], seed: int) -> dict[str, Any]:
 
 def build(settings: Mapping[str, Any], shape: Mapping[str, int]) -> Encoding:
     """Return the encoding of these settings, for a model of this shape."""
-    others = ("family", "share", *OPTIONS)
+    others = ("share", *ABOUT, *OPTIONS)
     encoding: Encoding = construct({k: v for k, v in settings.items() if k not in others}, shape)
     chosen = [option for name, option in OPTIONS.items() if settings.get(name, False)]
     if chosen:

@@ -1,7 +1,6 @@
-"""The origin of a method: the head of its file in `conf/` and its module's docstring."""
+"""The origin of a method: what to expect and its paper, from its file in `conf/`, and its docstring."""
 
 import inspect
-import re
 from itertools import takewhile
 
 from conf.choices import files
@@ -20,17 +19,7 @@ def about(group: str, name: str) -> str:
     return (inspect.getdoc(inspect.getmodule(locate(target))) or "") if target else ""
 
 
-LINK = r"(?P<year>\d{4}), (?P<link>https?://[^\s,;)]+)"
-SOURCES = (
-    re.compile(r"(?P<authors>[^\s(]+ (?:et al\.|and \S+)) \(" + LINK),  # Shaw et al. (2018, https://...)
-    re.compile(r"\((?:[^(),]+, )*?(?P<authors>[^(),]+), " + LINK),  # (DeBERTa, He et al., 2020, https://...)
-)
-
-
 def source(group: str, name: str) -> tuple[str, str]:
     """Return authors and year, and the link, of a method; two empty strings if it has none."""
-    for text in (comment(group, name), *about(group, name).split("\n\n")):
-        for pattern in SOURCES:
-            if match := pattern.search(" ".join(text.split())):
-                return f"{match['authors']}, {match['year']}", match["link"]
-    return "", ""
+    settings = read(group, name)
+    return settings.get("paper") or "", settings.get("link") or ""

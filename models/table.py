@@ -9,7 +9,7 @@ import torch
 
 from models.effect import ByDistance, Effect, Layer, Positions
 from models.encoding import Encoding
-from models.registry import extend, fits, load, names, read
+from models.registry import ABOUT, extend, fits, load, names, read
 from models.schedule import members
 from models.sources import source
 
@@ -140,7 +140,7 @@ def cost(effects: list[Effect]) -> str:
 
 def change(name: str) -> Change:
     settings = read("extension", name)
-    parameters = ", ".join(f"{k}={short(v)}" for k, v in settings.items() if k != "_target_")
+    parameters = ", ".join(f"{k}={short(v)}" for k, v in settings.items() if k not in ("_target_", *ABOUT))
     fitting = [encoding for encoding in names("encoding") if fits(name, encoding)]
     return Change(
         name, changes(name, fitting[0] if "rope" not in fitting else "rope"),

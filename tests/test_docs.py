@@ -22,7 +22,7 @@ from train.paths import ROOT
 README, STUDY = ROOT / "README.md", ROOT / "docs/study/README.md"
 NUMBER = re.compile(r"[+−]?\d\.\d{3}(?: \[[^]]+\])?")
 TABLES = re.findall(r"<!-- python -m sweeps\.(.+?) -->", STUDY.read_text())
-CONTROLS = {"none", "crop", "window", "integer", "concatenated"}  # nobody's paper
+CONTROLS = {"none", "plain", "crop", "window", "integer", "concatenated"}  # nobody's paper
 
 
 Printed = Callable[..., str]

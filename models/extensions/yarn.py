@@ -3,7 +3,8 @@
 A pair that rotates at least `fast` times within the training length is kept, one that rotates at
 most `slow` times is divided by `factor`, and those between are mixed. The share of the mixture is
 linear in the pair's index as in the authors' code (`index`), or in its number of rotations as in the
-paper (`rotations`). q and k are both multiplied by 0.1 ln(factor) + 1.
+paper (`rotations`). q and k are both multiplied by 0.1 ln(factor) + 1. Without that factor, and by
+rotations, this is the scaling of Llama 3.1 (Grattafiori et al., 2024, https://arxiv.org/abs/2407.21783).
 """
 
 import math
@@ -16,7 +17,7 @@ from models.extensions.frequencies import Frequencies, index_ramp, interpolate, 
 
 
 class YaRN(Frequencies):
-    """`truncate` puts the ends of the `index` ramp on whole indices."""
+    """`truncate` puts the ends of the `index` ramp on whole indices. `sharpen` multiplies q and k."""
 
     def __init__(
         self,
@@ -26,11 +27,13 @@ class YaRN(Frequencies):
         slow: Positive = 1.0,
         ramp: str = "index",
         truncate: bool = True,
+        sharpen: bool = True,
     ) -> None:
         super().__init__(length, factor)
         if ramp not in ("index", "rotations"):
             raise UsageError(f"extension.ramp={ramp} must be index or rotations.")
-        self.fast, self.slow, self.ramp, self.truncate = fast, slow, ramp, truncate
+        self.fast, self.slow, self.ramp = fast, slow, ramp
+        self.truncate, self.sharpen = truncate, sharpen
 
     def scaled(self, frequencies: Tensor, factor: float, base: float) -> Tensor:
         if self.ramp == "rotations":
@@ -41,4 +44,4 @@ class YaRN(Frequencies):
         return interpolate(frequencies, share, factor)
 
     def magnitude(self, factor: float) -> float:
-        return 0.1 * math.log(factor) + 1
+        return 0.1 * math.log(factor) + 1 if self.sharpen else 1.0

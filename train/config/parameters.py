@@ -8,7 +8,7 @@ from typing import Any, get_type_hints
 from conf.errors import UsageError
 from models.change import Change
 from models.encoding import Encoding
-from models.registry import OPTIONS, SHAPE
+from models.registry import ABOUT, OPTIONS, SHAPE
 from train.config.schema import Config
 from train.config.validation import as_setting, check_value, did_you_mean
 
@@ -40,7 +40,7 @@ def check(key: str, settings: Mapping[str, Any], kind: type = object) -> None:
             raise UsageError(f"{key}.{name} must be given: {constructor.__name__} has no default for it.")
     for name, value in settings.items():
         path = f"{key}.{name}"
-        if name in ("_target_", "family", "share"):  # of any method, read elsewhere
+        if name in ("_target_", "share", *ABOUT):  # of any method, read elsewhere
             continue
         if name not in (*known, *SWITCHES):
             raise UsageError(

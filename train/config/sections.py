@@ -89,6 +89,8 @@ class EncodingConfig(Section, extra="allow"):
     """The class of the method in `_target_`, and its parameters."""
 
     family: str | None = None  # of methods, in the report
+    paper: str | None = None  # authors and year
+    link: str | None = None
     share: bool  # one encoding for all layers; false: each layer has its own parameters
     ssmax: bool  # learned log-n temperature on top
 
@@ -100,6 +102,8 @@ class EncodingConfig(Section, extra="allow"):
 class ExtensionConfig(Section, extra="allow"):
     """The class of the method in `_target_`, its parameters, and the settings of training under it."""
 
+    paper: str | None = None  # authors and year
+    link: str | None = None
     finetune_steps: Annotated[int, Field(ge=0, lt=1 << 31)] = 0
     finetune_length: Count | None = None  # tokens; null: the training length
     finetune_learning_rate: Quantity = 5e-4
