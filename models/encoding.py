@@ -19,6 +19,7 @@ class Encoding(nn.Module):
     needs_causal: bool = False  # undefined without the causal mask
     needs_whole: bool = False  # undefined between whole positions
     has_state: bool = False  # a layer reads what the layers before it left
+    receptive_field: int = 1  # tokens, up to its own, whose content decides what one token does in a layer
     draws: int = 1  # that the sequences of an evaluation take in turn; 1: nothing is drawn
     shape: dict[str, int]  # the heads, head_width, width, depth and length that it was built for
 
@@ -44,6 +45,7 @@ class Encoding(nn.Module):
         self.limit = min((e.limit for e in inside if e.limit is not None), default=None)
         self.context = min((e.context for e in inside if e.context is not None), default=None)
         self.draws = max(e.draws for e in inside)
+        self.receptive_field = max(type(self).receptive_field, *(e.receptive_field for e in inside))
         self.relative = type(self).relative and all(e.relative for e in inside)
         self.prefix = type(self).prefix and all(e.prefix for e in inside)
         self.has_state = type(self).has_state or any(e.has_state for e in inside)

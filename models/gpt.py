@@ -107,7 +107,7 @@ class GPT(nn.Module):
             window = effect.visible
             if window is None or window.sinks or effect.logit_scale is not None:  # which may count all tokens
                 return 0
-            seen += window.width - 1
+            seen += window.width + self.tiled[layer % len(effects)].receptive_field - 2
         return max(0, first - seen)
 
     def forward(self, tokens: Tensor, draw: int = 0, given: Tensor | None = None) -> Tensor:

@@ -25,6 +25,7 @@ TINY = 1e-6
 class PaTH(Encoding):
     """`rank`: of the map from the hidden state to the directions."""
 
+    receptive_field = TAPS
     needs_causal = True  # the path leads from the key to the query
 
     def __init__(

@@ -24,6 +24,7 @@ class SelectiveRoPE(Encoding):
     """`rank`: of the map from the hidden state to the phases. `base`: phases of pair k are multiplied by
     base^(-2k/D)."""
 
+    receptive_field = TAPS
     needs_causal = True  # the phases accumulate from the key to the query
 
     def __init__(
