@@ -93,7 +93,7 @@ sweeps=encoding | There is no sweep 'encoding'. Did you mean 'encodings'?
 sweeps=encodings encoding=rope,alibi trainer.max_step=3 | There is no setting 'trainer.max_step'. Did you mean
 -m encoding=glob(zzz*) | matches nothing
 -m hydra/launcher=slrm | There is no hydra/launcher 'slrm'. Did you mean 'slurm'?
--m hydra/launcher=slurm hydra.launcher.partion=gpu | Did you mean 'hydra.launcher.partition'?
+-m hydra/launcher=slurm hydra.launcher.partion=gpu | There is no setting 'hydra.launcher.partion'.
 -m hydra/launcher=slurm | slurm cannot start: Could not detect "srun"
 encoding=learned extension=crop {TUNED} | extension.finetune_length=64 is past what encoding=learned
 extension=pi {TUNED} trainer.accumulate=3 | leaves 1 sequences of a step, too few for 1 processes
