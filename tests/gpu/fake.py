@@ -1,6 +1,6 @@
 """A simulated GPU: its tensors have shapes but no values, and it counts the memory that they would occupy.
 
-The CPU computes as usual. A number read from the GPU is 0, a truth value is true. Lines that read from the
+The CPU computes as usual. A number read from the GPU is 1, a truth value is true. Lines that read from the
 GPU are recorded, because a program waits there for a real GPU, and so are lines that copy numbers to it.
 """
 
@@ -54,7 +54,7 @@ class GPU(TorchDispatchMode):
                 return result
         if operation is ATEN._local_scalar_dense.default:
             self.reads[line()] += 1
-            return tensors[0].dtype == torch.bool or torch.zeros((), dtype=tensors[0].dtype).item()
+            return tensors[0].dtype == torch.bool or torch.ones((), dtype=tensors[0].dtype).item()
         if to == "cpu" or (operation is ATEN.copy_.default and not on_gpu[0]):
             self.reads[line()] += 1
             return torch.zeros(tensors[0].shape, dtype=named.get("dtype") or tensors[0].dtype)
@@ -110,7 +110,13 @@ def save(state: Any, file: Any) -> None:
 
 
 def attention(
-    q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None, is_causal: bool = False, scale: float = 1.0
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    mask: Tensor | None = None,
+    is_causal: bool = False,
+    scale: float = 1.0,
+    enable_gqa: bool = False,
 ) -> Tensor:
     """Stand in for `scaled_dot_product_attention`, with the kernels that PyTorch chooses on an Ampere GPU or
     newer."""
