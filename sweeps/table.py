@@ -245,11 +245,12 @@ def scored(
 
 def merge_equal_methods(table: Table) -> Table:
     """Return the table with one line for methods that are one function: on the seeds that they share, all
-    of their scores are equal. The one with most seeds stays."""
+    of their losses are equal (accuracies may be by chance). The one with most seeds stays."""
     if not len(table.scores):
         return table
     contents: dict[str, dict[int, bytes]] = defaultdict(dict)
-    plain = table.scores[table.scores.index.get_level_values("extension") == "none"]
+    levels = table.scores.index.get_level_values
+    plain = table.scores[(levels("extension") == "none") & (levels("metric") == "loss")]
     for (method, seed), scores in plain.groupby(level=["method", "seed"]):
         contents[method][seed] = scores.to_numpy().tobytes()
     renamed: dict[str, list[str]] = {}

@@ -29,8 +29,13 @@ def table(folder: Path) -> Table:
     return only_table(load_sweep(folder))
 
 
+def plain(table: Table) -> pd.DataFrame:
+    """Return the gains of methods without extension, by method and length."""
+    return gains(table).xs("none", level="extension")
+
+
 def test_it_is_the_loss_of_the_better_fair_control_minus_that_with_everything(table: Table) -> None:
-    found = gains(table)
+    found = plain(table)
     for (method, length), row in found.iterrows():
 
         def mean(protocol: str, extension: str, at: tuple[object, object] = (method, length)) -> float:
@@ -54,7 +59,7 @@ def test_the_crop_that_every_context_beats_is_no_control(tmp_path: Path) -> None
 
 
 def test_verdicts_are_gains_holds_loses_or_undecided(table: Table) -> None:
-    found = gains(table)
+    found = plain(table)
     assert found["verdict"]["rope", 2048] == "loses"
     for row in found.itertuples():
         assert row.verdict != "gains" or row.low > 0
@@ -66,8 +71,9 @@ def test_verdicts_are_gains_holds_loses_or_undecided(table: Table) -> None:
 
 @pytest.mark.parametrize(("crop", "gain"), [(2.0, -0.5), (2.8, 0.3), (3.5, 0.5), (None, 0.5)])
 def test_a_method_that_fails_in_a_window_does_not_gain_by_leaving_it(crop: float | None, gain: float) -> None:
-    names = ["method", "length", "seed"]
-    index = pd.MultiIndex.from_product([["nope"], [256], [0, 1]], names=names)
+    names = ["method", "extension", "length", "seed"]
+    index = pd.MultiIndex.from_product([["nope"], ["none"], [256], [0, 1]], names=names)
+    home = pd.MultiIndex.from_product([["nope"], [256], [0, 1]], names=["method", "length", "seed"])
     noise = np.random.default_rng(0).normal(0, 0.01, (3, 2, 32))
     losses = {"window": 3.0} | ({} if crop is None else {"crop": crop})
     frames = {
@@ -76,11 +82,14 @@ def test_a_method_that_fails_in_a_window_does_not_gain_by_leaving_it(crop: float
     }
     found, over = paired_gains(pd.DataFrame(2.5 + noise[2], index), frames, 1)
     assert found.to_numpy().mean() == pytest.approx(gain, abs=0.01)
-    assert over["nope", 256].split(" and ")[0] == ("crop" if crop is not None and crop < 3 else "window")
+    assert over["nope", "none", 256].split(" and ")[0] == (
+        "crop" if crop is not None and crop < 3 else "window"
+    )
 
 
 def test_a_seed_without_its_control_does_not_count(table: Table) -> None:
-    whole = table.sample("same_tokens", "loss").xs("none", level="extension")
+    sample = table.sample("same_tokens", "loss")
+    whole = sample[sample.index.get_level_values("extension") == "none"]
     crop = table.sample("sliding", "loss").xs("crop", level="extension").drop(index=2, level="seed")
     found, over = paired_gains(whole, {"crop": crop}, 1)
     assert set(found.index.get_level_values("seed")) == {0, 1}
@@ -92,7 +101,7 @@ def test_a_run_logs_the_same_gain(folder: Path, table: Table) -> None:
     logged = {row.length: row.value for row in gain_rows(read_rows(folder / "fox-s1/results.jsonl"))}
     means = (samples * table.windows).sum(axis=1) / table.windows.sum()
     for length, value in logged.items():
-        assert value == pytest.approx(means["fox", length, 1], abs=1e-6)
+        assert value == pytest.approx(means["fox", "none", length, 1], abs=1e-6)
     assert len(logged) == 5
 
 
@@ -100,7 +109,7 @@ def test_ten_numbers_by_other_means() -> None:
     """Plain pandas on the files of an archive, which shares no code with the product."""
     rows = pd.read_parquet(STUDY / "quick" / "rows.parquet").query("metric == 'loss'")
     loss = rows.set_index(["encoding", "protocol", "extension", "length"])["value"]
-    found = gains(only_table(load_sweep(STUDY / "quick")))
+    found = plain(only_table(load_sweep(STUDY / "quick")))
     checked = 0
     for method in ("rope", "alibi", "kerple_log", "t5", "nope"):
         for length in (256, 2048):

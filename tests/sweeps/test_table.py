@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from sweeps.archive import pack
 from sweeps.results import load_sweep
 from sweeps.table import Table, only_table, read_tables
 from tests.sweeps.synthetic import make_sweep, vouch
@@ -79,8 +80,6 @@ def test_what_cannot_be_compared_is_apart(sweep: Path, tmp_path: Path) -> None:
 
 
 def test_archives_are_the_same_table(sweep: Path, tmp_path: Path) -> None:
-    from sweeps.archive import pack
-
     pack(sweep, tmp_path / "archive")
     first, other = read(sweep), read(tmp_path / "archive")
     pd.testing.assert_series_equal(first.values, other.values)
