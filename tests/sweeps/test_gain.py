@@ -77,7 +77,7 @@ def test_a_method_that_fails_in_a_window_does_not_gain_by_leaving_it(crop: float
     noise = np.random.default_rng(0).normal(0, 0.01, (3, 2, 32))
     losses = {"window": 3.0} | ({} if crop is None else {"crop": crop})
     frames = {
-        name: pd.DataFrame(loss + part, index)
+        name: pd.DataFrame(loss + part, home)
         for (name, loss), part in zip(losses.items(), noise, strict=False)
     }
     found, over = paired_gains(pd.DataFrame(2.5 + noise[2], index), frames, 1)
