@@ -3,6 +3,8 @@
 import atexit
 import gc
 import os
+import tempfile
+from pathlib import Path
 
 
 def set_environment() -> None:
@@ -16,3 +18,7 @@ def set_environment() -> None:
     # Importing Lightning makes 400,000 objects that stay; to look for garbage among them takes seconds
     gc.set_threshold(10_000)
     atexit.register(gc.freeze)
+    try:
+        Path.home()
+    except RuntimeError:  # a container's user without a name; `datasets` would write to a folder named "~"
+        os.environ.setdefault("HF_HOME", str(Path(tempfile.gettempdir(), f"huggingface-{os.getuid()}")))
