@@ -2,6 +2,7 @@
 
 import ast
 import sys
+import sysconfig
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -62,11 +63,16 @@ def foreign_code(settings: Any) -> list[Path]:
     files = {module_file(module) for module in modules(settings)}
     return sorted(
         {
-            file if "site-packages" in file.parts else file.parent
+            file if is_installed(file) else file.parent
             for file in files
             if file is not None and is_foreign(file)
         }
     )
+
+
+def is_installed(file: Path) -> bool:
+    """Return whether a file belongs to Python or to an installed package."""
+    return "site-packages" in file.parts or file.is_relative_to(Path(sysconfig.get_path("stdlib")).resolve())
 
 
 def is_foreign(file: Path) -> bool:
