@@ -500,5 +500,5 @@ def test_ssmax_under_any_extension(method: Method) -> None:
     with torch.no_grad():
         out = gpt(sharp)(tokens(length))
         assert out.isfinite().all()
-        if length <= Method(method.encoding).longest:
+        if length <= Method(method.encoding).longest and method.extension != "plain":
             assert not same(out, gpt(plain)(tokens(length)))

@@ -17,6 +17,7 @@ from models.effect import Adjust, ByDistance, ByPair, Content, Effect, Positions
 from models.encoding import Encoding
 from models.encodings.abacus import Abacus
 from models.encodings.carope import CARoPE
+from models.encodings.grape import PathBias
 from models.encodings.learned import Learned
 from models.encodings.rope import RoPE
 from models.ops.precision import double
@@ -40,8 +41,8 @@ class BFloat16(Change):
 
     @classmethod
     def fits_to(cls, encoding: Encoding) -> bool:
-        """Return whether the change can be made: not to tables, which are read by integers."""
-        is_table = isinstance(split(encoding)[0], Learned | Abacus)
+        """Return whether the change can be made: not to what finds tokens in a table or by their positions."""
+        is_table = isinstance(split(encoding)[0], Learned | Abacus | PathBias)
         return encoding.draws == 1 and not is_table and super().fits_to(encoding)
 
     def forward(self, positions: Positions, before: Before) -> Effect:

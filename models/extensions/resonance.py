@@ -6,6 +6,7 @@ length meet angles that were trained. With `factor: 1` nothing else changes.
 
 import math
 
+import torch
 from torch import Tensor
 
 from models.extensions.yarn import YaRN
@@ -13,6 +14,8 @@ from models.extensions.yarn import YaRN
 
 class Resonance(YaRN):
     def scaled(self, frequencies: Tensor, factor: float, base: float) -> Tensor:
-        wavelength = 2 * math.pi / super().scaled(frequencies, factor, base)
+        changed = super().scaled(frequencies, factor, base)
+        turning = torch.where(changed > 0, changed, 1)  # of the pairs that stand still, any
+        wavelength = 2 * math.pi / turning
         whole = wavelength + (wavelength.round() - wavelength).detach()  # gradients pass through
-        return 2 * math.pi / whole
+        return torch.where(changed > 0, 2 * math.pi / whole, changed)

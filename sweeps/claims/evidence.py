@@ -28,7 +28,13 @@ MAKES_SETTING = (
     "settings.batch", "settings.trainer.max_steps", "settings.optimizer.matrices",
     "settings.optimizer.learning_rate",
 )  # fmt: skip
-NOT_VARIANT = ("finetune_steps", "pattern")  # the first is in the extension's name, the second a list
+NOT_VARIANT = (
+    "finetune_steps",
+    "pattern",
+    "_target_",
+    "paper",
+    "link",
+)  # the first is in the extension's name
 
 
 class Scores(NamedTuple):

@@ -22,6 +22,9 @@ ABSURD = """0 -1 1 2 3 7 64 0.5 -0.5 1000000 1e-300 1e300 1e999 nan inf -inf 0x1
     muon needle bytes gpu models.encodings.alibi.ALiBi data.tasks.strings.Copy os.system nowhere.X""".split()
 
 
+LABELS = ("paper", "link")  # texts with commas, which nobody types
+
+
 @cache
 def defaults(group: str = "", name: str = "") -> dict[str, Any]:
     """Return all settings of a group's choice, or of all groups, by dotted name."""
@@ -36,7 +39,7 @@ def leaves(node: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
     for key, value in node.items():
         if isinstance(value, dict) and value:
             yield from leaves(value, f"{prefix}{key}.")
-        else:
+        elif key not in LABELS:
             yield prefix + key, value
 
 
