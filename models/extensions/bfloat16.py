@@ -41,7 +41,7 @@ class BFloat16(Change):
 
     @classmethod
     def fits_to(cls, encoding: Encoding) -> bool:
-        """Return whether the change can be made: not to what finds tokens in a table or by their positions."""
+        """Return whether the change can be made: not to what finds tokens by their positions."""
         is_table = isinstance(split(encoding)[0], Learned | Abacus | PathBias)
         return encoding.draws == 1 and not is_table and super().fits_to(encoding)
 
