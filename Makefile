@@ -11,7 +11,7 @@ define newline
 
 
 endef
-SCALES ?= $(patsubst %,docs/study/%,quick encodings eighth quarter half both needle) docs/study docs/study/deep
+SCALES ?= $(patsubst %,docs/study/%,quick encodings eighth quarter half both) docs/study docs/study/deep
 SEEDS ?= 5
 CLAIM ?=
 RUN ?=
