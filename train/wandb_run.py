@@ -122,7 +122,19 @@ def track(config: Config, folder: Path, run_id: str, facts: Mapping[str, str]) -
         yield tracker
         exit_code = 0
     finally:
-        tracker.attempt(lambda run: run.finish(exit_code=exit_code), is_last=True)
+        tracker.attempt(finish(exit_code), is_last=True)
+
+
+def finish(exit_code: int) -> Callable[[Any], None]:
+    """Return what ends a W&B run and removes the temporary files of its tables."""
+
+    def end(run: Any) -> None:
+        from wandb.sdk.data_types._private import MEDIA_TMP
+
+        run.finish(exit_code=exit_code)
+        MEDIA_TMP.cleanup()  # a worker ends without the exit handlers that would
+
+    return end
 
 
 def start(mode: str, about: Mapping[str, Any]) -> Any:
