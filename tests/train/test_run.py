@@ -50,7 +50,7 @@ def test_rows_are_complete(done: Path) -> None:
         assert find(rows, protocol="training", metric=metric)[0].value is not None
     about = json.loads((done / "run.json").read_text())
     assert about["settings"]["names"]["encoding"] == "rope"
-    assert about["command"].startswith("python -m train encoding=rope")
+    assert about["command"].startswith("yardstick train encoding=rope")
     tokens = re.search(r"training: .* ([\d,]+) tokens;", about["corpus_description"])
     assert tokens
     settings = about["settings"]
@@ -113,13 +113,14 @@ def test_what_is_missing_of_a_run_is_made_again(done: Path, small: list[str], tm
 def test_damaged_weights_are_trained_again(small: list[str], tmp_path: Path) -> None:
     run = [*small, f"outputs={tmp_path}", "evaluation.windows=2"]
     call(*run, f"hydra.run.dir={tmp_path}/first")
+    shutil.copytree(tmp_path / "first", tmp_path / "sound")
     (weights,) = tmp_path.glob("trained/*/final.ckpt")
     flip(weights, weights.stat().st_size // 2)
     refused = call(f"run={tmp_path}/first", module="train.evaluate", check=False)
     assert "final.ckpt is not what was written: run it again." in refused.stderr
     again = call(*run, f"hydra.run.dir={tmp_path}/second")
     assert "is trained again, for final.ckpt." in again.stdout
-    close(tmp_path / "first", tmp_path / "second", 0)
+    close(tmp_path / "sound", tmp_path / "second", 0)
 
 
 def test_another_extension_finds_the_training(

@@ -142,7 +142,7 @@ def check_kernels(encodings: list[Encoding]) -> Finding:
         length = min(encoding.limit or 67, 67)
         expected = output_and_gradients(encoding, "reference", length)
         for kernel, module in KERNELS.items():
-            plan = Plan(encoding.effect_at(Positions.of(length)))
+            plan = Plan(encoding.effect_at(Positions.of(length), Layer(*random_content(length))))
             if kernel in ("reference", "flex") or module.refusal(torch.empty(1, 1, 1, 32), plan):
                 continue  # flex has no gradient on a CPU
             pairs = zip(output_and_gradients(encoding, kernel, length), expected, strict=True)
