@@ -70,7 +70,9 @@ def only(folder: Path, tests: list[str], chosen: str) -> None:
     for name in [name for name in sys.modules if name.split(".")[0] in packages]:
         del sys.modules[name]
     os.chdir(folder)
-    sys.meta_path[:] = [finder for finder in sys.meta_path if getattr(finder, "__module__", "") != "yardstick"]
+    sys.meta_path[:] = [
+        finder for finder in sys.meta_path if getattr(finder, "__module__", "") != "yardstick"
+    ]
     sys.path[:] = [str(folder), *(entry for entry in sys.path if entry not in ("", str(ROOT)))]
     sys.dont_write_bytecode = True
     sys.exit(pytest.main([*tests, "-k", chosen, "-x", "-p", "no:cacheprovider", "-p", "no:xdist"]))
