@@ -1,6 +1,7 @@
 """A user's own configuration works as in any project of Hydra: groups, defaults, experiments, sweeps."""
 
 import json
+import shlex
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -46,7 +47,7 @@ def test_an_experiment_in_a_sweep_of_one_s_own(
     assert "experiment=mine" in about.command
     assert {row.extension for row in read_rows(runs[0] / "results.jsonl")} == {"none", "pi8"}
     assert (runs[0] / ".hydra/config.yaml").exists()
-    again = call(*about.command.split()[2:], f"hydra.run.dir={runs[0]}", "hydra.mode=RUN")
+    again = call(*shlex.split(about.command)[2:], f"hydra.run.dir={runs[0]}", "hydra.mode=RUN")
     assert "is done already" in again.stdout
     assert f"methods={folder}" in json.loads((tmp_path / "two/sweep.json").read_text())["command"]
 

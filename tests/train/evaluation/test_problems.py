@@ -281,7 +281,7 @@ def test_a_bidirectional_model_learns_a_task(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("overrides", "sentence"),
     [
-        (["data.pairs=3"], "There is no setting 'data.pairs' here: other choices of data have it."),
+        (["data.pairs=3"], "There is no setting 'data.pairs'."),
         (["evaluation.protocols=[sliding]"], "is for text, and data=copy has none"),
         (["model.length=8"], "set model.length=9"),
     ],

@@ -61,7 +61,7 @@ def test_a_name_that_cannot_be_taken(methods: Path) -> None:
 def test_a_folder_that_cannot_be_used(methods: Path, tmp_path: Path) -> None:
     taken = tmp_path / "encoding/alibi.yaml"
     for folder, sentence in (
-        (tmp_path / "none", "has no encoding/<name>.yaml"),
+        (tmp_path / "none", "has no <group>/<name>.yaml, such as encoding/<name>.yaml"),
         (tmp_path, "has the name of a file of conf/"),
     ):
         taken.parent.mkdir(exist_ok=True)
