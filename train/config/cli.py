@@ -17,7 +17,7 @@ from hydra.utils import get_method
 from conf.choices import use_methods
 from conf.errors import UsageError
 from data.code import digest
-from train.config.compose import config_of, register, search_path, with_flags
+from train.config.compose import check_overrides, config_of, register, with_flags
 from train.config.run_id import name_of
 from train.config.schema import Config
 from train.config.validation import as_setting
@@ -43,7 +43,8 @@ def open_hydra(arguments: Sequence[str], name: str) -> Iterator[tuple[Hydra, Nam
     options = parser.parse_intermixed_args(list(arguments))
     if options.config_dir:
         use_methods(Path(options.config_dir))
-    options.overrides = [*with_flags(options.overrides), *search_path()]
+    check_overrides(options.overrides, name)
+    options.overrides = with_flags(options.overrides)
     register()
     with initialize_config_dir(str(CONF), job_name=name, version_base="1.3"):
         hydra = GlobalHydra.instance().hydra

@@ -8,10 +8,13 @@ from typing import Any, cast
 
 from hydra import compose, initialize_config_dir
 from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
+from hydra.core.config_search_path import ConfigSearchPath
 from hydra.core.config_store import ConfigStore
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.hydra_config import HydraConfig
 from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.plugins import Plugins
+from hydra.plugins.search_path_plugin import SearchPathPlugin
 from omegaconf import DictConfig, OmegaConf
 
 import data
@@ -28,26 +31,30 @@ OWN = ("accelerator", "devices", "num_nodes", "strategy", "precision", "threads"
 TRAINED = ("model", "encoding", "optimizer", "data", "seed", "batch", "objective")  # decided by the training
 
 
+class MethodFolders(SearchPathPlugin):
+    """Have Hydra look in the folders of methods as well, also for `glob(*)`."""
+
+    def manipulate_search_path(self, search_path: ConfigSearchPath) -> None:
+        for folder in method_folders():
+            search_path.append("methods", f"file://{folder}")
+
+
 @cache
 def register() -> None:
-    """Register the files of `sweeps/` and `${project_root:}` with Hydra."""
+    """Register the files of `sweeps/`, `${project_root:}` and the folders of methods with Hydra."""
     # not by Hydra's search path, on which the other folders of the root would be groups
     for file in sorted(SWEEPS.glob("*.yaml")):
         ConfigStore.instance().store(file.stem, OmegaConf.load(file), group="sweeps", package="_global_")
     OmegaConf.register_new_resolver("project_root", lambda: str(ROOT), replace=True)
-
-
-def search_path() -> list[str]:
-    """Return the override that has Hydra look in the folders of methods as well."""
-    folders = ",".join(f"'file://{folder}'" for folder in method_folders())
-    return [f"hydra.searchpath=[{folders}]"] if folders else []
+    Plugins.instance().register(MethodFolders)
 
 
 def compose_config(*overrides: str, name: str = "config") -> Config:
     """Return the settings of `yardstick train` with these overrides, or of `conf/<name>.yaml`."""
     register()
+    check_overrides(overrides, name)
     with initialize_config_dir(str(CONF), version_base="1.3"):
-        root = compose(name, [*with_flags(overrides), *search_path()], return_hydra_config=True)
+        root = compose(name, with_flags(overrides), return_hydra_config=True)
         return config_of(root)
 
 
@@ -103,16 +110,22 @@ def check_names(settings: dict[str, Any], overrides: Sequence[str]) -> None:
             )
 
 
-def trained_settings(chosen: dict[str, Any]) -> dict[str, Any]:
-    """Return the settings of the run folder `run`, with the chosen ones in their place; a null in
-    `evaluation` keeps the run's. Raise UsageError if an override would change the training."""
-    check_value("run", chosen["run"], str)
-    for key in (word.lstrip("+~").partition("=")[0] for word in HydraConfig.get().overrides.task):
+def check_overrides(overrides: Sequence[str], name: str) -> None:
+    """Raise UsageError if an override would change the training of the run that is evaluated."""
+    if name not in ("evaluate", "diagnose"):
+        return
+    for key in (word.lstrip("+~").partition("=")[0] for word in overrides):
         group, _, rest = key.partition(".")
         if group in TRAINED or (group == "trainer" and rest and rest not in OWN):
             raise UsageError(
                 f"{key} is decided by the training of the run: leave it out, or train another run."
             )
+
+
+def trained_settings(chosen: dict[str, Any]) -> dict[str, Any]:
+    """Return the settings of the run folder `run`, with the chosen ones in their place; a null in
+    `evaluation` keeps the run's."""
+    check_value("run", chosen["run"], str)
     folder = Path(chosen["run"])
     about = trained_run(folder)
     kept = about.settings
@@ -157,7 +170,7 @@ def sweep_settings(*overrides: str) -> tuple[Config, list[str]]:
     register()
     chosen = [item for item in overrides if item.startswith("sweeps=")]
     with initialize_config_dir(str(CONF), version_base="1.3"):
-        root = compose("config", [*chosen, *search_path()], return_hydra_config=True)
+        root = compose("config", chosen, return_hydra_config=True)
         parameters = [f"{key}={value}" for key, value in (root.hydra.sweeper.params or {}).items()]
         parser = OverridesParser.create(GlobalHydra.instance().config_loader())
         (jobs,) = BasicSweeper.split_arguments(parser.parse_overrides([*parameters, *overrides]), None)
