@@ -17,7 +17,8 @@ from train.errors import command_line
 from train.methods.conformance import HEADS, LENGTH, WIDTH, findings
 
 PICTURE = "sweeps.gallery.page.method_figure"  # found when it is called, as sweeps/ is above train/
-TINY = ("trainer=cpu", "data=copy", f"model.width={WIDTH}", f"model.heads={HEADS}", f"model.length={LENGTH}")
+SIZES = (f"model.width={WIDTH}", f"model.heads={HEADS}", f"model.length={LENGTH}")
+TINY = ("trainer=cpu", "data=copy", "model.depth=4", *SIZES)  # four layers: the longest schedule of conf/
 
 
 def tiny_config(target: str, parameters: list[str]) -> Config:

@@ -12,7 +12,7 @@ from train.fit.module import warmup_cosine, weighted_parts
 
 def test_the_start_is_the_same_for_every_encoding(small: list[str]) -> None:
     def start(encoding: str, seed: int = 0) -> dict[str, torch.Tensor]:
-        model = build.build_gpt(with_encoding(composed(*small, f"seed={seed}"), encoding))
+        model = build.build_gpt(with_encoding(composed(*small, "model.depth=4", f"seed={seed}"), encoding))
         return {k: v for k, v in model.state_dict().items() if not k.startswith("encodings.")}
 
     first = start("nope")
