@@ -120,7 +120,11 @@ def check_gradients(model: GPT) -> Finding:
     bad = [
         n
         for n, p in parameters
-        if (n.split(".", 2)[2] not in read if p.grad is None else not (p.grad.isfinite().all() and p.grad.any()))
+        if (
+            n.split(".", 2)[2] not in read
+            if p.grad is None
+            else not (p.grad.isfinite().all() and p.grad.any())
+        )
     ]
     count = sum(p.numel() for _, p in parameters)
     if bad:

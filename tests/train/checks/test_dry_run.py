@@ -8,7 +8,14 @@ from tests.composing import composed, with_encoding
 from tests.train.conftest import SMALL
 from train.checks.dry_run import dry_run
 
-SMALLER = [*SMALL, "data=copy", "model.vocab=18", "model.depth=4", "model.length=41", "evaluation.lengths=[20,40]"]
+SMALLER = [
+    *SMALL,
+    "data=copy",
+    "model.vocab=18",
+    "model.depth=4",
+    "model.length=41",
+    "evaluation.lengths=[20,40]",
+]
 
 
 def test_it_draws_nothing_from_the_generator_of_the_run() -> None:
