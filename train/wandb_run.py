@@ -8,10 +8,12 @@ import re
 import shlex
 import shutil
 import sys
+import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from data.code import digest
@@ -35,6 +37,7 @@ class Tracker:
         self.run, self.is_lost = run, False
         self.last: dict[str, int] = {}  # x of each axis
         self.curves: set[str] = set()
+        self.table: Callable[[Any], object] = lambda run: None  # logs the rows
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.run, name)
@@ -78,7 +81,7 @@ class Tracker:
         for point in points(shown):
             self.attempt(partial(self.log_point, *point))
         lines = [[getattr(row, str(column)) for column in COLUMNS] for row in shown]
-        self.attempt(lambda run: run.log({"rows": wandb.Table(COLUMNS, lines)}))
+        self.table = lambda run: run.log({"rows": wandb.Table(COLUMNS, lines)})
         self.attempt(lambda run: run.summary.update(summary_numbers(shown)))
         if weights is not None:
             self.attempt(lambda run: run.log_artifact(weights, f"{run.id}-weights", "model"))
@@ -122,17 +125,21 @@ def track(config: Config, folder: Path, run_id: str, facts: Mapping[str, str]) -
         yield tracker
         exit_code = 0
     finally:
-        tracker.attempt(finish(exit_code), is_last=True)
+        tracker.attempt(finish(exit_code, tracker.table), is_last=True)
 
 
-def finish(exit_code: int) -> Callable[[Any], None]:
-    """Return what ends a W&B run and removes the temporary files of its tables."""
+def finish(exit_code: int, table: Callable[[Any], object]) -> Callable[[Any], None]:
+    """Return what logs a table and ends a W&B run. The temporary files of both go at once: W&B deletes them
+    at Python's exit, which a worker skips."""
 
     def end(run: Any) -> None:
-        from wandb.sdk.data_types._private import MEDIA_TMP
-
-        run.finish(exit_code=exit_code)
-        MEDIA_TMP.cleanup()  # a worker ends without the exit handlers that would
+        try:
+            with TemporaryDirectory(ignore_cleanup_errors=True) as place:
+                tempfile.tempdir = place
+                table(run)
+                run.finish(exit_code=exit_code)
+        finally:
+            tempfile.tempdir = None  # the system's
 
     return end
 
