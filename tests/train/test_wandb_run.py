@@ -133,7 +133,7 @@ def test_every_extension_has_its_curves(small: list[str], tmp_path: Path) -> Non
         assert first.curve(axis, name) == second.curve(axis, name) != []
     assert [step for step, _ in first.curve("train/step", "train/loss")] == list(range(2, 61, 2))
     assert [step for step, _ in first.curve("train/step", "train/validation_loss")] == [60]
-    assert first.artifacts == second.artifacts == ["run_table", "model"]
+    assert first.artifacts == second.artifacts == ["model", "run_table"]
     (run,) = (folder for folder in (tmp_path / "runs").iterdir() if first.run["display_name"] == folder.name)
     call(f"run={run}", "trainer=cpu", f"outputs={tmp_path}", "wandb.mode=offline", module="train.evaluate")
     evaluated = wandb_file.read(wandb_folders(tmp_path)[-1])

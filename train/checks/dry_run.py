@@ -5,6 +5,8 @@ computes the logits of each encoding at a few positions of the longest sequence,
 """
 
 import os
+import shutil
+import sys
 
 import torch
 
@@ -62,7 +64,7 @@ def dry_run(config: Config) -> tuple[GPT, SelectedExtensions]:
 
 
 def check_machine(config: Config) -> None:
-    """Raise UsageError if this machine lacks a device, kernel or memory that the settings ask for."""
+    """Raise UsageError if this machine lacks a device, compiler, kernel or memory that the settings ask for."""
     kernel, knobs = config.model.kernel, config.trainer
     is_on_gpu = machine.is_on_gpu(knobs.accelerator)
     precision = machine.resolved_precision(knobs.precision, knobs.accelerator)
@@ -72,6 +74,12 @@ def check_machine(config: Config) -> None:
         raise UsageError("model.kernel=flex has gradients on CUDA alone: choose model.kernel=auto.")
     if kernel == "fused" and (is_on_gpu or native.is_missing()):
         raise UsageError("model.kernel=fused needs a CPU and a C compiler: choose model.kernel=auto.")
+    compiler = os.environ.get("CXX", "clang++" if sys.platform == "darwin" else "g++")
+    if knobs.compile and not is_on_gpu and shutil.which(compiler) is None:
+        raise UsageError(
+            f"trainer.compile=true needs a C++ compiler, and there is no {compiler}: install one, name it by "
+            "CXX=..., or leave trainer.compile=false."
+        )
     sizes, room = config.model, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     needed = STATE * (12 * sizes.depth * sizes.width**2 + sizes.vocab * sizes.width)
     if needed > room:

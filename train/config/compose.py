@@ -147,8 +147,8 @@ def known_settings() -> list[str]:
     """Return the groups of `conf/` and the dotted names of the default settings."""
     register()
     with initialize_config_dir(str(CONF), version_base="1.3"):
-        root = compose("config")
-    return [*(folder.name for folder in CONF.iterdir() if folder.is_dir()), "sweeps", *leaves(root)]
+        settings = [name for file in ("config", "diagnose") for name in leaves(compose(file))]
+    return [*(folder.name for folder in CONF.iterdir() if folder.is_dir()), "sweeps", *settings]
 
 
 def leaves(node: DictConfig, prefix: str = "") -> Iterator[str]:
