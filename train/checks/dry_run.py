@@ -64,7 +64,7 @@ def dry_run(config: Config) -> tuple[GPT, SelectedExtensions]:
 
 
 def check_machine(config: Config) -> None:
-    """Raise UsageError if this machine lacks a device, compiler, kernel or memory that the settings ask for."""
+    """Raise UsageError if this machine lacks a device, compiler, kernel or memory for the settings."""
     kernel, knobs = config.model.kernel, config.trainer
     is_on_gpu = machine.is_on_gpu(knobs.accelerator)
     precision = machine.resolved_precision(knobs.precision, knobs.accelerator)
