@@ -4,6 +4,7 @@ from argparse import Namespace
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any
 
 from hydra import initialize_config_dir
@@ -12,7 +13,6 @@ from hydra._internal.utils import get_args_parser
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.hydra_config import HydraConfig
 from hydra.types import RunMode, TaskFunction
-from hydra.utils import get_method
 
 from conf.choices import use_methods
 from conf.errors import UsageError
@@ -120,6 +120,9 @@ def quoted(path: Path) -> str:
 def function(key: str, path: Any) -> Callable[..., Any]:
     """Return the function at the dotted path in a setting."""
     try:
-        return get_method(path)
-    except Exception:  # Hydra raises ValueError, ImportError and its own
-        raise UsageError(f"{key}={as_setting(path)} should be the dotted path of a function.") from None
+        found = resolve_name(str(path))
+    except (ImportError, AttributeError, ValueError):
+        found = None
+    if not callable(found):
+        raise UsageError(f"{key}={as_setting(path)} should be the dotted path of a function.")
+    return found
