@@ -34,7 +34,7 @@ def answers(method: str, length: int, trained: int, seed: int) -> dict[str, np.n
 
 
 def add_answers(folder: Path, lengths: tuple[int, ...], data: str) -> None:
-    """Add answers to every run of a sweep, with a crop that knows nothing past the training length."""
+    """Add answers to every run of a sweep; under crop, answers past the training length are wrong."""
     for place in sorted(path.parent for path in folder.glob("*/results.jsonl")):
         rows, about = read_rows(place / "results.jsonl"), json.loads((place / "run.json").read_text())
         first, alone = rows[0], lengths[0] != rows[0].trained_length

@@ -26,7 +26,7 @@ def turned(
     distance: Callable[[int, int], float] = lambda i, j: i - j,
     factor: float = 1.0,
 ) -> Logit:
-    """Return the logit after each pair of features has turned by distance * frequency."""
+    """Return the logit of q and k whose pairs of features are rotated by distance * frequency."""
     layout, pairs = case.settings.get("layout", "interleaved"), len(frequencies)
 
     def logit(h: int, i: int, j: int) -> float:
