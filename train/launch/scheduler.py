@@ -95,8 +95,8 @@ class Scheduler:
             self.bar.console.print(line, markup=False, highlight=False, soft_wrap=True)
             return
         state = self.bar.tasks[0]
-        left = state.time_remaining
-        rest = f", about {duration(left)} left" if left and not state.finished else ""
+        left = (state.elapsed or 0) * (self.total - state.completed) / max(1, state.completed)
+        rest = f", about {duration(left)} left" if left else ""
         print(f"{line} ({state.completed:.0f} of {self.total}{rest})", flush=True)
 
     def stop(self) -> None:
