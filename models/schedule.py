@@ -10,7 +10,10 @@ from models.encoding import Encoding
 
 
 class Schedule(Encoding):
-    """Encodings that are tiled over the layers, such as three with RoPE and one without any position."""
+    """Encodings that are tiled over the layers, such as three with RoPE and one without any position.
+
+    Equation: the encoding `pattern[l mod n]` in layer l of a pattern of n.
+    """
 
     def __init__(self, pattern: Sequence[Encoding]) -> None:
         super().__init__()

@@ -17,7 +17,10 @@ from models.ops.linear import init_std
 
 class Abacus(Around):
     """`rows`: places that have a vector. `inner` acts at the ordinary positions. Where the data give no
-    positions, ordinary ones are read."""
+    positions, ordinary ones are read.
+
+    Equation: x_t + e(p_t), with p_t the place that the data give to token t.
+    """
 
     relative, needs_whole = False, True
 

@@ -14,6 +14,8 @@ from models.encoding import Encoding
 
 
 class ALiBi(Encoding):
+    """Equation: q_i·k_j/√D − m_h (i − j), with m_h = 2^(−8h/H)."""
+
     def __init__(self, heads: int) -> None:
         super().__init__()
         self.heads = heads
@@ -32,7 +34,10 @@ class ALiBi(Encoding):
 
 
 class ALiBiLearned(Encoding):
-    """The logarithms of the slopes are trained, from ALiBi's on, so that no slope changes its sign."""
+    """The logarithms of the slopes are trained, from ALiBi's on, so that no slope changes its sign.
+
+    Equation: q_i·k_j/√D − exp(w_h) (i − j), with w_h learned from ln 2^(−8h/H) on.
+    """
 
     def __init__(self, heads: int) -> None:
         super().__init__()
@@ -45,7 +50,10 @@ class ALiBiLearned(Encoding):
 
 class NAPE(ALiBi):
     """The first half of the heads falls with slopes 1, 1/2, 1/3, ..., as in the authors' code; the other half
-    has no position. The paper pairs it with a sparse softmax; this is its position alone."""
+    has no position. The paper pairs it with a sparse softmax; this is its position alone.
+
+    Equation: q_i·k_j/√D − m_h (i − j), with m_h = 1/h for h ≤ H/2, else 0.
+    """
 
     def slopes(self) -> Tensor:
         """Return the slope of each head, (H,): 1, 1/2, ..., 2/H, 0, ..., 0."""
@@ -55,7 +63,10 @@ class NAPE(ALiBi):
 
 class HardALiBi(Encoding):
     """Head h of the first `local` sees the h latest tokens, all alike, as in the authors' code; the others
-    have no position. `auto` is half of the heads."""
+    have no position. `auto` is half of the heads.
+
+    Equation: q_i·k_j/√D in heads h > `local`; in the others the same if i − j < h, else −∞.
+    """
 
     def __init__(self, heads: int, local: Whole | Auto = "auto") -> None:
         super().__init__()

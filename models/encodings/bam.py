@@ -13,7 +13,10 @@ from models.encodings.alibi import slopes
 
 
 class BAM(Encoding):
-    """-exp(log_scale) * (distance + 1e-5)^exponent, the prior's location held at 0."""
+    """The prior's location is held at 0.
+
+    Equation: q_i·k_j/√D − exp(w_h) (i − j + 10⁻⁵)^(e_h), with w_h and e_h learned.
+    """
 
     def __init__(self, heads: int) -> None:
         super().__init__()

@@ -19,6 +19,9 @@ from models.ops.rotary import rotate_pairs
 
 
 class CARoPE(Encoding):
+    """Equation: RoPE's logit, with Σ_{j<t≤i} f_t^n as the angle of pair n = 1 … D/2, and f_t = 1 / (1 +
+    softplus(w_h·x_t))."""
+
     needs_causal = True  # the angle accumulates from the key to the query
 
     def __init__(self, heads: int, head_width: int, width: int) -> None:

@@ -14,7 +14,10 @@ from models.ops.linear import init_std
 
 
 class Concatenated(Encoding):
-    """`part`: the share of features that carry sinusoids; `scale`: their amplitude, as in Sinusoidal."""
+    """`part`: the share of features that carry sinusoids; `scale`: their amplitude, as in Sinusoidal.
+
+    Equation: [x_t without its last features; sin(t θ_f), cos(t θ_f)].
+    """
 
     relative = False
 

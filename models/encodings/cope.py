@@ -14,7 +14,10 @@ from models.encoding import Encoding
 
 class CoPE(Encoding):
     """`reach`: the highest count. `auto` is the authors' 64, but at most half the training length, which
-    gates that start half open can count."""
+    gates that start half open can count.
+
+    Equation: q_i·k_j/√D + q_i·e(p_ij), with p_ij = Σ_{j≤t≤i} σ(q_i·k_t/√D).
+    """
 
     needs_causal = True  # the count runs from the key up to the query
 

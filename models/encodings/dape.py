@@ -15,7 +15,10 @@ from models.ops.pairwise_mlp import AcrossHeads
 
 
 class DAPE(Around):
-    """A network around an encoding whose effect is a bias."""
+    """A network around an encoding whose effect is a bias.
+
+    Equation: z + b + MLP([z; b]), with z = q_i·k_j/√D and b the bias inside, of all heads.
+    """
 
     needs_whole = True
 

@@ -17,7 +17,10 @@ from models.schedule import Schedule
 
 class DeBERTa(Schedule):
     """One `Disentangled` for each layer around one table of relative embeddings. `reach`: the paper's k,
-    which is 512 in training at 512; `auto` is the training length."""
+    which is 512 in training at 512; `auto` is the training length.
+
+    Equation: (q_i·k_j + q_i·K r(i − j) + k_j·Q r(j − i)) / √(3D), with r a learned vector for each distance.
+    """
 
     needs_whole = True
 

@@ -17,7 +17,10 @@ TINY = 1e-6  # avoids 0 / 0
 
 
 class FIRE(Encoding):
-    """Positions below a learned threshold, initially the training length, count as the threshold."""
+    """Positions below a learned threshold, initially the training length, count as the threshold.
+
+    Equation: q_i·k_j/√D + MLP(ψ(i − j) / ψ(max(i, threshold))), with ψ(x) = ln(1 + c x).
+    """
 
     relative = False
 

@@ -20,7 +20,10 @@ from models.ops.rotary import rotate_pairs
 class FoPE(Encoding):
     """`padding`: what the pairs without position are multiplied by. `authors`: cos = sin = 1, which doubles
     their weight in a logit, as the authors' code does on purpose; `identity`: nothing. `noise`: the gain of
-    the random coefficients, 0.3 at 60M parameters; `seed` draws them."""
+    the random coefficients, 0.3 at 60M parameters; `seed` draws them.
+
+    Equation: RoPE's logit, with Σ_g A_fg cos(t θ_g) and Σ_g B_fg sin(t θ_g) for cos and sin of pair f.
+    """
 
     relative = False
 

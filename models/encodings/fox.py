@@ -16,6 +16,8 @@ from models.ops.precision import double, linear32
 
 
 class FoX(Encoding):
+    """Equation: q_i·k_j/√D + Σ_{j<t≤i} ln σ(w_h·x_t + b_h)."""
+
     needs_causal = True  # forgetting runs from the key to the query
 
     def __init__(self, heads: int, width: int) -> None:

@@ -28,7 +28,10 @@ TINY = 1e-12
 
 class ContextualRotation(RoPE):
     """GRAPE-M, contextual: all heads turn by the sum of the gates of the tokens before. The gate is
-    sigmoid(x / 16) in the authors' code, which starts at 0.39; their text has softplus, from 0.001."""
+    sigmoid(x / 16) in the authors' code, which starts at 0.39; their text has softplus, from 0.001.
+
+    Equation: RoPE's logit, with −θ_f Σ_{t<i} g(x_t) as the angle of token i.
+    """
 
     needs_causal = True
 
@@ -51,7 +54,10 @@ class ContextualRotation(RoPE):
 
 
 class GatedBias(Encoding):
-    """GRAPE-A: ALiBi whose slope the key, the query or both open."""
+    """GRAPE-A: ALiBi whose slope the key, the query or both open.
+
+    Equation: q_i·k_j/√D − (i − j) m_h s_h softplus(u_h·k_j/√D), with m_h = 2^(−8h/H).
+    """
 
     def __init__(self, heads: int, head_width: int, gate: str = "key") -> None:
         super().__init__()
@@ -88,7 +94,10 @@ def opening(x: Tensor, vector: Tensor) -> Tensor:
 
 class PathBias(Encoding):
     """GRAPE-AP: a bias of the gates of all tokens after the key, as the query sees each. Keys alone are
-    rotated, by 1 radian a token, so the bias depends on absolute positions, as in the authors' code."""
+    rotated, by 1 radian a token, so the bias depends on absolute positions, as in the authors' code.
+
+    Equation: q_i·k_j/√D + m_h Σ_{j<t≤i} ln σ(p_i·R(−t) p̂_t / P), with p_t = W x_t of P features.
+    """
 
     needs_causal = True
     relative = False

@@ -10,7 +10,7 @@ from models.encoding import Encoding
 
 
 class Integer(Encoding):
-    """x + `step` * (`start` + position)"""
+    """Equation: x_t + `step` (`start` + t)."""
 
     relative = False
 

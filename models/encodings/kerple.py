@@ -15,7 +15,10 @@ from models.encoding import Encoding
 
 
 class KERPLELog(Encoding):
-    """-r1 ln(1 + r2 distance)"""
+    """A bias that falls with the logarithm of the distance.
+
+    Equation: q_i·k_j/√D − r1 ln(1 + r2 (i − j)).
+    """
 
     def __init__(self, heads: int) -> None:
         super().__init__()
@@ -32,7 +35,10 @@ class KERPLELog(Encoding):
 
 
 class KERPLEPower(Encoding):
-    """-r1 distance^r2"""
+    """A bias that falls with a power of the distance.
+
+    Equation: q_i·k_j/√D − r1 (i − j)^r2.
+    """
 
     def __init__(self, heads: int) -> None:
         super().__init__()

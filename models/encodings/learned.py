@@ -13,7 +13,10 @@ from models.ops.linear import init_std
 
 
 class Learned(Encoding):
-    """`factor`: the number of vectors, in training lengths; above 1 only for randomized positions."""
+    """`factor`: the number of vectors, in training lengths; above 1 only for randomized positions.
+
+    Equation: x_t + e_t, with a learned vector e_t for each position.
+    """
 
     relative = False
 

@@ -6,5 +6,7 @@ from models.encoding import Encoding
 
 
 class NoPE(Encoding):
+    """Equation: q_i·k_j/√D."""
+
     def forward(self, positions: Positions) -> Effect:
         return Effect(positions)

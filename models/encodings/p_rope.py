@@ -11,7 +11,10 @@ from models.encodings.rope import RoPE
 
 
 class PRoPE(RoPE):
-    """`proportion`: the share of pairs that rotate, the fastest ones; 1 is RoPE and 0 is NoPE."""
+    """`proportion`: the share of pairs that rotate, the fastest ones; 1 is RoPE and 0 is NoPE.
+
+    Equation: RoPE's logit, with θ_f = base^(−2f/D) for the fastest pairs, and 0 for the others.
+    """
 
     def __init__(
         self, head_width: int, base: Base = 10_000.0, proportion: Share = 0.75, layout: str = "interleaved"

@@ -23,7 +23,10 @@ TINY = 1e-6
 
 
 class PaTH(Encoding):
-    """`rank`: of the map from the hidden state to the directions."""
+    """`rank`: of the map from the hidden state to the directions.
+
+    Equation: q_i H_i … H_{j+1} k_j / √D, with H_t = I − β_t w_t w_tᵀ.
+    """
 
     receptive_field = TAPS
     needs_causal = True  # the path leads from the key to the query

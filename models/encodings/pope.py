@@ -17,6 +17,8 @@ from models.encodings.rope import angles, geometric
 
 
 class PoPE(Encoding):
+    """Equation: Σ_f softplus(q_if) softplus(k_jf) cos((j − i) θ_f + δ_f) / √D."""
+
     def __init__(self, heads: int, head_width: int, base: Base = 10_000.0) -> None:
         super().__init__()
         self.head_width, self.base = head_width, float(base)

@@ -19,7 +19,11 @@ from models.encoding import Around, Encoding
 
 class Randomized(Around):
     """`span`: the number of positions to sample from; `auto` is 64 training lengths. The sample depends on
-    `seed` and the draw alone. The sequences of an evaluation take `draws` in turn."""
+    `seed` and the draw alone. The sequences of an evaluation take `draws` in turn.
+
+    Equation: the encoding inside, with p_t in place of t, where p_0 < p_1 < … is a sample from 0 … `span` −
+    1.
+    """
 
     relative = False
     prefix = False

@@ -15,7 +15,11 @@ from models.ops.precision import double
 
 
 class RandomizedFloat(Randomized):
-    """`span`: the range of positions, `auto` is the training length. The rest is as in Randomized."""
+    """`span`: the range of positions, `auto` is the training length. The rest is as in Randomized.
+
+    Equation: the encoding inside, with p_t in place of t, where p_0 < p_1 < … are real numbers drawn from [0,
+    `span`).
+    """
 
     training_lengths = 1
 

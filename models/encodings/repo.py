@@ -17,7 +17,10 @@ from models.ops.rotary import rotate_pairs
 
 
 class RePo(RoPE):
-    """`whole_layers`: the number of first layers with whole positions; auto: 5/16 of the depth."""
+    """`whole_layers`: the number of first layers with whole positions; auto: 5/16 of the depth.
+
+    Equation: RoPE's logit, with p_t θ_f as the angle of token t, and p_t = w_h·(silu(A x_t) ⊙ B x_t).
+    """
 
     relative = True
 

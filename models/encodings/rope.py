@@ -18,7 +18,10 @@ from models.ops.rotary import PairRotation
 class RoPE(Encoding):
     """`base`: frequencies are base^(-2f/D). `partial`: the share of features that are rotated, rounded to
     pairs. `layout`: which features pair up, `interleaved` (2f, 2f + 1) as in the paper, the faster one
-    on a CPU, or `half` (f, f + D/2) as in Llama; the two differ by a permutation of features."""
+    on a CPU, or `half` (f, f + D/2) as in Llama; the two differ by a permutation of features.
+
+    Equation: (R_i q_i)·(R_j k_j)/√D, where R_t turns pair f by the angle t θ_f, with θ_f = base^(−2f/D).
+    """
 
     def __init__(
         self, head_width: int, base: Base = 10_000.0, partial: Share = 1.0, layout: str = "interleaved"

@@ -13,7 +13,11 @@ from models.encodings.rope import RoPE, angles, geometric
 
 
 class RoPE2D(Encoding):
-    """`columns`: the tokens of a row; by default as many as make the training length a square."""
+    """`columns`: the tokens of a row; by default as many as make the training length a square.
+
+    Equation: RoPE's logit, with the angle ⌊t/columns⌋ θ_f in half of the pairs, (t mod columns) θ_f in the
+    others.
+    """
 
     relative = False  # only a shift by whole rows changes nothing
 

@@ -13,6 +13,8 @@ from models.encodings.rope import RoPE
 
 
 class RoPEBias(RoPE):
+    """Equation: (R_i (q_i + a_h))·(R_j (k_j + b_h))/√D, with a_h and b_h learned."""
+
     def __init__(
         self,
         heads: int,

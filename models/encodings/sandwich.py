@@ -14,7 +14,10 @@ from models.ops.precision import double
 
 
 class Sandwich(Encoding):
-    """`dimensions`: of the sinusoidal embedding, the paper's d-bar. The first head decays fastest."""
+    """`dimensions`: of the sinusoidal embedding, the paper's d-bar. The first head decays fastest.
+
+    Equation: q_i·k_j/√D + H/(8h) Σ_f (cos((i − j) θ_f) − 1).
+    """
 
     def __init__(self, heads: int, dimensions: Count = 128, base: Base = 10_000.0) -> None:
         super().__init__()

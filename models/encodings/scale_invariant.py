@@ -16,7 +16,10 @@ from models.encodings.p_rope import PRoPE
 
 
 class ScaleInvariant(PRoPE):
-    """`tau`: the distance in tokens up to which attention hardly changes."""
+    """`tau`: the distance in tokens up to which attention hardly changes.
+
+    Equation: a q_i·k_j/√D + m of p-RoPE, with a = √(2 ln(1 + (i − j)/τ) + 1) and m = −2 ln(1 + (i − j)/τ).
+    """
 
     def __init__(
         self,

@@ -22,7 +22,10 @@ TAPS = 4  # of the convolution
 
 class SelectiveRoPE(Encoding):
     """`rank`: of the map from the hidden state to the phases. `base`: phases of pair k are multiplied by
-    base^(-2k/D)."""
+    base^(-2k/D).
+
+    Equation: RoPE's logit, with θ_f Σ_{s≤t} φ_f(x_s) as the angle of token t.
+    """
 
     receptive_field = TAPS
     needs_causal = True  # the phases accumulate from the key to the query

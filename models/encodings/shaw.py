@@ -14,7 +14,10 @@ from models.encoding import Encoding
 
 class Shaw(Encoding):
     """`reach`: distances beyond it share a vector, which is how the method extrapolates. `value_term` adds
-    the second table."""
+    the second table.
+
+    Equation: q_i·(k_j + e(max(j − i, −reach)))/√D, with a learned vector e for each distance.
+    """
 
     needs_whole = True
 

@@ -12,7 +12,10 @@ from models.ops.precision import double
 
 class Sinusoidal(Encoding):
     """`scale`: the amplitude of the waves, in standard deviations of initial token embeddings; in the paper
-    both are 1."""
+    both are 1.
+
+    Equation: x_t + scale · [sin(t θ_0), cos(t θ_0), sin(t θ_1), cos(t θ_1), …].
+    """
 
     relative = False
 

@@ -11,7 +11,10 @@ from models.extensions.window import Windowed
 
 
 class SlidingWindow(Changed):
-    """`window`: keys less than `window` away are visible; `auto` is half the training length."""
+    """`window`: keys less than `window` away are visible; `auto` is half the training length.
+
+    Equation: the logit of the encoding inside if i − j < `window`, else −∞.
+    """
 
     def __init__(self, inner: Encoding, length: int, window: Count | Auto = "auto") -> None:
         super().__init__(inner, [Windowed(length, max(1, length // 2) if window == "auto" else window)])

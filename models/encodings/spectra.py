@@ -18,7 +18,10 @@ from models.ops.rotary import rotate_pairs
 
 class HighFrequencyRoPE(RoPE):
     """HoPE (Chen et al., 2024, https://arxiv.org/abs/2410.21216): pairs that complete no turn within the
-    training length do not rotate."""
+    training length do not rotate.
+
+    Equation: RoPE's logit, with θ_f = base^(−2f/D) where that is at least 2π/L, else 0.
+    """
 
     def __init__(
         self, head_width: int, length: int, base: Base = 10_000.0, layout: str = "interleaved"
@@ -32,7 +35,10 @@ class HighFrequencyRoPE(RoPE):
 
 
 class FMRoPE(RoPE):
-    """FMRoPE (Oka, 2026, https://openreview.net/forum?id=PR1PPxvG9Q): the base is the training length."""
+    """FMRoPE (Oka, 2026, https://openreview.net/forum?id=PR1PPxvG9Q): the base is the training length.
+
+    Equation: RoPE's logit, with θ_f = L^(−2f/D).
+    """
 
     def __init__(self, head_width: int, length: int, layout: str = "interleaved") -> None:
         super().__init__(head_width, max(2.0, float(length)), layout=layout)
@@ -40,7 +46,10 @@ class FMRoPE(RoPE):
 
 class EVQRoPE(RoPE):
     """EVQ-Cosh (2026, https://github.com/misaya-yang/hybrid-rope): base^-phi at the midpoints u of the pairs,
-    with phi = 1 - asinh((1 - u) sinh tau) / tau, which crowds the fast end."""
+    with phi = 1 - asinh((1 - u) sinh tau) / tau, which crowds the fast end.
+
+    Equation: RoPE's logit, with θ_f = base^(−φ), φ = 1 − asinh((1 − u) sinh τ)/τ and u = (f + 1/2)/(D/2).
+    """
 
     def __init__(
         self, head_width: int, base: Base = 10_000.0, tau: Positive = 1.414, layout: str = "interleaved"
@@ -56,7 +65,10 @@ class EVQRoPE(RoPE):
 
 
 class LearnedRoPE(RoPE):
-    """LeRoPE (2026, https://arxiv.org/abs/2607.10134): RoPE's frequencies times learned numbers, from 1."""
+    """LeRoPE (2026, https://arxiv.org/abs/2607.10134): RoPE's frequencies times learned numbers, from 1.
+
+    Equation: RoPE's logit, with θ_f = w_f base^(−2f/D) and w_f learned.
+    """
 
     def __init__(self, head_width: int, base: Base = 10_000.0, layout: str = "interleaved") -> None:
         super().__init__(head_width, base, layout=layout)
@@ -68,7 +80,10 @@ class LearnedRoPE(RoPE):
 
 class MobiusRoPE(Encoding):
     """Möbius RoPE (2026, https://arxiv.org/abs/2607.21405): in a quarter of the heads, the first ones, pair k
-    turns by pi (2k + 1) / L a position; the other heads have RoPE."""
+    turns by pi (2k + 1) / L a position; the other heads have RoPE.
+
+    Equation: RoPE's logit, with θ_f = π (2f + 1)/L in the first heads, base^(−2f/D) in the others.
+    """
 
     def __init__(
         self,

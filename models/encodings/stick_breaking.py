@@ -14,6 +14,8 @@ from models.encoding import Encoding
 
 
 class StickBreaking(Encoding):
+    """Equation: the weight σ(z_ij) Π_{j<t<i} (1 − σ(z_it)) for j < i, with z = q·k/√D; the rest for j = i."""
+
     needs_causal = True  # the stick is broken from the query backwards
 
     def forward(self, positions: Positions) -> Effect:

@@ -19,7 +19,10 @@ from models.ops.precision import double
 
 class T5(Encoding):
     """`reach: auto` is T5's 128, but at most half the training length, as buckets beyond would never be
-    trained."""
+    trained.
+
+    Equation: q_i·k_j/√D + √D b_h(bucket(i − j)), with a learned number b_h for each bucket.
+    """
 
     needs_whole = True
 

@@ -15,6 +15,8 @@ from models.ops.precision import double, without_autocast
 
 
 class TransformerXL(Encoding):
+    """Equation: ((q_i + u)·k_j + (q_i + v)·W r(i − j))/√D, with r(d) the sinusoids of d."""
+
     needs_causal = True  # the published form has no keys ahead
     needs_whole = True
 

@@ -23,7 +23,10 @@ STRETCH = 32 * math.log(3.5)  # logarithm of the most that q and k are stretched
 class XPos(Encoding):
     """`scale_base`: the distance at which a pair has shrunk by zeta; by default the training length, as in
     the paper (512). Powers of zeta exceed float32's range far out: the limit is 64 times `scale_base` with
-    the authors' gamma."""
+    the authors' gamma.
+
+    Equation: RoPE's logit, with each pair f times ζ_f^((i − j)/scale_base), ζ_f = (2f/D + γ)/(1 + γ).
+    """
 
     needs_causal = True
 

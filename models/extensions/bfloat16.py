@@ -27,7 +27,10 @@ PLACES = ("positions", "distances", "frequencies", "biases")
 
 class BFloat16(Change):
     """`what`: the numbers to round: `all`, or some of positions, distances, frequencies and biases, joined by
-    `+`."""
+    `+`.
+
+    Equation: bfloat16(x) in place of each number x that `what` names.
+    """
 
     stage = Stage.POSITIONS
 

@@ -14,7 +14,10 @@ from models.extensions.frequencies import Frequencies
 
 
 class ClippedRoPE(Frequencies):
-    """`clipped`: the number of pairs; auto: those that complete no turn (the authors: 20 of 64)."""
+    """`clipped`: the number of pairs; auto: those that complete no turn (the authors: 20 of 64).
+
+    Equation: θ_f (1 + cos(π c/(C − 1)))/2 for c = 0 … C − 1 of the C slowest pairs; the others keep θ_f.
+    """
 
     def __init__(self, length: int, clipped: Count | Auto = "auto", hard: bool = False) -> None:
         super().__init__(length, factor=1.0)

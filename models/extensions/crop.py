@@ -5,6 +5,8 @@ from models.effect import Effect, Positions
 
 
 class Crop(Change):
+    """Equation: tokens T − L … T − 1 are the whole input."""
+
     stage = Stage.VISIBLE
     prefix = False
 

@@ -10,6 +10,8 @@ from models.encodings.nope import NoPE
 
 
 class Drop(Change):
+    """Equation: q_i·k_j/√D."""
+
     stage = Stage.POSITIONS
 
     def replace_base(self, base: Encoding) -> Encoding:

@@ -20,7 +20,11 @@ from models.extensions.two_regions import reindex
 
 class DualChunk(Rotary):
     """`farthest`: the position of queries for the earliest keys, the paper's chunk size; `local`: how many
-    keys of the chunk before stand at their true distance at least."""
+    keys of the chunk before stand at their true distance at least.
+
+    Equation: key at j mod s; query at i mod s, at min(i mod s + s, c) or at c, for keys of its chunk, of the
+    one before and of earlier ones; c = `farthest`, s = c − `local`.
+    """
 
     has_regions = True
     relative, needs_causal = False, True

@@ -12,6 +12,8 @@ from models.extensions.ntk import ntk
 
 
 class DynamicNTK(Frequencies):
+    """Equation: θ_f a^(−f/(D/2 − 1)), with a = α s − (α − 1) and s = max(1, T/L)."""
+
     def __init__(self, length: int, alpha: Positive = 1.0) -> None:
         super().__init__(length)
         self.alpha = alpha

@@ -11,7 +11,10 @@ from models.extensions.two_regions import TwoRegions
 
 
 class JetLong(TwoRegions):
-    """`near`: the last distance that is kept; auto: 1/16 of the training length."""
+    """`near`: the last distance that is kept; auto: 1/16 of the training length.
+
+    Equation: distance i − j up to `near`; ⌊i/g⌋ − ⌊j/g⌋ beyond, with g = ⌈T/L⌉.
+    """
 
     relative = False
     prefix = False

@@ -7,6 +7,8 @@ from models.extensions.two_regions import Grouped
 
 
 class LeakyReRoPE(Grouped):
+    """Equation: distance d = i − j below w = `window`; w + (d − w)/g beyond, with g = `group`."""
+
     def far(self, at: Tensor, span: int) -> tuple[Tensor, Tensor]:
         beyond, room = span - 1 - self.window, max(1, self.length - 1 - self.window)
         group = tokens("group", self.group, -(-beyond // room))

@@ -17,7 +17,10 @@ from models.ops.precision import double
 
 class LearnedInterpolated(Change):
     """`factor`: `auto` lays the ends of the table on the ends of the sequence; a number divides all
-    positions."""
+    positions.
+
+    Equation: x_t + e(t/s), linear between the two nearest vectors of the table.
+    """
 
     stage = Stage.POSITIONS
     fits = (Learned,)

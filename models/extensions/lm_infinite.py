@@ -13,6 +13,8 @@ from models.extensions.rerope import ReRoPE
 
 
 class LMInfinite(ReRoPE):
+    """Equation: distance min(i − j, `window`); key j is visible if i − j < `window` or j < `sinks`."""
+
     relative = False
 
     def __init__(self, length: int, window: Count | Auto = "auto", sinks: Whole = 10) -> None:

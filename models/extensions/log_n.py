@@ -11,6 +11,8 @@ from models.options.ssmax import visible_keys
 
 
 class LogN(Change):
+    """Equation: max(1, ln n_i / ln L) q_i·k_j/√D, with n_i the number of visible keys."""
+
     stage = Stage.TEMPERATURE
 
     def __init__(self, length: int) -> None:

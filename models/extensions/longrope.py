@@ -21,6 +21,8 @@ from models.extensions.frequencies import Frequencies, index_ramp
 
 
 class LongRoPE(Frequencies):
+    """Equation: θ_f/λ_f, and q and k times √(1 + ln s / ln L)."""
+
     def __init__(
         self,
         encoding: Encoding,

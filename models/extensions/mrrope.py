@@ -15,6 +15,8 @@ from models.extensions.frequencies import Frequencies
 
 
 class MrRoPE(Frequencies):
+    """Equation: θ_f s^(−r_f), where r_f grows from 0 for fast pairs to 1 for slow ones."""
+
     def __init__(self, length: int, factor: Factor | Auto = "auto", radix: str = "progressive") -> None:
         super().__init__(length, factor)
         if radix not in ("progressive", "uniform"):

@@ -12,6 +12,8 @@ from models.ops.precision import double
 
 
 class NTK(Frequencies):
+    """Equation: θ_f s^(−f/(D/2 − 1))."""
+
     def scaled(self, frequencies: Tensor, factor: float, base: float) -> Tensor:
         return ntk(frequencies, factor)
 

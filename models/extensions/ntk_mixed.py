@@ -13,6 +13,8 @@ from models.ops.precision import double
 
 
 class NTKMixed(Frequencies):
+    """Equation: θ_f s^(−((f + 1)/(D/2))^`power`)."""
+
     def __init__(self, length: int, factor: Factor | Auto = "auto", power: Positive = 0.625) -> None:
         super().__init__(length, factor)
         self.power = power

@@ -11,6 +11,9 @@ from models.extensions.ntk import ntk
 
 
 class PartialNTK(Frequencies):
+    """Equation: (1 − c_f) θ_f + c_f (l_f θ_f/s + (1 − l_f) θ_f s^(−f/(D/2 − 1))), with ramps c_f and l_f from
+    0 to 1."""
+
     def scaled(self, frequencies: Tensor, factor: float, base: float) -> Tensor:
         pairs = frequencies.numel()
         linear = index_ramp(1.25, 0.75, pairs, base, self.length)

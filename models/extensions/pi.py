@@ -6,5 +6,7 @@ from models.extensions.frequencies import Frequencies
 
 
 class PI(Frequencies):
+    """Equation: θ_f/s."""
+
     def scaled(self, frequencies: Tensor, factor: float, base: float) -> Tensor:
         return frequencies / factor

@@ -19,7 +19,10 @@ from models.extensions.pi import PI
 
 
 class PoSE(PI):
-    """`factor`: a number, because training must know the target length."""
+    """`factor`: a number, because training must know the target length.
+
+    Equation: θ_f/s; in training, positions t for t < m and t + skip from m on, with m and skip drawn.
+    """
 
     stage = Stage.POSITIONS
 

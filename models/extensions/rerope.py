@@ -7,5 +7,7 @@ from models.extensions.two_regions import TwoRegions
 
 
 class ReRoPE(TwoRegions):
+    """Equation: distance min(i − j, `window`)."""
+
     def far(self, at: Tensor, span: int) -> tuple[Tensor, Tensor]:
         return torch.full_like(at, self.window), torch.zeros_like(at)

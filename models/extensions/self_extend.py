@@ -13,6 +13,8 @@ from models.extensions.two_regions import Grouped
 
 
 class SelfExtend(Grouped):
+    """Equation: distance i − j below w = `window`; ⌊i/g⌋ − ⌊j/g⌋ + w − ⌊w/g⌋ beyond, with g = `group`."""
+
     relative = False  # which tokens share a group depends on where they stand
 
     def far(self, at: Tensor, span: int) -> tuple[Tensor, Tensor]:

@@ -17,7 +17,10 @@ from models.extensions.two_regions import reindex
 
 
 class Sinks(Change):
-    """`window`: by default, the training length less the sinks."""
+    """`window`: by default, the training length less the sinks.
+
+    Equation: key j is visible if i − j < `window` or j < `sinks`; positions count the visible keys alone.
+    """
 
     stage = Stage.VISIBLE
     has_regions = True

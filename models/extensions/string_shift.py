@@ -16,7 +16,10 @@ from models.extensions.two_regions import TwoRegions
 class StringShift(TwoRegions):
     """`window`: auto is a third of the training length, or more where the sequence would exceed it. `kept`:
     the distance at which far keys begin again; auto is 1/64 of the training length. `is_sharpened`: cos and
-    sin grow by 0.1 ln 2 + 1, as in the authors' code."""
+    sin grow by 0.1 ln 2 + 1, as in the authors' code.
+
+    Equation: distance d = i − j below w = `window`; d − w + `kept` beyond.
+    """
 
     def __init__(
         self,

@@ -16,7 +16,10 @@ from models.effect import Effect, Positions
 
 class Temperature(Change):
     """`factor`: the same at every length; `auto` is the best of each length, and before the search the
-    logarithm of the length over that of the training length."""
+    logarithm of the length over that of the training length.
+
+    Equation: τ q_i·k_j/√D, with one number τ for each evaluated length.
+    """
 
     stage = Stage.TEMPERATURE
     prefix = False  # all queries have the factor of the whole length

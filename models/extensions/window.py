@@ -13,6 +13,8 @@ from models.encoding import Encoding
 
 
 class Windowed(Change):
+    """Equation: q_i·k_j/√D if i − j < `window`, else −∞."""
+
     stage = Stage.VISIBLE
 
     def __init__(self, length: int, window: Count | Auto = "auto") -> None:

@@ -17,7 +17,10 @@ from models.extensions.frequencies import Frequencies, index_ramp, interpolate, 
 
 
 class YaRN(Frequencies):
-    """`truncate` puts the ends of the `index` ramp on whole indices. `sharpen` multiplies q and k."""
+    """`truncate` puts the ends of the `index` ramp on whole indices. `sharpen` multiplies q and k.
+
+    Equation: θ_f (γ_f/s + 1 − γ_f), and q and k times 0.1 ln s + 1; γ_f is 0 for fast pairs, 1 for slow ones.
+    """
 
     def __init__(
         self,

@@ -14,7 +14,10 @@ from models.effect import Effect, Positions
 
 
 class LearnedSink(Change):
-    """A learned sink around any encoding."""
+    """A learned sink around any encoding.
+
+    Equation: exp(z_ij) / (exp(s_h) + Σ_t exp(z_it)) as the weight of key j, with s_h learned.
+    """
 
     stage = Stage.VISIBLE
 

@@ -12,6 +12,8 @@ class SSMax(Change):
     keys.
 
     s starts at the paper's example, 0.43: 1.8 times sharper than softmax at 64 tokens, 2.7 at 512.
+
+    Equation: s_h ln(n_i) z_ij, with n_i the number of visible keys and s_h learned.
     """
 
     stage = Stage.TEMPERATURE
