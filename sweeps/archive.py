@@ -8,16 +8,17 @@ import json
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
 
 from conf.errors import UsageError
+from data.disk import atomic_write
 from sweeps.provenance import check_provenance
 from sweeps.results import ROWS, RUNS, SCORES, FinishedRun, archived_runs, load_readable
-from train.results.done import DONE, finish, finished_id
-from train.results.rows import append_rows
+from train.results.rows import write_rows
+from train.results.run_folder import DOCUMENTS, DONE, RESULTS, RUN, finished_id, write_done, write_text
 
 
 def pack(folder: Path, archive: Path) -> int:
@@ -80,10 +81,9 @@ def unpack(archive: Path, folder: Path) -> int:
         if (place / DONE).exists():
             continue
         place.mkdir(parents=True, exist_ok=True)
-        (place / "run.json").write_text(run.about.model_dump_json(exclude_unset=True))
-        (place / "results.jsonl").unlink(missing_ok=True)
-        append_rows(place / "results.jsonl", run.rows)
-        arrays: dict[str, Any] = dict(run.documents)
-        np.savez_compressed(place / "documents.npz", **arrays)
-        finish(place, ids[run.folder.name])
+        write_text(place / RUN, run.about.model_dump_json(exclude_unset=True))
+        write_rows(place / RESULTS, run.rows)
+        with atomic_write(place / DOCUMENTS) as out:
+            np.savez_compressed(out, **cast(dict[str, Any], dict(run.documents)))
+        write_done(place, ids[run.folder.name])
     return len(runs)

@@ -18,7 +18,8 @@ from sweeps.methods import extension_labels, is_window, labels, newest_runs
 from sweeps.results import FinishedRun, Sweep
 from sweeps.statistics import FEWEST_DOCUMENTS
 from train.results.protocols import is_partial
-from train.results.rows import ANSWERS, CHANCE, DEPTH, ONCE, OUT_OF_MEMORY
+from train.results.rows import ANSWERS, CHANCE, DEPTH, ONCE
+from train.results.run_folder import OUT_OF_MEMORY
 
 INDEX = ["method", "extension", "protocol", "metric", "length", "seed"]
 COSTS = ("tokens_per_second", "peak_memory", "seconds", CHANCE, OUT_OF_MEMORY)  # nothing to rank methods by

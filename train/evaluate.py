@@ -11,8 +11,8 @@ from train import __main__ as command
 from train.config.cli import quoted
 from train.config.compose import compose_config
 from train.config.run_id import name_of
-from train.results.done import RESULTS
 from train.results.rows import Row, read_rows
+from train.results.run_folder import RESULTS
 
 
 def evaluate(run: str | Path, *overrides: str) -> list[Row]:

@@ -19,8 +19,8 @@ from train.config.trained_run import trained_run
 from train.config.validation import Section
 from train.errors import command_line
 from train.results.about import About, about_run
-from train.results.done import RESULTS
 from train.results.rows import Row, read_rows
+from train.results.run_folder import RESULTS
 
 MEASURED = ("seconds", "tokens_per_second", "peak_memory")  # metrics of the machine, never twice the same
 KEY, SCORES = ["data", "extension", "protocol", "length", "metric"], ["value", "error", "sequences"]

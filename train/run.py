@@ -19,10 +19,9 @@ from train.evaluation.extensions import extended_models
 from train.fit.recipe import Recipe
 from train.fit.trainer import load_or_train, restore_run
 from train.results.about import Conditions, command_text, commit
-from train.results.done import RESULTS, finish, has_gaps, is_done
-from train.results.rows import Identity, read_rows
-from train.results.run_folder import is_complete, write_results
-from train.results.summary_table import objective, outcome
+from train.results.rows import Identity, read_rows, row_lines
+from train.results.run_folder import RESULTS, has_gaps, is_complete, is_done, write_done, write_results
+from train.results.summary_table import objective, summary_table
 from train.runtime import machine
 from train.runtime.ranks import decision_of_rank_zero, is_rank_zero, locked
 from train.wandb_run import track
@@ -100,10 +99,10 @@ def complete(config: Config, folder: Path, run_id: str, code_at_start: Code) -> 
         kept = dict(zip(names, files, strict=False))
         if source.tokenizer:
             kept["tokenizer.json"] = source.tokenizer
-        write_results(folder, rows, scores, about, kept)
+        write_results(folder, row_lines(rows), scores, about, kept)
         tracker.log_results(rows, folder / "final.ckpt" if config.wandb.artifact and files else None)
-        finish(folder, run_id)
-        log.info("%s\nResults in %s", outcome(rows), folder)
+        write_done(folder, run_id)
+        log.info("%s\nResults in %s", summary_table(rows), folder)
 
 
 def reading(passes: float) -> str:

@@ -18,7 +18,8 @@ from typing import Any
 
 from data.code import digest
 from train.config.schema import Config
-from train.results.curves import gain_rows, points, summary_numbers
+from train.results.curves import points, summary_numbers
+from train.results.gain import gain_rows
 from train.results.rows import Row
 from train.runtime.ranks import is_rank_zero
 

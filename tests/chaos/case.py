@@ -22,7 +22,8 @@ from tests.harm import flip, limit, truncate, zero
 from tests.processes import exit_code, session_processes, start
 from tests.train.conftest import ROOT, SMALL
 from train.reproduce import MEASURED
-from train.results.rows import OUT_OF_MEMORY, Row, read_rows
+from train.results.rows import Row, read_rows
+from train.results.run_folder import OUT_OF_MEMORY
 
 PATIENCE = 120  # seconds for a command line that takes one or two
 CLOSE = 1e-6  # of a training that was resumed

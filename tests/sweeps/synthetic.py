@@ -18,8 +18,8 @@ from sweeps.report.page import page
 from sweeps.results import load_sweep
 from sweeps.tables.terminal import terminal_text
 from train.results.about import commit
-from train.results.done import finish
-from train.results.rows import Row, append_rows
+from train.results.rows import Row, write_rows
+from train.results.run_folder import write_done
 
 HEADLINE = "nope sinusoidal learned rope xpos alibi t5 kerple_log sandwich randomized_rope".split()
 LENGTHS = (64, 128, 256, 512, 1024, 2048)
@@ -122,10 +122,10 @@ class Synthetic:
                     self.add(protocol, length, "bits_per_byte", float(each.mean()) / 2.15, extension)
         self.add_positions(luck)
         self.add_training(luck)
-        append_rows(self.place / "results.jsonl", self.rows)
+        write_rows(self.place / "results.jsonl", self.rows)
         np.savez(self.place / "documents.npz", **losses)
         (self.place / "run.json").write_text(json.dumps(self.about(changed)))
-        finish(self.place, "01234567")
+        write_done(self.place, "01234567")
 
     @property
     def trained(self) -> int:
@@ -195,7 +195,7 @@ class Synthetic:
 def vouch(folder: Path) -> None:
     """Finish every run below a folder again, after a test has changed its files."""
     for done in folder.rglob("DONE"):
-        finish(done.parent, "01234567")
+        write_done(done.parent, "01234567")
 
 
 def edit(file: Path, change: Callable[[dict[str, Any]], object]) -> None:
@@ -238,8 +238,7 @@ def figures_of(page: str) -> dict[str, Any]:
 
 def rewrite(run: Path, rows: Iterable[Row]) -> None:
     """Replace the rows of a run, and finish it again."""
-    (run / "results.jsonl").unlink()
-    append_rows(run / "results.jsonl", rows)
+    write_rows(run / "results.jsonl", rows)
     vouch(run)
 
 

@@ -11,7 +11,7 @@ from conf.errors import UsageError
 from sweeps.archive import pack, portable, unpack
 from sweeps.results import load_sweep
 from tests.sweeps.synthetic import edit, make_sweep, vouch
-from train.results.done import finished_id
+from train.results.run_folder import finished_id
 
 
 @pytest.fixture

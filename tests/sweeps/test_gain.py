@@ -11,7 +11,7 @@ from sweeps.results import load_sweep
 from sweeps.table import Table, only_table
 from tests.sweeps.synthetic import make_sweep
 from train.paths import ROOT
-from train.results.curves import gain_rows
+from train.results.gain import gain_rows
 from train.results.rows import read_rows
 
 STUDY = ROOT / "docs/study"

@@ -17,7 +17,7 @@ from sweeps.results import load_sweep
 from sweeps.table import only_table
 from tests.sweeps.synthetic import comparison_of, edit, make_sweep, vouch
 from train.paths import ROOT
-from train.results.rows import append_rows, read_rows
+from train.results.rows import read_rows, write_rows
 
 STUDY = ROOT / "docs/study"
 BOTH = ("same_tokens", "sliding")
@@ -85,7 +85,7 @@ def test_copying_is_weighted_by_the_share_of_its_targets(tmp_path: Path, table: 
         rows = [
             replace(of_share, protocol=p, length=n, value=v) for p, v in shares.items() for n in (128, 256)
         ]
-        append_rows(file, rows)
+        write_rows(file, [*read_rows(file), *rows])
     vouch(place)
     values = only_table(load_sweep(place)).values.groupby(level=[0, 1, 2, 3, 4]).mean()
 
@@ -118,8 +118,7 @@ def test_rates_are_chosen_by_documents_that_are_not_scored(tmp_path: Path, table
             replace(row, value=(row.value or 0) - 1) if f else row
             for row, f in zip(rows, is_first, strict=True)
         ]
-        (place / "results.jsonl").unlink()
-        append_rows(place / "results.jsonl", less)
+        write_rows(place / "results.jsonl", less)
     vouch(folders[1])
     found = cells(table("rates", *folders))
     assert found["fox"][0] == "2x"

@@ -20,7 +20,7 @@ from tests.processes import exit_code, run_forked, start
 from train.context import trainer
 from train.evaluation.evaluator import Evaluator
 from train.paths import ROOT
-from train.results.done import DOCUMENTS, RESULTS, RUN, finish
+from train.results.run_folder import DOCUMENTS, RESULTS, RUN, write_done
 
 E = TypeVar("E", bound=Evaluator)
 SMALL = """model.vocab=300 model.width=32 model.depth=2 model.heads=2 model.length=16 batch=6 trainer=cpu
@@ -130,7 +130,7 @@ def finished_run(folder: Path, settings: Mapping[str, object], **changed: object
     (folder / RUN).write_text(json.dumps(about | {"history": []} | changed))
     for name in (RESULTS, DOCUMENTS):
         (folder / name).touch()
-    finish(folder, "01234567")
+    write_done(folder, "01234567")
     return folder
 
 

@@ -9,8 +9,8 @@ import pytest
 
 from tests.train.conftest import call
 from train.reproduce import differences
-from train.results.done import finish, finished_id
 from train.results.rows import read_rows
+from train.results.run_folder import finished_id, write_done
 
 pytestmark = pytest.mark.slow
 Mistake = Callable[..., str]
@@ -35,7 +35,7 @@ def test_a_changed_row_and_another_machine(done: Path, tmp_path: Path) -> None:
     about["trained_with"]["threads"] = 2  # a sweep with threads to spare trained it
     about["code"]["evaluation"] = "other"
     (folder / "run.json").write_text(json.dumps(about))
-    finish(folder, str(finished_id(folder)))  # as if it had been written so
+    write_done(folder, str(finished_id(folder)))  # as if it had been written so
     printed = call(f"run={folder}", module="train.reproduce", check=False)
     assert printed.returncode == 1
     lines = printed.stdout.splitlines()

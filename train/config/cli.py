@@ -23,7 +23,7 @@ from train.config.schema import Config
 from train.config.validation import as_setting
 from train.errors import log_traceback
 from train.paths import CONF
-from train.results.done import DONE
+from train.results.run_folder import DONE
 
 
 @contextmanager

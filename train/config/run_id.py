@@ -10,7 +10,7 @@ from conf.choices import content
 from data.code import ROOT, code_digest, digest, foreign_code
 from train.config.schema import Config
 from train.config.sections import ExtensionConfig
-from train.results.done import finished_id
+from train.results.run_folder import finished_id
 
 ROUNDING = "it changes results by rounding alone"
 NOT_IN_RUN = {

@@ -13,7 +13,7 @@ from train.config.run_id import model_code
 from train.config.schema import Config
 from train.config.validation import as_setting
 from train.results.about import About, about_run
-from train.results.done import RUN, check_finished
+from train.results.run_folder import RUN, check_finished
 
 
 def trained_run(folder: Path) -> About:

@@ -13,7 +13,8 @@ from torch import Tensor, nn
 from conf.errors import UsageError
 from train.errors import is_out_of_memory
 from train.evaluation.model import Models
-from train.results.rows import OUT_OF_MEMORY, Result
+from train.results.rows import Result
+from train.results.run_folder import OUT_OF_MEMORY
 from train.runtime.machine import peak_memory, reset_peak_memory
 from train.runtime.progress import Status
 from train.runtime.signals import handle

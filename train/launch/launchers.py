@@ -29,8 +29,8 @@ from train.launch.resources import Share, width
 from train.launch.scheduler import JobProcess, run_all
 from train.launch.sweep import Job, JobError, Sweep
 from train.launch.worker import run_worker
-from train.results.done import RESULTS
 from train.results.rows import read_rows
+from train.results.run_folder import RESULTS
 from train.results.summary_table import objective
 from train.runtime.signals import block_sigint
 

@@ -14,8 +14,8 @@ from conf.errors import UsageError
 from train.config.schema import Config
 from train.launch.resources import Share, share
 from train.launch.sweep import Job
-from train.results.done import DONE, RESULTS, has_gaps
 from train.results.rows import read_rows
+from train.results.run_folder import DONE, RESULTS, has_gaps
 from train.results.summary_table import headline
 from train.runtime.progress import duration
 from train.runtime.signals import PATIENCE, ending

@@ -15,7 +15,7 @@ from conf.errors import UsageError
 from data.disk import atomic_write
 from train.config.schema import Config
 from train.results.about import command_text
-from train.results.done import is_done
+from train.results.run_folder import is_done
 
 VARIED = ("encoding", "extension", "seed", "jobs", "outputs", "report", "wandb")  # within one experiment
 

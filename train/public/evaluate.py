@@ -29,10 +29,9 @@ from train.fit.recipe import Recipe
 from train.paths import CONF
 from train.public.checkpoint import Checkpoint, load_checkpoint, rotations
 from train.results.about import command_text, commit
-from train.results.done import finish, is_done
-from train.results.rows import Identity
-from train.results.run_folder import write_results
-from train.results.summary_table import outcome
+from train.results.rows import Identity, row_lines
+from train.results.run_folder import is_done, write_done, write_results
+from train.results.summary_table import summary_table
 from train.runtime import machine
 
 
@@ -129,9 +128,9 @@ def evaluate_checkpoint(config: PublicConfig) -> Path:
         "threads": torch.get_num_threads(), "started": datetime.now(UTC).isoformat(timespec="seconds"),
         "seconds": time.perf_counter() - started, "training": checkpoint.digest[:8], "history": [],
     }  # fmt: skip
-    write_results(folder, rows, scores, about, {"tokenizer.json": checkpoint.tokenizer})
-    finish(folder, run_id)
-    print(f"{outcome(rows)}\nResults in {folder}", flush=True)
+    write_results(folder, row_lines(rows), scores, about, {"tokenizer.json": checkpoint.tokenizer})
+    write_done(folder, run_id)
+    print(f"{summary_table(rows)}\nResults in {folder}", flush=True)
     return folder
 
 

@@ -15,8 +15,8 @@ from conf.errors import OBEYED, UsageError
 from data.disk import read_file
 from train.config.validation import Section, detail
 from train.paths import ROOT
-from train.results.done import RUN
 from train.results.rows import Identity
+from train.results.run_folder import RUN
 
 
 class Conditions(Section):

@@ -1,15 +1,13 @@
 """Rows as curves: their names in W&B, and the summary of a run."""
 
-from dataclasses import replace
 from math import isfinite
 
-from train.results.gain import FAIR_CONTROLS
+from train.results.gain import GAIN
 from train.results.protocols import BY_POSITION, COPYING
 from train.results.rows import ANSWERS, ONCE, Row
 
 TEXT = "extrapolation"  # a panel, as ANSWERS, whose lengths a task may count, and BY_POSITION are
 SAME = "same_tokens"  # the protocol that is meant where none is named
-GAIN = "gain"  # from longer context
 QUALITY = (GAIN, "loss", "accuracy")  # metrics; the others are costs, or repeat these
 
 
@@ -29,20 +27,6 @@ def curve(row: Row) -> str:
     implied = ("none", SAME, panel(row))
     parts = (part for part in (row.extension, row.protocol) if part not in implied)
     return "/".join([panel(row), *parts, row.metric])
-
-
-def gain_rows(rows: list[Row]) -> list[Row]:
-    """Return the gain from longer context at each longer length where a fair control was evaluated, of the
-    model itself and under each extension."""
-    text = [row for row in rows if row.metric == "loss" and row.length > row.trained_length]
-    known = {(row.protocol, row.extension, row.length): row.value for row in text}
-    result = []
-    for row in text:
-        controls = [known.get((*control, row.length)) for control in FAIR_CONTROLS.values()]
-        fair = [value for value in controls if value is not None]
-        if fair and row.value is not None and row.protocol == SAME and row.extension not in FAIR_CONTROLS:
-            result.append(replace(row, metric=GAIN, value=min(fair) - row.value, error=None))
-    return result
 
 
 def points(rows: list[Row]) -> list[tuple[str, int, dict[str, float]]]:

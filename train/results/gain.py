@@ -10,14 +10,16 @@ Crop under `same_tokens` is no fair control: many of its targets see only a few 
 """
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from train.results.rows import ANSWERS
+from train.results.rows import ANSWERS, Row
 
 Array = NDArray[np.float64]
 
+GAIN = "gain"  # its metric in W&B
 EVERYTHING = ("same_tokens", "none")  # protocol and extension of the loss with everything
 FAIR_CONTROLS = {"window": ("same_tokens", "window"), "crop": ("sliding", "crop")}
 FAIR_CONTROLS_OF_ANSWERS = {"window": (ANSWERS, "window"), "crop": (ANSWERS, "crop")}
@@ -37,6 +39,20 @@ def gain(everything: Array, controls: Mapping[str, Array]) -> tuple[Array, str]:
     """
     name = better_control(controls)
     return (controls[name] - everything, name) if name else (np.full_like(everything, np.nan), "")
+
+
+def gain_rows(rows: Iterable[Row]) -> list[Row]:
+    """Return the gain of a run at each longer length, of the model itself and under each extension, as rows;
+    none where no fair control was evaluated."""
+    losses = [row for row in rows if row.metric == "loss" and row.length > row.trained_length]
+    values = {(row.protocol, row.extension, row.length): row.value for row in losses if row.value is not None}
+    result = []
+    for row in losses:
+        controls = [values.get((*control, row.length)) for control in FAIR_CONTROLS.values()]
+        if row.protocol == EVERYTHING[0] and row.extension not in FAIR_CONTROLS and row.value is not None:
+            fair = [value for value in controls if value is not None]
+            result += [replace(row, metric=GAIN, value=min(fair) - row.value, error=None)] if fair else []
+    return result
 
 
 def control_names(controls: Iterable[str]) -> str:

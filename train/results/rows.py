@@ -5,7 +5,6 @@ Rows are the source of all results; W&B and the report are views of them.
 
 import json
 import math
-import os
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -14,10 +13,9 @@ from typing import ClassVar, NamedTuple
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from conf.errors import OBEYED, UsageError
-from data.disk import errors_name_file, read_file
+from data.disk import read_file
 from train.config.validation import STRICT, Section, detail
-from train.results.done import OUT_OF_MEMORY as OUT_OF_MEMORY
-from train.results.done import check_finished, finished_id
+from train.results.run_folder import check_finished, finished_id, write_text
 
 ANSWERS, DEPTH = "answers", "depth_"  # protocols of problems: all of a length, and those with a depth
 CHANCE = "chance"  # the metric of the majority baseline: always the most frequent token
@@ -84,39 +82,33 @@ class Row:
 ROW = TypeAdapter(Row)
 
 
-def append_rows(file: Path, rows: Iterable[Row]) -> None:
-    """Append rows to a results file; they are on the disk when this returns."""
-    text = "".join(row_line(row) + "\n" for row in rows)
-    with errors_name_file(file), file.open("a") as out:
-        out.write(text)
-        out.flush()
-        os.fsync(out.fileno())
+def write_rows(file: Path, rows: Iterable[Row]) -> None:
+    """Write a results file, whole or not at all."""
+    write_text(file, row_lines(rows))
 
 
 def read_rows(file: Path) -> list[Row]:
-    """Return the rows of a results file, without a last line torn by a crash; other damage is an error."""
+    """Return the rows of a results file. Raise UsageError if a line is damaged, or does not belong there."""
     if finished_id(file.parent) is not None:
         check_finished(file.parent)
-    lines, rows = read_file(file).split(b"\n"), []
-    for number, line in enumerate(lines, 1):
-        if not line:
-            continue
+    rows = []
+    for number, line in enumerate(read_file(file).splitlines(), 1):
         try:
-            row = ROW.validate_json(line)
+            rows.append(ROW.validate_json(line))
         except ValidationError as error:
-            if number < len(lines):
-                raise UsageError(
-                    f"{file} is damaged at line {number}{detail(error)}: delete that line, or the folder, "
-                    "and run again."
-                ) from None
-            continue
-        if any(isinstance(text, str) and OBEYED.search(text) for text in vars(row).values()):
+            raise UsageError(
+                f"{file} is damaged at line {number}{detail(error)}: delete that line, or the folder, and "
+                "run again."
+            ) from None
+        if any(isinstance(text, str) and OBEYED.search(text) for text in vars(rows[-1]).values()):
             raise UsageError(f"{file}, line {number}, holds signs that a terminal would obey: delete it.")
-        rows.append(row)
     return rows
 
 
-def row_line(row: Row) -> str:
-    """Return a row as JSON, with null for values that are not finite."""
-    items = asdict(row).items()
-    return json.dumps({k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in items})
+def row_lines(rows: Iterable[Row]) -> str:
+    """Return rows as lines of JSON, with null for values that are not finite."""
+    finite = (
+        {k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in asdict(row).items()}
+        for row in rows
+    )
+    return "".join(json.dumps(row) + "\n" for row in finite)

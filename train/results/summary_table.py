@@ -2,17 +2,17 @@
 
 from math import inf
 
-from train.results.curves import ANSWERS, TEXT, panel
-from train.results.rows import Row
+from train.results.protocols import is_partial
+from train.results.rows import ONCE, Row
 
 GAP = 3  # spaces between columns
 
 
-def outcome(rows: list[Row]) -> str:
+def summary_table(rows: list[Row]) -> str:
     """Return the loss at each length by the first protocol, and the accuracy of answers, if there are any: a
     line for the model itself and for each extension."""
     tables = {"loss, nats per token": losses(rows), "accuracy": accuracies(rows)}
-    return "".join(f"\n{results_table(title, lines)}\n" for title, lines in tables.items() if lines)
+    return "".join(f"\n{lines_of_table(title, lines)}\n" for title, lines in tables.items() if lines)
 
 
 def headline(rows: list[Row], extension: str = "none") -> str:
@@ -21,7 +21,7 @@ def headline(rows: list[Row], extension: str = "none") -> str:
     for row in rows:
         if row.metric == "diverged_at":
             return f", diverged at step {row.value:,.0f}"
-    values = [row for row in scores(rows, extension) if row.value is not None]
+    values = [row for row in of_first_protocol(rows, extension) if row.value is not None]
     if not values:
         return ""
     first, last = values[0], values[-1]
@@ -31,19 +31,19 @@ def headline(rows: list[Row], extension: str = "none") -> str:
 def objective(rows: list[Row], extension: str = "none") -> float:
     """Return what a search lowers: the loss at the longest length, or the share of wrong answers, of the
     model under an extension; infinity where it is undefined."""
-    longest = scores(rows, extension)[-1:]
+    longest = of_first_protocol(rows, extension)[-1:]
     if not longest or longest[0].value is None:
         return inf
     return 1.0 - longest[0].value if longest[0].metric == "accuracy" else longest[0].value
 
 
-def scores(rows: list[Row], extension: str) -> list[Row]:
+def of_first_protocol(rows: list[Row], extension: str) -> list[Row]:
     """Return the rows of the first protocol of the model under an extension, fine-tuned or not."""
     lines = [row for row in losses(rows) or accuracies(rows) if row.extension.partition("+")[0] == extension]
     return [row for row in lines if row.protocol == lines[0].protocol]
 
 
-def results_table(title: str, rows: list[Row]) -> str:
+def lines_of_table(title: str, rows: list[Row]) -> str:
     """Return a table with a line for each extension and a column for each length."""
     first, lengths = rows[0].protocol, list(dict.fromkeys(row.length for row in rows))
     values = {(row.extension, row.length): row.value for row in rows if row.protocol == first}
@@ -59,13 +59,11 @@ def results_table(title: str, rows: list[Row]) -> str:
 
 def losses(rows: list[Row]) -> list[Row]:
     """Return the losses of text by context length, the shortest first."""
-    return rows_by_length([row for row in rows if row.metric == "loss" and panel(row) == TEXT])
+    text = [row for row in rows if not (row.is_answer or row.protocol == ONCE or is_partial(row.protocol))]
+    return sorted((row for row in text if row.metric == "loss"), key=lambda row: row.length)
 
 
 def accuracies(rows: list[Row]) -> list[Row]:
     """Return the accuracies of answers by length, the shortest first."""
-    return rows_by_length([row for row in rows if row.metric == "accuracy" and panel(row) == ANSWERS])
-
-
-def rows_by_length(rows: list[Row]) -> list[Row]:
-    return sorted(rows, key=lambda row: row.length)
+    answers = [row for row in rows if row.is_answer and row.metric == "accuracy"]
+    return sorted(answers, key=lambda row: row.length)

@@ -11,7 +11,7 @@ from tests.composing import composed
 from tests.train.conftest import finished_run
 from train.config.trained_run import check_classes
 from train.paths import CONF
-from train.results.done import RUN, finish
+from train.results.run_folder import RUN, write_done
 
 PLANTED: list[Callable[[dict[str, Any], str], None]] = [
     lambda settings, code: settings["encoding"].update(
@@ -75,7 +75,7 @@ def test_a_run_that_is_described_otherwise_is_refused(
     folder = finished_run(tmp_path, **{"settings": composed(*small).model_dump(mode="json")} | changed)
     if isinstance(content, bytes):
         (folder / RUN).write_bytes(content)
-        finish(folder, "01234567")
+        write_done(folder, "01234567")
     assert expected in mistake(f"run={folder}", module=module)
 
 

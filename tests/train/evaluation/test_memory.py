@@ -19,9 +19,9 @@ from train.errors import explanation, is_out_of_memory
 from train.evaluation.evaluator import check_alone
 from train.evaluation.problems import ProblemEvaluator
 from train.evaluation.text import TextEvaluator
-from train.results.done import RESULTS, finish, finished_id
 from train.results.protocols import Amounts
-from train.results.rows import append_rows, read_rows
+from train.results.rows import read_rows, write_rows
+from train.results.run_folder import RESULTS, finished_id, write_done
 
 PROTOCOLS = ("same_tokens", "by_position")
 MEASURED = ("seconds", "tokens_per_second", "peak_memory")
@@ -100,9 +100,8 @@ def test_the_same_command_tries_again(small: list[str], tmp_path: Path) -> None:
     call(*run)
     whole = read_rows(tmp_path / "run" / RESULTS)
     folder = tmp_path / "run"
-    (folder / RESULTS).unlink()
-    append_rows(folder / RESULTS, [*whole, replace(whole[-1], metric="out_of_memory", value=1.0)])
-    finish(folder, str(finished_id(folder)))
+    write_rows(folder / RESULTS, [*whole, replace(whole[-1], metric="out_of_memory", value=1.0)])
+    write_done(folder, str(finished_id(folder)))
     again = call(*run)
     assert f"In {folder} memory ran out at a length: it is evaluated again." in again.stdout
     losses = [(row.length, row.value) for row in whole if row.metric == "loss"]

@@ -5,7 +5,7 @@ from math import inf
 
 from tests.train.results.test_curves import ROW
 from train.results.rows import Row
-from train.results.summary_table import headline, objective, outcome
+from train.results.summary_table import headline, objective, summary_table
 
 
 def rows(extension: str, protocol: str, metric: str, *values: float | None) -> list[Row]:
@@ -25,7 +25,7 @@ def test_losses_and_accuracies_by_length() -> None:
         *rows("none", "answers", "accuracy", 0.5, 0.25, None),
         *rows("none", "depth_0.25", "accuracy", 1.0, 1.0, None),
     ]
-    assert outcome(found).splitlines() == [
+    assert summary_table(found).splitlines() == [
         "",
         "loss, nats per token (same_tokens)      64     128     256",
         "rope                                 3.820   3.831       -",
@@ -37,7 +37,7 @@ def test_losses_and_accuracies_by_length() -> None:
 
 
 def test_nothing_by_length() -> None:
-    assert outcome(rows("none", "by_position", "loss", 5.0, 4.0)) == ""
+    assert summary_table(rows("none", "by_position", "loss", 5.0, 4.0)) == ""
 
 
 def test_what_a_search_lowers() -> None:

@@ -15,8 +15,8 @@ from tests.harm import flip, truncate
 from tests.train.conftest import SMALL
 from train.launch.scheduler import failure_text
 from train.launch.sweep import Job, Sweep
-from train.results import done
-from train.results.done import (
+from train.results.rows import read_rows
+from train.results.run_folder import (
     DOCUMENTS,
     DONE,
     RESULTS,
@@ -24,23 +24,23 @@ from train.results.done import (
     TOKENIZER,
     check_finished,
     damage,
-    finish,
+    finished_id,
+    is_complete,
     is_done,
+    write_done,
 )
-from train.results.rows import read_rows
-from train.results.run_folder import is_complete
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     for name in (RESULTS, RUN, DOCUMENTS, TOKENIZER, "final.ckpt"):
         (tmp_path / name).write_text(f"what is in {name}\n")
-    finish(tmp_path, "01234567")
+    write_done(tmp_path, "01234567")
     return tmp_path
 
 
 def test_what_is_whole_is_done(folder: Path) -> None:
-    assert done.finished_id(folder) == "01234567"
+    assert finished_id(folder) == "01234567"
     assert damage(folder) is None
     assert is_done(folder, "01234567")
     assert not is_done(folder, "76543210")
