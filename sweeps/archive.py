@@ -8,17 +8,25 @@ import json
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from conf.errors import UsageError
-from data.disk import atomic_write
 from sweeps.provenance import check_provenance
 from sweeps.results import ROWS, RUNS, SCORES, FinishedRun, archived_runs, load_readable
 from train.results.rows import write_rows
-from train.results.run_folder import DOCUMENTS, DONE, RESULTS, RUN, finished_id, write_done, write_text
+from train.results.run_folder import (
+    DOCUMENTS,
+    DONE,
+    RESULTS,
+    RUN,
+    finished_id,
+    write_arrays,
+    write_done,
+    write_text,
+)
 
 
 def pack(folder: Path, archive: Path) -> int:
@@ -83,7 +91,6 @@ def unpack(archive: Path, folder: Path) -> int:
         place.mkdir(parents=True, exist_ok=True)
         write_text(place / RUN, run.about.model_dump_json(exclude_unset=True))
         write_rows(place / RESULTS, run.rows)
-        with atomic_write(place / DOCUMENTS) as out:
-            np.savez_compressed(out, **cast(dict[str, Any], dict(run.documents)))
+        write_arrays(place / DOCUMENTS, run.documents)
         write_done(place, ids[run.folder.name])
     return len(runs)

@@ -31,14 +31,19 @@ def write_text(file: Path, text: str) -> None:
         out.write(text.encode())
 
 
+def write_arrays(file: Path, arrays: Mapping[str, np.ndarray]) -> None:
+    """Write named arrays, whole or not at all."""
+    with atomic_write(file) as out:
+        np.savez_compressed(out, **arrays)  # type: ignore[arg-type]  # takes any names
+
+
 def write_results(
     folder: Path, rows: str, scores: dict[str, np.ndarray], about: Mapping[str, object], kept: dict[str, Path]
 ) -> None:
     """Write the lines of results.jsonl and the rest, and link the files that stay, by their names."""
     for old in (DONE, RESULTS):
         (folder / old).unlink(missing_ok=True)
-    with atomic_write(folder / DOCUMENTS) as out:
-        np.savez_compressed(out, **scores)  # type: ignore[arg-type]  # takes any names
+    write_arrays(folder / DOCUMENTS, scores)
     write_text(folder / RUN, json.dumps(about, indent=1))
     for name, file in kept.items():
         link_or_copy(file, folder / name)
