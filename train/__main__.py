@@ -11,7 +11,6 @@ from train.errors import command_line
 from train.launch.launchers import register_launchers
 from train.launch.sweep import JobError, Sweep
 from train.runtime.environment import set_environment
-from train.wandb_run import tell_offline, wandb_id
 
 
 def entry(is_evaluation: bool = False) -> None:
@@ -33,7 +32,6 @@ def finish(sweep: Sweep) -> int:
     config, folder = sweep.jobs[0].config, sweep.jobs[0].folder.parent
     if config.report is not None:
         function("report", config.report)(folder)
-    tell_offline(config.outputs, (wandb_id(job.folder, job.id) for job in sweep.jobs))
     return 0 if all(job.is_done for job in sweep.jobs) else 1
 
 

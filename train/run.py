@@ -100,7 +100,7 @@ def complete(config: Config, folder: Path, run_id: str, code_at_start: Code) -> 
         if source.tokenizer:
             kept["tokenizer.json"] = source.tokenizer
         write_results(folder, row_lines(rows), scores, about, kept)
-        tracker.log_results(rows, folder / "final.ckpt" if config.wandb.artifact and files else None)
+        tracker.log_results(folder, rows, folder / "final.ckpt" if config.wandb.artifact and files else None)
         write_done(folder, run_id)
         log.info("%s\nResults in %s", summary_table(rows), folder)
 

@@ -40,19 +40,8 @@ def points(rows: list[Row]) -> list[tuple[str, int, dict[str, float]]]:
 
 
 def summary_numbers(rows: list[Row]) -> dict[str, float]:
-    """Return the numbers of a run: context/gain (at the longest length), extrapolation/loss@2048,
-    extrapolation/ratio@8x (to the training length), training/seconds."""
-    values = {(curve(row), row.length): row.value for row in rows}
-    result = {}
-    for row in sorted(rows, key=lambda row: row.length):
-        name, home = curve(row), row.trained_length
-        if row.value is None or not isfinite(row.value) or row.protocol == BY_POSITION:
-            continue
-        if row.protocol == ONCE or row.metric == GAIN:
-            result[name] = row.value
-        if row.protocol != ONCE and row.metric in QUALITY:
-            result[f"{name}@{row.length}"] = row.value
-        times, rest = divmod(row.length, home)
-        if row.metric == "loss" and times > 1 and not rest and (at_home := values.get((name, home))):
-            result[f"{name.removesuffix('loss')}ratio@{times}x"] = row.value / at_home
-    return result
+    """Return the numbers of a run: extrapolation/loss@2048, training/seconds, ..."""
+    lengths = [(x, values) for axis, x, values in points(rows) if axis.endswith("/length")]
+    result = {f"{name}@{x}": value for x, values in lengths for name, value in values.items()}
+    once = {curve(row): row.value for row in rows if row.protocol == ONCE and row.value is not None}
+    return result | once

@@ -4,7 +4,6 @@ import atexit
 import gc
 import os
 import tempfile
-from pathlib import Path
 
 
 def set_environment() -> None:
@@ -18,7 +17,5 @@ def set_environment() -> None:
     # Importing Lightning makes 400,000 objects that stay; to look for garbage among them takes seconds
     gc.set_threshold(10_000)
     atexit.register(gc.freeze)
-    try:
-        Path.home()
-    except RuntimeError:  # a container's user without a name; `datasets` would write to a folder named "~"
-        os.environ.setdefault("HF_HOME", str(Path(tempfile.gettempdir(), f"huggingface-{os.getuid()}")))
+    if not os.access(os.path.expanduser("~"), os.W_OK):  # a container: W&B and `datasets` write there
+        os.environ["HOME"] = tempfile.mkdtemp(prefix="home-")
