@@ -23,7 +23,7 @@ from models.registry import extend, extensions, names, read
 from tests.composing import composed, with_encoding
 from train import build
 from train.config.schema import Config
-from train.context import Run, quiet, trainer
+from train.context import Recipe, Run
 from train.evaluation.losses import token_losses
 from train.evaluation.problems import ProblemEvaluator
 from train.evaluation.text import TextEvaluator, amounts
@@ -31,9 +31,10 @@ from train.fit.batches import TrainingData
 from train.fit.callbacks import Curves
 from train.fit.loss import mean_loss
 from train.fit.module import Training
-from train.fit.recipe import Recipe
+from train.fit.processes import trainer
 from train.paths import ROOT
 from train.results.protocols import BY_POSITION, PROTOCOLS
+from train.runtime.environment import quiet
 
 FOLDER = ROOT / "golden"
 SCRATCH = TemporaryDirectory()  # of the text that is trained on

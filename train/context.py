@@ -1,26 +1,50 @@
-"""The context of a run, which its training and all evaluations share, and the settings of this process."""
+"""What a training and its evaluations share: the recipe, the data, and the settings of the trainer."""
 
-import logging
-import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
 
-import torch
-from hydra.utils import instantiate
-from lightning.pytorch import Callback, Trainer
+from lightning.pytorch import Trainer
 from lightning.pytorch.loggers import Logger
-from lightning.pytorch.plugins.environments import LightningEnvironment
-from lightning.pytorch.strategies import ModelParallelStrategy
-from lightning.pytorch.utilities.exceptions import MisconfigurationException
 
-from conf.errors import UsageError
 from data.source import Source
-from train.config.sections import EvaluationConfig, TrainerConfig
+from train.config.schema import Config
+from train.config.sections import EvaluationConfig, ExtensionConfig, OptimizerConfig, TrainerConfig
 from train.fit.objective import Objective, objective_of
-from train.fit.recipe import Recipe
-from train.runtime.machine import keep_memory, resolved_precision
-from train.runtime.processes import ExitCodes
+from train.fit.processes import Children, trainer
+from train.runtime.machine import resolved_precision
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """The batches and steps of a training, or of a fine-tuning that continues it."""
+
+    place: str  # of its folders, which end with its id
+    objective: str
+    length: int  # tokens of a sequence
+    batch: int  # sequences of a step
+    steps: int
+    seed: int
+    optimizer: OptimizerConfig
+    first: int = 0  # number of its first batch: a fine-tuning goes on where the training ends
+    rate: str = "optimizer.learning_rate"  # the setting of its learning rate
+    section: str = "train"  # of W&B
+
+    @classmethod
+    def of(cls, config: Config) -> Self:
+        place = f"{config.outputs}/trained/{config.names.encoding}-s{config.seed}"
+        size = config.model.length, config.batch, config.trainer.max_steps
+        return cls(place, config.objective, *size, config.seed, config.optimizer)
+
+    def finetuned(self, name: str, extension: ExtensionConfig) -> Self:
+        """Return the recipe of a fine-tuning under an extension, whose steps have about as many tokens."""
+        length, rate = extension.finetune_length or self.length, extension.finetune_learning_rate
+        return replace(
+            self, place=f"{self.place}-{name}", first=self.first + self.steps, length=length,
+            batch=max(1, self.batch * self.length // length), steps=extension.finetune_steps,
+            optimizer=self.optimizer.model_copy(update={"learning_rate": rate}),
+            rate="extension.finetune_learning_rate", section=f"finetune/{name}",
+        )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -29,10 +53,11 @@ class Run:
 
     source: Source
     recipe: Recipe
-    knobs: TrainerConfig
+    settings: TrainerConfig
     evaluation: EvaluationConfig
     loggers: tuple[Logger, ...] = ()
     callbacks: Mapping[str, Any] = field(default_factory=dict)  # settings of callbacks of training, by name
+    children: Children = field(default_factory=Children)
 
     @property
     def objective(self) -> Objective:
@@ -41,12 +66,11 @@ class Run:
     @property
     def precision(self) -> str:
         """Return `trainer.precision`, with `auto` resolved for this machine."""
-        return resolved_precision(self.knobs.precision, self.knobs.accelerator)
+        return resolved_precision(self.settings.precision, self.settings.accelerator)
 
     @property
     def trained_length(self) -> int:
-        """Return the training length in tokens, or in a task's own unit the length of its longest training
-        problem."""
+        """Return the training length in tokens, or as a task counts that of its longest training problem."""
         return self.source.trained_length or self.recipe.length
 
     @property
@@ -59,82 +83,5 @@ class Run:
         """Return the lengths to evaluate at."""
         return self.evaluation.at(self.trained_length)
 
-    def trainer(self, *callbacks: Callback, **more: Any) -> Trainer:
-        more["callbacks"] = [*callbacks, ExitCodes()]
-        return trainer(self.knobs, self.precision, **more)
-
-
-def built(settings: Mapping[str, Any], **more: Any) -> list[Any]:
-    """Return what the `_target_` of each setting names, as lightning-hydra-template does."""
-    return [instantiate(dict(each), **more) for each in settings.values() if each and "_target_" in each]
-
-
-def trainer(config: TrainerConfig, precision: str, **more: Any) -> Trainer:
-    """Return Lightning's Trainer for training and for evaluation. Raise UsageError if it refuses the
-    settings."""
-    settings: dict[str, Any] = {
-        "accelerator": config.accelerator, "devices": config.devices, "num_nodes": config.num_nodes,
-        "strategy": "ddp" if config.is_distributed else "auto", "precision": precision,
-        "logger": False, "log_every_n_steps": config.log_every, "max_epochs": -1,
-        "enable_checkpointing": False, "enable_progress_bar": False, "enable_model_summary": False,
-        "num_sanity_val_steps": 0, "use_distributed_sampler": False,
-    }  # fmt: skip
-    try:
-        return Trainer(**settings | more)
-    except (MisconfigurationException, TypeError, ValueError, RuntimeError) as error:
-        reason = " ".join(str(error).split()).rstrip(".")
-        raise UsageError(f"Lightning refuses the settings of trainer: {reason}.") from error
-
-
-def connect(config: TrainerConfig) -> None:
-    """Connect the processes that torchrun or srun started, so that they can agree before they train."""
-    quiet()
-    if config.is_distributed:
-        strategy = trainer(config, "32-true").strategy
-        environment = getattr(strategy, "cluster_environment", None)
-        if not isinstance(environment, LightningEnvironment | None):  # it starts the others for the training
-            strategy.setup_environment()
-
-
-def training_strategy(config: TrainerConfig, is_finetuning: bool) -> Any:
-    """Return the strategy for Lightning's Trainer: by its name, or FSDP2 for `fsdp`."""
-    if (
-        config.strategy == "fsdp"
-    ):  # under this name Lightning has the first FSDP, which excludes `training_step`
-        count = config.devices if isinstance(config.devices, int) else torch.cuda.device_count()
-        shards = (count if count > 0 else torch.cuda.device_count()) * config.num_nodes
-        return ModelParallelStrategy(shards, 1, save_distributed_checkpoint=False)
-    if config.strategy == "auto" and config.is_distributed:
-        # an extension may leave parameters of the encoding without a gradient
-        return "ddp_find_unused_parameters_true" if is_finetuning else "ddp"
-    return config.strategy
-
-
-def prepare_process(threads: int | str) -> None:
-    """Set the number of threads (or `auto`), and how this process handles memory, denormals and messages."""
-    quiet()
-    if isinstance(threads, int):
-        torch.set_num_threads(threads)
-    keep_memory()
-    torch.set_flush_denormal(True)  # weights of far keys underflow; denormals are several times slower
-
-
-def quiet() -> None:
-    """Silence Lightning's tips and intended warnings, but show this project's messages."""
-    for name in ("train", "data"):
-        messages = logging.getLogger(name)
-        if not messages.hasHandlers():  # Hydra has set none up
-            messages.addHandler(PrintHandler())
-            messages.setLevel(logging.INFO)
-    for name in ("lightning.pytorch", "lightning.fabric", "lightning"):
-        logging.getLogger(name).setLevel(logging.ERROR)
-    logging.getLogger("lightning.pytorch.profilers").setLevel(logging.INFO)  # of trainer.profiler
-    warnings.filterwarnings("ignore", module="lightning")
-    warnings.filterwarnings("ignore", message=".*is not a supported tensor core.*")
-
-
-class PrintHandler(logging.Handler):
-    """A log handler that prints each message as a line."""
-
-    def emit(self, record: logging.LogRecord) -> None:
-        print(self.format(record), flush=True)
+    def trainer(self, **flags: Any) -> Trainer:
+        return trainer(self.settings, self.precision, self.children, **flags)

@@ -22,12 +22,12 @@ from train.config.cli import function, open_hydra
 from train.config.compose import resolved_settings, trained_settings
 from train.config.schema import Config
 from train.config.validation import Natural, Section
-from train.context import Run, prepare_process
+from train.context import Recipe, Run
 from train.diagnostics import attention
 from train.diagnostics.records import Diagnosis, Heads
 from train.errors import command_line
 from train.evaluation.extensions import extended_models
-from train.fit.recipe import Recipe
+from train.fit.processes import prepare_process
 from train.fit.trainer import restore_run
 from train.results.protocols import position_bins
 from train.results.run_folder import write_text

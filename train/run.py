@@ -7,16 +7,17 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import torch
+from hydra.utils import instantiate
 
 import data
 from conf.errors import UsageError
 from train.checks.dry_run import check_data, dry_run
 from train.config.run_id import Code, code, packages, run_id_of, training_id_of
 from train.config.schema import Config
-from train.context import Run, built, connect, prepare_process
+from train.context import Recipe, Run
 from train.evaluation.evaluate import evaluate, kernels
 from train.evaluation.extensions import extended_models
-from train.fit.recipe import Recipe
+from train.fit.processes import connect, prepare_process
 from train.fit.trainer import load_or_train, restore_run
 from train.results.about import Conditions, command_text, commit
 from train.results.rows import Identity, read_rows, row_lines
@@ -65,8 +66,10 @@ def complete(config: Config, folder: Path, run_id: str, code_at_start: Code) -> 
     windows = check_data(run, extensions)
     training_id = training_id_of(config, source.fingerprint, run.precision, code_at_start)
     facts = {"precision": run.precision, "corpus": source.fingerprint, "training_id": training_id}
-    with track(config, folder, run_id, facts | {"commit": commit_at_start}) as tracker:
-        run = replace(run, loggers=(*tracker.loggers, *built(config.logger)))
+    facts |= {"commit": commit_at_start}
+    with run.children.named(), track(config, folder, run_id, facts) as tracker:
+        own = [each for each in instantiate(config.logger, _convert_="all").values() if each is not None]
+        run = replace(run, loggers=(*tracker.loggers, *own))
         if is_rank_zero() and run.passes is not None:
             log.info(reading(run.passes))
         if config.run is None:

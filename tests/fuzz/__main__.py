@@ -16,10 +16,10 @@ from tests.fuzz.lines import line
 from tests.train.conftest import texts
 from train.checks.dry_run import dry_run
 from train.config.compose import compose_config
-from train.context import quiet
 from train.errors import explanation
 from train.evaluation.losses import token_losses
 from train.fit.loss import mean_loss
+from train.runtime.environment import quiet
 
 LONG = 900  # characters: a list of all names has room
 LARGE = 1 << 19  # weights: more is not run here, only checked

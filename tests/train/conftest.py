@@ -17,8 +17,8 @@ import torch
 from models.gpt import GPT
 from tests.composing import composed
 from tests.processes import exit_code, run_forked, start
-from train.context import trainer
 from train.evaluation.evaluator import Evaluator
+from train.fit.processes import trainer
 from train.paths import ROOT
 from train.results.run_folder import DOCUMENTS, RESULTS, RUN, write_done
 

@@ -71,21 +71,30 @@ def test_processes_train_as_one(alone: Path, small: list[str], tmp_path: Path, l
         assert curve[-1][1] == pytest.approx(row.value, abs=1e-6)
 
 
-def test_a_process_that_dies_is_named(small: list[str], tmp_path: Path) -> None:
-    three = ["trainer.devices=3", f"outputs={tmp_path}", f"hydra.run.dir={tmp_path}/run"]
-    line = [sys.executable, "-m", "train", *small, *ENDLESS, *three]  # which Lightning starts again
+MOMENTS = {"it starts": None, "it trains": "step 20/", "it evaluates": "Evaluating at lengths"}
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_a_process_that_dies_is_named(small: list[str], tmp_path: Path, moment: str) -> None:
+    """It is killed while it starts, trains, or evaluates; the others end."""
+    endless = ENDLESS if moment != "it evaluates" else ["evaluation.windows=400", "evaluation.tokens=16"]
+    two = ["trainer.devices=2", f"outputs={tmp_path}", f"hydra.run.dir={tmp_path}/run"]
+    line = [sys.executable, "-m", "train", *small, *endless, *two]  # which Lightning starts again
     environment = os.environ | {"OMP_NUM_THREADS": "1", "WANDB_MODE": "disabled"}
     with subprocess.Popen(line, cwd=ROOT, env=environment, text=True, stdout=-1, stderr=-1) as process:
-        wait_for(lambda: "step 20/" in process.stdout.readline())
-        others = descendants(process.pid)
-        (second,) = [pid for pid, line in others.items() if "train_ddp_process_1" in line]
-        os.kill(second, signal.SIGKILL)
+
+        def second() -> list[int]:
+            return [pid for pid, line in descendants(process.pid).items() if "train_ddp_process_1" in line]
+
+        wait_for(lambda: MOMENTS[moment] in process.stdout.readline() if MOMENTS[moment] else second())
+        (other,) = second()
+        os.kill(other, signal.SIGKILL)
         _, errors = process.communicate(timeout=120)
-    assert process.returncode == 2
     lines = [line for line in errors.splitlines() if line.startswith("yardstick: ")]  # c10d may complain, too
-    assert lines == ["yardstick: Process 1 of this run was killed by signal 9 (out of memory?)."]
+    assert lines == ["yardstick: Process 1 of this run was killed by signal 9 (out of memory?)."], errors
+    assert process.returncode in (1, 2)
     assert "Traceback" not in errors
-    wait_for(lambda: not any(map(is_alive, others)), 20)
+    wait_for(lambda: not is_alive(other), 20)
 
 
 def test_shards_train_as_one(alone: Path, small: list[str], tmp_path: Path) -> None:

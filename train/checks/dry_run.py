@@ -22,13 +22,13 @@ from train.config.parameters import check_parameters
 from train.config.schema import Config
 from train.config.sections import ExtensionConfig
 from train.config.validation import as_setting
-from train.context import Run, trainer, training_strategy
+from train.context import Recipe, Run
 from train.evaluation.evaluate import problem_source
 from train.evaluation.extensions import SelectedExtensions, selected_extensions
 from train.evaluation.problems import has_problems
 from train.evaluation.temperature import unscored_windows
 from train.fit.optimizer import optimizer_of
-from train.fit.recipe import Recipe
+from train.fit.processes import trainer, training_strategy
 from train.runtime import machine
 
 LAYERS = 4  # that are tried

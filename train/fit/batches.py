@@ -29,7 +29,7 @@ class TrainingData(LightningDataModule):
         recipe, rank, world = self.run.recipe, self.trainer.global_rank, self.trainer.world_size
         steps = Steps(self.run.source, recipe.length, recipe.batch, recipe.seed, rank, world)
         change = partial(self.run.objective, seed=recipe.seed, rank=rank, world=world)
-        return batch_loader(Changed(steps, change), StepsAhead(self), self.run.knobs.workers)
+        return batch_loader(Changed(steps, change), StepsAhead(self), self.run.settings.workers)
 
     def val_dataloader(self) -> DataLoader[Batch]:
         """Return this process's share of the held-out text, in as many parts as a step has."""
@@ -38,7 +38,7 @@ class TrainingData(LightningDataModule):
         if batch is None:
             return DataLoader([])  # type: ignore[arg-type]  # a list is a dataset
         share = batch.at(mine)
-        count = min(self.run.knobs.accumulate, len(share.tokens))
+        count = min(self.run.settings.accumulate, len(share.tokens))
         parts = [part for part, _, _ in weighted_parts(share, count, 1)] if count else []
         return DataLoader(parts, batch_size=None)  # type: ignore[arg-type]
 

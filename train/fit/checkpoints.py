@@ -4,7 +4,6 @@ goes on.
 PyTorch's files are zip archives with a checksum for every part: damaged ones are never used.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -110,22 +109,13 @@ def restore(file: Path, model: GPT, id: str) -> TrainingResult:
         raise UsageError(
             f"{file} is of another configuration ({content.id}, not {id}): choose another run folder."
         )
-    if forms(content.model) != forms(model.state_dict()):
-        raise UsageError(f"{file} does not fit this model: it was trained with other code or another shape.")
-    model.load_state_dict(content.model)
-    if not is_finite(model):
-        raise UsageError(f"{file} has weights that are not finite: delete it, and train again.")
+    try:
+        model.load_state_dict(content.model)
+    except RuntimeError:
+        raise UsageError(
+            f"{file} does not fit this model: it was trained with other code or another shape."
+        ) from None
     return TrainingResult(**content.model_dump(exclude={"model"}))
-
-
-def forms(weights: Mapping[str, Tensor]) -> dict[str, tuple[object, ...]]:
-    """Return what must agree between the weights of a file and those of a model."""
-    return {name: (weight.shape, weight.dtype, weight.layout) for name, weight in weights.items()}
-
-
-def is_finite(model: GPT) -> bool:
-    """Return whether every weight is a finite number."""
-    return all(bool(parameter.isfinite().all()) for parameter in model.parameters())
 
 
 def read_checkpoint(file: Path) -> dict[str, Any]:

@@ -17,9 +17,9 @@ from torch.optim.lr_scheduler import LambdaLR
 from data.batch import Batch
 from models.gpt import GPT
 from train.config.sections import TrainerConfig
+from train.context import Recipe
 from train.fit.loss import mean_loss
 from train.fit.optimizer import optimizer_of
-from train.fit.recipe import Recipe
 
 
 class Training(LightningModule):

@@ -7,16 +7,17 @@ weights. A lock lets one process train while others wait for it.
 from copy import deepcopy
 from pathlib import Path
 
+from hydra.utils import instantiate
 from lightning.pytorch.callbacks import ProgressBar
 
 from conf.errors import UsageError
 from models.gpt import GPT
-from train.context import Run, built, training_strategy
+from train.context import Recipe, Run
 from train.fit.batches import TrainingData
 from train.fit.callbacks import Curves, DivergedError, Progress, log_points
 from train.fit.checkpoints import Stage, States, TrainingResult, Weights, restore
 from train.fit.module import Training
-from train.fit.recipe import Recipe
+from train.fit.processes import training_strategy
 from train.fit.state import StateFiles
 from train.results.about import about_run
 from train.runtime.machine import compile_each, reset_peak_memory
@@ -59,28 +60,20 @@ def is_of(stage: Stage, file: Path) -> bool:
 
 def fit(run: Run, model: GPT, stage: Stage) -> TrainingResult:
     """Train and write `final.ckpt`; resume an interrupted training from its last checkpoint."""
-    settings, recipe = run.knobs, run.recipe
+    settings, recipe = run.settings, run.recipe
     training = Training(deepcopy(model), recipe, settings)  # a copy, to be compiled, wrapped or sharded
     if settings.compile:
         compile_each(training.model.blocks)
     curves = Curves(recipe.section)
     files = StateFiles(stage, curves, settings.checkpoint_every)
-    own = built(run.callbacks)
-    has_bar = not settings.flags.get("enable_progress_bar", True) or any(
-        isinstance(c, ProgressBar) for c in own
-    )
+    own = [each for each in instantiate(run.callbacks, _convert_="all").values() if each is not None]
+    flags = WITH_STEPS | {"val_check_interval": validation_interval(recipe.steps)} | settings.flags
+    if flags["enable_progress_bar"] and not any(isinstance(callback, ProgressBar) for callback in own):
+        own = [Progress(), *own]
     trainer = run.trainer(
-        curves,
-        *([] if has_bar else [Progress()]),
-        *own,
-        files,
-        max_steps=recipe.steps,
-        logger=[*run.loggers],
-        enable_checkpointing=True,
-        plugins=[States()],
-        strategy=training_strategy(settings, is_finetuning=recipe.first > 0),
-        **WITH_STEPS | {"val_check_interval": validation_interval(recipe.steps)} | settings.flags,
-    )
+        callbacks=[curves, *own, files], logger=[*run.loggers], plugins=[States()], max_steps=recipe.steps,
+        enable_checkpointing=True, strategy=training_strategy(settings, recipe.first > 0), **flags,
+    )  # fmt: skip
     last = decision_of_rank_zero(stage.last if stage.is_resumable() else None)
     if trainer.is_global_zero:
         print(f"{'Resuming' if last else 'Training'} {stage.folder.name}, {recipe.steps:,} steps", flush=True)
@@ -126,8 +119,8 @@ def restore_run(
     about = about_run(folder)
     if about.corpus != run.source.fingerprint:
         raise UsageError(f"What data={about.data} gives is not what {folder} was trained on: run it again.")
-    stage = Stage(about.training, folder, run.knobs.kept)
-    file = stage.at(run.knobs.step(checkpoint)) if checkpoint is not None else stage.final
+    stage = Stage(about.training, folder, run.settings.kept)
+    file = stage.at(run.settings.step(checkpoint)) if checkpoint is not None else stage.final
     trained = restore(file, model, stage.id)
     log_points(run.loggers, "train", trained.curves)
     return trained, [file]

@@ -12,9 +12,9 @@ from train.build import build_encodings
 from train.config.cli import function
 from train.config.compose import compose_config
 from train.config.schema import Config
-from train.context import quiet
 from train.errors import command_line
 from train.methods.conformance import HEADS, LENGTH, WIDTH, findings
+from train.runtime.environment import quiet
 
 PICTURE = "sweeps.gallery.page.method_figure"  # found when it is called, as sweeps/ is above train/
 SIZES = (f"model.width={WIDTH}", f"model.heads={HEADS}", f"model.length={LENGTH}")

@@ -21,11 +21,11 @@ from train.config.compose import register
 from train.config.run_id import packages
 from train.config.sections import EvaluationConfig, ExtensionConfig, Name, OptimizerConfig, TrainerConfig
 from train.config.validation import Section
-from train.context import Run, prepare_process
+from train.context import Recipe, Run
 from train.errors import command_line
 from train.evaluation.evaluate import evaluate
 from train.evaluation.model import EvaluatedModel
-from train.fit.recipe import Recipe
+from train.fit.processes import prepare_process
 from train.paths import CONF
 from train.public.checkpoint import Checkpoint, load_checkpoint, rotations
 from train.results.about import command_text, commit

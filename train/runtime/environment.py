@@ -2,8 +2,11 @@
 
 import atexit
 import gc
+import logging
 import os
+import sys
 import tempfile
+import warnings
 
 
 def set_environment() -> None:
@@ -19,3 +22,17 @@ def set_environment() -> None:
     atexit.register(gc.freeze)
     if not os.access(os.path.expanduser("~"), os.W_OK):  # a container: W&B and `datasets` write there
         os.environ["HOME"] = tempfile.mkdtemp(prefix="home-")
+
+
+def quiet() -> None:
+    """Silence Lightning's tips and intended warnings, but show this project's messages."""
+    for name in ("train", "data"):
+        messages = logging.getLogger(name)
+        if not messages.hasHandlers():  # Hydra has set none up
+            messages.addHandler(logging.StreamHandler(sys.stdout))
+            messages.setLevel(logging.INFO)
+    for name in ("lightning.pytorch", "lightning.fabric", "lightning"):
+        logging.getLogger(name).setLevel(logging.ERROR)
+    logging.getLogger("lightning.pytorch.profilers").setLevel(logging.INFO)  # of trainer.profiler
+    warnings.filterwarnings("ignore", module="lightning")
+    warnings.filterwarnings("ignore", message=".*is not a supported tensor core.*")

@@ -109,22 +109,11 @@ def test_a_file_of_anybody_is_no_checkpoint(content: Any, tmp_path: Path, monkey
     assert sorted(tmp_path.iterdir()) == [file, plain]
 
 
-@pytest.mark.parametrize(
-    ("change", "sentence"),
-    [
-        (lambda weight: weight / 0, "has weights that are not finite: delete it, and train again"),
-        (lambda weight: weight[..., :1], "does not fit this model"),
-        (lambda weight: weight.to(torch.complex64), "does not fit this model"),
-        (lambda weight: weight.to_sparse(), "does not fit this model"),
-    ],
-)
-def test_weights_of_another_form_are_refused(
-    change: Callable[..., Any], sentence: str, tmp_path: Path
-) -> None:
+def test_weights_of_another_shape_are_refused(tmp_path: Path) -> None:
     model, file = GPT(13, 32, 1, 2, []), tmp_path / "final.ckpt"
-    weights = {name: change(weight) for name, weight in model.state_dict().items()}
+    weights = {name: weight[..., :1] for name, weight in model.state_dict().items()}
     States().save_checkpoint(TRAINED.model_dump() | {"model": weights}, file)
-    with pytest.raises(UsageError, match=sentence):
+    with pytest.raises(UsageError, match="does not fit this model"):
         restore(file, model, "01234567")
 
 

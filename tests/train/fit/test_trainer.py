@@ -11,9 +11,8 @@ from conf.errors import UsageError
 from tests.composing import composed
 from tests.train.fit.test_callbacks import train
 from train import build
-from train.context import Run
+from train.context import Recipe, Run
 from train.fit.checkpoints import TrainingResult
-from train.fit.recipe import Recipe
 from train.fit.trainer import load_or_train, validation_interval
 from train.runtime.signals import Stopped
 
