@@ -43,9 +43,11 @@ class Training(LightningModule):
             with nullcontext() if rows.stop == len(batch.tokens) else self.without_exchange():
                 hidden = self.model.hidden(part.tokens, draw, sequences=numbers[rows], given=part.positions)
                 part_loss = weight * mean_loss(hidden, self.model.head.weight, part.targets, part.mask)
-                self.manual_backward(part_loss)
+                with self.without_autocast():
+                    self.manual_backward(part_loss)
             loss += part_loss.detach()
-        optimizer.step()  # which clips first, in the next method
+        with self.without_autocast():
+            optimizer.step()  # which clips first, in the next method
         optimizer.zero_grad()
         schedule.step()
         if targets and self.is_logged(step + 1):
@@ -75,6 +77,11 @@ class Training(LightningModule):
         """Return a context in which processes keep their gradients to themselves."""
         block = getattr(self.trainer.strategy, "block_backward_sync", nullcontext)
         return cast(AbstractContextManager[None], block())
+
+    def without_autocast(self) -> torch.autocast:
+        """Return a context without autocast: inside it a backward pass rounds float32 products to bfloat16, and
+        so does Muon, whose iterations then do not converge."""
+        return torch.autocast(self.device.type, enabled=False)
 
     def is_logged(self, step: int) -> bool:
         return step % self.settings.log_every == 0 or step == self.recipe.steps

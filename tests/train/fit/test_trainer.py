@@ -136,3 +136,16 @@ def test_what_is_evaluated_is_not_compiled(small: list[str], outputs: Path, tmp_
     with torch.compiler.set_stance("fail_on_recompile"):
         model(tokens)
     assert any((before[name] != weight).any() for name, weight in model.state_dict().items())
+
+
+@pytest.mark.parametrize("encoding", ["rope", "fire"])
+def test_a_training_in_bfloat16_learns_as_one_in_float32(
+    encoding: str, small: list[str], tmp_path: Path
+) -> None:
+    """Autocast ends with the forward pass. Muon, which iterates on float32, learned nothing under it."""
+    more = ["optimizer=muon", "trainer.max_steps=60", "model.width=64", "batch=8", f"encoding={encoding}"]
+    losses = [
+        course(train(small, tmp_path / precision, *more, f"trainer.precision={precision}"))[-1][1]["loss"]
+        for precision in ("32-true", "bf16-mixed")
+    ]
+    assert losses[1] == pytest.approx(losses[0], abs=0.02)
