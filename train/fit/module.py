@@ -79,8 +79,8 @@ class Training(LightningModule):
         return cast(AbstractContextManager[None], block())
 
     def without_autocast(self) -> torch.autocast:
-        """Return a context without autocast: inside it a backward pass rounds float32 products to bfloat16, and
-        so does Muon, whose iterations then do not converge."""
+        """Return a context without autocast, under which a backward pass rounds float32 products to bfloat16, and
+        Muon's iterations do not converge."""
         return torch.autocast(self.device.type, enabled=False)
 
     def is_logged(self, step: int) -> bool:
