@@ -79,8 +79,8 @@ class Training(LightningModule):
         return cast(AbstractContextManager[None], block())
 
     def without_autocast(self) -> torch.autocast:
-        """Return a context without autocast, under which a backward pass rounds float32 products to bfloat16, and
-        Muon's iterations do not converge."""
+        """Return a context without autocast, which rounds float32 products of a backward pass to bfloat16 and
+        keeps Muon's iterations from converging."""
         return torch.autocast(self.device.type, enabled=False)
 
     def is_logged(self, step: int) -> bool:
